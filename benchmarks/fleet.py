@@ -71,7 +71,7 @@ def _connect(clusters: Sequence[dict[str, str]]) -> list[int]:
     Watcher.objects.update_or_create(name="benchmark", defaults={"seen_at": _FAR})
     Connection.objects.all().delete()
     ObservedObject.objects.all().delete()
-    ring, ids = secrets.configured(), []
+    ring, ids = secrets.key_ring(), []
     for cluster in clusters:
         row = registers.cluster()
         access = kubeconfig.read(cluster["kubeconfig"], now=datetime.now(UTC)).access
@@ -96,7 +96,7 @@ def _silence() -> Iterator[str]:
 
 def _let_hang(connection_id: int, url: str) -> None:
     row = Connection.objects.get(pk=connection_id)
-    ring, owner = secrets.configured(), connecting.secret_owner(row.cluster_id)
+    ring, owner = secrets.key_ring(), connecting.secret_owner(row.cluster_id)
     access = dataclasses.replace(connecting.cluster_access(row), server=url)
     Connection.objects.filter(pk=connection_id).update(
         server=url, sealed=ring.seal(access.dump(), owner=owner)

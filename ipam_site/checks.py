@@ -12,7 +12,7 @@ from pools.platform.outbound import faults, secrets
 def key_ring(**_: Any) -> list[checks.CheckMessage]:
     """The key ring is there and valid: without it no cluster's credentials can be kept."""
     try:
-        secrets.configured()
+        secrets.key_ring()
     except faults.KeyRingInvalid as error:
         hint = "IPAM_KEY_RING=$(openssl rand -base64 32)"
         return [checks.Error(error.message, hint=hint, id="ipam.E001")]

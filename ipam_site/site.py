@@ -31,7 +31,7 @@ class SignIn(forms.AuthenticationForm):
         name = str(self.cleaned_data.get("username", ""))
         if self.request is None or not name or not self.cleaned_data.get("password"):
             return super().clean()
-        attempt = login_limits.count(name, _address(self.request))
+        attempt = login_limits.count_attempt(name, _address(self.request))
         if attempt.retry_after:
             self.retry_after = attempt.retry_after
             minutes = math.ceil(attempt.retry_after / 60)
@@ -42,7 +42,7 @@ class SignIn(forms.AuthenticationForm):
             )
             raise ValidationError(message % {"minutes": minutes}, code="too_many_attempts")
         cleaned = super().clean()
-        login_limits.succeeded(attempt)
+        login_limits.record_success(attempt)
         return cleaned
 
     def confirm_login_allowed(self, user: Any) -> None:

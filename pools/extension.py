@@ -84,7 +84,7 @@ class Extension:
     event_tables: Sequence[Any] = ()
     event_subjects: Mapping[str, str] = field(default_factory=dict)
     history_searchers: Sequence[search.Searcher] = ()
-    history_readers: Sequence[Callable[[str], search.Wanted | None]] = ()
+    history_readers: Sequence[Callable[[str], search.HistoryQuery | None]] = ()
     history_permissions: Sequence[str] = ()
     holder_readers: Sequence[history_holders.AddressNamer] = ()
     table_checks: Sequence[Check] = ()
@@ -114,7 +114,7 @@ def install(extension: Extension) -> None:
     events.EVENT_TABLES.extend(extension.event_tables)
     admin_events.SUBJECTS.update(extension.event_subjects)
     search.SEARCHERS.extend(extension.history_searchers)
-    search.READERS.extend(extension.history_readers)
+    search.TEXT_READERS.extend(extension.history_readers)
     search.PERMISSIONS.extend(extension.history_permissions)
     history_holders.ADDRESS_NAMERS.extend(extension.holder_readers)
     verification.TABLE_CHECKS.extend(extension.table_checks)
@@ -156,7 +156,7 @@ ADDRESS_SPACE = Extension(
         "webhook": "webhooks",
     },
     history_searchers=searchers.SEARCHERS,
-    history_permissions=(search.SEE,),
+    history_permissions=(search.VIEW_EVENTS,),
     table_checks=(blocks.HISTORY, row_history.BLOCKS, row_history.ROWS),
     checks=(
         constraints.CHECK,

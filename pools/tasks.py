@@ -70,7 +70,7 @@ def due_checks() -> int:
 
 @shared_task(soft_time_limit=checks.LONGEST + 30, time_limit=checks.LONGEST + 60)
 def do_checks(run_id: int) -> int:
-    run = checks.do(run_id)
+    run = checks.execute(run_id)
     return run.violations if run is not None else 0
 
 
@@ -145,8 +145,8 @@ def end_recovery() -> bool:
 @shared_task
 def evaluate_notices() -> int:
     """What changed is told at once, instead of with the next tick."""
-    told = evaluation.evaluate().told
-    return send_webhooks() if told else 0
+    deliveries = evaluation.evaluate().deliveries
+    return send_webhooks() if deliveries else 0
 
 
 @shared_task
@@ -157,15 +157,15 @@ def tidy_notices() -> int:
 @shared_task
 def send_webhooks() -> int:
     """One message for each target that something waits for: a slow one holds up none but itself."""
-    due = outbox.due()
+    due = outbox.due_targets()
     for target_id in due:
         send_webhook.apply_async((target_id,), expires=_UNTAKEN_SECONDS)
     return len(due)
 
 
-@shared_task(soft_time_limit=sending.LONGEST + 30, time_limit=sending.LONGEST + 45)
+@shared_task(soft_time_limit=sending.TIME_LIMIT + 30, time_limit=sending.TIME_LIMIT + 45)
 def send_webhook(target_id: int) -> int:
-    return sending.work_off(target_id)
+    return sending.send_pending(target_id)
 
 
 @shared_task

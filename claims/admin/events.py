@@ -14,7 +14,7 @@ from pools.core import errors
 from pools.platform.admin import lists, search_text
 
 
-def search_events(searched: search_text.Searched) -> Iterator[int]:
+def search_events(searched: search_text.SearchText) -> Iterator[int]:
     """The newest events of a MAC address, of a VM (`namespace/name` or its name), or a claim."""
     query = _vm(searched.text)
     with contextlib.suppress(errors.InvalidInput):

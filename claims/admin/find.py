@@ -30,7 +30,7 @@ class _TableFilters:
     ippools: Q
 
 
-def finder(request: HttpRequest, searched: search_text.Searched) -> Iterator[find.Section]:
+def finder(request: HttpRequest, searched: search_text.SearchText) -> Iterator[find.Section]:
     """At most one section, of what whoever asks sees."""
     if not request.user.has_perm("claims.view_entry"):
         return
@@ -52,7 +52,7 @@ def _rows(request: HttpRequest, model: Any, query: Q, *related: str) -> list[Any
     return list(rows.order_by("pk")[: find.MOST])
 
 
-def _table_filters(request: HttpRequest, searched: search_text.Searched) -> _TableFilters:
+def _table_filters(request: HttpRequest, searched: search_text.SearchText) -> _TableFilters:
     with contextlib.suppress(errors.InvalidInput):
         return _placed(request, {"mac": macs.parse_mac(searched.text, lenient=True)}, Q(pk__in=[]))
     if searched.network is None:

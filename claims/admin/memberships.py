@@ -128,7 +128,7 @@ class MembershipAdmin(lists.Listed[Membership]):
                     group=cleaned_data["group"] or "",
                 )
             except errors.IpamError as error:
-                pages.put(form, error)
+                pages.add_errors(form, error)
             else:
                 messages.success(
                     request,

@@ -36,14 +36,14 @@ def linked(row: Any, text: object = "") -> Cell:
 
 
 def addresses(ips: Iterable[str]) -> Cell:
-    links = ((display.found(ip.partition("/")[0]),) for ip in ips)
+    links = ((display.address_link(ip.partition("/")[0]),) for ip in ips)
     return format_html_join(" ", "{}", links) or display.DASH
 
 
 def vm(namespace: str, name: str, shown: str = "") -> SafeString:
     """A VM's name, which leads to all that is known of the VM; in one line unless it is long."""
     text = f"{namespace}/{name}" if namespace and name else name
-    link = display.named(text, shown)
+    link = display.search_link(text, shown)
     if len(text) > _LONG:
         return link
     return format_html('<span class="cad-nowrap">{}</span>', link)
@@ -103,7 +103,7 @@ def claims(rows: Iterable[IPAMClaim]) -> AdminTable:
 def workloads(rows: Iterable[Workload]) -> AdminTable:
     cells = [
         (
-            format_html("{} {}", row.get_kind_display(), display.named(str(row))),
+            format_html("{} {}", row.get_kind_display(), display.search_link(str(row))),
             mac(row.mac),
             addresses(row.ips),
             row.phase or display.DASH,

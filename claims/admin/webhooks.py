@@ -92,7 +92,7 @@ class DecisionAdmin(scoped.Scoped[Decision]):
 
     @admin.display(description=_("network"))
     def shown_network(self, row: Decision) -> SafeString:
-        return display.named(row.network)
+        return display.search_link(row.network)
 
     @admin.display(description=_("when"))
     def shown_at(self, row: Decision) -> SafeString:

@@ -247,7 +247,7 @@ def _adopt(request: HttpRequest) -> HttpResponseBase:
     chosen: dict[str, Any] = {"ids": ids} if ids else {"verdict": verdict}
     form = AdoptForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
-        with pages.told(request):
+        with pages.errors_as_messages(request):
             author = pages.author(request, form.cleaned_data["reason"])
             done = adoption.adopt(network, scope=scope, author=author, **chosen)
             messages.success(request, _adoption_message(done))

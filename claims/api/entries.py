@@ -75,7 +75,7 @@ class Entries(views.View):
             shapes = _shapes(request, entries)
             return idempotency.Stored(201, shapes if isinstance(data, list) else shapes[0])
 
-        done = views.once(request, add, body=raw)
+        done = views.run_once(request, add, body=raw)
         return views.answer(done.answer, status=done.status)
 
     @extend_schema(**ippool_schema.ENTRIES_REPLACE)
@@ -98,7 +98,7 @@ class Entries(views.View):
             )
             return idempotency.Stored(200, _difference_shape(ip_pool.pk, difference, len(specs)))
 
-        done = views.once(request, replace, body=raw)
+        done = views.run_once(request, replace, body=raw)
         return views.answer(done.answer, status=done.status)
 
 
@@ -126,7 +126,7 @@ class EntryView(views.View):
         entry = _entry(request, ippool_id, entry_id)
         requests.require_withdrawal(request.user, entry)
         services.delete([entry.pk], author=views.author(request))
-        return views.nothing()
+        return views.no_content()
 
 
 def mac(value: str, name: str) -> str:

@@ -61,7 +61,7 @@ class IPAMClaims(views.View):
             )
             return idempotency.Stored(201, _shape_by_id(request, claim.pk))
 
-        done = views.once(request, make)
+        done = views.run_once(request, make)
         return views.answer(done.answer, status=done.status)
 
 
@@ -84,7 +84,7 @@ class IPAMClaimView(views.View):
     @extend_schema(**schema.CLAIM_DELETE)
     def delete(self, request: Request, claim_id: int) -> views.Answer:
         ipamclaims.delete(_writable(request, claim_id).pk, author=views.author(request))
-        return views.nothing()
+        return views.no_content()
 
 
 class IPAMClaimManifest(views.View):
@@ -110,7 +110,7 @@ class IPAMClaimRelease(views.View):
             ipamclaims.release(claim.pk, author=views.author(request, reason))
             return idempotency.Stored(200, _shape_by_id(request, claim_id))
 
-        return views.answer(views.once(request, work).answer)
+        return views.answer(views.run_once(request, work).answer)
 
 
 class VMManifest(views.View):

@@ -75,7 +75,7 @@ class IPPools(views.View):
             )
             return idempotency.Stored(201, shape(request, _get(request, ippool.pk)))
 
-        done = views.once(request, create)
+        done = views.run_once(request, create)
         return views.answer(done.answer, status=done.status)
 
 
@@ -119,7 +119,7 @@ class IPPoolView(views.View):
         ippools.delete(
             ippool.pk, author=_author(request), version=pools.version(request, ippool.version)
         )
-        return views.nothing()
+        return views.no_content()
 
 
 class IPPoolManifest(views.View):

@@ -32,10 +32,10 @@ _IN = openapi.shape(
 )  # fmt: skip
 _OUT = openapi.shape(
     "id cluster namespaces role source",
-    id=openapi.WHOLE, user=openapi.null(openapi.TEXT), group=openapi.null(openapi.TEXT),
+    id=openapi.WHOLE, user=openapi.nullable(openapi.TEXT), group=openapi.nullable(openapi.TEXT),
     cluster=openapi.TEXT, namespaces=openapi.listed(openapi.TEXT), role=_ROLE,
     created_at=openapi.TIME, source={"type": "string", "enum": list(MembershipSource.values)},
-    cluster_role=openapi.null(openapi.TEXT), role_binding=openapi.null(openapi.TEXT),
+    cluster_role=openapi.nullable(openapi.TEXT), role_binding=openapi.nullable(openapi.TEXT),
 )  # fmt: skip
 _EXAMPLE = OpenApiExample(
     "one user",
@@ -94,7 +94,7 @@ class Memberships(views.View):
     def post(self, request: Request) -> views.Answer:
         body = parsing.fields(request, "user", "group", "cluster", "namespaces", "role")
         values = _parse_membership(body, request)
-        done = views.once(request, lambda: _create(values, views.author(request)))
+        done = views.run_once(request, lambda: _create(values, views.author(request)))
         return views.answer(done.answer, status=done.status)
 
 
@@ -125,7 +125,7 @@ class MembershipView(views.View):
     @extend_schema(**_DELETE)
     def delete(self, request: Request, membership_id: int) -> views.Answer:
         memberships.delete(_local(request, membership_id), author=views.author(request))
-        return views.nothing()
+        return views.no_content()
 
 
 def _visible_memberships(request: Request) -> QuerySet[AnyMembership]:

@@ -53,7 +53,7 @@ class Networks(views.View):
     def post(self, request: Request) -> views.Answer:
         body = parsing.fields(request, *_CREATED, *_READ_ONLY)
         work = _creation(request, body)
-        done = views.once(request, work)
+        done = views.run_once(request, work)
         return views.answer(done.answer, status=done.status)
 
 
@@ -84,7 +84,7 @@ class NetworkView(views.View):
     def delete(self, request: Request, network_id: int) -> views.Answer:
         rows = Network.objects.select_related("cluster", "pool")
         services.delete(scoped.get_row(request, rows, network_id), author=views.author(request))
-        return views.nothing()
+        return views.no_content()
 
 
 class NetworkManifest(views.View):

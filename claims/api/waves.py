@@ -18,7 +18,7 @@ from claims.waves import readiness, waves
 from pools.core import block_fields, errors, object_reader
 from pools.platform import idempotency
 from pools.platform.rest import openapi, pagination, parsing, query, views
-from pools.platform.rest.openapi import FLAG, TEXT, TIME, WHOLE, listed, null, shape
+from pools.platform.rest.openapi import FLAG, TEXT, TIME, WHOLE, listed, nullable, shape
 
 _ALL = namespaces.EVERY_NAMESPACE
 _SEE = ("claims.view_wave", _ALL)
@@ -31,7 +31,12 @@ _VM = shape("id namespace vm", id=WHOLE, namespace=TEXT, vm=TEXT, source_vm=TEXT
 _REASONS = listed(shape("code message", code=TEXT, message=TEXT))
 _VERDICT = {"type": "string", "enum": ["ready", "warning", "not-ready"]}
 _INTERFACE = shape(
-    network=WHOLE, network_name=TEXT, source=TEXT, mac=null(TEXT), ips=listed(TEXT), standing=TEXT
+    network=WHOLE,
+    network_name=TEXT,
+    source=TEXT,
+    mac=nullable(TEXT),
+    ips=listed(TEXT),
+    standing=TEXT,
 )
 _READINESS = shape(
     "wave ready counts networks settings vms",
@@ -119,7 +124,7 @@ class Waves(views.View):
             wave = waves.create(cluster, name or "", author=views.author(request), **values)  # type: ignore[arg-type]
             return idempotency.Stored(201, _shapes([wave.pk])[0])
 
-        done = views.once(request, create)
+        done = views.run_once(request, create)
         return views.answer(done.answer, status=done.status)
 
 
@@ -143,7 +148,7 @@ class WaveView(views.View):
     @extend_schema(**_DELETE)
     def delete(self, request: Request, wave_id: int) -> views.Answer:
         waves.delete(wave_id, author=views.author(request))
-        return views.nothing()
+        return views.no_content()
 
 
 class WaveVMs(views.View):
@@ -190,7 +195,7 @@ class WaveVMs(views.View):
                 added = waves.add_import(wave.pk, vm_import, author=author, **chosen)
             return idempotency.Stored(200, {"added": added, "vms": wave.vms.count()})
 
-        done = views.once(request, add)
+        done = views.run_once(request, add)
         return views.answer(done.answer, status=done.status)
 
 
@@ -201,7 +206,7 @@ class WaveVMView(views.View):
     def delete(self, request: Request, wave_id: int, vm_id: int) -> views.Answer:
         if not waves.remove(wave_id, [vm_id], author=views.author(request)):
             raise errors.NotFound("There is no such object.")
-        return views.nothing()
+        return views.no_content()
 
 
 class WaveReadiness(views.View):

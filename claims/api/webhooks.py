@@ -47,7 +47,7 @@ _DECISION = openapi.shape(
     id=openapi.WHOLE, cluster=openapi.TEXT, at=openapi.TIME, path=openapi.TEXT,
     operation=openapi.TEXT, namespace=openapi.TEXT, name=openapi.TEXT, vm=openapi.TEXT,
     network=openapi.TEXT, code=openapi.TEXT, message=openapi.TEXT, allowed=openapi.FLAG,
-    patch=openapi.null(openapi.listed({"type": "object", "additionalProperties": True})),
+    patch=openapi.nullable(openapi.listed({"type": "object", "additionalProperties": True})),
     milliseconds={"type": "number"},
 )  # fmt: skip
 _DECISIONS = openapi.says(

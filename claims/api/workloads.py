@@ -15,7 +15,7 @@ from claims.workloads import adoption, results
 from pools.core import errors, object_reader
 from pools.platform import idempotency
 from pools.platform.rest import openapi, pagination, parsing, query, views
-from pools.platform.rest.openapi import FLAG, TEXT, TIME, WHOLE, listed, null, shape
+from pools.platform.rest.openapi import FLAG, TEXT, TIME, WHOLE, listed, nullable, shape
 
 _ANSWERS = tuple(str(answer) for answer in ComparisonResult)
 _WORKLOAD = shape(
@@ -26,24 +26,24 @@ _WORKLOAD = shape(
 _REGISTERED = shape(
     "source id name mac ips vm namespace",
     source={"type": "string", "enum": ["ippool", "ipamclaim"]}, id=WHOLE, name=TEXT,
-    mac=null(TEXT), ips=listed(TEXT), vm=TEXT, namespace=TEXT,
+    mac=nullable(TEXT), ips=listed(TEXT), vm=TEXT, namespace=TEXT,
 )  # fmt: skip
 _VERDICT = shape(
     "verdict workload registered running reasons",
     verdict={"type": "string", "enum": list(_ANSWERS)},
-    workload=null(_WORKLOAD),
-    registered=null(_REGISTERED),
-    running=null(shape("mac ips", mac=null(TEXT), ips=listed(TEXT))),
+    workload=nullable(_WORKLOAD),
+    registered=nullable(_REGISTERED),
+    running=nullable(shape("mac ips", mac=nullable(TEXT), ips=listed(TEXT))),
     reasons=listed(shape("code message", code=TEXT, message=TEXT)),
 )
-_SIDE = null(shape("mac ips", mac=TEXT, ips=listed(TEXT)))
+_SIDE = nullable(shape("mac ips", mac=TEXT, ips=listed(TEXT)))
 _PLAN = shape(
     "ippool makes_ippool create change unchanged refuse steps",
     ippool=TEXT, makes_ippool=FLAG, create=WHOLE, change=WHOLE, unchanged=WHOLE, refuse=WHOLE,
     steps=listed(shape(
         "workload name action", workload=WHOLE, name=TEXT,
         action={"type": "string", "enum": ["create", "change", "unchanged", "refuse"]},
-        entry=null(WHOLE), before=_SIDE, after=_SIDE, code=TEXT, message=TEXT,
+        entry=nullable(WHOLE), before=_SIDE, after=_SIDE, code=TEXT, message=TEXT,
     )),
 )  # fmt: skip
 FIELDS = tuple(_VERDICT["properties"])
@@ -127,7 +127,7 @@ class Adopt(views.View):
                 200, adoption.adopt(network, scope=scope, author=author, **chosen).as_json()
             )
 
-        done = views.once(request, work)
+        done = views.run_once(request, work)
         return views.answer(done.answer, status=done.status)
 
 

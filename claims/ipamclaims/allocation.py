@@ -114,7 +114,7 @@ def _apply_result(
 
 
 def _record(pool: Pool, claim: IPAMClaim, result: AllocationResult, author: events.Author) -> None:
-    events.allocation_failed(
+    events.record_allocation_failure(
         pool,
         holder=block_sync.holder_name(claim.namespace, claim.vm, claim.mac),
         org="",

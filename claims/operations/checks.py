@@ -64,7 +64,7 @@ def _mend(span: Span, _by: events.Author) -> int:
     change, owners = _compared(span, lock=True)
     index.index(change)
     networks = Network.objects.filter(pk__in=change.changed_keys.networks)
-    repairs.of_clusters(networks.values_list("cluster_id", flat=True))
+    repairs.record_cluster_repairs(networks.values_list("cluster_id", flat=True))
     return len(change.new) + len(change.gone) if owners else 0
 
 
@@ -119,7 +119,7 @@ def _mend_flags(network_id: int, _by: events.Author) -> int:
         return 0
     miscounted = conflicts.has_wrong_counts(network)
     repaired = conflicts.recheck_network(network) + miscounted
-    repairs.of_clusters([network.cluster_id])
+    repairs.record_cluster_repairs([network.cluster_id])
     return repaired
 
 
@@ -139,7 +139,7 @@ BLOCKS = checks.Check(
     invariants="address-has-one-holder, pending-work-is-a-row",
     proves="Every address that an entry, a claim or a workload has in its network's pool is held.",
     steps=_networks,
-    find=checks.told(statements.read("claims/check_held_addresses")),
+    find=checks.find_by_statement(statements.read("claims/check_held_addresses")),
 )
 
 CHECKS = [INDEX_ENTRIES, DUPLICATES, BLOCKS]

@@ -27,28 +27,28 @@ from claims.models import (
 from pools.core import addresses, errors
 from pools.models import ClusterEvent
 from pools.platform.history import search
-from pools.platform.history.search import Searcher, Wanted
+from pools.platform.history.search import HistoryQuery, Searcher
 
 MOST = 1000  # events of a MAC or a VM
 SMALL = 256  # addresses of a CIDR that are looked for one by one
 _VIEW = {EntryEvent: "claims.view_entry", IPAMClaimEvent: "claims.view_ipamclaim"}
 
 
-def read(text: str) -> Wanted | None:
+def read(text: str) -> HistoryQuery | None:
     """A MAC address in any spelling."""
     with contextlib.suppress(errors.InvalidInput):
-        return Wanted(mac=macs.parse_mac(text, lenient=True))
+        return HistoryQuery(mac=macs.parse_mac(text, lenient=True))
     return None
 
 
-def _of_entries(criteria: Wanted) -> Q | None:
+def _of_entries(criteria: HistoryQuery) -> Q | None:
     query = _of_vms(replace(criteria, cluster_id=None), "ips")
     if query is None or criteria.cluster_id is None:
         return query
     return query & _in_ippools(criteria.cluster_id)
 
 
-def _of_claims(criteria: Wanted) -> Q | None:
+def _of_claims(criteria: HistoryQuery) -> Q | None:
     query = _of_vms(criteria, "ips")
     by_name = bool(criteria.name) and query is None
     if by_name:
@@ -60,7 +60,7 @@ def _of_claims(criteria: Wanted) -> Q | None:
     return query & Q(cluster_id=criteria.cluster_id) if criteria.cluster_id is not None else query
 
 
-def _of_vms(criteria: Wanted, addresses_of: str) -> Q | None:
+def _of_vms(criteria: HistoryQuery, addresses_of: str) -> Q | None:
     """Rows that tell of the MAC, the VM or an address."""
     if criteria.name:
         return None
@@ -79,7 +79,7 @@ def _of_vms(criteria: Wanted, addresses_of: str) -> Q | None:
     return query
 
 
-def _of_holder(criteria: Wanted, query: Q) -> Q | None:
+def _of_holder(criteria: HistoryQuery, query: Q) -> Q | None:
     """A VM holds addresses as `namespace/name`, one without a name as its MAC."""
     if criteria.holder_kind == "mac" or (criteria.holder and read(criteria.holder)):
         mac = read(criteria.holder)
@@ -135,7 +135,7 @@ def _seen_claims(user: Any) -> Q | None:
 
 def _visible_query(user: Any, model: Any, within: Any) -> Q | None:
     """All for who sees the events; for others what is of namespaces that they see."""
-    if user is None or user.has_perm(search.SEE):
+    if user is None or user.has_perm(search.VIEW_EVENTS):
         return Q()
     if not user.has_perm(_VIEW[model]):
         return None
@@ -152,7 +152,7 @@ def _name_searcher(model: Any, kind: str, name: str = "name") -> Searcher:
     return Searcher(
         model,
         kind,
-        lambda criteria: search.about(criteria, name=name, cluster="cluster_id"),
+        lambda criteria: search.filter_by_name(criteria, name=name, cluster="cluster_id"),
     )
 
 
@@ -173,7 +173,7 @@ SEARCHERS: tuple[Searcher, ...] = (
 
 def named_at(text: str, cluster_id: int | None, moment: datetime) -> list[dict[str, Any]]:
     """The addresses that entries and claims named for a MAC or a VM at that moment."""
-    criteria = read(text) or Wanted(vm=text)
+    criteria = read(text) or HistoryQuery(vm=text)
     criteria = replace(criteria, cluster_id=cluster_id)
     rows = []
     for model, match, word in (

@@ -108,7 +108,7 @@ def exception_handler(error: Exception, context: dict[str, Any]) -> HttpResponse
 def _waited_for(error: Exception) -> list[str] | None:
     """The clusters that a recovery waits for, where an error is about one."""
     if isinstance(error, DatabaseError) and database.sqlstate(error) == database.RECOVERING:
-        error = database.recovering(error)
+        error = database.recovery_error(error)
     if not isinstance(error, errors.Recovering):
         return None
     return error.clusters.split(", ") if error.clusters else []
@@ -180,7 +180,7 @@ def _of_rest_framework(error: exceptions.APIException) -> Problem:
 def _of_database(error: DatabaseError | InterfaceError) -> Problem | None:
     """Away, overloaded or a standby: 503. A rule that no service foresaw: 409."""
     if database.sqlstate(error) == database.RECOVERING:
-        return _of_register(database.recovering(error))
+        return _of_register(database.recovery_error(error))
     away = isinstance(error, OperationalError | InterfaceError)
     if away or database.sqlstate(error) == _READ_ONLY:
         log.warning("the database did not serve a request: %s", error)

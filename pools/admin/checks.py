@@ -68,7 +68,7 @@ class CheckRunAdmin(lists.Listed[CheckRun]):
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        standing = reports.standing()
+        standing = reports.latest_statuses()
         more = {
             "standing": with_pools(standing),
             "bad": [one for one in standing if one.bad],
@@ -85,7 +85,7 @@ class CheckRunAdmin(lists.Listed[CheckRun]):
         if run is None:
             raise Http404("There is no such check.")
         known = [
-            reports.Standing(registry.get(one["code"]), one, run)
+            reports.CheckStatus(registry.get(one["code"]), one, run)
             for one in run.report
             if one["code"] in registry.codes()
         ]
@@ -127,7 +127,7 @@ def took(run: CheckRun) -> str:
     return f"{seconds:.1f} s" if seconds < 60 else display.duration(seconds)
 
 
-def with_pools(standing: list[reports.Standing]) -> list[dict[str, Any]]:
+def with_pools(standing: list[reports.CheckStatus]) -> list[dict[str, Any]]:
     """Each check with its state and its examples, which lead to the pools they are about."""
     ids = {
         one["pool_id"]
@@ -165,7 +165,7 @@ def run_now(request: HttpRequest) -> HttpResponseBase:
 def repair(request: HttpRequest) -> HttpResponseBase:
     """Say what will be repaired and what not, then ask for it."""
     pages.require(request, "pools.view_checkrun", "pools.run_checks", "pools.repair")
-    bad = [one for one in reports.standing() if one.bad]
+    bad = [one for one in reports.latest_statuses() if one.bad]
     chosen = [one.check.code for one in bad if one.check.mend]
     if not chosen:
         messages.warning(request, "Nothing that can be repaired is known to be wrong.")
@@ -183,7 +183,7 @@ def repair(request: HttpRequest) -> HttpResponseBase:
 
 
 def _asked(request: HttpRequest, **wanted: Any) -> HttpResponseBase:
-    run = runs.ask(author=pages.author(request), **wanted)
+    run = runs.request_run(author=pages.author(request), **wanted)
     tasks.nudge_checks()
     messages.success(request, "Asked for: a worker begins within a minute.")
     return HttpResponseRedirect(display.url_of(run))
@@ -197,10 +197,10 @@ def lines(request: HttpRequest) -> Iterator[Attention]:
     """What the last checks found, on the overview."""
     if not request.user.has_perm("pools.view_checkrun"):
         return
-    bad = [one for one in reports.standing() if one.bad]
+    bad = [one for one in reports.latest_statuses() if one.bad]
     if not bad:
         return
-    count = reports.violations()
+    count = reports.count_violations()
     url = reverse("admin:pools_checkrun_changelist")
     since = min((one.run.started_at for one in bad if one.run and one.run.started_at), default=None)
     yield Attention(

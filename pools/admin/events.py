@@ -29,7 +29,7 @@ TYPES = {
 }
 SUBJECTS: dict[str, str] = {}  # first part of a type: what the filter calls it; pools.extension
 # What else a search looks through: returns the ids of events that are about what was searched.
-Search = Callable[[search_text.Searched], Iterable[int]]
+Search = Callable[[search_text.SearchText], Iterable[int]]
 SEARCHES: list[Search] = []  # filled by pools.extension
 RECENT = 100_000  # events; actors, requests and environments are looked for in the newest ones
 
@@ -105,7 +105,7 @@ class EventAdmin(lists.Listed[Event]):
     ) -> tuple[QuerySet[Event], bool]:
         if not search_term:
             return queryset, False
-        return _found(queryset, search_text.read(search_term)), False
+        return _found(queryset, search_text.parse(search_term)), False
 
     @admin.display(description="when")
     def shown_at(self, event: Event) -> SafeString:
@@ -117,7 +117,7 @@ class EventAdmin(lists.Listed[Event]):
 
     @admin.display(description="address or object")
     def shown_what(self, event: Event) -> SafeString:
-        return display.found(event.cidr) if event.cidr else format_html("{}", event.message)
+        return display.address_link(event.cidr) if event.cidr else format_html("{}", event.message)
 
     @admin.display(description="holder")
     def shown_holder(self, event: Event) -> SafeString:
@@ -150,7 +150,7 @@ def type_of(event: Event) -> SafeString:
     return format_html('<span class="{}" title="{}">{}</span>', failed, event.type, words)
 
 
-def _found(rows: QuerySet[Event], searched: search_text.Searched) -> QuerySet[Event]:
+def _found(rows: QuerySet[Event], searched: search_text.SearchText) -> QuerySet[Event]:
     if searched.network is not None:
         last = f"{searched.network.broadcast_address}/{searched.network.max_prefixlen}"
         inside = BlockEvent.objects.filter(cidr__gte=str(searched.network), cidr__lte=last)
@@ -176,7 +176,7 @@ def _found(rows: QuerySet[Event], searched: search_text.Searched) -> QuerySet[Ev
 
 
 def _event_page(request: HttpRequest, event: Event) -> HttpResponseBase:
-    model = events.logs()[event.table]
+    model = events.event_models()[event.table]
     after = model.objects.filter(pk=event.pk).first()
     before = _before(event, model, after)
     return pages.page(

@@ -30,7 +30,7 @@ class Section:
     found: Mapping[str, Any]
 
 
-Finder = Callable[[HttpRequest, search_text.Searched], Iterable[Section]]
+Finder = Callable[[HttpRequest, search_text.SearchText], Iterable[Section]]
 # Apps that use this one add their finders, and the permission of those who may ask them.
 FINDERS: list[Finder] = []  # filled by pools.extension
 PERMISSIONS: list[str] = []  # one of them is enough; filled by pools.extension
@@ -55,11 +55,11 @@ class Place:
 def view(request: HttpRequest) -> HttpResponseBase:
     if not any(request.user.has_perm(name) for name in PERMISSIONS):
         raise PermissionDenied
-    searched = search_text.read(request.GET.get("q", ""))
+    searched = search_text.parse(request.GET.get("q", ""))
     found, sections = _answer(request, searched)
     _, blank, name = searched.text.partition(" ")
     if blank and not found and not sections:  # pages print `node fra-1`, `VM shop/web`
-        found, sections = _answer(request, search_text.read(name))
+        found, sections = _answer(request, search_text.parse(name))
     nothing = bool(searched.text) and not found and not sections
     title = f"Find {searched.text}" if searched.text else "Find"
     return pages.page(
@@ -74,7 +74,7 @@ def view(request: HttpRequest) -> HttpResponseBase:
 
 
 def _answer(
-    request: HttpRequest, searched: search_text.Searched
+    request: HttpRequest, searched: search_text.SearchText
 ) -> tuple[dict[str, Any], list[Section]]:
     """What the register and the apps that use it know; empty when that is nothing."""
     if not searched.text:
@@ -86,7 +86,7 @@ def _answer(
     return found if any(found.values()) else {}, sections
 
 
-def _found(request: HttpRequest, searched: search_text.Searched) -> dict[str, Any]:
+def _found(request: HttpRequest, searched: search_text.SearchText) -> dict[str, Any]:
     if searched.address is not None:
         return _address(searched.address)
     if searched.network is not None:

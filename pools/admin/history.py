@@ -19,7 +19,7 @@ from pools.platform.admin import export, lists, pages, search_text
 from pools.platform.audit import verification
 from pools.platform.history import search as history_search
 from pools.platform.history import snapshots
-from pools.platform.history.search import Wanted
+from pools.platform.history.search import HistoryQuery
 from pools.register.history import addresses, holders, pools
 from pools.register.history.addresses import Tenure
 
@@ -46,7 +46,7 @@ class _Asked:
     text: str
     at: datetime | None
     since: datetime | None
-    wanted: list[Wanted]
+    wanted: list[HistoryQuery]
     problems: list[str]
 
     @property
@@ -62,7 +62,7 @@ def view(request: HttpRequest) -> HttpResponseBase:
     if form and asked.anything:
         rows = ([row[name] for name in _HEAD] for row in _rows(asked, request.user))
         return export.download(form, "history", _HEAD, rows)
-    found = history_search.Found([], None)
+    found = history_search.HistoryPage([], None)
     if asked.anything:
         below = lists.number(request.GET.get("cursor", "")) or None
         found = history_search.search(asked.wanted, user=request.user, below=below, limit=PAGE)
@@ -76,23 +76,23 @@ def view(request: HttpRequest) -> HttpResponseBase:
         lines=lines(found.events, request.user),
         following=_link(request, cursor=found.below) if found.below else "",
         links={form: _link(request, format=form) for form in export.FORMATS},
-        sees=request.user.has_perm(history_search.SEE),
+        sees=request.user.has_perm(history_search.VIEW_EVENTS),
         **_tenures(request, asked),
     )
 
 
 def _asked(request: HttpRequest) -> _Asked:
-    text = search_text.read(request.GET.get("q", "")).text
+    text = search_text.parse(request.GET.get("q", "")).text
     problems: list[str] = []
     at, since = (_moment(request.GET.get(name, ""), problems) for name in ("at", "since"))
     kind, number = request.GET.get("kind", ""), lists.number(request.GET.get("object", ""))
-    wanted: list[Wanted] = []
+    wanted: list[HistoryQuery] = []
     if kind and number:
-        wanted = [Wanted(kind=kind, object_id=number)]
+        wanted = [HistoryQuery(kind=kind, object_id=number)]
     elif text:
-        wanted = history_search.of_text(text)
+        wanted = history_search.queries_of_text(text)
     elif at or since:
-        wanted = [Wanted()]
+        wanted = [HistoryQuery()]
     until = at and at + addresses.AHEAD / 30
     return _Asked(
         text, at, since, [replace(one, since=since, until=until) for one in wanted], problems
@@ -129,7 +129,7 @@ def _tenures(request: HttpRequest, asked: _Asked) -> dict[str, Any]:
         return {}
     now = database.now()
     found: dict[str, Any] = {"now": _had(asked.text, now)}
-    sees = request.user.has_perm(history_search.SEE)
+    sees = request.user.has_perm(history_search.VIEW_EVENTS)
     if sees:
         found["named"] = _named(asked.text, asked.at or now)
     if asked.at is not None:
@@ -139,12 +139,12 @@ def _tenures(request: HttpRequest, asked: _Asked) -> dict[str, Any]:
 
 
 def _had(text: str, moment: datetime) -> list[Tenure]:
-    searched = search_text.read(text)
+    searched = search_text.parse(text)
     if searched.address is not None:
         return addresses.find_holders(searched.address, at=moment)[0]
     if searched.network is not None:
         return []
-    names = [one.mac or one.holder for one in history_search.of_text(text)]
+    names = [one.mac or one.holder for one in history_search.queries_of_text(text)]
     held = [
         holders.find_tenures(holder=name, moment=moment, limit=PAGE) for name in {*names} - {""}
     ]
@@ -245,7 +245,7 @@ def chain_lines(request: HttpRequest) -> Iterator[attention.Attention]:
     """A history that is not what was sealed."""
     if not request.user.has_perm("pools.view_auditsegment"):
         return
-    last = verification.standing()
+    last = verification.latest()
     if last is None or last.ok:
         return
     words = "1 fault" if last.fault_count == 1 else f"{last.fault_count} faults"

@@ -83,7 +83,7 @@ class NoticeAdmin(lists.Listed[Notice]):
     list_before_template = "cadastre/notices_intro.html"
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponseBase:  # type: ignore[override]
-        silence = scheduler.silence()
+        silence = scheduler.seconds_since_tick()
         stopped = silence is not None and silence > scheduler.MOST_SILENCE
         more = {"silence": display.duration(silence or 0)} if stopped else {}
         return super().changelist_view(request, {**(extra_context or {}), **more})

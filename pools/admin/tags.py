@@ -21,8 +21,8 @@ register.filter("num", display.number)
 register.filter("digits", display.digits)
 register.filter("mono", display.address)
 register.filter("plain", display.plain_cidr)
-register.filter("found", display.found)
-register.filter("named", display.named)
+register.filter("found", display.address_link)
+register.filter("named", display.search_link)
 register.filter("when", display.when)
 register.filter("state", display.state)
 register.filter("to", display.to)
@@ -31,14 +31,14 @@ register.filter("bars", usage_bars.bars)
 register.filter("share_bar", display.share_bar)
 register.filter("most", usage_bars.most)
 register.filter("percent", usage_bars.percent)
-register.filter("standing", display.standing)
+register.filter("standing", display.connection_status)
 register.filter("outcome", sync_runs.outcome)
 register.filter("took", sync_runs.took)
 register.filter("counts", sync_runs.counts)
 register.filter("manifest_value", drift.value)
 register.filter("drift_state", drift.state)
 register.filter("event_type", events.type_of)
-register.filter("begun", pages.begun)
+register.filter("begun", pages.capitalize)
 register.filter("menu_entry", menu.entry)
 
 
@@ -51,7 +51,7 @@ def recovery(context: template.Context) -> recovery_mode.Banner | None:
 @register.simple_tag(takes_context=True)
 def back(context: template.Context, name: str) -> str:
     """The list that an action was started from, with its filters."""
-    return lists.back(context["request"], name)
+    return lists.list_url(context["request"], name)
 
 
 @register.filter
@@ -75,7 +75,7 @@ def of_family(found: dict[int, Any], family: int) -> Any:
 @register.filter
 def tenant(one: Any) -> SafeString:
     """The environment of a block or tenure, after its organisation; it leads to what they have."""
-    return display.named("/".join(part for part in (one.org, one.env) if part))
+    return display.search_link("/".join(part for part in (one.org, one.env) if part))
 
 
 @register.filter

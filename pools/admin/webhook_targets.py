@@ -118,7 +118,7 @@ class WebhookTargetAdmin(lists.Listed[WebhookTarget]):
             try:
                 made, secret = targets.create(author=pages.author(request), **form.values())
             except errors.IpamError as error:
-                pages.put(form, error)
+                pages.add_errors(form, error)
             else:
                 return _secret_page(request, made, secret)
         return pages.page(
@@ -140,7 +140,7 @@ class WebhookTargetAdmin(lists.Listed[WebhookTarget]):
                 try:
                     targets.change(row, form.values(), author=pages.author(request))
                 except errors.IpamError as error:
-                    pages.put(form, error)
+                    pages.add_errors(form, error)
                 else:
                     messages.success(request, "The webhook was changed.")
                     return HttpResponseRedirect(display.url_of(row))
@@ -219,7 +219,7 @@ def _test(request: HttpRequest, target_id: int) -> HttpResponseBase:
     pages.require(request, "pools.change_webhooktarget")
     row = _row(target_id)
     if request.method == "POST":
-        with pages.told(request):
+        with pages.errors_as_messages(request):
             outbox.write_test(row)
             messages.success(request, "A test message is sent within seconds: see below.")
     return HttpResponseRedirect(display.url_of(row))
@@ -232,7 +232,7 @@ def _again(request: HttpRequest, target_id: int, delivery_id: int) -> HttpRespon
     if one is None:
         raise Http404("There is no such message.")
     if request.method == "POST":
-        with pages.told(request):
+        with pages.errors_as_messages(request):
             outbox.send_again(one)
             messages.success(request, "The message is sent again within seconds.")
     return HttpResponseRedirect(display.url_of(row))

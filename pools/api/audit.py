@@ -52,7 +52,7 @@ def _shape(one: audit_days.Day) -> dict[str, Any]:
 
 
 def _verification() -> dict[str, Any] | None:
-    last = verification.standing()
+    last = verification.latest()
     if last is None:
         return None
     return {

@@ -75,7 +75,7 @@ class Release(views.View):
                 tasks.nudge(done.block["pool_id"])
             return idempotency.Stored(200, done.block)
 
-        return views.answer(views.once(request, work).answer)
+        return views.answer(views.run_once(request, work).answer)
 
 
 class EndCooldown(views.View):
@@ -92,7 +92,7 @@ class EndCooldown(views.View):
             tasks.nudge(done["pool_id"])
             return idempotency.Stored(200, done)
 
-        return views.answer(views.once(request, work).answer)
+        return views.answer(views.run_once(request, work).answer)
 
 
 def _filtered(parameters: query.Query) -> QuerySet[Block]:

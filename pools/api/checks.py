@@ -54,11 +54,13 @@ class Checks(views.View):
 
         def work() -> idempotency.Stored:
             author = views.author(request)
-            run = runs.ask(author=author, repair=repair, only=only, seconds=seconds or runs.SECONDS)
+            run = runs.request_run(
+                author=author, repair=repair, only=only, seconds=seconds or runs.SECONDS
+            )
             tasks.nudge_checks()
             return idempotency.Stored(202, _whole(run))
 
-        return views.answer(views.once(request, work).answer, status=202)
+        return views.answer(views.run_once(request, work).answer, status=202)
 
 
 class CheckView(views.View):

@@ -66,7 +66,7 @@ def shapes(
     clusters: dict[int, str] = dict(former.values_list("pgh_obj_id", "name"))
     clusters |= dict(Cluster.objects.filter(pk__in=ids).values_list("pk", "name"))
     if states is None:
-        states = snapshots.of([(row["table"], row["id"]) for row in rows])
+        states = snapshots.read_changes([(row["table"], row["id"]) for row in rows])
     return [
         {
             "id": row["id"],

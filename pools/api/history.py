@@ -15,7 +15,7 @@ from pools.core import addresses, block_fields, errors
 from pools.models import Event
 from pools.platform import database
 from pools.platform.history import search
-from pools.platform.history.search import Wanted
+from pools.platform.history.search import HistoryQuery
 from pools.platform.rest import pagination, query, views
 from pools.register.history import addresses as history_addresses
 from pools.register.history import holders as history_holders
@@ -32,13 +32,13 @@ class History(views.View):
         if not any(request.user.has_perm(name) for name in search.PERMISSIONS):
             raise errors.NotAllowed("This needs the permission pools.view_event.")
         parameters = query.Query(request)
-        base = _wanted(parameters, names_clusters=request.user.has_perm(search.SEE))
+        base = _wanted(parameters, names_clusters=request.user.has_perm(search.VIEW_EVENTS))
         text = parameters.text("q")
         limit, below = _page(parameters)
         parameters.done()
         alternatives = [base]
         if text:
-            alternatives = [merged(base, one) for one in search.of_text(text)]
+            alternatives = [merged(base, one) for one in search.queries_of_text(text)]
         found = search.search(alternatives, user=request.user, below=below, limit=limit)
         results = told(found.events, request.user)
         return views.answer(_paged(request, results, found.below))
@@ -75,7 +75,7 @@ class PoolAt(views.View):
         return views.answer(_standing(standing) | _paged(request, holders, found.below))
 
 
-def _wanted(parameters: query.Query, *, names_clusters: bool) -> Wanted:
+def _wanted(parameters: query.Query, *, names_clusters: bool) -> HistoryQuery:
     def network(value: str, name: str) -> addresses.Network:
         return addresses.parse_block(value, field=name)
 
@@ -91,7 +91,7 @@ def _wanted(parameters: query.Query, *, names_clusters: bool) -> Wanted:
         return query.integer(1, 10**17)(value, name)
 
     def mac(value: str, name: str) -> str:
-        found = [one for one in (read(value) for read in search.READERS) if one and one.mac]
+        found = [one for one in (read(value) for read in search.TEXT_READERS) if one and one.mac]
         if not found:
             raise errors.InvalidInput.for_field(name, "mac_syntax", "is no MAC address", value)
         return found[0].mac
@@ -100,7 +100,7 @@ def _wanted(parameters: query.Query, *, names_clusters: bool) -> Wanted:
         name: parameters.text(name) or ""
         for name in ("holder_kind", "holder", "uid", "vm", "org", "env", "actor", "name")
     }
-    return Wanted(
+    return HistoryQuery(
         network=parameters.parse("address", network),
         mac=parameters.parse("mac", mac) or "",
         cluster_id=parameters.parse("cluster", cluster),
@@ -112,7 +112,7 @@ def _wanted(parameters: query.Query, *, names_clusters: bool) -> Wanted:
     )
 
 
-def merged(base: Wanted, one: Wanted) -> Wanted:
+def merged(base: HistoryQuery, one: HistoryQuery) -> HistoryQuery:
     """Both must hold."""
     said = {name: value for name, value in vars(one).items() if value}
     return replace(base, **said)

@@ -38,7 +38,7 @@ class PoolImport(views.View):
         cluster = lookups.cluster(name, "cluster")
         # The parts of a form are told apart by a text that is another one each time.
         said = b"\0".join([name.encode(), text])
-        done = views.once(
+        done = views.run_once(
             request, lambda: _import(request, text, cluster, dry_run=dry_run), body=said
         )
         return views.answer(done.answer, status=done.status)

@@ -53,7 +53,7 @@ class Reclaim(views.View):
             done = reclaim.reclaim(wanted, author=views.author(request, reason))
             return idempotency.Stored(200, done.block)
 
-        return views.answer(views.once(request, work).answer)
+        return views.answer(views.run_once(request, work).answer)
 
 
 class ReclaimAll(views.View):
@@ -70,7 +70,7 @@ class ReclaimAll(views.View):
             done = reclaim.reclaim_all(wanted, author=views.author(request, reason))
             return idempotency.Stored(200, {"results": [_said(one) for one in done]})
 
-        return views.answer(views.once(request, work).answer)
+        return views.answer(views.run_once(request, work).answer)
 
 
 def _blocks(body: object_reader.Fields) -> list[reclaim.ReclaimTarget]:

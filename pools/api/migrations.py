@@ -48,7 +48,7 @@ class Migrations(views.View):
         def work() -> idempotency.Stored:
             return idempotency.Stored(201, shape(migrations.start_migration(want, author=author)))
 
-        done = views.once(request, work)
+        done = views.run_once(request, work)
         return views.answer(done.answer, status=done.status)
 
 
@@ -83,7 +83,7 @@ class MigrationSteps(views.View):
             taken = migrations.take_step(migration_id, step or MigrationStep.ABORT, author=author)
             return idempotency.Stored(200, shape(taken))
 
-        done = views.once(request, work)
+        done = views.run_once(request, work)
         return views.answer(done.answer, status=done.status)
 
 

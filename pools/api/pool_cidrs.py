@@ -98,7 +98,7 @@ class PoolCIDRs(views.View):
             added = pools.add_cidr(pool_id, entry, author=views.author(request))
             return idempotency.Stored(201, cidr_shape(added))
 
-        done = views.once(request, work)
+        done = views.run_once(request, work)
         return views.answer(done.answer, status=done.status)
 
 
@@ -111,7 +111,7 @@ class PoolCIDRView(views.View):
             raise errors.NotFound("The pool has no such CIDR.")
         waiting = pools.remove_cidr(cidr_id, author=views.author(request))
         if waiting is None:
-            return views.nothing()
+            return views.no_content()
         return views.answer(cidr_shape(waiting), status=202)
 
 
@@ -134,7 +134,7 @@ class ReservedRanges(views.View):
             made = pools.reserve(cidr_id, wanted, author=views.author(request), reason=reason)
             return idempotency.Stored(201, range_shape(made))
 
-        done = views.once(request, work)
+        done = views.run_once(request, work)
         return views.answer(done.answer, status=done.status)
 
 
@@ -146,7 +146,7 @@ class ReservedRangeView(views.View):
         if not ReservedRange.objects.filter(pk=range_id, pool_id=pool_id).exists():
             raise errors.NotFound("The pool has no such reserved range.")
         pools.unreserve(range_id, author=views.author(request))
-        return views.nothing()
+        return views.no_content()
 
 
 def waiting(rows: Sequence[Drift]) -> list[dict[str, Any]]:

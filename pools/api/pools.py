@@ -62,7 +62,7 @@ class Pools(views.View):
     def post(self, request: Request) -> views.Answer:
         body = parsing.fields(request, *_CREATED, *_READ_ONLY)
         spec = _spec(body)
-        done = views.once(request, lambda: _create(spec, views.author(request)))
+        done = views.run_once(request, lambda: _create(spec, views.author(request)))
         return views.answer(done.answer, status=done.status)
 
 
@@ -90,7 +90,7 @@ class PoolView(views.View):
     def delete(self, request: Request, pool_id: int) -> views.Answer:
         asked = version(request, get(pool_id).version)
         pools.delete(pool_id, author=views.author(request), version=asked)
-        return views.nothing()
+        return views.no_content()
 
 
 def get(pool_id: int) -> Pool:

@@ -27,10 +27,10 @@ _SECRET = openapi.shape("id secret", **_OUT["properties"], secret=openapi.TEXT)
 _STATES = list(DeliveryState.values)
 _DELIVERY = openapi.shape(
     "id uid event state attempts",
-    id=openapi.WHOLE, uid=openapi.TEXT, notice=openapi.null(openapi.WHOLE),
+    id=openapi.WHOLE, uid=openapi.TEXT, notice=openapi.nullable(openapi.WHOLE),
     event={"type": "string", "enum": list(DeliveryEvent.values)},
     state={"type": "string", "enum": _STATES}, attempts=openapi.WHOLE,
-    last_status=openapi.null(openapi.WHOLE), last_error=openapi.TEXT, created_at=openapi.TIME,
+    last_status=openapi.nullable(openapi.WHOLE), last_error=openapi.TEXT, created_at=openapi.TIME,
     next_try_at=openapi.TIME, delivered_at=openapi.TIME,
 )  # fmt: skip
 _EXAMPLE = OpenApiExample(
@@ -117,7 +117,7 @@ class WebhookTargetView(views.View):
     @extend_schema(**_DELETE)
     def delete(self, request: Request, target_id: int) -> views.Answer:
         targets.delete(_get(target_id), author=views.author(request))
-        return views.nothing()
+        return views.no_content()
 
 
 class Rotation(views.View):

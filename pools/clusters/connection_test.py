@@ -143,7 +143,7 @@ def _run(
     connection: Connection | None,
 ) -> None:
     now = database.now()
-    for credential, expires_at in credentials.ends(access).items():
+    for credential, expires_at in credentials.expiry_times(access).items():
         examination.endings.append(
             CredentialExpiry(credential, expires_at, (expires_at - now).days)
         )

@@ -226,7 +226,7 @@ def replace(
     def write() -> None:
         with events.recorded(author):
             Connection.objects.filter(pk=connection.pk).update(**values)
-            events.credentials_replaced(connection.pk, author=author)
+            events.record_credentials_replaced(connection.pk, author=author)
 
     _in_transaction(write)
     return get_connection(connection.cluster)
@@ -276,7 +276,7 @@ def make_due(connection: Connection) -> None:
 
 def reseal() -> ResealedCredentials:
     """Encrypt all credentials with the newest key of the key ring. Raises KeyRingInvalid."""
-    ring, result = secrets.configured(), ResealedCredentials()
+    ring, result = secrets.key_ring(), ResealedCredentials()
     rows = Connection.objects.exclude(sealed="").select_related("cluster").order_by("pk")
     for row in rows:
         try:
@@ -360,7 +360,11 @@ def _in_transaction(write: Callable[[], Any]) -> Any:
 def _connection_fields(
     cluster: Cluster, source: ConnectionSource, cluster_info: ClusterInfo
 ) -> dict[str, Any]:
-    ends = [end for name, end in credentials.ends(source.access).items() if "authority" not in name]
+    ends = [
+        end
+        for name, end in credentials.expiry_times(source.access).items()
+        if "authority" not in name
+    ]
     values: dict[str, Any] = {
         "server": source.access.server,
         "in_cluster": source.in_cluster,
@@ -370,6 +374,6 @@ def _connection_fields(
     if cluster_info.version:
         values["version"] = cluster_info.version
     if not source.in_cluster:
-        ring = secrets.configured()
+        ring = secrets.key_ring()
         values["sealed"] = ring.seal(source.access.dump(), owner=sync.secret_owner(cluster.pk))
     return values

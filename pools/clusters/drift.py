@@ -183,7 +183,9 @@ def _record_event(
 ) -> None:
     subject = f"{cluster_object} {path}".strip()
     reason = f"{subject}: {author.reason}" if author.reason else subject
-    events.of_connection(connection.pk, label, author=dataclasses.replace(author, reason=reason))
+    events.record_connection_event(
+        connection.pk, label, author=dataclasses.replace(author, reason=reason)
+    )
 
 
 def record_takeover(

@@ -95,7 +95,7 @@ def end(*, author: events.Author, force: bool = False) -> Recovery:
             " WHERE state = 'pending' RETURNING id",
             [],
         )
-        events.of_connection(None, "recovery_ended", author=author)
+        events.record_connection_event(None, "recovery_ended", author=author)
     row.refresh_from_db()
     return row
 

@@ -53,7 +53,7 @@ _WAITING = f"""
 
 
 def _check_values() -> Iterator[Value]:
-    for check_status in reports.standing():
+    for check_status in reports.latest_statuses():
         if check_status.entry is not None:
             count = max(
                 int(check_status.bad), check_status.entry["count"]

@@ -49,14 +49,14 @@ def purge_events(days: int) -> int:
 def _purge_segment(number: int) -> int:
     rows = AuditSegment.objects.select_for_update(of=("self",)).select_related("layout")
     segment = rows.get(pk=number)
-    if not verification.verified(segment):
+    if not verification.is_intact(segment):
         log.error(
             "audit: segment %s of %s does not verify; its events are kept", number, segment.day
         )
         return 0
     deleted = kept_count = 0
-    with pgtrigger.ignore(*events.append_only()):
-        for model in events.logs().values():
+    with pgtrigger.ignore(*events.append_only_triggers()):
+        for model in events.event_models().values():
             inside = model.objects.filter(pgh_id__gt=segment.after_id, pgh_id__lte=segment.last_id)
             deleted += _deletable(model, inside, segment.after_id).delete()[0]
             kept_count += inside.count()

@@ -117,7 +117,7 @@ def _live(fake: FakeCluster, rules: list[dict[str, Any]], managed_resources: lis
     connection = Connection.objects.create(
         cluster=cluster,
         server=fake.url,
-        sealed=secrets.configured().seal(access.dump(), owner=sync.secret_owner(cluster.pk)),
+        sealed=secrets.key_ring().seal(access.dump(), owner=sync.secret_owner(cluster.pk)),
         mode=Mode.MANAGED if managed_resources else Mode.OBSERVED,
         managed_resources=managed_resources,
         due_at=Now(),

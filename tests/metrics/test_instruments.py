@@ -29,7 +29,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture(autouse=True)
 def _fresh(monkeypatch: pytest.MonkeyPatch, settings: Any) -> None:
-    monkeypatch.setattr(process_metrics, "_own", process_metrics._Process())
+    monkeypatch.setattr(process_metrics, "_process", process_metrics._Process())
     settings.IPAM_ALLOW_LOOPBACK_CLUSTERS = True
 
 

@@ -34,7 +34,7 @@ CANARIES = {
 @pytest.fixture
 def busy(monkeypatch: pytest.MonkeyPatch) -> Any:
     """A register in which all of them stand."""
-    monkeypatch.setattr(process_metrics, "_own", process_metrics._Process())
+    monkeypatch.setattr(process_metrics, "_process", process_metrics._Process())
     who = {"org": "canary-org", "env": "canary-env"}
     pool = factories.pool("10.77.66.0/30", "2001:db8:77::/126", cooldown=60)
     blocks = []

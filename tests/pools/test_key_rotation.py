@@ -71,4 +71,4 @@ def test_a_row_s_secret_opens_in_no_other_row() -> None:
     second.refresh_from_db()
     with pytest.raises(faults.SecretForeign):
         sync.cluster_access(second)
-    assert secrets.configured().open(first.sealed, owner=sync.secret_owner(first.cluster_id))
+    assert secrets.key_ring().open(first.sealed, owner=sync.secret_owner(first.cluster_id))

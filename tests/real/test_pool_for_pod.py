@@ -60,7 +60,7 @@ def _put_namespace(kube: RealCluster, annotations: dict[str, str]) -> None:
 
 def _reach(connection: Connection, config: str) -> None:
     access = kubeconfig.read(config, now=timezone.now()).access
-    sealed = secrets.configured().seal(
+    sealed = secrets.key_ring().seal(
         access.dump(), owner=connecting.secret_owner(connection.cluster_id)
     )
     Connection.objects.filter(pk=connection.pk).update(sealed=sealed)

@@ -239,7 +239,7 @@ def receiver(settings: Any) -> Iterator[receivers.Receiver]:
 
 
 def deliver() -> None:
-    for target_id in outbox.due():
+    for target_id in outbox.due_targets():
         tasks.send_webhook(target_id)
 
 

@@ -73,7 +73,7 @@ class EntryForm(forms.Form):
             for problem in problems:
                 name = problem.field.split(".")[0]
                 field = name if name in self.fields else None
-                self.add_error(field, pages.shown(problem))
+                self.add_error(field, pages.validation_error(problem))
         return self.cleaned_data
 
 
@@ -180,7 +180,7 @@ def add(request: HttpRequest) -> HttpResponseBase:
         try:
             entries = add_all(request, form.cleaned_data["ippool"], [form.spec])
         except errors.IpamError as error:
-            pages.put(form, error)
+            pages.add_errors(form, error)
         else:
             messages.success(
                 request,
@@ -216,7 +216,7 @@ def change(request: HttpRequest, entry: Entry) -> HttpResponseBase:
             try:
                 changed = services.change(entry.pk, form.spec, author=pages.author(request))
             except errors.IpamError as error:
-                pages.put(form, error)
+                pages.add_errors(form, error)
             else:
                 messages.success(
                     request,

@@ -189,7 +189,7 @@ class IPPoolAdmin(scoped.Scoped[IPPool]):
                 place = "network_name" if "already: " in error.message else "name"
                 form.add_error(place, error.message)
             except errors.IpamError as error:
-                pages.put(form, error)
+                pages.add_errors(form, error)
             else:
                 messages.success(
                     request,
@@ -229,7 +229,7 @@ class IPPoolAdmin(scoped.Scoped[IPPool]):
                     author=pages.author(request),
                 )
             except errors.IpamError as error:
-                pages.put(form, error)
+                pages.add_errors(form, error)
             else:
                 messages.success(
                     request,

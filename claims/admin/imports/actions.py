@@ -28,7 +28,7 @@ def take(request: HttpRequest, vm_import: VMImport) -> HttpResponseBase:
     action = _ACTIONS.get(request.POST.get("action", ""))
     if action is None:
         raise BadRequest(gettext("There is no such action."))
-    with pages.told(request):
+    with pages.errors_as_messages(request):
         action(request, vm_import)
     here = request.get_full_path()
     row = _number(request)

@@ -158,7 +158,7 @@ class VMImportForm(forms.Form):
 
     def clean_namespace(self) -> str:
         namespace: str = self.cleaned_data["namespace"].strip()
-        with pages.beside_field(self, "namespace"):
+        with pages.errors_at_field(self, "namespace"):
             return holders.parse_name(namespace, kind="label") if namespace else ""
         return ""
 
@@ -203,12 +203,12 @@ class VMImportForm(forms.Form):
             return
         rules = ippools.rules(self.network, lenient=True)
         if cleaned_data.get("mac", "").strip():
-            with pages.beside_field(self, "mac"):
+            with pages.errors_at_field(self, "mac"):
                 core.parse_mac(cleaned_data["mac"].strip(), rules)
         elif "mac" not in self.errors:
             self.add_error("mac", gettext("The MAC address names the interface."))
         if ips := _split(cleaned_data.get("ips", "")):
-            with pages.beside_field(self, "ips"):
+            with pages.errors_at_field(self, "ips"):
                 core.parse_ips(ips, rules)
 
     def upload(self) -> Upload:
@@ -285,9 +285,9 @@ def _create_import(request: HttpRequest, form: VMImportForm) -> VMImport | None:
         )
         return drafts.create(form.upload(), options, author=pages.author(request))
     except errors.NotAllowed as error:
-        pages.put(form, error, lambda _problem: "target")
+        pages.add_errors(form, error, lambda _problem: "target")
     except errors.IpamError as error:
-        pages.put(form, error, lambda _problem: cleaned_data["how"])
+        pages.add_errors(form, error, lambda _problem: cleaned_data["how"])
     return None
 
 

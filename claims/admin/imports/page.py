@@ -43,7 +43,7 @@ def view(request: HttpRequest, vm_import: VMImport) -> HttpResponseBase:
         pages.require(request, "claims.change_vmimport")
         if request.POST.get("action") != "map":
             return actions.take(request, vm_import)
-        with pages.told(request):
+        with pages.errors_as_messages(request):
             wrong = mapping.save(request, vm_import)
         if not wrong:
             return HttpResponseRedirect(request.get_full_path())

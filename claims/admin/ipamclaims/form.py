@@ -78,7 +78,7 @@ class RequestForm(forms.Form):
         try:
             return ipamclaims.parse_ips(texts, network, field="ips")
         except errors.InvalidInput as error:
-            pages.put(self, error, lambda _problem: "ips")
+            pages.add_errors(self, error, lambda _problem: "ips")
             return ()
 
 
@@ -134,7 +134,9 @@ def _create_claim(request: HttpRequest, form: ClaimForm, ips: tuple[str, ...]) -
         )
         return ipamclaims.create(spec, author=pages.author(request), scope=_request_scope(request))
     except errors.IpamError as error:
-        pages.put(form, error, lambda problem: "vm" if problem.field == "name" else problem.field)
+        pages.add_errors(
+            form, error, lambda problem: "vm" if problem.field == "name" else problem.field
+        )
     return None
 
 
@@ -160,7 +162,7 @@ def edit(request: HttpRequest, claim: IPAMClaim) -> HttpResponseBase:
                     claim.pk, changes, author=pages.author(request), scope=_request_scope(request)
                 )
             except errors.IpamError as error:
-                pages.put(form, error)
+                pages.add_errors(form, error)
             else:
                 messages.success(request, gettext("The claim was changed."))
                 return HttpResponseRedirect(display.url_of(claim))
@@ -172,7 +174,7 @@ def edit(request: HttpRequest, claim: IPAMClaim) -> HttpResponseBase:
 def delete(request: HttpRequest, claim: IPAMClaim) -> HttpResponseBase:
     _require_write(request, claim)
     if request.method == "POST":
-        with pages.told(request):
+        with pages.errors_as_messages(request):
             ipamclaims.delete(claim.pk, author=pages.author(request))
             messages.success(
                 request, (gettext("The claim %(claim)s was released.") % {"claim": claim.name})
@@ -198,7 +200,7 @@ def release(request: HttpRequest, claim: IPAMClaim) -> HttpResponseBase:
     pages.require(request, "claims.delete_ipamclaim")
     form = ReleaseForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
-        with pages.told(request):
+        with pages.errors_as_messages(request):
             author = pages.author(request, form.cleaned_data["reason"])
             ipamclaims.release(claim.pk, author=author)
             messages.success(

@@ -166,7 +166,7 @@ class NetworkForm(forms.Form):
     def refuse(self, error: errors.IpamError) -> None:
         place = {"not_managed": "applied", "already_exists": "object_name"}.get(error.code)
         for problem in pages.problems(error):
-            self.add_error(place, pages.shown(problem))
+            self.add_error(place, pages.validation_error(problem))
 
 
 def _body(cleaned_data: dict[str, Any]) -> dict[str, Any]:
@@ -296,7 +296,7 @@ class NetworkChangeForm(forms.Form):
     def clean_namespaces(self) -> list[str]:
         namespaces = str(self.cleaned_data["namespaces"]).split()
         for name in namespaces:
-            with pages.beside_field(self, "namespaces"):
+            with pages.errors_at_field(self, "namespaces"):
                 holders.parse_name(name, kind="label")
         return sorted(set(namespaces))
 
@@ -322,7 +322,7 @@ def edit(request: HttpRequest, network: Network) -> HttpResponseBase:
         except errors.IpamError as error:
             place = "applied" if isinstance(error, errors.NotManaged) else None
             for problem in pages.problems(error):
-                form.add_error(place, pages.shown(problem))
+                form.add_error(place, pages.validation_error(problem))
         else:
             messages.success(
                 request, (gettext("%(network)s was changed.") % {"network": network.name})

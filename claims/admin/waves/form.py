@@ -81,7 +81,7 @@ def edit(request: HttpRequest, wave: Wave) -> HttpResponseBase:
 
 
 def _put(form: WaveForm, error: errors.IpamError) -> None:
-    pages.put(form, error, lambda problem: problem.field or "name")
+    pages.add_errors(form, error, lambda problem: problem.field or "name")
 
 
 def _page(

@@ -68,7 +68,7 @@ class Imports(views.View):
             vm_import = drafts.create(upload, options, author=views.author(request))
             return idempotency.Stored(201, representation.brief(vm_import))
 
-        done = views.once(request, create, body=fingerprint)
+        done = views.run_once(request, create, body=fingerprint)
         _ring(done)
         return views.answer(done.answer, status=done.status)
 
@@ -173,7 +173,7 @@ class ImportCommit(views.View):
             status = 200 if done.status == Status.COMMITTED else 202
             return idempotency.Stored(status, representation.brief(done))
 
-        done = views.once(request, commit)
+        done = views.run_once(request, commit)
         _ring(done)
         return views.answer(done.answer, status=done.status)
 

@@ -43,7 +43,7 @@ class ClusterForm(forms.Form):
             try:
                 self.parts = blocks.divide_cluster_prefix(prefix, node=node, instance=instance)
             except errors.InvalidInput as error:
-                pages.put(self, error)
+                pages.add_errors(self, error)
         elif (node or instance) and "cluster_prefix" not in self.errors:
             self.add_error("cluster_prefix", "Name the prefix that is divided.")
         return said
@@ -117,7 +117,7 @@ class ClusterAdmin(lists.Listed[Cluster]):
 
     @admin.display(description="state")
     def shown_state(self, cluster: Any) -> SafeString:
-        return display.standing(cluster.summary.status if cluster.summary else None)
+        return display.connection_status(cluster.summary.status if cluster.summary else None)
 
     @admin.display(description="last full pass")
     def shown_pass(self, cluster: Any) -> SafeString:
@@ -173,7 +173,7 @@ class ClusterAdmin(lists.Listed[Cluster]):
             try:
                 cluster = _create(form, request)
             except errors.IpamError as error:
-                pages.put(form, error, _place)
+                pages.add_errors(form, error, _place)
             else:
                 messages.success(request, f"The cluster {cluster.name} was added.")
                 return HttpResponseRedirect(display.url_of(cluster))
@@ -216,7 +216,7 @@ class ClusterAdmin(lists.Listed[Cluster]):
         pages.require(request, "pools.delete_cluster")
         cluster = _cluster(object_id)
         if request.method == "POST":
-            with pages.told(request):
+            with pages.errors_as_messages(request):
                 clusters.remove(cluster, author=pages.author(request))
                 messages.success(request, f"The cluster {cluster.name} was deleted.")
                 return HttpResponseRedirect(reverse("admin:pools_cluster_changelist"))
@@ -276,7 +276,7 @@ def _divide(request: HttpRequest, cluster_id: int) -> HttpResponseBase:
                 instance=said["instance_prefix"],
             )
         except errors.IpamError as error:
-            pages.put(form, error, _place)
+            pages.add_errors(form, error, _place)
         else:
             messages.success(request, "The node and the instance pool were made.")
             return HttpResponseRedirect(display.url_of(cluster))

@@ -52,7 +52,7 @@ class TermsForm(forms.Form):
                 said.get("mode") or "", said.get("managed_resources") or ()
             )
         except errors.InvalidInput as error:
-            pages.put(self, error)
+            pages.add_errors(self, error)
         return said
 
 
@@ -108,7 +108,7 @@ class ConnectForm(TermsForm):
             try:
                 self._read(given)
             except errors.IpamError as error:
-                pages.put(self, _with_paths(error), lambda _problem: "text")
+                pages.add_errors(self, _with_paths(error), lambda _problem: "text")
         return said
 
     def _given(self, said: dict[str, Any]) -> bytes | None:
@@ -123,7 +123,7 @@ class ConnectForm(TermsForm):
             return str(said["text"]).encode()
         if held := self.data.get("held", ""):
             try:
-                return secrets.configured().open(held, owner=self._owner)
+                return secrets.key_ring().open(held, owner=self._owner)
             except faults.SecretUnreadable:
                 self.add_error("text", forms.ValidationError(_LEFT, code="required"))
                 return None
@@ -139,13 +139,13 @@ class ConnectForm(TermsForm):
         if chosen not in self.contexts:
             chosen = self.contexts[0] if len(self.contexts) == 1 else ""
         if not chosen and self.contexts:
-            self.held = secrets.configured().seal(given, owner=self._owner)
+            self.held = secrets.key_ring().seal(given, owner=self._owner)
             self._typed["context"] = current
             message = "Which context is the cluster's? The file has several."
             self.add_error("context", forms.ValidationError(message, code="context_missing"))
             return
         self.source = connections.from_kubeconfig(given, context=chosen)
-        self.held = secrets.configured().seal(given, owner=self._owner)
+        self.held = secrets.key_ring().seal(given, owner=self._owner)
 
     def _offer(self, current: str) -> None:
         field: Any = self.fields["context"]

@@ -72,7 +72,7 @@ def connect(request: HttpRequest, cluster_id: int) -> HttpResponseBase:
             try:
                 _keep(request, cluster, row, form)
             except errors.IpamError as error:
-                admin_pages.put(form, error, connect_form.place)
+                admin_pages.add_errors(form, error, connect_form.place)
             else:
                 return HttpResponseRedirect(display.url_of(cluster))
     return admin_pages.page(
@@ -173,7 +173,7 @@ def reconcile(request: HttpRequest, cluster_id: int) -> HttpResponseBase:
     """Make it due."""
     admin_pages.require(request, "pools.reconcile")
     cluster = _cluster(cluster_id)
-    with admin_pages.told(request):
+    with admin_pages.errors_as_messages(request):
         connections.make_due(_connection(cluster))
         messages.success(request, f"A pass over {cluster} begins within seconds.")
     return HttpResponseRedirect(display.url_of(cluster))

@@ -201,7 +201,7 @@ def decide(request: HttpRequest) -> HttpResponseBase:
     given = request.POST.getlist("id") or request.GET.getlist("id")
     ids = [lists.number(text) for text in given[:MOST]]
     rows = list(Drift.objects.filter(pk__in=ids).select_related("cluster", "ignored_by"))
-    back = lists.back(request, "admin:pools_drift_changelist")
+    back = lists.list_url(request, "admin:pools_drift_changelist")
     if not rows:
         messages.warning(request, "None of these differences is left.")
         return HttpResponseRedirect(back)
@@ -235,7 +235,7 @@ def _done(request: HttpRequest, verb: str, rows: list[Drift], reason: str) -> No
     author = pages.author(request, reason)
     if verb in {"ignore", "unignore"}:
         for row in rows:
-            with pages.told(request):
+            with pages.errors_as_messages(request):
                 if verb == "ignore":
                     drift.ignore(row, author=author, user=request.user)  # type: ignore[arg-type]  # logged in
                 else:
@@ -245,7 +245,7 @@ def _done(request: HttpRequest, verb: str, rows: list[Drift], reason: str) -> No
                 )
         return
     for one in dict.fromkeys(_object(row) for row in rows):
-        with pages.told(request):
+        with pages.errors_as_messages(request):
             if verb == "apply":
                 _applied(request, one, drift.apply(one, author=author))
             else:

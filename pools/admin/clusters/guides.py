@@ -127,7 +127,9 @@ def _map_of(text: str) -> dict[str, int]:
     try:
         return multipool.parse_pre_allocation(text)
     except errors.InvalidInput as error:
-        raise forms.ValidationError([pages.shown(one) for one in error.problems]) from None
+        raise forms.ValidationError(
+            [pages.validation_error(one) for one in error.problems]
+        ) from None
 
 
 class NodeForm(forms.Form):
@@ -166,7 +168,7 @@ def demand_of_node(request: HttpRequest) -> HttpResponseBase:
                 node=said["node"] or "",
             )
         except errors.IpamError as error:
-            pages.put(form, error, lambda _problem: "pre_allocation")
+            pages.add_errors(form, error, lambda _problem: "pre_allocation")
     return pages.page(request, "guide_node.html", title="Demand of a node", form=form, told=told)
 
 

@@ -32,7 +32,7 @@ def view(request: HttpRequest, drift_id: int) -> HttpResponseBase:
         try:
             taken = takeovers.take_over(of, token=request.POST.get("token", ""), author=author)
         except errors.IpamError as error:
-            pages.put(form, error)
+            pages.add_errors(form, error)
         else:
             names = ", ".join(one.path for one in taken.fields)
             messages.success(request, f"{names} of {of} is the register's now.")

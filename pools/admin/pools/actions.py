@@ -105,7 +105,7 @@ def _confirm_page(request: HttpRequest, pool: Pool, preview: previews.Preview) -
 def delete(request: HttpRequest, pool: Pool) -> HttpResponseBase:
     pages.require(request, "pools.delete_pool")
     if request.method == "POST":
-        with pages.told(request):
+        with pages.errors_as_messages(request):
             pools.delete(pool.pk, author=pages.author(request))
             messages.success(request, f"{pool.name} was deleted.")
             return HttpResponseRedirect(reverse("admin:pools_pool_changelist"))
@@ -189,7 +189,7 @@ def allocate(request: HttpRequest, pool: Pool) -> HttpResponseBase:
                 wait=form.cleaned_data["wait"],
             )
         except errors.IpamError as error:
-            pages.put(form, error, _allocate_place)
+            pages.add_errors(form, error, _allocate_place)
         else:
             _tell(request, done)
             return HttpResponseRedirect(display.url_of(pool))
@@ -250,7 +250,7 @@ def reserve(request: HttpRequest, pool: Pool) -> HttpResponseBase:
                 messages.success(request, f"{span} is reserved.")
                 return HttpResponseRedirect(display.url_of(pool))
         except errors.IpamError as error:
-            pages.put(form, error, lambda _problem: "range")
+            pages.add_errors(form, error, lambda _problem: "range")
     title = f"Reserve a range of {pool.name}"
     return _small_form(request, pool, form, title=title, button="Reserve", preview=preview)
 
@@ -270,7 +270,7 @@ def unreserve(request: HttpRequest, pool: Pool, range_id: int) -> HttpResponseBa
     pages.require(request, "pools.change_pool")
     reserved = pool.reserved_ranges.filter(pk=range_id).first()
     if request.method == "POST" and reserved is not None:
-        with pages.told(request):
+        with pages.errors_as_messages(request):
             pools.unreserve(range_id, author=pages.author(request))
             messages.success(request, f"{reserved} may be handed out again.")
         return HttpResponseRedirect(display.url_of(pool))
@@ -303,7 +303,7 @@ def add_cidr(request: HttpRequest, pool: Pool) -> HttpResponseBase:
         try:
             pools.add_cidr(pool.pk, entry, author=pages.author(request))
         except errors.IpamError as error:
-            pages.put(form, error, _cidr_place)
+            pages.add_errors(form, error, _cidr_place)
         else:
             messages.success(request, f"{entry.cidr} was added; {pool.name} has {_free(pool)}.")
             return HttpResponseRedirect(display.url_of(pool))

@@ -60,7 +60,7 @@ def release(request: HttpRequest) -> HttpResponseBase:
         pools = set()
         for block in chosen:
             shown, org = _shown_holder(request, block)
-            with pages.told(request):
+            with pages.errors_as_messages(request):
                 done = allocation.release(block.pk, shown, author=author, org=org, force=force)
                 messages.success(request, _released(done))
                 if done.has_pending_requests:
@@ -79,7 +79,7 @@ def end_cooldown(request: HttpRequest) -> HttpResponseBase:
     if request.method == "POST" and form.is_valid():
         author = pages.author(request, form.cleaned_data["reason"])
         for block in chosen:
-            with pages.told(request):
+            with pages.errors_as_messages(request):
                 done = allocation.skip_cooldown(block.pk, author=author)
                 place = display.plain_cidr(done["cidr"])
                 messages.success(request, f"{place} may be handed out again.")
@@ -122,7 +122,7 @@ def _after(request: HttpRequest, chosen: list[Block]) -> str:
         and Block.objects.filter(pk=chosen[0].pk, state__in=("held", "cooling")).exists()
     ):
         return display.url_of(chosen[0])
-    return lists.back(request, "admin:pools_block_changelist")
+    return lists.list_url(request, "admin:pools_block_changelist")
 
 
 def _page(
@@ -130,7 +130,7 @@ def _page(
 ) -> HttpResponseBase:
     if not chosen:
         messages.warning(request, str(errors.NotFound("None of these blocks is in that state.")))
-        return HttpResponseRedirect(lists.back(request, "admin:pools_block_changelist"))
+        return HttpResponseRedirect(lists.list_url(request, "admin:pools_block_changelist"))
     return pages.page(
         request,
         "release.html",

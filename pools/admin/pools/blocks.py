@@ -221,7 +221,7 @@ def _to(request: HttpRequest, rows: QuerySet[Block], page: str) -> HttpResponse:
 
 def found(rows: QuerySet[Block], text: str) -> QuerySet[Block]:
     """Blocks of an address, in or around a CIDR, of a holder or of an environment."""
-    searched = search_text.read(text)
+    searched = search_text.parse(text)
     if searched.network is None:
         org, slash, env = searched.text.partition("/")
         tenant = Q(env=searched.text) | (Q(org=org, env=env) if slash else Q())

@@ -82,7 +82,7 @@ def begin(request: HttpRequest, pool: Pool) -> HttpResponseBase:
                     )
                 forecast = cidr_migration_forecast.forecast_migration(want, author=author)
             except errors.IpamError as error:
-                pages.put(form, error)
+                pages.add_errors(form, error)
     past = CIDRMigration.objects.filter(pool=pool).select_related(
         "pool__cluster", "pool_cidr__pool__cluster"
     )
@@ -137,7 +137,7 @@ def view(request: HttpRequest, pool: Pool, migration_id: int) -> HttpResponseBas
         step = _step(request.POST.get("step", ""))
         if step is not MigrationStep.WIDEN or "_confirmed" in request.POST:
             return _taken(request, migration, step)
-        with pages.told(request):
+        with pages.errors_as_messages(request):
             forecast = _forecast(migration, step, pages.author(request))
         if forecast is None:
             return HttpResponseRedirect(url_of(migration))
@@ -167,7 +167,7 @@ def view(request: HttpRequest, pool: Pool, migration_id: int) -> HttpResponseBas
 
 
 def _taken(request: HttpRequest, migration: CIDRMigration, step: MigrationStep) -> HttpResponseBase:
-    with pages.told(request):
+    with pages.errors_as_messages(request):
         taken = migrations.take_step(migration.pk, step, author=pages.author(request))
         waits = step is MigrationStep.REMOVE and not taken.outcome
         said = _REMOVING if waits else _SAID[step]

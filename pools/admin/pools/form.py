@@ -83,7 +83,7 @@ class CidrForm(forms.Form):
         if not said.get("cidr") and said.get("reserved") and "cidr" not in self.errors:
             self.add_error("cidr", "Name the CIDR that these ranges lie in.")
         for span in said.get("reserved", ()) if said.get("cidr") else ():
-            with pages.beside_field(self, "reserved"):
+            with pages.errors_at_field(self, "reserved"):
                 addresses.require_within(span, said["cidr"])
         return said
 
@@ -175,7 +175,7 @@ class Both:
         """Show a service's refusal where what it names was typed."""
         for problem in pages.problems(error):
             form, field = self._place(problem)
-            form.add_error(field if field in form.fields else None, pages.shown(problem))
+            form.add_error(field if field in form.fields else None, pages.validation_error(problem))
 
     def _place(self, problem: errors.FieldProblem) -> tuple[forms.Form, str]:
         path = _PATH.fullmatch(problem.field)

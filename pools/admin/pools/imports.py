@@ -68,7 +68,7 @@ def view(request: HttpRequest) -> HttpResponseBase:
                 dry_run=dry_run,
             )
         except errors.IpamError as error:
-            pages.put(form, error, lambda _problem: "text")
+            pages.add_errors(form, error, lambda _problem: "text")
         else:
             if not dry_run and _accepted(reports):
                 _tell(request, reports)

@@ -203,7 +203,7 @@ def reclaim(request: HttpRequest) -> HttpResponseBase:
         chosen = _chosen(detection.confirmed_leaks().filter(pk__in=map(lists.number, given[:MOST])))
     if not chosen:
         messages.warning(request, "None of these blocks is leaked any more.")
-        return HttpResponseRedirect(lists.back(request, "admin:pools_leak_changelist"))
+        return HttpResponseRedirect(lists.list_url(request, "admin:pools_leak_changelist"))
     return pages.page(
         request,
         "leak_reclaim.html",

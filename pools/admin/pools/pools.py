@@ -109,7 +109,7 @@ class PoolAdmin(lists.Listed[Pool]):
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Pool], search_term: str
     ) -> tuple[QuerySet[Pool], bool]:
-        found = search_text.read(search_term)
+        found = search_text.parse(search_term)
         if found.network is None:
             return queryset.filter(
                 Q(name__icontains=found.text) | Q(description__icontains=found.text)
@@ -164,7 +164,7 @@ class PoolAdmin(lists.Listed[Pool]):
         admin_pages.require(request, "pools.view_pool")
         pools = list(self.get_changelist_instance(request).queryset[: export.MOST])
         families = usage.usage_by_pool(pools)
-        named = export.plain(*self.exported)
+        named = export.attribute_reader(*self.exported)
         head = ["id", "cluster", "name", "category", "cooldown_seconds", "description"]
         head += ["family", "cidrs", "capacity", "held", "cooling", "reserved", "free"]
         rows = (

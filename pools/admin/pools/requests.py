@@ -101,7 +101,7 @@ class RequestAdmin(lists.Listed[AllocationRequest]):
     def cancel(self, request: HttpRequest, rows: QuerySet[AllocationRequest]) -> None:
         pending = list(rows.filter(state=RequestState.PENDING))
         for one in pending:
-            with pages.told(request):
+            with pages.errors_as_messages(request):
                 requests.cancel(one.pk, author=pages.author(request))
         messages.success(request, f"{len(pending)} pending requests were cancelled.")
 

@@ -46,7 +46,7 @@ class Clusters(views.View):
             request, "name", "cluster_prefix", "node_prefix", "instance_prefix", "description"
         )
         wanted = _wanted(body)
-        done = views.once(request, lambda: _create(wanted, views.author(request)))
+        done = views.run_once(request, lambda: _create(wanted, views.author(request)))
         return views.answer(done.answer, status=done.status)
 
 
@@ -79,7 +79,7 @@ class ClusterView(views.View):
         if force:
             views.require(request, "pools.force_release")
         clusters.remove(get(cluster), author=views.author(request, reason), force=force)
-        return views.nothing()
+        return views.no_content()
 
 
 def get(value: str) -> Cluster:

@@ -64,7 +64,7 @@ class ConnectionView(views.View):
     @extend_schema(**cluster_schema.CONNECTION_DELETE)
     def delete(self, request: Request, cluster: str) -> views.Answer:
         connections.disconnect(_of(cluster), author=views.author(request))
-        return views.nothing()
+        return views.no_content()
 
 
 class ConnectionTest(views.View):

@@ -293,7 +293,7 @@ class ClusterClient:
             for line in responses.read_lines(response):
                 yield _parse_event(responses.parse_object(line))
         except self._no_answer as error:
-            raise connection_errors.no_answer(error) from error
+            raise connection_errors.fault_of(error) from error
         finally:
             response.close()
 
@@ -451,7 +451,7 @@ class ClusterClient:
             answer = self._api.call_api(method, url, headers, body, _request_timeout=timeouts)
         except self._no_answer as error:
             self._count(method, query, "none")
-            raise connection_errors.no_answer(error) from error
+            raise connection_errors.fault_of(error) from error
         response: urllib3.BaseHTTPResponse = answer.response
         self._count(method, query, str(response.status))
         return response
@@ -471,7 +471,7 @@ class ClusterClient:
         try:
             return responses.read_body(response, seconds=self._read * _WHOLE_ANSWER)
         except self._no_answer as error:
-            raise connection_errors.no_answer(error) from error
+            raise connection_errors.fault_of(error) from error
 
     def _refusal(self, response: urllib3.BaseHTTPResponse) -> faults.ClusterFault:
         return responses.fault_of_response(response.status, response.headers, self._body(response))

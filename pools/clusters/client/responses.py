@@ -151,7 +151,10 @@ def fault_of_status(
     status = int(_number(status_object.get("code")))
     raw_details = status_object.get("details")
     details: dict[str, Any] = raw_details if isinstance(raw_details, dict) else {}
-    message, causes = connection_errors.said(status_object.get("message")), _causes(details)
+    message, causes = (
+        connection_errors.printable_message(status_object.get("message")),
+        _causes(details),
+    )
     if status == 404:
         absent = faults.NotFound if details.get("name") else faults.KindAbsent
         return absent(message, status=status)
@@ -187,9 +190,9 @@ def _causes(details: dict[str, Any]) -> tuple[faults.Cause, ...]:
     raw_causes = details.get("causes")
     return tuple(
         faults.Cause(
-            connection_errors.said(cause.get("field")),
-            connection_errors.said(cause.get("message")),
-            connection_errors.said(cause.get("reason")),
+            connection_errors.printable_message(cause.get("field")),
+            connection_errors.printable_message(cause.get("message")),
+            connection_errors.printable_message(cause.get("reason")),
         )
         for cause in (raw_causes if isinstance(raw_causes, list) else [])[:100]
         if isinstance(cause, dict)

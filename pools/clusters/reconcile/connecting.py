@@ -35,7 +35,7 @@ def cluster_access(connection: Connection) -> Access:
     """Return the address and the credentials of a cluster. Raises SecretUnreadable."""
     if connection.in_cluster:
         return kubeconfig.service_account_access(os.environ)
-    ring = secrets.configured()
+    ring = secrets.key_ring()
     return Access.load(ring.open(connection.sealed, owner=secret_owner(connection.cluster_id)))
 
 

@@ -31,10 +31,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: Mapping[str, Any], out: TextIO) -> int:
-    asked = runs.ask(
+    asked = runs.request_run(
         author=_BY, repair=options["repair"], only=options["only"], seconds=options["seconds"]
     )
-    done = runs.do(asked.pk) or asked
+    done = runs.execute(asked.pk) or asked
     table = options["output"] == "table"
     output.write(_rows(done, every=not table), _COLUMNS, options["output"], out)
     if table:

@@ -132,7 +132,7 @@ def _call_allocate(
     """Return (outcome, stored HTTP status or 0, row of the block)."""
     holder = demand.holders[0]
     answer = json.loads(
-        prepared.text(
+        prepared.fetch_text(
             _ALLOCATE,
             [
                 pool_id,
@@ -198,7 +198,7 @@ def _allocate_all(
         # The same as events.recorded and window.lock, in one round trip. The lock comes before any
         # row, so that a transaction that holds rows never waits for it.
         database.rows(_BEGIN_WITH_LOCK, [author.as_context(), advisory_locks.POOL, pool_id])
-        stored = idempotency.once(key, lambda: _to_stored(_allocate_locked(pool_id, demand)))
+        stored = idempotency.run_once(key, lambda: _to_stored(_allocate_locked(pool_id, demand)))
     return _from_stored(stored.status, stored.answer)
 
 
@@ -263,7 +263,7 @@ def release(
     if author.reason:
         author = replace(author, forced=force)
     answer = json.loads(
-        prepared.text(
+        prepared.fetch_text(
             "SELECT row_to_json(ipam_release($1::bigint, $2::text, $3::text, $4::text,"
             " $5::text, $6::boolean, $7::text))::text",
             [

@@ -98,7 +98,7 @@ def _record_refusal(
     pool: Pool, demand: allocation.BlockDemand, error: errors.PoolExhausted, author: events.Author
 ) -> None:
     holder = demand.holders[0]
-    events.allocation_failed(
+    events.record_allocation_failure(
         pool,
         holder=(holder.kind, holder.id),
         org=demand.org,
@@ -136,7 +136,7 @@ def _queue_request(
         )
         return idempotency.Stored(202, {"request": request.pk})
 
-    return _get_request(idempotency.once(key, create_request).answer["request"])
+    return _get_request(idempotency.run_once(key, create_request).answer["request"])
 
 
 def _get_request(request_id: int) -> AllocationRequest:

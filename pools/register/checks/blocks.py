@@ -44,7 +44,7 @@ def _remove_from_windows(id_range: tuple[int, int], _by: events.Author) -> int:
             [[pk for pk, _, _ in rows]],
         )
         removed = int(cursor.rowcount)
-    repairs.of_pools(pool for _, _, pool in rows if pool is not None)
+    repairs.record_pool_repairs(pool for _, _, pool in rows if pool is not None)
     return removed
 
 
@@ -54,7 +54,7 @@ PLACE = checks.Check(
     proves="Every block is in exactly one CIDR of its pool and has the mask size, the address space"
     " and the category of its pool.",
     steps=checks.slices("pools_block"),
-    find=checks.told(
+    find=checks.find_by_statement(
         f"SELECT 'Block ' || cidr || ' (' || state || '): ' || why, pool FROM ({_MISPLACED}) m"  # noqa: S608
         " WHERE why IS NOT NULL ORDER BY id"
     ),
@@ -66,7 +66,7 @@ FORM = checks.Check(
     invariants="canonical-addresses",
     proves="No block is stored as an IPv4-mapped IPv6 address, so that an address has one form only.",
     steps=checks.slices("pools_block"),
-    find=checks.told("""
+    find=checks.find_by_statement("""
         SELECT 'Block ' || cidr || ' is an IPv4-mapped IPv6 address', pool_id FROM pools_block
         WHERE id > %(low)s AND id <= %(high)s AND cidr <<= '::ffff:0:0/96'::cidr ORDER BY id
     """),
@@ -78,7 +78,7 @@ STATE = checks.Check(
     proves="A held block has a holder and a time of allocation, a cooldown does not end before the"
     " release, and a withheld block is never available.",
     steps=checks.slices("pools_block"),
-    find=checks.told(statements.read("pools/check_block_state")),
+    find=checks.find_by_statement(statements.read("pools/check_block_state")),
 )
 
 # Uses the index of addresses: the event table has no index of the blocks' ids.
@@ -88,7 +88,7 @@ HISTORY = checks.Check(
     proves="The last event of every held or cooling block has the state, the holder and the times of"
     " its row; no cooldown is shorter than in its event.",
     steps=checks.slices("pools_block"),
-    find=checks.told(statements.read("pools/check_block_history")),
+    find=checks.find_by_statement(statements.read("pools/check_block_history")),
 )
 
 CHECKS: list[checks.Check] = [PLACE, FORM, STATE, HISTORY]

@@ -25,7 +25,7 @@ CIDRS = checks.Check(
     invariants="cidrs-never-overlap, canonical-addresses",
     proves="The CIDRs of an address space do not overlap, are not smaller than a block of their pool,"
     " and belong to the address space of their pool and its cluster.",
-    find=checks.told(
+    find=checks.find_by_statement(
         f"SELECT COALESCE('CIDR ' || cidr || ' of ', '') || 'pool ' || name || ': ' || why, pool_id"  # noqa: S608
         f" FROM ({_CIDRS}) c WHERE why IS NOT NULL"
     ),
@@ -36,7 +36,7 @@ RANGES = checks.Check(
     invariants="block-lies-in-one-cidr, cidrs-never-overlap, canonical-addresses",
     proves="Every reserved range has two addresses in order, is inside its CIDR, belongs to the same"
     " pool, and overlaps no other range of the CIDR.",
-    find=checks.told(statements.read("pools/check_reserved_ranges")),
+    find=checks.find_by_statement(statements.read("pools/check_reserved_ranges")),
 )
 
 CHECKS = [CIDRS, RANGES]

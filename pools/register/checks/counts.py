@@ -77,7 +77,7 @@ def _repair_counts(pool_id: int, _by: events.Author) -> int:
     wrong_count = sum(1 for _ in checks.rows(_WRONG_STORED_COUNTS, {"pool": pool_id}))
     if wrong_count:
         usage.refresh_counts()
-        repairs.of_pools([pool_id])
+        repairs.record_pool_repairs([pool_id])
     return wrong_count
 
 
@@ -115,11 +115,11 @@ def _repair_windows(_at: Any, _by: events.Author) -> int:
     )
     ahead_of_clock = list(checks.rows(f"SELECT p.id, w.id {_AHEAD_OF_CLOCK}"))
     ids = [[pk for _, pk in rows] for rows in (outdated, ahead_of_clock)]
-    repaired = checks.changed("DELETE FROM pools_window WHERE id = ANY(%s)", [ids[0]])
-    repaired += checks.changed(
+    repaired = checks.execute("DELETE FROM pools_window WHERE id = ANY(%s)", [ids[0]])
+    repaired += checks.execute(
         "UPDATE pools_window SET since = to_timestamp(0) WHERE id = ANY(%s)", [ids[1]]
     )
-    repairs.of_pools(pool_id for pool_id, _ in outdated + ahead_of_clock)
+    repairs.record_pool_repairs(pool_id for pool_id, _ in outdated + ahead_of_clock)
     return repaired
 
 
@@ -128,7 +128,7 @@ WINDOWS = checks.Check(
     invariants="usage-adds-up",
     proves="The allocator cache has only families that its pools have, agrees with pool and cluster,"
     " and no window begins ahead of the clock.",
-    find=checks.told(f"""
+    find=checks.find_by_statement(f"""
         SELECT 'Pool ' || p.name || ' has a window of IPv' || w.family || ', but no mask size of it',
             p.id {_WITHOUT_FAMILY}
         UNION ALL

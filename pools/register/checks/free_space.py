@@ -154,7 +154,7 @@ def _repair_free_spans(pool_id: int, _by: events.Author) -> int:
                     window.remove_free_span(cidr, difference.span)
             repaired += len(batch)
     if repaired:
-        repairs.of_pools([pool_id])
+        repairs.record_pool_repairs([pool_id])
     return repaired
 
 

@@ -17,7 +17,7 @@ UNIQUE = checks.Check(
     invariants="address-has-one-holder",
     proves="No address of an address space belongs to two blocks.",
     steps=checks.spaces,
-    find=checks.told(statements.read("pools/check_overlapping_blocks")),
+    find=checks.find_by_statement(statements.read("pools/check_overlapping_blocks")),
 )
 
 
@@ -45,7 +45,7 @@ SINGLES = checks.Check(
     proves="A node, an instance or an environment holds at most one block of each family in the"
     " categories node, instance and public IPv4.",
     steps=_holder_slices,
-    find=checks.told(f"""
+    find=checks.find_by_statement(f"""
         SELECT min(holder_kind) || ' ' || holder_id || ' holds ' || count(*) || ' '
             || category || ' blocks: ' || string_agg(cidr::text, ', '), min(pool_id)
         FROM pools_block

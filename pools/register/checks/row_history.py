@@ -22,12 +22,12 @@ BLOCKS = checks.Check(
     invariants="every-change-has-an-event, no-reuse-while-cooling",
     proves="Every block that is held or cooling by its last event is held or cooling in its row too.",
     steps=checks.slices("pools_blockevent", key="pgh_id"),
-    find=checks.told(statements.read("pools/check_row_history")),
+    find=checks.find_by_statement(statements.read("pools/check_row_history")),
 )
 
 
 def _tables(after: str | None) -> Iterator[tuple[str, str]]:
-    names = sorted(name for name, log in events.logs().items() if _has_every_change(log))
+    names = sorted(name for name, log in events.event_models().items() if _has_every_change(log))
     return ((name, name) for name in names if name > (after or ""))
 
 
@@ -38,7 +38,7 @@ def _has_every_change(log: Any) -> bool:
 
 
 def _find_violations(name: str) -> Iterator[checks.Violation]:
-    for text, _ in checks.rows(_statement(events.logs()[name])):
+    for text, _ in checks.rows(_statement(events.event_models()[name])):
         yield checks.Violation(text)
 
 

@@ -15,7 +15,7 @@ KEYS = checks.Check(
     code="idempotency_keys",
     invariants="one-answer-per-key",
     proves="Each idempotency key of a client has one complete answer to one request.",
-    find=checks.told("""
+    find=checks.find_by_statement("""
         SELECT 'The idempotency key ' || left(key, 40) || ' of user ' || user_id || ' has '
             || count(*) || ' answers', NULL::bigint
         FROM pools_idempotencykey GROUP BY user_id, key HAVING count(*) > 1
@@ -27,7 +27,7 @@ KEYS = checks.Check(
     """),
 )
 
-_find_invalid_requests = checks.told(statements.read("pools/check_allocation_requests"))
+_find_invalid_requests = checks.find_by_statement(statements.read("pools/check_allocation_requests"))
 
 
 def _find_violations(id_range: tuple[int, int]) -> Iterator[checks.Violation]:
@@ -68,7 +68,7 @@ LEASES = checks.Check(
     invariants="one-worker-for-a-cluster",
     proves="No lease of a cluster is longer than allowed or without an owner, and every cluster is due"
     " within two hours.",
-    find=checks.told(f"""
+    find=checks.find_by_statement(f"""
         SELECT 'Cluster ' || c.name || ': ' || CASE
             WHEN (leased_by = '') <> (leased_until IS NULL) THEN 'its lease has no owner or no end'
             WHEN leased_until > ipam_clock() + interval '{leases.SECONDS + 5} seconds'

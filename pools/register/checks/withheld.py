@@ -90,19 +90,19 @@ def _repair_marks(pool_id: int, _by: events.Author) -> int:
         )
     )
     unmarked_ids = [pk for pk, _, _ in unmarked_rows]
-    repaired = checks.changed(
+    repaired = checks.execute(
         "DELETE FROM pools_block WHERE id = ANY(%s) AND state = 'available'", [unmarked_ids]
     )
-    repaired += checks.changed(
+    repaired += checks.execute(
         "UPDATE pools_block SET withheld = true WHERE id = ANY(%s) AND NOT withheld", [unmarked_ids]
     )
-    repaired += checks.changed(
+    repaired += checks.execute(
         "UPDATE pools_block SET withheld = false WHERE id = ANY(%s) AND withheld"
         " AND state IN ('held', 'cooling')",
         [[pk for pk, _, _ in marked_rows]],
     )
     if repaired:
-        repairs.of_pools([pool_id])
+        repairs.record_pool_repairs([pool_id])
     return repaired
 
 

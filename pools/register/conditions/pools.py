@@ -10,7 +10,7 @@ from pools.core import shares
 from pools.models import Pool
 from pools.models.notices import Level
 from pools.platform import database
-from pools.platform.conditions.registry import Condition, Found, Known
+from pools.platform.conditions.registry import ActiveCondition, Condition, OpenLevels
 from pools.register import usage
 from pools.sql import statements
 
@@ -24,7 +24,7 @@ _BATCH = 500  # pools that are counted by one statement
 _NEWEST = 5000  # newest refusals that are read
 
 
-def _utilization_conditions(active_levels: Known) -> Iterator[Found]:
+def _utilization_conditions(active_levels: OpenLevels) -> Iterator[ActiveCondition]:
     """Yield the conditions of pools above a threshold (rule `full-pools-raise-alerts`)."""
     rows = Pool.objects.filter(orphaned_at=None).select_related("cluster").order_by("pk")
     last = 0
@@ -40,21 +40,21 @@ def _utilization_conditions(active_levels: Known) -> Iterator[Found]:
 
 
 def _pool_conditions(
-    pool_id: int, family: int, name: str, family_usage: usage.Usage, active_levels: Known
-) -> Iterator[Found]:
+    pool_id: int, family: int, name: str, family_usage: usage.Usage, active_levels: OpenLevels
+) -> Iterator[ActiveCondition]:
     subject, url = f"pool/{pool_id}/ipv{family}", f"/admin/pools/pool/{pool_id}/change/"
     counts = f"{family_usage.used} of {family_usage.used + family_usage.free} blocks are in use, {family_usage.free} are free."
     percent = 100 * family_usage.ratio
     if level := _level(percent, active_levels.get((NEARLY_FULL, subject))):
         title = f"Pool {name} is {family_usage.percent} % full"
-        yield Found(NEARLY_FULL, subject, level, title, counts, url)
+        yield ActiveCondition(NEARLY_FULL, subject, level, title, counts, url)
     if _has_long_cooldown_queue(family_usage, (COOLING, subject) in active_levels):
         share = shares.whole_percent(family_usage.cooling / (family_usage.used + family_usage.free))
         title = f"{share} % of pool {name} is in cooldown"
         detail = (
             f"{family_usage.cooling} blocks are in cooldown, only {family_usage.free} are free."
         )
-        yield Found(COOLING, subject, Level.WARNING, title, detail, url)
+        yield ActiveCondition(COOLING, subject, Level.WARNING, title, detail, url)
 
 
 def _level(percent: float, before: Level | None) -> Level | None:
@@ -74,12 +74,12 @@ def _has_long_cooldown_queue(family_usage: usage.Usage, before: bool) -> bool:
     )
 
 
-def _refusal_conditions(_known: Known) -> Iterator[Found]:
+def _refusal_conditions(_known: OpenLevels) -> Iterator[ActiveCondition]:
     for pool_id, name, count, message in database.rows(
         _POOLS_WITH_REFUSALS, {"newest": _NEWEST, "recent": RECENT}
     ):
         subject = f"{count} allocations were" if count > 1 else "An allocation was"
-        yield Found(
+        yield ActiveCondition(
             FAILING,
             f"pool/{pool_id}",
             Level.ERROR,

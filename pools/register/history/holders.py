@@ -69,7 +69,7 @@ def _find_by_uid(
     below: int | None,
     limit: int,
 ) -> TenurePage:
-    criteria = search.Wanted(
+    criteria = search.HistoryQuery(
         uid=uid, holder_kind=kind, cluster_id=cluster_id, kind="block", until=None
     )
     search_result = search.search([criteria], below=below, limit=limit)

@@ -142,7 +142,7 @@ def _counts(
 
 def _count_held(pool_id: int, family: int, moment: datetime) -> int:
     """Return the number of held blocks: those of now minus the changes since, by one statement."""
-    low, _ = event_numbers.within(moment, None)
+    low, _ = event_numbers.span_between(moment, None)
     ((held_now, segment_change, event_change),) = database.rows(
         _COUNT_CHANGES, {"pool": pool_id, "family": family, "at": moment, "low": low}, prepare=False
     )
@@ -157,7 +157,7 @@ _COUNT_CHANGES = statements.read("pools/pool_events_since")
 def _count_cooling(pool_id: int, family: int, moment: datetime) -> int | None:
     """Return the number of blocks in cooldown at the moment, or None if there were more than MOST."""
     longest = _longest_cooldown(pool_id)
-    low, high = event_numbers.within(moment - longest, moment + timedelta(microseconds=1))
+    low, high = event_numbers.span_between(moment - longest, moment + timedelta(microseconds=1))
     values = {
         "pool": pool_id,
         "family": family,
@@ -196,7 +196,7 @@ def pool_holders(
 ) -> HolderPage:
     """Return a page of the tenures (held or cooling) in the pool at the moment."""
     deadline = time.monotonic() + SECONDS
-    _, high = event_numbers.within(None, moment + timedelta(microseconds=1))
+    _, high = event_numbers.span_between(None, moment + timedelta(microseconds=1))
     position = min(high, below - 1) if below is not None else high
     numbers: list[int] = []
     while len(numbers) <= limit:

@@ -17,18 +17,24 @@ from pools.models import (
     ReservedRangeEvent,
     WebhookTargetEvent,
 )
-from pools.platform.history.search import Searcher, Wanted, about, around, inside
+from pools.platform.history.search import (
+    HistoryQuery,
+    Searcher,
+    cidr_bounds,
+    containing_cidrs,
+    filter_by_name,
+)
 
 
-def _block_condition(criteria: Wanted) -> Q | None:
+def _block_condition(criteria: HistoryQuery) -> Q | None:
     if criteria.mac or criteria.name:
         return None
     condition = _holder_condition(criteria)
     if criteria.network is not None:
-        low, high = inside(criteria.network)
+        low, high = cidr_bounds(criteria.network)
         within = Q(cidr__gte=low, cidr__lte=high)
         host = criteria.network.prefixlen == criteria.network.max_prefixlen
-        held = Q(cidr__in=around(criteria.network))
+        held = Q(cidr__in=containing_cidrs(criteria.network))
         condition &= held if host else held | within
     if criteria.cluster_id is not None:
         spaces = AddressSpace.objects.filter(cluster=criteria.cluster_id).values("pk")
@@ -37,7 +43,7 @@ def _block_condition(criteria: Wanted) -> Q | None:
     return condition
 
 
-def _holder_condition(criteria: Wanted) -> Q:
+def _holder_condition(criteria: HistoryQuery) -> Q:
     condition = Q()
     if criteria.holder:
         condition &= Q(holder_id=criteria.holder)
@@ -48,7 +54,7 @@ def _holder_condition(criteria: Wanted) -> Q:
     return condition
 
 
-def _failure_condition(criteria: Wanted) -> Q | None:
+def _failure_condition(criteria: HistoryQuery) -> Q | None:
     if criteria.network or criteria.mac or criteria.name:
         return None
     condition = _holder_condition(criteria)
@@ -58,8 +64,8 @@ def _failure_condition(criteria: Wanted) -> Q | None:
     return condition
 
 
-def _cidr_condition(criteria: Wanted) -> Q | None:
-    condition = about(replace(criteria, network=None, cluster_id=None))
+def _cidr_condition(criteria: HistoryQuery) -> Q | None:
+    condition = filter_by_name(replace(criteria, network=None, cluster_id=None))
     if condition is None:
         return None
     if criteria.network is not None:
@@ -67,8 +73,8 @@ def _cidr_condition(criteria: Wanted) -> Q | None:
     return condition & _cluster_pools_condition(criteria)
 
 
-def _range_condition(criteria: Wanted) -> Q | None:
-    condition = about(replace(criteria, network=None, cluster_id=None))
+def _range_condition(criteria: HistoryQuery) -> Q | None:
+    condition = filter_by_name(replace(criteria, network=None, cluster_id=None))
     if condition is None:
         return None
     if criteria.network is not None:
@@ -77,7 +83,7 @@ def _range_condition(criteria: Wanted) -> Q | None:
     return condition & _cluster_pools_condition(criteria)
 
 
-def _cluster_pools_condition(criteria: Wanted) -> Q:
+def _cluster_pools_condition(criteria: HistoryQuery) -> Q:
     if criteria.cluster_id is None:
         return Q()
     pools = PoolEvent.objects.filter(cluster_id=criteria.cluster_id).values("pgh_obj_id")
@@ -88,13 +94,21 @@ SEARCHERS = (
     Searcher(BlockEvent, "block", _block_condition),
     Searcher(FailureEvent, "failure", _failure_condition),
     Searcher(
-        PoolEvent, "pool", lambda criteria: about(criteria, name="name", cluster="cluster_id")
+        PoolEvent,
+        "pool",
+        lambda criteria: filter_by_name(criteria, name="name", cluster="cluster_id"),
     ),
     Searcher(PoolCIDREvent, "cidr", _cidr_condition),
     Searcher(ReservedRangeEvent, "range", _range_condition),
     Searcher(
-        ClusterEvent, "cluster", lambda criteria: about(criteria, name="name", cluster="pgh_obj_id")
+        ClusterEvent,
+        "cluster",
+        lambda criteria: filter_by_name(criteria, name="name", cluster="pgh_obj_id"),
     ),
-    Searcher(ConnectionEvent, "connection", lambda criteria: about(criteria, cluster="cluster_id")),
-    Searcher(WebhookTargetEvent, "webhook", lambda criteria: about(criteria, name="name")),
+    Searcher(
+        ConnectionEvent,
+        "connection",
+        lambda criteria: filter_by_name(criteria, cluster="cluster_id"),
+    ),
+    Searcher(WebhookTargetEvent, "webhook", lambda criteria: filter_by_name(criteria, name="name")),
 )

@@ -131,5 +131,5 @@ def test_the_installed_view_is_the_one_of_both_files() -> None:
         )
         installed, written = cursor.fetchone()
     assert installed == written
-    for table in events.logs().values():
+    for table in events.event_models().values():
         assert table._meta.db_table in installed
