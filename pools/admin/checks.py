@@ -59,20 +59,20 @@ class CheckRunAdmin(lists.Listed[CheckRun]):
         return took(run)
 
     def get_urls(self) -> list[URLPattern]:
-        own = [
+        urls = [
             path("run/", pages.in_admin(run_now), name="pools_checkrun_run"),
             path("repair/", pages.in_admin(repair), name="pools_checkrun_repair"),
         ]
-        return own + super().get_urls()
+        return urls + super().get_urls()
 
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        standing = reports.standing()
+        statuses = reports.standing()
         more = {
-            "standing": with_pools(standing),
-            "bad": [one for one in standing if one.bad],
-            "mendable": any(one.bad and one.check.mend for one in standing),
+            "statuses": with_pools(statuses),
+            "violated": [status for status in statuses if status.bad],
+            "repairable": any(status.bad and status.check.mend for status in statuses),
             **(extra_context or {}),
         }
         return super().changelist_view(request, more)
@@ -84,10 +84,10 @@ class CheckRunAdmin(lists.Listed[CheckRun]):
         run = CheckRun.objects.filter(pk=lists.number(object_id)).first()
         if run is None:
             raise Http404("There is no such check.")
-        known = [
-            reports.Standing(registry.get(one["code"]), one, run)
-            for one in run.report
-            if one["code"] in registry.codes()
+        statuses = [
+            reports.Standing(registry.get(entry["code"]), entry, run)
+            for entry in run.report
+            if entry["code"] in registry.codes()
         ]
         return pages.page(
             request,
@@ -97,10 +97,10 @@ class CheckRunAdmin(lists.Listed[CheckRun]):
             original=run,
             run=run,
             state=state(run),
-            waits=runs.state(run, database.now()) in {"waiting", "running"},
+            is_pending=runs.state(run, database.now()) in {"waiting", "running"},
             took=took(run),
             sentence=reports.sentence(run),
-            standing=with_pools(known),
+            statuses=with_pools(statuses),
             call=f"checks/{run.pk}/",
         )
 
@@ -127,63 +127,66 @@ def took(run: CheckRun) -> str:
     return f"{seconds:.1f} s" if seconds < 60 else display.duration(seconds)
 
 
-def with_pools(standing: list[reports.Standing]) -> list[dict[str, Any]]:
+def with_pools(statuses: list[reports.Standing]) -> list[dict[str, Any]]:
     """Each check with its state and its examples, which lead to the pools they are about."""
     ids = {
-        one["pool_id"]
-        for each in standing
-        if each.entry is not None
-        for one in each.entry["examples"]
-        if one["pool_id"]
+        example["pool_id"]
+        for status in statuses
+        if status.entry is not None
+        for example in status.entry["examples"]
+        if example["pool_id"]
     }
     pools = Pool.objects.select_related("cluster").in_bulk(ids)
     return [
         {
-            "check": each.check,
-            "entry": each.entry,
-            "run": each.run,
-            "state": display.state(_WORDS.get(each.entry["state"], each.entry["state"]))
-            if each.entry
+            "check": status.check,
+            "entry": status.entry,
+            "run": status.run,
+            "state": display.state(_WORDS.get(status.entry["state"], status.entry["state"]))
+            if status.entry
             else display.DASH,
             "examples": [
-                (one["text"], pools.get(one["pool_id"] or 0)) for one in each.entry["examples"]
+                (example["text"], pools.get(example["pool_id"] or 0))
+                for example in status.entry["examples"]
             ]
-            if each.entry
+            if status.entry
             else [],
-            "more": max(0, each.entry["count"] - len(each.entry["examples"])) if each.entry else 0,
+            "more": max(0, status.entry["count"] - len(status.entry["examples"]))
+            if status.entry
+            else 0,
         }
-        for each in standing
+        for status in statuses
     ]
 
 
 def run_now(request: HttpRequest) -> HttpResponseBase:
     """Ask for a run of all checks that changes nothing."""
     pages.require(request, "pools.view_checkrun", "pools.run_checks")
-    return _asked(request) if request.method == "POST" else _back()
+    return _start_run(request) if request.method == "POST" else _back()
 
 
 def repair(request: HttpRequest) -> HttpResponseBase:
     """Say what will be repaired and what not, then ask for it."""
     pages.require(request, "pools.view_checkrun", "pools.run_checks", "pools.repair")
-    bad = [one for one in reports.standing() if one.bad]
-    chosen = [one.check.code for one in bad if one.check.mend]
+    violated = [status for status in reports.standing() if status.bad]
+    chosen = [status.check.code for status in violated if status.check.mend]
     if not chosen:
         messages.warning(request, "Nothing that can be repaired is known to be wrong.")
         return _back()
     if request.method == "POST":
-        return _asked(request, repair=True, only=chosen)
+        return _start_run(request, repair=True, only=chosen)
     return pages.page(
         request,
         "check_repair.html",
         title="Repair what is safe to repair?",
         opts=CheckRun._meta,
-        mended=with_pools([one for one in bad if one.check.mend]),
-        left=with_pools([one for one in bad if not one.check.mend]),
+        repairable=with_pools([status for status in violated if status.check.mend]),
+        undecided=with_pools([status for status in violated if not status.check.mend]),
     )
 
 
-def _asked(request: HttpRequest, **wanted: Any) -> HttpResponseBase:
-    run = runs.ask(author=pages.author(request), **wanted)
+def _start_run(request: HttpRequest, **options: Any) -> HttpResponseBase:
+    run = runs.ask(author=pages.author(request), **options)
     tasks.nudge_checks()
     messages.success(request, "Asked for: a worker begins within a minute.")
     return HttpResponseRedirect(display.url_of(run))
@@ -197,16 +200,19 @@ def lines(request: HttpRequest) -> Iterator[Attention]:
     """What the last checks found, on the overview."""
     if not request.user.has_perm("pools.view_checkrun"):
         return
-    bad = [one for one in reports.standing() if one.bad]
-    if not bad:
+    violated = [status for status in reports.standing() if status.bad]
+    if not violated:
         return
     count = reports.violations()
     url = reverse("admin:pools_checkrun_changelist")
-    since = min((one.run.started_at for one in bad if one.run and one.run.started_at), default=None)
+    since = min(
+        (status.run.started_at for status in violated if status.run and status.run.started_at),
+        default=None,
+    )
     yield Attention(
         "bad",
         f"{display.digits(count)} {'violation' if count == 1 else 'violations'} of the register's invariants",
-        f"Found by {', '.join(one.check.code for one in bad)}.",
+        f"Found by {', '.join(status.check.code for status in violated)}.",
         url,
         "Checks",
         url,

@@ -105,7 +105,7 @@ class EventAdmin(lists.Listed[Event]):
     ) -> tuple[QuerySet[Event], bool]:
         if not search_term:
             return queryset, False
-        return _found(queryset, search_text.read(search_term)), False
+        return _filter_events(queryset, search_text.read(search_term)), False
 
     @admin.display(description="when")
     def shown_at(self, event: Event) -> SafeString:
@@ -113,7 +113,7 @@ class EventAdmin(lists.Listed[Event]):
 
     @admin.display(description="what")
     def shown_type(self, event: Event) -> SafeString:
-        return type_of(event)
+        return type_label(event)
 
     @admin.display(description="address or object")
     def shown_what(self, event: Event) -> SafeString:
@@ -144,13 +144,13 @@ class EventAdmin(lists.Listed[Event]):
         return HttpResponseRedirect(reverse("admin:pools_event_change", args=[object_id]))
 
 
-def type_of(event: Event) -> SafeString:
+def type_label(event: Event) -> SafeString:
     failed = "cad-bad" if event.type.endswith("_failed") else ""
     words = event.type.replace(".", " ").replace("_", " ")
     return format_html('<span class="{}" title="{}">{}</span>', failed, event.type, words)
 
 
-def _found(rows: QuerySet[Event], searched: search_text.Searched) -> QuerySet[Event]:
+def _filter_events(rows: QuerySet[Event], searched: search_text.Searched) -> QuerySet[Event]:
     if searched.network is not None:
         last = f"{searched.network.broadcast_address}/{searched.network.max_prefixlen}"
         inside = BlockEvent.objects.filter(cidr__gte=str(searched.network), cidr__lte=last)
@@ -187,7 +187,7 @@ def _event_page(request: HttpRequest, event: Event) -> HttpResponseBase:
         event=event,
         pool=Pool.objects.select_related("cluster").filter(pk=event.pool_id or 0).first(),
         cluster=Cluster.objects.filter(pk=event.cluster_id or 0).first(),
-        known_before=before is not None,
+        has_before=before is not None,
         changes=_changes(before, after),
         deleted=event.type.endswith(("removed", "deleted")),
         context=json.dumps(after.pgh_context or {}, indent=2) if after else "",
@@ -209,9 +209,9 @@ def _changes(before: Any, after: Any) -> list[tuple[str, str, str, bool]]:
     if after is None:
         return []
     names = [
-        one.attname
-        for one in after._meta.concrete_fields
-        if not one.name.startswith("pgh_") and one.name != "id"
+        field.attname
+        for field in after._meta.concrete_fields
+        if not field.name.startswith("pgh_") and field.name != "id"
     ]
     rows = []
     for name in names:

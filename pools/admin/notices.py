@@ -64,8 +64,8 @@ def count(request: HttpRequest) -> str:
     """How many are open, beside the menu's entry; nothing when none is, or for who may not see them."""
     if not request.user.has_perm("pools.view_notice"):
         return ""
-    found = Notice.objects.filter(ended_at=None).order_by()[: lists.REACH].count()
-    return display.digits(found) if found else ""
+    count = Notice.objects.filter(ended_at=None).order_by()[: lists.REACH].count()
+    return display.digits(count) if count else ""
 
 
 @admin.register(Notice)
@@ -116,24 +116,28 @@ class NoticeAdmin(lists.Listed[Notice]):
         self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
     ) -> HttpResponseBase:
         pages.require(request, "pools.view_notice")
-        one = Notice.objects.filter(pk=lists.number(object_id)).first()
-        if one is None:
+        notice = Notice.objects.filter(pk=lists.number(object_id)).first()
+        if notice is None:
             raise Http404("There is no such notice.")
-        told: QuerySet[Delivery] = Delivery.objects.none()
+        deliveries: QuerySet[Delivery] = Delivery.objects.none()
         if request.user.has_perm("pools.view_delivery"):
-            told = Delivery.objects.filter(notice=one).select_related("target").defer("body")
-        before = Notice.objects.filter(code=one.code, subject=one.subject).exclude(pk=one.pk)
+            deliveries = (
+                Delivery.objects.filter(notice=notice).select_related("target").defer("body")
+            )
+        before = Notice.objects.filter(code=notice.code, subject=notice.subject).exclude(
+            pk=notice.pk
+        )
         return pages.page(
             request,
             "notice.html",
-            title=one.title,
+            title=notice.title,
             opts=Notice._meta,
-            original=one,
-            row=one,
-            condition=words(one.code),
-            deliveries=told[:MOST],
+            original=notice,
+            row=notice,
+            condition=words(notice.code),
+            deliveries=deliveries[:MOST],
             before=before[:MOST],
-            call=f"notices/{one.pk}/",
+            call=f"notices/{notice.pk}/",
         )
 
     def history_view(  # type: ignore[override]

@@ -34,8 +34,8 @@ def banner(request: HttpRequest | None) -> Banner | None:
         return None
     if not request.user.has_perm("pools.view_cluster"):
         return Banner(row.since, "", None)
-    left = recovery_mode.waits_for()
-    return Banner(row.since, row.reason, left[:SHOWN], max(0, len(left) - SHOWN))
+    waiting = recovery_mode.waits_for()
+    return Banner(row.since, row.reason, waiting[:SHOWN], max(0, len(waiting) - SHOWN))
 
 
 def lines(request: HttpRequest) -> Iterator[Attention]:

@@ -21,24 +21,24 @@ register.filter("num", display.number)
 register.filter("digits", display.digits)
 register.filter("mono", display.address)
 register.filter("plain", display.plain_cidr)
-register.filter("found", display.found)
-register.filter("named", display.named)
+register.filter("find_link", display.found)
+register.filter("search_link", display.named)
 register.filter("when", display.when)
 register.filter("state", display.state)
 register.filter("to", display.to)
 register.filter("bar", usage_bars.bar)
 register.filter("bars", usage_bars.bars)
 register.filter("share_bar", display.share_bar)
-register.filter("most", usage_bars.most)
+register.filter("highest_utilization", usage_bars.highest_utilization)
 register.filter("percent", usage_bars.percent)
-register.filter("standing", display.standing)
+register.filter("connection_status", display.standing)
 register.filter("outcome", sync_runs.outcome)
 register.filter("took", sync_runs.took)
 register.filter("counts", sync_runs.counts)
 register.filter("manifest_value", drift.value)
 register.filter("drift_state", drift.state)
-register.filter("event_type", events.type_of)
-register.filter("begun", pages.begun)
+register.filter("event_type", events.type_label)
+register.filter("capitalized", pages.begun)
 register.filter("menu_entry", menu.entry)
 
 
@@ -55,39 +55,39 @@ def back(context: template.Context, name: str) -> str:
 
 
 @register.filter
-def about(one: usage.Usage, name: str) -> SafeString:
+def usage_number(counts: usage.Usage, name: str) -> SafeString:
     """One of the counts of a usage; estimates are marked."""
-    return display.number(getattr(one, name), about=one.approximate and name != "capacity")
+    return display.number(getattr(counts, name), about=counts.approximate and name != "capacity")
 
 
 @register.filter
-def holder(one: Block | Event) -> SafeString:
-    """Whoever holds the block, or whom the event is about."""
-    return display.holder(one.holder_kind, one.holder_id)
+def holder(row: Block | Event) -> SafeString:
+    """Whoever holds the block, or whom the event is usage_number."""
+    return display.holder(row.holder_kind, row.holder_id)
 
 
 @register.filter
-def of_family(found: dict[int, Any], family: int) -> Any:
+def family_value(by_family: dict[int, Any], family: int) -> Any:
     """What is said of one family."""
-    return found.get(family, "")
+    return by_family.get(family, "")
 
 
 @register.filter
-def tenant(one: Any) -> SafeString:
+def tenant(row: Any) -> SafeString:
     """The environment of a block or tenure, after its organisation; it leads to what they have."""
-    return display.named("/".join(part for part in (one.org, one.env) if part))
+    return display.named("/".join(part for part in (row.org, row.env) if part))
 
 
 @register.filter
-def block_link(one: Block) -> SafeString:
-    return display.address(one.cidr, display.url_of(one))
+def block_link(block: Block) -> SafeString:
+    return display.address(block.cidr, display.url_of(block))
 
 
 @register.filter
 def count(number: int, words: str) -> str:
     """`3|count:"block,blocks"` -> `3 blocks`."""
-    one, _, many = words.partition(",")
-    return f"{display.digits(number)} {one if number == 1 else many}"
+    singular, _, many = words.partition(",")
+    return f"{display.digits(number)} {singular if number == 1 else many}"
 
 
 @register.filter
@@ -110,9 +110,9 @@ def holder_named(holder: dict[str, str]) -> SafeString:
 @register.filter
 def by_family(numbers: dict[int, int]) -> SafeString:
     """The numbers of both families as far as they are not 0: `v4 12`, or 0."""
-    found = [(f"v{family}", display.digits(count)) for family, count in numbers.items() if count]
-    if not found:
+    shown = [(f"v{family}", display.digits(count)) for family, count in numbers.items() if count]
+    if not shown:
         return SafeString('<span class="cad-num">0</span>')
     return format_html_join(
-        "", '<span class="cad-num"><span class="cad-kind">{}</span> {}</span>', found
+        "", '<span class="cad-num"><span class="cad-kind">{}</span> {}</span>', shown
     )

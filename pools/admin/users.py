@@ -130,15 +130,19 @@ class TokenAdmin(lists.Listed[AuthToken]):
 
     def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return (
-            obj is None or self._own(request, obj) or request.user.has_perm("knox.view_authtoken")
+            obj is None
+            or self._is_owner(request, obj)
+            or request.user.has_perm("knox.view_authtoken")
         )
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return (
-            obj is None or self._own(request, obj) or request.user.has_perm("knox.delete_authtoken")
+            obj is None
+            or self._is_owner(request, obj)
+            or request.user.has_perm("knox.delete_authtoken")
         )
 
-    def _own(self, request: HttpRequest, token: AuthToken) -> bool:
+    def _is_owner(self, request: HttpRequest, token: AuthToken) -> bool:
         return bool(token.user_id == request.user.pk)
 
     @admin.display(description="made", ordering="created")

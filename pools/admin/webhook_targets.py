@@ -97,7 +97,7 @@ class WebhookTargetAdmin(lists.Listed[WebhookTarget]):
     # --- pages ------------------------------------------------------------------------------------
 
     def get_urls(self) -> list[URLPattern]:
-        own = [
+        urls = [
             path(
                 f"<int:target_id>/{name}/", pages.in_admin(view), name=f"pools_webhooktarget_{name}"
             )
@@ -105,10 +105,10 @@ class WebhookTargetAdmin(lists.Listed[WebhookTarget]):
         ]
         again = path(
             "<int:target_id>/again/<int:delivery_id>/",
-            pages.in_admin(_again),
+            pages.in_admin(_resend),
             name="pools_webhooktarget_again",
         )
-        return [*own, again, *super().get_urls()]
+        return [*urls, again, *super().get_urls()]
 
     @sensitive_variables("secret")
     def add_view(self, request: HttpRequest, *_args: Any, **_options: Any) -> HttpResponseBase:  # type: ignore[override]
@@ -116,11 +116,11 @@ class WebhookTargetAdmin(lists.Listed[WebhookTarget]):
         form = TargetForm(request.POST or None)
         if request.method == "POST" and form.is_valid():
             try:
-                made, secret = targets.create(author=pages.author(request), **form.values())
+                target, secret = targets.create(author=pages.author(request), **form.values())
             except errors.IpamError as error:
                 pages.put(form, error)
             else:
-                return _secret_page(request, made, secret)
+                return _secret_page(request, target, secret)
         return pages.page(
             request, "webhook_form.html", title="Add a webhook", opts=self.opts, form=form
         )
@@ -225,15 +225,15 @@ def _test(request: HttpRequest, target_id: int) -> HttpResponseBase:
     return HttpResponseRedirect(display.url_of(row))
 
 
-def _again(request: HttpRequest, target_id: int, delivery_id: int) -> HttpResponseBase:
+def _resend(request: HttpRequest, target_id: int, delivery_id: int) -> HttpResponseBase:
     pages.require(request, "pools.change_webhooktarget")
     row = _row(target_id)
-    one = Delivery.objects.filter(target=row, pk=delivery_id).first()
-    if one is None:
+    delivery = Delivery.objects.filter(target=row, pk=delivery_id).first()
+    if delivery is None:
         raise Http404("There is no such message.")
     if request.method == "POST":
         with pages.told(request):
-            outbox.send_again(one)
+            outbox.send_again(delivery)
             messages.success(request, "The message is sent again within seconds.")
     return HttpResponseRedirect(display.url_of(row))
 

@@ -121,7 +121,7 @@ def test_a_range_over_holders_is_confirmed_first() -> None:
     assert not ReservedRange.objects.exists()
     assert "vm-hit" in text
     assert "1 used block lies in the range" in text
-    again = dict(answer.context["said"])
+    again = dict(answer.context["posted_values"])
     assert edit(pool, {**again, "_confirmed": "1"}).status_code == 302
     assert str(ReservedRange.objects.get()) == "10.0.0.0-10.0.0.15"
     assert factories.row(block).withheld

@@ -12,7 +12,7 @@ from django.utils.safestring import SafeString
 
 from pools.admin.clusters import connections
 from pools.admin.pools import page
-from pools.clusters import connections as standings
+from pools.clusters import connections as cluster_connections
 from pools.clusters import fleet
 from pools.core import blocks, errors
 from pools.core.kubernetes.connection_status import ConnectionState
@@ -36,9 +36,9 @@ class ClusterForm(forms.Form):
     instance_prefix = fields.cidr_field(required=False, help_text="Empty: the second /64 of it.")
 
     def clean(self) -> dict[str, Any]:
-        said = self.cleaned_data
-        node, instance = said.get("node_prefix"), said.get("instance_prefix")
-        prefix = said.get("cluster_prefix")
+        values = self.cleaned_data
+        node, instance = values.get("node_prefix"), values.get("instance_prefix")
+        prefix = values.get("cluster_prefix")
         if prefix is not None:
             try:
                 self.parts = blocks.divide_cluster_prefix(prefix, node=node, instance=instance)
@@ -46,7 +46,7 @@ class ClusterForm(forms.Form):
                 pages.put(self, error)
         elif (node or instance) and "cluster_prefix" not in self.errors:
             self.add_error("cluster_prefix", "Name the prefix that is divided.")
-        return said
+        return values
 
 
 class ClusterList(lists.BoundedList):
@@ -54,13 +54,13 @@ class ClusterList(lists.BoundedList):
 
     def get_results(self, request: HttpRequest) -> None:
         super().get_results(request)
-        found = list(self.result_list)
-        rows = Connection.objects.filter(cluster__in=found).select_related("cluster")
+        page_clusters = list(self.result_list)
+        rows = Connection.objects.filter(cluster__in=page_clusters).select_related("cluster")
         rows = rows.defer("sealed")
-        summaries = {one.connection.cluster_id: one for one in fleet.summaries(rows)}
-        for cluster in found:
+        summaries = {summary.connection.cluster_id: summary for summary in fleet.summaries(rows)}
+        for cluster in page_clusters:
             cluster.summary = summaries.get(cluster.pk)
-        self.result_list = found
+        self.result_list = page_clusters
 
 
 class StateFilter(lists.Choice):
@@ -80,14 +80,14 @@ class StateFilter(lists.Choice):
             pk__in=[
                 row.cluster_id
                 for row in fleet.connected()
-                if standings.status(row, now).state.key == self.value()
+                if cluster_connections.status(row, now).state.key == self.value()
             ]
         )
 
 
 @admin.register(Cluster)
 class ClusterAdmin(lists.Listed[Cluster]):
-    list_display = ("shown_name", "shown_state", "shown_pass", "shown_objects", "shown_drift", "shown_managed_resources", "shown_version", "shown_pools", "shown_prefix")  # fmt: skip
+    list_display = ("shown_name", "shown_state", "shown_last_sync", "shown_objects", "shown_drift", "shown_managed_resources", "shown_version", "shown_pools", "shown_prefix")  # fmt: skip
     list_filter = (StateFilter,)
     list_display_links = None
     search_fields = ("name", "description")
@@ -120,7 +120,7 @@ class ClusterAdmin(lists.Listed[Cluster]):
         return display.standing(cluster.summary.status if cluster.summary else None)
 
     @admin.display(description="last full pass")
-    def shown_pass(self, cluster: Any) -> SafeString:
+    def shown_last_sync(self, cluster: Any) -> SafeString:
         return (
             display.when(cluster.summary.connection.succeeded_at)
             if cluster.summary
@@ -173,7 +173,7 @@ class ClusterAdmin(lists.Listed[Cluster]):
             try:
                 cluster = _create(form, request)
             except errors.IpamError as error:
-                pages.put(form, error, _place)
+                pages.put(form, error, _field_of_problem)
             else:
                 messages.success(request, f"The cluster {cluster.name} was added.")
                 return HttpResponseRedirect(display.url_of(cluster))
@@ -222,7 +222,7 @@ class ClusterAdmin(lists.Listed[Cluster]):
                 return HttpResponseRedirect(reverse("admin:pools_cluster_changelist"))
         pools = list(Pool.objects.filter(cluster=cluster))
         families = usage.of_pools(pools)
-        used = sum(one.used for found in families.values() for one in found.values())
+        used = sum(counts.used for by_family in families.values() for counts in by_family.values())
         return pages.page(
             request,
             "cluster_delete.html",
@@ -243,14 +243,14 @@ class ClusterAdmin(lists.Listed[Cluster]):
 
 
 def _create(form: ClusterForm, request: HttpRequest) -> Cluster:
-    said = form.cleaned_data
+    values = form.cleaned_data
     return clusters.create(
-        said["name"],
+        values["name"],
         author=pages.author(request),
-        cluster_prefix=said["cluster_prefix"],
-        node_prefix=said["node_prefix"],
-        instance_prefix=said["instance_prefix"],
-        description=said["description"] or "",
+        cluster_prefix=values["cluster_prefix"],
+        node_prefix=values["node_prefix"],
+        instance_prefix=values["instance_prefix"],
+        description=values["description"] or "",
     )
 
 
@@ -266,17 +266,17 @@ def _divide(request: HttpRequest, cluster_id: int) -> HttpResponseBase:
     cluster = _cluster(str(cluster_id))
     form = DivideForm(request.POST or None, initial={"cluster_prefix": cluster.cluster_prefix})
     if request.method == "POST" and form.is_valid() and "_preview" not in request.POST:
-        said = form.cleaned_data
+        values = form.cleaned_data
         try:
             clusters.divide(
                 cluster,
-                said["cluster_prefix"],
+                values["cluster_prefix"],
                 author=pages.author(request),
-                node=said["node_prefix"],
-                instance=said["instance_prefix"],
+                node=values["node_prefix"],
+                instance=values["instance_prefix"],
             )
         except errors.IpamError as error:
-            pages.put(form, error, _place)
+            pages.put(form, error, _field_of_problem)
         else:
             messages.success(request, "The node and the instance pool were made.")
             return HttpResponseRedirect(display.url_of(cluster))
@@ -291,7 +291,7 @@ def _divide(request: HttpRequest, cluster_id: int) -> HttpResponseBase:
     )
 
 
-def _place(problem: errors.FieldProblem) -> str | None:
+def _field_of_problem(problem: errors.FieldProblem) -> str | None:
     if problem.code == "already_exists":
         return "name"
     if problem.code == "cidr_overlap" and not problem.field:

@@ -21,7 +21,7 @@ from pools.platform.admin import forms as fields
 from pools.platform.admin import pages
 from pools.platform.outbound import faults, secrets
 
-_LEFT = "The kubeconfig could not be kept over this step: give it again."
+_EXPIRED = "The kubeconfig could not be kept over this step: give it again."
 
 
 class TermsForm(forms.Form):
@@ -46,14 +46,14 @@ class TermsForm(forms.Form):
     terms = connections.Terms()
 
     def clean(self) -> dict[str, Any]:
-        said = self.cleaned_data
+        values = self.cleaned_data
         try:
             self.terms = connections.terms(
-                said.get("mode") or "", said.get("managed_resources") or ()
+                values.get("mode") or "", values.get("managed_resources") or ()
             )
         except errors.InvalidInput as error:
             pages.put(self, error)
-        return said
+        return values
 
 
 class ConnectForm(TermsForm):
@@ -88,7 +88,7 @@ class ConnectForm(TermsForm):
         self.contexts: list[str] = []
 
     @classmethod
-    def to_replace(cls, *args: Any, **options: Any) -> ConnectForm:
+    def for_replacement(cls, *args: Any, **options: Any) -> ConnectForm:
         """Credentials only: what is written stays as it is."""
         form = cls(*args, **options)
         del form.fields["mode"], form.fields["managed_resources"]
@@ -97,74 +97,76 @@ class ConnectForm(TermsForm):
     def clean(self) -> dict[str, Any]:
         if "mode" in self.fields:
             super().clean()
-        said = self.cleaned_data
-        given = self._given(said)
+        values = self.cleaned_data
+        content = self._read_content(values)
         # Nothing of it goes back to the page, whatever else is wrong.
         typed: Any = self.data
         self._typed: Any = typed.copy()  # a QueryDict, which is immutable
         self._typed["text"] = ""
         self.data = self._typed
-        if given is not None:
+        if content is not None:
             try:
-                self._read(given)
+                self._select_context(content)
             except errors.IpamError as error:
-                pages.put(self, _with_paths(error), lambda _problem: "text")
-        return said
+                pages.put(self, _prefix_paths(error), lambda _problem: "text")
+        return values
 
-    def _given(self, said: dict[str, Any]) -> bytes | None:
-        file = said.get("file")
+    def _read_content(self, values: dict[str, Any]) -> bytes | None:
+        file = values.get("file")
         if file is not None and file.size > kubeconfig.LARGEST:
             message = f"A kubeconfig has at most {kubeconfig.LARGEST // 1024} KiB."
             self.add_error("file", forms.ValidationError(message, code="too_large"))
             return None
         if file is not None:
             return bytes(file.read())
-        if said.get("text", "").strip():
-            return str(said["text"]).encode()
+        if values.get("text", "").strip():
+            return str(values["text"]).encode()
         if held := self.data.get("held", ""):
             try:
                 return secrets.configured().open(held, owner=self._owner)
             except faults.SecretUnreadable:
-                self.add_error("text", forms.ValidationError(_LEFT, code="required"))
+                self.add_error("text", forms.ValidationError(_EXPIRED, code="required"))
                 return None
         message = "Paste a kubeconfig here, or choose a file."
         self.add_error("text", forms.ValidationError(message, code="required"))
         return None
 
-    def _read(self, given: bytes) -> None:
+    def _select_context(self, content: bytes) -> None:
         """Raises InvalidInput of the kubeconfig."""
-        self.contexts, current = kubeconfig.contexts(given)
-        self._offer(current)
+        self.contexts, current = kubeconfig.contexts(content)
+        self._set_context_choices(current)
         chosen = self.data.get("context", "")
         if chosen not in self.contexts:
             chosen = self.contexts[0] if len(self.contexts) == 1 else ""
         if not chosen and self.contexts:
-            self.held = secrets.configured().seal(given, owner=self._owner)
+            self.held = secrets.configured().seal(content, owner=self._owner)
             self._typed["context"] = current
             message = "Which context is the cluster's? The file has several."
             self.add_error("context", forms.ValidationError(message, code="context_missing"))
             return
-        self.source = connections.from_kubeconfig(given, context=chosen)
-        self.held = secrets.configured().seal(given, owner=self._owner)
+        self.source = connections.from_kubeconfig(content, context=chosen)
+        self.held = secrets.configured().seal(content, owner=self._owner)
 
-    def _offer(self, current: str) -> None:
+    def _set_context_choices(self, current: str) -> None:
         field: Any = self.fields["context"]
         field.widget.choices = [(name, errors.shown(name)) for name in self.contexts]
         field.initial = current
 
 
-def _with_paths(error: errors.IpamError) -> errors.IpamError:
-    """The same, each message after the place in the file that it is about."""
+def _prefix_paths(error: errors.IpamError) -> errors.IpamError:
+    """The same, each message after the field_of_problem in the file that it is about."""
     return errors.InvalidInput.all(
         [
             errors.FieldProblem(
-                "", one.code, f"{one.field}: {one.message}" if one.field else one.message
+                "",
+                problem.code,
+                f"{problem.field}: {problem.message}" if problem.field else problem.message,
             )
-            for one in pages.problems(error)
+            for problem in pages.problems(error)
         ]
     )
 
 
-def place(problem: errors.FieldProblem) -> str | None:
+def field_of_problem(problem: errors.FieldProblem) -> str | None:
     """Where a refusal of the service is shown: what is wrong with the source, beside the text."""
     return problem.field if problem.field in {"mode", "managed_resources"} else "text"

@@ -61,18 +61,22 @@ def connect(request: HttpRequest, cluster_id: int) -> HttpResponseBase:
     cluster = _cluster(cluster_id)
     row = Connection.objects.filter(cluster=cluster).select_related("cluster").first()
     admin_pages.require(request, "pools.change_connection" if row else "pools.add_connection")
-    made = connect_form.ConnectForm.to_replace if row else connect_form.ConnectForm
-    form = made(request.POST or None, request.FILES or None, request=request, cluster=cluster)
-    found: connection_test.Examination | None = None
+    form_class = connect_form.ConnectForm.for_replacement if row else connect_form.ConnectForm
+    form = form_class(request.POST or None, request.FILES or None, request=request, cluster=cluster)
+    examination: connection_test.Examination | None = None
     if request.method == "POST" and form.is_valid() and form.source is not None:
         if "_test" in request.POST:
-            wanted = connections.terms(row.mode, row.managed_resources) if row else form.terms
-            found = connection_test.of_source(form.source, wanted, registry.resources())
+            checked_terms = (
+                connections.terms(row.mode, row.managed_resources) if row else form.terms
+            )
+            examination = connection_test.of_source(
+                form.source, checked_terms, registry.resources()
+            )
         else:
             try:
-                _keep(request, cluster, row, form)
+                _save(request, cluster, row, form)
             except errors.IpamError as error:
-                admin_pages.put(form, error, connect_form.place)
+                admin_pages.put(form, error, connect_form.field_of_problem)
             else:
                 return HttpResponseRedirect(display.url_of(cluster))
     return admin_pages.page(
@@ -83,12 +87,12 @@ def connect(request: HttpRequest, cluster_id: int) -> HttpResponseBase:
         original=cluster,
         cluster=cluster,
         form=form,
-        found=found,
+        examination=examination,
         replacing=row is not None,
     )
 
 
-def _keep(
+def _save(
     request: HttpRequest,
     cluster: Cluster,
     row: Connection | None,
@@ -136,7 +140,7 @@ def test(request: HttpRequest, cluster_id: int) -> HttpResponseBase:
     """Ask the cluster now; nothing is changed."""
     admin_pages.require(request, "pools.reconcile")
     cluster = _cluster(cluster_id)
-    found = connection_test.of_connection(_connection(cluster), registry.resources())
+    examination = connection_test.of_connection(_connection(cluster), registry.resources())
     return admin_pages.page(
         request,
         "connection_test.html",
@@ -144,22 +148,22 @@ def test(request: HttpRequest, cluster_id: int) -> HttpResponseBase:
         opts=Cluster._meta,
         original=cluster,
         cluster=cluster,
-        found=found,
+        examination=examination,
         call=f"clusters/{cluster.name}/connection/test/",
     )
 
 
 @require_POST
 def pause(request: HttpRequest, cluster_id: int) -> HttpResponseBase:
-    return _paused(request, cluster_id, paused=True)
+    return _set_paused(request, cluster_id, paused=True)
 
 
 @require_POST
 def resume(request: HttpRequest, cluster_id: int) -> HttpResponseBase:
-    return _paused(request, cluster_id, paused=False)
+    return _set_paused(request, cluster_id, paused=False)
 
 
-def _paused(request: HttpRequest, cluster_id: int, *, paused: bool) -> HttpResponseBase:
+def _set_paused(request: HttpRequest, cluster_id: int, *, paused: bool) -> HttpResponseBase:
     admin_pages.require(request, "pools.change_connection")
     cluster = _cluster(cluster_id)
     connections.change(_connection(cluster), author=admin_pages.author(request), paused=paused)

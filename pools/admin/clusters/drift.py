@@ -50,11 +50,11 @@ class KindFilter(observed.KindFilter):
     """The same as of objects."""
 
 
-def value(found: object) -> SafeString:
+def value(json_value: object) -> SafeString:
     """A JSON value as it stands in the manifest; long ones are cut, whole on hover."""
-    if found is None:
+    if json_value is None:
         return SafeString('<span class="cad-dim">absent</span>')
-    text = json.dumps(found, ensure_ascii=False)
+    text = json.dumps(json_value, ensure_ascii=False)
     short = text if len(text) <= 120 else f"{text[:119]}…"
     return format_html('<code class="cad-mono" title="{}">{}</code>', text, short)
 
@@ -85,8 +85,8 @@ class DriftAdmin(lists.Listed[Drift]):
 
     @admin.display(description="object")
     def shown_object(self, row: Drift) -> SafeString:
-        place = f"{row.namespace}/{row.name}" if row.namespace else row.name
-        return format_html('<span class="cad-kind">{}</span> {}', row.kind, display.to(row, place))
+        name = f"{row.namespace}/{row.name}" if row.namespace else row.name
+        return format_html('<span class="cad-kind">{}</span> {}', row.kind, display.to(row, name))
 
     @admin.display(description="cluster")
     def shown_cluster(self, row: Drift) -> SafeString:
@@ -126,22 +126,22 @@ class DriftAdmin(lists.Listed[Drift]):
 
     @admin.action(description=VERBS["apply"], permissions=["settle"])
     def apply(self, request: HttpRequest, rows: QuerySet[Drift]) -> HttpResponse:
-        return _to(request, rows, "apply")
+        return _decision_page(request, rows, "apply")
 
     @admin.action(description=VERBS["adopt"], permissions=["adopt"])
     def adopt(self, request: HttpRequest, rows: QuerySet[Drift]) -> HttpResponse:
-        return _to(request, rows, "adopt")
+        return _decision_page(request, rows, "adopt")
 
     @admin.action(description=VERBS["ignore"], permissions=["settle"])
     def ignore(self, request: HttpRequest, rows: QuerySet[Drift]) -> HttpResponse:
-        return _to(request, rows, "ignore")
+        return _decision_page(request, rows, "ignore")
 
     @admin.action(description=VERBS["unignore"], permissions=["settle"])
     def unignore(self, request: HttpRequest, rows: QuerySet[Drift]) -> HttpResponse:
-        return _to(request, rows, "unignore")
+        return _decision_page(request, rows, "unignore")
 
     def get_urls(self) -> list[URLPattern]:
-        own = [
+        urls = [
             path("settle/", pages.in_admin(decide), name="pools_drift_settle"),
             path(
                 "<int:drift_id>/take-over/",
@@ -149,7 +149,7 @@ class DriftAdmin(lists.Listed[Drift]):
                 name="pools_drift_takeover",
             ),
         ]
-        return [*own, *super().get_urls()]
+        return [*urls, *super().get_urls()]
 
     def change_view(  # type: ignore[override]
         self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
@@ -161,7 +161,7 @@ class DriftAdmin(lists.Listed[Drift]):
         return _plan(request, row)
 
 
-def _to(request: HttpRequest, rows: QuerySet[Drift], verb: str) -> HttpResponse:
+def _decision_page(request: HttpRequest, rows: QuerySet[Drift], verb: str) -> HttpResponse:
     ids = [str(pk) for pk in rows.values_list("pk", flat=True)[:MOST]]
     return lists.action_page(request, "admin:pools_drift_settle", verb=verb, id=ids)
 
@@ -177,10 +177,12 @@ def _plan(request: HttpRequest, row: Drift) -> HttpResponseBase:
         original=row,
         row=row,
         rows=rows,
-        ids=[one.pk for one in rows],
+        ids=[difference.pk for difference in rows],
         connection=Connection.objects.filter(cluster=row.cluster).first(),
-        some_ignored=any(one.ignored_at for one in rows),
-        waiting=[one for one in rows if one.conflict_code == FieldConflict.code],
+        some_ignored=any(difference.ignored_at for difference in rows),
+        waiting=[
+            difference for difference in rows if difference.conflict_code == FieldConflict.code
+        ],
         call=f"clusters/{row.cluster.name}/drift/?kind={row.kind}&name={row.name}",
     )
 
@@ -198,8 +200,8 @@ def decide(request: HttpRequest) -> HttpResponseBase:
     verb = request.POST.get("verb") or request.GET.get("verb", "")
     if verb not in VERBS:
         raise Http404("There is no such decision.")
-    given = request.POST.getlist("id") or request.GET.getlist("id")
-    ids = [lists.number(text) for text in given[:MOST]]
+    raw_ids = request.POST.getlist("id") or request.GET.getlist("id")
+    ids = [lists.number(text) for text in raw_ids[:MOST]]
     rows = list(Drift.objects.filter(pk__in=ids).select_related("cluster", "ignored_by"))
     back = lists.back(request, "admin:pools_drift_changelist")
     if not rows:
@@ -211,7 +213,7 @@ def decide(request: HttpRequest) -> HttpResponseBase:
     form = ReasonForm(request.POST or None) if verb == "ignore" else None
     if request.method == "POST" and (form is None or form.is_valid()):
         reason = form.cleaned_data["reason"] if form else ""
-        _done(request, verb, rows, reason)
+        _carry_out(request, verb, rows, reason)
         return HttpResponseRedirect(back)
     objects = list(dict.fromkeys(_object(row) for row in rows))
     return pages.page(
@@ -231,7 +233,7 @@ def _object(row: Drift) -> drift.ClusterObject:
     return drift.ClusterObject(row.cluster, row.kind, row.name, row.namespace)
 
 
-def _done(request: HttpRequest, verb: str, rows: list[Drift], reason: str) -> None:
+def _carry_out(request: HttpRequest, verb: str, rows: list[Drift], reason: str) -> None:
     author = pages.author(request, reason)
     if verb in {"ignore", "unignore"}:
         for row in rows:
@@ -244,18 +246,24 @@ def _done(request: HttpRequest, verb: str, rows: list[Drift], reason: str) -> No
                     request, f"{row}: {'ignored' if verb == 'ignore' else 'unignored'}."
                 )
         return
-    for one in dict.fromkeys(_object(row) for row in rows):
+    for cluster_object in dict.fromkeys(_object(row) for row in rows):
         with pages.told(request):
             if verb == "apply":
-                _applied(request, one, drift.apply(one, author=author))
+                _apply(request, cluster_object, drift.apply(cluster_object, author=author))
             else:
-                drift.adopt(one, author=author)
-                messages.success(request, f"{one} is now in the register as the cluster has it.")
+                drift.adopt(cluster_object, author=author)
+                messages.success(
+                    request, f"{cluster_object} is now in the register as the cluster has it."
+                )
 
 
-def _applied(request: HttpRequest, one: drift.ClusterObject, staying: list[Drift]) -> None:
-    messages.success(request, f"{one} is written with the next pass, which begins within seconds.")
-    for row in staying:
+def _apply(
+    request: HttpRequest, cluster_object: drift.ClusterObject, foreign_owned: list[Drift]
+) -> None:
+    messages.success(
+        request, f"{cluster_object} is written with the next pass, which begins within seconds."
+    )
+    for row in foreign_owned:
         owners = ", ".join(map(str, row.managers)) or "another manager"
         text = format_html(
             '{} belongs to {} and is not taken from it: <a class="cad-link" href="{}">take it over</a>.',

@@ -41,10 +41,10 @@ class MarksField(forms.CharField):
         super().__init__(required=False, strip=False, **options)
 
     def clean(self, value: Any) -> Any:
-        found: dict[str, str] = {}
+        pairs: dict[str, str] = {}
         marks = super().clean(value)
         if marks.strip() == "-":
-            return found
+            return pairs
         for number, line in enumerate(marks.splitlines(), start=1):
             if not line.strip():
                 continue
@@ -52,8 +52,8 @@ class MarksField(forms.CharField):
             if not (key.strip() and sign):
                 message = f"Line {number}: write it as key=value."
                 raise forms.ValidationError(message, code="marks")
-            found[key.strip()] = text.strip().strip("\"'")
-        return found or None
+            pairs[key.strip()] = text.strip().strip("\"'")
+        return pairs or None
 
 
 class PodForm(forms.Form):
@@ -71,17 +71,17 @@ class PodForm(forms.Form):
 
 def pool_for_pod(request: HttpRequest) -> HttpResponseBase:
     pages.require(request, "pools.view_pool")
-    form = _asked(request, PodForm, "pod")
-    told = None
+    form = _form_from_query(request, PodForm, "pod")
+    choice = None
     if form.is_bound and form.is_valid():
-        said = form.cleaned_data
-        told = pod_choice.explain(
-            said["cluster"],
+        values = form.cleaned_data
+        choice = pod_choice.explain(
+            values["cluster"],
             pod=pod_choice.ObjectDescription(
-                said["pod"], said["pod_labels"], said["pod_annotations"]
+                values["pod"], values["pod_labels"], values["pod_annotations"]
             ),
             namespace=pod_choice.ObjectDescription(
-                said["namespace"], said["namespace_labels"], said["namespace_annotations"]
+                values["namespace"], values["namespace_labels"], values["namespace_annotations"]
             ),
         )
     return pages.page(
@@ -89,17 +89,17 @@ def pool_for_pod(request: HttpRequest) -> HttpResponseBase:
         "guide_pod.html",
         title="Pool for a pod",
         form=form,
-        told=told,
+        choice=choice,
         only_at_creation=pod_pool.ONLY_AT_CREATION,
     )
 
 
-def _asked(request: HttpRequest, kind: type[forms.Form], key: str) -> Any:
+def _form_from_query(request: HttpRequest, kind: type[forms.Form], key: str) -> Any:
     """A form of what is asked in the address; unbound, with what is named there, before that."""
     if key in request.GET:
         return kind(request.GET)
-    named = {name: request.GET[name] for name in kind.base_fields if name in request.GET}
-    return kind(initial=named)
+    initial = {name: request.GET[name] for name in kind.base_fields if name in request.GET}
+    return kind(initial=initial)
 
 
 class CountsField(forms.CharField):
@@ -110,10 +110,10 @@ class CountsField(forms.CharField):
         super().__init__(required=False, **options)
 
     def clean(self, value: Any) -> Any:
-        given = super().clean(value)
-        if not given:
+        text = super().clean(value)
+        if not text:
             return {}
-        return _map_of(given)
+        return _parse_pre_allocation(text)
 
 
 class MapField(CountsField):
@@ -123,11 +123,11 @@ class MapField(CountsField):
         return super().clean(value) or None
 
 
-def _map_of(text: str) -> dict[str, int]:
+def _parse_pre_allocation(text: str) -> dict[str, int]:
     try:
         return multipool.parse_pre_allocation(text)
     except errors.InvalidInput as error:
-        raise forms.ValidationError([pages.shown(one) for one in error.problems]) from None
+        raise forms.ValidationError([pages.shown(problem) for problem in error.problems]) from None
 
 
 class NodeForm(forms.Form):
@@ -153,24 +153,26 @@ class NodeForm(forms.Form):
 
 def demand_of_node(request: HttpRequest) -> HttpResponseBase:
     pages.require(request, "pools.view_pool")
-    form = _asked(request, NodeForm, "in_use")
-    told = None
+    form = _form_from_query(request, NodeForm, "in_use")
+    demand = None
     if form.is_bound and form.is_valid():
-        said = form.cleaned_data
+        values = form.cleaned_data
         try:
-            told = node_demand.forecast(
-                said["cluster"],
-                in_use=_both(said["in_use"]),
-                pending=_both(said["pending"]),
-                pre_allocation=said["pre_allocation"],
-                node=said["node"] or "",
+            demand = node_demand.forecast(
+                values["cluster"],
+                in_use=_both_families(values["in_use"]),
+                pending=_both_families(values["pending"]),
+                pre_allocation=values["pre_allocation"],
+                node=values["node"] or "",
             )
         except errors.IpamError as error:
             pages.put(form, error, lambda _problem: "pre_allocation")
-    return pages.page(request, "guide_node.html", title="Demand of a node", form=form, told=told)
+    return pages.page(
+        request, "guide_node.html", title="Demand of a node", form=form, demand=demand
+    )
 
 
-def _both(counts: dict[str, int]) -> dict[str, dict[int, int]]:
+def _both_families(counts: dict[str, int]) -> dict[str, dict[int, int]]:
     return {pool: {4: count, 6: count} for pool, count in counts.items()}
 
 
@@ -187,19 +189,19 @@ class PreflightForm(forms.Form):
 
 def preflight(request: HttpRequest) -> HttpResponseBase:
     pages.require(request, "pools.view_cluster", "pools.view_pool")
-    form = _asked(request, PreflightForm, "cluster")
-    told = cluster = None
+    form = _form_from_query(request, PreflightForm, "cluster")
+    result = cluster = None
     if form.is_bound and form.is_valid():
         cluster = form.cleaned_data["cluster"]
-        told = preflights.run_preflight(cluster, release=form.cleaned_data["release"])
+        result = preflights.run_preflight(cluster, release=form.cleaned_data["release"])
     return pages.page(
         request,
         "preflight.html",
         title="Preflight",
         form=form,
-        told=told,
+        result=result,
         cluster=cluster,
-        findings=titled(told.findings) if told else [],
+        findings=with_titles(result.findings) if result else [],
     )
 
 
@@ -214,7 +216,7 @@ _TITLES = {
     "pre-allocation": "Pre-allocation map",
     "default-pool": "Default pool",
     "auto-create": "Pools of the operator",
-    "overlapping-pools": "Overlapping pools",
+    "overlap_list-pools": "Overlapping pools",
     "ipv6-mask-size": "IPv6 mask size",
     "new-cidr": "The new CIDR",
     "reserve": "The reservation",
@@ -226,9 +228,9 @@ _TITLES = {
 }
 
 
-def titled(findings: Iterable[PreflightFinding]) -> list[tuple[str, PreflightFinding]]:
+def with_titles(findings: Iterable[PreflightFinding]) -> list[tuple[str, PreflightFinding]]:
     """With the words that name the rule."""
-    return [(_TITLES.get(one.rule, one.rule), one) for one in findings]
+    return [(_TITLES.get(finding.rule, finding.rule), finding) for finding in findings]
 
 
 class OverlapForm(forms.Form):
@@ -251,18 +253,18 @@ class OverlapForm(forms.Form):
     within = fields.block_field(label="Address or CIDR", required=False)
 
 
-def overlapping(request: HttpRequest) -> HttpResponseBase:
+def overlap_list(request: HttpRequest) -> HttpResponseBase:
     pages.require(request, "pools.view_pool")
     form = OverlapForm(request.GET)
-    found: list[overlaps.Overlap] = []
+    all_overlaps: list[overlaps.Overlap] = []
     if form.is_valid():
-        said = form.cleaned_data
-        found = overlaps.find_overlaps(
-            cluster_id=said["cluster"].pk if said["cluster"] else None,
-            kind=overlaps.OverlapKind(said["kind"]) if said["kind"] else None,
-            within=said["within"],
+        values = form.cleaned_data
+        all_overlaps = overlaps.find_overlaps(
+            cluster_id=values["cluster"].pk if values["cluster"] else None,
+            kind=overlaps.OverlapKind(values["kind"]) if values["kind"] else None,
+            within=values["within"],
         )
-    rows = Paginator(found, PER_PAGE).get_page(request.GET.get("page"))
+    rows = Paginator(all_overlaps, PER_PAGE).get_page(request.GET.get("page"))
     parameters = request.GET.copy()
     parameters.pop("page", None)
     return pages.page(
@@ -273,5 +275,8 @@ def overlapping(request: HttpRequest) -> HttpResponseBase:
         filtered=any(form.cleaned_data.values()) if form.is_valid() else True,
         rows=rows,
         query=parameters.urlencode(),
-        shown=[(one, one.members[:MEMBERS], max(0, len(one.members) - MEMBERS)) for one in rows],
+        overlaps=[
+            (overlap, overlap.members[:MEMBERS], max(0, len(overlap.members) - MEMBERS))
+            for overlap in rows
+        ],
     )

@@ -72,8 +72,8 @@ class ObjectAdmin(lists.Listed[ObservedObject]):
 
     @admin.display(description="object")
     def shown_name(self, row: ObservedObject) -> SafeString:
-        place = f"{row.namespace}/{row.name}" if row.namespace else row.name
-        return format_html('<span class="cad-kind">{}</span> {}', row.kind, display.to(row, place))
+        name = f"{row.namespace}/{row.name}" if row.namespace else row.name
+        return format_html('<span class="cad-kind">{}</span> {}', row.kind, display.to(row, name))
 
     @admin.display(description="cluster")
     def shown_cluster(self, row: ObservedObject) -> SafeString:

@@ -47,10 +47,10 @@ def counts(run: Run) -> SafeString:
     Kinds of which there was nothing share the last line.
     """
     lines, empty = [], []
-    for kind, found in sorted(run.kinds.items()):
-        numbers = [int(found.get(name, 0)) for name in _COUNTS]
-        if message := found.get("message", ""):
-            style = "" if found.get("not_served") else "cad-bad"
+    for kind, kind_counts in sorted(run.kinds.items()):
+        numbers = [int(kind_counts.get(name, 0)) for name in _COUNTS]
+        if message := kind_counts.get("message", ""):
+            style = "" if kind_counts.get("not_served") else "cad-bad"
             lines.append((kind, ", ".join(map(display.digits, numbers)), style, message))
         elif any(numbers):
             lines.append((kind, ", ".join(map(display.digits, numbers)), "", ""))

@@ -25,20 +25,22 @@ def view(request: HttpRequest, drift_id: int) -> HttpResponseBase:
     if row is None:
         raise Http404("There is no such difference: it may be settled.")
     pages.require(request, *drift.adopting(row.kind))
-    of = drift.ClusterObject(row.cluster, row.kind, row.name, row.namespace)
+    cluster_object = drift.ClusterObject(row.cluster, row.kind, row.name, row.namespace)
     form = TakeoverForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         author = pages.author(request, form.cleaned_data["reason"])
         try:
-            taken = takeovers.take(of, token=request.POST.get("token", ""), author=author)
+            takeover = takeovers.take(
+                cluster_object, token=request.POST.get("token", ""), author=author
+            )
         except errors.IpamError as error:
             pages.put(form, error)
         else:
-            names = ", ".join(one.path for one in taken.fields)
-            messages.success(request, f"{names} of {of} is the register's now.")
+            names = ", ".join(taken_field.path for taken_field in takeover.fields)
+            messages.success(request, f"{names} of {cluster_object} is the register's now.")
             return HttpResponseRedirect(reverse("admin:pools_drift_changelist"))
     try:
-        preview = takeovers.preview(of, author=pages.author(request))
+        preview = takeovers.preview(cluster_object, author=pages.author(request))
     except errors.IpamError as error:
         messages.error(request, pages.sentence(error.message or error.code))
         return HttpResponseRedirect(display.url_of(row))

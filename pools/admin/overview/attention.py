@@ -39,20 +39,20 @@ Source = Callable[[HttpRequest], Iterable[Attention]]
 SOURCES: list[Source] = []  # filled by pools.extension
 
 
-def of_clusters() -> Iterator[Attention]:
+def cluster_lines() -> Iterator[Attention]:
     """Clusters whose picture is not current, credentials that end, findings, differences."""
     now = database.now()
     rows = fleet.connected()
     by_state: dict[ConnectionState, list[Attention]] = {}
     for row in rows:
-        standing = connections.status(row, now)
-        if standing.state.level in {"bad", "warn"}:
-            by_state.setdefault(standing.state, []).append(
-                _line(
+        status = connections.status(row, now)
+        if status.state.level in {"bad", "warn"}:
+            by_state.setdefault(status.state, []).append(
+                _cluster_line(
                     row.cluster,
-                    standing.state.level,
-                    f"Cluster {row.cluster}: {standing.state.word}",
-                    standing.sentence,
+                    status.state.level,
+                    f"Cluster {row.cluster}: {status.state.word}",
+                    status.sentence,
                     row.succeeded_at,
                 )
             )
@@ -67,19 +67,19 @@ def of_clusters() -> Iterator[Attention]:
             over = row.expires_at <= now
             words = "have ended" if over else f"end {display.relative((now - row.expires_at).total_seconds())}"  # fmt: skip
             text = f"The credentials for cluster {row.cluster} {words}"
-            yield _line(row.cluster, "bad" if over else "warn", text, "", None)
-    yield from _findings()
-    yield from _drift()
+            yield _cluster_line(row.cluster, "bad" if over else "warn", text, "", None)
+    yield from _finding_lines()
+    yield from _drift_lines()
 
 
-def _line(
+def _cluster_line(
     cluster: Cluster, level: str, text: str, detail: str, since: datetime | None
 ) -> Attention:
     url = f"{display.url_of(cluster)}#connection"
     return Attention(level, text, detail, url, "Connection", url, since)
 
 
-def _findings() -> Iterator[Attention]:
+def _finding_lines() -> Iterator[Attention]:
     rows = Finding.objects.values("cluster_id", "cluster__name", "severity").order_by()
     counted = rows.annotate(count=Count("pk"), since=Min("since"))
     for row in counted.order_by("severity", "cluster__name")[: 2 * SHOWN]:
@@ -92,10 +92,12 @@ def _findings() -> Iterator[Attention]:
         yield Attention(level, text, f"Severity {row['severity']}.", url, "Findings", url, row["since"])  # fmt: skip
 
 
-def _drift() -> Iterator[Attention]:
-    yield from _owned_by_others()
-    others = Drift.objects.filter(ignored_at=None).exclude(conflict_code=FieldConflict.code)
-    rows = others.values("cluster_id", "cluster__name").order_by()
+def _drift_lines() -> Iterator[Attention]:
+    yield from _conflict_lines()
+    rows_without_conflict = Drift.objects.filter(ignored_at=None).exclude(
+        conflict_code=FieldConflict.code
+    )
+    rows = rows_without_conflict.values("cluster_id", "cluster__name").order_by()
     counted = rows.annotate(count=Count("pk"), since=Min("since"))
     for row in counted.order_by("cluster__name")[:SHOWN]:
         url = reverse("admin:pools_drift_changelist", query={"cluster": row["cluster_id"]})
@@ -104,7 +106,7 @@ def _drift() -> Iterator[Attention]:
         yield Attention("warn", text, "", url, "Drift and plan", url, row["since"])
 
 
-def _owned_by_others() -> Iterator[Attention]:
+def _conflict_lines() -> Iterator[Attention]:
     """Changes that wait because another manager owns the field, object by object."""
     rows = Drift.objects.filter(ignored_at=None, conflict_code=FieldConflict.code)
     for row in rows.select_related("cluster").order_by("since", "pk")[:SHOWN]:

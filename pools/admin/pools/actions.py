@@ -28,22 +28,23 @@ _KIND_OF = {"pod": "node", "node": "node", "instance": "instance", "ipv4": "env"
 def add(request: HttpRequest) -> HttpResponseBase:
     pages.require(request, "pools.add_pool")
     initial = {name: request.GET[name] for name in ("cluster", "category") if name in request.GET}
-    both = pool_form.Both(None, request.POST or None, initial)
-    if request.method == "POST" and both.is_valid():
+    pool_forms = pool_form.PoolForms(None, request.POST or None, initial)
+    if request.method == "POST" and pool_forms.is_valid():
         try:
-            pool = pools.create(both.spec(), author=pages.author(request))
+            pool = pools.create(pool_forms.spec(), author=pages.author(request))
         except errors.IpamError as error:
-            both.refuse(error)
+            pool_forms.add_errors(error)
         else:
             messages.success(request, f"{pool.name} has {_free(pool)}.")
             return HttpResponseRedirect(display.url_of(pool))
-    return _form_page(request, both, title="Add pool")
+    return _form_page(request, pool_forms, title="Add pool")
 
 
 def _free(pool: Pool) -> str:
     families = usage.of_pool(pool)
     parts = (
-        f"{display.digits(one.free)} free IPv{family} blocks" for family, one in families.items()
+        f"{display.digits(counts.free)} free IPv{family} blocks"
+        for family, counts in families.items()
     )
     return " and ".join(parts)
 
@@ -51,40 +52,45 @@ def _free(pool: Pool) -> str:
 def edit(request: HttpRequest, pool: Pool) -> HttpResponseBase:
     """The form; before something is withheld or removed, a page that says what it would do."""
     pages.require(request, "pools.change_pool")
-    both = pool_form.Both(pool, request.POST or None)
-    if request.method == "POST" and both.is_valid():
-        version = both.form.cleaned_data["version"]
+    pool_forms = pool_form.PoolForms(pool, request.POST or None)
+    if request.method == "POST" and pool_forms.is_valid():
+        version = pool_forms.form.cleaned_data["version"]
         try:
             preview = previews.of_change(
-                pool, both.change(), author=pages.author(request), version=version
+                pool, pool_forms.change(), author=pages.author(request), version=version
             )
             if preview.withholds and "_confirmed" not in request.POST:
                 return _confirm_page(request, pool, preview)
-            pools.change(pool.pk, both.change(), author=pages.author(request), version=version)
+            pools.change(
+                pool.pk, pool_forms.change(), author=pages.author(request), version=version
+            )
         except errors.IpamError as error:
-            both.refuse(error)
+            pool_forms.add_errors(error)
         else:
             messages.success(request, f"{pool.name} was changed.")
             return HttpResponseRedirect(display.url_of(pool))
-    return _form_page(request, both, title=f"Edit {pool.name}")
+    return _form_page(request, pool_forms, title=f"Edit {pool.name}")
 
 
-def _form_page(request: HttpRequest, both: pool_form.Both, *, title: str) -> HttpResponseBase:
+def _form_page(
+    request: HttpRequest, pool_forms: pool_form.PoolForms, *, title: str
+) -> HttpResponseBase:
     return pages.page(
         request,
         "pool_form.html",
         title=title,
         opts=Pool._meta,
-        original=both.pool,
-        pool=both.pool,
-        form=both.form,
-        cidrs=both.cidrs,
-        wrong=both.form.is_bound and (both.form.errors or any(both.cidrs.errors)),
+        original=pool_forms.pool,
+        pool=pool_forms.pool,
+        form=pool_forms.form,
+        cidrs=pool_forms.cidrs,
+        invalid=pool_forms.form.is_bound
+        and (pool_forms.form.errors or any(pool_forms.cidrs.errors)),
     )
 
 
 def _confirm_page(request: HttpRequest, pool: Pool, preview: previews.Preview) -> HttpResponseBase:
-    said = [
+    posted_values = [
         (name, value)
         for name, values in request.POST.lists()
         if name not in {"csrfmiddlewaretoken", "_back"}
@@ -98,7 +104,7 @@ def _confirm_page(request: HttpRequest, pool: Pool, preview: previews.Preview) -
         original=pool,
         pool=pool,
         preview=preview,
-        said=said,
+        posted_values=posted_values,
     )
 
 
@@ -159,20 +165,20 @@ class AllocateForm(forms.Form):
         if exact:
             initial["family"] = "6" if ":" in exact else "4"
         super().__init__(data, initial=initial)
-        own = [family for family in (4, 6) if pool.mask_size(family) is not None]
-        choices = [(str(family), f"IPv{family}") for family in own]
-        if len(own) > 1:
+        families = [family for family in (4, 6) if pool.mask_size(family) is not None]
+        choices = [(str(family), f"IPv{family}") for family in families]
+        if len(families) > 1:
             choices.insert(0, ("", "IPv4 and IPv6"))
         self.fields["family"].choices = choices  # type: ignore[attr-defined]
 
-    def wanted(self) -> allocation.BlockDemand:
-        said = self.cleaned_data
+    def demand(self) -> allocation.BlockDemand:
+        values = self.cleaned_data
         return allocation.BlockDemand(
-            holders=(allocation.Holder(said["kind"], said["id"]),),
-            families=(int(said["family"]),) if said["family"] else (),
-            org=said["org"] or "",
-            env=said["env"] or "",
-            cidr=said["exact"],
+            holders=(allocation.Holder(values["kind"], values["id"]),),
+            families=(int(values["family"]),) if values["family"] else (),
+            org=values["org"] or "",
+            env=values["env"] or "",
+            cidr=values["exact"],
         )
 
 
@@ -182,16 +188,16 @@ def allocate(request: HttpRequest, pool: Pool) -> HttpResponseBase:
     form = AllocateForm(pool, request.POST or None, exact=exact)
     if request.method == "POST" and form.is_valid():
         try:
-            done = requests.allocate(
+            result = requests.allocate(
                 pool.pk,
-                form.wanted(),
+                form.demand(),
                 author=pages.author(request),
                 wait=form.cleaned_data["wait"],
             )
         except errors.IpamError as error:
-            pages.put(form, error, _allocate_place)
+            pages.put(form, error, _allocate_field)
         else:
-            _tell(request, done)
+            _report_result(request, result)
             return HttpResponseRedirect(display.url_of(pool))
     return _small_form(
         request,
@@ -204,20 +210,20 @@ def allocate(request: HttpRequest, pool: Pool) -> HttpResponseBase:
     )
 
 
-def _tell(request: HttpRequest, done: allocation.Allocation | AllocationRequest) -> None:
-    if isinstance(done, AllocationRequest):
-        messages.warning(request, f"No block is left: request {done.pk} waits for one.")
+def _report_result(request: HttpRequest, result: allocation.Allocation | AllocationRequest) -> None:
+    if isinstance(result, AllocationRequest):
+        messages.warning(request, f"No block is left: request {result.pk} waits for one.")
         return
-    verb = "got" if done.status == 201 else "already holds"
-    for block in done.blocks:
-        place = block["address"] or block["cidr"]
-        messages.success(request, f"{block['holder']['id']} {verb} {place}.")
+    verb = "got" if result.status == 201 else "already holds"
+    for block in result.blocks:
+        address = block["address"] or block["cidr"]
+        messages.success(request, f"{block['holder']['id']} {verb} {address}.")
 
 
 _EXACT = {"already_allocated", "cooling_down", "reserved_address", "not_a_block", "outside_pool"}
 
 
-def _allocate_place(problem: errors.FieldProblem) -> str | None:
+def _allocate_field(problem: errors.FieldProblem) -> str | None:
     if problem.code in _EXACT or problem.field.startswith("cidr"):
         return "exact"
     return {"holder.kind": "kind", "holder.id": "id"}.get(problem.field, problem.field)
@@ -260,8 +266,8 @@ def _cidr_of(pool: Pool, span: Any) -> PoolCIDR:
         if span.family == cidr.cidr.version and span.within(cidr.cidr):
             return cidr
     family = span.family in {cidr.cidr.version for cidr in _cidrs(pool)}
-    known = ", ".join(str(cidr) for cidr in _cidrs(pool)) or "none"
-    message = f"{span} lies in no CIDR of the pool ({known})"
+    cidrs = ", ".join(str(cidr) for cidr in _cidrs(pool)) or "none"
+    message = f"{span} lies in no CIDR of the pool ({cidrs})"
     code = "range_outside_cidr" if family else "mixed_family"
     raise errors.InvalidInput.for_field("range", code, message, str(span))
 
@@ -303,7 +309,7 @@ def add_cidr(request: HttpRequest, pool: Pool) -> HttpResponseBase:
         try:
             pools.add_cidr(pool.pk, entry, author=pages.author(request))
         except errors.IpamError as error:
-            pages.put(form, error, _cidr_place)
+            pages.put(form, error, _cidr_field)
         else:
             messages.success(request, f"{entry.cidr} was added; {pool.name} has {_free(pool)}.")
             return HttpResponseRedirect(display.url_of(pool))
@@ -312,7 +318,7 @@ def add_cidr(request: HttpRequest, pool: Pool) -> HttpResponseBase:
     )
 
 
-def _cidr_place(problem: errors.FieldProblem) -> str:
+def _cidr_field(problem: errors.FieldProblem) -> str:
     return "reserved" if "range" in problem.code else "cidr"
 
 

@@ -10,7 +10,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from pools.admin.overview.attention import SHOWN, Attention
-from pools.admin.overview.pool_summary import Measured, Register
+from pools.admin.overview.pool_summary import MeasuredPool, PoolSummary
 from pools.admin.pools import forecasts as pool_forecasts
 from pools.core.forecast import ForecastState
 from pools.models import AllocationRequest, Block, Environment, Pool
@@ -23,20 +23,20 @@ from pools.register.utilization import forecasts
 ENVIRONMENTS = 5
 
 
-def lines(register: Register, failures: queues.Failures) -> Iterator[Attention]:
+def lines(summary: PoolSummary, failures: queues.Failures) -> Iterator[Attention]:
     """What is wrong with pools, the worst first."""
-    yield from _full(register.pools)
+    yield from _full(summary.pools)
     yield from _degraded()
     yield from _exhausted_soon()
     yield from _waiting()
     yield from _failed(failures)
-    yield from _nearly_full(register.pools)
-    yield from _draining(register)
+    yield from _nearly_full(summary.pools)
+    yield from _draining(summary)
     yield from _overlapping()
-    yield from _cooling(register.pools)
+    yield from _cooling(summary.pools)
 
 
-def _of_pool(level: str, pool: Pool, text: str, detail: str = "") -> Attention:
+def _pool_line(level: str, pool: Pool, text: str, detail: str = "") -> Attention:
     """A line whose remedy is more room."""
     more = reverse("admin:pools_pool_add_cidr", args=[pool.pk])
     return Attention(
@@ -50,7 +50,7 @@ def _of_pool(level: str, pool: Pool, text: str, detail: str = "") -> Attention:
     )
 
 
-def _others(level: str, count: int, text: str, state: str) -> Iterator[Attention]:
+def _rest_line(level: str, count: int, text: str, state: str) -> Iterator[Attention]:
     """The rest of many, in one line."""
     if count > 0:
         url = reverse("admin:pools_pool_changelist", query={"state": state} if state else {})
@@ -58,57 +58,57 @@ def _others(level: str, count: int, text: str, state: str) -> Iterator[Attention
         yield Attention(level, f"{words} {text}", "", url, "Pools", url)
 
 
-def _full(pools: Sequence[Measured]) -> Iterator[Attention]:
-    full = [one for one in pools if one.state == "full"]
-    for one in full[:SHOWN]:
-        yield _of_pool("bad", one.pool, "has no free block")
-    yield from _others("bad", len(full) - SHOWN, "without a free block", "full")
+def _full(pools: Sequence[MeasuredPool]) -> Iterator[Attention]:
+    full = [measured for measured in pools if measured.state == "full"]
+    for measured in full[:SHOWN]:
+        yield _pool_line("bad", measured.pool, "has no free block")
+    yield from _rest_line("bad", len(full) - SHOWN, "without a free block", "full")
 
 
-def _nearly_full(pools: Sequence[Measured]) -> Iterator[Attention]:
-    high = [one for one in pools if one.state != "full" and one.is_nearly_full]
-    high.sort(key=lambda one: -one.ratio)
-    for one in high[:SHOWN]:
-        free = min(part.free for part in one.families.values())
-        text = f"is {one.percent} % full"
-        yield _of_pool("warn", one.pool, text, f"{display.digits(free)} blocks are free.")
-    yield from _others(
+def _nearly_full(pools: Sequence[MeasuredPool]) -> Iterator[Attention]:
+    high = [measured for measured in pools if measured.state != "full" and measured.is_nearly_full]
+    high.sort(key=lambda measured: -measured.ratio)
+    for measured in high[:SHOWN]:
+        free = min(part.free for part in measured.families.values())
+        text = f"is {measured.percent} % full"
+        yield _pool_line("warn", measured.pool, text, f"{display.digits(free)} blocks are free.")
+    yield from _rest_line(
         "warn", len(high) - SHOWN, f"over {settings.IPAM_NOTICE_WARNING_PERCENT} % full", "high"
     )
 
 
 def _exhausted_soon() -> Iterator[Attention]:
     rows = forecasts.within(forecasts.SOON.days).exclude(state=ForecastState.FULL)
-    found = list(rows[: SHOWN + 1])
-    for row in found[:SHOWN]:
-        told = forecasts.as_dated(row)
-        words = pool_forecasts.short(told).removeprefix("full in ")
+    soonest = list(rows[: SHOWN + 1])
+    for row in soonest[:SHOWN]:
+        forecast = forecasts.as_dated(row)
+        words = pool_forecasts.short(forecast).removeprefix("full in ")
         text = f"is forecast to be full in {words}"
-        yield _of_pool("warn", row.pool, text, f"{pool_forecasts.between(told)}.")
-    if len(found) > SHOWN:
+        yield _pool_line("warn", row.pool, text, f"{pool_forecasts.range_text(forecast)}.")
+    if len(soonest) > SHOWN:
         days = forecasts.SOON.days
         text = f"forecast to be full within {days} days"
-        yield from _others("warn", rows.count() - SHOWN, text, "")
+        yield from _rest_line("warn", rows.count() - SHOWN, text, "")
 
 
 def _degraded() -> Iterator[Attention]:
     rows = Environment.objects.exclude(degraded_since=None).select_related("cluster")
     newest = list(rows.order_by("-degraded_since")[: ENVIRONMENTS + 1])
-    all_of_them = reverse("admin:pools_environment_changelist", query={"state": "degraded"})
-    for one in newest[:ENVIRONMENTS]:
+    list_url = reverse("admin:pools_environment_changelist", query={"state": "degraded"})
+    for environment in newest[:ENVIRONMENTS]:
         yield Attention(
             "bad",
-            f"Environment {one} lacks addresses",
-            one.message,
-            display.url_of(one),
+            f"Environment {environment} lacks addresses",
+            environment.message,
+            display.url_of(environment),
             "Environments",
-            all_of_them,
-            one.degraded_since,
+            list_url,
+            environment.degraded_since,
         )
     if len(newest) > ENVIRONMENTS:
         count = rows.count()
         yield Attention(
-            "bad", f"{count} environments lack addresses", "", all_of_them, "All", all_of_them
+            "bad", f"{count} environments lack addresses", "", list_url, "All", list_url
         )
 
 
@@ -131,14 +131,14 @@ def _failed(failures: queues.Failures) -> Iterator[Attention]:
     url = reverse("admin:pools_event_changelist", query={"type": "failed"})
     words = "allocation was" if failures.total == 1 else "allocations were"
     text = f"{display.digits(failures.total)}{more} {words} refused within 24 hours"
-    newest = min(one.hours_ago for one in failures.rows)
+    newest = min(row.hours_ago for row in failures.rows)
     since = timezone.now() - timedelta(hours=newest)
     yield Attention("warn", text, "", url, "Events", url, since)
 
 
-def _draining(register: Register) -> Iterator[Attention]:
-    full = {one.pool.pk for one in register.pools if one.state == "full"}
-    draining = [one for one in register.draining if one.pool_id not in full]
+def _draining(summary: PoolSummary) -> Iterator[Attention]:
+    full = {measured.pool.pk for measured in summary.pools if measured.state == "full"}
+    draining = [cidr for cidr in summary.draining if cidr.pool_id not in full]
     for cidr in draining[:SHOWN]:
         yield Attention(
             "info",
@@ -150,23 +150,27 @@ def _draining(register: Register) -> Iterator[Attention]:
                 "admin:pools_pool_migrations", args=[cidr.pool_id], query={"cidr": str(cidr.cidr)}
             ),
         )
-    pools = len({one.pool_id for one in draining[SHOWN:]})
-    yield from _others("info", pools, "with a CIDR that drains", "draining")
+    pools = len({cidr.pool_id for cidr in draining[SHOWN:]})
+    yield from _rest_line("info", pools, "with a CIDR that drains", "draining")
 
 
 def _overlapping() -> Iterator[Attention]:
-    found = overlaps.find_overlaps()
-    if not found:
+    all_overlaps = overlaps.find_overlaps()
+    if not all_overlaps:
         return
-    count = len({name for one in found for name in one.clusters})
-    words = "1 network is" if len(found) == 1 else f"{display.digits(len(found))} networks are"
+    count = len({name for overlap in all_overlaps for name in overlap.clusters})
+    words = (
+        "1 network is"
+        if len(all_overlaps) == 1
+        else f"{display.digits(len(all_overlaps))} networks are"
+    )
     detail = f"In {count} clusters." if count > 1 else "By isolated networks of one cluster."
     url = reverse("admin:overlaps")
     yield Attention("info", f"{words} used more than once", detail, url, "Overlaps", url)
 
 
-def _cooling(pools: Sequence[Measured]) -> Iterator[Attention]:
-    count = sum(one.cooling for one in pools)
+def _cooling(pools: Sequence[MeasuredPool]) -> Iterator[Attention]:
+    count = sum(measured.cooling for measured in pools)
     if not count:
         return
     now = timezone.now()

@@ -37,10 +37,10 @@ class ReleaseForm(forms.Form):
             self.fields["reason"].help_text = "Kept in the history."
 
     def clean(self) -> dict[str, Any]:
-        said = self.cleaned_data
-        if said.get("force") and not said.get("reason") and "reason" not in self.errors:
+        values = self.cleaned_data
+        if values.get("force") and not values.get("reason") and "reason" not in self.errors:
             self.add_error("reason", "Say why: taking a block from its holder is kept with it.")
-        return said
+        return values
 
 
 class ReasonForm(forms.Form):
@@ -52,7 +52,7 @@ def release(request: HttpRequest) -> HttpResponseBase:
     pages.require(request, "pools.allocate")
     may_force = request.user.has_perm("pools.force_release")
     form = ReleaseForm(request.POST or None, may_force=may_force)
-    chosen = _chosen(request, BlockState.HELD)
+    chosen = _chosen_blocks(request, BlockState.HELD)
     if request.method == "POST" and form.is_valid():
         reason = form.cleaned_data.get("reason") or ""
         force = bool(form.cleaned_data.get("force"))
@@ -61,13 +61,13 @@ def release(request: HttpRequest) -> HttpResponseBase:
         for block in chosen:
             shown, org = _shown_holder(request, block)
             with pages.told(request):
-                done = allocation.release(block.pk, shown, author=author, org=org, force=force)
-                messages.success(request, _released(done))
-                if done.waited_for:
+                result = allocation.release(block.pk, shown, author=author, org=org, force=force)
+                messages.success(request, _release_message(result))
+                if result.waited_for:
                     pools.add(block.pool_id)
         for pool_id in pools:
             tasks.nudge(pool_id)
-        return HttpResponseRedirect(_after(request, chosen))
+        return HttpResponseRedirect(_return_url(request, chosen))
     title = "Release these blocks?" if len(chosen) > 1 else "Release this block?"
     return _page(request, form, chosen, title=title, button="Release")
 
@@ -75,24 +75,24 @@ def release(request: HttpRequest) -> HttpResponseBase:
 def end_cooldown(request: HttpRequest) -> HttpResponseBase:
     pages.require(request, "pools.force_release")
     form = ReasonForm(request.POST or None)
-    chosen = _chosen(request, BlockState.COOLING)
+    chosen = _chosen_blocks(request, BlockState.COOLING)
     if request.method == "POST" and form.is_valid():
         author = pages.author(request, form.cleaned_data["reason"])
         for block in chosen:
             with pages.told(request):
-                done = allocation.skip_cooldown(block.pk, author=author)
-                place = display.plain_cidr(done["cidr"])
-                messages.success(request, f"{place} may be handed out again.")
+                freed_block = allocation.skip_cooldown(block.pk, author=author)
+                address = display.plain_cidr(freed_block["cidr"])
+                messages.success(request, f"{address} may be handed out again.")
         for pool_id in {block.pool_id for block in chosen}:
             tasks.nudge(pool_id)
-        return HttpResponseRedirect(_after(request, chosen))
+        return HttpResponseRedirect(_return_url(request, chosen))
     return _page(request, form, chosen, title="End the cooldown now?", button="End the cooldown")
 
 
-def _chosen(request: HttpRequest, state: BlockState) -> list[Block]:
+def _chosen_blocks(request: HttpRequest, state: BlockState) -> list[Block]:
     """Up to 100 blocks named by `id`; those of another state are left out."""
-    given = request.POST.getlist("id") or request.GET.getlist("id")
-    ids = [int(text) for text in given[:MOST] if text.isdigit() and len(text) < 18]
+    raw_ids = request.POST.getlist("id") or request.GET.getlist("id")
+    ids = [int(text) for text in raw_ids[:MOST] if text.isdigit() and len(text) < 18]
     rows = Block.objects.filter(pk__in=ids, state=state).select_related("pool__cluster")
     return list(rows.order_by("space_id", "cidr"))
 
@@ -104,17 +104,17 @@ def _shown_holder(request: HttpRequest, block: Block) -> tuple[allocation.Holder
     return allocation.Holder(kind, name, uid), org
 
 
-def _released(done: allocation.Release) -> str:
-    place = display.plain_cidr(done.block["cidr"])
-    holder = done.block["holder"]["id"]
-    if done.repeated:
-        return f"{place} had been released before."
-    if done.block["state"] == BlockState.COOLING:
-        return f"{place} was taken back from {holder} and cools down."
-    return f"{place} was taken back from {holder} and is free."
+def _release_message(result: allocation.Release) -> str:
+    address = display.plain_cidr(result.block["cidr"])
+    holder = result.block["holder"]["id"]
+    if result.repeated:
+        return f"{address} had been released before."
+    if result.block["state"] == BlockState.COOLING:
+        return f"{address} was taken back from {holder} and cools down."
+    return f"{address} was taken back from {holder} and is free."
 
 
-def _after(request: HttpRequest, chosen: list[Block]) -> str:
+def _return_url(request: HttpRequest, chosen: list[Block]) -> str:
     """The list as it was, filters and all; to whoever came from a block, the block."""
     if (
         lists.FILTERS not in request.GET

@@ -25,10 +25,10 @@ class PoolFilter(lists.Choice):
     parameter_name = "pool"
 
     def options(self, request: HttpRequest) -> list[tuple[str, str]]:
-        named = Pool.objects.order_by("cluster__name", "name").values_list(
+        pools_by_name = Pool.objects.order_by("cluster__name", "name").values_list(
             "pk", "cluster__name", "name"
         )
-        return [(str(pk), f"{cluster}/{name}") for pk, cluster, name in named]
+        return [(str(pk), f"{cluster}/{name}") for pk, cluster, name in pools_by_name]
 
     def queryset(self, request: HttpRequest, rows: QuerySet[Block]) -> QuerySet[Block]:
         return block_lists.of_pool(rows, self.number()) if self.value() else rows
@@ -133,7 +133,7 @@ class BlockAdmin(lists.Listed[Block]):
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Block], search_term: str
     ) -> tuple[QuerySet[Block], bool]:
-        return found(queryset, search_term) if search_term else queryset, False
+        return filter_blocks(queryset, search_term) if search_term else queryset, False
 
     @admin.display(description="address or block", ordering="cidr")
     def shown_cidr(self, block: Block) -> SafeString:
@@ -174,14 +174,14 @@ class BlockAdmin(lists.Listed[Block]):
 
     @admin.action(description="Release", permissions=["allocate"])
     def release_selected(self, request: HttpRequest, rows: QuerySet[Block]) -> HttpResponse:
-        return _to(request, rows, "release")
+        return _action_page(request, rows, "release")
 
     @admin.action(description="End cooldown", permissions=["force"])
     def end_cooldown_selected(self, request: HttpRequest, rows: QuerySet[Block]) -> HttpResponse:
-        return _to(request, rows, "end_cooldown")
+        return _action_page(request, rows, "end_cooldown")
 
     def get_urls(self) -> list[URLPattern]:
-        own = [
+        urls = [
             path("release/", pages.in_admin(block_actions.release), name="pools_block_release"),
             path(
                 "end-cooldown/",
@@ -189,7 +189,7 @@ class BlockAdmin(lists.Listed[Block]):
                 name="pools_block_end_cooldown",
             ),
         ]
-        return own + super().get_urls()
+        return urls + super().get_urls()
 
     def change_view(  # type: ignore[override]
         self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
@@ -214,12 +214,12 @@ class BlockAdmin(lists.Listed[Block]):
         return super().changelist_view(request, more)
 
 
-def _to(request: HttpRequest, rows: QuerySet[Block], page: str) -> HttpResponse:
+def _action_page(request: HttpRequest, rows: QuerySet[Block], page: str) -> HttpResponse:
     ids = rows.values_list("pk", flat=True)[: block_actions.MOST]
     return lists.action_page(request, f"admin:pools_block_{page}", id=list(ids))
 
 
-def found(rows: QuerySet[Block], text: str) -> QuerySet[Block]:
+def filter_blocks(rows: QuerySet[Block], text: str) -> QuerySet[Block]:
     """Blocks of an address, in or around a CIDR, of a holder or of an environment."""
     searched = search_text.read(text)
     if searched.network is None:
@@ -235,10 +235,10 @@ def found(rows: QuerySet[Block], text: str) -> QuerySet[Block]:
             holder_id__startswith=searched.text,
         )
     spaces = list(AddressSpace.objects.values_list("pk", flat=True))
-    return rows.filter(_touching(searched.network), space_id__in=spaces)
+    return rows.filter(_overlapping(searched.network), space_id__in=spaces)
 
 
-def _touching(network: addresses.Network) -> Q:
+def _overlapping(network: addresses.Network) -> Q:
     """Blocks that hold the network, as exact values, and those inside it, as a range."""
     family = network.version
     sizes = Pool.objects.values_list(f"mask_size_v{family}", flat=True).distinct()
@@ -267,6 +267,6 @@ def block_page(request: HttpRequest, block: Block) -> HttpResponseBase:
         call=f"blocks/{block.pk}/",
         held=block.state == BlockState.HELD,
         leak=detection.leaked().filter(block=block).first(),
-        tenures=[one for one in tenures if one.block == str(block.cidr)],
+        tenures=[tenure for tenure in tenures if tenure.block == str(block.cidr)],
         events=Event.objects.filter(pk__in=ids).order_by("-id"),
     )

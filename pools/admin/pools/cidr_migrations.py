@@ -54,20 +54,22 @@ class BeginForm(forms.Form):
         super().__init__(*args, **options)
         self.pool = pool
         cidrs = pool.cidrs.order_by("position")
-        choices = [(str(one.cidr), str(one.cidr)) for one in cidrs]
+        choices = [(str(row.cidr), str(row.cidr)) for row in cidrs]
         self.fields["cidr"].choices = choices  # type: ignore[attr-defined]
 
-    def wanted(self) -> migrations.MigrationPlan:
-        said = self.cleaned_data
-        row = self.pool.cidrs.get(cidr=said["cidr"])
-        return migrations.plan_migration(self.pool, row.cidr, span=said["range"], to=said["to"])
+    def plan(self) -> migrations.MigrationPlan:
+        values = self.cleaned_data
+        row = self.pool.cidrs.get(cidr=values["cidr"])
+        return migrations.plan_migration(self.pool, row.cidr, span=values["range"], to=values["to"])
 
 
 def begin(request: HttpRequest, pool: Pool) -> HttpResponseBase:
     """The form, then what it would do, then the first page of the migration."""
     pages.require(request, "pools.view_pool")
-    if request.method == "GET" and (known := _open_of(pool, request.GET.get("cidr", ""))):
-        return HttpResponseRedirect(url_of(known))
+    if request.method == "GET" and (
+        migration := _open_migration(pool, request.GET.get("cidr", ""))
+    ):
+        return HttpResponseRedirect(url_of(migration))
     form = BeginForm(pool, request.POST or None, initial=dict(request.GET.items()))
     forecast = None
     if request.method == "POST":
@@ -75,10 +77,10 @@ def begin(request: HttpRequest, pool: Pool) -> HttpResponseBase:
         if form.is_valid():
             author = pages.author(request, form.cleaned_data["reason"] or "")
             try:
-                want = form.wanted()
+                plan = form.plan()
                 if "_begin" in request.POST:
-                    return HttpResponseRedirect(url_of(migrations.begin(want, author=author)))
-                forecast = cidr_migration_forecast.forecast_migration(want, author=author)
+                    return HttpResponseRedirect(url_of(migrations.begin(plan, author=author)))
+                forecast = cidr_migration_forecast.forecast_migration(plan, author=author)
             except errors.IpamError as error:
                 pages.put(form, error)
     past = CIDRMigration.objects.filter(pool=pool).select_related(
@@ -93,7 +95,7 @@ def begin(request: HttpRequest, pool: Pool) -> HttpResponseBase:
         pool=pool,
         form=form,
         forecast=forecast,
-        findings=guides.titled(forecast.findings) if forecast else [],
+        findings=guides.with_titles(forecast.findings) if forecast else [],
         past=[
             (row, cidr_migration_progress.migration_progress(row, holder_limit=0), url_of(row))
             for row in past[:PAST]
@@ -101,7 +103,7 @@ def begin(request: HttpRequest, pool: Pool) -> HttpResponseBase:
     )
 
 
-def _open_of(pool: Pool, cidr: str) -> CIDRMigration | None:
+def _open_migration(pool: Pool, cidr: str) -> CIDRMigration | None:
     rows = CIDRMigration.objects.filter(pool=pool, ended_at=None, pool_cidr__isnull=False)
     return next((row for row in rows if str(row.cidr) == cidr), None)
 
@@ -111,7 +113,7 @@ def url_of(migration: CIDRMigration) -> str:
 
 
 @dataclass(frozen=True)
-class Line:
+class StepLine:
     """One step on the page; `mark` is done, now, later or skipped; `step` what its button does."""
 
     mark: str
@@ -134,7 +136,7 @@ def view(request: HttpRequest, pool: Pool, migration_id: int) -> HttpResponseBas
         pages.require(request, "pools.change_pool")
         step = _step(request.POST.get("step", ""))
         if step is not MigrationStep.WIDEN or "_confirmed" in request.POST:
-            return _taken(request, migration, step)
+            return _take_step(request, migration, step)
         with pages.told(request):
             forecast = _forecast(migration, step, pages.author(request))
         if forecast is None:
@@ -164,12 +166,14 @@ def view(request: HttpRequest, pool: Pool, migration_id: int) -> HttpResponseBas
     return answer
 
 
-def _taken(request: HttpRequest, migration: CIDRMigration, step: MigrationStep) -> HttpResponseBase:
+def _take_step(
+    request: HttpRequest, migration: CIDRMigration, step: MigrationStep
+) -> HttpResponseBase:
     with pages.told(request):
-        taken = migrations.take(migration.pk, step, author=pages.author(request))
-        waits = step is MigrationStep.REMOVE and not taken.outcome
-        said = _REMOVING if waits else _SAID[step]
-        messages.success(request, said.format(old=taken.cidr, new=taken.to))
+        updated = migrations.take(migration.pk, step, author=pages.author(request))
+        waits = step is MigrationStep.REMOVE and not updated.outcome
+        message = _REMOVING_MESSAGE if waits else _MESSAGES[step]
+        messages.success(request, message.format(old=updated.cidr, new=updated.to))
     return HttpResponseRedirect(url_of(migration))
 
 
@@ -177,12 +181,12 @@ def _forecast(
     migration: CIDRMigration, step: MigrationStep, author: events.Author
 ) -> dict[str, Any]:
     """What the step would do, for somebody who has to confirm it. Raises what the step raises."""
-    want = migrations.withholding(migration.pk, step)
-    found = cidr_migration_forecast.forecast_migration(want, author=author)
+    plan = migrations.withholding(migration.pk, step)
+    forecast = cidr_migration_forecast.forecast_migration(plan, author=author)
     return {
-        "forecast": found,
-        "findings": guides.titled(found.findings),
-        "reserves": list(migrations.gaps(want.cidr, want.span)),
+        "forecast": forecast,
+        "findings": guides.with_titles(forecast.findings),
+        "reserves": list(migrations.gaps(plan.cidr, plan.span)),
     }
 
 
@@ -193,8 +197,8 @@ def _step(word: str) -> MigrationStep:
         raise BadRequest("There is no such step.") from error
 
 
-_REMOVING = "{old} is removed when the cluster's object has it no more."
-_SAID = {
+_REMOVING_MESSAGE = "{old} is removed when the cluster's object has it no more."
+_MESSAGES = {
     MigrationStep.ADD: "{new} was added.",
     MigrationStep.RESERVE: "Nothing more is handed out there.",
     MigrationStep.WIDEN: "All of {old} is reserved now.",
@@ -204,59 +208,61 @@ _SAID = {
 }
 
 
-def _lines(migration: CIDRMigration, progress: MigrationProgress) -> list[Line]:
+def _lines(migration: CIDRMigration, progress: MigrationProgress) -> list[StepLine]:
     lines = [_reserving(migration, progress), _draining(progress), *_ending(migration, progress)]
     if migration.to is not None:
         lines.insert(0, _adding(migration, progress))
     return lines
 
 
-def _adding(migration: CIDRMigration, progress: MigrationProgress) -> Line:
+def _adding(migration: CIDRMigration, progress: MigrationProgress) -> StepLine:
     title = f"Add {migration.to}"
     if progress.added:
-        return Line("done", title, "The pool has it; its blocks come after those of other CIDRs.")
+        return StepLine(
+            "done", title, "The pool has it; its blocks come after those of other CIDRs."
+        )
     if progress.adding:
-        return Line(
+        return StepLine(
             "now", title, "Added in the register; the cluster's object does not have it yet."
         )
     text = "It may come after the reservation too; whoever asks meanwhile gets what else is free."
     return _due(progress, MigrationStep.ADD, title, text, f"Add {migration.to}")
 
 
-def _reserving(migration: CIDRMigration, progress: MigrationProgress) -> Line:
+def _reserving(migration: CIDRMigration, progress: MigrationProgress) -> StepLine:
     what = str(migration.cidr) if is_whole(migration) else str(span_of(migration))
     if progress.status is MigrationStatus.PLANNED:
         text = "No new blocks there; what is in use stays with its holder until it is given back."
         return _due(progress, MigrationStep.RESERVE, f"Reserve {what}", text, "Reserve it")
     if progress.status is MigrationStatus.ABORTED:
-        return Line("skipped", f"Reserve {what}", "It was given back.")
-    return Line("done", f"Reserve {what}", "Nothing more is handed out there.")
+        return StepLine("skipped", f"Reserve {what}", "It was given back.")
+    return StepLine("done", f"Reserve {what}", "Nothing more is handed out there.")
 
 
-def _draining(progress: MigrationProgress) -> Line:
+def _draining(progress: MigrationProgress) -> StepLine:
     if progress.status is MigrationStatus.DRAINING:
-        return Line(
+        return StepLine(
             "now", "Drain", "Every block leaves when its holder gives it back.", drains=True
         )
     if progress.status is MigrationStatus.PLANNED:
-        return Line("later", "Drain", "", drains=True)
+        return StepLine("later", "Drain", "", drains=True)
     if progress.status is MigrationStatus.ABORTED:
-        return Line("skipped", "Drain", "")
-    return Line("done", "Drain", "Nothing holds or cools there any more.")
+        return StepLine("skipped", "Drain", "")
+    return StepLine("done", "Drain", "Nothing holds or cools there any more.")
 
 
-def _ending(migration: CIDRMigration, progress: MigrationProgress) -> list[Line]:
+def _ending(migration: CIDRMigration, progress: MigrationProgress) -> list[StepLine]:
     if is_whole(migration):
         title = f"Remove {migration.cidr}"
         if progress.status is MigrationStatus.REMOVED:
-            return [Line("done", title, "The pool has it no more.")]
+            return [StepLine("done", title, "The pool has it no more.")]
         if progress.status is MigrationStatus.REMOVING:
             text = "Removed in the register; the cluster's object still has it."
-            return [Line("now", title, text)]
+            return [StepLine("now", title, text)]
         text = "When nothing holds or cools in it."
         return [_due(progress, MigrationStep.REMOVE, title, text, title)]
     if progress.status is MigrationStatus.KEPT:
-        return [Line("done", "Keep it reserved", "It is not handed out.")]
+        return [StepLine("done", "Keep it reserved", "It is not handed out.")]
     return [
         _due(progress, MigrationStep.KEEP, "Keep it reserved", "When it is drained.", "Be done"),
         _due(
@@ -268,10 +274,14 @@ def _ending(migration: CIDRMigration, progress: MigrationProgress) -> list[Line]
 
 def _due(
     progress: MigrationProgress, step: MigrationStep, title: str, text: str, button: str
-) -> Line:
+) -> StepLine:
     if step in progress.steps:
-        return Line("now", title, text, step, button)
-    return Line("skipped", title, "") if progress.status in ENDED else Line("later", title, text)
+        return StepLine("now", title, text, step, button)
+    return (
+        StepLine("skipped", title, "")
+        if progress.status in ENDED
+        else StepLine("later", title, text)
+    )
 
 
 def _manifest(migration: CIDRMigration, progress: MigrationProgress) -> str:

@@ -91,37 +91,50 @@ class EnvironmentAdmin(lists.Listed[Environment]):
     ) -> HttpResponseBase:
         pages.require(request, "pools.view_environment")
         rows = Environment.objects.select_related("cluster")
-        one = rows.filter(pk=lists.number(object_id)).first()
-        if one is None:
+        environment = rows.filter(pk=lists.number(object_id)).first()
+        if environment is None:
             raise Http404("There is no such environment.")
-        return _page(request, one)
+        return _page(request, environment)
 
     def history_view(  # type: ignore[override]
         self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
     ) -> HttpResponseBase:
         pages.require(request, "pools.view_event")
-        one = Environment.objects.filter(pk=lists.number(object_id)).first()
-        query = {"q": one.env if one else "", "cluster": one.cluster_id if one else ""}
+        environment = Environment.objects.filter(pk=lists.number(object_id)).first()
+        query = {
+            "q": environment.env if environment else "",
+            "cluster": environment.cluster_id if environment else "",
+        }
         return HttpResponseRedirect(reverse("admin:pools_event_changelist", query=query))
 
 
-def _page(request: HttpRequest, one: Environment) -> HttpResponseBase:
+def _page(request: HttpRequest, environment: Environment) -> HttpResponseBase:
     held = Block.objects.filter(
-        env=one.env, org=one.org, pool__cluster=one.cluster_id, state__in=LIVE
+        env=environment.env,
+        org=environment.org,
+        pool__cluster=environment.cluster_id,
+        state__in=LIVE,
     )
     waiting = AllocationRequest.objects.filter(
-        env=one.env, org=one.org, pool__cluster=one.cluster_id, state="pending"
+        env=environment.env,
+        org=environment.org,
+        pool__cluster=environment.cluster_id,
+        state="pending",
     )
-    asked = {"cluster": one.cluster.name, "org": one.org, "env": one.env}
+    parameters = {
+        "cluster": environment.cluster.name,
+        "org": environment.org,
+        "env": environment.env,
+    }
     return pages.page(
         request,
         "environment.html",
-        title=str(one),
+        title=str(environment),
         opts=Environment._meta,
-        original=one,
-        row=one,
+        original=environment,
+        row=environment,
         waiting=waiting.select_related("pool__cluster"),
         blocks=held.select_related("pool__cluster").order_by("space_id", "cidr")[:MOST],
         most=MOST,
-        call=f"environments/?{urlencode(asked)}",
+        call=f"environments/?{urlencode(parameters)}",
     )

@@ -16,52 +16,52 @@ from pools.register.utilization.forecasts import Dated
 RANGE = f"{round(100 * forecast.SHARE)} of 100 such ranges contain the day"
 
 
-def sentence(one: Dated) -> str:
+def sentence(dated: Dated) -> str:
     """With its range."""
     return forecast_text.sentence(
-        one.state,
+        dated.state,
         today=timezone.now().date(),
-        missing=one.missing,
-        day=one.day,
-        earliest=one.earliest,
-        latest=one.latest,
+        missing=dated.missing,
+        day=dated.day,
+        earliest=dated.earliest,
+        latest=dated.latest,
     )
 
 
-def short(one: Dated) -> str:
-    return forecast_text.short(one.state, today=timezone.now().date(), day=one.day)
+def short(dated: Dated) -> str:
+    return forecast_text.short(dated.state, today=timezone.now().date(), day=dated.day)
 
 
-def between(one: Dated) -> str:
+def range_text(dated: Dated) -> str:
     """The range alone, with a capital."""
-    told = sentence(one).removeprefix(short(one)).removeprefix(", ")
-    return told[:1].upper() + told[1:]
+    text = sentence(dated).removeprefix(short(dated)).removeprefix(", ")
+    return text[:1].upper() + text[1:]
 
 
-def column(found: Mapping[int, Dated]) -> SafeString:
+def column(by_family: Mapping[int, Dated]) -> SafeString:
     """Of both families, for a list: the words, the range on hover."""
-    if not found:
+    if not by_family:
         return display.DASH
-    labelled = len(found) > 1
+    labelled = len(by_family) > 1
     rows = (
         (
-            _class(one),
-            f"{sentence(one)} ({RANGE})"
-            if one.day and one.state != ForecastState.FULL
-            else sentence(one),
+            _class(dated),
+            f"{sentence(dated)} ({RANGE})"
+            if dated.day and dated.state != ForecastState.FULL
+            else sentence(dated),
             format_html('<span class="cad-kind">v{}</span> ', family) if labelled else "",
-            short(one),
+            short(dated),
         )
-        for family, one in sorted(found.items())
+        for family, dated in sorted(by_family.items())
     )
     lines = format_html_join("", '<span class="{}" title="{}">{}{}</span>', rows)
     return format_html('<span class="cad-stack">{}</span>', lines)
 
 
-def _class(one: Dated) -> str:
-    if one.state == ForecastState.FULL:
+def _class(dated: Dated) -> str:
+    if dated.state == ForecastState.FULL:
         return "cad-forecast cad-forecast-full"
-    soon = one.day is not None and (one.day - timezone.now().date()).days <= 14
+    soon = dated.day is not None and (dated.day - timezone.now().date()).days <= 14
     if soon:
         return "cad-forecast cad-forecast-soon"
-    return "cad-forecast" if one.day else "cad-forecast cad-dim"
+    return "cad-forecast" if dated.day else "cad-forecast cad-dim"

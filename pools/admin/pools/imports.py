@@ -32,21 +32,21 @@ class ImportForm(forms.Form):
     )
 
     def clean(self) -> dict[str, Any]:
-        said = self.cleaned_data
-        if said.get("file") is not None:
-            self._read(said)
-        if not said.get("text", "").strip() and not self.errors:
+        values = self.cleaned_data
+        if values.get("file") is not None:
+            self._read(values)
+        if not values.get("text", "").strip() and not self.errors:
             self.add_error("text", "Paste manifests here, or choose a file.")
-        return said
+        return values
 
-    def _read(self, said: dict[str, Any]) -> None:
+    def _read(self, values: dict[str, Any]) -> None:
         """The file's text takes the place of the box, so that the next page can show it."""
-        if said["file"].size > LARGEST:
+        if values["file"].size > LARGEST:
             message = "A file may have at most 2 MiB."
             self.add_error("file", forms.ValidationError(message, code="too_large"))
             return
         try:
-            said["text"] = said["file"].read().decode()
+            values["text"] = values["file"].read().decode()
         except UnicodeDecodeError:
             message = "The file is not UTF-8 text."
             self.add_error("file", forms.ValidationError(message, code="encoding"))
@@ -58,21 +58,23 @@ def view(request: HttpRequest) -> HttpResponseBase:
     form = ImportForm(request.POST or None, request.FILES or None, initial=initial)
     reports: list[manifests.ManifestReport] = []
     if request.method == "POST" and form.is_valid():
-        said = form.cleaned_data
+        values = form.cleaned_data
         dry_run = "_commit" not in request.POST
         try:
             reports = manifests.pools_from(
-                said["text"].encode(),
-                said["cluster"],
+                values["text"].encode(),
+                values["cluster"],
                 author=pages.author(request),
                 dry_run=dry_run,
             )
         except errors.IpamError as error:
             pages.put(form, error, lambda _problem: "text")
         else:
-            if not dry_run and _accepted(reports):
-                _tell(request, reports)
-                url = reverse("admin:pools_pool_changelist", query={"cluster": said["cluster"].pk})
+            if not dry_run and _all_accepted(reports):
+                _report_results(request, reports)
+                url = reverse(
+                    "admin:pools_pool_changelist", query={"cluster": values["cluster"].pk}
+                )
                 return HttpResponseRedirect(url)
     return pages.page(
         request,
@@ -80,17 +82,17 @@ def view(request: HttpRequest) -> HttpResponseBase:
         title="Import pools",
         form=form,
         reports=reports,
-        accepted=bool(reports) and _accepted(reports),
+        accepted=bool(reports) and _all_accepted(reports),
         text=form.cleaned_data.get("text", "") if form.is_bound and form.is_valid() else "",
     )
 
 
-def _accepted(reports: list[manifests.ManifestReport]) -> bool:
+def _all_accepted(reports: list[manifests.ManifestReport]) -> bool:
     return all(report.result != "refused" for report in reports)
 
 
-def _tell(request: HttpRequest, reports: list[manifests.ManifestReport]) -> None:
-    for verdict in ("created", "changed", "unchanged"):
-        names = [report.name for report in reports if report.result == verdict]
+def _report_results(request: HttpRequest, reports: list[manifests.ManifestReport]) -> None:
+    for result in ("created", "changed", "unchanged"):
+        names = [report.name for report in reports if report.result == result]
         if names:
-            messages.success(request, f"{verdict.capitalize()}: {', '.join(names)}.")
+            messages.success(request, f"{result.capitalize()}: {', '.join(names)}.")

@@ -45,8 +45,10 @@ class KindFilter(lists.Choice):
 
     def options(self, request: HttpRequest) -> list[tuple[str, str]]:
         # Not the kinds of all rows, which would be counted through for each page.
-        fed = ReferenceFeed.objects.order_by().values_list("holder_kind", flat=True).distinct()[:50]
-        return [(kind, kind) for kind in sorted({*_KINDS, *fed})]
+        reported_kinds = (
+            ReferenceFeed.objects.order_by().values_list("holder_kind", flat=True).distinct()[:50]
+        )
+        return [(kind, kind) for kind in sorted({*_KINDS, *reported_kinds})]
 
     def queryset(self, request: HttpRequest, rows: QuerySet[Leak]) -> QuerySet[Leak]:
         return rows.filter(holder_kind=self.value()) if self.value() else rows
@@ -94,8 +96,8 @@ class LeakAdmin(lists.Listed[Leak]):
     ) -> tuple[QuerySet[Leak], bool]:
         if not search_term.strip():
             return queryset, False
-        found = blocks.found(Block.objects.filter(state="held"), search_term)
-        return queryset.filter(block__in=found), False
+        held_blocks = blocks.filter_blocks(Block.objects.filter(state="held"), search_term)
+        return queryset.filter(block__in=held_blocks), False
 
     @admin.display(description="nobody since")
     def shown_age(self, row: Leak) -> SafeString:
@@ -142,15 +144,15 @@ class LeakAdmin(lists.Listed[Leak]):
         return lists.action_page(request, "admin:pools_leak_reclaim", id=ids[:MOST])
 
     def get_urls(self) -> list[URLPattern]:
-        own = path("reclaim/", pages.in_admin(reclaim), name="pools_leak_reclaim")
-        return [own, *super().get_urls()]
+        reclaim_url = path("reclaim/", pages.in_admin(reclaim), name="pools_leak_reclaim")
+        return [reclaim_url, *super().get_urls()]
 
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
         feeds = ReferenceFeed.objects.select_related("cluster").order_by("-reported_at")
-        seen = request.user.has_perm("pools.view_referencefeed")
-        more = {"feeds": list(feeds[:FEEDS]) if seen else [], **(extra_context or {})}
+        may_view_feeds = request.user.has_perm("pools.view_referencefeed")
+        more = {"feeds": list(feeds[:FEEDS]) if may_view_feeds else [], **(extra_context or {})}
         return super().changelist_view(request, more)
 
     def change_view(  # type: ignore[override]
@@ -190,15 +192,17 @@ def reclaim(request: HttpRequest) -> HttpResponseBase:
     """Say whom it hits, then take back what is still as it was shown; a result for each."""
     pages.require(request, "pools.view_leak", "pools.reclaim")
     form = ReasonForm(request.POST or None)
-    given = request.POST.getlist("id") or request.GET.getlist("id")
+    raw_ids = request.POST.getlist("id") or request.GET.getlist("id")
     if request.method == "POST" and form.is_valid():
         author = pages.author(request, form.cleaned_data["reason"])
-        wanted = [_shown(request, lists.number(text)) for text in given[:MOST]]
-        return _results(request, list(leak_reclaim.reclaim_all(wanted, author=author)))
+        targets = [_shown_target(request, lists.number(text)) for text in raw_ids[:MOST]]
+        return _results(request, list(leak_reclaim.reclaim_all(targets, author=author)))
     if request.method == "POST":  # as it was posted: leaks are named by their blocks then
-        chosen = _chosen(detection.leaked().filter(block__in=map(lists.number, given[:MOST])))
+        chosen = _select_leaks(
+            detection.leaked().filter(block__in=map(lists.number, raw_ids[:MOST]))
+        )
     else:
-        chosen = _chosen(detection.leaked().filter(pk__in=map(lists.number, given[:MOST])))
+        chosen = _select_leaks(detection.leaked().filter(pk__in=map(lists.number, raw_ids[:MOST])))
     if not chosen:
         messages.warning(request, "None of these blocks is leaked any more.")
         return HttpResponseRedirect(lists.back(request, "admin:pools_leak_changelist"))
@@ -209,52 +213,52 @@ def reclaim(request: HttpRequest) -> HttpResponseBase:
         opts=Leak._meta,
         form=form,
         chosen=chosen,
-        holders=len({(one.holder_kind, one.holder_id) for one in chosen}),
-        clusters=sorted({one.cluster.name for one in chosen}),
+        holders=len({(leak.holder_kind, leak.holder_id) for leak in chosen}),
+        clusters=sorted({leak.cluster.name for leak in chosen}),
     )
 
 
-def _chosen(rows: QuerySet[Leak]) -> list[Leak]:
+def _select_leaks(rows: QuerySet[Leak]) -> list[Leak]:
     return list(rows.select_related("block__pool__cluster", "cluster").order_by("id"))
 
 
-def _shown(request: HttpRequest, block_id: int) -> leak_reclaim.ReclaimTarget:
+def _shown_target(request: HttpRequest, block_id: int) -> leak_reclaim.ReclaimTarget:
     """The holder that the page showed for the block."""
     parts = ("kind", "id", "uid", "org", "since")
     kind, name, uid, org, since = (
         request.POST.get(f"holder-{part}-{block_id}", "") for part in parts
     )
     try:
-        at = datetime.fromisoformat(since)
+        allocated_at = datetime.fromisoformat(since)
     except ValueError:
-        at = None
+        allocated_at = None
     # Without a zone it is no time that we wrote.
-    at = at if at is not None and at.tzinfo else None
-    return leak_reclaim.ReclaimTarget(block_id, kind, name, uid, org, at)
+    allocated_at = allocated_at if allocated_at is not None and allocated_at.tzinfo else None
+    return leak_reclaim.ReclaimTarget(block_id, kind, name, uid, org, allocated_at)
 
 
 def _results(
     request: HttpRequest, results: Sequence[leak_reclaim.ReclaimResult]
 ) -> HttpResponseBase:
-    taken = sum(not one.error for one in results)
+    reclaimed = sum(not result.error for result in results)
     return pages.page(
         request,
         "leak_results.html",
-        title=f"{taken} of {len(results)} reclaimed",
+        title=f"{reclaimed} of {len(results)} reclaimed",
         opts=Leak._meta,
-        rows=[_told(one) for one in results],
+        rows=[_result_row(result) for result in results],
     )
 
 
-def _told(one: leak_reclaim.ReclaimResult) -> dict[str, Any]:
-    words = "had been released before" if one.repeated else "cools down"
+def _result_row(result: leak_reclaim.ReclaimResult) -> dict[str, Any]:
+    words = "had been released before" if result.repeated else "cools down"
     return {
-        "id": one.target.block_id,
-        "cidr": display.plain_cidr(one.block["cidr"]) if one.block else "",
-        "kind": one.target.kind,
-        "holder": one.target.id,
-        "state": display.state("refused" if one.error else "succeeded"),
-        "message": pages.sentence(one.error.message) if one.error else pages.sentence(words),
+        "id": result.target.block_id,
+        "cidr": display.plain_cidr(result.block["cidr"]) if result.block else "",
+        "kind": result.target.kind,
+        "holder": result.target.id,
+        "state": display.state("refused" if result.error else "succeeded"),
+        "message": pages.sentence(result.error.message) if result.error else pages.sentence(words),
     }
 
 
@@ -266,8 +270,8 @@ def lines(request: HttpRequest) -> Iterator[Attention]:
     if not request.user.has_perm("pools.view_leak"):
         return
     first = detection.leaked().order_by("id")[: COUNTED + 1]
-    found = Leak.objects.filter(pk__in=first.values("pk"))
-    counted = found.aggregate(
+    leaks = Leak.objects.filter(pk__in=first.values("pk"))
+    counted = leaks.aggregate(
         count=Count("pk"), since=Min("missed_at"), clusters=Count("cluster", distinct=True)
     )
     count = counted["count"]

@@ -51,18 +51,18 @@ class Cell:
     @property
     def name(self) -> str:
         """What the mouse, the keyboard and a screen reader tell."""
-        place = display.plain_cidr(self.network)
+        address = display.plain_cidr(self.network)
         if self.kind == "unusable":
-            return f"{place}: not handed out"
+            return f"{address}: not handed out"
         if self.kind != "mixed":
             count = "" if self.one_block else f" ({display.digits(self.capacity)} blocks)"
-            return f"{place}: {self.kind}{count}"
+            return f"{address}: {self.kind}{count}"
         parts = (
             f"{display.digits(getattr(self, state))} {state}"
             for state in STATES
             if getattr(self, state)
         )
-        return f"{place}: {', '.join(parts)}"
+        return f"{address}: {', '.join(parts)}"
 
 
 @dataclass(frozen=True)
@@ -99,8 +99,8 @@ def build(
     first = grid.index_of_address(view.network_address)
     usable = grid.usable()
     withheld = blocks.subtract(usable, grid.allocatable(ranges))
-    capacities = _shared_out(usable, first=first, size=size, number=number)
-    reserved = _shared_out(withheld, first=first, size=size, number=number)
+    capacities = _count_by_share(usable, first=first, size=size, number=number)
+    reserved = _count_by_share(withheld, first=first, size=size, number=number)
     bits = view.max_prefixlen - prefix
     base = int(view.network_address)
     cells = tuple(
@@ -126,7 +126,7 @@ def _cell(
     return Cell(network, held, cooling, reserved, capacity - held - cooling - reserved, one_block)
 
 
-def _shared_out(
+def _count_by_share(
     spans: Iterable[blocks.Span], *, first: int, size: int, number: int
 ) -> dict[int, int]:
     """How many indexes of the spans (which do not overlap) each share holds."""
@@ -149,7 +149,9 @@ def svg(view: View, *, href: Href) -> SafeString:
     rows = -(-len(view.cells) // COLUMNS)
     columns = min(COLUMNS, len(view.cells))
     drawn = format_html_join(
-        "", "{}", ((_drawn(cell, at, href(cell)),) for at, cell in enumerate(view.cells))
+        "",
+        "{}",
+        ((_draw_cell(cell, position, href(cell)),) for position, cell in enumerate(view.cells)),
     )
     return format_html(
         '<svg class="cad-map" viewBox="0 0 {} {}" role="group" aria-label="Map of {}"'
@@ -163,8 +165,8 @@ def svg(view: View, *, href: Href) -> SafeString:
     )
 
 
-def _drawn(cell: Cell, at: int, href: str) -> SafeString:
-    x, y = (at % COLUMNS) * STEP + 1, (at // COLUMNS) * STEP + 1
+def _draw_cell(cell: Cell, position: int, href: str) -> SafeString:
+    x, y = (position % COLUMNS) * STEP + 1, (position // COLUMNS) * STEP + 1
     # Made of our own words and numbers only; a thousand calls of format_html would take longer
     # than the query.
     parts = SafeString(
@@ -203,16 +205,16 @@ def runs(view: View) -> list[tuple[addresses.Network, addresses.Network, Cell]]:
 
     A patchwork of more than 64 rows is told by the rows of the map instead.
     """
-    found: list[list[Cell]] = []
+    groups: list[list[Cell]] = []
     for cell in view.cells:
-        if found and cell.kind == found[-1][0].kind and cell.kind != "mixed":
-            found[-1].append(cell)
+        if groups and cell.kind == groups[-1][0].kind and cell.kind != "mixed":
+            groups[-1].append(cell)
         else:
-            found.append([cell])
-    if len(found) > MOST_RUNS:
+            groups.append([cell])
+    if len(groups) > MOST_RUNS:
         cells = view.cells
-        found = [list(cells[at : at + COLUMNS]) for at in range(0, len(cells), COLUMNS)]
-    return [(cells[0].network, cells[-1].network, _sum(cells)) for cells in found]
+        groups = [list(cells[start : start + COLUMNS]) for start in range(0, len(cells), COLUMNS)]
+    return [(cells[0].network, cells[-1].network, _sum(cells)) for cells in groups]
 
 
 def _sum(cells: list[Cell]) -> Cell:

@@ -21,12 +21,12 @@ from pools.register import block_lists, occupancy, usage
 from pools.register.allocator import window
 from pools.register.utilization import forecasts, series
 
-MAPS = 4  # drawn on one page; more CIDRs have a link each
+MAPS = 4  # draw_maps on one page; more CIDRs have a link each
 FIRST = 10
 
 
 @dataclass(frozen=True)
-class Drawn:
+class DrawnMap:
     """A map and what stands around it."""
 
     cidr: PoolCIDR
@@ -64,7 +64,7 @@ def view(request: HttpRequest, pool: Pool, **links: Any) -> HttpResponseBase:
         pool.cidrs.select_related("pool").prefetch_related("reserved_ranges").order_by("position")
     )
     live = block_lists.of_pool(Block.objects.filter(state__in=LIVE), pool.pk)
-    days = timeline.chosen_days(request)
+    days = timeline.parse_days(request)
     return pages.page(
         request,
         "pool.html",
@@ -75,13 +75,13 @@ def view(request: HttpRequest, pool: Pool, **links: Any) -> HttpResponseBase:
         families=families,
         state=state_of(families, cidrs),
         forecasts={
-            family: pool_forecasts.sentence(one)
-            for family, one in forecasts.of_pool(pool, families).items()
+            family: pool_forecasts.sentence(forecast)
+            for family, forecast in forecasts.of_pool(pool, families).items()
         },
-        charts=timeline.of_pool(pool, series.days_back(days)),
-        ranges=timeline.ranges(days),
+        charts=timeline.pool_charts(pool, series.days_back(days)),
+        ranges=timeline.range_links(days),
         cooldown=display.duration(pool.cooldown_seconds),
-        maps=drawn(
+        maps=draw_maps(
             pool,
             cidrs,
             request.GET.get("map", ""),
@@ -100,9 +100,9 @@ def view(request: HttpRequest, pool: Pool, **links: Any) -> HttpResponseBase:
 
 def state_of(families: dict[int, usage.Usage], cidrs: list[PoolCIDR]) -> str:
     """full (a family has nothing left), draining (a CIDR is wholly reserved) or active."""
-    if any(not one.free for one in families.values()):
+    if any(not counts.free for counts in families.values()):
         return "full"
-    return "draining" if any(drained(cidr) for cidr in cidrs) else "active"
+    return "draining" if any(is_drained(cidr) for cidr in cidrs) else "active"
 
 
 def cidr_state(cidr: PoolCIDR) -> str:
@@ -111,43 +111,45 @@ def cidr_state(cidr: PoolCIDR) -> str:
         return "orphaned"
     if cidr.pending:
         return f"{cidr.get_pending_display()} pending"
-    return "draining" if drained(cidr) else "active"
+    return "draining" if is_drained(cidr) else "active"
 
 
-def drained(cidr: PoolCIDR) -> bool:
+def is_drained(cidr: PoolCIDR) -> bool:
     """Whether reserved ranges keep the whole CIDR from being handed out."""
     return not window.layout(cidr).allocatable(_ranges(cidr))
 
 
 def _ranges(cidr: PoolCIDR) -> list[addresses.AddressRange]:
-    return [addresses.AddressRange(one.first, one.last) for one in cidr.reserved_ranges.all()]
+    return [addresses.AddressRange(row.first, row.last) for row in cidr.reserved_ranges.all()]
 
 
 # --- maps -----------------------------------------------------------------------------------------
 
 
-def drawn(pool: Pool, cidrs: list[PoolCIDR], chosen: str, *, allocating: bool) -> list[Drawn]:
+def draw_maps(
+    pool: Pool, cidrs: list[PoolCIDR], chosen: str, *, allocating: bool
+) -> list[DrawnMap]:
     """The map of a chosen CIDR or share of one, else those of the first CIDRs.
 
     `allocating`: a free block leads to the form that hands it out.
     """
     if chosen:
-        found = _chosen(cidrs, chosen)
-        if found is not None:
-            return [_draw(pool, *found, allocating=allocating)]
-    return [_draw(pool, cidr, cidr.cidr, allocating=allocating) for cidr in cidrs[:MAPS]]
+        share = _parse_share(cidrs, chosen)
+        if share is not None:
+            return [_draw_map(pool, *share, allocating=allocating)]
+    return [_draw_map(pool, cidr, cidr.cidr, allocating=allocating) for cidr in cidrs[:MAPS]]
 
 
-def _chosen(cidrs: list[PoolCIDR], chosen: str) -> tuple[PoolCIDR, addresses.Network] | None:
+def _parse_share(cidrs: list[PoolCIDR], chosen: str) -> tuple[PoolCIDR, addresses.Network] | None:
     try:
-        wanted = addresses.parse_cidr(chosen, allow_short=True)
+        network = addresses.parse_cidr(chosen, allow_short=True)
     except errors.InvalidInput:
         return None
     for cidr in cidrs:
-        own = cidr.cidr
-        same_family = own.version == wanted.version
-        if same_family and wanted.subnet_of(own) and wanted.prefixlen <= _mask_size(cidr):
-            return cidr, wanted
+        parent = cidr.cidr
+        same_family = parent.version == network.version
+        if same_family and network.subnet_of(parent) and network.prefixlen <= _mask_size(cidr):
+            return cidr, network
     return None
 
 
@@ -155,10 +157,14 @@ def _mask_size(cidr: PoolCIDR) -> int:
     return window.layout(cidr).mask_size
 
 
-def _draw(pool: Pool, cidr: PoolCIDR, network: addresses.Network, *, allocating: bool) -> Drawn:
+def _draw_map(
+    pool: Pool, cidr: PoolCIDR, network: addresses.Network, *, allocating: bool
+) -> DrawnMap:
     grid = window.layout(cidr)
-    found = occupancy.in_shares(cidr, network, maps.share_prefix(grid, network))
-    built = maps.build(grid, network, used=found.shares, ranges=_ranges(cidr), exact=found.exact)
+    occupied = occupancy.in_shares(cidr, network, maps.share_prefix(grid, network))
+    built = maps.build(
+        grid, network, used=occupied.shares, ranges=_ranges(cidr), exact=occupied.exact
+    )
     page = display.url_of(pool)
     form = reverse("admin:pools_pool_allocate", args=[pool.pk])
 
@@ -171,7 +177,7 @@ def _draw(pool: Pool, cidr: PoolCIDR, network: addresses.Network, *, allocating:
             return f"{form}?exact={cell.network}"
         return ""
 
-    return Drawn(
+    return DrawnMap(
         cidr=cidr,
         view=built,
         svg=maps.svg(built, href=href),

@@ -28,14 +28,14 @@ class PoolList(lists.BoundedList):
 
     def get_results(self, request: HttpRequest) -> None:
         super().get_results(request)
-        found = list(self.result_list)
-        families = usage.of_pools(found)
-        told = forecasts.stored(pool.pk for pool in found)
-        for pool in found:
-            pool.shown_told = told.get(pool.pk, {})
+        pools = list(self.result_list)
+        families = usage.of_pools(pools)
+        stored = forecasts.stored(pool.pk for pool in pools)
+        for pool in pools:
+            pool.shown_forecasts = stored.get(pool.pk, {})
             pool.shown_usage = families[pool.pk]
             pool.shown_state = page.state_of(families[pool.pk], list(pool.cidrs.all()))
-        self.result_list = found
+        self.result_list = pools
 
 
 class ClusterFilter(lists.Choice):
@@ -75,15 +75,15 @@ class StateFilter(lists.Choice):
     def queryset(self, request: HttpRequest, rows: QuerySet[Pool]) -> QuerySet[Pool]:
         if not self.value():
             return rows
-        found = list(rows.prefetch_related("cidrs__reserved_ranges", "cidrs__pool"))
-        families = usage.of_pools(found)
-        matching = [pool.pk for pool in found if self.value() in _states(families[pool.pk], pool)]
+        pools = list(rows.prefetch_related("cidrs__reserved_ranges", "cidrs__pool"))
+        families = usage.of_pools(pools)
+        matching = [pool.pk for pool in pools if self.value() in _states(families[pool.pk], pool)]
         return rows.filter(pk__in=matching)
 
 
 def _states(families: dict[int, usage.Usage], pool: Pool) -> set[str]:
     state = page.state_of(families, list(pool.cidrs.all()))
-    high = any(one.is_nearly_full for one in families.values())
+    high = any(counts.is_nearly_full for counts in families.values())
     return {state, "high"} if high else {state}
 
 
@@ -109,12 +109,12 @@ class PoolAdmin(lists.Listed[Pool]):
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Pool], search_term: str
     ) -> tuple[QuerySet[Pool], bool]:
-        found = search_text.read(search_term)
-        if found.network is None:
+        searched = search_text.read(search_term)
+        if searched.network is None:
             return queryset.filter(
-                Q(name__icontains=found.text) | Q(description__icontains=found.text)
+                Q(name__icontains=searched.text) | Q(description__icontains=searched.text)
             ), False
-        return queryset.filter(cidrs__cidr__net_overlaps=str(found.network)).distinct(), False
+        return queryset.filter(cidrs__cidr__net_overlaps=str(searched.network)).distinct(), False
 
     @admin.display(description="name", ordering="name")
     def shown_name(self, pool: Pool) -> SafeString:
@@ -145,7 +145,8 @@ class PoolAdmin(lists.Listed[Pool]):
     @admin.display(description="free")
     def shown_free(self, pool: Any) -> SafeString:
         numbers = (
-            (display.number(one.free, about=one.approximate),) for one in pool.shown_usage.values()
+            (display.number(counts.free, about=counts.approximate),)
+            for counts in pool.shown_usage.values()
         )
         return format_html(
             '<span class="cad-stack">{}</span>', format_html_join("", "<span>{}</span>", numbers)
@@ -153,7 +154,7 @@ class PoolAdmin(lists.Listed[Pool]):
 
     @admin.display(description="forecast")
     def shown_forecast(self, pool: Any) -> SafeString:
-        return pool_forecasts.column(pool.shown_told)
+        return pool_forecasts.column(pool.shown_forecasts)
 
     @admin.display(description="state")
     def shown_state(self, pool: Any) -> SafeString:
@@ -164,13 +165,13 @@ class PoolAdmin(lists.Listed[Pool]):
         admin_pages.require(request, "pools.view_pool")
         pools = list(self.get_changelist_instance(request).queryset[: export.MOST])
         families = usage.of_pools(pools)
-        named = export.plain(*self.exported)
+        exported_values = export.plain(*self.exported)
         head = ["id", "cluster", "name", "category", "cooldown_seconds", "description"]
         head += ["family", "cidrs", "capacity", "held", "cooling", "reserved", "free"]
         rows = (
-            (*named(pool), family, _cidrs(pool, family), *_numbers(one))
+            (*exported_values(pool), family, _cidrs(pool, family), *_numbers(counts))
             for pool in pools
-            for family, one in families[pool.pk].items()
+            for family, counts in families[pool.pk].items()
         )
         return export.download(form, "pools", head, rows)
 
@@ -195,7 +196,7 @@ class PoolAdmin(lists.Listed[Pool]):
             ("migrations", cidr_migrations.begin),
             ("yaml", yaml_page.view),
         ]
-        own = [
+        urls = [
             path(
                 f"<int:pool_id>/{name}/",
                 admin_pages.in_admin(_with_pool(view)),
@@ -203,21 +204,21 @@ class PoolAdmin(lists.Listed[Pool]):
             )
             for name, view in pages
         ]
-        own.append(
+        urls.append(
             path(
                 "<int:pool_id>/unreserve/<int:range_id>/",
                 admin_pages.in_admin(_with_pool(actions.unreserve)),
                 name="pools_pool_unreserve",
             )
         )
-        own.append(
+        urls.append(
             path(
                 "<int:pool_id>/migrations/<int:migration_id>/",
                 admin_pages.in_admin(_with_pool(cidr_migrations.view)),
                 name="pools_pool_migration",
             )
         )
-        return own + super().get_urls()
+        return urls + super().get_urls()
 
     def add_view(self, request: HttpRequest, *_args: Any, **_options: Any) -> HttpResponseBase:  # type: ignore[override]
         return actions.add(request)
@@ -245,21 +246,21 @@ class PoolAdmin(lists.Listed[Pool]):
 
 
 def _cidrs(pool: Pool, family: int) -> str:
-    return " ".join(str(one.cidr) for one in pool.cidrs.all() if one.cidr.version == family)
+    return " ".join(str(row.cidr) for row in pool.cidrs.all() if row.cidr.version == family)
 
 
-def _numbers(one: usage.Usage) -> tuple[int, ...]:
-    return one.capacity, one.held, one.cooling, one.reserved, one.free
+def _numbers(counts: usage.Usage) -> tuple[int, ...]:
+    return counts.capacity, counts.held, counts.cooling, counts.reserved, counts.free
 
 
 def _with_pool(view: Any) -> Any:
-    def found(request: HttpRequest, pool_id: int, **more: Any) -> HttpResponseBase:
+    def view_pool(request: HttpRequest, pool_id: int, **more: Any) -> HttpResponseBase:
         # First, so that nobody is told by a 404 which pools there are.
         admin_pages.require(request, "pools.view_pool")
         answer: HttpResponseBase = view(request, _pool(pool_id), **more)
         return answer
 
-    return found
+    return view_pool
 
 
 def _pool(pool_id: int) -> Pool:

@@ -75,24 +75,24 @@ class RequestAdmin(lists.Listed[AllocationRequest]):
         return super().get_queryset(request).select_related("pool__cluster")
 
     @admin.display(description="holder")
-    def shown_holder(self, one: AllocationRequest) -> SafeString:
-        return display.to(one, f"{one.holder_kind} {one.holder_id}")
+    def shown_holder(self, row: AllocationRequest) -> SafeString:
+        return display.to(row, f"{row.holder_kind} {row.holder_id}")
 
     @admin.display(description="state")
-    def shown_state(self, one: AllocationRequest) -> SafeString:
-        return display.state(one.state)
+    def shown_state(self, row: AllocationRequest) -> SafeString:
+        return display.state(row.state)
 
     @admin.display(description="pool")
-    def shown_pool(self, one: AllocationRequest) -> SafeString:
-        return display.to(one.pool)
+    def shown_pool(self, row: AllocationRequest) -> SafeString:
+        return display.to(row.pool)
 
     @admin.display(description="waits since")
-    def shown_age(self, one: AllocationRequest) -> SafeString:
-        return display.when(one.created_at)
+    def shown_age(self, row: AllocationRequest) -> SafeString:
+        return display.when(row.created_at)
 
     @admin.display(description="next try")
-    def shown_next(self, one: AllocationRequest) -> SafeString:
-        return display.when(one.next_try_at) if one.state == RequestState.PENDING else display.DASH
+    def shown_next(self, row: AllocationRequest) -> SafeString:
+        return display.when(row.next_try_at) if row.state == RequestState.PENDING else display.DASH
 
     def has_allocate_permission(self, request: HttpRequest) -> bool:
         return request.user.has_perm("pools.allocate")
@@ -100,30 +100,30 @@ class RequestAdmin(lists.Listed[AllocationRequest]):
     @admin.action(description="Cancel", permissions=["allocate"])
     def cancel(self, request: HttpRequest, rows: QuerySet[AllocationRequest]) -> None:
         pending = list(rows.filter(state=RequestState.PENDING))
-        for one in pending:
+        for row in pending:
             with pages.told(request):
-                requests.cancel(one.pk, author=pages.author(request))
+                requests.cancel(row.pk, author=pages.author(request))
         messages.success(request, f"{len(pending)} pending requests were cancelled.")
 
     def change_view(  # type: ignore[override]
         self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
     ) -> HttpResponseBase:
         pages.require(request, "pools.view_allocationrequest")
-        one = self.get_queryset(request).filter(pk=lists.number(object_id)).first()
-        if one is None:
+        row = self.get_queryset(request).filter(pk=lists.number(object_id)).first()
+        if row is None:
             raise Http404("There is no such request.")
-        wanted = requests.from_json(one.wanted)
-        got = Block.objects.filter(pk__in=one.block_ids, state__in=LIVE)
+        demand = requests.from_json(row.wanted)
+        blocks = Block.objects.filter(pk__in=row.block_ids, state__in=LIVE)
         return pages.page(
             request,
             "request.html",
-            title=str(one),
+            title=str(row),
             opts=AllocationRequest._meta,
-            original=one,
-            row=one,
-            pending=one.state == RequestState.PENDING,
-            count=max(wanted.count, len(wanted.holders)),
-            exact=wanted.cidr,
-            blocks=got.select_related("pool__cluster"),
-            call=f"requests/{one.pk}/",
+            original=row,
+            row=row,
+            pending=row.state == RequestState.PENDING,
+            count=max(demand.count, len(demand.holders)),
+            exact=demand.cidr,
+            blocks=blocks.select_related("pool__cluster"),
+            call=f"requests/{row.pk}/",
         )

@@ -26,7 +26,7 @@ _NAMES = {
 
 
 @dataclass(frozen=True)
-class Shown:
+class RenderedManifest:
     """One text, or why there is none; `url` is where it can be downloaded."""
 
     name: str
@@ -51,7 +51,11 @@ def view(request: HttpRequest, pool: Pool) -> HttpResponseBase:
     form = ShapeForm(request.GET)
     cluster = form.cleaned_data["cluster"] if form.is_valid() else None
     is_pod = pool.category == Category.POD
-    shapes = [_of_cluster(pool, cluster)] if cluster else [_in(pool, shape) for shape in _NAMES]
+    shapes = (
+        [_render_for_cluster(pool, cluster)]
+        if cluster
+        else [_render(pool, shape) for shape in _NAMES]
+    )
     return pages.page(
         request,
         "pool_yaml.html",
@@ -65,20 +69,22 @@ def view(request: HttpRequest, pool: Pool) -> HttpResponseBase:
     )
 
 
-def _in(pool: Pool, shape: str) -> Shown:
+def _render(pool: Pool, shape: str) -> RenderedManifest:
     name = _NAMES[shape]
     try:
         text = exports.text([exports.manifest(pool)], shape)
     except errors.InvalidInput as error:
-        return Shown(name, why_not=error.message)
-    return Shown(name, text, url=reverse("api:manifest", args=[pool.pk], query={"shape": shape}))
+        return RenderedManifest(name, why_not=error.message)
+    return RenderedManifest(
+        name, text, url=reverse("api:manifest", args=[pool.pk], query={"shape": shape})
+    )
 
 
-def _of_cluster(pool: Pool, cluster: Cluster) -> Shown:
+def _render_for_cluster(pool: Pool, cluster: Cluster) -> RenderedManifest:
     try:
-        return _in(pool, exports.shape_of(cluster).value)
+        return _render(pool, exports.shape_of(cluster).value)
     except errors.IpamError as error:
-        return Shown(f"CiliumPodIPPool, as {cluster} takes it", why_not=error.message)
+        return RenderedManifest(f"CiliumPodIPPool, as {cluster} takes it", why_not=error.message)
 
 
 def _calls(pool: Pool, here: str) -> list[tuple[str, str]]:
