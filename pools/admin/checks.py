@@ -10,6 +10,8 @@ from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
 from django.urls import URLPattern, path, reverse
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext_lazy as _
 
 from pools import tasks
 from pools.admin.overview.attention import Attention
@@ -18,7 +20,7 @@ from pools.platform import database
 from pools.platform.admin import display, lists, pages
 from pools.platform.checks import registry, reports, runs
 
-_WORDS = {reports.NOT_LOOKED: "not looked at"}
+_STATE_LABELS = {reports.NOT_LOOKED: "unchecked"}
 
 
 @admin.register(CheckRun)
@@ -34,27 +36,27 @@ class CheckRunAdmin(lists.Listed[CheckRun]):
     def get_queryset(self, request: HttpRequest) -> QuerySet[CheckRun]:
         return super().get_queryset(request).defer("report")
 
-    @admin.display(description="asked for")
+    @admin.display(description=_("requested"))
     def shown_asked(self, run: CheckRun) -> SafeString:
         return display.link(display.url_of(run), display.when(run.asked_at))
 
-    @admin.display(description="state")
+    @admin.display(description=_("state"))
     def shown_state(self, run: CheckRun) -> SafeString:
         return state(run)
 
-    @admin.display(description="checks")
+    @admin.display(description=_("checks"))
     def shown_checks(self, run: CheckRun) -> str:
-        return ", ".join(run.only) or "all"
+        return ", ".join(run.only) or gettext("all")
 
-    @admin.display(description="violations")
+    @admin.display(description=_("violations"))
     def shown_violations(self, run: CheckRun) -> SafeString:
         return display.number(run.violations)
 
-    @admin.display(description="repaired")
+    @admin.display(description=_("repaired"))
     def shown_repaired(self, run: CheckRun) -> SafeString:
         return display.number(run.repaired) if run.repair else display.DASH
 
-    @admin.display(description="took")
+    @admin.display(description=_("duration"))
     def shown_took(self, run: CheckRun) -> str:
         return took(run)
 
@@ -83,7 +85,7 @@ class CheckRunAdmin(lists.Listed[CheckRun]):
         pages.require(request, "pools.view_checkrun")
         run = CheckRun.objects.filter(pk=lists.number(object_id)).first()
         if run is None:
-            raise Http404("There is no such check.")
+            raise Http404(gettext("This check run does not exist."))
         statuses = [
             reports.Standing(registry.get(entry["code"]), entry, run)
             for entry in run.report
@@ -92,7 +94,7 @@ class CheckRunAdmin(lists.Listed[CheckRun]):
         return pages.page(
             request,
             "check.html",
-            title=f"Check {run.pk}",
+            title=gettext("Check run %(id)s") % {"id": run.pk},
             opts=CheckRun._meta,
             original=run,
             run=run,
@@ -109,7 +111,7 @@ def state(run: CheckRun) -> SafeString:
     """How far a run is; of one that ended, how the register stands by it."""
     now = runs.state(run, database.now())
     if now == "abandoned":
-        return display.state("failed", "Its worker ended before the run did.")
+        return display.state("failed", gettext("The worker stopped before the run ended."))
     if now != "ended":
         return display.state("pending" if now == "waiting" else "running")
     if run.violations:
@@ -142,7 +144,7 @@ def with_pools(statuses: list[reports.Standing]) -> list[dict[str, Any]]:
             "check": status.check,
             "entry": status.entry,
             "run": status.run,
-            "state": display.state(_WORDS.get(status.entry["state"], status.entry["state"]))
+            "state": display.state(_STATE_LABELS.get(status.entry["state"], status.entry["state"]))
             if status.entry
             else display.DASH,
             "examples": [
@@ -171,14 +173,14 @@ def repair(request: HttpRequest) -> HttpResponseBase:
     violated = [status for status in reports.standing() if status.bad]
     chosen = [status.check.code for status in violated if status.check.mend]
     if not chosen:
-        messages.warning(request, "Nothing that can be repaired is known to be wrong.")
+        messages.warning(request, gettext("No known violation can be repaired."))
         return _back()
     if request.method == "POST":
         return _start_run(request, repair=True, only=chosen)
     return pages.page(
         request,
         "check_repair.html",
-        title="Repair what is safe to repair?",
+        title=gettext("Repair these violations?"),
         opts=CheckRun._meta,
         repairable=with_pools([status for status in violated if status.check.mend]),
         undecided=with_pools([status for status in violated if not status.check.mend]),
@@ -188,7 +190,9 @@ def repair(request: HttpRequest) -> HttpResponseBase:
 def _start_run(request: HttpRequest, **options: Any) -> HttpResponseBase:
     run = runs.ask(author=pages.author(request), **options)
     tasks.nudge_checks()
-    messages.success(request, "Asked for: a worker begins within a minute.")
+    messages.success(
+        request, gettext("The check run is queued. A worker starts it within a minute.")
+    )
     return HttpResponseRedirect(display.url_of(run))
 
 
@@ -211,10 +215,12 @@ def lines(request: HttpRequest) -> Iterator[Attention]:
     )
     yield Attention(
         "bad",
-        f"{display.digits(count)} {'violation' if count == 1 else 'violations'} of the register's invariants",
-        f"Found by {', '.join(status.check.code for status in violated)}.",
+        ngettext("%(number)s integrity violation", "%(number)s integrity violations", count)
+        % {"number": display.digits(count)},
+        gettext("Found by: %(checks)s.")
+        % {"checks": ", ".join(status.check.code for status in violated)},
         url,
-        "Checks",
+        gettext("Checks"),
         url,
         since,
     )

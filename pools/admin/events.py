@@ -10,6 +10,8 @@ from django.http import Http404, HttpRequest, HttpResponseBase, HttpResponseRedi
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from pools.admin.pools import blocks, pools
 from pools.models import BlockEvent, Cluster, Event, FailureEvent, Pool
@@ -35,15 +37,15 @@ RECENT = 100_000  # events; actors, requests and environments are looked for in 
 
 
 class TypeFilter(lists.Choice):
-    title = "what happened"
+    title = _("event type")
     parameter_name = "type"
 
     def options(self, request: HttpRequest) -> list[tuple[str, str]]:
         return [
-            ("block", "allocated"),
-            ("released", "released or reclaimed"),
-            ("failed", "allocation failed"),
-            ("cooldown", "cooldown ended"),
+            ("block", gettext("allocated")),
+            ("released", gettext("released or reclaimed")),
+            ("failed", gettext("allocation failed")),
+            ("cooldown", gettext("cooldown ended")),
             *SUBJECTS.items(),
         ]
 
@@ -57,7 +59,7 @@ class TypeFilter(lists.Choice):
 
 
 class ClusterFilter(lists.Choice):
-    title = "cluster"
+    title = _("cluster")
     parameter_name = "cluster"
     options = pools.ClusterFilter.options
 
@@ -66,7 +68,7 @@ class ClusterFilter(lists.Choice):
 
 
 class PoolFilter(lists.Choice):
-    title = "pool"
+    title = _("pool")
     parameter_name = "pool"
     options = blocks.PoolFilter.options
 
@@ -94,7 +96,7 @@ class EventAdmin(lists.Listed[Event]):
         "message",
     )
     search_fields = ("holder_id",)
-    search_help_text = "Address, CIDR, holder, environment, actor or request id"
+    search_help_text = _("Address, CIDR, holder, environment, actor or request ID")
     ordering = ("-id",)
     sortable_by = ()
     paginator = lists.BoundedPaginator
@@ -107,23 +109,23 @@ class EventAdmin(lists.Listed[Event]):
             return queryset, False
         return _filter_events(queryset, search_text.read(search_term)), False
 
-    @admin.display(description="when")
+    @admin.display(description=_("when"))
     def shown_at(self, event: Event) -> SafeString:
         return display.link(display.url_of(event), display.when(event.at))
 
-    @admin.display(description="what")
+    @admin.display(description=_("event"))
     def shown_type(self, event: Event) -> SafeString:
         return type_label(event)
 
-    @admin.display(description="address or object")
+    @admin.display(description=_("address or object"))
     def shown_what(self, event: Event) -> SafeString:
         return display.found(event.cidr) if event.cidr else format_html("{}", event.message)
 
-    @admin.display(description="holder")
+    @admin.display(description=_("holder"))
     def shown_holder(self, event: Event) -> SafeString:
         return display.holder(event.holder_kind, event.holder_id)
 
-    @admin.display(description="reason")
+    @admin.display(description=_("reason"))
     def shown_why(self, event: Event) -> str:
         return event.reason
 
@@ -134,7 +136,7 @@ class EventAdmin(lists.Listed[Event]):
         number = lists.number(object_id)
         event = Event.objects.filter(pk=number).first()
         if event is None:
-            raise Http404("There is no such event.")
+            raise Http404(gettext("This event does not exist."))
         return _event_page(request, event)
 
     def history_view(  # type: ignore[override]

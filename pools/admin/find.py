@@ -9,6 +9,7 @@ from typing import Any
 from django.core.exceptions import PermissionDenied
 from django.db.models import Q
 from django.http import HttpRequest, HttpResponseBase
+from django.utils.translation import gettext
 
 from pools.admin.pools import blocks as block_list
 from pools.clusters.reconcile import registry
@@ -61,7 +62,7 @@ def view(request: HttpRequest) -> HttpResponseBase:
     if blank and not results and not sections:  # pages print `node fra-1`, `VM shop/web`
         results, sections = _search(request, search_text.read(name))
     nothing = bool(searched.text) and not results and not sections
-    title = f"Find {searched.text}" if searched.text else "Find"
+    title = gettext("Find %(text)s") % {"text": searched.text} if searched.text else gettext("Find")
     return pages.page(
         request,
         "find.html",

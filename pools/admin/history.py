@@ -10,6 +10,7 @@ from typing import Any
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponseBase
 from django.urls import reverse
+from django.utils.translation import gettext, ngettext
 
 from pools.admin.overview import attention
 from pools.core import block_fields, errors
@@ -69,7 +70,9 @@ def view(request: HttpRequest) -> HttpResponseBase:
     return pages.page(
         request,
         "history.html",
-        title=f"History of {query.text}" if query.text else "History",
+        title=gettext("History of %(text)s") % {"text": query.text}
+        if query.text
+        else gettext("History"),
         query=query,
         at_text=request.GET.get("at", ""),
         since_text=request.GET.get("since", ""),
@@ -118,7 +121,10 @@ def _parse_time(text: str, problems: list[str]) -> datetime | None:
     try:
         return addresses.past(timestamp)
     except errors.InvalidInput as error:
-        problems.append(pages.sentence(f"the time {errors.shown(text)} {error.message}"))
+        problems.append(
+            gettext("Invalid time %(time)s: %(error)s.")
+            % {"time": errors.shown(text), "error": error.message}
+        )
         return None
 
 
@@ -235,7 +241,7 @@ def pool_view(request: HttpRequest, pool_id: int) -> HttpResponseBase:
     return pages.page(
         request,
         "history_pool.html",
-        title=f"{name} at a time",
+        title=gettext("%(pool)s: state at a point in time") % {"pool": name},
         snapshot=snapshot,
         cluster=pools.cluster_name(snapshot),
         pool=pool,
@@ -258,9 +264,11 @@ def chain_lines(request: HttpRequest) -> Iterator[attention.Attention]:
     last = verification.standing()
     if last is None or last.ok:
         return
-    words = "1 fault" if last.fault_count == 1 else f"{last.fault_count} faults"
-    first = last.faults[0]["message"] if last.faults else ""
+    text = ngettext(
+        "The audit chain is broken: %(number)s fault",
+        "The audit chain is broken: %(number)s faults",
+        last.fault_count,
+    ) % {"number": last.fault_count}
+    detail = last.faults[0]["message"] if last.faults else ""
     url = reverse("admin:history")
-    yield attention.Attention(
-        "bad", f"The audit chain is broken: {words}", first, url, "History", url, last.finished_at
-    )
+    yield attention.Attention("bad", text, detail, url, gettext("History"), url, last.finished_at)

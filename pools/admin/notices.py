@@ -9,6 +9,8 @@ from django.db.models import F, QuerySet
 from django.http import Http404, HttpRequest, HttpResponseBase, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from pools.models import Delivery, Notice
 from pools.models.notices import Level
@@ -17,24 +19,24 @@ from pools.platform.admin import display, lists, pages
 from pools.platform.conditions import registry
 
 MOST = 50  # deliveries on the page of a notice
-_WORDS = {"true": "open", "false": "ended"}
+_STATES = {"true": _("open"), "false": _("ended")}
 
 
 class StateFilter(lists.Choice):
-    title = "state"
+    title = _("state")
     parameter_name = "open"
 
     def options(self, request: HttpRequest) -> list[tuple[str, str]]:
-        return list(_WORDS.items())
+        return [(key, str(label)) for key, label in _STATES.items()]
 
     def queryset(self, request: HttpRequest, rows: QuerySet[Notice]) -> QuerySet[Notice]:
-        if self.value() in _WORDS:
+        if self.value() in _STATES:
             return rows.filter(ended_at__isnull=self.value() == "true")
         return rows
 
 
 class LevelFilter(lists.Choice):
-    title = "level"
+    title = _("level")
     parameter_name = "level"
 
     def options(self, request: HttpRequest) -> list[tuple[str, str]]:
@@ -45,7 +47,7 @@ class LevelFilter(lists.Choice):
 
 
 class CodeFilter(lists.Choice):
-    title = "condition"
+    title = _("condition")
     parameter_name = "code"
 
     def options(self, request: HttpRequest) -> list[tuple[str, str]]:
@@ -75,7 +77,7 @@ class NoticeAdmin(lists.Listed[Notice]):
     list_filter = (StateFilter, LevelFilter, CodeFilter)
     exported = ("id", "code", "subject", "level", "title", "detail", "since", "ended_at")
     search_fields = ("title", "detail", "subject")
-    search_help_text = "Words of a notice, or a subject such as cluster/3"
+    search_help_text = _("Title, detail or subject (for example cluster/3)")
     # Open ones first, the newest of each on top.
     ordering = (F("ended_at").desc(nulls_first=True), "-id")
     sortable_by = ()
@@ -88,29 +90,29 @@ class NoticeAdmin(lists.Listed[Notice]):
         more = {"silence": display.duration(silence or 0)} if stopped else {}
         return super().changelist_view(request, {**(extra_context or {}), **more})
 
-    @admin.display(description="level")
+    @admin.display(description=_("level"))
     def shown_level(self, notice: Notice) -> SafeString:
         return display.state(notice.level)
 
-    @admin.display(description="notice")
+    @admin.display(description=_("notice"))
     def shown_title(self, notice: Notice) -> SafeString:
         return display.to(notice, notice.title)
 
-    @admin.display(description="condition")
+    @admin.display(description=_("condition"))
     def shown_code(self, notice: Notice) -> str:
         return words(notice.code)
 
-    @admin.display(description="since")
+    @admin.display(description=_("since"))
     def shown_since(self, notice: Notice) -> SafeString:
         return display.when(notice.since)
 
-    @admin.display(description="ended")
+    @admin.display(description=_("ended"))
     def shown_end(self, notice: Notice) -> SafeString:
-        return display.when(notice.ended_at) if notice.ended_at else SafeString("not yet")
+        return display.when(notice.ended_at) if notice.ended_at else SafeString(gettext("open"))
 
-    @admin.display(description="about")
+    @admin.display(description=_("subject"))
     def about(self, notice: Notice) -> SafeString:
-        return display.link(notice.url, "See it") if notice.url else display.DASH
+        return display.link(notice.url, gettext("Show")) if notice.url else display.DASH
 
     def change_view(  # type: ignore[override]
         self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
@@ -118,7 +120,7 @@ class NoticeAdmin(lists.Listed[Notice]):
         pages.require(request, "pools.view_notice")
         notice = Notice.objects.filter(pk=lists.number(object_id)).first()
         if notice is None:
-            raise Http404("There is no such notice.")
+            raise Http404(gettext("This notice does not exist."))
         deliveries: QuerySet[Delivery] = Delivery.objects.none()
         if request.user.has_perm("pools.view_delivery"):
             deliveries = (

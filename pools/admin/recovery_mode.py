@@ -8,6 +8,7 @@ from datetime import datetime
 
 from django.http import HttpRequest
 from django.urls import reverse
+from django.utils.translation import gettext
 
 from pools.admin.overview.attention import Attention
 from pools.clusters import recovery_mode
@@ -42,5 +43,5 @@ def lines(request: HttpRequest) -> Iterator[Attention]:
     row = recovery_mode.current()
     if row is not None and request.user.has_perm("pools.view_cluster"):
         url = reverse("admin:pools_cluster_changelist")
-        text = "The register recovers: nothing is allocated"
-        yield Attention("bad", text, row.reason, url, "Clusters", url, row.since)
+        text = gettext("Recovery mode: no blocks are allocated")
+        yield Attention("bad", text, row.reason, url, gettext("Clusters"), url, row.since)

@@ -13,6 +13,8 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponseBase
 from django.urls import URLPattern, path
+from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext_lazy as _
 from knox.models import AuthToken
 from unfold import admin as unfold
 from unfold import forms as unfold_forms
@@ -73,7 +75,7 @@ class UserAdmin(_History, _Users):
         """No deletion in bulk: it would not look at each user."""
         return {}
 
-    @admin.display(description="groups")
+    @admin.display(description=_("groups"))
     def shown_groups(self, user: User) -> str:
         return ", ".join(group.name for group in user.groups.all())
 
@@ -89,9 +91,11 @@ class GroupAdmin(_History, _Groups):
 
 
 class TokenForm(forms.Form):
-    user = forms.ModelChoiceField(User.objects.order_by("username"), widget=fields.select())
+    user = forms.ModelChoiceField(
+        User.objects.order_by("username"), label=_("User"), widget=fields.select()
+    )
     days = forms.IntegerField(
-        label="Valid for days",
+        label=_("Validity in days"),
         initial=365,
         min_value=1,
         max_value=3650,
@@ -145,25 +149,29 @@ class TokenAdmin(lists.Listed[AuthToken]):
     def _is_owner(self, request: HttpRequest, token: AuthToken) -> bool:
         return bool(token.user_id == request.user.pk)
 
-    @admin.display(description="made", ordering="created")
+    @admin.display(description=_("created"), ordering="created")
     def shown_created(self, token: AuthToken) -> str:
         return display.when(token.created)
 
-    @admin.display(description="last used", ordering="use__used_at")
+    @admin.display(description=_("last used"), ordering="use__used_at")
     def shown_use(self, token: AuthToken) -> str:
         use = getattr(token, "use", None)
-        return display.when(use.used_at) if use else "never"
+        return display.when(use.used_at) if use else gettext("never")
 
-    @admin.display(description="ends", ordering="expiry")
+    @admin.display(description=_("expires"), ordering="expiry")
     def shown_expiry(self, token: AuthToken) -> str:
         return display.when(token.expiry)
 
-    @admin.action(description="Revoke")
+    @admin.action(description=_("Revoke"))
     def revoke(self, request: HttpRequest, rows: QuerySet[AuthToken]) -> None:
         mine = [token for token in rows if self.has_delete_permission(request, token)]
         for token in mine:
             token.delete()
-        self.message_user(request, f"{len(mine)} tokens were revoked.")
+        self.message_user(
+            request,
+            ngettext("%(number)s token was revoked.", "%(number)s tokens were revoked.", len(mine))
+            % {"number": len(mine)},
+        )
 
     def get_urls(self) -> list[URLPattern]:
         create = path("create/", pages.in_admin(_create), name="knox_authtoken_create")
@@ -181,7 +189,7 @@ def _create(request: HttpRequest) -> HttpResponseBase:
     return pages.page(
         request,
         "token.html",
-        title="Create a token",
+        title=gettext("Create API token"),
         opts=AuthToken._meta,
         form=form,
         token=token,

@@ -9,6 +9,8 @@ from django.db.models import Count, QuerySet
 from django.http import Http404, HttpRequest, HttpResponseBase, HttpResponseRedirect
 from django.urls import URLPattern, path, reverse
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from pools.admin.clusters import connections
 from pools.admin.pools import page
@@ -24,16 +26,27 @@ from pools.register import clusters, usage
 
 
 class ClusterForm(forms.Form):
-    name = fields.name_field()
-    description = fields.reason_field(required=False, help_text="")
+    name = fields.name_field(label=_("Name"))
+    description = fields.reason_field(label=_("Description"), required=False, help_text="")
     cluster_prefix = fields.cidr_field(
+        label=_("Cluster prefix"),
         required=False,
         widget=fields.addresses_text(placeholder="2001:db8:10::/48"),
-        help_text="IPv6, at least a /64. It is divided into a pool for nodes and one for instances;"
-        " leave it empty for a cluster without them.",
+        help_text=_(
+            "IPv6, /64 or larger. It is split into one pool for nodes and one for "
+            "instances. Leave it empty for a cluster without these pools."
+        ),
     )
-    node_prefix = fields.cidr_field(required=False, help_text="Empty: the first /64 of it.")
-    instance_prefix = fields.cidr_field(required=False, help_text="Empty: the second /64 of it.")
+    node_prefix = fields.cidr_field(
+        label=_("Node prefix"),
+        required=False,
+        help_text=_("Empty: the first /64 of the cluster prefix."),
+    )
+    instance_prefix = fields.cidr_field(
+        label=_("Instance prefix"),
+        required=False,
+        help_text=_("Empty: the second /64 of the cluster prefix."),
+    )
 
     def clean(self) -> dict[str, Any]:
         values = self.cleaned_data
@@ -45,7 +58,7 @@ class ClusterForm(forms.Form):
             except errors.InvalidInput as error:
                 pages.put(self, error)
         elif (node or instance) and "cluster_prefix" not in self.errors:
-            self.add_error("cluster_prefix", "Name the prefix that is divided.")
+            self.add_error("cluster_prefix", gettext("Enter the prefix to split."))
         return values
 
 
@@ -64,11 +77,13 @@ class ClusterList(lists.BoundedList):
 
 
 class StateFilter(lists.Choice):
-    title = "state"
+    title = _("state")
     parameter_name = "state"
 
     def options(self, request: HttpRequest) -> list[tuple[str, str]]:
-        return [(state.key, state.word) for state in ConnectionState] + [("none", "not connected")]
+        return [(state.key, state.word) for state in ConnectionState] + [
+            ("none", gettext("not connected"))
+        ]
 
     def queryset(self, request: HttpRequest, rows: QuerySet[Cluster]) -> QuerySet[Cluster]:
         if self.value() == "none":
@@ -91,7 +106,7 @@ class ClusterAdmin(lists.Listed[Cluster]):
     list_filter = (StateFilter,)
     list_display_links = None
     search_fields = ("name", "description")
-    search_help_text = "Name"
+    search_help_text = _("Name")
     exported = ("id", "name", "cluster_prefix", "pool_count", "created_at", "description")
     ordering = ("name",)
     list_before_template = "cadastre/clusters_intro.html"
@@ -99,15 +114,15 @@ class ClusterAdmin(lists.Listed[Cluster]):
     def get_queryset(self, request: HttpRequest) -> QuerySet[Cluster]:
         return super().get_queryset(request).annotate(pool_count=Count("pools"))
 
-    @admin.display(description="name", ordering="name")
+    @admin.display(description=_("name"), ordering="name")
     def shown_name(self, cluster: Cluster) -> SafeString:
         return display.to(cluster)
 
-    @admin.display(description="cluster prefix", ordering="cluster_prefix")
+    @admin.display(description=_("cluster prefix"), ordering="cluster_prefix")
     def shown_prefix(self, cluster: Cluster) -> SafeString:
         return display.address(cluster.cluster_prefix) if cluster.cluster_prefix else display.DASH
 
-    @admin.display(description="pools", ordering="pool_count")
+    @admin.display(description=_("pools"), ordering="pool_count")
     def shown_pools(self, cluster: Any) -> SafeString:
         url = reverse("admin:pools_pool_changelist", query={"cluster": cluster.pk})
         return display.link(url, cluster.pool_count)
@@ -115,11 +130,11 @@ class ClusterAdmin(lists.Listed[Cluster]):
     def get_changelist(self, request: HttpRequest, **_options: Any) -> type[ChangeList]:
         return ClusterList
 
-    @admin.display(description="state")
+    @admin.display(description=_("state"))
     def shown_state(self, cluster: Any) -> SafeString:
         return display.standing(cluster.summary.status if cluster.summary else None)
 
-    @admin.display(description="last full pass")
+    @admin.display(description=_("last full sync"))
     def shown_last_sync(self, cluster: Any) -> SafeString:
         return (
             display.when(cluster.summary.connection.succeeded_at)
@@ -127,28 +142,28 @@ class ClusterAdmin(lists.Listed[Cluster]):
             else display.DASH
         )
 
-    @admin.display(description="objects")
+    @admin.display(description=_("objects"))
     def shown_objects(self, cluster: Any) -> SafeString:
         if not cluster.summary:
             return display.DASH
         url = reverse("admin:pools_observedobject_changelist", query={"cluster": cluster.pk})
         return display.link(url, display.number(cluster.summary.objects))
 
-    @admin.display(description="drift")
+    @admin.display(description=_("drift"))
     def shown_drift(self, cluster: Any) -> SafeString:
         if not cluster.summary:
             return display.DASH
         url = reverse("admin:pools_drift_changelist", query={"cluster": cluster.pk})
         return display.link(url, display.number(cluster.summary.drift))
 
-    @admin.display(description="written")
+    @admin.display(description=_("managed resources"))
     def shown_managed_resources(self, cluster: Any) -> SafeString | str:
         if not cluster.summary:
             return display.DASH
         row = cluster.summary.connection
         return ", ".join(row.managed_resources) or row.get_mode_display()
 
-    @admin.display(description="version")
+    @admin.display(description=_("version"))
     def shown_version(self, cluster: Any) -> SafeString | str:
         return cluster.summary.connection.version if cluster.summary else display.DASH
 
@@ -175,10 +190,16 @@ class ClusterAdmin(lists.Listed[Cluster]):
             except errors.IpamError as error:
                 pages.put(form, error, _field_of_problem)
             else:
-                messages.success(request, f"The cluster {cluster.name} was added.")
+                messages.success(
+                    request, gettext("Cluster %(cluster)s was added.") % {"cluster": cluster.name}
+                )
                 return HttpResponseRedirect(display.url_of(cluster))
         return pages.page(
-            request, "cluster_form.html", title="Add cluster", opts=Cluster._meta, form=form
+            request,
+            "cluster_form.html",
+            title=gettext("Add cluster"),
+            opts=Cluster._meta,
+            form=form,
         )
 
     def change_view(  # type: ignore[override]
@@ -218,7 +239,9 @@ class ClusterAdmin(lists.Listed[Cluster]):
         if request.method == "POST":
             with pages.told(request):
                 clusters.remove(cluster, author=pages.author(request))
-                messages.success(request, f"The cluster {cluster.name} was deleted.")
+                messages.success(
+                    request, gettext("Cluster %(cluster)s was deleted.") % {"cluster": cluster.name}
+                )
                 return HttpResponseRedirect(reverse("admin:pools_cluster_changelist"))
         pools = list(Pool.objects.filter(cluster=cluster))
         families = usage.of_pools(pools)
@@ -226,7 +249,7 @@ class ClusterAdmin(lists.Listed[Cluster]):
         return pages.page(
             request,
             "cluster_delete.html",
-            title=f"Delete {cluster.name}?",
+            title=gettext("Delete cluster %(cluster)s?") % {"cluster": cluster.name},
             opts=Cluster._meta,
             original=cluster,
             cluster=cluster,
@@ -278,12 +301,12 @@ def _divide(request: HttpRequest, cluster_id: int) -> HttpResponseBase:
         except errors.IpamError as error:
             pages.put(form, error, _field_of_problem)
         else:
-            messages.success(request, "The node and the instance pool were made.")
+            messages.success(request, gettext("The node pool and the instance pool were created."))
             return HttpResponseRedirect(display.url_of(cluster))
     return pages.page(
         request,
         "cluster_form.html",
-        title=f"Divide a prefix of {cluster.name}",
+        title=gettext("Split a prefix of %(cluster)s") % {"cluster": cluster.name},
         opts=Cluster._meta,
         original=cluster,
         form=form,
@@ -303,5 +326,5 @@ def _cluster(object_id: str) -> Cluster:
     number = lists.number(object_id)
     cluster = Cluster.objects.filter(pk=number).first()
     if cluster is None:
-        raise Http404("There is no such cluster.")
+        raise Http404(gettext("This cluster does not exist."))
     return cluster

@@ -10,6 +10,8 @@ from typing import Any
 
 from django import forms
 from django.http import HttpRequest
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 from unfold import widgets
 
 from pools.clusters import connections
@@ -21,26 +23,27 @@ from pools.platform.admin import forms as fields
 from pools.platform.admin import pages
 from pools.platform.outbound import faults, secrets
 
-_EXPIRED = "The kubeconfig could not be kept over this step: give it again."
+_EXPIRED = _("The kubeconfig of the previous step is no longer available. Enter it again.")
 
 
 class TermsForm(forms.Form):
     """What may be written to a cluster."""
 
     mode = forms.ChoiceField(
+        label=_("Mode"),
         choices=[
-            (Mode.OBSERVED, "observed: nothing is ever written to it"),
-            (Mode.MANAGED, "managed: what is ticked below is written to it"),
+            (Mode.OBSERVED, _("Read-only: Cadastre writes nothing to the cluster")),
+            (Mode.MANAGED, _("Managed: Cadastre writes the resources selected below")),
         ],
         initial=Mode.OBSERVED,
         widget=fields.select(),
     )
     managed_resources = forms.MultipleChoiceField(
-        label="What is written",
+        label=_("Managed resources"),
         choices=[(str(value), str(label)) for value, label in ManagedResource.choices],
         required=False,
         widget=forms.CheckboxSelectMultiple(),
-        help_text="Only of a managed cluster. Each can be switched on and off at any time.",
+        help_text=_("Used in managed mode only. You can change the selection at any time."),
     )
 
     terms = connections.Terms()
@@ -58,25 +61,28 @@ class TermsForm(forms.Form):
 
 class ConnectForm(TermsForm):
     text = forms.CharField(
-        label="Kubeconfig",
+        label=_("Kubeconfig"),
         required=False,
         strip=False,
         widget=fields.lines(8, autocomplete="off"),
-        help_text="Server, certificate authority, and a token or a client certificate, all in the"
-        " text itself (kubectl config view --raw --flatten). Programs, files and proxies in it are"
-        " refused. It is kept sealed and never shown again.",
+        help_text=_(
+            "Must contain the server, its certificate authority, and a token or a "
+            "client certificate (kubectl config view --raw --flatten). exec "
+            "plugins, file references and proxies are not supported. Stored "
+            "encrypted and never shown again."
+        ),
     )
     file = forms.FileField(
-        label="or a file",
+        label=_("Kubeconfig file"),
         required=False,
         widget=widgets.UnfoldAdminFileFieldWidget(),
     )
-    context = forms.CharField(required=False, widget=fields.select())
+    context = forms.CharField(label=_("Context"), required=False, widget=fields.select())
     offline = forms.BooleanField(
-        label="Do not ask the cluster now",
+        label=_("Skip connection test"),
         required=False,
         widget=fields.tick(),
-        help_text="Who it is, is then found out by the first pass.",
+        help_text=_("The cluster is identified at the first sync."),
     )
     field_order = ("text", "file", "context", "mode", "managed_resources", "offline")
 
@@ -114,7 +120,9 @@ class ConnectForm(TermsForm):
     def _read_content(self, values: dict[str, Any]) -> bytes | None:
         file = values.get("file")
         if file is not None and file.size > kubeconfig.LARGEST:
-            message = f"A kubeconfig has at most {kubeconfig.LARGEST // 1024} KiB."
+            message = gettext("The kubeconfig is larger than %(limit)s KiB.") % {
+                "limit": kubeconfig.LARGEST // 1024
+            }
             self.add_error("file", forms.ValidationError(message, code="too_large"))
             return None
         if file is not None:
@@ -127,7 +135,7 @@ class ConnectForm(TermsForm):
             except faults.SecretUnreadable:
                 self.add_error("text", forms.ValidationError(_EXPIRED, code="required"))
                 return None
-        message = "Paste a kubeconfig here, or choose a file."
+        message = gettext("Paste a kubeconfig here, or choose a file.")
         self.add_error("text", forms.ValidationError(message, code="required"))
         return None
 
@@ -141,7 +149,9 @@ class ConnectForm(TermsForm):
         if not chosen and self.contexts:
             self.held = secrets.configured().seal(content, owner=self._owner)
             self._typed["context"] = current
-            message = "Which context is the cluster's? The file has several."
+            message = gettext(
+                "The kubeconfig has several contexts. Choose the one of this cluster."
+            )
             self.add_error("context", forms.ValidationError(message, code="context_missing"))
             return
         self.source = connections.from_kubeconfig(content, context=chosen)

@@ -8,6 +8,7 @@ from typing import Any
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponseBase, HttpResponseRedirect
 from django.urls import URLPattern, path
+from django.utils.translation import gettext
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_POST
 
@@ -82,7 +83,12 @@ def connect(request: HttpRequest, cluster_id: int) -> HttpResponseBase:
     return admin_pages.page(
         request,
         "connect.html",
-        title=f"Replace the credentials of {cluster}" if row else f"Connect {cluster}",
+        title=(
+            gettext("Replace the credentials of %(cluster)s")
+            if row
+            else gettext("Connect %(cluster)s")
+        )
+        % {"cluster": cluster},
         opts=Cluster._meta,
         original=cluster,
         cluster=cluster,
@@ -104,10 +110,16 @@ def _save(
     offline = form.cleaned_data["offline"]
     if row is None:
         connections.connect(cluster, source, form.terms, author=author, offline=offline)
-        messages.success(request, f"{cluster} is connected; the first pass begins within seconds.")
+        messages.success(
+            request,
+            gettext("%(cluster)s is connected. The first sync starts within seconds.")
+            % {"cluster": cluster},
+        )
     else:
         connections.replace(row, source, author=author, offline=offline)
-        messages.success(request, f"{cluster} has other credentials.")
+        messages.success(
+            request, gettext("The credentials of %(cluster)s were replaced.") % {"cluster": cluster}
+        )
     for warning in source.warnings:
         messages.warning(request, admin_pages.sentence(warning))
 
@@ -122,12 +134,15 @@ def terms(request: HttpRequest, cluster_id: int) -> HttpResponseBase:
     )
     if request.method == "POST" and form.is_valid():
         connections.change(row, author=admin_pages.author(request), terms=form.terms)
-        messages.success(request, f"What is written to {cluster} was changed.")
+        messages.success(
+            request,
+            gettext("The managed resources of %(cluster)s were changed.") % {"cluster": cluster},
+        )
         return HttpResponseRedirect(display.url_of(cluster))
     return admin_pages.page(
         request,
         "terms.html",
-        title=f"What is written to {cluster}",
+        title=gettext("Managed resources of %(cluster)s") % {"cluster": cluster},
         opts=Cluster._meta,
         original=cluster,
         cluster=cluster,
@@ -144,7 +159,7 @@ def test(request: HttpRequest, cluster_id: int) -> HttpResponseBase:
     return admin_pages.page(
         request,
         "connection_test.html",
-        title=f"Test of the connection to {cluster}",
+        title=gettext("Connection test of %(cluster)s") % {"cluster": cluster},
         opts=Cluster._meta,
         original=cluster,
         cluster=cluster,
@@ -167,8 +182,12 @@ def _set_paused(request: HttpRequest, cluster_id: int, *, paused: bool) -> HttpR
     admin_pages.require(request, "pools.change_connection")
     cluster = _cluster(cluster_id)
     connections.change(_connection(cluster), author=admin_pages.author(request), paused=paused)
-    words = "is paused: nothing is read or written." if paused else "is resumed."
-    messages.success(request, f"{cluster} {words}")
+    message = (
+        gettext("Synchronization of %(cluster)s is paused: Cadastre neither reads nor writes it.")
+        if paused
+        else gettext("Synchronization of %(cluster)s is resumed.")
+    )
+    messages.success(request, message % {"cluster": cluster})
     return HttpResponseRedirect(display.url_of(cluster))
 
 
@@ -179,7 +198,9 @@ def reconcile(request: HttpRequest, cluster_id: int) -> HttpResponseBase:
     cluster = _cluster(cluster_id)
     with admin_pages.told(request):
         connections.make_due(_connection(cluster))
-        messages.success(request, f"A pass over {cluster} begins within seconds.")
+        messages.success(
+            request, gettext("A sync of %(cluster)s starts within seconds.") % {"cluster": cluster}
+        )
     return HttpResponseRedirect(display.url_of(cluster))
 
 
@@ -190,12 +211,16 @@ def disconnect(request: HttpRequest, cluster_id: int) -> HttpResponseBase:
     row = _connection(cluster)
     if request.method == "POST":
         connections.disconnect(row, author=admin_pages.author(request))
-        messages.success(request, f"{cluster} is disconnected; what it holds stays.")
+        messages.success(
+            request,
+            gettext("%(cluster)s is disconnected. Its pools and blocks are kept.")
+            % {"cluster": cluster},
+        )
         return HttpResponseRedirect(display.url_of(cluster))
     return admin_pages.page(
         request,
         "disconnect.html",
-        title=f"Disconnect {cluster}?",
+        title=gettext("Disconnect %(cluster)s?") % {"cluster": cluster},
         opts=Cluster._meta,
         original=cluster,
         cluster=cluster,
@@ -206,7 +231,7 @@ def disconnect(request: HttpRequest, cluster_id: int) -> HttpResponseBase:
 def _cluster(cluster_id: int) -> Cluster:
     cluster = Cluster.objects.filter(pk=cluster_id).first()
     if cluster is None:
-        raise Http404("There is no such cluster.")
+        raise Http404(gettext("This cluster does not exist."))
     return cluster
 
 

@@ -12,6 +12,8 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, Ht
 from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from pools.admin.clusters import observed, sync_runs, takeovers
 from pools.clusters import drift
@@ -27,19 +29,29 @@ _STATES = {
     "ignored": Q(ignored_at__isnull=False),
 }
 VERBS = {
-    "apply": "Apply: the register is right",
-    "adopt": "Adopt: the cluster is right",
-    "ignore": "Ignore until it changes",
-    "unignore": "Ignore no longer",
+    "apply": _("Apply the registered values"),
+    "adopt": _("Adopt the values of the cluster"),
+    "ignore": _("Ignore until a value changes"),
+    "unignore": _("Stop ignoring"),
+}
+BUTTONS = {
+    "apply": _("Apply"),
+    "adopt": _("Adopt"),
+    "ignore": _("Ignore"),
+    "unignore": _("Stop ignoring"),
 }
 
 
 class StateFilter(lists.Choice):
-    title = "state"
+    title = _("state")
     parameter_name = "state"
 
     def options(self, request: HttpRequest) -> list[tuple[str, str]]:
-        return [("open", "open"), ("conflict", "could not be written"), ("ignored", "ignored")]
+        return [
+            ("open", gettext("open")),
+            ("conflict", gettext("write conflict")),
+            ("ignored", gettext("ignored")),
+        ]
 
     def queryset(self, request: HttpRequest, rows: QuerySet[Drift]) -> QuerySet[Drift]:
         which = _STATES.get(self.value() or "")
@@ -53,7 +65,7 @@ class KindFilter(observed.KindFilter):
 def value(json_value: object) -> SafeString:
     """A JSON value as it stands in the manifest; long ones are cut, whole on hover."""
     if json_value is None:
-        return SafeString('<span class="cad-dim">absent</span>')
+        return format_html('<span class="cad-dim">{}</span>', gettext("absent"))
     text = json.dumps(json_value, ensure_ascii=False)
     short = text if len(text) <= 120 else f"{text[:119]}…"
     return format_html('<code class="cad-mono" title="{}">{}</code>', text, short)
@@ -62,7 +74,9 @@ def value(json_value: object) -> SafeString:
 def state(row: Drift) -> SafeString:
     """Open, in conflict with another manager, or ignored; why on hover."""
     if row.ignored_at is not None:
-        return display.state("ignored", f"{row.ignored_by or 'somebody'}: {row.ignored_reason}")
+        return display.state(
+            "ignored", f"{row.ignored_by or gettext('deleted user')}: {row.ignored_reason}"
+        )
     return display.state("conflict" if row.conflict else "open", row.conflict)
 
 
@@ -73,7 +87,7 @@ class DriftAdmin(lists.Listed[Drift]):
     list_filter = (sync_runs.ClusterFilter, StateFilter, KindFilter)
     exported = ("cluster.name", "kind", "namespace", "name", "path", "desired", "observed", "managers", "conflict", "since", "ignored_at", "ignored_reason")  # fmt: skip
     search_fields = ("name", "path")
-    search_help_text = "Object or field"
+    search_help_text = _("Object or field")
     ordering = ("cluster_id", "kind", "namespace", "name", "path")
     sortable_by = ()
     paginator = lists.BoundedPaginator
@@ -83,36 +97,36 @@ class DriftAdmin(lists.Listed[Drift]):
     def get_queryset(self, request: HttpRequest) -> QuerySet[Drift]:
         return super().get_queryset(request).select_related("cluster", "ignored_by")
 
-    @admin.display(description="object")
+    @admin.display(description=_("object"))
     def shown_object(self, row: Drift) -> SafeString:
         name = f"{row.namespace}/{row.name}" if row.namespace else row.name
         return format_html('<span class="cad-kind">{}</span> {}', row.kind, display.to(row, name))
 
-    @admin.display(description="cluster")
+    @admin.display(description=_("cluster"))
     def shown_cluster(self, row: Drift) -> SafeString:
         return display.to(row.cluster)
 
-    @admin.display(description="field")
+    @admin.display(description=_("field"))
     def shown_path(self, row: Drift) -> SafeString:
         return format_html('<span class="cad-mono">{}</span>', row.path)
 
-    @admin.display(description="desired")
+    @admin.display(description=_("desired"))
     def shown_desired(self, row: Drift) -> SafeString:
         return value(row.desired)
 
-    @admin.display(description="observed")
+    @admin.display(description=_("observed"))
     def shown_observed(self, row: Drift) -> SafeString:
         return value(row.observed)
 
-    @admin.display(description="written by")
+    @admin.display(description=_("field managers"))
     def shown_managers(self, row: Drift) -> str:
-        return ", ".join(map(str, row.managers)) or "nobody"
+        return ", ".join(map(str, row.managers)) or gettext("none")
 
-    @admin.display(description="state")
+    @admin.display(description=_("state"))
     def shown_state(self, row: Drift) -> SafeString:
         return state(row)
 
-    @admin.display(description="since")
+    @admin.display(description=_("since"))
     def shown_since(self, row: Drift) -> SafeString:
         return display.when(row.since)
 
@@ -157,7 +171,7 @@ class DriftAdmin(lists.Listed[Drift]):
         pages.require(request, "pools.view_drift")
         row = Drift.objects.filter(pk=lists.number(object_id)).first()
         if row is None:
-            raise Http404("There is no such difference: it may be settled.")
+            raise Http404(gettext("This difference does not exist; it may be resolved."))
         return _plan(request, row)
 
 
@@ -191,7 +205,7 @@ def _plan(request: HttpRequest, row: Drift) -> HttpResponseBase:
 
 
 class ReasonForm(forms.Form):
-    reason = fields.reason_field()
+    reason = fields.reason_field(label=_("Reason"))
 
 
 def decide(request: HttpRequest) -> HttpResponseBase:
@@ -199,13 +213,13 @@ def decide(request: HttpRequest) -> HttpResponseBase:
     pages.require(request, "pools.change_drift")
     verb = request.POST.get("verb") or request.GET.get("verb", "")
     if verb not in VERBS:
-        raise Http404("There is no such decision.")
+        raise Http404(gettext("Unknown action."))
     raw_ids = request.POST.getlist("id") or request.GET.getlist("id")
     ids = [lists.number(text) for text in raw_ids[:MOST]]
     rows = list(Drift.objects.filter(pk__in=ids).select_related("cluster", "ignored_by"))
     back = lists.back(request, "admin:pools_drift_changelist")
     if not rows:
-        messages.warning(request, "None of these differences is left.")
+        messages.warning(request, gettext("These differences no longer exist."))
         return HttpResponseRedirect(back)
     if verb == "adopt":
         for kind in {row.kind for row in rows}:
@@ -219,13 +233,13 @@ def decide(request: HttpRequest) -> HttpResponseBase:
     return pages.page(
         request,
         "settle.html",
-        title=f"{VERBS[verb]}?",
+        title=str(VERBS[verb]),
         opts=Drift._meta,
         verb=verb,
         rows=rows,
         objects=objects,
         form=form,
-        button=VERBS[verb].partition(":")[0],
+        button=BUTTONS[verb],
     )
 
 
@@ -243,7 +257,13 @@ def _carry_out(request: HttpRequest, verb: str, rows: list[Drift], reason: str) 
                 else:
                     drift.unignore(row, author=author)
                 messages.success(
-                    request, f"{row}: {'ignored' if verb == 'ignore' else 'unignored'}."
+                    request,
+                    (
+                        gettext("%(difference)s is ignored.")
+                        if verb == "ignore"
+                        else gettext("%(difference)s is no longer ignored.")
+                    )
+                    % {"difference": row},
                 )
         return
     for cluster_object in dict.fromkeys(_object(row) for row in rows):
@@ -253,7 +273,9 @@ def _carry_out(request: HttpRequest, verb: str, rows: list[Drift], reason: str) 
             else:
                 drift.adopt(cluster_object, author=author)
                 messages.success(
-                    request, f"{cluster_object} is now in the register as the cluster has it."
+                    request,
+                    gettext("The register now has the values of %(object)s in the cluster.")
+                    % {"object": cluster_object},
                 )
 
 
@@ -261,14 +283,17 @@ def _apply(
     request: HttpRequest, cluster_object: drift.ClusterObject, foreign_owned: list[Drift]
 ) -> None:
     messages.success(
-        request, f"{cluster_object} is written with the next pass, which begins within seconds."
+        request,
+        gettext("The next sync, which starts within seconds, writes %(object)s.")
+        % {"object": cluster_object},
     )
     for row in foreign_owned:
-        owners = ", ".join(map(str, row.managers)) or "another manager"
+        owners = ", ".join(map(str, row.managers)) or gettext("another manager")
         text = format_html(
-            '{} belongs to {} and is not taken from it: <a class="cad-link" href="{}">take it over</a>.',
-            row.path,
-            owners,
+            '{} <a class="cad-link" href="{}">{}</a>',
+            gettext("%(field)s is not written because %(managers)s owns it.")
+            % {"field": row.path, "managers": owners},
             reverse("admin:pools_drift_takeover", args=[row.pk]),
+            gettext("Take over"),
         )
         messages.warning(request, text)

@@ -11,6 +11,8 @@ from typing import Any
 from django import forms
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponseBase
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 from unfold import widgets
 
 from pools.admin.clusters import field as cluster_fields
@@ -35,9 +37,7 @@ class MarksField(forms.CharField):
 
     def __init__(self, **options: Any) -> None:
         options.setdefault("widget", fields.lines(2, placeholder="app=web"))
-        options.setdefault(
-            "help_text", "Empty: as the cluster has them. A lone - says that there are none."
-        )
+        options.setdefault("help_text", gettext("Empty: as in the cluster. Enter - for none."))
         super().__init__(required=False, strip=False, **options)
 
     def clean(self, value: Any) -> Any:
@@ -50,7 +50,7 @@ class MarksField(forms.CharField):
                 continue
             key, sign, text = line.partition("=") if "=" in line else line.partition(":")
             if not (key.strip() and sign):
-                message = f"Line {number}: write it as key=value."
+                message = gettext("Line %(number)s: expected key=value.") % {"number": number}
                 raise forms.ValidationError(message, code="marks")
             pairs[key.strip()] = text.strip().strip("\"'")
         return pairs or None
@@ -58,15 +58,15 @@ class MarksField(forms.CharField):
 
 class PodForm(forms.Form):
     cluster = cluster_fields.cluster_field()
-    pod = fields.name_field(initial="web-0")
-    pod_labels = MarksField(label="Labels of the pod")
+    pod = fields.name_field(label=_("Pod"), initial="web-0")
+    pod_labels = MarksField(label=_("Pod labels"))
     pod_annotations = MarksField(
-        label="Annotations of the pod",
+        label=_("Pod annotations"),
         widget=fields.lines(2, placeholder=f"{pod_pool.ANNOTATION}=green-pool"),
     )
-    namespace = fields.name_field(initial="default")
-    namespace_labels = MarksField(label="Labels of the namespace")
-    namespace_annotations = MarksField(label="Annotations of the namespace")
+    namespace = fields.name_field(label=_("Namespace"), initial="default")
+    namespace_labels = MarksField(label=_("Namespace labels"))
+    namespace_annotations = MarksField(label=_("Namespace annotations"))
 
 
 def pool_for_pod(request: HttpRequest) -> HttpResponseBase:
@@ -87,7 +87,7 @@ def pool_for_pod(request: HttpRequest) -> HttpResponseBase:
     return pages.page(
         request,
         "guide_pod.html",
-        title="Pool for a pod",
+        title=gettext("Pool for a pod"),
         form=form,
         choice=choice,
         only_at_creation=pod_pool.ONLY_AT_CREATION,
@@ -133,21 +133,26 @@ def _parse_pre_allocation(text: str) -> dict[str, int]:
 class NodeForm(forms.Form):
     cluster = cluster_fields.cluster_field()
     node = fields.name_field(
+        label=_("Node"),
         required=False,
-        help_text="One of the cluster keeps what it holds; empty: a new node.",
+        help_text=_("An existing node keeps its blocks. Empty: a new node."),
     )
     in_use = CountsField(
-        label="Addresses in use", max_length=2000, help_text="By pool, of each IP family."
+        label=_("Addresses in use"), max_length=2000, help_text=_("Per pool, for each IP family.")
     )
     pending = CountsField(
-        label="Pods that wait", max_length=2000, help_text="Scheduled there, without an address."
+        label=_("Pending pods"),
+        max_length=2000,
+        help_text=_("Pods that are scheduled on the node and have no address yet."),
     )
     pre_allocation = MapField(
-        label="Pre-allocation map",
+        label=_("Pre-allocation map"),
         max_length=2000,
         widget=fields.text(placeholder="default=8,other=4"),
-        help_text="As ipam-multi-pool-pre-allocation has it; empty: that of the cluster,"
-        " or default=8.",
+        help_text=_(
+            "The value of ipam-multi-pool-pre-allocation. Empty: the value of the "
+            "cluster, or default=8."
+        ),
     )
 
 
@@ -168,7 +173,11 @@ def demand_of_node(request: HttpRequest) -> HttpResponseBase:
         except errors.IpamError as error:
             pages.put(form, error, lambda _problem: "pre_allocation")
     return pages.page(
-        request, "guide_node.html", title="Demand of a node", form=form, demand=demand
+        request,
+        "guide_node.html",
+        title=gettext("Node demand calculator"),
+        form=form,
+        demand=demand,
     )
 
 
@@ -179,11 +188,14 @@ def _both_families(counts: dict[str, int]) -> dict[str, dict[int, int]]:
 class PreflightForm(forms.Form):
     cluster = cluster_fields.cluster_field()
     release = forms.CharField(
-        label="Release of Cilium",
+        label=_("Cilium release"),
         required=False,
         max_length=40,
         widget=fields.text(placeholder="1.18.2"),
-        help_text="Where the cluster does not say it: some conditions ended with a release.",
+        help_text=_(
+            "Used if the cluster does not report its release. Some limits apply to "
+            "older releases only."
+        ),
     )
 
 
@@ -197,7 +209,7 @@ def preflight(request: HttpRequest) -> HttpResponseBase:
     return pages.page(
         request,
         "preflight.html",
-        title="Preflight",
+        title=gettext("Cilium readiness check"),
         form=form,
         result=result,
         cluster=cluster,
@@ -206,51 +218,53 @@ def preflight(request: HttpRequest) -> HttpResponseBase:
 
 
 _TITLES = {
-    "ipam-mode": "IPAM mode",
-    "native-routing": "Native routing",
-    "pod-cidr-routes": "Routes to PodCIDRs",
-    "per-endpoint-routes": "Local node routes",
+    "ipam-mode": _("IPAM mode"),
+    "native-routing": _("Native routing"),
+    "pod-cidr-routes": _("Routes to pod CIDRs"),
+    "per-endpoint-routes": _("Local node routes"),
     "encryption": "Encryption",
     "masquerading": "Masquerading",
-    "native-routing-cidr": "Masquerading of several pools",
-    "pre-allocation": "Pre-allocation map",
-    "default-pool": "Default pool",
-    "auto-create": "Pools of the operator",
-    "overlap_list-pools": "Overlapping pools",
-    "ipv6-mask-size": "IPv6 mask size",
-    "new-cidr": "The new CIDR",
-    "reserve": "The reservation",
-    "other-spaces": "Other clusters and networks",
+    "native-routing-cidr": _("Masquerading with several pools"),
+    "pre-allocation": _("Pre-allocation map"),
+    "default-pool": _("Default pool"),
+    "auto-create": _("Pools created by the operator"),
+    "overlap_list-pools": _("Overlapping pools"),
+    "ipv6-mask-size": _("IPv6 mask size"),
+    "new-cidr": _("New CIDR"),
+    "reserve": _("Reservation"),
+    "other-spaces": _("Other clusters and networks"),
     "room": "Room",
-    "order": "Order of the steps",
+    "order": _("Order of steps"),
     "nodes": "Nodes",
-    "cluster": "The cluster's CRD",
+    "cluster": _("CRD of the cluster"),
 }
 
 
 def with_titles(findings: Iterable[PreflightFinding]) -> list[tuple[str, PreflightFinding]]:
     """With the words that name the rule."""
-    return [(_TITLES.get(finding.rule, finding.rule), finding) for finding in findings]
+    return [(str(_TITLES.get(finding.rule, finding.rule)), finding) for finding in findings]
 
 
 class OverlapForm(forms.Form):
     cluster = forms.ModelChoiceField(
         Cluster.objects.order_by("name"),
+        label=_("Cluster"),
         required=False,
-        empty_label="all clusters",
+        empty_label=_("all clusters"),
         widget=widgets.UnfoldAdminSelectWidget(),
     )
     kind = forms.ChoiceField(
+        label=_("Kind"),
         required=False,
         widget=fields.select(),
         choices=[
-            ("", "all kinds"),
-            (overlaps.OverlapKind.CLUSTERS.value, "between clusters"),
-            (overlaps.OverlapKind.VM_NETWORK.value, "with VM networks"),
-            (overlaps.OverlapKind.OVERLAY.value, "with overlay prefixes"),
+            ("", _("all kinds")),
+            (overlaps.OverlapKind.CLUSTERS.value, _("between clusters")),
+            (overlaps.OverlapKind.VM_NETWORK.value, _("with VM networks")),
+            (overlaps.OverlapKind.OVERLAY.value, _("with overlay prefixes")),
         ],
     )
-    within = fields.block_field(label="Address or CIDR", required=False)
+    within = fields.block_field(label=_("Address or CIDR"), required=False)
 
 
 def overlap_list(request: HttpRequest) -> HttpResponseBase:
@@ -270,7 +284,7 @@ def overlap_list(request: HttpRequest) -> HttpResponseBase:
     return pages.page(
         request,
         "overlaps.html",
-        title="Overlaps",
+        title=gettext("Overlaps"),
         form=form,
         filtered=any(form.cleaned_data.values()) if form.is_valid() else True,
         rows=rows,

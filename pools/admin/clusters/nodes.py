@@ -6,6 +6,7 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponseBase
 from django.urls import reverse
+from django.utils.translation import gettext
 
 from pools.cilium import pod_cidrs
 from pools.clusters import fleet
@@ -32,7 +33,7 @@ def view(request: HttpRequest) -> HttpResponseBase:
     return pages.page(
         request,
         "nodes.html",
-        title="Nodes",
+        title=gettext("Nodes"),
         clusters=clusters,
         cluster=cluster,
         summary=_summary(cluster),

@@ -9,6 +9,8 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from pools.admin.pools import pools
 from pools.models import Run
@@ -63,7 +65,12 @@ def counts(run: Run) -> SafeString:
             '<span><span class="cad-kind">{}</span> {} <span class="{}">{}</span></span>',
             lines,
         ),
-        format_html('<span class="cad-sub">none of {}</span>', ", ".join(empty)) if empty else "",
+        format_html(
+            '<span class="cad-sub">{}</span>',
+            gettext("no objects: %(kinds)s") % {"kinds": ", ".join(empty)},
+        )
+        if empty
+        else "",
     )
 
 
@@ -72,11 +79,11 @@ class ClusterFilter(pools.ClusterFilter):
 
 
 class OutcomeFilter(lists.Choice):
-    title = "outcome"
+    title = _("outcome")
     parameter_name = "outcome"
 
     def options(self, request: HttpRequest) -> list[tuple[str, str]]:
-        return [("succeeded", "succeeded"), ("failed", "failed")]
+        return [("succeeded", gettext("succeeded")), ("failed", gettext("failed"))]
 
     def queryset(self, request: HttpRequest, rows: QuerySet[Run]) -> QuerySet[Run]:
         if not self.value():
@@ -100,22 +107,22 @@ class RunAdmin(lists.Listed[Run]):
     def get_queryset(self, request: HttpRequest) -> QuerySet[Run]:
         return super().get_queryset(request).select_related("cluster")
 
-    @admin.display(description="began")
+    @admin.display(description=_("started"))
     def shown_began(self, run: Run) -> SafeString:
         return display.when(run.started_at)
 
-    @admin.display(description="cluster")
+    @admin.display(description=_("cluster"))
     def shown_cluster(self, run: Run) -> SafeString:
         return display.to(run.cluster)
 
-    @admin.display(description="outcome")
+    @admin.display(description=_("outcome"))
     def shown_outcome(self, run: Run) -> SafeString:
         return outcome(run)
 
-    @admin.display(description="took")
+    @admin.display(description=_("duration"))
     def shown_took(self, run: Run) -> str:
         return took(run)
 
-    @admin.display(description="seen, changed, written, failed")
+    @admin.display(description=_("seen, changed, written, failed"))
     def shown_counts(self, run: Any) -> SafeString:
         return counts(run)

@@ -6,6 +6,8 @@ from django import forms
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponseBase, HttpResponseRedirect
 from django.urls import reverse
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from pools.clusters import drift, takeovers
 from pools.core import errors
@@ -15,7 +17,7 @@ from pools.platform.admin import forms as fields
 
 
 class TakeoverForm(forms.Form):
-    reason = fields.reason_field()
+    reason = fields.reason_field(label=_("Reason"))
 
 
 def view(request: HttpRequest, drift_id: int) -> HttpResponseBase:
@@ -23,7 +25,7 @@ def view(request: HttpRequest, drift_id: int) -> HttpResponseBase:
     pages.require(request, "pools.change_drift")
     row = Drift.objects.filter(pk=drift_id).select_related("cluster").first()
     if row is None:
-        raise Http404("There is no such difference: it may be settled.")
+        raise Http404(gettext("This difference does not exist; it may be resolved."))
     pages.require(request, *drift.adopting(row.kind))
     cluster_object = drift.ClusterObject(row.cluster, row.kind, row.name, row.namespace)
     form = TakeoverForm(request.POST or None)
@@ -37,7 +39,11 @@ def view(request: HttpRequest, drift_id: int) -> HttpResponseBase:
             pages.put(form, error)
         else:
             names = ", ".join(taken_field.path for taken_field in takeover.fields)
-            messages.success(request, f"{names} of {cluster_object} is the register's now.")
+            messages.success(
+                request,
+                gettext("Cadastre now manages %(fields)s of %(object)s.")
+                % {"fields": names, "object": cluster_object},
+            )
             return HttpResponseRedirect(reverse("admin:pools_drift_changelist"))
     try:
         preview = takeovers.preview(cluster_object, author=pages.author(request))
@@ -47,7 +53,7 @@ def view(request: HttpRequest, drift_id: int) -> HttpResponseBase:
     return pages.page(
         request,
         "takeover.html",
-        title=f"Take over fields of {row.name}",
+        title=gettext("Take over fields of %(object)s") % {"object": row.name},
         opts=Drift._meta,
         original=row,
         row=row,

@@ -1,4 +1,4 @@
-"""The start page: is anything wrong, and where is room?"""
+"""The start page: open conditions, utilization of pools, queues and the latest events."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 
 from django.http import HttpRequest
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
 
 from pools.admin import find
 from pools.admin.overview import attention, pool_summary, timeline
@@ -29,41 +30,41 @@ COOLING = 6  # pools, those with the longest queues
 REFUSING = 6  # pools and reasons
 
 
-# What a user begins with who may not see the pools.
+# Sections of the start page for users who may not view pools.
 StartPage = Callable[[HttpRequest], Iterable[find.Section]]
 START_PAGES: list[StartPage] = []  # filled by pools.extension
 
 
 @dataclass(frozen=True)
 class Tenants:
-    """The largest organisations or environments and the sum of all others."""
+    """The organizations or environments with the most used blocks, and the sum of the others."""
 
     title: str
-    rows: Sequence[tuple[str, series.InUse, float]]  # name, counts, share of all in use
+    rows: Sequence[tuple[str, series.InUse, float]]  # name, counts, share of all used blocks
     rest: int  # blocks in use
     counted_at: datetime | None
 
 
 @dataclass(frozen=True)
 class Cooldowns:
-    """The blocks that wait until they may be handed out again."""
+    """Blocks in cooldown: their number, when they become available, and the pools with most of them."""
 
     total: int
     ending: Sequence[queues.CooldownEnding]
-    pools: Sequence[tuple[MeasuredPool, datetime | None]]  # when its next one ends
+    pools: Sequence[tuple[MeasuredPool, datetime | None]]  # end of the next cooldown
 
 
 @dataclass(frozen=True)
 class Refusals:
-    """Allocations that were refused within a day."""
+    """Allocations that failed in the last 24 hours."""
 
     failures: queues.Failures
     chart: Chart | None
-    rows: Sequence[tuple[Pool | None, str, int]]  # pool (None: it is gone), reason, how many
+    rows: Sequence[tuple[Pool | None, str, int]]  # pool (None: deleted), reason, count
 
 
 def context(request: HttpRequest, frame: dict[str, Any]) -> dict[str, Any]:
-    """What the template of the start page shows."""
+    """Return the template context of the start page. `frame` is the context of the site's frame."""
     if not request.user.has_perm("pools.view_pool"):
         sections = [section for page in START_PAGES for section in page(request)]
         return {**frame, "sections": sections, "forbidden": not sections}
@@ -105,7 +106,7 @@ def _attention(
 
 
 def _fullest(pools: Sequence[MeasuredPool]) -> list[tuple[MeasuredPool, SafeString]]:
-    """With what is forecast of them."""
+    """Return the pools with the highest utilization, each with its forecast."""
     chosen = sorted(pools, key=lambda measured: -measured.ratio)[:FULLEST]
     stored = forecasts.stored(measured.pool.pk for measured in chosen)
     return [
@@ -116,7 +117,10 @@ def _fullest(pools: Sequence[MeasuredPool]) -> list[tuple[MeasuredPool, SafeStri
 def _tenants(request: HttpRequest) -> Iterator[Tenants]:
     if not request.user.has_perm("pools.view_environment"):
         return
-    for dimension, title in (("org", "organisation"), ("env", "environment")):
+    for dimension, title in (
+        ("org", gettext("Used blocks by organization")),
+        ("env", gettext("Used blocks by environment")),
+    ):
         entries, counted_at = series.in_use(dimension)
         total = sum(entry.used for entry in entries) or 1
         chosen = [entry for entry in entries if not entry.rest][:TENANTS]
@@ -125,7 +129,7 @@ def _tenants(request: HttpRequest) -> Iterator[Tenants]:
             for entry in chosen
         ]
         rest = sum(entry.used for entry in entries) - sum(entry.used for entry in chosen)
-        yield Tenants(f"In use by {title}", rows, rest, counted_at)
+        yield Tenants(title, rows, rest, counted_at)
 
 
 def _cooldowns(pools: Sequence[MeasuredPool]) -> Cooldowns:

@@ -1,4 +1,4 @@
-"""All pools with their numbers and states, for the start page; and what they sum up to."""
+"""Pools with their usage and state, and sums by category and cluster, for the start page."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from pools.models.pools import Category
 from pools.register import usage
 from pools.register.utilization import series
 
-CIDRS = 1000  # with reserved ranges, looked at for whether they drain
+CIDRS = 1000  # at most so many CIDRs with reserved ranges are checked for draining
 
 
 @dataclass(frozen=True)
 class MeasuredPool:
-    """A pool with its numbers."""
+    """A pool with its usage per IP family and its state; `ratio` is that of the fuller family."""
 
     pool: Pool
     families: dict[int, usage.Usage]
@@ -35,7 +35,7 @@ class MeasuredPool:
 
     @property
     def percent(self) -> int:
-        """Of the fuller family."""
+        """Utilization of the fuller family in percent."""
         return max((counts.percent for counts in self.families.values()), default=0)
 
     @property
@@ -45,7 +45,7 @@ class MeasuredPool:
 
 @dataclass(frozen=True)
 class PoolSummary:
-    """`at` says when it was counted, None: just now. `draining` are wholly reserved CIDRs."""
+    """All pools and the fully reserved CIDRs; `counted_at` is None if counted just now."""
 
     pools: Sequence[MeasuredPool]
     draining: Sequence[PoolCIDR]
@@ -54,7 +54,7 @@ class PoolSummary:
 
 @dataclass(frozen=True)
 class ClusterSummary:
-    """The pools of a cluster together, and the fullest of them."""
+    """The usage of all pools of a cluster, and its most utilized pool."""
 
     cluster: Cluster
     families: dict[int, usage.Usage]
@@ -63,7 +63,7 @@ class ClusterSummary:
 
 
 def summarize() -> PoolSummary:
-    """Everything, at a cost that pools set, not blocks."""
+    """Measure all pools. The cost grows with the number of pools, not of blocks."""
     measurement = series.measured()
     draining = _draining()
     drained = {cidr.pool_id for cidr in draining}
@@ -75,7 +75,7 @@ def summarize() -> PoolSummary:
 
 
 def _state(families: dict[int, usage.Usage], *, draining: bool) -> str:
-    """As of pool_page.state_of."""
+    """Return the state as page.state_of does."""
     if any(not counts.free for counts in families.values()):
         return "full"
     return "draining" if draining else "active"
@@ -90,7 +90,7 @@ def _draining() -> list[PoolCIDR]:
 
 
 def category_summaries(pools: Iterable[MeasuredPool]) -> list[tuple[str, str, int, usage.Usage]]:
-    """(category, its name, family, sum) as far as there are pools."""
+    """Return (category, label, IP family, usage) for each category that has pools."""
     parts: dict[tuple[str, int], list[usage.Usage]] = defaultdict(list)
     for measured in pools:
         for family, counts in measured.families.items():
@@ -104,7 +104,7 @@ def category_summaries(pools: Iterable[MeasuredPool]) -> list[tuple[str, str, in
 
 
 def cluster_summaries(pools: Iterable[MeasuredPool]) -> list[ClusterSummary]:
-    """Clusters, that of the fullest pool first."""
+    """Return a summary per cluster, the one with the most utilized pool first."""
     parts: dict[int, list[MeasuredPool]] = defaultdict(list)
     for measured in pools:
         parts[measured.pool.cluster_id].append(measured)

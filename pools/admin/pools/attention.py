@@ -1,4 +1,4 @@
-"""Lines of the needs-attention list that pools and tenants cause."""
+"""Lines of the needs-attention list about pools, allocations and environments."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from datetime import timedelta
 from django.conf import settings
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import gettext, ngettext
 
 from pools.admin.overview.attention import SHOWN, Attention
 from pools.admin.overview.pool_summary import MeasuredPool, PoolSummary
@@ -24,7 +25,7 @@ ENVIRONMENTS = 5
 
 
 def lines(summary: PoolSummary, failures: queues.Failures) -> Iterator[Attention]:
-    """What is wrong with pools, the worst first."""
+    """Yield the lines about pools and environments, the most urgent first."""
     yield from _full(summary.pools)
     yield from _degraded()
     yield from _exhausted_soon()
@@ -37,44 +38,61 @@ def lines(summary: PoolSummary, failures: queues.Failures) -> Iterator[Attention
 
 
 def _pool_line(level: str, pool: Pool, text: str, detail: str = "") -> Attention:
-    """A line whose remedy is more room."""
-    more = reverse("admin:pools_pool_add_cidr", args=[pool.pk])
+    """Return a line whose action is to add a CIDR to the pool."""
     return Attention(
         level,
-        f"{pool} {text}",
+        text,
         detail,
         display.url_of(pool),
-        "Add a CIDR",
-        more,
+        gettext("Add a CIDR"),
+        reverse("admin:pools_pool_add_cidr", args=[pool.pk]),
         needs="pools.change_pool",
     )
 
 
-def _rest_line(level: str, count: int, text: str, state: str) -> Iterator[Attention]:
-    """The rest of many, in one line."""
-    if count > 0:
-        url = reverse("admin:pools_pool_changelist", query={"state": state} if state else {})
-        words = "1 further pool" if count == 1 else f"{display.digits(count)} further pools"
-        yield Attention(level, f"{words} {text}", "", url, "Pools", url)
+def _pool_list_line(level: str, text: str, state: str) -> Attention:
+    """Return one line for the pools that have no line of their own."""
+    url = reverse("admin:pools_pool_changelist", query={"state": state} if state else {})
+    return Attention(level, text, "", url, gettext("Pools"), url)
 
 
 def _full(pools: Sequence[MeasuredPool]) -> Iterator[Attention]:
     full = [measured for measured in pools if measured.state == "full"]
     for measured in full[:SHOWN]:
-        yield _pool_line("bad", measured.pool, "has no free block")
-    yield from _rest_line("bad", len(full) - SHOWN, "without a free block", "full")
+        text = gettext("%(pool)s is exhausted") % {"pool": measured.pool}
+        yield _pool_line("bad", measured.pool, text)
+    more = len(full) - SHOWN
+    if more > 0:
+        text = ngettext(
+            "%(number)s more pool is exhausted", "%(number)s more pools are exhausted", more
+        ) % {"number": display.digits(more)}
+        yield _pool_list_line("bad", text, "full")
 
 
 def _nearly_full(pools: Sequence[MeasuredPool]) -> Iterator[Attention]:
     high = [measured for measured in pools if measured.state != "full" and measured.is_nearly_full]
     high.sort(key=lambda measured: -measured.ratio)
     for measured in high[:SHOWN]:
-        free = min(part.free for part in measured.families.values())
-        text = f"is {measured.percent} % full"
-        yield _pool_line("warn", measured.pool, text, f"{display.digits(free)} blocks are free.")
-    yield from _rest_line(
-        "warn", len(high) - SHOWN, f"over {settings.IPAM_NOTICE_WARNING_PERCENT} % full", "high"
-    )
+        free = min(counts.free for counts in measured.families.values())
+        text = gettext("%(pool)s is %(percent)s %% full") % {
+            "pool": measured.pool,
+            "percent": measured.percent,
+        }
+        detail = ngettext("%(number)s block is free.", "%(number)s blocks are free.", free) % {
+            "number": display.digits(free)
+        }
+        yield _pool_line("warn", measured.pool, text, detail)
+    more = len(high) - SHOWN
+    if more > 0:
+        text = ngettext(
+            "%(number)s more pool is over %(percent)s %% full",
+            "%(number)s more pools are over %(percent)s %% full",
+            more,
+        ) % {
+            "number": display.digits(more),
+            "percent": settings.IPAM_NOTICE_WARNING_PERCENT,
+        }
+        yield _pool_list_line("warn", text, "high")
 
 
 def _exhausted_soon() -> Iterator[Attention]:
@@ -82,13 +100,19 @@ def _exhausted_soon() -> Iterator[Attention]:
     soonest = list(rows[: SHOWN + 1])
     for row in soonest[:SHOWN]:
         forecast = forecasts.as_dated(row)
-        words = pool_forecasts.short(forecast).removeprefix("full in ")
-        text = f"is forecast to be full in {words}"
+        text = gettext("%(pool)s: forecast %(forecast)s") % {
+            "pool": row.pool,
+            "forecast": pool_forecasts.short(forecast),
+        }
         yield _pool_line("warn", row.pool, text, f"{pool_forecasts.range_text(forecast)}.")
     if len(soonest) > SHOWN:
-        days = forecasts.SOON.days
-        text = f"forecast to be full within {days} days"
-        yield from _rest_line("warn", rows.count() - SHOWN, text, "")
+        more = rows.count() - SHOWN
+        text = ngettext(
+            "%(number)s more pool is forecast to be full within %(days)s days",
+            "%(number)s more pools are forecast to be full within %(days)s days",
+            more,
+        ) % {"number": display.digits(more), "days": forecasts.SOON.days}
+        yield _pool_list_line("warn", text, "")
 
 
 def _degraded() -> Iterator[Attention]:
@@ -98,18 +122,20 @@ def _degraded() -> Iterator[Attention]:
     for environment in newest[:ENVIRONMENTS]:
         yield Attention(
             "bad",
-            f"Environment {environment} lacks addresses",
+            gettext("Environment %(environment)s: address allocation failed")
+            % {"environment": environment},
             environment.message,
             display.url_of(environment),
-            "Environments",
+            gettext("Environments"),
             list_url,
             environment.degraded_since,
         )
     if len(newest) > ENVIRONMENTS:
         count = rows.count()
-        yield Attention(
-            "bad", f"{count} environments lack addresses", "", list_url, "All", list_url
-        )
+        text = ngettext(
+            "%(number)s degraded environment", "%(number)s degraded environments", count
+        ) % {"number": display.digits(count)}
+        yield Attention("bad", text, "", list_url, gettext("All"), list_url)
 
 
 def _waiting() -> Iterator[Attention]:
@@ -119,21 +145,30 @@ def _waiting() -> Iterator[Attention]:
         return
     count = pending.count()
     url = reverse("admin:pools_allocationrequest_changelist", query={"state": "pending"})
-    words = "1 request waits" if count == 1 else f"{count} requests wait"
-    detail = f"The oldest is {oldest.holder_kind} {oldest.holder_id}."
-    yield Attention("warn", f"{words} for space", detail, url, "Requests", url, oldest.created_at)
+    text = ngettext(
+        "%(number)s request is waiting for free blocks",
+        "%(number)s requests are waiting for free blocks",
+        count,
+    ) % {"number": display.digits(count)}
+    detail = gettext("Oldest: %(kind)s %(holder)s.") % {
+        "kind": oldest.holder_kind,
+        "holder": oldest.holder_id,
+    }
+    yield Attention("warn", text, detail, url, gettext("Requests"), url, oldest.created_at)
 
 
 def _failed(failures: queues.Failures) -> Iterator[Attention]:
     if not failures.total:
         return
-    more = "" if failures.exact else "+"
     url = reverse("admin:pools_event_changelist", query={"type": "failed"})
-    words = "allocation was" if failures.total == 1 else "allocations were"
-    text = f"{display.digits(failures.total)}{more} {words} refused within 24 hours"
+    text = ngettext(
+        "%(number)s allocation failed in the last 24 hours",
+        "%(number)s allocations failed in the last 24 hours",
+        failures.total,
+    ) % {"number": f"{display.digits(failures.total)}{'' if failures.exact else '+'}"}
     newest = min(row.hours_ago for row in failures.rows)
     since = timezone.now() - timedelta(hours=newest)
-    yield Attention("warn", text, "", url, "Events", url, since)
+    yield Attention("warn", text, "", url, gettext("Events"), url, since)
 
 
 def _draining(summary: PoolSummary) -> Iterator[Attention]:
@@ -142,31 +177,41 @@ def _draining(summary: PoolSummary) -> Iterator[Attention]:
     for cidr in draining[:SHOWN]:
         yield Attention(
             "info",
-            f"{cidr} of {cidr.pool} is draining",
-            "It is wholly reserved; what is held there leaves one by one.",
+            gettext("%(cidr)s of %(pool)s is draining") % {"cidr": cidr, "pool": cidr.pool},
+            gettext("Fully reserved; waiting for the remaining blocks to be released."),
             display.url_of(cidr.pool),
-            "Migration",
+            gettext("Migration"),
             reverse(
                 "admin:pools_pool_migrations", args=[cidr.pool_id], query={"cidr": str(cidr.cidr)}
             ),
         )
-    pools = len({cidr.pool_id for cidr in draining[SHOWN:]})
-    yield from _rest_line("info", pools, "with a CIDR that drains", "draining")
+    more = len({cidr.pool_id for cidr in draining[SHOWN:]})
+    if more:
+        text = ngettext(
+            "%(number)s more pool has a draining CIDR",
+            "%(number)s more pools have a draining CIDR",
+            more,
+        ) % {"number": display.digits(more)}
+        yield _pool_list_line("info", text, "draining")
 
 
 def _overlapping() -> Iterator[Attention]:
     all_overlaps = overlaps.find_overlaps()
     if not all_overlaps:
         return
-    count = len({name for overlap in all_overlaps for name in overlap.clusters})
-    words = (
-        "1 network is"
-        if len(all_overlaps) == 1
-        else f"{display.digits(len(all_overlaps))} networks are"
+    count = len(all_overlaps)
+    text = ngettext("%(number)s overlapping CIDR", "%(number)s overlapping CIDRs", count) % {
+        "number": display.digits(count)
+    }
+    clusters = len({name for overlap in all_overlaps for name in overlap.clusters})
+    detail = (
+        ngettext("In %(number)s cluster.", "In %(number)s clusters.", clusters)
+        % {"number": display.digits(clusters)}
+        if clusters > 1
+        else gettext("In isolated networks of one cluster.")
     )
-    detail = f"In {count} clusters." if count > 1 else "By isolated networks of one cluster."
     url = reverse("admin:overlaps")
-    yield Attention("info", f"{words} used more than once", detail, url, "Overlaps", url)
+    yield Attention("info", text, detail, url, gettext("Overlaps"), url)
 
 
 def _cooling(pools: Sequence[MeasuredPool]) -> Iterator[Attention]:
@@ -180,6 +225,10 @@ def _cooling(pools: Sequence[MeasuredPool]) -> Iterator[Attention]:
     detail = ""
     if following is not None:
         ahead = display.relative((now - following).total_seconds())
-        detail = f"The next may be handed out {ahead}."
-    text = f"{display.digits(count)} released blocks are cooling down"
-    yield Attention("info", text, detail, url, "Blocks", url)
+        detail = gettext("The next can be allocated again %(when)s.") % {"when": ahead}
+    text = ngettext(
+        "%(number)s released block is in cooldown",
+        "%(number)s released blocks are in cooldown",
+        count,
+    ) % {"number": display.digits(count)}
+    yield Attention("info", text, detail, url, gettext("Blocks"), url)

@@ -7,6 +7,8 @@ from typing import Any
 from django import forms
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponseBase, HttpResponseRedirect
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from pools import tasks
 from pools.core import errors
@@ -21,30 +23,32 @@ MOST = 100  # blocks on one page
 
 class ReleaseForm(forms.Form):
     force = forms.BooleanField(
-        label="Reclaim: take it back whoever holds it by then",
+        label=_("Force: release even if the holder has changed"),
         required=False,
         widget=fields.tick(),
-        help_text="Without it, a block that has another holder meanwhile stays as it is.",
+        help_text=_("If not selected, a block whose holder has changed is skipped."),
     )
     reason = fields.reason_field(
-        required=False, help_text="Kept in the history. Needed to reclaim."
+        label=_("Reason"),
+        required=False,
+        help_text=_("Recorded in the history. Required for a forced release."),
     )
 
     def __init__(self, *args: Any, may_force: bool, **options: Any) -> None:
         super().__init__(*args, **options)
         if not may_force:
             del self.fields["force"]
-            self.fields["reason"].help_text = "Kept in the history."
+            self.fields["reason"].help_text = gettext("Recorded in the history.")
 
     def clean(self) -> dict[str, Any]:
         values = self.cleaned_data
         if values.get("force") and not values.get("reason") and "reason" not in self.errors:
-            self.add_error("reason", "Say why: taking a block from its holder is kept with it.")
+            self.add_error("reason", gettext("Enter a reason. A forced release requires one."))
         return values
 
 
 class ReasonForm(forms.Form):
-    reason = fields.reason_field()
+    reason = fields.reason_field(label=_("Reason"))
 
 
 def release(request: HttpRequest) -> HttpResponseBase:
@@ -68,8 +72,8 @@ def release(request: HttpRequest) -> HttpResponseBase:
         for pool_id in pools:
             tasks.nudge(pool_id)
         return HttpResponseRedirect(_return_url(request, chosen))
-    title = "Release these blocks?" if len(chosen) > 1 else "Release this block?"
-    return _page(request, form, chosen, title=title, button="Release")
+    title = gettext("Release these blocks?") if len(chosen) > 1 else gettext("Release this block?")
+    return _page(request, form, chosen, title=title, button=gettext("Release"))
 
 
 def end_cooldown(request: HttpRequest) -> HttpResponseBase:
@@ -82,11 +86,19 @@ def end_cooldown(request: HttpRequest) -> HttpResponseBase:
             with pages.told(request):
                 freed_block = allocation.skip_cooldown(block.pk, author=author)
                 address = display.plain_cidr(freed_block["cidr"])
-                messages.success(request, f"{address} may be handed out again.")
+                messages.success(
+                    request, gettext("%(address)s can be allocated again.") % {"address": address}
+                )
         for pool_id in {block.pool_id for block in chosen}:
             tasks.nudge(pool_id)
         return HttpResponseRedirect(_return_url(request, chosen))
-    return _page(request, form, chosen, title="End the cooldown now?", button="End the cooldown")
+    return _page(
+        request,
+        form,
+        chosen,
+        title=gettext("End the cooldown now?"),
+        button=gettext("End cooldown"),
+    )
 
 
 def _chosen_blocks(request: HttpRequest, state: BlockState) -> list[Block]:
@@ -108,10 +120,16 @@ def _release_message(result: allocation.Release) -> str:
     address = display.plain_cidr(result.block["cidr"])
     holder = result.block["holder"]["id"]
     if result.repeated:
-        return f"{address} had been released before."
+        return gettext("%(address)s was already released.") % {"address": address}
     if result.block["state"] == BlockState.COOLING:
-        return f"{address} was taken back from {holder} and cools down."
-    return f"{address} was taken back from {holder} and is free."
+        return gettext("%(address)s was released from %(holder)s and is in cooldown.") % {
+            "address": address,
+            "holder": holder,
+        }
+    return gettext("%(address)s was released from %(holder)s and is free.") % {
+        "address": address,
+        "holder": holder,
+    }
 
 
 def _return_url(request: HttpRequest, chosen: list[Block]) -> str:
@@ -129,7 +147,10 @@ def _page(
     request: HttpRequest, form: forms.Form, chosen: list[Block], *, title: str, button: str
 ) -> HttpResponseBase:
     if not chosen:
-        messages.warning(request, str(errors.NotFound("None of these blocks is in that state.")))
+        messages.warning(
+            request,
+            str(errors.NotFound(gettext("None of the selected blocks is in the required state."))),
+        )
         return HttpResponseRedirect(lists.back(request, "admin:pools_block_changelist"))
     return pages.page(
         request,

@@ -9,6 +9,8 @@ from django.db.models import Q, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
 from django.urls import URLPattern, path, reverse
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from pools.admin.pools import block_actions, pools
 from pools.core import addresses
@@ -21,7 +23,7 @@ from pools.register.leaks import detection
 
 
 class PoolFilter(lists.Choice):
-    title = "pool"
+    title = _("pool")
     parameter_name = "pool"
 
     def options(self, request: HttpRequest) -> list[tuple[str, str]]:
@@ -47,7 +49,7 @@ class _ByPools(lists.Choice):
 
 
 class ClusterFilter(_ByPools):
-    title = "cluster"
+    title = _("cluster")
     parameter_name = "cluster"
 
     options = pools.ClusterFilter.options
@@ -57,7 +59,7 @@ class ClusterFilter(_ByPools):
 
 
 class CategoryFilter(_ByPools):
-    title = "category"
+    title = _("category")
     parameter_name = "category"
 
     options = pools.CategoryFilter.options
@@ -67,7 +69,7 @@ class CategoryFilter(_ByPools):
 
 
 class StateFilter(lists.Choice):
-    title = "state"
+    title = _("state")
     parameter_name = "state"
 
     def options(self, request: HttpRequest) -> list[tuple[str, str]]:
@@ -115,7 +117,7 @@ class BlockAdmin(lists.Listed[Block]):
         "env",
     )
     search_fields = ("holder_id",)
-    search_help_text = "Address, CIDR, holder or environment"
+    search_help_text = _("Address, CIDR, holder or environment")
     ordering = ("space_id", "cidr")
     sortable_by = ("shown_cidr",)
     paginator = lists.BoundedPaginator
@@ -135,32 +137,32 @@ class BlockAdmin(lists.Listed[Block]):
     ) -> tuple[QuerySet[Block], bool]:
         return filter_blocks(queryset, search_term) if search_term else queryset, False
 
-    @admin.display(description="address or block", ordering="cidr")
+    @admin.display(description=_("address or block"), ordering="cidr")
     def shown_cidr(self, block: Block) -> SafeString:
         return display.address(block.cidr, display.url_of(block))
 
-    @admin.display(description="holder")
+    @admin.display(description=_("holder"))
     def shown_holder(self, block: Block) -> SafeString:
         return display.holder(block.holder_kind, block.holder_id)
 
-    @admin.display(description="state")
+    @admin.display(description=_("state"))
     def shown_state(self, block: Block) -> SafeString:
         return display.state(block.state)
 
-    @admin.display(description="since")
+    @admin.display(description=_("since"))
     def shown_since(self, block: Block) -> SafeString:
         held = block.state == BlockState.HELD
         return display.when(block.allocated_at if held else block.released_at)
 
-    @admin.display(description="until")
+    @admin.display(description=_("until"))
     def shown_until(self, block: Block) -> SafeString:
         return display.when(block.available_from)
 
-    @admin.display(description="pool")
+    @admin.display(description=_("pool"))
     def shown_pool(self, block: Block) -> SafeString:
         return display.to(block.pool, block.pool.name)
 
-    @admin.display(description="cluster")
+    @admin.display(description=_("cluster"))
     def shown_cluster(self, block: Block) -> SafeString:
         return display.to(block.pool.cluster)
 
@@ -172,11 +174,11 @@ class BlockAdmin(lists.Listed[Block]):
     def has_force_permission(self, request: HttpRequest) -> bool:
         return request.user.has_perm("pools.force_release")
 
-    @admin.action(description="Release", permissions=["allocate"])
+    @admin.action(description=_("Release"), permissions=["allocate"])
     def release_selected(self, request: HttpRequest, rows: QuerySet[Block]) -> HttpResponse:
         return _action_page(request, rows, "release")
 
-    @admin.action(description="End cooldown", permissions=["force"])
+    @admin.action(description=_("End cooldown"), permissions=["force"])
     def end_cooldown_selected(self, request: HttpRequest, rows: QuerySet[Block]) -> HttpResponse:
         return _action_page(request, rows, "end_cooldown")
 
@@ -198,7 +200,7 @@ class BlockAdmin(lists.Listed[Block]):
         number = lists.number(object_id)
         block = self.get_queryset(request).filter(pk=number).first()
         if block is None:
-            raise Http404("Nobody holds such a block.")
+            raise Http404(gettext("This block is not allocated."))
         return block_page(request, block)
 
     def history_view(  # type: ignore[override]

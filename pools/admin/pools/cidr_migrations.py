@@ -10,6 +10,8 @@ from django.contrib import messages
 from django.core.exceptions import BadRequest
 from django.http import Http404, HttpRequest, HttpResponseBase, HttpResponseRedirect
 from django.urls import reverse
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from pools.admin.clusters import guides
 from pools.cidr_migrations import forecast as cidr_migration_forecast
@@ -35,20 +37,23 @@ ENDED = {MigrationStatus.REMOVED, MigrationStatus.KEPT, MigrationStatus.ABORTED}
 
 
 class BeginForm(forms.Form):
-    cidr = forms.ChoiceField(label="CIDR to empty", widget=fields.select())
+    cidr = forms.ChoiceField(label=_("CIDR to retire"), widget=fields.select())
     range = fields.range_field(
-        label="Only this range",
+        label=_("Range"),
         required=False,
         widget=fields.addresses_text(placeholder="10.20.0.0-10.20.0.99"),
-        help_text="Empty: all of it. A range can be widened to the whole CIDR later.",
+        help_text=_("Empty: the whole CIDR. You can widen a range to the whole CIDR later."),
     )
     to = fields.cidr_field(
-        label="CIDR in its place",
+        label=_("Replacement CIDR"),
         required=False,
         widget=fields.addresses_text(placeholder="10.30.0.0/16"),
-        help_text="Added to the pool in a step of its own; empty when the pool has room elsewhere.",
+        help_text=_(
+            "Added to the pool in a separate step. Leave empty if the other CIDRs "
+            "of the pool have enough free blocks."
+        ),
     )
-    reason = fields.reason_field(required=False)
+    reason = fields.reason_field(label=_("Reason"), required=False)
 
     def __init__(self, pool: Pool, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -89,7 +94,7 @@ def begin(request: HttpRequest, pool: Pool) -> HttpResponseBase:
     return pages.page(
         request,
         "migration_begin.html",
-        title=f"Migrate a CIDR of {pool.name}",
+        title=gettext("Migrate a CIDR of %(pool)s") % {"pool": pool.name},
         opts=Pool._meta,
         original=pool,
         pool=pool,
@@ -146,7 +151,7 @@ def view(request: HttpRequest, pool: Pool, migration_id: int) -> HttpResponseBas
     answer = pages.page(
         request,
         "migration.html",
-        title=f"Migration of {migration.cidr}",
+        title=gettext("Migration of %(cidr)s") % {"cidr": migration.cidr},
         opts=Pool._meta,
         original=pool,
         pool=pool,
@@ -173,7 +178,7 @@ def _take_step(
         updated = migrations.take(migration.pk, step, author=pages.author(request))
         waits = step is MigrationStep.REMOVE and not updated.outcome
         message = _REMOVING_MESSAGE if waits else _MESSAGES[step]
-        messages.success(request, message.format(old=updated.cidr, new=updated.to))
+        messages.success(request, message % {"old": updated.cidr, "new": updated.to})
     return HttpResponseRedirect(url_of(migration))
 
 
@@ -194,17 +199,17 @@ def _step(word: str) -> MigrationStep:
     try:
         return MigrationStep(word)
     except ValueError as error:
-        raise BadRequest("There is no such step.") from error
+        raise BadRequest(gettext("Unknown step.")) from error
 
 
-_REMOVING_MESSAGE = "{old} is removed when the cluster's object has it no more."
+_REMOVING_MESSAGE = _("%(old)s will be removed when the cluster no longer has it.")
 _MESSAGES = {
-    MigrationStep.ADD: "{new} was added.",
-    MigrationStep.RESERVE: "Nothing more is handed out there.",
-    MigrationStep.WIDEN: "All of {old} is reserved now.",
-    MigrationStep.REMOVE: "{old} was removed.",
-    MigrationStep.KEEP: "The range stays reserved.",
-    MigrationStep.ABORT: "What was reserved was given back.",
+    MigrationStep.ADD: _("%(new)s was added."),
+    MigrationStep.RESERVE: _("No new blocks are allocated here."),
+    MigrationStep.WIDEN: _("The whole CIDR %(old)s is reserved now."),
+    MigrationStep.REMOVE: _("%(old)s was removed."),
+    MigrationStep.KEEP: _("The range stays reserved."),
+    MigrationStep.ABORT: _("The migration was cancelled and the reservation was removed."),
 }
 
 
@@ -216,58 +221,69 @@ def _lines(migration: CIDRMigration, progress: MigrationProgress) -> list[StepLi
 
 
 def _adding(migration: CIDRMigration, progress: MigrationProgress) -> StepLine:
-    title = f"Add {migration.to}"
+    title = gettext("Add %(cidr)s") % {"cidr": migration.to}
     if progress.added:
         return StepLine(
-            "done", title, "The pool has it; its blocks come after those of other CIDRs."
+            "done",
+            title,
+            gettext("Added. Its blocks are allocated after those of the other CIDRs."),
         )
     if progress.adding:
-        return StepLine(
-            "now", title, "Added in the register; the cluster's object does not have it yet."
-        )
-    text = "It may come after the reservation too; whoever asks meanwhile gets what else is free."
-    return _due(progress, MigrationStep.ADD, title, text, f"Add {migration.to}")
+        return StepLine("now", title, gettext("Added in the register; not in the cluster yet."))
+    text = gettext(
+        "Can also follow the reservation; until then, allocations use the other "
+        "free blocks of the pool."
+    )
+    return _due(
+        progress, MigrationStep.ADD, title, text, gettext("Add %(cidr)s") % {"cidr": migration.to}
+    )
 
 
 def _reserving(migration: CIDRMigration, progress: MigrationProgress) -> StepLine:
-    what = str(migration.cidr) if is_whole(migration) else str(span_of(migration))
+    reserved = migration.cidr if is_whole(migration) else span_of(migration)
+    title = gettext("Reserve %(range)s") % {"range": reserved}
     if progress.status is MigrationStatus.PLANNED:
-        text = "No new blocks there; what is in use stays with its holder until it is given back."
-        return _due(progress, MigrationStep.RESERVE, f"Reserve {what}", text, "Reserve it")
+        text = gettext(
+            "Stops new allocations. Blocks in use stay with their holders until they are released."
+        )
+        return _due(progress, MigrationStep.RESERVE, title, text, gettext("Reserve"))
     if progress.status is MigrationStatus.ABORTED:
-        return StepLine("skipped", f"Reserve {what}", "It was given back.")
-    return StepLine("done", f"Reserve {what}", "Nothing more is handed out there.")
+        return StepLine("skipped", title, gettext("The reservation was removed."))
+    return StepLine("done", title, gettext("No new blocks are allocated here."))
 
 
 def _draining(progress: MigrationProgress) -> StepLine:
     if progress.status is MigrationStatus.DRAINING:
         return StepLine(
-            "now", "Drain", "Every block leaves when its holder gives it back.", drains=True
+            "now",
+            gettext("Drain"),
+            gettext("Waiting for the holders to release their blocks."),
+            drains=True,
         )
     if progress.status is MigrationStatus.PLANNED:
-        return StepLine("later", "Drain", "", drains=True)
+        return StepLine("later", gettext("Drain"), "", drains=True)
     if progress.status is MigrationStatus.ABORTED:
-        return StepLine("skipped", "Drain", "")
-    return StepLine("done", "Drain", "Nothing holds or cools there any more.")
+        return StepLine("skipped", gettext("Drain"), "")
+    return StepLine("done", gettext("Drain"), gettext("Drained."))
 
 
 def _ending(migration: CIDRMigration, progress: MigrationProgress) -> list[StepLine]:
     if is_whole(migration):
-        title = f"Remove {migration.cidr}"
+        title = gettext("Remove %(cidr)s") % {"cidr": migration.cidr}
         if progress.status is MigrationStatus.REMOVED:
-            return [StepLine("done", title, "The pool has it no more.")]
+            return [StepLine("done", title, gettext("Removed from the pool."))]
         if progress.status is MigrationStatus.REMOVING:
-            text = "Removed in the register; the cluster's object still has it."
+            text = gettext("Removed in the register; still in the cluster.")
             return [StepLine("now", title, text)]
-        text = "When nothing holds or cools in it."
+        text = gettext("Possible when no block is held or cooling.")
         return [_due(progress, MigrationStep.REMOVE, title, text, title)]
     if progress.status is MigrationStatus.KEPT:
-        return [StepLine("done", "Keep it reserved", "It is not handed out.")]
+        return [StepLine("done", gettext("Keep it reserved"), gettext("The range stays reserved."))]
     return [
-        _due(progress, MigrationStep.KEEP, "Keep it reserved", "When it is drained.", "Be done"),
+        _due(progress, MigrationStep.KEEP, gettext("Keep it reserved"), gettext("Possible when the range is drained."), gettext("Finish")),
         _due(
-            progress, MigrationStep.WIDEN, f"Or go on with all of {migration.cidr}",
-            "The rest is reserved too.", "See what that would do",
+            progress, MigrationStep.WIDEN, gettext("Or migrate the whole CIDR %(cidr)s") % {"cidr": migration.cidr},
+            gettext("Reserves the rest of the CIDR too."), gettext("Preview"),
         ),
     ]  # fmt: skip
 

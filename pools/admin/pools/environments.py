@@ -9,6 +9,8 @@ from django.http import Http404, HttpRequest, HttpResponseBase, HttpResponseRedi
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from pools.admin.pools import pools
 from pools.models import AllocationRequest, Block, Environment
@@ -19,11 +21,11 @@ MOST = 50  # blocks on the page of an environment
 
 
 class StateFilter(lists.Choice):
-    title = "state"
+    title = _("state")
     parameter_name = "state"
 
     def options(self, request: HttpRequest) -> list[tuple[str, str]]:
-        return [("degraded", "degraded"), ("ok", "ok")]
+        return [("degraded", gettext("degraded")), ("ok", gettext("ok"))]
 
     def queryset(self, request: HttpRequest, rows: QuerySet[Environment]) -> QuerySet[Environment]:
         if self.value() in {"degraded", "ok"}:
@@ -50,7 +52,7 @@ class EnvironmentAdmin(lists.Listed[Environment]):
     list_filter = (StateFilter, ClusterFilter)
     exported = ("cluster.name", "org", "env", "degraded_since", "reason", "message")
     search_fields = ("env", "org")
-    search_help_text = "Environment or organisation"
+    search_help_text = _("Environment or organization")
     ordering = (F("degraded_since").desc(nulls_last=True), "org", "env", "id")
     sortable_by = ("org",)
     paginator = lists.BoundedPaginator
@@ -59,32 +61,32 @@ class EnvironmentAdmin(lists.Listed[Environment]):
     def get_queryset(self, request: HttpRequest) -> QuerySet[Environment]:
         return super().get_queryset(request).select_related("cluster")
 
-    @admin.display(description="environment")
+    @admin.display(description=_("environment"))
     def shown_env(self, environment: Environment) -> SafeString:
         return display.to(environment, environment.env)
 
-    @admin.display(description="cluster")
+    @admin.display(description=_("cluster"))
     def shown_cluster(self, environment: Environment) -> SafeString:
         return display.to(environment.cluster)
 
-    @admin.display(description="state")
+    @admin.display(description=_("state"))
     def shown_state(self, environment: Environment) -> SafeString:
         return display.state("degraded" if environment.degraded_since else "ok")
 
-    @admin.display(description="since")
+    @admin.display(description=_("since"))
     def shown_since(self, environment: Environment) -> SafeString:
         return display.when(environment.degraded_since)
 
-    @admin.display(description="why")
+    @admin.display(description=_("reason"))
     def shown_reason(self, environment: Environment) -> SafeString:
         if not environment.reason:
             return display.DASH
         return format_html('<span title="{}">{}</span>', environment.reason, environment.message)
 
-    @admin.display(description="blocks")
+    @admin.display(description=_("blocks"))
     def shown_blocks(self, environment: Environment) -> SafeString:
         url = reverse("admin:pools_block_changelist", query={"q": environment.env})
-        return display.link(url, "blocks")
+        return display.link(url, gettext("blocks"))
 
     def change_view(  # type: ignore[override]
         self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
@@ -93,7 +95,7 @@ class EnvironmentAdmin(lists.Listed[Environment]):
         rows = Environment.objects.select_related("cluster")
         environment = rows.filter(pk=lists.number(object_id)).first()
         if environment is None:
-            raise Http404("There is no such environment.")
+            raise Http404(gettext("This environment does not exist."))
         return _page(request, environment)
 
     def history_view(  # type: ignore[override]

@@ -1,4 +1,4 @@
-"""Forecasts on pages: in words, with the range they stand for."""
+"""Texts of forecasts on pages."""
 
 from __future__ import annotations
 
@@ -7,17 +7,16 @@ from collections.abc import Mapping
 from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
 
 from pools.core import forecast, forecast_text
 from pools.core.forecast import ForecastState
 from pools.platform.admin import display
 from pools.register.utilization.forecasts import Dated
 
-RANGE = f"{round(100 * forecast.SHARE)} of 100 such ranges contain the day"
-
 
 def sentence(dated: Dated) -> str:
-    """With its range."""
+    """Return the forecast as a text with its range of dates."""
     return forecast_text.sentence(
         dated.state,
         today=timezone.now().date(),
@@ -33,20 +32,20 @@ def short(dated: Dated) -> str:
 
 
 def range_text(dated: Dated) -> str:
-    """The range alone, with a capital."""
+    """Return the range of dates alone, capitalized."""
     text = sentence(dated).removeprefix(short(dated)).removeprefix(", ")
     return text[:1].upper() + text[1:]
 
 
 def column(by_family: Mapping[int, Dated]) -> SafeString:
-    """Of both families, for a list: the words, the range on hover."""
+    """Return the forecasts of both families for a list; the range is the tooltip."""
     if not by_family:
         return display.DASH
     labelled = len(by_family) > 1
     rows = (
         (
             _class(dated),
-            f"{sentence(dated)} ({RANGE})"
+            _with_confidence(dated)
             if dated.day and dated.state != ForecastState.FULL
             else sentence(dated),
             format_html('<span class="cad-kind">v{}</span> ', family) if labelled else "",
@@ -56,6 +55,13 @@ def column(by_family: Mapping[int, Dated]) -> SafeString:
     )
     lines = format_html_join("", '<span class="{}" title="{}">{}{}</span>', rows)
     return format_html('<span class="cad-stack">{}</span>', lines)
+
+
+def _with_confidence(dated: Dated) -> str:
+    return gettext("%(forecast)s (%(percent)s %% confidence)") % {
+        "forecast": sentence(dated),
+        "percent": round(100 * forecast.SHARE),
+    }
 
 
 def _class(dated: Dated) -> str:

@@ -8,6 +8,8 @@ from typing import Any
 
 from django import forms
 from django.http import QueryDict
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from pools.admin.clusters import field as cluster_fields
 from pools.core import addresses, blocks, errors
@@ -24,32 +26,43 @@ _FIXED = ("cluster", "name", "category", "allow_first_ip", "allow_last_ip")
 
 class PoolForm(forms.Form):
     cluster = cluster_fields.cluster_field()
-    name = fields.name_field()
-    category = forms.ChoiceField(choices=Category.choices, widget=fields.select())
+    name = fields.name_field(label=_("Name"))
+    category = forms.ChoiceField(
+        label=_("Category"), choices=Category.choices, widget=fields.select()
+    )
     mask_size_v4 = forms.CharField(
-        label="IPv4 mask size",
+        label=_("IPv4 mask size"),
         required=False,
         widget=fields.text(placeholder="24", inputmode="numeric"),
-        help_text="The size of one block: 24 for a PodCIDR of 256 addresses, 32 for single addresses."
-        " It never changes.",
+        help_text=_(
+            "Size of one block: 24 for a pod CIDR of 256 addresses, 32 for single "
+            "addresses. Cannot be changed later."
+        ),
     )
     mask_size_v6 = forms.CharField(
-        label="IPv6 mask size",
+        label=_("IPv6 mask size"),
         required=False,
         widget=fields.text(placeholder="120", inputmode="numeric"),
-        help_text="128 for single addresses. It never changes.",
+        help_text=_("128 for single addresses. Cannot be changed later."),
     )
     cooldown_seconds = fields.DurationField(
-        label="Cooldown",
-        help_text="How long nobody else gets a released block. Empty: nodes 30 days, instances and"
-        " public IPv4 24 hours, others none.",
+        label=_("Cooldown"),
+        help_text=_(
+            "Time before a released block can be allocated to another holder. "
+            "Empty: 30 days for nodes, 24 hours for instances and public IPv4, none "
+            "for other pools."
+        ),
     )
-    description = fields.reason_field(required=False, help_text="")
+    description = fields.reason_field(label=_("Description"), required=False, help_text="")
     allow_first_ip = forms.BooleanField(
-        label="Hand out the first address of each CIDR", required=False, widget=fields.tick()
+        label=_("Use the first address of each CIDR (network address)"),
+        required=False,
+        widget=fields.tick(),
     )
     allow_last_ip = forms.BooleanField(
-        label="Hand out the last address of each CIDR", required=False, widget=fields.tick()
+        label=_("Use the last address of each CIDR (broadcast address)"),
+        required=False,
+        widget=fields.tick(),
     )
     version = forms.IntegerField(required=False, widget=forms.HiddenInput())
 
@@ -64,7 +77,9 @@ class PoolForm(forms.Form):
         if not text:
             return None
         if not (text.isascii() and text.isdigit()):
-            raise forms.ValidationError("Write the mask size as a number.", code="mask_size")
+            raise forms.ValidationError(
+                gettext("Enter the mask size as a number."), code="mask_size"
+            )
         try:
             return blocks.check_mask_size(int(text), family)
         except errors.InvalidInput as error:
@@ -75,13 +90,13 @@ class CidrForm(forms.Form):
     cidr = fields.cidr_field(
         label="CIDR", required=False, widget=fields.addresses_text(placeholder="10.20.0.0/16")
     )
-    reserved = fields.RangesField(label="Reserved ranges")
+    reserved = fields.RangesField(label=_("Reserved ranges"))
     remove = forms.BooleanField(required=False, widget=fields.tick())
 
     def clean(self) -> dict[str, Any]:
         values = self.cleaned_data
         if not values.get("cidr") and values.get("reserved") and "cidr" not in self.errors:
-            self.add_error("cidr", "Name the CIDR that these ranges lie in.")
+            self.add_error("cidr", gettext("Enter the CIDR that contains these ranges."))
         for span in values.get("reserved", ()) if values.get("cidr") else ():
             with pages.beside_field(self, "reserved"):
                 addresses.require_within(span, values["cidr"])
@@ -125,7 +140,11 @@ class PoolForms:
             if self.form.cleaned_data[f"mask_size_v{cidr.version}"] is None:
                 name = f"mask_size_v{cidr.version}"
                 if not self.form.has_error(name):
-                    self.form.add_error(name, f"{cidr} needs an IPv{cidr.version} mask size.")
+                    self.form.add_error(
+                        name,
+                        gettext("Enter the IPv%(family)s mask size: %(cidr)s requires it.")
+                        % {"family": cidr.version, "cidr": cidr},
+                    )
         return not self.form.errors
 
     def _rows(self) -> list[forms.Form]:

@@ -8,6 +8,8 @@ from django import forms
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponseBase, HttpResponseRedirect
 from django.urls import reverse
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 from unfold import widgets
 
 from pools.admin.clusters import field as cluster_fields
@@ -21,14 +23,18 @@ LARGEST = 2 * 1024 * 1024
 
 class ImportForm(forms.Form):
     cluster = cluster_fields.cluster_field()
-    file = forms.FileField(required=False, widget=widgets.UnfoldAdminFileFieldWidget())
+    file = forms.FileField(
+        label=_("File"), required=False, widget=widgets.UnfoldAdminFileFieldWidget()
+    )
     text = forms.CharField(
-        label="Manifests",
+        label=_("Manifests"),
         required=False,
         strip=False,
         widget=fields.lines(16),
-        help_text="CiliumPodIPPool of cilium.io/v2 or v2alpha1, several documents in one text,"
-        " lists, or Helm values with autoCreateCiliumPodIPPools.",
+        help_text=_(
+            "CiliumPodIPPools of cilium.io/v2 or v2alpha1 (several documents or a "
+            "list), or Helm values with autoCreateCiliumPodIPPools."
+        ),
     )
 
     def clean(self) -> dict[str, Any]:
@@ -36,19 +42,19 @@ class ImportForm(forms.Form):
         if values.get("file") is not None:
             self._read(values)
         if not values.get("text", "").strip() and not self.errors:
-            self.add_error("text", "Paste manifests here, or choose a file.")
+            self.add_error("text", gettext("Paste manifests here, or choose a file."))
         return values
 
     def _read(self, values: dict[str, Any]) -> None:
         """The file's text takes the place of the box, so that the next page can show it."""
         if values["file"].size > LARGEST:
-            message = "A file may have at most 2 MiB."
+            message = gettext("The file is larger than 2 MiB.")
             self.add_error("file", forms.ValidationError(message, code="too_large"))
             return
         try:
             values["text"] = values["file"].read().decode()
         except UnicodeDecodeError:
-            message = "The file is not UTF-8 text."
+            message = gettext("The file is not UTF-8 text.")
             self.add_error("file", forms.ValidationError(message, code="encoding"))
 
 
@@ -79,7 +85,7 @@ def view(request: HttpRequest) -> HttpResponseBase:
     return pages.page(
         request,
         "import.html",
-        title="Import pools",
+        title=gettext("Import pools"),
         form=form,
         reports=reports,
         accepted=bool(reports) and _all_accepted(reports),

@@ -12,6 +12,8 @@ from django.db.models import Count, Min, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
 from django.urls import URLPattern, path, reverse
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext_lazy as _
 
 from pools.admin.clusters import sync_runs
 from pools.admin.overview.attention import Attention
@@ -29,18 +31,18 @@ _KINDS = ("node", "instance", "env", "vm", "pod")
 
 
 class StateFilter(lists.Choice):
-    title = "state"
+    title = _("state")
     parameter_name = "state"
 
     def options(self, request: HttpRequest) -> list[tuple[str, str]]:
-        return [("leaked", "leaked"), ("suspected", "only suspected")]
+        return [("leaked", gettext("leaked")), ("suspected", gettext("suspected"))]
 
     def queryset(self, request: HttpRequest, rows: QuerySet[Leak]) -> QuerySet[Leak]:
         return rows.filter(confirmed_at__isnull=self.value() == "suspected")
 
 
 class KindFilter(lists.Choice):
-    title = "kind of holder"
+    title = _("holder type")
     parameter_name = "kind"
 
     def options(self, request: HttpRequest) -> list[tuple[str, str]]:
@@ -55,7 +57,7 @@ class KindFilter(lists.Choice):
 
 
 class SourceFilter(lists.Choice):
-    title = "source"
+    title = _("source")
     parameter_name = "source"
 
     def options(self, request: HttpRequest) -> list[tuple[str, str]]:
@@ -81,7 +83,7 @@ class LeakAdmin(lists.Listed[Leak]):
     # `ipam reclaim --from-report` reads it.
     exported = ("block_id", "block.cidr", "block.pool.name", "cluster.name", "holder_kind", "holder_id", "holder_uid", "org", "env", "allocated_at", "missed_at", "observed_at", "observations", "confirmed_at", "source")  # fmt: skip
     search_fields = ("holder_id",)
-    search_help_text = "Holder, address or CIDR"
+    search_help_text = _("Holder, address or CIDR")
     ordering = ("id",)
     sortable_by = ()
     paginator = lists.BoundedPaginator
@@ -99,35 +101,35 @@ class LeakAdmin(lists.Listed[Leak]):
         held_blocks = blocks.filter_blocks(Block.objects.filter(state="held"), search_term)
         return queryset.filter(block__in=held_blocks), False
 
-    @admin.display(description="nobody since")
+    @admin.display(description=_("unreferenced since"))
     def shown_age(self, row: Leak) -> SafeString:
         return display.when(row.missed_at)
 
-    @admin.display(description="held since")
+    @admin.display(description=_("held since"))
     def shown_held(self, row: Leak) -> SafeString:
         return display.when(row.allocated_at)
 
-    @admin.display(description="holder")
+    @admin.display(description=_("holder"))
     def shown_holder(self, row: Leak) -> SafeString:
         return display.holder(row.holder_kind, row.holder_id)
 
-    @admin.display(description="address or block")
+    @admin.display(description=_("address or block"))
     def shown_block(self, row: Leak) -> SafeString:
         return display.address(row.block.cidr, display.url_of(row))
 
-    @admin.display(description="pool")
+    @admin.display(description=_("pool"))
     def shown_pool(self, row: Leak) -> SafeString:
         return display.to(row.block.pool, row.block.pool.name)
 
-    @admin.display(description="cluster")
+    @admin.display(description=_("cluster"))
     def shown_cluster(self, row: Leak) -> SafeString:
         return display.to(row.cluster)
 
-    @admin.display(description="source")
+    @admin.display(description=_("source"))
     def shown_source(self, row: Leak) -> str:
         return row.source
 
-    @admin.display(description="why")
+    @admin.display(description=_("reason"))
     def shown_why(self, row: Leak) -> str:
         return listing.why(vars(row))
 
@@ -136,11 +138,19 @@ class LeakAdmin(lists.Listed[Leak]):
     def has_reclaim_permission(self, request: HttpRequest) -> bool:
         return request.user.has_perm("pools.reclaim")
 
-    @admin.action(description="Reclaim", permissions=["reclaim"])
+    @admin.action(description=_("Reclaim"), permissions=["reclaim"])
     def reclaim_selected(self, request: HttpRequest, rows: QuerySet[Leak]) -> HttpResponse:
         ids = list(rows.values_list("pk", flat=True)[: MOST + 1])
         if len(ids) > MOST:
-            messages.warning(request, f"These are the first {MOST} of them: a page has no more.")
+            messages.warning(
+                request,
+                ngettext(
+                    "Only the first selected block is shown.",
+                    "Only the first %(number)s selected blocks are shown.",
+                    MOST,
+                )
+                % {"number": MOST},
+            )
         return lists.action_page(request, "admin:pools_leak_reclaim", id=ids[:MOST])
 
     def get_urls(self) -> list[URLPattern]:
@@ -161,7 +171,12 @@ class LeakAdmin(lists.Listed[Leak]):
         pages.require(request, "pools.view_leak")
         row = self.get_queryset(request).filter(pk=lists.number(object_id)).first()
         if row is None:
-            raise Http404("There is no such leak: its holder may be back, or its block released.")
+            raise Http404(
+                gettext(
+                    "This leak does not exist. Its holder may have been observed again, or "
+                    "its block was released."
+                )
+            )
         return pages.page(
             request,
             "leak.html",
@@ -179,13 +194,21 @@ def state(row: Leak) -> SafeString:
     """Leaked, or only suspected: what would make a leak of it on hover."""
     if row.confirmed_at:
         return display.state(
-            "leaked", "Two complete observations, a grace apart, missed its holder."
+            "leaked",
+            gettext(
+                "Two complete observations, one grace period apart, did not contain the holder."
+            ),
         )
-    return display.state("suspected", "A second complete observation, a grace later, decides.")
+    return display.state(
+        "suspected",
+        gettext(
+            "The next complete observation after the grace period confirms or clears the suspicion."
+        ),
+    )
 
 
 class ReasonForm(forms.Form):
-    reason = fields.reason_field()
+    reason = fields.reason_field(label=_("Reason"))
 
 
 def reclaim(request: HttpRequest) -> HttpResponseBase:
@@ -204,12 +227,14 @@ def reclaim(request: HttpRequest) -> HttpResponseBase:
     else:
         chosen = _select_leaks(detection.leaked().filter(pk__in=map(lists.number, raw_ids[:MOST])))
     if not chosen:
-        messages.warning(request, "None of these blocks is leaked any more.")
+        messages.warning(request, gettext("None of the selected blocks is leaked any more."))
         return HttpResponseRedirect(lists.back(request, "admin:pools_leak_changelist"))
     return pages.page(
         request,
         "leak_reclaim.html",
-        title="Reclaim these blocks?" if len(chosen) > 1 else "Reclaim this block?",
+        title=gettext("Reclaim these blocks?")
+        if len(chosen) > 1
+        else gettext("Reclaim this block?"),
         opts=Leak._meta,
         form=form,
         chosen=chosen,
@@ -244,21 +269,29 @@ def _results(
     return pages.page(
         request,
         "leak_results.html",
-        title=f"{reclaimed} of {len(results)} reclaimed",
+        title=gettext("%(reclaimed)s of %(total)s blocks reclaimed")
+        % {"reclaimed": reclaimed, "total": len(results)},
         opts=Leak._meta,
         rows=[_result_row(result) for result in results],
     )
 
 
+def _result_message(result: leak_reclaim.ReclaimResult) -> str:
+    if result.error:
+        return pages.sentence(result.error.message)
+    if result.repeated:
+        return gettext("The block was already released.")
+    return gettext("The block is in cooldown.")
+
+
 def _result_row(result: leak_reclaim.ReclaimResult) -> dict[str, Any]:
-    words = "had been released before" if result.repeated else "cools down"
     return {
         "id": result.target.block_id,
         "cidr": display.plain_cidr(result.block["cidr"]) if result.block else "",
         "kind": result.target.kind,
         "holder": result.target.id,
         "state": display.state("refused" if result.error else "succeeded"),
-        "message": pages.sentence(result.error.message) if result.error else pages.sentence(words),
+        "message": _result_message(result),
     }
 
 
@@ -277,15 +310,16 @@ def lines(request: HttpRequest) -> Iterator[Attention]:
     count = counted["count"]
     if not count:
         return
-    number = f"over {display.digits(COUNTED)}" if count > COUNTED else display.digits(count)
     url = reverse("admin:pools_leak_changelist", query={"state": "leaked"})
-    where = "1 cluster" if counted["clusters"] == 1 else f"{counted['clusters']} clusters"
-    yield Attention(
-        "warn",
-        f"{number} {'block' if count == 1 else 'blocks'} leaked",
-        f"Nobody refers to them any more, in {where}.",
-        url,
-        "Leaks",
-        url,
-        counted["since"],
+    text = (
+        gettext("More than %(number)s leaked blocks") % {"number": display.digits(COUNTED)}
+        if count > COUNTED
+        else ngettext("%(number)s leaked block", "%(number)s leaked blocks", count)
+        % {"number": display.digits(count)}
     )
+    detail = ngettext(
+        "No object refers to them any more, in %(number)s cluster.",
+        "No object refers to them any more, in %(number)s clusters.",
+        counted["clusters"],
+    ) % {"number": display.digits(counted["clusters"])}
+    yield Attention("warn", text, detail, url, gettext("Leaks"), url, counted["since"])

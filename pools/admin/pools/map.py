@@ -12,6 +12,8 @@ from ipaddress import ip_network
 
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext_lazy as _
 
 from pools.core import addresses, blocks
 from pools.platform.admin import display
@@ -22,6 +24,13 @@ COLUMNS = 32
 STEP, SIDE = 20, 18  # units of the drawing from cell to cell, and of a cell
 MOST_RUNS = 64
 STATES = ("held", "cooling", "reserved", "free")
+STATE_LABELS = {
+    "held": _("held"),
+    "cooling": _("cooling"),
+    "reserved": _("reserved"),
+    "free": _("free"),
+}
+KIND_LABELS = {**STATE_LABELS, "mixed": _("mixed"), "unusable": _("unusable")}
 Href = Callable[["Cell"], str]
 
 
@@ -49,16 +58,32 @@ class Cell:
         return whole[0] if whole else "mixed"
 
     @property
+    def kind_label(self) -> str:
+        return str(KIND_LABELS[self.kind])
+
+    @property
     def name(self) -> str:
-        """What the mouse, the keyboard and a screen reader tell."""
+        """The tooltip and accessible name of the cell."""
         address = display.plain_cidr(self.network)
         if self.kind == "unusable":
-            return f"{address}: not handed out"
+            return gettext("%(address)s: not allocated (network or broadcast address)") % {
+                "address": address
+            }
         if self.kind != "mixed":
-            count = "" if self.one_block else f" ({display.digits(self.capacity)} blocks)"
-            return f"{address}: {self.kind}{count}"
+            if self.one_block:
+                return f"{address}: {self.kind_label}"
+            text = ngettext(
+                "%(address)s: %(state)s (%(number)s block)",
+                "%(address)s: %(state)s (%(number)s blocks)",
+                self.capacity,
+            )
+            return text % {
+                "address": address,
+                "state": self.kind_label,
+                "number": display.digits(self.capacity),
+            }
         parts = (
-            f"{display.digits(getattr(self, state))} {state}"
+            f"{display.digits(getattr(self, state))} {STATE_LABELS[state]}"
             for state in STATES
             if getattr(self, state)
         )
@@ -154,11 +179,11 @@ def svg(view: View, *, href: Href) -> SafeString:
         ((_draw_cell(cell, position, href(cell)),) for position, cell in enumerate(view.cells)),
     )
     return format_html(
-        '<svg class="cad-map" viewBox="0 0 {} {}" role="group" aria-label="Map of {}"'
+        '<svg class="cad-map" viewBox="0 0 {} {}" role="group" aria-label="{}"'
         ' data-columns="{}" data-share="{}">{}</svg>',
         columns * STEP,
         rows * STEP,
-        view.network,
+        gettext("Map of %(network)s") % {"network": view.network},
         columns,
         min(1, round(columns / COLUMNS, 3)),
         drawn,

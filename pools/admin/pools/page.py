@@ -8,6 +8,7 @@ from typing import Any
 from django.http import HttpRequest, HttpResponseBase
 from django.urls import reverse
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
 
 from pools.admin.overview import timeline
 from pools.admin.pools import forecasts as pool_forecasts
@@ -16,6 +17,7 @@ from pools.cilium import drift
 from pools.core import addresses, errors
 from pools.models import AllocationRequest, Block, Event, Pool, PoolCIDR
 from pools.models.blocks import LIVE
+from pools.models.pools import Pending
 from pools.platform.admin import display, pages
 from pools.register import block_lists, occupancy, usage
 from pools.register.allocator import window
@@ -37,8 +39,11 @@ class DrawnMap:
     used_part: addresses.Network | None
 
     @property
-    def legend(self) -> list[tuple[str, int]]:
-        return [(state, self.view.totals[state]) for state in maps.STATES]
+    def legend(self) -> list[tuple[str, str, int]]:
+        """(state, its label, number of blocks)."""
+        return [
+            (state, str(maps.STATE_LABELS[state]), self.view.totals[state]) for state in maps.STATES
+        ]
 
     @property
     def capacity(self) -> int:
@@ -49,13 +54,15 @@ class DrawnMap:
         return sum(cell.kind == "mixed" for cell in self.view.cells)
 
     @property
-    def cell(self) -> str:
-        """What one cell of it is."""
+    def cell_size(self) -> str:
+        """What one cell of the map stands for."""
         first = self.view.cells[0]
-        if first.one_block:
-            host_sized = first.network.prefixlen == first.network.max_prefixlen
-            return "one address" if host_sized else f"one /{first.network.prefixlen} block"
-        return f"a /{first.network.prefixlen}"
+        length = {"length": first.network.prefixlen}
+        if not first.one_block:
+            return gettext("Each cell is a /%(length)s.") % length
+        if first.network.prefixlen == first.network.max_prefixlen:
+            return gettext("Each cell is one address.")
+        return gettext("Each cell is one /%(length)s block.") % length
 
 
 def view(request: HttpRequest, pool: Pool, **links: Any) -> HttpResponseBase:
@@ -110,7 +117,11 @@ def cidr_state(cidr: PoolCIDR) -> str:
     if cidr.orphaned_at is not None:
         return "orphaned"
     if cidr.pending:
-        return f"{cidr.get_pending_display()} pending"
+        return (
+            gettext("addition pending")
+            if cidr.pending == Pending.ADDITION
+            else gettext("removal pending")
+        )
     return "draining" if is_drained(cidr) else "active"
 
 

@@ -10,6 +10,8 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, Ht
 from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from pools.admin.pools import actions, cidr_migrations, page, usage_bars, yaml_page
 from pools.admin.pools import forecasts as pool_forecasts
@@ -39,7 +41,7 @@ class PoolList(lists.BoundedList):
 
 
 class ClusterFilter(lists.Choice):
-    title = "cluster"
+    title = _("cluster")
     parameter_name = "cluster"
 
     def options(self, request: HttpRequest) -> list[tuple[str, str]]:
@@ -50,7 +52,7 @@ class ClusterFilter(lists.Choice):
 
 
 class CategoryFilter(lists.Choice):
-    title = "category"
+    title = _("category")
     parameter_name = "category"
 
     def options(self, request: HttpRequest) -> list[tuple[str, str]]:
@@ -61,15 +63,18 @@ class CategoryFilter(lists.Choice):
 
 
 class StateFilter(lists.Choice):
-    title = "state"
+    title = _("state")
     parameter_name = "state"
 
     def options(self, request: HttpRequest) -> list[tuple[str, str]]:
         return [
-            ("high", f"over {settings.IPAM_NOTICE_WARNING_PERCENT} %"),
-            ("full", "full"),
-            ("draining", "draining"),
-            ("active", "active"),
+            (
+                "high",
+                gettext("over %(percent)s %%") % {"percent": settings.IPAM_NOTICE_WARNING_PERCENT},
+            ),
+            ("full", gettext("full")),
+            ("draining", gettext("draining")),
+            ("active", gettext("active")),
         ]
 
     def queryset(self, request: HttpRequest, rows: QuerySet[Pool]) -> QuerySet[Pool]:
@@ -95,7 +100,7 @@ class PoolAdmin(lists.Listed[Pool]):
     list_filter = (ClusterFilter, CategoryFilter, StateFilter)
     exported = ("id", "cluster.name", "name", "category", "cooldown_seconds", "description")
     search_fields = ("name",)
-    search_help_text = "Name, address or CIDR"
+    search_help_text = _("Name, address or CIDR")
     ordering = ("cluster__name", "name")
     list_before_template = "cadastre/pools_intro.html"
 
@@ -116,33 +121,37 @@ class PoolAdmin(lists.Listed[Pool]):
             ), False
         return queryset.filter(cidrs__cidr__net_overlaps=str(searched.network)).distinct(), False
 
-    @admin.display(description="name", ordering="name")
+    @admin.display(description=_("name"), ordering="name")
     def shown_name(self, pool: Pool) -> SafeString:
         return display.to(pool, pool.name)
 
-    @admin.display(description="cluster", ordering="cluster__name")
+    @admin.display(description=_("cluster"), ordering="cluster__name")
     def shown_cluster(self, pool: Pool) -> SafeString:
         return display.to(pool.cluster)
 
-    @admin.display(description="category", ordering="category")
+    @admin.display(description=_("category"), ordering="category")
     def shown_category(self, pool: Pool) -> str:
         return pool.get_category_display()
 
-    @admin.display(description="CIDRs")
+    @admin.display(description=_("CIDRs"))
     def shown_cidrs(self, pool: Pool) -> SafeString:
         cidrs = [cidr.cidr for cidr in pool.cidrs.all()]
         listed = format_html_join(
             "", "<span>{}</span>", ((display.address(cidr),) for cidr in cidrs[:CIDRS_SHOWN])
         )
         more = len(cidrs) - CIDRS_SHOWN
-        rest = format_html("<span>and {} more</span>", more) if more > 0 else ""
+        rest = (
+            format_html("<span>{}</span>", gettext("and %(number)s more") % {"number": more})
+            if more > 0
+            else ""
+        )
         return format_html('<span class="cad-stack">{}{}</span>', listed, rest)
 
-    @admin.display(description="utilization")
+    @admin.display(description=_("utilization"))
     def shown_bars(self, pool: Any) -> SafeString:
         return format_html('<span class="cad-stack">{}</span>', usage_bars.bars(pool.shown_usage))
 
-    @admin.display(description="free")
+    @admin.display(description=_("free"))
     def shown_free(self, pool: Any) -> SafeString:
         numbers = (
             (display.number(counts.free, about=counts.approximate),)
@@ -152,11 +161,11 @@ class PoolAdmin(lists.Listed[Pool]):
             '<span class="cad-stack">{}</span>', format_html_join("", "<span>{}</span>", numbers)
         )
 
-    @admin.display(description="forecast")
+    @admin.display(description=_("forecast"))
     def shown_forecast(self, pool: Any) -> SafeString:
         return pool_forecasts.column(pool.shown_forecasts)
 
-    @admin.display(description="state")
+    @admin.display(description=_("state"))
     def shown_state(self, pool: Any) -> SafeString:
         return display.state(pool.shown_state)
 
@@ -266,5 +275,5 @@ def _with_pool(view: Any) -> Any:
 def _pool(pool_id: int) -> Pool:
     pool = Pool.objects.select_related("cluster", "space").filter(pk=pool_id).first()
     if pool is None:
-        raise Http404("There is no such pool.")
+        raise Http404(gettext("This pool does not exist."))
     return pool

@@ -6,6 +6,8 @@ from django.contrib import admin, messages
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponseBase
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext_lazy as _
 
 from pools.admin.pools import pools
 from pools.models import AllocationRequest, Block
@@ -16,7 +18,7 @@ from pools.register.allocator import requests
 
 
 class StateFilter(lists.Choice):
-    title = "state"
+    title = _("state")
     parameter_name = "state"
 
     def options(self, request: HttpRequest) -> list[tuple[str, str]]:
@@ -64,7 +66,7 @@ class RequestAdmin(lists.Listed[AllocationRequest]):
         "last_error",
     )
     search_fields = ("holder_id", "env", "org")
-    search_help_text = "Holder, environment or organisation"
+    search_help_text = _("Holder, environment or organization")
     ordering = ("-id",)
     sortable_by = ()
     paginator = lists.BoundedPaginator
@@ -74,36 +76,44 @@ class RequestAdmin(lists.Listed[AllocationRequest]):
     def get_queryset(self, request: HttpRequest) -> QuerySet[AllocationRequest]:
         return super().get_queryset(request).select_related("pool__cluster")
 
-    @admin.display(description="holder")
+    @admin.display(description=_("holder"))
     def shown_holder(self, row: AllocationRequest) -> SafeString:
         return display.to(row, f"{row.holder_kind} {row.holder_id}")
 
-    @admin.display(description="state")
+    @admin.display(description=_("state"))
     def shown_state(self, row: AllocationRequest) -> SafeString:
         return display.state(row.state)
 
-    @admin.display(description="pool")
+    @admin.display(description=_("pool"))
     def shown_pool(self, row: AllocationRequest) -> SafeString:
         return display.to(row.pool)
 
-    @admin.display(description="waits since")
+    @admin.display(description=_("waiting since"))
     def shown_age(self, row: AllocationRequest) -> SafeString:
         return display.when(row.created_at)
 
-    @admin.display(description="next try")
+    @admin.display(description=_("next attempt"))
     def shown_next(self, row: AllocationRequest) -> SafeString:
         return display.when(row.next_try_at) if row.state == RequestState.PENDING else display.DASH
 
     def has_allocate_permission(self, request: HttpRequest) -> bool:
         return request.user.has_perm("pools.allocate")
 
-    @admin.action(description="Cancel", permissions=["allocate"])
+    @admin.action(description=_("Cancel"), permissions=["allocate"])
     def cancel(self, request: HttpRequest, rows: QuerySet[AllocationRequest]) -> None:
         pending = list(rows.filter(state=RequestState.PENDING))
         for row in pending:
             with pages.told(request):
                 requests.cancel(row.pk, author=pages.author(request))
-        messages.success(request, f"{len(pending)} pending requests were cancelled.")
+        messages.success(
+            request,
+            ngettext(
+                "%(number)s pending request was cancelled.",
+                "%(number)s pending requests were cancelled.",
+                len(pending),
+            )
+            % {"number": len(pending)},
+        )
 
     def change_view(  # type: ignore[override]
         self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
@@ -111,7 +121,7 @@ class RequestAdmin(lists.Listed[AllocationRequest]):
         pages.require(request, "pools.view_allocationrequest")
         row = self.get_queryset(request).filter(pk=lists.number(object_id)).first()
         if row is None:
-            raise Http404("There is no such request.")
+            raise Http404(gettext("This request does not exist."))
         demand = requests.from_json(row.wanted)
         blocks = Block.objects.filter(pk__in=row.block_ids, state__in=LIVE)
         return pages.page(

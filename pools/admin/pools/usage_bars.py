@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
 
 from pools.platform.admin.display import digits
 from pools.register import usage
@@ -66,5 +67,19 @@ def bars(families: Mapping[int, usage.Usage]) -> SafeString:
 def _counts(counts: usage.Usage) -> str:
     numbers = (counts.held, counts.cooling, counts.reserved, counts.free, counts.capacity)
     held, cooling, reserved, free, capacity = (digits(number) for number in numbers)
-    about = "about " if counts.approximate else ""
-    return f"{about}{held} held, {cooling} cooling, {reserved} reserved, {free} free of {capacity}"
+    text = (
+        gettext(
+            "about %(held)s held, %(cooling)s cooling, %(reserved)s reserved, %(free)s free of %(capacity)s"
+        )
+        if counts.approximate
+        else gettext(
+            "%(held)s held, %(cooling)s cooling, %(reserved)s reserved, %(free)s free of %(capacity)s"
+        )
+    )
+    return text % {
+        "held": held,
+        "cooling": cooling,
+        "reserved": reserved,
+        "free": free,
+        "capacity": capacity,
+    }

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from django import forms
 from django.http import HttpRequest, HttpResponseBase
 from django.urls import reverse
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from pools.cilium import exports
 from pools.core import errors
@@ -18,10 +20,10 @@ from pools.platform.admin import forms as fields
 from pools.platform.admin import pages
 
 _NAMES = {
-    podippool.Shape.V2.value: "CiliumPodIPPool, cilium.io/v2, as Cilium ships it",
-    podippool.Shape.V2_PROPOSAL.value: "CiliumPodIPPool, cilium.io/v2 with reservedRange",
-    podippool.Shape.V2ALPHA1.value: "CiliumPodIPPool, cilium.io/v2alpha1",
-    exports.HELM: "Helm values, autoCreateCiliumPodIPPools",
+    podippool.Shape.V2.value: _("CiliumPodIPPool, cilium.io/v2 (Cilium release)"),
+    podippool.Shape.V2_PROPOSAL.value: _("CiliumPodIPPool, cilium.io/v2 with reservedRange"),
+    podippool.Shape.V2ALPHA1.value: _("CiliumPodIPPool, cilium.io/v2alpha1"),
+    exports.HELM: _("Helm values, autoCreateCiliumPodIPPools"),
 }
 
 
@@ -38,8 +40,8 @@ class RenderedManifest:
 class ShapeForm(forms.Form):
     cluster = forms.ModelChoiceField(
         Cluster.objects.exclude(connection=None).order_by("name"),
-        label="As it is taken by",
-        empty_label="every shape",
+        label=_("Format for cluster"),
+        empty_label=_("all formats"),
         required=False,
         widget=fields.select(),
     )
@@ -59,7 +61,7 @@ def view(request: HttpRequest, pool: Pool) -> HttpResponseBase:
     return pages.page(
         request,
         "pool_yaml.html",
-        title=f"{pool.name}: YAML and API",
+        title=gettext("%(pool)s: YAML and API") % {"pool": pool.name},
         opts=Pool._meta,
         original=pool,
         pool=pool,
@@ -70,7 +72,7 @@ def view(request: HttpRequest, pool: Pool) -> HttpResponseBase:
 
 
 def _render(pool: Pool, shape: str) -> RenderedManifest:
-    name = _NAMES[shape]
+    name = str(_NAMES[shape])
     try:
         text = exports.text([exports.manifest(pool)], shape)
     except errors.InvalidInput as error:
@@ -84,17 +86,20 @@ def _render_for_cluster(pool: Pool, cluster: Cluster) -> RenderedManifest:
     try:
         return _render(pool, exports.shape_of(cluster).value)
     except errors.IpamError as error:
-        return RenderedManifest(f"CiliumPodIPPool, as {cluster} takes it", why_not=error.message)
+        return RenderedManifest(
+            gettext("CiliumPodIPPool in the format of %(cluster)s") % {"cluster": cluster},
+            why_not=error.message,
+        )
 
 
 def _calls(pool: Pool, here: str) -> list[tuple[str, str]]:
     allocation = json.dumps({"holder": {"kind": "instance", "id": "i-1"}})
     head = 'curl -H "Authorization: Token $TOKEN"'
     return [
-        ("This pool", f"{head} {here}/api/v1/pools/{pool.pk}/"),
-        ("Its blocks", f"{head} '{here}/api/v1/blocks/?pool={pool.pk}'"),
+        (gettext("Read this pool"), f"{head} {here}/api/v1/pools/{pool.pk}/"),
+        (gettext("List its blocks"), f"{head} '{here}/api/v1/blocks/?pool={pool.pk}'"),
         (
-            "Allocate",
+            gettext("Allocate"),
             f"{head} -H 'Content-Type: application/json' \\\n  -d '{allocation}' \\\n"
             f"  {here}/api/v1/pools/{pool.pk}/allocations/",
         ),

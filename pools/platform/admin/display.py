@@ -46,7 +46,7 @@ SHAPES = {
     "clean": "●",
     "repaired": "✓",
     "partial": "◔",
-    "not looked at": "○",
+    "unchecked": "○",
     "unknown": "?",
     "planned": "○",
     "removing": "◔",
