@@ -1,4 +1,4 @@
-"""Checks: what is proved of the register, what is wrong, and having it repaired."""
+"""Integrity checks: their results, starting a run, and repairing violations."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ class CheckRunAdmin(lists.Listed[CheckRun]):
 
 
 def state(run: CheckRun) -> SafeString:
-    """How far a run is; of one that ended, how the register stands by it."""
+    """Return the state of a run; of an ended run, its result."""
     now = runs.state(run, database.now())
     if now == "abandoned":
         return display.state("failed", gettext("The worker stopped before the run ended."))
@@ -122,7 +122,7 @@ def state(run: CheckRun) -> SafeString:
 
 
 def took(run: CheckRun) -> str:
-    """`0.8 s`, or a longer unit."""
+    """Return the duration of a run: `0.8 s`, or a larger unit; empty while it runs."""
     if run.ended_at is None or run.started_at is None:
         return ""
     seconds = (run.ended_at - run.started_at).total_seconds()
@@ -130,7 +130,7 @@ def took(run: CheckRun) -> str:
 
 
 def with_pools(statuses: list[reports.Standing]) -> list[dict[str, Any]]:
-    """Each check with its state and its examples, which lead to the pools they are about."""
+    """Return the template values of each check: its result, and examples with their pools."""
     ids = {
         example["pool_id"]
         for status in statuses
@@ -162,13 +162,13 @@ def with_pools(statuses: list[reports.Standing]) -> list[dict[str, Any]]:
 
 
 def run_now(request: HttpRequest) -> HttpResponseBase:
-    """Ask for a run of all checks that changes nothing."""
+    """Queue a run of all checks without repairs."""
     pages.require(request, "pools.view_checkrun", "pools.run_checks")
     return _start_run(request) if request.method == "POST" else _back()
 
 
 def repair(request: HttpRequest) -> HttpResponseBase:
-    """Say what will be repaired and what not, then ask for it."""
+    """Show which violations are repaired and which are not; by POST, queue the repair."""
     pages.require(request, "pools.view_checkrun", "pools.run_checks", "pools.repair")
     violated = [status for status in reports.standing() if status.bad]
     chosen = [status.check.code for status in violated if status.check.mend]
@@ -201,7 +201,7 @@ def _back() -> HttpResponseBase:
 
 
 def lines(request: HttpRequest) -> Iterator[Attention]:
-    """What the last checks found, on the overview."""
+    """Yield the line of the overview about known violations."""
     if not request.user.has_perm("pools.view_checkrun"):
         return
     violated = [status for status in reports.standing() if status.bad]

@@ -1,3 +1,5 @@
+"""The event log: list, filters, search, and the page of an event."""
+
 from __future__ import annotations
 
 import json
@@ -29,11 +31,13 @@ TYPES = {
     ),
     "cooldown": ("cooldown_ended",),
 }
-SUBJECTS: dict[str, str] = {}  # first part of a type: what the filter calls it; pools.extension
-# What else a search looks through: returns the ids of events that are about what was searched.
+SUBJECTS: dict[
+    str, str
+] = {}  # first part of a type: its label in the filter; filled by pools.extension
+# Further searches: each returns the ids of events about the searched object.
 Search = Callable[[search_text.Searched], Iterable[int]]
 SEARCHES: list[Search] = []  # filled by pools.extension
-RECENT = 100_000  # events; actors, requests and environments are looked for in the newest ones
+RECENT = 100_000  # events; searches by actor, request and environment are limited to the newest
 
 
 class TypeFilter(lists.Choice):
@@ -197,7 +201,10 @@ def _event_page(request: HttpRequest, event: Event) -> HttpResponseBase:
 
 
 def _before(event: Event, model: Any, after: Any) -> Any:
-    """The snapshot before; failures have none. Blocks are found by their index over CIDRs."""
+    """Return the snapshot before the event; failures have none.
+
+    Blocks are filtered by CIDR too, so that their index over CIDRs is used.
+    """
     if after is None or event.table == "failureevent":
         return None
     earlier = model.objects.filter(pgh_obj_id=event.object_id, pk__lt=event.pk)
@@ -207,7 +214,7 @@ def _before(event: Event, model: Any, after: Any) -> Any:
 
 
 def _changes(before: Any, after: Any) -> list[tuple[str, str, str, bool]]:
-    """(field, before, after, whether it differs)."""
+    """Return (field, before, after, whether it differs) for each field that has a value."""
     if after is None:
         return []
     names = [

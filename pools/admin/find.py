@@ -1,4 +1,4 @@
-"""One box for an address, a CIDR, a holder, an environment or a pool: who is this?"""
+"""The search page: addresses, CIDRs, holders, environments, pools, clusters and objects."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ MOST = 50
 
 @dataclass(frozen=True)
 class Section:
-    """Something that was found: a template, and what it shows as `section.found`."""
+    """A section of the results: a template and its values, `section.context` in the template."""
 
     template: str
     context: Mapping[str, Any]
 
 
 Finder = Callable[[HttpRequest, search_text.Searched], Iterable[Section]]
-# Apps that use this one add their finders, and the permission of those who may ask them.
+# Apps add their finders, and the permissions that allow to use them.
 FINDERS: list[Finder] = []  # filled by pools.extension
-PERMISSIONS: list[str] = []  # one of them is enough; filled by pools.extension
+PERMISSIONS: list[str] = []  # any of them; filled by pools.extension
 
 
 @dataclass(frozen=True)
 class AddressMatch:
-    """A CIDR that holds the address, what the address is there, and free blocks near it."""
+    """A CIDR that contains the address, its block or reserved range, and nearby free blocks."""
 
     cidr: PoolCIDR
     block: Block | None
@@ -59,7 +59,9 @@ def view(request: HttpRequest) -> HttpResponseBase:
     searched = search_text.read(request.GET.get("q", ""))
     results, sections = _search(request, searched)
     _, blank, name = searched.text.partition(" ")
-    if blank and not results and not sections:  # pages print `node fra-1`, `VM shop/web`
+    if (
+        blank and not results and not sections
+    ):  # pages print `node fra-1`, `VM shop/web`: search without the kind
         results, sections = _search(request, search_text.read(name))
     nothing = bool(searched.text) and not results and not sections
     title = gettext("Find %(text)s") % {"text": searched.text} if searched.text else gettext("Find")
@@ -77,7 +79,7 @@ def view(request: HttpRequest) -> HttpResponseBase:
 def _search(
     request: HttpRequest, searched: search_text.Searched
 ) -> tuple[dict[str, Any], list[Section]]:
-    """What the register and the apps that use it know; empty when that is nothing."""
+    """Return the results of the register (as template context) and the sections of the apps."""
     if not searched.text:
         return {}, []
     results: dict[str, Any] = {}
@@ -133,7 +135,7 @@ def _search_cidr(network: addresses.Network) -> dict[str, Any]:
 
 
 def _search_name(text: str) -> dict[str, Any]:
-    """`i-42`, `acme`, `env-03`, `acme/env-03`, `green-pool`, `frankfurt/green-pool`, …"""
+    """Return what has this name: `i-42`, `acme`, `acme/env-03`, `green-pool`, `frankfurt/green-pool`."""
     first, slash, second = text.partition("/")
     pools, tenant = Q(name__icontains=text), Q(env=text) | Q(org=text)
     if slash:
@@ -151,7 +153,10 @@ def _search_name(text: str) -> dict[str, Any]:
 
 
 def _search_objects(text: str) -> list[ObservedObject]:
-    """Objects of clusters, by name or `namespace/name`: all that the index begins with is named."""
+    """Return the cluster objects with this name or `namespace/name`.
+
+    The query gives all leading columns of the index.
+    """
     namespace, slash, name = text.partition("/")
     rows = ObservedObject.objects.filter(
         cluster__in=list(Cluster.objects.values_list("pk", flat=True)),

@@ -1,4 +1,4 @@
-"""What was: one box, a time, a timeline; what somebody had then and has now; a pool at a time."""
+"""The history: events of a search, allocations at a time and now, and a pool at a time."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from pools.register.history.addresses import Tenure
 
 PAGE = 50
 EXPORTED = 10_000  # events
-FIELDS = 8  # changed ones that a line shows
+FIELDS = 8  # changed fields that an entry shows
 _HEAD = (
     "id", "at", "type", "cidr", "holder_kind", "holder_id", "org", "env", "actor", "request_id",
     "reason", "message",
@@ -35,11 +35,11 @@ _HEAD = (
 
 @dataclass(frozen=True)
 class TimelineEntry:
-    """An event of the timeline; `changed` are (field, before, after) as texts."""
+    """An event of the timeline. `changed` are (field, before, after) as strings."""
 
     event: Event
     changed: list[tuple[str, str, str]]
-    further: int  # fields that changed besides
+    further: int  # number of the other changed fields
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ def _parse_query(request: HttpRequest) -> _Query:
 
 
 def _parse_time(text: str, problems: list[str]) -> datetime | None:
-    """A time of the form, which has no zone: UTC; or RFC 3339."""
+    """Parse a time of the form (no zone: UTC) or in RFC 3339; add errors to `problems`."""
     if not text.strip():
         return None
     timestamp = text.strip()
@@ -139,7 +139,7 @@ def _page_url(request: HttpRequest, **changes: object) -> str:
 
 
 def _tenures(request: HttpRequest, query: _Query) -> dict[str, Any]:
-    """Who had the address, or what the holder had, then and now."""
+    """Return the allocations of the address or holder, at the given time and now."""
     if not (query.text and query.is_search and request.user.has_perm("pools.view_block")):
         return {}
     now = database.now()
@@ -165,7 +165,7 @@ def _tenures_at(text: str, moment: datetime) -> list[Tenure]:
 
 
 def _registrations(text: str, moment: datetime) -> list[dict[str, Any]]:
-    """What named a MAC or a VM then: entries and claims."""
+    """Return the entries and claims that named a MAC address or VM at that time."""
     return [row for reader in holders.NAMED for row in reader(text, None, moment)][:PAGE]
 
 
@@ -180,7 +180,7 @@ def _holder_keys(tenures: Iterable[Tenure]) -> list[tuple[str, str, str, str]]:
 
 
 def lines(events: list[Event], user: Any) -> list[TimelineEntry]:
-    """The events with the fields that each changed."""
+    """Return the events, each with the fields that it changed."""
     states = history_search.changes(events, user=user)
     return [_timeline_entry(event, states[event.pk]) for event in events]
 
@@ -258,7 +258,7 @@ def pool_view(request: HttpRequest, pool_id: int) -> HttpResponseBase:
 
 
 def chain_lines(request: HttpRequest) -> Iterator[attention.Attention]:
-    """A history that is not what was sealed."""
+    """Yield a line if the history differs from its sealed digests."""
     if not request.user.has_perm("pools.view_auditsegment"):
         return
     last = verification.standing()

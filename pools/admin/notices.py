@@ -1,4 +1,4 @@
-"""Notices: what somebody should know of now, and what was so before."""
+"""Notices: open conditions and past ones."""
 
 from __future__ import annotations
 
@@ -58,12 +58,12 @@ class CodeFilter(lists.Choice):
 
 
 def words(code: str) -> str:
-    """`pool_nearly_full` -> `pool nearly full`."""
+    """Return a condition code as text: `pool_nearly_full` -> `pool nearly full`."""
     return code.replace("_", " ")
 
 
 def count(request: HttpRequest) -> str:
-    """How many are open, beside the menu's entry; nothing when none is, or for who may not see them."""
+    """Return the number of open notices for the menu; empty if there are none or the user may not view them."""
     if not request.user.has_perm("pools.view_notice"):
         return ""
     count = Notice.objects.filter(ended_at=None).order_by()[: lists.REACH].count()
@@ -78,7 +78,7 @@ class NoticeAdmin(lists.Listed[Notice]):
     exported = ("id", "code", "subject", "level", "title", "detail", "since", "ended_at")
     search_fields = ("title", "detail", "subject")
     search_help_text = _("Title, detail or subject (for example cluster/3)")
-    # Open ones first, the newest of each on top.
+    # Open notices first; newest first in each group.
     ordering = (F("ended_at").desc(nulls_first=True), "-id")
     sortable_by = ()
     paginator = lists.BoundedPaginator
@@ -145,6 +145,6 @@ class NoticeAdmin(lists.Listed[Notice]):
     def history_view(  # type: ignore[override]
         self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
     ) -> HttpResponseBase:
-        """A notice is a history itself."""
+        """Redirect to the list: notices have no history of their own."""
         pages.require(request, "pools.view_notice")
         return HttpResponseRedirect(reverse("admin:pools_notice_changelist"))

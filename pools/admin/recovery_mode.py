@@ -1,4 +1,4 @@
-"""While the register recovers, pages say so, and the overview as its first trouble."""
+"""The recovery-mode banner of all pages, and the first line of the overview."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ SHOWN = 5
 
 @dataclass(frozen=True)
 class Banner:
-    """`clusters` are the first that are still to be listed, None for somebody who sees no clusters."""
+    """The banner. `clusters` are the first clusters that are not synced yet.
+
+    None if the user may not view clusters; `more` counts the others.
+    """
 
     since: datetime
     reason: str
@@ -27,7 +30,7 @@ class Banner:
 
 
 def banner(request: HttpRequest | None) -> Banner | None:
-    """What a page says to this user; None while nothing recovers or nobody is logged in."""
+    """Return the banner for this user; None outside recovery mode or without a login."""
     if request is None or not getattr(request, "user", None) or not request.user.is_authenticated:
         return None
     row = recovery_mode.current()

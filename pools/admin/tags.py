@@ -1,4 +1,4 @@
-"""The looks of values (pools.platform.admin.display) for the templates."""
+"""Template filters and tags of the admin pages (library `cadastre`)."""
 
 from __future__ import annotations
 
@@ -44,37 +44,37 @@ register.filter("menu_entry", menu.entry)
 
 @register.simple_tag(takes_context=True)
 def recovery(context: template.Context) -> recovery_mode.Banner | None:
-    """What every page says while the register recovers."""
+    """Return the recovery-mode banner; None outside recovery mode."""
     return recovery_mode.banner(context.get("request"))
 
 
 @register.simple_tag(takes_context=True)
 def back(context: template.Context, name: str) -> str:
-    """The list that an action was started from, with its filters."""
+    """Return the URL of the list that an action was started from, with its filters."""
     return lists.back(context["request"], name)
 
 
 @register.filter
 def usage_number(counts: usage.Usage, name: str) -> SafeString:
-    """One of the counts of a usage; estimates are marked."""
+    """Return one count of a usage, for example `free`; estimates are marked with ≈."""
     return display.number(getattr(counts, name), about=counts.approximate and name != "capacity")
 
 
 @register.filter
 def holder(row: Block | Event) -> SafeString:
-    """Whoever holds the block, or whom the event is usage_number."""
+    """Return the holder of a block or of an event as a link."""
     return display.holder(row.holder_kind, row.holder_id)
 
 
 @register.filter
 def family_value(by_family: dict[int, Any], family: int) -> Any:
-    """What is said of one family."""
+    """Return the value of one IP family."""
     return by_family.get(family, "")
 
 
 @register.filter
 def tenant(row: Any) -> SafeString:
-    """The environment of a block or tenure, after its organisation; it leads to what they have."""
+    """Return `organization/environment` of a block or tenure as a link to its search results."""
     return display.named("/".join(part for part in (row.org, row.env) if part))
 
 
@@ -97,19 +97,19 @@ def url(row: Any) -> str:
 
 @register.filter
 def can(user: Any, permission: str) -> bool:
-    """`user|can:"pools.allocate"`."""
+    """Return True if the user has the permission: `user|can:"pools.allocate"`."""
     return bool(user.has_perm(permission))
 
 
 @register.filter
 def holder_named(holder: dict[str, str]) -> SafeString:
-    """A holder as history tells it."""
+    """Return a holder of the history API (`kind`, `id`) as a link."""
     return display.holder(holder["kind"], holder["id"])
 
 
 @register.filter
 def by_family(numbers: dict[int, int]) -> SafeString:
-    """The numbers of both families as far as they are not 0: `v4 12`, or 0."""
+    """Return the numbers of both families that are not 0: `v4 12`; otherwise 0."""
     shown = [(f"v{family}", display.digits(count)) for family, count in numbers.items() if count]
     if not shown:
         return SafeString('<span class="cad-num">0</span>')

@@ -1,4 +1,4 @@
-"""Pages of the admin that belong to no table."""
+"""URLs of the admin pages that belong to no model."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pools.admin.pools import imports
 
 
 def admin_urls(site: Any) -> list[URLPattern]:
-    """Below /admin/, in the site's own name space."""
+    """Return the URL patterns below /admin/, in the namespace of the site."""
     return [
         path("find/", site.admin_view(find.view), name="find"),
         path("history/", site.admin_view(history.view), name="history"),

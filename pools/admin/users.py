@@ -1,4 +1,4 @@
-"""Users and groups in unfold's looks, and API tokens, whose text is shown once."""
+"""Users, groups and API tokens. The text of a token is shown once, when it is created."""
 
 from __future__ import annotations
 
@@ -39,7 +39,10 @@ for model in (User, Group, AuthToken):
 
 
 class _History:
-    """Django looks for the row before it asks who may see it, and so tells which ones there are."""
+    """Check the permission before the row is read.
+
+    Django reads the row first, so its answer tells an unauthorized user whether the row exists.
+    """
 
     def history_view(self, request: HttpRequest, object_id: str, extra_context: Any = None) -> Any:
         model_admin: Any = super()
@@ -60,19 +63,19 @@ class UserAdmin(_History, _Users):
         return super().get_queryset(request).prefetch_related("groups")
 
     def get_readonly_fields(self, request: HttpRequest, obj: User | None = None) -> tuple[str, ...]:
-        """Nobody gives more than a group's rights, unless they may do everything themselves."""
+        """Only superusers may grant superuser status and individual permissions."""
         fixed = tuple(super().get_readonly_fields(request, obj))
         return fixed if request.user.is_superuser else (*fixed, "is_superuser", "user_permissions")
 
     def has_change_permission(self, request: HttpRequest, obj: User | None = None) -> bool:
-        """Also asked before a password is set."""
+        """Return the permission to change a user; Django checks it before a password change too."""
         return super().has_change_permission(request, obj) and _may_touch(request, obj)
 
     def has_delete_permission(self, request: HttpRequest, obj: User | None = None) -> bool:
         return super().has_delete_permission(request, obj) and _may_touch(request, obj)
 
     def get_actions(self, request: HttpRequest) -> dict[str, Any]:
-        """No deletion in bulk: it would not look at each user."""
+        """Remove bulk deletion: it does not check the permission for each user."""
         return {}
 
     @admin.display(description=_("groups"))
@@ -81,7 +84,7 @@ class UserAdmin(_History, _Users):
 
 
 def _may_touch(request: HttpRequest, user: User | None) -> bool:
-    """Superusers are changed by superusers only."""
+    """Return False if the user is a superuser and the requester is not."""
     return user is None or not user.is_superuser or bool(request.user.is_superuser)
 
 
@@ -106,7 +109,7 @@ class TokenForm(forms.Form):
         super().__init__(data, initial={"user": user.pk})
         owners = User.objects.order_by("username")
         if not user.has_perm("knox.add_authtoken"):
-            # Anybody may have tokens of their own: they can do no more than their owner.
+            # Every user may create tokens for itself: a token has no more permissions than its owner.
             owners = owners.filter(pk=user.pk)
         elif not user.is_superuser:
             owners = owners.filter(Q(is_superuser=False) | Q(pk=user.pk))
@@ -184,7 +187,7 @@ def _create(request: HttpRequest) -> HttpResponseBase:
     if request.method == "POST" and form.is_valid():
         owner, days = form.cleaned_data["user"], form.cleaned_data["days"]
         tokens: Any = AuthToken.objects
-        # In this answer only: the register keeps a digest of it.
+        # The token is in this response only: the register stores its digest.
         token = tokens.create(owner, expiry=timedelta(days=days))[1]
     return pages.page(
         request,

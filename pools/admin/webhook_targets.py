@@ -1,4 +1,4 @@
-"""Webhooks: who is told of notices; each secret is shown in the answer that made it, and never again."""
+"""Webhooks: receivers of notices. A secret is shown once, in the response that creates it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from pools.platform.admin import display, lists, pages
 from pools.platform.admin import forms as fields
 from pools.platform.alerts import outbox, targets
 
-MOST = 50  # messages on the page of a target
+MOST = 50  # deliveries on the page of a target
 LIST = "admin:pools_webhooktarget_changelist"
 
 
@@ -53,7 +53,7 @@ class TargetForm(forms.Form):
         targets.parse_ca,
         label=_("CA certificate"),
         required=False,
-        widget=fields.lines(4, placeholder="-----BEGIN CERTIFICATE-----"),
+        widget=fields.lines(4, placeholder="-----BEGIN CERTIFICATE-----"),  # no text: PEM
         help_text=_("PEM. Required if the certificate of the receiver is issued by a private CA."),
     )
     enabled = forms.BooleanField(
@@ -198,7 +198,7 @@ class WebhookTargetAdmin(lists.Listed[WebhookTarget]):
 
 
 def state(target: WebhookTarget) -> SafeString:
-    """Off, failing, or well."""
+    """Return the state of a webhook: disabled, failing or ok."""
     if not target.enabled:
         return display.state("ignored", gettext("Disabled: no deliveries are created or sent."))
     if target.failures:
@@ -264,7 +264,7 @@ def _resend(request: HttpRequest, target_id: int, delivery_id: int) -> HttpRespo
 
 @sensitive_variables("secret")
 def _secret_page(request: HttpRequest, row: WebhookTarget, secret: str) -> HttpResponseBase:
-    """In this answer only: the register keeps it sealed."""
+    """Return the page with the secret. The register stores the secret encrypted."""
     return pages.page(
         request,
         "webhook_secret.html",

@@ -1,3 +1,5 @@
+"""Clusters: list, page, forms to add, split a prefix and delete."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -63,7 +65,7 @@ class ClusterForm(forms.Form):
 
 
 class ClusterList(lists.BoundedList):
-    """Clusters with how they stand: a few queries for all rows of the page."""
+    """Adds the connection summary to each cluster, with a few queries for the whole page."""
 
     def get_results(self, request: HttpRequest) -> None:
         super().get_results(request)

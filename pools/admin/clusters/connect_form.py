@@ -1,7 +1,7 @@
-"""The form that connects a cluster. A kubeconfig goes in and is never shown again.
+"""The form that connects a cluster. The kubeconfig is never shown again after it was entered.
 
-Where a second visit is needed (a context to choose, an error elsewhere) the text travels through the
-browser sealed with the key ring, bound to this person, session and cluster.
+If the form is shown again (a context to choose, an error in another field), the page holds the
+kubeconfig encrypted with the key ring and bound to this user, session and cluster.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _EXPIRED = _("The kubeconfig of the previous step is no longer available. Enter 
 
 
 class TermsForm(forms.Form):
-    """What may be written to a cluster."""
+    """The mode and the managed resources of a cluster."""
 
     mode = forms.ChoiceField(
         label=_("Mode"),
@@ -90,12 +90,12 @@ class ConnectForm(TermsForm):
         super().__init__(*args, **options)
         self._owner = f"form:{request.user.pk}:{request.session.session_key}:{cluster.pk}"
         self.source: connections.ConnectionSource | None = None
-        self.held = ""  # the text, sealed, for the next visit
+        self.held = ""  # the encrypted kubeconfig, for the next submit
         self.contexts: list[str] = []
 
     @classmethod
     def for_replacement(cls, *args: Any, **options: Any) -> ConnectForm:
-        """Credentials only: what is written stays as it is."""
+        """Return a form for the credentials only; mode and managed resources are kept."""
         form = cls(*args, **options)
         del form.fields["mode"], form.fields["managed_resources"]
         return form
@@ -105,7 +105,7 @@ class ConnectForm(TermsForm):
             super().clean()
         values = self.cleaned_data
         content = self._read_content(values)
-        # Nothing of it goes back to the page, whatever else is wrong.
+        # The kubeconfig never goes back to the page, also when other fields are invalid.
         typed: Any = self.data
         self._typed: Any = typed.copy()  # a QueryDict, which is immutable
         self._typed["text"] = ""
@@ -140,7 +140,7 @@ class ConnectForm(TermsForm):
         return None
 
     def _select_context(self, content: bytes) -> None:
-        """Raises InvalidInput of the kubeconfig."""
+        """Parse the kubeconfig and select its context. Raises InvalidInput."""
         self.contexts, current = kubeconfig.contexts(content)
         self._set_context_choices(current)
         chosen = self.data.get("context", "")
@@ -164,7 +164,7 @@ class ConnectForm(TermsForm):
 
 
 def _prefix_paths(error: errors.IpamError) -> errors.IpamError:
-    """The same, each message after the field_of_problem in the file that it is about."""
+    """Return the error with the path in the kubeconfig before each message."""
     return errors.InvalidInput.all(
         [
             errors.FieldProblem(
@@ -178,5 +178,5 @@ def _prefix_paths(error: errors.IpamError) -> errors.IpamError:
 
 
 def field_of_problem(problem: errors.FieldProblem) -> str | None:
-    """Where a refusal of the service is shown: what is wrong with the source, beside the text."""
+    """Return the field that shows an error of the service; errors of the source are shown at `text`."""
     return problem.field if problem.field in {"mode", "managed_resources"} else "text"

@@ -1,4 +1,4 @@
-"""The pages of a connection: connect, what is written, test, pause, reconcile, disconnect."""
+"""Pages of a connection: connect, managed resources, test, pause, resume, sync, disconnect."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from pools.models import Cluster, Connection, Drift, Finding, ObservedObject, Ru
 from pools.platform.admin import display
 from pools.platform.admin import pages as admin_pages
 
-LATEST = 10  # passes, findings, objects, differences on the page of a cluster
+LATEST = 10  # sync runs, findings, objects and differences on the page of a cluster
 
 
 def urls() -> list[URLPattern]:
-    """Below the page of a cluster."""
+    """Return the URL patterns below the page of a cluster."""
     pages: dict[str, Callable[..., HttpResponseBase]] = {
         "connect": connect,
         "terms": terms,
@@ -41,7 +41,7 @@ def urls() -> list[URLPattern]:
 
 
 def context(cluster: Cluster) -> dict[str, Any]:
-    """What the page of a cluster shows of its connection."""
+    """Return the template context of the connection card on the page of a cluster."""
     row = Connection.objects.filter(cluster=cluster).select_related("cluster").first()
     if row is None:
         return {"summary": None}
@@ -57,7 +57,7 @@ def context(cluster: Cluster) -> dict[str, Any]:
 
 @sensitive_post_parameters("text", "held")
 def connect(request: HttpRequest, cluster_id: int) -> HttpResponseBase:
-    """Connect, or replace the credentials; `_test` only examines what was given."""
+    """Connect the cluster or replace its credentials; `_test` only tests them."""
     admin_pages.require(request, "pools.view_cluster")
     cluster = _cluster(cluster_id)
     row = Connection.objects.filter(cluster=cluster).select_related("cluster").first()
@@ -125,7 +125,7 @@ def _save(
 
 
 def terms(request: HttpRequest, cluster_id: int) -> HttpResponseBase:
-    """What is written to the cluster."""
+    """Change the mode and the managed resources."""
     admin_pages.require(request, "pools.change_connection")
     cluster = _cluster(cluster_id)
     row = _connection(cluster)
@@ -152,7 +152,7 @@ def terms(request: HttpRequest, cluster_id: int) -> HttpResponseBase:
 
 @require_POST
 def test(request: HttpRequest, cluster_id: int) -> HttpResponseBase:
-    """Ask the cluster now; nothing is changed."""
+    """Test the connection now; nothing changes."""
     admin_pages.require(request, "pools.reconcile")
     cluster = _cluster(cluster_id)
     examination = connection_test.of_connection(_connection(cluster), registry.resources())
@@ -193,7 +193,7 @@ def _set_paused(request: HttpRequest, cluster_id: int, *, paused: bool) -> HttpR
 
 @require_POST
 def reconcile(request: HttpRequest, cluster_id: int) -> HttpResponseBase:
-    """Make it due."""
+    """Request a sync run now."""
     admin_pages.require(request, "pools.reconcile")
     cluster = _cluster(cluster_id)
     with admin_pages.told(request):
@@ -205,7 +205,7 @@ def reconcile(request: HttpRequest, cluster_id: int) -> HttpResponseBase:
 
 
 def disconnect(request: HttpRequest, cluster_id: int) -> HttpResponseBase:
-    """Says first what goes and what stays."""
+    """Show what is removed and what is kept; by POST, disconnect."""
     admin_pages.require(request, "pools.delete_connection")
     cluster = _cluster(cluster_id)
     row = _connection(cluster)

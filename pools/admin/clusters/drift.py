@@ -1,4 +1,4 @@
-"""Drift and plan: what is another in a cluster than in the register, and what is done about it."""
+"""Drift: differences between a cluster and the register, and decisions about them."""
 
 from __future__ import annotations
 
@@ -59,11 +59,11 @@ class StateFilter(lists.Choice):
 
 
 class KindFilter(observed.KindFilter):
-    """The same as of objects."""
+    """The filter of cluster objects."""
 
 
 def value(json_value: object) -> SafeString:
-    """A JSON value as it stands in the manifest; long ones are cut, whole on hover."""
+    """Return a JSON value of a manifest; a long one is cut, with the full value as tooltip."""
     if json_value is None:
         return format_html('<span class="cad-dim">{}</span>', gettext("absent"))
     text = json.dumps(json_value, ensure_ascii=False)
@@ -72,7 +72,7 @@ def value(json_value: object) -> SafeString:
 
 
 def state(row: Drift) -> SafeString:
-    """Open, in conflict with another manager, or ignored; why on hover."""
+    """Return the state open, conflict or ignored; the reason is the tooltip."""
     if row.ignored_at is not None:
         return display.state(
             "ignored", f"{row.ignored_by or gettext('deleted user')}: {row.ignored_reason}"
@@ -181,7 +181,7 @@ def _decision_page(request: HttpRequest, rows: QuerySet[Drift], verb: str) -> Ht
 
 
 def _plan(request: HttpRequest, row: Drift) -> HttpResponseBase:
-    """All differences of one object, field by field."""
+    """Return the page with all differences of one object."""
     rows = drift.differences(drift.ClusterObject(row.cluster, row.kind, row.name, row.namespace))
     return pages.page(
         request,
@@ -201,7 +201,7 @@ def _plan(request: HttpRequest, row: Drift) -> HttpResponseBase:
     )
 
 
-# --- the page that says what a decision does ------------------------------------------------------
+# --- the confirmation page of a decision ----------------------------------------------------------
 
 
 class ReasonForm(forms.Form):
@@ -209,7 +209,7 @@ class ReasonForm(forms.Form):
 
 
 def decide(request: HttpRequest) -> HttpResponseBase:
-    """Say what the decision does to which objects, then do it."""
+    """Show what the decision does to which objects; by POST, carry it out."""
     pages.require(request, "pools.change_drift")
     verb = request.POST.get("verb") or request.GET.get("verb", "")
     if verb not in VERBS:

@@ -1,6 +1,6 @@
-"""Pages that answer one question: the pool of a pod, the demand of a node, preflight, overlaps.
+"""Calculators: pool for a pod, node demand, Cilium readiness check, overlaps.
 
-All are asked by GET, so that an answer has an address that can be passed on.
+Their forms use GET, so that a result has a URL that can be shared.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from pools.platform.admin import pages
 from pools.register import overlaps
 
 PER_PAGE = 50
-MEMBERS = 12  # of one overlap that are shown at once
+MEMBERS = 12  # members of one overlap that are shown
 
 
 class MarksField(forms.CharField):
-    """Labels or annotations, one `key=value` (or `key: value`) in a line.
+    """Labels or annotations, one `key=value` (or `key: value`) per line.
 
-    None when empty: as the cluster has them. A lone `-` is a description without any.
+    Cleans to None if empty (use those of the cluster), and to {} for a single `-`.
     """
 
     def __init__(self, **options: Any) -> None:
@@ -95,7 +95,7 @@ def pool_for_pod(request: HttpRequest) -> HttpResponseBase:
 
 
 def _form_from_query(request: HttpRequest, kind: type[forms.Form], key: str) -> Any:
-    """A form of what is asked in the address; unbound, with what is named there, before that."""
+    """Return the form bound to the query string if it has `key`; else unbound, with initial values."""
     if key in request.GET:
         return kind(request.GET)
     initial = {name: request.GET[name] for name in kind.base_fields if name in request.GET}
@@ -103,7 +103,7 @@ def _form_from_query(request: HttpRequest, kind: type[forms.Form], key: str) -> 
 
 
 class CountsField(forms.CharField):
-    """Addresses by pool: `default=12,other=3`; {} when empty. Each family has as many."""
+    """Addresses per pool, for each IP family: `default=12,other=3`; {} if empty."""
 
     def __init__(self, **options: Any) -> None:
         options.setdefault("widget", fields.text(placeholder="default=12,other=3"))
@@ -117,7 +117,7 @@ class CountsField(forms.CharField):
 
 
 class MapField(CountsField):
-    """A pre-allocation map; None when empty."""
+    """A pre-allocation map; None if empty."""
 
     def clean(self, value: Any) -> Any:
         return super().clean(value) or None
@@ -228,7 +228,7 @@ _TITLES = {
     "pre-allocation": _("Pre-allocation map"),
     "default-pool": _("Default pool"),
     "auto-create": _("Pools created by the operator"),
-    "overlap_list-pools": _("Overlapping pools"),
+    "overlapping-pools": _("Overlapping pools"),
     "ipv6-mask-size": _("IPv6 mask size"),
     "new-cidr": _("New CIDR"),
     "reserve": _("Reservation"),
@@ -241,7 +241,7 @@ _TITLES = {
 
 
 def with_titles(findings: Iterable[PreflightFinding]) -> list[tuple[str, PreflightFinding]]:
-    """With the words that name the rule."""
+    """Return each finding with the label of its rule."""
     return [(str(_TITLES.get(finding.rule, finding.rule)), finding) for finding in findings]
 
 

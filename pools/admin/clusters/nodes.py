@@ -1,4 +1,4 @@
-"""What each node asks and holds: the CiliumNodes of a cluster beside the register."""
+"""Demand and blocks of nodes: the CiliumNodes of a cluster compared with the register."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SHOWN = 50  # nodes on a page
 
 
 def view(request: HttpRequest) -> HttpResponseBase:
-    """One page of the nodes of one cluster, in the order of their names."""
+    """Show one page of the nodes of a cluster, sorted by name."""
     pages.require(request, "pools.view_observedobject")
     clusters = list(Cluster.objects.filter(connection__isnull=False).order_by("name"))
     chosen_id = lists.number(request.GET.get("cluster", ""))

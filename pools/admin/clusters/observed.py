@@ -1,4 +1,4 @@
-"""What was seen in clusters, and what passes found out about it."""
+"""Observed objects of clusters, and the findings of sync runs."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class KindFilter(lists.Choice):
     parameter_name = "kind"
 
     def options(self, request: HttpRequest) -> list[tuple[str, str]]:
-        # Not the kinds of all rows, which would be counted through for each page.
+        # The kinds of the handlers: distinct kinds of all rows would cost a scan per page.
         return [(handler.kind, handler.kind) for handler in registry.HANDLERS]
 
     def queryset(self, request: HttpRequest, rows: QuerySet[Any]) -> QuerySet[Any]:
@@ -46,7 +46,7 @@ class StateFilter(lists.Choice):
         return [
             ("problem", gettext("invalid")),
             ("pending", gettext("pending")),
-            ("missed", "missed"),
+            ("missed", gettext("missing")),
         ]
 
     def queryset(self, request: HttpRequest, rows: QuerySet[Any]) -> QuerySet[Any]:

@@ -1,4 +1,4 @@
-"""How passes are shown: outcome, duration, counts; and the list of them."""
+"""Sync runs: list, outcome, duration and counts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _COUNTS = ("seen", "changed", "written", "failed")
 
 
 def outcome(run: Run) -> SafeString:
-    """A word; the fault below it."""
+    """Return the outcome of a run, with its error below."""
     if run.ended_at is None:
         return display.state("running")
     if run.succeeded:
@@ -36,7 +36,7 @@ def outcome(run: Run) -> SafeString:
 
 
 def took(run: Run) -> str:
-    """`0.8 s`, or a longer unit."""
+    """Return the duration of a run: `0.8 s`, or a larger unit; empty while it runs."""
     if run.ended_at is None:
         return ""
     seconds = (run.ended_at - run.started_at).total_seconds()
@@ -44,9 +44,9 @@ def took(run: Run) -> str:
 
 
 def counts(run: Run) -> SafeString:
-    """One line for each kind: `CiliumNode 40, 2, 0, 0`, and why the kind as a whole failed.
+    """Return one line per kind: `CiliumNode 40, 2, 0, 0`, with the error if the whole kind failed.
 
-    Kinds of which there was nothing share the last line.
+    Kinds without objects share the last line.
     """
     lines, empty = [], []
     for kind, kind_counts in sorted(run.kinds.items()):
@@ -75,7 +75,7 @@ def counts(run: Run) -> SafeString:
 
 
 class ClusterFilter(pools.ClusterFilter):
-    """The same as of pools."""
+    """The filter of pools."""
 
 
 class OutcomeFilter(lists.Choice):

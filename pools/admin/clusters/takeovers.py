@@ -1,4 +1,4 @@
-"""Taking fields of an object over from other managers: what and from whom, then a reason and the deed."""
+"""Take over fields of an object from other managers: preview, reason, confirmation."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class TakeoverForm(forms.Form):
 
 
 def view(request: HttpRequest, drift_id: int) -> HttpResponseBase:
-    """The fields as the cluster has them now; by POST with the preview's token they are taken."""
+    """Show the current fields in the cluster; by POST with the token of the preview, take them over."""
     pages.require(request, "pools.change_drift")
     row = Drift.objects.filter(pk=drift_id).select_related("cluster").first()
     if row is None:

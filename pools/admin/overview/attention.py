@@ -24,7 +24,7 @@ EXPIRES_SOON = timedelta(days=14)
 
 @dataclass(frozen=True)
 class Attention:
-    """One line of the list: `level` is bad, warn or info."""
+    """One line of the list. `level` is bad, warn or info."""
 
     level: str
     text: str
@@ -33,7 +33,7 @@ class Attention:
     action: str
     action_url: str
     since: datetime | None = None
-    needs: str = ""  # the permission for the action, if its page asks for one
+    needs: str = ""  # the permission that the page of the action requires
 
 
 Source = Callable[[HttpRequest], Iterable[Attention]]

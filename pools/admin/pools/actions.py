@@ -1,4 +1,4 @@
-"""What is done with a pool: make, change, delete, allocate, reserve, add a CIDR."""
+"""Actions on a pool: add, change, delete, allocate, reserve a range, add a CIDR."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ KINDS = ("instance", "node", "env", "vm")
 _KIND_OF = {"pod": "node", "node": "node", "instance": "instance", "ipv4": "env", "vm": "vm"}
 
 
-# --- make and change ------------------------------------------------------------------------------
+# --- add and change -------------------------------------------------------------------------------
 
 
 def add(request: HttpRequest) -> HttpResponseBase:
@@ -55,7 +55,7 @@ def _free_blocks(pool: Pool) -> str:
 
 
 def edit(request: HttpRequest, pool: Pool) -> HttpResponseBase:
-    """The form; before something is withheld or removed, a page that says what it would do."""
+    """Show the form; a change that withholds or removes addresses needs a confirmation."""
     pages.require(request, "pools.change_pool")
     pool_forms = pool_form.PoolForms(pool, request.POST or None)
     if request.method == "POST" and pool_forms.is_valid():

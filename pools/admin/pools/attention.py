@@ -100,7 +100,7 @@ def _exhausted_soon() -> Iterator[Attention]:
     soonest = list(rows[: SHOWN + 1])
     for row in soonest[:SHOWN]:
         forecast = forecasts.as_dated(row)
-        text = gettext("%(pool)s: forecast %(forecast)s") % {
+        text = gettext("Forecast for %(pool)s: %(forecast)s") % {
             "pool": row.pool,
             "forecast": pool_forecasts.short(forecast),
         }

@@ -1,4 +1,4 @@
-"""Taking blocks back: a page that names the holders first, then the service, block by block."""
+"""Release blocks and end cooldowns, after a page that shows the holders."""
 
 from __future__ import annotations
 
@@ -52,7 +52,10 @@ class ReasonForm(forms.Form):
 
 
 def release(request: HttpRequest) -> HttpResponseBase:
-    """Compare-and-set on the holders that the page showed; forced with permission and reason."""
+    """Release each block if its holder is still the one that the page showed.
+
+    A forced release ignores the holder; it requires a permission and a reason.
+    """
     pages.require(request, "pools.allocate")
     may_force = request.user.has_perm("pools.force_release")
     form = ReleaseForm(request.POST or None, may_force=may_force)
@@ -102,7 +105,7 @@ def end_cooldown(request: HttpRequest) -> HttpResponseBase:
 
 
 def _chosen_blocks(request: HttpRequest, state: BlockState) -> list[Block]:
-    """Up to 100 blocks named by `id`; those of another state are left out."""
+    """Return up to 100 blocks of the parameter `id` that are in the given state."""
     raw_ids = request.POST.getlist("id") or request.GET.getlist("id")
     ids = [int(text) for text in raw_ids[:MOST] if text.isdigit() and len(text) < 18]
     rows = Block.objects.filter(pk__in=ids, state=state).select_related("pool__cluster")
@@ -133,7 +136,7 @@ def _release_message(result: allocation.Release) -> str:
 
 
 def _return_url(request: HttpRequest, chosen: list[Block]) -> str:
-    """The list as it was, filters and all; to whoever came from a block, the block."""
+    """Return the URL of the list with its filters, or of the block if the action began there."""
     if (
         lists.FILTERS not in request.GET
         and len(chosen) == 1

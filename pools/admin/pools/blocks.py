@@ -1,3 +1,5 @@
+"""Held and cooling blocks: list, filters, search, and the page of a block."""
+
 from __future__ import annotations
 
 from ipaddress import ip_network
@@ -37,7 +39,7 @@ class PoolFilter(lists.Choice):
 
 
 class _ByPools(lists.Choice):
-    """Blocks have no index of their own for these: the few pools are chosen first."""
+    """A filter by a column of pools: selects the pools first, since blocks have no index for it."""
 
     def queryset(self, request: HttpRequest, rows: QuerySet[Block]) -> QuerySet[Block]:
         if not self.value():
@@ -81,7 +83,7 @@ class StateFilter(lists.Choice):
 
 class BlockList(lists.BoundedList):
     def get_ordering(self, request: HttpRequest, queryset: QuerySet[Block]) -> list[Any]:
-        """By address inside its address space, forwards or backwards: as the index has it."""
+        """Order by address space and address, ascending or descending, as the index does."""
         backwards = str(self.params.get(ORDER_VAR, "")).startswith("-")
         return ["-space_id", "-cidr"] if backwards else ["space_id", "cidr"]
 
@@ -125,7 +127,7 @@ class BlockAdmin(lists.Listed[Block]):
     list_before_template = "cadastre/blocks_intro.html"
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Block]:
-        # Rows of the allocator's window are not blocks that anybody has.
+        # Available rows of the allocator's window have no holder.
         rows = super().get_queryset(request).filter(state__in=LIVE)
         return rows.prefetch_related("pool__cluster")
 
@@ -222,7 +224,7 @@ def _action_page(request: HttpRequest, rows: QuerySet[Block], page: str) -> Http
 
 
 def filter_blocks(rows: QuerySet[Block], text: str) -> QuerySet[Block]:
-    """Blocks of an address, in or around a CIDR, of a holder or of an environment."""
+    """Return the blocks of an address, CIDR (inside or around it), holder or environment."""
     searched = search_text.read(text)
     if searched.network is None:
         org, slash, env = searched.text.partition("/")
@@ -230,7 +232,7 @@ def filter_blocks(rows: QuerySet[Block], text: str) -> QuerySet[Block]:
         exact = rows.filter(Q(holder_id=searched.text) | tenant)
         if exact.exists():
             return exact
-        # As a range, because LIKE finds an index only under some collations.
+        # A range, because LIKE uses an index only with some collations.
         return rows.filter(
             holder_id__gte=searched.text,
             holder_id__lt=f"{searched.text}\U0010fffd",
@@ -241,7 +243,7 @@ def filter_blocks(rows: QuerySet[Block], text: str) -> QuerySet[Block]:
 
 
 def _overlapping(network: addresses.Network) -> Q:
-    """Blocks that hold the network, as exact values, and those inside it, as a range."""
+    """Return the condition for blocks that contain the network (exact values) or lie in it (a range)."""
     family = network.version
     sizes = Pool.objects.values_list(f"mask_size_v{family}", flat=True).distinct()
     around = [

@@ -1,4 +1,4 @@
-"""The two-step migration of a CIDR as a guide: what it would do, the steps, who is in the way."""
+"""Migrations of CIDRs: preview, steps, progress and remaining holders."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class BeginForm(forms.Form):
 
 
 def begin(request: HttpRequest, pool: Pool) -> HttpResponseBase:
-    """The form, then what it would do, then the first page of the migration."""
+    """Show the form, then a preview; by POST with `_begin`, start the migration."""
     pages.require(request, "pools.view_pool")
     if request.method == "GET" and (
         migration := _open_migration(pool, request.GET.get("cidr", ""))
@@ -119,7 +119,7 @@ def url_of(migration: CIDRMigration) -> str:
 
 @dataclass(frozen=True)
 class StepLine:
-    """One step on the page; `mark` is done, now, later or skipped; `step` what its button does."""
+    """One step on the page. `mark` is done, now, later or skipped; `step` is that of its button."""
 
     mark: str
     title: str
@@ -130,7 +130,7 @@ class StepLine:
 
 
 def view(request: HttpRequest, pool: Pool, migration_id: int) -> HttpResponseBase:
-    """How far it is; a step by POST. To widen is confirmed after its forecast was shown."""
+    """Show the progress; by POST, take a step. Widening shows a forecast and needs a confirmation."""
     pages.require(request, "pools.view_pool")
     try:
         migration = migrations.get_migration(migration_id, pool_id=pool.pk)
@@ -185,7 +185,7 @@ def _take_step(
 def _forecast(
     migration: CIDRMigration, step: MigrationStep, author: events.Author
 ) -> dict[str, Any]:
-    """What the step would do, for somebody who has to confirm it. Raises what the step raises."""
+    """Return the forecast of a step for the confirmation. Raises the errors of the step."""
     plan = migrations.withholding(migration.pk, step)
     forecast = cidr_migration_forecast.forecast_migration(plan, author=author)
     return {
@@ -301,7 +301,7 @@ def _due(
 
 
 def _manifest(migration: CIDRMigration, progress: MigrationProgress) -> str:
-    """What to apply in the cluster, for a pool that follows it."""
+    """Return the next manifest to apply, for a pool that follows its cluster."""
     if not progress.by_cluster:
         return ""
     try:

@@ -1,3 +1,5 @@
+"""Environments: list and page."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -34,7 +36,7 @@ class StateFilter(lists.Choice):
 
 
 class ClusterFilter(pools.ClusterFilter):
-    """The same as of pools."""
+    """The filter of pools."""
 
 
 @admin.register(Environment)

@@ -1,4 +1,4 @@
-"""The form of a pool: its own fields and its CIDRs, each with its reserved ranges as text."""
+"""The form of a pool: its settings, and its CIDRs with their reserved ranges as text."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ MoreCidrsFormSet = forms.formset_factory(CidrForm, extra=0)
 
 
 class PoolForms:
-    """A pool's form and the forms of its CIDRs, of a new pool or of one that there is."""
+    """The form of a new or existing pool, and the forms of its CIDRs."""
 
     def __init__(self, pool: Pool | None, data: QueryDict | None, initial: Any = None) -> None:
         self.pool = pool
@@ -121,7 +121,7 @@ class PoolForms:
             self._fix(pool)
 
     def _fix(self, pool: Pool) -> None:
-        """What never changes is shown, and not read."""
+        """Disable the fields that cannot be changed."""
         fixed = list(_FIXED)
         fixed += [f"mask_size_v{f}" for f in (4, 6) if pool.mask_size(f) is not None]
         for name in fixed:
@@ -148,7 +148,7 @@ class PoolForms:
         return not self.form.errors
 
     def _rows(self) -> list[forms.Form]:
-        """The CIDRs that shall be there."""
+        """Return the forms of the CIDRs that the pool is to have."""
         return [
             row
             for row in self.cidrs.forms
@@ -156,7 +156,7 @@ class PoolForms:
         ]
 
     def families(self) -> dict[int, Family]:
-        """As the services take them."""
+        """Return the CIDRs and mask sizes by IP family, as the services expect them."""
         families = {}
         for family in (4, 6):
             mask_size = self.form.cleaned_data[f"mask_size_v{family}"]
@@ -191,7 +191,7 @@ class PoolForms:
         )
 
     def add_errors(self, error: errors.IpamError) -> None:
-        """Show a service's refusal where what it names was typed."""
+        """Add the problems of a service's error to the fields that they are about."""
         for problem in pages.problems(error):
             form, field = self._field_of_problem(problem)
             form.add_error(field if field in form.fields else None, pages.shown(problem))
@@ -210,7 +210,7 @@ class PoolForms:
         return rows[int(path[2])], "reserved" if _is_about_range(problem) else "cidr"
 
     def _row_mentioned_in(self, message: str) -> forms.Form | None:
-        """The row whose CIDR a message about two CIDRs, or about holders, names first."""
+        """Return the row whose CIDR the message names first."""
         positions = [
             (message.index(str(row.cleaned_data["cidr"])), number)
             for number, row in enumerate(self.cidrs.forms)
@@ -237,7 +237,7 @@ def _pool_values(pool: Pool) -> Mapping[str, Any]:
 
 
 def cooldown_text(seconds: int) -> str:
-    """As the form reads it, in the largest unit that divides it."""
+    """Return the cooldown as the form parses it, in the largest unit without remainder: `2 days`."""
     for unit, size in (("days", 86400), ("hours", 3600), ("minutes", 60)):
         if seconds and seconds % size == 0:
             return f"{seconds // size} {unit}"

@@ -1,4 +1,4 @@
-"""Pools from CiliumPodIPPool manifests: a preview for each object, then all or nothing."""
+"""Import pools from CiliumPodIPPool manifests: a preview per object, then all or none."""
 
 from __future__ import annotations
 
@@ -19,6 +19,11 @@ from pools.platform.admin import pages
 from pools.register import manifests
 
 LARGEST = 2 * 1024 * 1024
+_RESULTS = {
+    "created": _("Created: %(pools)s."),
+    "changed": _("Changed: %(pools)s."),
+    "unchanged": _("Unchanged: %(pools)s."),
+}
 
 
 class ImportForm(forms.Form):
@@ -46,7 +51,7 @@ class ImportForm(forms.Form):
         return values
 
     def _read(self, values: dict[str, Any]) -> None:
-        """The file's text takes the place of the box, so that the next page can show it."""
+        """Replace the text field with the content of the file, so that the preview can show it."""
         if values["file"].size > LARGEST:
             message = gettext("The file is larger than 2 MiB.")
             self.add_error("file", forms.ValidationError(message, code="too_large"))
@@ -98,7 +103,7 @@ def _all_accepted(reports: list[manifests.ManifestReport]) -> bool:
 
 
 def _report_results(request: HttpRequest, reports: list[manifests.ManifestReport]) -> None:
-    for result in ("created", "changed", "unchanged"):
+    for result, message in _RESULTS.items():
         names = [report.name for report in reports if report.result == result]
         if names:
-            messages.success(request, f"{result.capitalize()}: {', '.join(names)}.")
+            messages.success(request, message % {"pools": ", ".join(names)})

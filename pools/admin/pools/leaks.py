@@ -1,4 +1,4 @@
-"""Leaks: blocks that nobody refers to any more, and taking them back."""
+"""Leaks: held blocks that no object refers to any more, and reclaiming them."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class KindFilter(lists.Choice):
     parameter_name = "kind"
 
     def options(self, request: HttpRequest) -> list[tuple[str, str]]:
-        # Not the kinds of all rows, which would be counted through for each page.
+        # Known and reported kinds: distinct kinds of all rows would cost a scan per page.
         reported_kinds = (
             ReferenceFeed.objects.order_by().values_list("holder_kind", flat=True).distinct()[:50]
         )
@@ -80,7 +80,7 @@ class LeakAdmin(lists.Listed[Leak]):
     list_display = ("shown_age", "shown_held", "shown_holder", "shown_block", "shown_pool", "shown_cluster", "shown_source", "shown_why")  # fmt: skip
     list_display_links = None
     list_filter = (StateFilter, sync_runs.ClusterFilter, KindFilter, SourceFilter, PoolFilter)
-    # `ipam reclaim --from-report` reads it.
+    # `ipam reclaim --from-report` reads this export.
     exported = ("block_id", "block.cidr", "block.pool.name", "cluster.name", "holder_kind", "holder_id", "holder_uid", "org", "env", "allocated_at", "missed_at", "observed_at", "observations", "confirmed_at", "source")  # fmt: skip
     search_fields = ("holder_id",)
     search_help_text = _("Holder, address or CIDR")
@@ -191,7 +191,7 @@ class LeakAdmin(lists.Listed[Leak]):
 
 
 def state(row: Leak) -> SafeString:
-    """Leaked, or only suspected: what would make a leak of it on hover."""
+    """Return the state leaked or suspected; the tooltip explains it."""
     if row.confirmed_at:
         return display.state(
             "leaked",
@@ -212,7 +212,7 @@ class ReasonForm(forms.Form):
 
 
 def reclaim(request: HttpRequest) -> HttpResponseBase:
-    """Say whom it hits, then take back what is still as it was shown; a result for each."""
+    """Show the holders; by POST, reclaim the blocks that are unchanged and show a result for each."""
     pages.require(request, "pools.view_leak", "pools.reclaim")
     form = ReasonForm(request.POST or None)
     raw_ids = request.POST.getlist("id") or request.GET.getlist("id")
@@ -220,7 +220,7 @@ def reclaim(request: HttpRequest) -> HttpResponseBase:
         author = pages.author(request, form.cleaned_data["reason"])
         targets = [_shown_target(request, lists.number(text)) for text in raw_ids[:MOST]]
         return _results(request, list(leak_reclaim.reclaim_all(targets, author=author)))
-    if request.method == "POST":  # as it was posted: leaks are named by their blocks then
+    if request.method == "POST":  # the posted form names leaks by their blocks
         chosen = _select_leaks(
             detection.leaked().filter(block__in=map(lists.number, raw_ids[:MOST]))
         )
@@ -248,7 +248,7 @@ def _select_leaks(rows: QuerySet[Leak]) -> list[Leak]:
 
 
 def _shown_target(request: HttpRequest, block_id: int) -> leak_reclaim.ReclaimTarget:
-    """The holder that the page showed for the block."""
+    """Return the block with the holder that the page showed."""
     parts = ("kind", "id", "uid", "org", "since")
     kind, name, uid, org, since = (
         request.POST.get(f"holder-{part}-{block_id}", "") for part in parts
@@ -257,7 +257,7 @@ def _shown_target(request: HttpRequest, block_id: int) -> leak_reclaim.ReclaimTa
         allocated_at = datetime.fromisoformat(since)
     except ValueError:
         allocated_at = None
-    # Without a zone it is no time that we wrote.
+    # The page writes times with a zone; any other value is invalid.
     allocated_at = allocated_at if allocated_at is not None and allocated_at.tzinfo else None
     return leak_reclaim.ReclaimTarget(block_id, kind, name, uid, org, allocated_at)
 
@@ -299,7 +299,7 @@ def _result_row(result: leak_reclaim.ReclaimResult) -> dict[str, Any]:
 
 
 def lines(request: HttpRequest) -> Iterator[Attention]:
-    """One line for all of them."""
+    """Yield one line for all leaks."""
     if not request.user.has_perm("pools.view_leak"):
         return
     first = detection.leaked().order_by("id")[: COUNTED + 1]

@@ -1,7 +1,7 @@
-"""The map of an address space: counts become cells, cells become one SVG drawing.
+"""The map of an address range: counts per cell, and an SVG drawing of the cells.
 
-Nothing here reads the database. A view (a CIDR of a pool, or an aligned share of one) is divided
-into at most 1,024 equal shares; each is a cell with its counts, which sum to its capacity.
+This module does not read the database. A view (a CIDR of a pool, or an aligned part of one) is
+divided into at most 1,024 equal cells; the counts of a cell sum to its capacity.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Href = Callable[["Cell"], str]
 
 @dataclass(frozen=True)
 class Cell:
-    """One share of the view; its counts are blocks and sum to what may be in use at all."""
+    """One cell of a view; its counts are blocks and sum to its usable capacity."""
 
     network: addresses.Network
     held: int
@@ -92,7 +92,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class View:
-    """A map that is ready to be drawn; `exact` is False when counts are estimated."""
+    """The cells and totals of a map; `exact` is False if the counts are estimates."""
 
     network: addresses.Network
     cells: tuple[Cell, ...]
@@ -101,7 +101,7 @@ class View:
 
 
 def share_prefix(grid: blocks.Layout, view: addresses.Network) -> int:
-    """The prefix length of the cells of a view."""
+    """Return the prefix length of the cells of a view."""
     return min(grid.mask_size, view.prefixlen + CELL_BITS)
 
 
@@ -113,7 +113,7 @@ def build(
     ranges: Iterable[addresses.AddressRange],
     exact: bool = True,
 ) -> View:
-    """The cells of a view of the CIDR `grid`; `used` by number of the share, from 0.
+    """Return the cells of a view of the CIDR `grid`; `used` is keyed by cell number, from 0.
 
     `ranges` are the reserved ranges of the CIDR. The view lies inside the CIDR and is not smaller
     than a block.
@@ -154,7 +154,7 @@ def _cell(
 def _count_by_share(
     spans: Iterable[blocks.Span], *, first: int, size: int, number: int
 ) -> dict[int, int]:
-    """How many indexes of the spans (which do not overlap) each share holds."""
+    """Return the number of block indexes of the (disjoint) spans in each cell."""
     counts = dict.fromkeys(range(number), 0)
     for span in spans:
         low, high = max(span.first, first), min(span.last, first + size * number - 1)
@@ -170,7 +170,7 @@ def _count_by_share(
 
 
 def svg(view: View, *, href: Href) -> SafeString:
-    """The drawing; `href` says where a cell leads ("" nowhere). Colours and patterns: map.css."""
+    """Return the drawing. `href` returns the link of a cell ("": none). Colours are in cadastre.css."""
     rows = -(-len(view.cells) // COLUMNS)
     columns = min(COLUMNS, len(view.cells))
     drawn = format_html_join(
@@ -192,8 +192,8 @@ def svg(view: View, *, href: Href) -> SafeString:
 
 def _draw_cell(cell: Cell, position: int, href: str) -> SafeString:
     x, y = (position % COLUMNS) * STEP + 1, (position // COLUMNS) * STEP + 1
-    # Made of our own words and numbers only; a thousand calls of format_html would take longer
-    # than the query.
+    # Only constants and numbers, so no escaping: a thousand calls of format_html would take
+    # longer than the query.
     parts = SafeString(
         "".join(
             f'<rect class="m-{kind}" x="{x}" y="{top}" width="{SIDE}" height="{height}"/>'
@@ -209,7 +209,7 @@ def _draw_cell(cell: Cell, position: int, href: str) -> SafeString:
 
 
 def _layers(cell: Cell, y: int) -> list[tuple[str, float, float]]:
-    """(kind, top, height): the whole cell, and of a mixed one the shares from the bottom up."""
+    """Return (kind, top, height) of the layers; a mixed cell is filled from the bottom up."""
     if cell.kind != "mixed":
         return [(cell.kind, y, SIDE)]
     layers: list[tuple[str, float, float]] = [("free", y, SIDE)]
@@ -217,7 +217,7 @@ def _layers(cell: Cell, y: int) -> list[tuple[str, float, float]]:
     for state in ("held", "cooling", "reserved"):
         count = getattr(cell, state)
         if count:
-            # What is there can be seen, however small its share is.
+            # A minimum height keeps small shares visible.
             height = max(3, round(SIDE * count / cell.capacity))
             height = min(height, bottom - y)
             bottom -= height
@@ -226,9 +226,9 @@ def _layers(cell: Cell, y: int) -> list[tuple[str, float, float]]:
 
 
 def runs(view: View) -> list[tuple[addresses.Network, addresses.Network, Cell]]:
-    """The cells as a table: (first, last, their sum), alike neighbours in one row.
+    """Return the cells as table rows (first, last, sum); equal neighbours share a row.
 
-    A patchwork of more than 64 rows is told by the rows of the map instead.
+    If that makes more than 64 rows, each row of the map is one row of the table.
     """
     groups: list[list[Cell]] = []
     for cell in view.cells:

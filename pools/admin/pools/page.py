@@ -1,4 +1,4 @@
-"""A pool as one reads it: numbers, map, CIDRs, holders, events, and what can be done with it."""
+"""The page of a pool: usage, map, CIDRs, holders, events and actions."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from pools.register import block_lists, occupancy, usage
 from pools.register.allocator import window
 from pools.register.utilization import forecasts, series
 
-MAPS = 4  # draw_maps on one page; more CIDRs have a link each
+MAPS = 4  # maps on one page; the other CIDRs have links
 FIRST = 10
 
 
 @dataclass(frozen=True)
 class DrawnMap:
-    """A map and what stands around it."""
+    """A map with its legend, table and links."""
 
     cidr: PoolCIDR
     view: maps.View
@@ -106,14 +106,14 @@ def view(request: HttpRequest, pool: Pool, **links: Any) -> HttpResponseBase:
 
 
 def state_of(families: dict[int, usage.Usage], cidrs: list[PoolCIDR]) -> str:
-    """full (a family has nothing left), draining (a CIDR is wholly reserved) or active."""
+    """Return full (a family has no free block), draining (a CIDR is fully reserved) or active."""
     if any(not counts.free for counts in families.values()):
         return "full"
     return "draining" if any(is_drained(cidr) for cidr in cidrs) else "active"
 
 
 def cidr_state(cidr: PoolCIDR) -> str:
-    """What stands beside a CIDR: whether blocks of it are handed out, or why not."""
+    """Return the state of a CIDR: orphaned, a pending change, draining or active."""
     if cidr.orphaned_at is not None:
         return "orphaned"
     if cidr.pending:
@@ -126,7 +126,7 @@ def cidr_state(cidr: PoolCIDR) -> str:
 
 
 def is_drained(cidr: PoolCIDR) -> bool:
-    """Whether reserved ranges keep the whole CIDR from being handed out."""
+    """Return True if reserved ranges cover the whole CIDR."""
     return not window.layout(cidr).allocatable(_ranges(cidr))
 
 
@@ -140,9 +140,9 @@ def _ranges(cidr: PoolCIDR) -> list[addresses.AddressRange]:
 def draw_maps(
     pool: Pool, cidrs: list[PoolCIDR], chosen: str, *, allocating: bool
 ) -> list[DrawnMap]:
-    """The map of a chosen CIDR or share of one, else those of the first CIDRs.
+    """Return the map of the chosen CIDR or part of one; by default those of the first CIDRs.
 
-    `allocating`: a free block leads to the form that hands it out.
+    With `allocating`, a free block links to the allocation form.
     """
     if chosen:
         share = _parse_share(cidrs, chosen)
@@ -199,12 +199,12 @@ def _draw_map(
 
 
 def _parents(whole: addresses.Network, network: addresses.Network) -> list[addresses.Network]:
-    """The views from the whole CIDR down to this one."""
+    """Return the larger views, from the whole CIDR down to this one."""
     steps = list(range(whole.prefixlen, network.prefixlen, maps.CELL_BITS))
     return [network.supernet(new_prefix=length) for length in steps]
 
 
 def _used_part(view: maps.View) -> addresses.Network | None:
-    """The one share in use, when all the rest is empty: where to look closer."""
+    """Return the only cell with used blocks, for a link that zooms in; None if there are more."""
     used = [cell for cell in view.cells if cell.held or cell.cooling]
     return used[0].network if len(used) == 1 and not used[0].one_block else None

@@ -1,3 +1,5 @@
+"""Pools: list, filters, export, and the URLs of the pages of a pool."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -26,7 +28,7 @@ CIDRS_SHOWN = 3
 
 
 class PoolList(lists.BoundedList):
-    """Pools with their usage: one query for all rows of the page."""
+    """Adds usage, state and forecast to each pool, with one query each for the whole page."""
 
     def get_results(self, request: HttpRequest) -> None:
         super().get_results(request)
@@ -170,7 +172,7 @@ class PoolAdmin(lists.Listed[Pool]):
         return display.state(pool.shown_state)
 
     def export_view(self, request: HttpRequest, form: str = "csv") -> HttpResponseBase:
-        """A line for each pool and family, with its numbers."""
+        """Export one row per pool and IP family, with its counts."""
         admin_pages.require(request, "pools.view_pool")
         pools = list(self.get_changelist_instance(request).queryset[: export.MOST])
         families = usage.of_pools(pools)
@@ -264,7 +266,7 @@ def _numbers(counts: usage.Usage) -> tuple[int, ...]:
 
 def _with_pool(view: Any) -> Any:
     def view_pool(request: HttpRequest, pool_id: int, **more: Any) -> HttpResponseBase:
-        # First, so that nobody is told by a 404 which pools there are.
+        # Before the lookup, so that a 404 does not reveal which pools exist.
         admin_pages.require(request, "pools.view_pool")
         answer: HttpResponseBase = view(request, _pool(pool_id), **more)
         return answer

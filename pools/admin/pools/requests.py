@@ -1,3 +1,5 @@
+"""Pending and ended allocation requests: list and page."""
+
 from __future__ import annotations
 
 from typing import Any

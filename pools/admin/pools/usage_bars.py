@@ -1,4 +1,4 @@
-"""How full pools are, as bars and percentages of the pages."""
+"""Utilization of pools as bars and percentages."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pools.register import usage
 
 
 def bar(counts: usage.Usage, *, label: str = "") -> SafeString:
-    """Held, cooling and reserved shares of the capacity, and the utilization in per cent."""
+    """Return a bar of the held, cooling and reserved shares, with the utilization in percent."""
     total = counts.capacity or 1
     offset, parts = 0.0, []
     for kind, count in (
@@ -22,7 +22,7 @@ def bar(counts: usage.Usage, *, label: str = "") -> SafeString:
         ("reserved", counts.reserved),
     ):
         if count:
-            # What is there can be seen, however small its share is.
+            # A minimum width keeps small shares visible.
             width = max(round(100 * count / total, 2), 0.8)
             parts.append((kind, round(offset, 2), width))
             offset += width
@@ -42,23 +42,23 @@ def bar(counts: usage.Usage, *, label: str = "") -> SafeString:
 
 
 def percent(counts: usage.Usage) -> str:
-    """Never 100 while there is a free block, never 0 while one is used."""
+    """Return the utilization: below 100 % while a block is free, above 0 while one is used."""
     return "<1%" if counts.used and not counts.percent else f"{counts.percent}%"
 
 
 def highest_utilization(families: Mapping[int, usage.Usage]) -> str:
-    """The utilization of the fuller family, in per cent."""
+    """Return the utilization of the fuller family in percent."""
     return percent(max(families.values(), key=lambda counts: counts.ratio)) if families else ""
 
 
 def bars(families: Mapping[int, usage.Usage]) -> SafeString:
-    """One bar for each family."""
+    """Return one bar per IP family."""
     labelled = len(families) > 1
     return format_html_join(
         "",
         "{}",
         (
-            (bar(counts, label=f"v{family}" if labelled else ""),)
+            (bar(counts, label=f"v{family}" if labelled else ""),)  # no text: v4 or v6
             for family, counts in families.items()
         ),
     )

@@ -1,4 +1,4 @@
-"""A pool as it is said elsewhere: YAML in every shape, in that of a cluster, Helm values, API calls."""
+"""A pool as YAML (all formats or that of a cluster), Helm values and API requests."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _NAMES = {
 
 @dataclass(frozen=True)
 class RenderedManifest:
-    """One text, or why there is none; `url` is where it can be downloaded."""
+    """A manifest in one format, or the reason why the format cannot hold the pool; `url` downloads it."""
 
     name: str
     text: str = ""
@@ -48,7 +48,7 @@ class ShapeForm(forms.Form):
 
 
 def view(request: HttpRequest, pool: Pool) -> HttpResponseBase:
-    """All shapes, or that of the cluster which is asked for."""
+    """Show all formats, or that of the cluster in the query string."""
     pages.require(request, "pools.view_pool")
     form = ShapeForm(request.GET)
     cluster = form.cleaned_data["cluster"] if form.is_valid() else None
@@ -94,13 +94,13 @@ def _render_for_cluster(pool: Pool, cluster: Cluster) -> RenderedManifest:
 
 def _calls(pool: Pool, here: str) -> list[tuple[str, str]]:
     allocation = json.dumps({"holder": {"kind": "instance", "id": "i-1"}})
-    head = 'curl -H "Authorization: Token $TOKEN"'
+    head = 'curl -H "Authorization: Token $TOKEN"'  # no text: a command
     return [
         (gettext("Read this pool"), f"{head} {here}/api/v1/pools/{pool.pk}/"),
         (gettext("List its blocks"), f"{head} '{here}/api/v1/blocks/?pool={pool.pk}'"),
         (
             gettext("Allocate"),
             f"{head} -H 'Content-Type: application/json' \\\n  -d '{allocation}' \\\n"
-            f"  {here}/api/v1/pools/{pool.pk}/allocations/",
+            f"  {here}/api/v1/pools/{pool.pk}/allocations/",  # no text: a command
         ),
     ]
