@@ -25,9 +25,28 @@ _STATE_LABELS = {reports.NOT_LOOKED: "unchecked"}
 
 @admin.register(CheckRun)
 class CheckRunAdmin(lists.Listed[CheckRun]):
-    list_display = ("shown_asked", "actor", "shown_state", "shown_checks", "shown_violations", "shown_repaired", "shown_took")  # fmt: skip
+    list_display = (
+        "shown_asked",
+        "actor",
+        "shown_state",
+        "shown_checks",
+        "shown_violations",
+        "shown_repaired",
+        "shown_took",
+    )
     list_display_links = None
-    exported = ("id", "asked_at", "started_at", "ended_at", "actor", "repair", "only", "complete", "violations", "repaired")  # fmt: skip
+    exported = (
+        "id",
+        "asked_at",
+        "started_at",
+        "ended_at",
+        "actor",
+        "repair",
+        "only",
+        "complete",
+        "violations",
+        "repaired",
+    )
     ordering = ("-id",)
     sortable_by = ()
     paginator = lists.BoundedPaginator

@@ -40,7 +40,7 @@ SEARCHES: list[Search] = []  # filled by pools.extension
 RECENT = 100_000  # events; searches by actor, request and environment are limited to the newest
 
 
-class TypeFilter(lists.Choice):
+class EventTypeFilter(lists.Choice):
     title = _("event type")
     parameter_name = "type"
 
@@ -62,19 +62,19 @@ class TypeFilter(lists.Choice):
         return rows
 
 
-class ClusterFilter(lists.Choice):
+class EventClusterFilter(lists.Choice):
     title = _("cluster")
     parameter_name = "cluster"
-    options = pools.ClusterFilter.options
+    options = pools.PoolClusterFilter.options
 
     def queryset(self, request: HttpRequest, rows: QuerySet[Event]) -> QuerySet[Event]:
         return rows.filter(cluster_id=self.number()) if self.value() else rows
 
 
-class PoolFilter(lists.Choice):
+class EventPoolFilter(lists.Choice):
     title = _("pool")
     parameter_name = "pool"
-    options = blocks.PoolFilter.options
+    options = blocks.BlockPoolFilter.options
 
     def queryset(self, request: HttpRequest, rows: QuerySet[Event]) -> QuerySet[Event]:
         return rows.filter(pool_id=self.number()) if self.value() else rows
@@ -82,9 +82,18 @@ class PoolFilter(lists.Choice):
 
 @admin.register(Event)
 class EventAdmin(lists.Listed[Event]):
-    list_display = ("shown_at", "shown_type", "shown_what", "shown_holder", "org", "env", "actor", "shown_why")  # fmt: skip
+    list_display = (
+        "shown_at",
+        "shown_type",
+        "shown_what",
+        "shown_holder",
+        "org",
+        "env",
+        "actor",
+        "shown_why",
+    )
     list_display_links = None
-    list_filter = (TypeFilter, ClusterFilter, PoolFilter)
+    list_filter = (EventTypeFilter, EventClusterFilter, EventPoolFilter)
     exported = (
         "id",
         "at",

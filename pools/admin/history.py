@@ -28,9 +28,19 @@ PAGE = 50
 EXPORTED = 10_000  # events
 FIELDS = 8  # changed fields that an entry shows
 _HEAD = (
-    "id", "at", "type", "cidr", "holder_kind", "holder_id", "org", "env", "actor", "request_id",
-    "reason", "message",
-)  # fmt: skip
+    "id",
+    "at",
+    "type",
+    "cidr",
+    "holder_kind",
+    "holder_id",
+    "org",
+    "env",
+    "actor",
+    "request_id",
+    "reason",
+    "message",
+)
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ MOST = 50  # deliveries on the page of a notice
 _STATES = {"true": _("open"), "false": _("ended")}
 
 
-class StateFilter(lists.Choice):
+class NoticeStateFilter(lists.Choice):
     title = _("state")
     parameter_name = "open"
 
@@ -35,7 +35,7 @@ class StateFilter(lists.Choice):
         return rows
 
 
-class LevelFilter(lists.Choice):
+class NoticeLevelFilter(lists.Choice):
     title = _("level")
     parameter_name = "level"
 
@@ -46,7 +46,7 @@ class LevelFilter(lists.Choice):
         return rows.filter(level=self.value()) if self.value() else rows
 
 
-class CodeFilter(lists.Choice):
+class NoticeCodeFilter(lists.Choice):
     title = _("condition")
     parameter_name = "code"
 
@@ -74,7 +74,7 @@ def count(request: HttpRequest) -> str:
 class NoticeAdmin(lists.Listed[Notice]):
     list_display = ("shown_level", "shown_title", "shown_code", "shown_since", "shown_end", "about")
     list_display_links = None
-    list_filter = (StateFilter, LevelFilter, CodeFilter)
+    list_filter = (NoticeStateFilter, NoticeLevelFilter, NoticeCodeFilter)
     exported = ("id", "code", "subject", "level", "title", "detail", "since", "ended_at")
     search_fields = ("title", "detail", "subject")
     search_help_text = _("Title, detail or subject (for example cluster/3)")

@@ -78,7 +78,7 @@ class ClusterList(lists.BoundedList):
         self.result_list = page_clusters
 
 
-class StateFilter(lists.Choice):
+class ClusterStateFilter(lists.Choice):
     title = _("state")
     parameter_name = "state"
 
@@ -104,8 +104,18 @@ class StateFilter(lists.Choice):
 
 @admin.register(Cluster)
 class ClusterAdmin(lists.Listed[Cluster]):
-    list_display = ("shown_name", "shown_state", "shown_last_sync", "shown_objects", "shown_drift", "shown_managed_resources", "shown_version", "shown_pools", "shown_prefix")  # fmt: skip
-    list_filter = (StateFilter,)
+    list_display = (
+        "shown_name",
+        "shown_state",
+        "shown_last_sync",
+        "shown_objects",
+        "shown_drift",
+        "shown_managed_resources",
+        "shown_version",
+        "shown_pools",
+        "shown_prefix",
+    )
+    list_filter = (ClusterStateFilter,)
     list_display_links = None
     search_fields = ("name", "description")
     search_help_text = _("Name")

@@ -42,7 +42,7 @@ BUTTONS = {
 }
 
 
-class StateFilter(lists.Choice):
+class DriftStateFilter(lists.Choice):
     title = _("state")
     parameter_name = "state"
 
@@ -58,7 +58,7 @@ class StateFilter(lists.Choice):
         return rows.filter(which) if which else rows
 
 
-class KindFilter(observed.KindFilter):
+class DriftKindFilter(observed.ObjectKindFilter):
     """The filter of cluster objects."""
 
 
@@ -82,10 +82,32 @@ def state(row: Drift) -> SafeString:
 
 @admin.register(Drift)
 class DriftAdmin(lists.Listed[Drift]):
-    list_display = ("shown_object", "shown_cluster", "shown_path", "shown_desired", "shown_observed", "shown_managers", "shown_state", "shown_since")  # fmt: skip
+    list_display = (
+        "shown_object",
+        "shown_cluster",
+        "shown_path",
+        "shown_desired",
+        "shown_observed",
+        "shown_managers",
+        "shown_state",
+        "shown_since",
+    )
     list_display_links = None
-    list_filter = (sync_runs.ClusterFilter, StateFilter, KindFilter)
-    exported = ("cluster.name", "kind", "namespace", "name", "path", "desired", "observed", "managers", "conflict", "since", "ignored_at", "ignored_reason")  # fmt: skip
+    list_filter = (sync_runs.RunClusterFilter, DriftStateFilter, DriftKindFilter)
+    exported = (
+        "cluster.name",
+        "kind",
+        "namespace",
+        "name",
+        "path",
+        "desired",
+        "observed",
+        "managers",
+        "conflict",
+        "since",
+        "ignored_at",
+        "ignored_reason",
+    )
     search_fields = ("name", "path")
     search_help_text = _("Object or field")
     ordering = ("cluster_id", "kind", "namespace", "name", "path")
@@ -204,7 +226,7 @@ def _plan(request: HttpRequest, row: Drift) -> HttpResponseBase:
 # --- the confirmation page of a decision ----------------------------------------------------------
 
 
-class ReasonForm(forms.Form):
+class IgnoreForm(forms.Form):
     reason = fields.reason_field(label=_("Reason"))
 
 
@@ -224,7 +246,7 @@ def decide(request: HttpRequest) -> HttpResponseBase:
     if verb == "adopt":
         for kind in {row.kind for row in rows}:
             pages.require(request, *drift.adopting(kind))
-    form = ReasonForm(request.POST or None) if verb == "ignore" else None
+    form = IgnoreForm(request.POST or None) if verb == "ignore" else None
     if request.method == "POST" and (form is None or form.is_valid()):
         reason = form.cleaned_data["reason"] if form else ""
         _carry_out(request, verb, rows, reason)

@@ -26,7 +26,7 @@ _STATES = {
 }
 
 
-class KindFilter(lists.Choice):
+class ObjectKindFilter(lists.Choice):
     title = _("kind")
     parameter_name = "kind"
 
@@ -38,7 +38,7 @@ class KindFilter(lists.Choice):
         return rows.filter(kind=self.value()) if self.value() else rows
 
 
-class StateFilter(lists.Choice):
+class ObjectStateFilter(lists.Choice):
     title = _("state")
     parameter_name = "state"
 
@@ -58,8 +58,17 @@ class StateFilter(lists.Choice):
 class ObjectAdmin(lists.Listed[ObservedObject]):
     list_display = ("shown_name", "shown_cluster", "shown_problem", "shown_changed", "shown_missed")
     list_display_links = None
-    list_filter = (sync_runs.ClusterFilter, KindFilter, StateFilter)
-    exported = ("cluster.name", "kind", "namespace", "name", "uid", "problem_code", "problem", "changed_at")  # fmt: skip
+    list_filter = (sync_runs.RunClusterFilter, ObjectKindFilter, ObjectStateFilter)
+    exported = (
+        "cluster.name",
+        "kind",
+        "namespace",
+        "name",
+        "uid",
+        "problem_code",
+        "problem",
+        "changed_at",
+    )
     search_fields = ("name",)
     search_help_text = _("Name of the object")
     ordering = ("cluster_id", "kind", "namespace", "name", "id")
@@ -89,7 +98,9 @@ class ObjectAdmin(lists.Listed[ObservedObject]):
     def shown_problem(self, row: ObservedObject) -> SafeString:
         if not row.problem_code:
             return display.DASH
-        return format_html('<span class="cad-bad" title="{}">{}</span>', row.problem_code, row.problem)  # fmt: skip
+        return format_html(
+            '<span class="cad-bad" title="{}">{}</span>', row.problem_code, row.problem
+        )
 
     @admin.display(description=_("changed"))
     def shown_changed(self, row: ObservedObject) -> SafeString:
@@ -138,7 +149,7 @@ class SeverityFilter(lists.Choice):
 class FindingAdmin(lists.Listed[Finding]):
     list_display = ("shown_severity", "shown_cluster", "shown_subject", "message", "shown_since")
     list_display_links = None
-    list_filter = (sync_runs.ClusterFilter, SeverityFilter)
+    list_filter = (sync_runs.RunClusterFilter, SeverityFilter)
     exported = ("cluster.name", "kind", "code", "subject", "severity", "message", "since")
     search_fields = ("subject", "message")
     search_help_text = _("Subject or message")
@@ -162,7 +173,9 @@ class FindingAdmin(lists.Listed[Finding]):
 
     @admin.display(description=_("subject"))
     def shown_subject(self, row: Finding) -> SafeString:
-        return format_html('<span class="cad-kind">{}</span> {}', row.kind, display.to(row, row.subject))  # fmt: skip
+        return format_html(
+            '<span class="cad-kind">{}</span> {}', row.kind, display.to(row, row.subject)
+        )
 
     @admin.display(description=_("since"))
     def shown_since(self, row: Finding) -> SafeString:

@@ -74,11 +74,11 @@ def counts(run: Run) -> SafeString:
     )
 
 
-class ClusterFilter(pools.ClusterFilter):
+class RunClusterFilter(pools.PoolClusterFilter):
     """The filter of pools."""
 
 
-class OutcomeFilter(lists.Choice):
+class RunOutcomeFilter(lists.Choice):
     title = _("outcome")
     parameter_name = "outcome"
 
@@ -93,10 +93,26 @@ class OutcomeFilter(lists.Choice):
 
 @admin.register(Run)
 class RunAdmin(lists.Listed[Run]):
-    list_display = ("shown_began", "shown_cluster", "shown_outcome", "trigger", "shown_took", "shown_counts")  # fmt: skip
+    list_display = (
+        "shown_began",
+        "shown_cluster",
+        "shown_outcome",
+        "trigger",
+        "shown_took",
+        "shown_counts",
+    )
     list_display_links = None
-    list_filter = (ClusterFilter, OutcomeFilter)
-    exported = ("id", "cluster.name", "trigger", "started_at", "ended_at", "succeeded", "error_code", "error")  # fmt: skip
+    list_filter = (RunClusterFilter, RunOutcomeFilter)
+    exported = (
+        "id",
+        "cluster.name",
+        "trigger",
+        "started_at",
+        "ended_at",
+        "succeeded",
+        "error_code",
+        "error",
+    )
     ordering = ("-id",)
     sortable_by = ()
     paginator = lists.BoundedPaginator

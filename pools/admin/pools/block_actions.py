@@ -21,7 +21,7 @@ from pools.register.allocator import allocation
 MOST = 100  # blocks on one page
 
 
-class ReleaseForm(forms.Form):
+class BlockReleaseForm(forms.Form):
     force = forms.BooleanField(
         label=_("Force: release even if the holder has changed"),
         required=False,
@@ -47,7 +47,7 @@ class ReleaseForm(forms.Form):
         return values
 
 
-class ReasonForm(forms.Form):
+class EndCooldownForm(forms.Form):
     reason = fields.reason_field(label=_("Reason"))
 
 
@@ -58,7 +58,7 @@ def release(request: HttpRequest) -> HttpResponseBase:
     """
     pages.require(request, "pools.allocate")
     may_force = request.user.has_perm("pools.force_release")
-    form = ReleaseForm(request.POST or None, may_force=may_force)
+    form = BlockReleaseForm(request.POST or None, may_force=may_force)
     chosen = _chosen_blocks(request, BlockState.HELD)
     if request.method == "POST" and form.is_valid():
         reason = form.cleaned_data.get("reason") or ""
@@ -81,7 +81,7 @@ def release(request: HttpRequest) -> HttpResponseBase:
 
 def end_cooldown(request: HttpRequest) -> HttpResponseBase:
     pages.require(request, "pools.force_release")
-    form = ReasonForm(request.POST or None)
+    form = EndCooldownForm(request.POST or None)
     chosen = _chosen_blocks(request, BlockState.COOLING)
     if request.method == "POST" and form.is_valid():
         author = pages.author(request, form.cleaned_data["reason"])

@@ -24,7 +24,7 @@ from pools.register.history import addresses as history_addresses
 from pools.register.leaks import detection
 
 
-class PoolFilter(lists.Choice):
+class BlockPoolFilter(lists.Choice):
     title = _("pool")
     parameter_name = "pool"
 
@@ -50,27 +50,27 @@ class _ByPools(lists.Choice):
         raise NotImplementedError
 
 
-class ClusterFilter(_ByPools):
+class BlockClusterFilter(_ByPools):
     title = _("cluster")
     parameter_name = "cluster"
 
-    options = pools.ClusterFilter.options
+    options = pools.PoolClusterFilter.options
 
     def pools(self) -> QuerySet[Pool]:
         return Pool.objects.filter(cluster_id=self.number())
 
 
-class CategoryFilter(_ByPools):
+class BlockCategoryFilter(_ByPools):
     title = _("category")
     parameter_name = "category"
 
-    options = pools.CategoryFilter.options
+    options = pools.PoolCategoryFilter.options
 
     def pools(self) -> QuerySet[Pool]:
         return Pool.objects.filter(category=self.value())
 
 
-class StateFilter(lists.Choice):
+class BlockStateFilter(lists.Choice):
     title = _("state")
     parameter_name = "state"
 
@@ -102,7 +102,7 @@ class BlockAdmin(lists.Listed[Block]):
         "env",
     )
     list_display_links = None
-    list_filter = (StateFilter, CategoryFilter, ClusterFilter, PoolFilter)
+    list_filter = (BlockStateFilter, BlockCategoryFilter, BlockClusterFilter, BlockPoolFilter)
     exported = (
         "cidr",
         "holder_kind",

@@ -280,12 +280,21 @@ def _ending(migration: CIDRMigration, progress: MigrationProgress) -> list[StepL
     if progress.status is MigrationStatus.KEPT:
         return [StepLine("done", gettext("Keep it reserved"), gettext("The range stays reserved."))]
     return [
-        _due(progress, MigrationStep.KEEP, gettext("Keep it reserved"), gettext("Possible when the range is drained."), gettext("Finish")),
         _due(
-            progress, MigrationStep.WIDEN, gettext("Or migrate the whole CIDR %(cidr)s") % {"cidr": migration.cidr},
-            gettext("Reserves the rest of the CIDR too."), gettext("Preview"),
+            progress,
+            MigrationStep.KEEP,
+            gettext("Keep it reserved"),
+            gettext("Possible when the range is drained."),
+            gettext("Finish"),
         ),
-    ]  # fmt: skip
+        _due(
+            progress,
+            MigrationStep.WIDEN,
+            gettext("Or migrate the whole CIDR %(cidr)s") % {"cidr": migration.cidr},
+            gettext("Reserves the rest of the CIDR too."),
+            gettext("Preview"),
+        ),
+    ]
 
 
 def _due(

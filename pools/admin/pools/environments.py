@@ -22,7 +22,7 @@ from pools.platform.admin import display, lists, pages
 MOST = 50  # blocks on the page of an environment
 
 
-class StateFilter(lists.Choice):
+class EnvironmentStateFilter(lists.Choice):
     title = _("state")
     parameter_name = "state"
 
@@ -35,7 +35,7 @@ class StateFilter(lists.Choice):
         return rows
 
 
-class ClusterFilter(pools.ClusterFilter):
+class EnvironmentClusterFilter(pools.PoolClusterFilter):
     """The filter of pools."""
 
 
@@ -51,7 +51,7 @@ class EnvironmentAdmin(lists.Listed[Environment]):
         "shown_blocks",
     )
     list_display_links = None
-    list_filter = (StateFilter, ClusterFilter)
+    list_filter = (EnvironmentStateFilter, EnvironmentClusterFilter)
     exported = ("cluster.name", "org", "env", "degraded_since", "reason", "message")
     search_fields = ("env", "org")
     search_help_text = _("Environment or organization")

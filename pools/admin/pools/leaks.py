@@ -30,7 +30,7 @@ COUNTED = 10_000
 _KINDS = ("node", "instance", "env", "vm", "pod")
 
 
-class StateFilter(lists.Choice):
+class LeakStateFilter(lists.Choice):
     title = _("state")
     parameter_name = "state"
 
@@ -41,7 +41,7 @@ class StateFilter(lists.Choice):
         return rows.filter(confirmed_at__isnull=self.value() == "suspected")
 
 
-class KindFilter(lists.Choice):
+class LeakHolderTypeFilter(lists.Choice):
     title = _("holder type")
     parameter_name = "kind"
 
@@ -56,7 +56,7 @@ class KindFilter(lists.Choice):
         return rows.filter(holder_kind=self.value()) if self.value() else rows
 
 
-class SourceFilter(lists.Choice):
+class LeakSourceFilter(lists.Choice):
     title = _("source")
     parameter_name = "source"
 
@@ -70,18 +70,49 @@ class SourceFilter(lists.Choice):
         return rows.filter(source=self.value()) if self.value() else rows
 
 
-class PoolFilter(blocks.PoolFilter):
+class LeakPoolFilter(blocks.BlockPoolFilter):
     def queryset(self, request: HttpRequest, rows: QuerySet[Any]) -> QuerySet[Any]:
         return rows.filter(block__pool=self.number()) if self.value() else rows
 
 
 @admin.register(Leak)
 class LeakAdmin(lists.Listed[Leak]):
-    list_display = ("shown_age", "shown_held", "shown_holder", "shown_block", "shown_pool", "shown_cluster", "shown_source", "shown_why")  # fmt: skip
+    list_display = (
+        "shown_age",
+        "shown_held",
+        "shown_holder",
+        "shown_block",
+        "shown_pool",
+        "shown_cluster",
+        "shown_source",
+        "shown_why",
+    )
     list_display_links = None
-    list_filter = (StateFilter, sync_runs.ClusterFilter, KindFilter, SourceFilter, PoolFilter)
+    list_filter = (
+        LeakStateFilter,
+        sync_runs.RunClusterFilter,
+        LeakHolderTypeFilter,
+        LeakSourceFilter,
+        LeakPoolFilter,
+    )
     # `ipam reclaim --from-report` reads this export.
-    exported = ("block_id", "block.cidr", "block.pool.name", "cluster.name", "holder_kind", "holder_id", "holder_uid", "org", "env", "allocated_at", "missed_at", "observed_at", "observations", "confirmed_at", "source")  # fmt: skip
+    exported = (
+        "block_id",
+        "block.cidr",
+        "block.pool.name",
+        "cluster.name",
+        "holder_kind",
+        "holder_id",
+        "holder_uid",
+        "org",
+        "env",
+        "allocated_at",
+        "missed_at",
+        "observed_at",
+        "observations",
+        "confirmed_at",
+        "source",
+    )
     search_fields = ("holder_id",)
     search_help_text = _("Holder, address or CIDR")
     ordering = ("id",)
@@ -207,14 +238,14 @@ def state(row: Leak) -> SafeString:
     )
 
 
-class ReasonForm(forms.Form):
+class ReclaimForm(forms.Form):
     reason = fields.reason_field(label=_("Reason"))
 
 
 def reclaim(request: HttpRequest) -> HttpResponseBase:
     """Show the holders; by POST, reclaim the blocks that are unchanged and show a result for each."""
     pages.require(request, "pools.view_leak", "pools.reclaim")
-    form = ReasonForm(request.POST or None)
+    form = ReclaimForm(request.POST or None)
     raw_ids = request.POST.getlist("id") or request.GET.getlist("id")
     if request.method == "POST" and form.is_valid():
         author = pages.author(request, form.cleaned_data["reason"])

@@ -42,7 +42,7 @@ class PoolList(lists.BoundedList):
         self.result_list = pools
 
 
-class ClusterFilter(lists.Choice):
+class PoolClusterFilter(lists.Choice):
     title = _("cluster")
     parameter_name = "cluster"
 
@@ -53,7 +53,7 @@ class ClusterFilter(lists.Choice):
         return rows.filter(cluster_id=self.number()) if self.value() else rows
 
 
-class CategoryFilter(lists.Choice):
+class PoolCategoryFilter(lists.Choice):
     title = _("category")
     parameter_name = "category"
 
@@ -64,7 +64,7 @@ class CategoryFilter(lists.Choice):
         return rows.filter(category=self.value()) if self.value() else rows
 
 
-class StateFilter(lists.Choice):
+class PoolStateFilter(lists.Choice):
     title = _("state")
     parameter_name = "state"
 
@@ -96,10 +96,19 @@ def _states(families: dict[int, usage.Usage], pool: Pool) -> set[str]:
 
 @admin.register(Pool)
 class PoolAdmin(lists.Listed[Pool]):
-    list_display = ("shown_name", "shown_cluster", "shown_category", "shown_cidrs", "shown_bars", "shown_free", "shown_forecast", "shown_state")  # fmt: skip
+    list_display = (
+        "shown_name",
+        "shown_cluster",
+        "shown_category",
+        "shown_cidrs",
+        "shown_bars",
+        "shown_free",
+        "shown_forecast",
+        "shown_state",
+    )
     list_display_links = None
     list_per_page = 50
-    list_filter = (ClusterFilter, CategoryFilter, StateFilter)
+    list_filter = (PoolClusterFilter, PoolCategoryFilter, PoolStateFilter)
     exported = ("id", "cluster.name", "name", "category", "cooldown_seconds", "description")
     search_fields = ("name",)
     search_help_text = _("Name, address or CIDR")

@@ -19,7 +19,7 @@ from pools.platform.admin import display, lists, pages
 from pools.register.allocator import requests
 
 
-class StateFilter(lists.Choice):
+class RequestStateFilter(lists.Choice):
     title = _("state")
     parameter_name = "state"
 
@@ -32,7 +32,7 @@ class StateFilter(lists.Choice):
         return rows.filter(state=self.value()) if self.value() else rows
 
 
-class ClusterFilter(pools.ClusterFilter):
+class RequestClusterFilter(pools.PoolClusterFilter):
     def queryset(self, request: HttpRequest, rows: QuerySet[Any]) -> QuerySet[Any]:
         return rows.filter(pool__cluster_id=self.number()) if self.value() else rows
 
@@ -51,7 +51,7 @@ class RequestAdmin(lists.Listed[AllocationRequest]):
         "last_error",
     )
     list_display_links = None
-    list_filter = (StateFilter, ClusterFilter)
+    list_filter = (RequestStateFilter, RequestClusterFilter)
     exported = (
         "id",
         "pool.cluster.name",
