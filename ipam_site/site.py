@@ -89,4 +89,4 @@ class Site(sites.UnfoldAdminSite):
         """Addresses directly below /admin/."""
         from pools.admin import urls  # noqa: PLC0415  # its modules register with this site
 
-        return urls.of(self)
+        return urls.admin_urls(self)

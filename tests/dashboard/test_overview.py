@@ -31,10 +31,10 @@ def test_the_demo_fleet_in_all_sections() -> None:
     demo.load()
     text = page()
     for words in (
-        "Utilization by category", "Utilization by cluster", "In use by organisation",
-        "In use by environment", "Most utilized pools", "Blocks in use by category", "In cooldown",
+        "Utilization by category", "Utilization by cluster", "Used blocks by organization",
+        "Used blocks by environment", "Most utilized pools", "Used blocks by category", "In cooldown",
         "Free within a week", "Failed allocations in the last 24 hours", "ipam_exhausted", "Last events",
-        "blue-pool is forecast to be full in about",
+        "blue-pool: full in about",
     ):  # fmt: skip
         assert words in text, words
     assert "exhausted now" in text  # the forecast of premium-ipv4
@@ -118,7 +118,7 @@ def test_whoever_may_not_see_environments_sees_none() -> None:
     demo.load()
     client = people.browser(["view_pool", "view_block"])
     text = page(client, by="env")
-    assert "In use by" not in text
+    assert "Used blocks by organization" not in text
     assert "env-01" not in text
     assert ">organisation</a>" not in text
     assert "Utilization by category" in text
@@ -138,7 +138,7 @@ def test_a_pool_page_has_its_chart_and_its_forecast_in_words() -> None:
     pool_id = Sample.objects.filter(pool="blue-pool").values_list("pool_id", flat=True)[0]
     url = reverse("admin:pools_pool_change", args=[pool_id])
     text = people.browser().get(url, {"days": 90}).content.decode()
-    assert "IPv4 blocks in use" in text
+    assert "Used IPv4 blocks" in text
     assert re.search(r"full in about \d+ days, (between|on|\d)", text)
     assert re.search(r'aria-current="true">90 days<', text)
 
@@ -161,12 +161,12 @@ def test_a_pool_that_is_full_soon_needs_attention_only_then() -> None:
         samples.take_samples()
     shifted(0)
     forecasts.refresh_forecasts()
-    assert "is forecast to be full" not in page()  # 41 days ahead
+    assert "Forecast for " not in page()  # 41 days ahead
     for _ in range(30):
         factories.take(pool)
     samples.take_samples()
     forecasts.refresh_forecasts()
-    assert re.search(r"is forecast to be full in about \d+ days", page())
+    assert re.search(r"Forecast for \S+: full in about \d+ days", page())
 
 
 def test_forecasts_go_with_their_pools(settings: Any) -> None:

@@ -45,7 +45,7 @@ def test_allocate_the_next_and_the_exact_one() -> None:
     pool = factories.pool("10.0.0.0/24")
     holder = {"kind": "vm", "family": "4", "org": "o", "env": "e"}
     answer = post(page("allocate", pool), {**holder, "id": "vm-1"})
-    assert "vm-1 got 10.0.0.1" in messages(answer)
+    assert "10.0.0.1 was allocated to vm-1" in messages(answer)
     post(page("allocate", pool), {**holder, "id": "vm-2", "exact": " 10.0.0.77 "})
     block = Block.objects.get(cidr="10.0.0.77/32")
     assert (block.holder_id, block.org, block.env) == ("vm-2", "o", "e")
@@ -104,7 +104,7 @@ def test_a_forced_release_needs_a_reason_and_the_permission() -> None:
     stale = {**shown(block), f"holder-id-{block.pk}": "somebody else", "force": "on"}
     url = reverse("admin:pools_block_release")
     answer = post(url, stale, people.ADMINISTRATOR)
-    assert "Say why" in str(answer.context["form"].errors["reason"])
+    assert "Enter a reason" in str(answer.context["form"].errors["reason"])
     post(url, {**stale, "reason": "gone"}, people.OPERATOR)
     block.refresh_from_db()
     assert block.state == "held"

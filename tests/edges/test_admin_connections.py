@@ -62,7 +62,7 @@ def test_the_context_is_chosen_after_reading(fake: FakeCluster, cluster: Cluster
     config["contexts"].append({"name": "second", "context": {"cluster": "test", "user": "test"}})
     client = people.browser()
     first = post("connect", cluster, client, text=yaml.safe_dump(config), mode="observed")
-    assert "Which context" in errors_of(first)["context"][0]
+    assert "several contexts" in errors_of(first)["context"][0]
     page = first.content.decode()
     assert fake.token not in page
     assert '<option value="second"' in page

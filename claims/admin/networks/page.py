@@ -131,7 +131,7 @@ def _pool(request: HttpRequest, pool: Pool) -> dict[str, Any]:
     return {
         "pool": pool,
         "families": usage.usage_by_pool([pool])[pool.pk],
-        "maps": pool_page.drawn(pool, cidrs, chosen, allocating=False),
+        "maps": pool_page.draw_maps(pool, cidrs, chosen, allocating=False),
         "chosen_map": chosen,
         "cidrs": cidrs,
     }

@@ -48,7 +48,7 @@ SHAPES = {
     "clean": "●",
     "repaired": "✓",
     "partial": "◔",
-    "not looked at": "○",
+    "unchecked": "○",
     "unknown": "?",
     "planned": "○",
     "removing": "◔",
