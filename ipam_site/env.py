@@ -50,8 +50,8 @@ def words(
     name: str, default: list[str] | None = None, *, source: Mapping[str, str] = os.environ
 ) -> list[str]:
     """A comma-separated list; blanks around the commas do not count."""
-    given = [word.strip() for word in text(name, source=source).split(",")]
-    return [word for word in given if word] or list(default or [])
+    parts = [word.strip() for word in text(name, source=source).split(",")]
+    return [word for word in parts if word] or list(default or [])
 
 
 def is_set(name: str, *, source: Mapping[str, str] = os.environ) -> bool:
@@ -78,9 +78,9 @@ def secret(name: str, *, source: Mapping[str, str] = os.environ) -> str:
     Raises ImproperlyConfigured for a file that cannot be read or has no or several lines.
     """
     file = f"{name}_FILE"
-    given = text(name, source=source)
-    if given or not text(file, source=source):
-        return given
+    value = text(name, source=source)
+    if value or not text(file, source=source):
+        return value
     lines = lines_of_file(file, source=source)
     if len(lines) != 1:
         raise exceptions.ImproperlyConfigured(f"{file}: the file must hold one line")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 
 
-def seldom() -> None:
+def collect_seldom() -> None:
     """Call it when everything is imported."""
     # What was imported stays: looking through it for garbage takes as long as hundreds of requests.
     gc.collect()

@@ -61,4 +61,4 @@ def on_starting(_server: object) -> None:
 def post_fork(_server: object, _worker: object) -> None:
     """A worker ends with its master, also when that one was killed, and is quick."""
     processes.die_with_parent(signal.SIGKILL, parent=os.getppid())()
-    garbage.seldom()
+    garbage.collect_seldom()

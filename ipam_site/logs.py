@@ -40,12 +40,12 @@ def redact(message: str) -> str:
     message = _PAIR.sub(rf"\1{_HIDDEN}", message)
     message = _SCHEME.sub(rf"\1 {_HIDDEN}", message)
     message = _URL_PASSWORD.sub(rf"\1{_HIDDEN}\2", message)
-    return _WEBHOOK.sub(lambda found: f"{found[1] or ''}{_HIDDEN}{found[2] or ''}", message)
+    return _WEBHOOK.sub(lambda match: f"{match[1] or ''}{_HIDDEN}{match[2] or ''}", message)
 
 
 def one_line(message: str) -> str:
     """The text with control characters escaped, so that nobody forges a log line."""
-    return _CONTROL.sub(lambda found: found.group().encode("unicode_escape").decode(), message)
+    return _CONTROL.sub(lambda match: match.group().encode("unicode_escape").decode(), message)
 
 
 class LineFormatter(logging.Formatter):

@@ -210,7 +210,7 @@ def _database(url: str) -> dict[str, Any]:
         "idle_in_transaction_session_timeout": 30_000,
     }
     options = entry["OPTIONS"]
-    own = " ".join(f"-c {name}={value}" for name, value in limits.items())
+    limit_options = " ".join(f"-c {name}={value}" for name, value in limits.items())
     defaults = {
         "application_name": f"cadastre-{IPAM_ROLE}",
         "connect_timeout": "3",
@@ -233,7 +233,7 @@ def _database(url: str) -> dict[str, Any]:
         "OPTIONS": {
             **defaults,
             **options,
-            "options": f"{own} {options.get('options', '')}".strip(),
+            "options": f"{limit_options} {options.get('options', '')}".strip(),
         },
     }
 

@@ -81,7 +81,7 @@ class RefusedError(Exception):
         ).encode()
 
 
-class Arrived(unreader.Unreader):
+class ReceivedBytes(unreader.Unreader):
     """What the main loop has read of one connection; the socket is never read by a thread."""
 
     def __init__(self) -> None:
@@ -95,7 +95,7 @@ class Arrived(unreader.Unreader):
             self.file = None
         return data
 
-    def left(self) -> bytes:
+    def take_rest(self) -> bytes:
         """What belongs to the next request."""
         data = [self.take_buffered()]  # type: ignore[no-untyped-call]
         while more := self.chunk():
@@ -119,7 +119,7 @@ class Connection(gthread.TConn):
             )
             self.sock.setblocking(False)
         self.parser = get_parser(self.cfg, self.sock, self.client)
-        self.parser.unreader = Arrived()
+        self.parser.unreader = ReceivedBytes()
         self.initialized = True
 
     def receive(self) -> bytes | None:
@@ -142,7 +142,7 @@ class Connection(gthread.TConn):
         self.sock.settimeout(WRITE_SECONDS)
 
 
-class Incoming:
+class IncomingRequest:
     """A request that is arriving, or what is thrown away after a refusal."""
 
     def __init__(self, connection: Connection) -> None:
@@ -244,7 +244,7 @@ class Worker(gthread.ThreadWorker):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)  # type: ignore[no-untyped-call]
-        self.incoming: dict[Connection, Incoming] = {}  # the oldest first
+        self.incoming: dict[Connection, IncomingRequest] = {}  # the oldest first
 
     def accept(self, listener: socket.socket) -> None:
         try:
@@ -273,11 +273,11 @@ class Worker(gthread.ThreadWorker):
 
     def finish_request(self, conn: Connection, fs: futures.Future[Any]) -> None:
         keeps = not fs.cancelled() and fs.exception() is None and fs.result()
-        left = conn.parser.unreader.left()
+        remaining = conn.parser.unreader.take_rest()
         if not keeps:
-            self._linger(Incoming(conn))
-        elif left:
-            self._await(conn, left)
+            self._linger(IncomingRequest(conn))
+        elif remaining:
+            self._await(conn, remaining)
         else:
             super().finish_request(conn, fs)  # type: ignore[no-untyped-call]
 
@@ -294,11 +294,13 @@ class Worker(gthread.ThreadWorker):
 
     def _await(self, connection: Connection, ahead: bytes = b"") -> None:
         connection.sock.setblocking(False)
-        incoming = Incoming(connection)
+        incoming = IncomingRequest(connection)
         self.incoming[connection] = incoming
         self._read(incoming, ahead=ahead)
 
-    def _read(self, incoming: Incoming, _ready: object = None, *, ahead: bytes = b"") -> None:
+    def _read(
+        self, incoming: IncomingRequest, _ready: object = None, *, ahead: bytes = b""
+    ) -> None:
         try:
             if ahead:
                 incoming.feed(ahead)
@@ -313,19 +315,19 @@ class Worker(gthread.ThreadWorker):
             else:
                 self._poll(incoming)
 
-    def _hand_over(self, incoming: Incoming) -> None:
+    def _hand_over(self, incoming: IncomingRequest) -> None:
         self._unpoll(incoming)
         incoming.file.seek(0)
         incoming.connection.parser.unreader.file = incoming.file
         del self.incoming[incoming.connection]
         self.enqueue_req(incoming.connection)  # type: ignore[no-untyped-call]
 
-    def _refuse(self, incoming: Incoming, refusal: RefusedError) -> None:
+    def _refuse(self, incoming: IncomingRequest, refusal: RefusedError) -> None:
         with contextlib.suppress(OSError):
             incoming.connection.sock.send(refusal.answer())
         self._linger(incoming)
 
-    def _linger(self, incoming: Incoming) -> None:
+    def _linger(self, incoming: IncomingRequest) -> None:
         """Close the connection as soon as the client has, or after some seconds.
 
         Whoever closes with bytes unread makes the kernel throw away the answer.
@@ -341,18 +343,18 @@ class Worker(gthread.ThreadWorker):
         self.incoming[connection] = incoming
         self._poll(incoming)
 
-    def _poll(self, incoming: Incoming) -> None:
+    def _poll(self, incoming: IncomingRequest) -> None:
         if not incoming.is_polled:
             event = gthread.selectors.EVENT_READ
             self.poller.register(incoming.connection.sock, event, partial(self._read, incoming))
             incoming.is_polled = True
 
-    def _unpoll(self, incoming: Incoming) -> None:
+    def _unpoll(self, incoming: IncomingRequest) -> None:
         if incoming.is_polled:
             self.poller.unregister(incoming.connection.sock)
             incoming.is_polled = False
 
-    def _drop(self, incoming: Incoming) -> None:
+    def _drop(self, incoming: IncomingRequest) -> None:
         self._unpoll(incoming)
         self.incoming.pop(incoming.connection, None)
         incoming.file.close()

@@ -56,10 +56,10 @@ def _answer(readiness: Readiness) -> http.JsonResponse:
 def readiness() -> Readiness:
     """`status` is ok, degraded (both 200) or unavailable (503); `checks` says a word for each part."""
     # Both are asked before either is waited for: they share the deadline.
-    asked = [_database.ask(), _redis.ask()]
+    answers = [_database.ask(), _redis.ask()]
     until = time.monotonic() + _SECONDS
-    database, broker = [_word(answer, until) for answer in asked]
-    if database == "ok" and database_watch.refuses():
+    database, broker = [_word(answer, until) for answer in answers]
+    if database == "ok" and database_watch.is_refusing():
         database = "hung"  # this process did not see yet that it answers again
     draining = (settings.IPAM_DATA / "draining").exists()
     checks = {"database": database, "redis": broker, "draining": "yes" if draining else "no"}
@@ -78,22 +78,22 @@ class _Check:
     def __init__(self, ask: Callable[[], str]) -> None:
         self._ask = ask
         self._lock = threading.Lock()
-        self._asked: concurrent.futures.Future[str] | None = None
+        self._answer: concurrent.futures.Future[str] | None = None
 
     def ask(self) -> concurrent.futures.Future[str]:
         with self._lock:
-            if self._asked is None or self._asked.done():
-                self._asked = concurrent.futures.Future()
-                threading.Thread(target=self._run, args=[self._asked], daemon=True).start()
-            return self._asked
+            if self._answer is None or self._answer.done():
+                self._answer = concurrent.futures.Future()
+                threading.Thread(target=self._run, args=[self._answer], daemon=True).start()
+            return self._answer
 
-    def _run(self, asked: concurrent.futures.Future[str]) -> None:
+    def _run(self, answer: concurrent.futures.Future[str]) -> None:
         try:
-            asked.set_result(self._ask())
+            answer.set_result(self._ask())
         except Exception:
             # Whatever went wrong, the probe gets an answer.
             log.exception("A readiness check failed")
-            asked.set_result("error")
+            answer.set_result("error")
 
 
 def _word(answer: concurrent.futures.Future[str], until: float) -> str:
@@ -125,9 +125,9 @@ def _ask_database() -> str:
 def _migrated(probe: psycopg.Connection) -> bool:
     """Whether every migration of the code is applied; asked until the answer was yes once."""
     if not _all_applied.is_set():
-        known = loader.MigrationLoader(None, ignore_no_migrations=True).disk_migrations or {}
+        expected = loader.MigrationLoader(None, ignore_no_migrations=True).disk_migrations or {}
         applied = set(probe.execute("SELECT app, name FROM django_migrations").fetchall())
-        if not set(known) <= applied:
+        if not set(expected) <= applied:
             return False
         _all_applied.set()
     return True

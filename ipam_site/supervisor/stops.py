@@ -1,4 +1,4 @@
-"""The signals that ask the supervisor to stop: an exception, raised where it can do no harm."""
+"""Stop signals of the supervisor: they raise an exception where it does no harm."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ if TYPE_CHECKING:
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
-_asked = False
+_stop_requested = False
 
 
 class Stopped(BaseException):
-    """A signal asked us to stop; not an Exception, so that nothing on the way swallows it."""
+    """A stop signal arrived. It is no Exception, so that no `except Exception` swallows it."""
 
 
 def listen() -> None:
-    """From now on the first of the signals raises Stopped, and any further one is ignored."""
-    global _asked  # noqa: PLW0603  # a handler has nothing else to write to
-    _asked = False
+    """Make the first stop signal raise Stopped; further ones are ignored."""
+    global _stop_requested  # noqa: PLW0603  # a handler has nothing else to write to
+    _stop_requested = False
     for signum in SIGNALS:
-        # nohup has SIGHUP ignored, and means it.
+        # nohup starts the process with SIGHUP ignored: keep that.
         if signum != signal.SIGHUP or signal.getsignal(signum) is not signal.SIG_IGN:
             signal.signal(signum, _on_signal)
 
@@ -34,17 +34,17 @@ def ignore() -> None:
 
 
 def check() -> None:
-    """Raise Stopped when a signal came before: Python drops an exception in a destructor, say."""
-    if _asked:
+    """Raise Stopped if a signal arrived before and its exception was lost, e.g. in a destructor."""
+    if _stop_requested:
         raise Stopped
 
 
 @contextlib.contextmanager
-def held() -> Iterator[None]:
-    """The signals wait until the block ends: no process is made halfway.
+def defer() -> Iterator[None]:
+    """Defer the stop signals until the block ends, so that a process is created completely.
 
-    Python runs handlers amidst a fork as well. There it drops their exception; a moment later the
-    child runs, and Popen would be left before anybody knows of it.
+    Python also runs signal handlers during a fork and drops their exception there. Right after the
+    fork, the exception would abort Popen, and the supervisor would lose track of the new child.
     """
     check()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
@@ -55,12 +55,12 @@ def held() -> Iterator[None]:
 
 
 def release() -> None:
-    """For a new process, which starts with what its parent held."""
+    """Unblock the signals in a new process, which inherits the blocked signals of its parent."""
     signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
 
 
 def _on_signal(_signum: int, _frame: object) -> None:
-    global _asked  # noqa: PLW0603
-    _asked = True
+    global _stop_requested  # noqa: PLW0603
+    _stop_requested = True
     ignore()
     raise Stopped

@@ -1,4 +1,4 @@
-"""What is legal in a CiliumPodIPPool and hardly what somebody meant."""
+"""Warnings about CiliumPodIPPools that are valid and probably a mistake."""
 
 from __future__ import annotations
 
@@ -7,55 +7,60 @@ from collections.abc import Iterator
 from pools.core import addresses, blocks
 from pools.core.cilium import podippool
 
-FEW_BLOCKS = 8  # a block is a node's: no more nodes than these get addresses
-# The operator's CIDR sets of IPv6 hold no more bits (pools/core/cilium/preflight.py).
+FEW_BLOCKS = 8  # warn below; each node needs a block
+# The limit of the operator's IPv6 CIDR sets (pools/core/cilium/preflight.py).
 MOST_IPV6_BITS = 16
 
-Warnings = Iterator[tuple[str, str]]  # where, what
+Warnings = Iterator[tuple[str, str]]  # field, message
 
 
-def of(pool: podippool.PodIPPool, before: dict[addresses.Network, podippool.CidrEntry]) -> Warnings:
-    """What is odd about the parts that `before` (entries by CIDR) had not, or had otherwise."""
+def warnings_for(
+    pool: podippool.PodIPPool, before: dict[addresses.Network, podippool.CidrEntry]
+) -> Warnings:
+    """Yield warnings about the entries that are not in `before` (entries by CIDR), or differ."""
     for number, family in sorted(pool.families.items()):
-        at = f"spec.ipv{number}"
+        field = f"spec.ipv{number}"
         fresh = [
             (index, entry)
             for index, entry in enumerate(family.cidrs)
             if before.get(entry.cidr) != entry
         ]
         if fresh:
-            yield from _of_mask_size(family, at)
+            yield from _mask_size_warnings(family, field)
         for index, entry in fresh:
             grid = blocks.Layout(
                 entry.cidr, family.mask_size, pool.allow_first_ip, pool.allow_last_ip
             )
-            yield from _of_cidr(entry, grid, f"{at}.cidrs.{index}")
+            yield from _cidr_warnings(entry, grid, f"{field}.cidrs.{index}")
 
 
-def _of_mask_size(family: podippool.Family, at: str) -> Warnings:
+def _mask_size_warnings(family: podippool.Family, field: str) -> Warnings:
     count = sum(1 << (family.mask_size - entry.cidr.prefixlen) for entry in family.cidrs)
     if count < FEW_BLOCKS:
         plural = "s" * (count > 1)
-        message = f"only {count} block{plural} of /{family.mask_size}: as many nodes get addresses"
-        yield f"{at}.maskSize", message
+        message = (
+            f"only {count} block{plural} of /{family.mask_size}: enough for {count} node{plural}"
+        )
+        yield f"{field}.maskSize", message
 
 
-def _of_cidr(entry: podippool.CidrEntry, grid: blocks.Layout, at: str) -> Warnings:
-    for problem in (*addresses.warnings_for(entry.cidr, field=at), *grid.warnings(field=at)):
+def _cidr_warnings(entry: podippool.CidrEntry, grid: blocks.Layout, field: str) -> Warnings:
+    for problem in (*addresses.warnings_for(entry.cidr, field=field), *grid.warnings(field=field)):
         yield problem.field, problem.message
     if entry.cidr.version == 6 and grid.mask_size - entry.cidr.prefixlen > MOST_IPV6_BITS:
         longest = entry.cidr.prefixlen + MOST_IPV6_BITS
-        yield at, f"Cilium's operator refuses a mask size above {longest} in {entry.cidr}"
+        yield field, f"Cilium's operator refuses a mask size above {longest} in {entry.cidr}"
     if entry.reserved and not grid.allocatable(entry.reserved):
-        yield at, f"all of {entry.cidr} is reserved: nothing of it is handed out any more"
+        yield field, f"all of {entry.cidr} is reserved: no block of it can be allocated"
         return
     for span in entry.reserved:
-        if cut := _cut(grid, span):
-            yield at, f"{span} touches {' and '.join(cut)} in part: withheld whole all the same"
+        if cut := _partly_reserved_blocks(grid, span):
+            message = f"{span} touches {' and '.join(cut)} in part: whole blocks are withheld"
+            yield field, message
 
 
-def _cut(grid: blocks.Layout, span: addresses.AddressRange) -> list[str]:
-    """The blocks of which the range holds a part only: the first and the last, if any."""
+def _partly_reserved_blocks(grid: blocks.Layout, span: addresses.AddressRange) -> list[str]:
+    """Return the blocks that the range covers only in part: its first or last block, or both."""
     touched = grid.touched_by(span)
     if touched is None:
         return []

@@ -69,7 +69,7 @@ def test_a_process_that_still_refuses_is_not_ready(
 ) -> None:
     # Stands for the half second until this process sees that the server answers again.
     with monkeypatch.context() as patch:
-        patch.setattr(database_watch, "refuses", lambda: True)
+        patch.setattr(database_watch, "is_refusing", lambda: True)
         code, body = _ready(client)
     assert (code, body["checks"]["database"]) == (503, "hung")
     assert _ready(client)[0] == 200

@@ -83,6 +83,6 @@ def _tls(options: dict[str, Any]) -> tls.Files | None:
         for part in ("cert", "key", "client_ca")
     )
     try:
-        return tls.of(*names)
+        return tls.from_paths(*names)
     except ValueError as error:
         raise base.CommandError(str(error)) from error
