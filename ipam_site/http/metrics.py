@@ -1,8 +1,8 @@
-"""/metrics for Prometheus, answered from the database at the time of the scrape.
+"""/metrics for Prometheus, computed from the database at each scrape.
 
-Who comes with an `Authorization` header is answered by an outer middleware: a scrape inside a cluster
-names a pod's address as its host and speaks plain HTTP, and must neither be refused for the one nor
-redirected for the other. Who comes with the admin's session gets the same page by the usual way.
+A middleware before Django's own answers requests with an `Authorization` header: a scrape inside a
+cluster uses a pod's address as host and plain HTTP, and must be neither refused nor redirected for
+that. Requests with a session of the admin site reach the same page by its URL.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class MetricsMiddleware:
 
 
 def by_session(request: http.HttpRequest) -> http.HttpResponseBase:
-    """For whoever is logged in to the admin."""
+    """Return the metrics for a user who is signed in to the admin site."""
     if not request.user.is_authenticated:
         return _error(401)
     return _answer(request) if request.user.has_perm(PERMISSION) else _error(403)
@@ -66,7 +66,7 @@ def _by_header(request: http.HttpRequest) -> http.HttpResponseBase:
 
 
 def _is_scraper(header: str) -> bool:
-    """Whether this is the token that is for scrapes only."""
+    """Return True for the token of IPAM_METRICS_TOKEN, which is only for scrapes."""
     scheme, _, token = header.partition(" ")
     presented, configured = (
         token.strip().encode(errors="replace"),
@@ -100,9 +100,9 @@ def _answer(request: http.HttpRequest) -> http.HttpResponseBase:
 
 
 _ERROR_TEXTS = {
-    401: "These metrics need a token.\n",
-    403: f"These metrics need the permission {PERMISSION}.\n",
-    405: "GET is the way to read metrics.\n",
+    401: "The metrics require a token.\n",
+    403: f"The metrics require the permission {PERMISSION}.\n",
+    405: "Use GET to read the metrics.\n",
     503: "The database does not answer.\n",
 }
 
@@ -121,7 +121,7 @@ def _error(status: int, **headers: str) -> http.HttpResponse:
 
 
 def render(*, open_metrics: bool = False) -> bytes:
-    """All metrics as text, in Prometheus' format 0.0.4 or in OpenMetrics."""
+    """Return all metrics, in the Prometheus text format 0.0.4 or in OpenMetrics."""
     write = openmetrics.generate_latest if open_metrics else exposition.generate_latest
     return write(_Register())
 

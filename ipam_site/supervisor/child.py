@@ -12,7 +12,7 @@ import subprocess
 import time
 from typing import TYPE_CHECKING
 
-from ipam_site.supervisor import processes, stops
+from ipam_site.supervisor import processes, stop_signals
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -60,7 +60,7 @@ class Child:
         spec = self.spec
         self._trim_log()
         self._started = time.monotonic()
-        with self._log.open("ab") as log, stops.defer():
+        with self._log.open("ab") as log, stop_signals.defer():
             self._process = subprocess.Popen(
                 spec.command,
                 cwd=spec.folder,

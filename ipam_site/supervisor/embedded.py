@@ -51,7 +51,7 @@ def postgres_server(data: pathlib.Path, secrets: dict[str, str]) -> Embedded:
     # A server of a supervisor that was just killed may still run. A second server would not start,
     # but the readiness check would reach the old one.
     signals = (signal.SIGINT, signal.SIGQUIT, signal.SIGKILL)
-    processes.stop_running_in(server.data, signals=signals, seconds=10)
+    processes.stop_processes_in(server.data, signals=signals, seconds=10)
     postgres.make_data(server)
     spec = child.Spec(
         name="postgres",
@@ -77,7 +77,7 @@ def redis_server(data: pathlib.Path, secrets: dict[str, str]) -> Embedded:
     if not folder.exists():
         folder.mkdir(mode=0o700)
         account.chown(folder)
-    processes.stop_running_in(folder, signals=(signal.SIGTERM, signal.SIGKILL), seconds=5)
+    processes.stop_processes_in(folder, signals=(signal.SIGTERM, signal.SIGKILL), seconds=5)
     port, password = _port(data, "redis_url"), secrets["redis"]
     config = {
         "bind": "127.0.0.1",

@@ -13,7 +13,7 @@ import subprocess
 import time
 from typing import TYPE_CHECKING, Any
 
-from ipam_site.supervisor import stops
+from ipam_site.supervisor import stop_signals
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -31,12 +31,12 @@ def die_with_parent(signum: int, *, parent: int | None = None) -> Callable[[], N
 
     `parent` defaults to the calling process. preexec_fn runs after subprocess has changed the user,
     which would clear the setting. The kernel tracks the parent's *thread*, so only the main thread
-    may start children. The function also unblocks the signals that `stops.defer` blocked.
+    may start children. The function also unblocks the signals that `stop_signals.defer` blocked.
     """
     parent = parent or os.getpid()
 
     def prepare() -> None:
-        stops.release()
+        stop_signals.release()
         _libc.prctl(_PR_SET_PDEATHSIG, signum)
         if os.getppid() != parent:
             os._exit(1)
@@ -47,7 +47,7 @@ def die_with_parent(signum: int, *, parent: int | None = None) -> Callable[[], N
 def run(command: list[str], **popen: Any) -> tuple[int, str]:
     """Run a command, and return its exit code and output; it ends with the supervisor at the latest."""
     with contextlib.ExitStack() as stack:
-        with stops.defer():
+        with stop_signals.defer():
             process = stack.enter_context(
                 subprocess.Popen(
                     command,
@@ -77,7 +77,7 @@ def running_processes() -> dict[int, tuple[int, int]]:
     return table
 
 
-def running_in(folder: pathlib.Path) -> list[int]:
+def pids_in(folder: pathlib.Path) -> list[int]:
     """Return the pids of processes with this working directory: servers of an `up` that was killed.
 
     A pid file would not do: its pid may belong to another process by now.
@@ -94,13 +94,13 @@ def _entries() -> Iterator[pathlib.Path]:
     return (entry for entry in pathlib.Path("/proc").iterdir() if entry.name.isdigit())
 
 
-def stop_running_in(folder: pathlib.Path, *, signals: tuple[int, ...], seconds: float) -> None:
+def stop_processes_in(folder: pathlib.Path, *, signals: tuple[int, ...], seconds: float) -> None:
     """Send the signals in order, `seconds` apart, until no process runs in the folder."""
     for signum in signals:
         deadline = time.monotonic() + seconds
-        for pid in running_in(folder):
+        for pid in pids_in(folder):
             send(pid, signum)
-        while running_in(folder) and time.monotonic() < deadline:
+        while pids_in(folder) and time.monotonic() < deadline:
             time.sleep(0.05)
 
 

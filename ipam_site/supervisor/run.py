@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING
 
 import psycopg
 
-from ipam_site import alive, data_folder, env, tls
-from ipam_site.supervisor import account, child, embedded, folder, processes, stops
+from ipam_site import data_folder, env, tls, worker_health
+from ipam_site.supervisor import account, child, embedded, folder, processes, stop_signals
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -64,27 +64,27 @@ def run(options: Options) -> None:
     lock = folder.lock(options.data)
     children: list[child.Child] = []
     try:
-        stops.listen()
+        stop_signals.listen()
         _refuse_unusable_certificate(options)
         _refuse_taken_port(options)
         _start(options, children)
         _watch(options, children)
-    except stops.Stopped:
+    except stop_signals.Stopped:
         options.say("stopping …")
     finally:
-        stops.ignore()
+        stop_signals.ignore()
         _stop(options, children)
         os.close(lock)
 
 
 def _start(options: Options, children: list[child.Child]) -> None:
     """Start the servers, prepare the database, start the site's processes, report readiness."""
-    _draining(options).unlink(missing_ok=True)
+    _drain_marker(options).unlink(missing_ok=True)
     _start_servers(options, children)
     environment = _environment(options)
     password = _prepare(options, environment)
     try:
-        for spec in _site(environment):
+        for spec in _site_specs(environment):
             _spawn(spec, options, children)
         _wait_until_ready(options, children)
     except BaseException:
@@ -191,7 +191,7 @@ def _last_line(log: pathlib.Path) -> str:
     return lines[-1] if lines else "?"
 
 
-def _site(environment: dict[str, str]) -> list[child.Spec]:
+def _site_specs(environment: dict[str, str]) -> list[child.Spec]:
     """Return the processes of the site; each has at most 4 s to stop, see _stop."""
     celery = ["celery", "-A", "ipam_site"]
     worker = [
@@ -207,15 +207,15 @@ def _site(environment: dict[str, str]) -> list[child.Spec]:
     # First running tasks may finish; then their messages return to the queue.
     patient = ((signal.SIGTERM, 2.5), (signal.SIGQUIT, 1.5))
     return [
-        _python("web", environment, ["gunicorn", "-c", "ipam_site/gunicorn_conf.py"]),
-        _python("worker", environment, [*worker, "--queues=ipam.default"], stop=patient),
-        _python("reconciler", environment, [*worker, *clusters], role="worker", stop=patient),
-        _python("watcher", environment, ["django", "watch"], role="worker"),
-        _python("beat", environment, [*celery, "beat", "--loglevel=INFO"]),
+        _python_spec("web", environment, ["gunicorn", "-c", "ipam_site/gunicorn_conf.py"]),
+        _python_spec("worker", environment, [*worker, "--queues=ipam.default"], stop=patient),
+        _python_spec("reconciler", environment, [*worker, *clusters], role="worker", stop=patient),
+        _python_spec("watcher", environment, ["django", "watch"], role="worker"),
+        _python_spec("beat", environment, [*celery, "beat", "--loglevel=INFO"]),
     ]
 
 
-def _python(
+def _python_spec(
     name: str,
     environment: dict[str, str],
     module: list[str],
@@ -242,7 +242,7 @@ def _spawn(spec: child.Spec, options: Options, children: list[child.Child]) -> c
 def _wait_until_ready(options: Options, children: list[child.Child]) -> None:
     deadline = time.monotonic() + _READY_SECONDS
     while not _is_ready(options):
-        stops.check()
+        stop_signals.check()
         for running in children:
             running.watch()
         if time.monotonic() > deadline:
@@ -273,7 +273,7 @@ def _connection(options: Options) -> http.client.HTTPConnection:
 def _watch(options: Options, children: list[child.Child]) -> None:
     checked_at, quiet = time.monotonic(), set[str]()
     while True:
-        stops.check()
+        stop_signals.check()
         for running in children:
             running.watch()
         if time.monotonic() - checked_at > _PROGRESS_INTERVAL:
@@ -291,8 +291,8 @@ def restart_stuck(options: Options, children: list[child.Child], quiet: set[str]
     for running in children:
         name = running.spec.name
         reason = (
-            alive.stuck_reason(name, options.data)
-            if name in alive.NAMES and running.alive()
+            worker_health.stuck_reason(name, options.data)
+            if name in worker_health.NAMES and running.alive()
             else ""
         )
         if reason and name in quiet:
@@ -306,7 +306,7 @@ def restart_stuck(options: Options, children: list[child.Child], quiet: set[str]
 def _stop(options: Options, children: list[child.Child]) -> None:
     """Stop the site's processes in parallel, then the servers, within 10 s in total."""
     with contextlib.suppress(OSError):
-        _draining(options).touch()
+        _drain_marker(options).touch()
     site = {running.spec.name for running in children} - {"redis", "postgres"}
     for names in (site, {"redis"}, {"postgres"}):
         together = [running for running in children if running.spec.name in names]
@@ -316,7 +316,7 @@ def _stop(options: Options, children: list[child.Child]) -> None:
         options.say("stopped")
 
 
-def _draining(options: Options) -> pathlib.Path:
+def _drain_marker(options: Options) -> pathlib.Path:
     """Return the marker file: while it exists, /readyz fails and balancers send no requests."""
     return options.data / "draining"
 

@@ -21,8 +21,8 @@ class Address(views.View):
     @extend_schema(**endpoints.ADDRESS)
     def get(self, request: Request, address: str) -> views.Answer:
         parameters = query.Query(request)
-        cluster = parameters.parse("cluster", lookups.past_or_present)
-        timestamp = parameters.parse("at", lookups.past)
+        cluster = parameters.parse("cluster", lookups.current_or_former_cluster_id)
+        timestamp = parameters.parse("at", lookups.past_time)
         with parameters.report.collecting():
             parsed = addresses.parse_address(address, field="address")
         parameters.done()

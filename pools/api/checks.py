@@ -56,7 +56,7 @@ class Checks(views.View):
             author = views.author(request)
             run = runs.ask(author=author, repair=repair, only=only, seconds=seconds or runs.SECONDS)
             tasks.nudge_checks()
-            return idempotency.Stored(202, _whole(run))
+            return idempotency.Stored(202, _shape_with_checks(run))
 
         return views.answer(views.once(request, work).answer, status=202)
 
@@ -69,7 +69,7 @@ class CheckView(views.View):
         run = CheckRun.objects.filter(pk=check_id).first()
         if run is None:
             raise errors.NotFound("There is no such check.")
-        return views.answer(_whole(run))
+        return views.answer(_shape_with_checks(run))
 
 
 def _seconds(value: object, field: str) -> int:
@@ -98,7 +98,7 @@ def _shape(run: CheckRun, state: str) -> dict[str, Any]:
     }
 
 
-def _whole(run: CheckRun) -> dict[str, Any]:
+def _shape_with_checks(run: CheckRun) -> dict[str, Any]:
     return {
         **_shape(run, runs.state(run, database.now())),
         "checks": [

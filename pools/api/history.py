@@ -38,7 +38,7 @@ class History(views.View):
         parameters.done()
         alternatives = [base]
         if text:
-            alternatives = [merged(base, criteria) for criteria in search.of_text(text)]
+            alternatives = [merge_criteria(base, criteria) for criteria in search.of_text(text)]
         page = search.search(alternatives, user=request.user, below=below, limit=limit)
         results = event_documents(page.events, request.user)
         return views.answer(_page_document(request, results, page.below))
@@ -66,7 +66,7 @@ class PoolAt(views.View):
     @extend_schema(**schema.POOL_AT)
     def get(self, request: Request, pool_id: int) -> views.Answer:
         parameters = query.Query(request)
-        timestamp = parameters.parse("at", lookups.past) or database.now()
+        timestamp = parameters.parse("at", lookups.past_time) or database.now()
         limit, below = _page(parameters)
         parameters.done()
         snapshot = pools.pool_snapshot(pool_id, timestamp)
@@ -110,13 +110,13 @@ def _criteria(parameters: query.Query, *, names_clusters: bool) -> Wanted:
         cluster_id=parameters.parse("cluster", cluster),
         kind=parameters.parse("kind", query.choice(*search.kinds())) or "",
         object_id=parameters.parse("object", number),
-        since=parameters.parse("since", lookups.past),
+        since=parameters.parse("since", lookups.past_time),
         until=parameters.parse("until", query.moment),
         **strings,
     )
 
 
-def merged(base: Wanted, criteria: Wanted) -> Wanted:
+def merge_criteria(base: Wanted, criteria: Wanted) -> Wanted:
     """Return the criteria of both; a value of `criteria` replaces that of `base`."""
     filled = {name: value for name, value in vars(criteria).items() if value}
     return replace(base, **filled)
@@ -147,8 +147,8 @@ def _tenure_history(
     request: Request, *, kind: str = "", holder: str = "", uid: str = ""
 ) -> views.Answer:
     parameters = query.Query(request)
-    cluster = parameters.parse("cluster", lookups.past_or_present)
-    timestamp = parameters.parse("at", lookups.past)
+    cluster = parameters.parse("cluster", lookups.current_or_former_cluster_id)
+    timestamp = parameters.parse("at", lookups.past_time)
     uid = uid or parameters.text("uid") or ""
     limit, below = _page(parameters)
     parameters.done()

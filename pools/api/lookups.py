@@ -11,7 +11,7 @@ from pools.models import Cluster, Pool
 from pools.register.history import addresses as history_addresses
 
 
-def past(value: str, name: str) -> datetime:
+def past_time(value: str, name: str) -> datetime:
     """Parse a time that is not in the future. Raises InvalidInput."""
     return history_addresses.past(value, field=name)
 
@@ -26,7 +26,7 @@ def cluster(value: str, name: str) -> Cluster:
     return row
 
 
-def past_or_present(value: str, name: str) -> int:
+def current_or_former_cluster_id(value: str, name: str) -> int:
     """Return the id of the cluster with this name or id, else of the last removed one of that name.
 
     Raises InvalidInput (unknown_cluster).

@@ -141,7 +141,7 @@ def shape(
         "steps": [step.value for step in progress.steps],
         "by": "cluster" if progress.by_cluster else "register",
         "unwritten": progress.unwritten,
-        "waiting": pool_cidrs.waiting(drift.waiting_of_pool(migration.pool)),
+        "waiting": pool_cidrs.waiting_fields(drift.waiting_of_pool(migration.pool)),
         "orphaned": progress.orphaned,
         "in_use": progress.in_use,
         "held": progress.held,

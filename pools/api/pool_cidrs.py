@@ -151,7 +151,7 @@ class ReservedRangeView(views.View):
         return views.nothing()
 
 
-def waiting(rows: Sequence[Drift]) -> list[dict[str, Any]]:
+def waiting_fields(rows: Sequence[Drift]) -> list[dict[str, Any]]:
     """Return the fields of a pool's object that are not written because other managers own them."""
     return [
         {

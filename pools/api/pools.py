@@ -162,7 +162,7 @@ def _shape(pool: Pool, used: dict[int, usage.Usage], waits: Sequence[Drift] = ()
         "ipv6": pool_cidrs.family(parts.get(6)),
         "version": pool.version,
         "created_at": pool.created_at.isoformat().replace("+00:00", "Z"),
-        "waiting": pool_cidrs.waiting(waits),
+        "waiting": pool_cidrs.waiting_fields(waits),
         "utilization": {
             f"ipv{family}": _usage(family_usage) for family, family_usage in used.items()
         },

@@ -14,7 +14,7 @@ from pools.core import addresses, errors, object_reader
 from pools.core.cilium import conversion, podippool
 from pools.models import AddressSpace
 from pools.register import manifests
-from pools.webhooks import oddities, register, reviews
+from pools.webhooks import podippool_warnings, register, reviews
 from pools.webhooks.reviews import Review, ReviewResult
 
 V2ALPHA1 = "v2alpha1"
@@ -86,7 +86,7 @@ def _validate_change(
     _validate_immutable_fields(change, result)
     _validate_overlaps(change, result)
     _validate_families(change, result)
-    for field, message in oddities.warnings_for(pool, _entries(change.before)):
+    for field, message in podippool_warnings.warnings_for(pool, _entries(change.before)):
         result.warn(message, field)
 
 

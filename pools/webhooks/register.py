@@ -76,7 +76,7 @@ class UsedBlocks:
     first: tuple[str, ...]
 
     def __str__(self) -> str:
-        """`2 held or cooling blocks: node a (10.0.0.0/24, held), …`."""
+        """Return text such as `2 held or cooling blocks: node a (10.0.0.0/24, held), …`."""
         number = str(self.count) if self.count <= COUNTED else f"more than {COUNTED}"
         unnamed = self.count - len(self.first)
         more = f" and {unnamed if self.count <= COUNTED else 'many'} more" if unnamed > 0 else ""

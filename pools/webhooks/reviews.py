@@ -105,11 +105,11 @@ def answer(review: Review, result: ReviewResult) -> dict[str, Any]:
         response["patchType"] = "JSONPatch"
         response["patch"] = base64.b64encode(json.dumps(result.patch).encode()).decode()
     if result.warnings:
-        response["warnings"] = shortened(result.warnings)
+        response["warnings"] = shorten_warnings(result.warnings)
     return {"apiVersion": API_VERSION, "kind": KIND, "response": response}
 
 
-def shortened(warnings: Iterable[str]) -> list[str]:
+def shorten_warnings(warnings: Iterable[str]) -> list[str]:
     """Return printable warnings of at most 256 characters each and 4096 in total.
 
     If some do not fit, the last warning has their number.

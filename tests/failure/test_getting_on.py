@@ -14,7 +14,7 @@ from collections.abc import Callable
 import pytest
 import redis
 
-from ipam_site import alive, data_folder
+from ipam_site import data_folder, worker_health
 from ipam_site.supervisor import child, run
 from tests import eventually
 
@@ -36,12 +36,12 @@ def touched(tmp_path: pathlib.Path) -> Callable[[str, float], None]:
 def test_a_process_that_always_does_something(
     tmp_path: pathlib.Path, touched: Callable[[str, float], None], name: str, longest: float
 ) -> None:
-    assert alive.stuck_reason(name, tmp_path) == f"{name} did not start"
+    assert worker_health.stuck_reason(name, tmp_path) == f"{name} did not start"
     touched(name, longest - 10)
-    assert not alive.stuck_reason(name, tmp_path)
+    assert not worker_health.stuck_reason(name, tmp_path)
     touched(name, longest + 10)
     said = re.fullmatch(
-        rf"{name} has made no progress for (\d+) s", alive.stuck_reason(name, tmp_path)
+        rf"{name} has made no progress for (\d+) s", worker_health.stuck_reason(name, tmp_path)
     )
     assert said
     assert longest + 9 < int(said[1]) < longest + 60
@@ -62,13 +62,13 @@ def test_a_worker_is_stuck_only_when_messages_wait_for_it(
     touched(name, 1000)
     with redis.Redis.from_url(redis_url) as broker:
         broker.delete(queue)  # of a site that another test started
-        assert not alive.stuck_reason(name, tmp_path)
+        assert not worker_health.stuck_reason(name, tmp_path)
         broker.lpush(queue, "a message")
-        assert alive.stuck_reason(name, tmp_path)
+        assert worker_health.stuck_reason(name, tmp_path)
         broker.delete(queue)
     # It would not come back by starting the worker again.
     monkeypatch.setenv("REDIS_URL", "redis://127.0.0.1:1/0")
-    assert not alive.stuck_reason(name, tmp_path)
+    assert not worker_health.stuck_reason(name, tmp_path)
 
 
 def test_the_command_needs_neither_django_nor_a_database(

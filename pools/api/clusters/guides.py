@@ -207,7 +207,7 @@ class Overlaps(views.View):
             kind=overlaps.OverlapKind(kind) if kind else None,
             within=addresses.parse_block(within) if within else None,
         )
-        begin = _after(all_overlaps, addresses.parse_block(cursor)) if cursor else 0
+        begin = _count_up_to(all_overlaps, addresses.parse_block(cursor)) if cursor else 0
         rest = all_overlaps[begin:]
         more = len(rest) > limit
         return views.answer(
@@ -219,7 +219,7 @@ class Overlaps(views.View):
         )
 
 
-def _after(rows: Sequence[overlaps.Overlap], cursor: addresses.Network) -> int:
+def _count_up_to(rows: Sequence[overlaps.Overlap], cursor: addresses.Network) -> int:
     """Return how many overlaps begin at or before the cursor; they are disjoint and sorted."""
     end = (cursor.version, int(cursor.network_address))
     return sum((overlap.cidr.version, int(overlap.cidr.network_address)) <= end for overlap in rows)
