@@ -1,7 +1,7 @@
-"""What an app adds to the register: one value, given to the rooms that use its parts.
+"""The extension point of the register: what an app adds to it, in one `Extension` value.
 
-`claims.extension` is the second one. An app config installs its value in `ready()`, networks before all
-that names one; nothing else fills these lists.
+`pools` and `claims` have one each. The app config installs it in `ready()`; nothing else fills
+the lists of the packages that use its parts.
 """
 
 from __future__ import annotations
@@ -67,10 +67,11 @@ from pools.webhooks import configuration
 
 @dataclass(frozen=True)
 class Extension:
-    """The parts of an app, each for the list of the same meaning in one room.
+    """The parts of an app.
 
-    `handlers` are asked in their order. `event_subjects` names the first words of event types for the
-    filter of the events page. `*_permissions` are those of which one is enough to search.
+    `handlers` run in their order. `event_subjects` has the labels of the first words of event
+    types, for the filter of the events page. A user needs one of `history_permissions` to search
+    the history, and one of `find_permissions` for the Find page.
     """
 
     # Reconcile
@@ -88,7 +89,7 @@ class Extension:
     history_permissions: Sequence[str] = ()
     holder_readers: Sequence[history_holders.AddressNamer] = ()
     table_checks: Sequence[Check] = ()
-    # What is wrong, and how much there is
+    # Checks, conditions and metrics
     checks: Sequence[Check] = ()
     sql_packages: Sequence[str] = ()
     conditions: Sequence[Condition] = ()
@@ -104,7 +105,7 @@ class Extension:
 
 
 def install(extension: Extension) -> None:
-    """Give each part to its room, behind those of the apps that were installed before."""
+    """Append the parts of an app to the lists of the packages that use them."""
     registry.HANDLERS.extend(extension.handlers)
     drift.RESOLVERS.extend(extension.drift_resolvers)
     observers.OBSERVERS.extend(extension.sync_observers)
@@ -132,7 +133,7 @@ def install(extension: Extension) -> None:
 
 
 ADDRESS_SPACE = Extension(
-    # Pools before nodes, whose blocks need them.
+    # Pools before nodes: the blocks of nodes belong to pools.
     handlers=(ciliumpodippools.CiliumPodIPPools(), ciliumnodes.CiliumNodes()),
     drift_resolvers=(cilium_drift.RESOLVER,),
     sync_observers=(detection.observe_full_sync,),

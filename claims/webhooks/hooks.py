@@ -38,7 +38,7 @@ MUTATE_PODS = Hook(
     ),
     failure_policy=IGNORE,
     selector={"matchLabels": dict([vm_objects.LAUNCHER])},
-    wanted=_on_pods,
+    applies_to=_on_pods,
 )
 MUTATE_VMS = Hook(
     address="mutate-vms",
@@ -62,7 +62,7 @@ MUTATE_VMS = Hook(
         },
     ),
     failure_policy=IGNORE,
-    wanted=_on_vms,
+    applies_to=_on_vms,
 )
 VALIDATE_IPPOOLS = Hook(
     address="validate-ippools",

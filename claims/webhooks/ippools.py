@@ -21,7 +21,7 @@ from claims.models import Entry, IPPool, Network
 from pools.core import errors, object_reader
 from pools.models import AddressSpace
 from pools.webhooks import reviews, views
-from pools.webhooks.reviews import Review, Verdict
+from pools.webhooks.reviews import Review, ReviewResult
 
 _TOLD = 20  # entries whose problems or duplicates are told
 
@@ -30,13 +30,13 @@ class ValidateIPPools(views.Webhook):
     group = resources.IPPOOL.group
     plurals = (resources.IPPOOL.plural,)
 
-    def judge(self, review: Review, space: AddressSpace) -> Verdict:
+    def evaluate(self, review: Review, space: AddressSpace) -> ReviewResult:
         return validate(review, space.cluster_id)
 
 
-def validate(review: Review, cluster_id: int) -> Verdict:
+def validate(review: Review, cluster_id: int) -> ReviewResult:
     """The verdict over one request. Reads only."""
-    verdict = Verdict()
+    verdict = ReviewResult()
     if review.operation == reviews.DELETE:
         _validate_removal(review, cluster_id, verdict)
     elif review.old is None or review.old.get("spec") != (review.new or {}).get("spec"):
@@ -49,7 +49,7 @@ def validate(review: Review, cluster_id: int) -> Verdict:
     return verdict
 
 
-def _validate_removal(review: Review, cluster_id: int, verdict: Verdict) -> None:
+def _validate_removal(review: Review, cluster_id: int, verdict: ReviewResult) -> None:
     existing_ippool = IPPool.objects.filter(cluster=cluster_id, name=review.name).first()
     count = Entry.objects.filter(ippool=existing_ippool).count() if existing_ippool else 0
     if count:
@@ -58,7 +58,7 @@ def _validate_removal(review: Review, cluster_id: int, verdict: Verdict) -> None
 
 
 def _validate_change(
-    ippool_spec: ippool.ParsedIPPool, review: Review, cluster_id: int, verdict: Verdict
+    ippool_spec: ippool.ParsedIPPool, review: Review, cluster_id: int, verdict: ReviewResult
 ) -> None:
     before = _spec(review.old)
     network = Network.objects.filter(cluster=cluster_id, name=ippool_spec.network_name).first()
@@ -88,7 +88,10 @@ def _entries(spec: Mapping[str, object]) -> Mapping[str, object]:
 
 
 def _validate_network(
-    ippool_spec: ippool.ParsedIPPool, network: Network | None, cluster_id: int, verdict: Verdict
+    ippool_spec: ippool.ParsedIPPool,
+    network: Network | None,
+    cluster_id: int,
+    verdict: ReviewResult,
 ) -> None:
     if network is None or not network.kind:
         verdict.warn(
@@ -114,7 +117,7 @@ class _Usable:
 
 
 def _validate_entries(
-    fresh: Sequence[tuple[str, object]], rules: core.Rules, verdict: Verdict
+    fresh: Sequence[tuple[str, object]], rules: core.Rules, verdict: ReviewResult
 ) -> list[_Usable]:
     usable_entries = []
     problems: list[errors.FieldProblem] = []

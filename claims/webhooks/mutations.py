@@ -19,7 +19,7 @@ from claims.core.workloads.vm_addresses import VM
 from claims.workloads import vm_lookup, webhook_decisions
 from pools.models import AddressSpace
 from pools.webhooks import reviews, views
-from pools.webhooks.reviews import Review, Verdict
+from pools.webhooks.reviews import Review, ReviewResult
 
 log = logging.getLogger(__name__)
 
@@ -32,14 +32,14 @@ class _Mutation(views.Webhook):
 
     path_name = ""
 
-    def judge(self, review: Review, space: AddressSpace) -> Verdict:
+    def evaluate(self, review: Review, space: AddressSpace) -> ReviewResult:
         started = time.perf_counter()
         self.vm: VM | None = None
         self.outcome = MutationOutcome("not_asked", "only creations and updates are of interest")
         if review.new is not None:
             self.outcome = self._outcome(review, space.cluster_id)
         self.milliseconds = (time.perf_counter() - started) * 1000
-        return Verdict(warnings=list(self.outcome.warnings), patch=self.outcome.patch)
+        return ReviewResult(warnings=list(self.outcome.warnings), patch=self.outcome.patch)
 
     def _outcome(self, review: Review, cluster_id: int) -> MutationOutcome:
         try:

@@ -1,4 +1,4 @@
-"""environments/: which tenant lacks addresses, and since when."""
+"""environments/: tenants and whether their last allocation failed."""
 
 from __future__ import annotations
 

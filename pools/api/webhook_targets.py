@@ -1,4 +1,7 @@
-"""webhook-targets/: who is told of notices; a secret is in the answer that made it, and nowhere else."""
+"""webhook-targets/: receivers of notices.
+
+Only the response that creates or rotates a secret contains it.
+"""
 
 from __future__ import annotations
 
@@ -39,34 +42,38 @@ _EXAMPLE = OpenApiExample(
     request_only=True,
 )
 _LIST = openapi.says(
-    "Targets of webhooks",
+    "List webhook targets",
     {200: openapi.page(_OUT)},
     parameters=openapi.query(name="exactly", **openapi.PAGED),
 )
 _CREATE = openapi.says(
-    "Make a target; its secret is told this once",
+    "Create a webhook target; only this response contains its secret",
     {201: _SECRET},
     fails="409 411 413 415",
     examples=[_EXAMPLE],
     **openapi.body(openapi.shape("name url", **_IN)),
 )
-_ONE = openapi.says("One target of webhooks", {200: _OUT}, fails="404")
+_ONE = openapi.says("Get a webhook target", {200: _OUT}, fails="404")
 _CHANGE = openapi.says(
-    "Change a target",
+    "Change a webhook target",
     {200: _OUT},
     fails="404 409 411 413 415",
     **openapi.body(openapi.shape(**_IN) | openapi.SOMETHING),
 )
-_DELETE = openapi.says("Delete a target and what waits for it", {204: None}, fails="404")
-_ROTATE = openapi.says("Make a new secret, told this once", {200: _SECRET}, fails="404 409")
+_DELETE = openapi.says(
+    "Delete a webhook target and its pending deliveries", {204: None}, fails="404"
+)
+_ROTATE = openapi.says(
+    "Create a new secret; only this response contains it", {200: _SECRET}, fails="404 409"
+)
 _TEST = openapi.says("Send a test message", {202: _DELIVERY}, fails="404 409")
 _DELIVERIES = openapi.says(
-    "What was sent to a target, or waits",
+    "List the deliveries to a webhook target",
     {200: openapi.page(_DELIVERY)},
     fails="404",
     parameters=openapi.query(state=", ".join(_STATES), **openapi.PAGED),
 )
-_AGAIN = openapi.says("Send a message again that was given up", {202: _DELIVERY}, fails="404 409")
+_AGAIN = openapi.says("Retry a failed delivery", {202: _DELIVERY}, fails="404 409")
 
 
 class WebhookTargets(views.View):
@@ -85,16 +92,16 @@ class WebhookTargets(views.View):
                 rows,
                 orderings={"id": ("id",)},
                 fields=_OUT["properties"],
-                shape=lambda found: [_shape(WebhookTarget(**row)) for row in found],
+                shape=lambda page: [_shape(WebhookTarget(**row)) for row in page],
             )
         )
 
     @extend_schema(**_CREATE)
     def post(self, request: Request) -> views.Answer:
-        """No answer is kept under an Idempotency-Key: it holds the secret."""
-        wanted = _wanted(parsing.fields(request, *_FIELDS), new=True)
-        made, secret = targets.create(author=views.author(request), **wanted)
-        return views.answer(_shape(made) | {"secret": secret}, status=201)
+        """The response is not stored under an Idempotency-Key, because it contains the secret."""
+        fields = _parse_fields(parsing.fields(request, *_FIELDS), new=True)
+        target, secret = targets.create(author=views.author(request), **fields)
+        return views.answer(_shape(target) | {"secret": secret}, status=201)
 
 
 class WebhookTargetView(views.View):
@@ -110,8 +117,8 @@ class WebhookTargetView(views.View):
 
     @extend_schema(**_CHANGE)
     def patch(self, request: Request, target_id: int) -> views.Answer:
-        wanted = _wanted(parsing.changes(request, *_FIELDS), new=False)
-        changed = targets.change(_get(target_id), wanted, author=views.author(request))
+        changes = _parse_fields(parsing.changes(request, *_FIELDS), new=False)
+        changed = targets.change(_get(target_id), changes, author=views.author(request))
         return views.answer(_shape(changed))
 
     @extend_schema(**_DELETE)
@@ -125,9 +132,9 @@ class Rotation(views.View):
 
     @extend_schema(request=None, **_ROTATE)
     def post(self, request: Request, target_id: int) -> views.Answer:
-        found = _get(target_id)
-        secret = targets.rotate(found, author=views.author(request))
-        return views.answer(_shape(found) | {"secret": secret})
+        target = _get(target_id)
+        secret = targets.rotate(target, author=views.author(request))
+        return views.answer(_shape(target) | {"secret": secret})
 
 
 class Test(views.View):
@@ -154,7 +161,7 @@ class Deliveries(views.View):
                 rows,
                 orderings={"id": ("id",)},
                 fields=_DELIVERY["properties"],
-                shape=lambda found: [_delivery(Delivery(**row)) for row in found],
+                shape=lambda page: [_delivery(Delivery(**row)) for row in page],
                 default="-id",
             )
         )
@@ -165,22 +172,22 @@ class SendAgain(views.View):
 
     @extend_schema(request=None, **_AGAIN)
     def post(self, request: Request, target_id: int, delivery_id: int) -> views.Answer:
-        found = Delivery.objects.filter(target=_get(target_id), pk=delivery_id).first()
-        if found is None:
+        delivery = Delivery.objects.filter(target=_get(target_id), pk=delivery_id).first()
+        if delivery is None:
             raise errors.NotFound("There is no such object.")
-        outbox.send_again(found)
-        found.refresh_from_db()
-        return views.answer(_delivery(found), status=202)
+        outbox.send_again(delivery)
+        delivery.refresh_from_db()
+        return views.answer(_delivery(delivery), status=202)
 
 
 def _get(target_id: int) -> WebhookTarget:
-    found = WebhookTarget.objects.filter(pk=target_id).first()
-    if found is None:
+    target = WebhookTarget.objects.filter(pk=target_id).first()
+    if target is None:
         raise errors.NotFound("There is no such object.")
-    return found
+    return target
 
 
-def _wanted(body: object_reader.Fields, *, new: bool) -> dict[str, Any]:
+def _parse_fields(body: object_reader.Fields, *, new: bool) -> dict[str, Any]:
     parsers: dict[str, Any] = {
         "name": targets.parse_name,
         "url": targets.parse_url,
@@ -188,15 +195,15 @@ def _wanted(body: object_reader.Fields, *, new: bool) -> dict[str, Any]:
         "codes": targets.parse_codes,
     }
     needed = {"name", "url"} if new else set()
-    wanted = {
+    fields = {
         name: body.parse(name, parser)
         for name, parser in parsers.items()
         if name in needed or body.has(name)
     }
     if body.has("enabled"):
-        wanted["enabled"] = body.flag("enabled")
+        fields["enabled"] = body.flag("enabled")
     body.report.raise_any()
-    return wanted
+    return fields
 
 
 def _shape(target: WebhookTarget) -> dict[str, Any]:
@@ -214,17 +221,17 @@ def _shape(target: WebhookTarget) -> dict[str, Any]:
     }
 
 
-def _delivery(one: Delivery) -> dict[str, Any]:
+def _delivery(delivery: Delivery) -> dict[str, Any]:
     return {
-        "id": one.pk,
-        "uid": str(one.uid),
-        "notice": one.notice_id,
-        "event": str(one.event),
-        "state": str(one.state),
-        "attempts": one.attempts,
-        "last_status": one.last_status,
-        "last_error": one.last_error,
-        "created_at": block_fields.time(one.created_at),
-        "next_try_at": block_fields.time(one.next_try_at),
-        "delivered_at": block_fields.time(one.delivered_at),
+        "id": delivery.pk,
+        "uid": str(delivery.uid),
+        "notice": delivery.notice_id,
+        "event": str(delivery.event),
+        "state": str(delivery.state),
+        "attempts": delivery.attempts,
+        "last_status": delivery.last_status,
+        "last_error": delivery.last_error,
+        "created_at": block_fields.time(delivery.created_at),
+        "next_try_at": block_fields.time(delivery.next_try_at),
+        "delivered_at": block_fields.time(delivery.delivered_at),
     }

@@ -153,5 +153,5 @@ def test_the_command_ends_with_3_when_a_pool_is_full_within_the_days() -> None:
 
 
 def test_the_command_says_when_there_are_no_forecasts_yet() -> None:
-    assert verb() == ("No forecasts yet: a worker makes them every ten minutes.\n", 0)
+    assert verb() == ("No forecasts yet: a worker computes them every ten minutes.\n", 0)
     assert "No forecasts yet" in verb("--within", "9")[0]

@@ -51,7 +51,7 @@ def full(disk: pathlib.Path, tmp_path: pathlib.Path) -> Iterator[psycopg.Connect
     """The register on that disk, its server's log elsewhere; a superuser's connection."""
     made = backups.write_backup(tmp_path / "register.dump")
     folder, account = servers._folder()
-    account.own(disk)
+    account.chown(disk)
     server = postgres.Server(
         bin=programs.postgres(programs.folder(account)), data=folder / "postgres", account=account,
         port=processes.free_port(), password=secrets.token_urlsafe(24),

@@ -118,7 +118,7 @@ def test_series_of_a_cluster_go_with_it(connection: Connection) -> None:
 def scrape() -> str:
     from ipam_site.http import metrics
 
-    return metrics.exposed().decode()
+    return metrics.render().decode()
 
 
 @pytest.mark.parametrize("name", ['q"uote', "back\\slash", "new\nline", "ünïcode", "{}=,"])

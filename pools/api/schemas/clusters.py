@@ -100,7 +100,7 @@ _NODE = shape(
 )  # fmt: skip
 NODE_FIELDS = tuple(_NODE["properties"])
 DRIFT_FIELDS, FINDING_FIELDS, OBJECT_FIELDS, RUN_FIELDS = (
-    tuple(one["properties"]) for one in (_DRIFT, _FINDING, _OBJECT, _RUN)
+    tuple(schema["properties"]) for schema in (_DRIFT, _FINDING, _OBJECT, _RUN)
 )
 
 CONNECTION = says("How a cluster is connected and stands", {200: _CONNECTION}, fails="404")

@@ -135,7 +135,7 @@ OVERLAPS = says(
                     "cidr kinds clusters members members_in_all",
                     cidr=CIDR,
                     kinds=listed(
-                        {"type": "string", "enum": sorted(one.value for one in overlaps.OverlapKind)}
+                        {"type": "string", "enum": sorted(kind.value for kind in overlaps.OverlapKind)}
                     ),
                     clusters=WHOLE,
                     members=listed(_MEMBER),
@@ -153,9 +153,9 @@ _SHAPE = query(shape=", ".join(exports.SHAPES), cluster="in the shape that this 
 
 
 def _yaml(summary: str) -> Schema:
-    said = says(summary, {}, fails="404 502", parameters=_SHAPE)
-    said["responses"][200, "application/yaml"] = TEXT
-    return said
+    schema = says(summary, {}, fails="404 502", parameters=_SHAPE)
+    schema["responses"][200, "application/yaml"] = TEXT
+    return schema
 
 
 POOL_MANIFEST = _yaml("A pool as YAML")

@@ -55,7 +55,7 @@ FORECAST = says(
                 shape(
                     "family state summary day earliest latest per_day history_days missing_days"
                     " used free",
-                    family=WHOLE, state={"type": "string", "enum": [str(one) for one in ForecastState]},
+                    family=WHOLE, state={"type": "string", "enum": [str(state) for state in ForecastState]},
                     summary=TEXT, day=nullable(_DAY), earliest=nullable(_DAY), latest=nullable(_DAY),
                     per_day={"type": "number"}, history_days=WHOLE, missing_days=WHOLE,
                     used=NUMBER, free=NUMBER,
