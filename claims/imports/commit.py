@@ -40,20 +40,20 @@ def import_author(vm_import: VMImport, event_author: events.Author) -> events.Au
     return dataclasses.replace(event_author, reason=f"import {vm_import.pk}")
 
 
-def write(vm_import: VMImport, *, author: events.Author, step: Step) -> dict[str, int]:
+def commit_draft(vm_import: VMImport, *, author: events.Author, step: Step) -> dict[str, int]:
     """Write what is new and what changed; the counts by verdict. `step` is told how many rows are done.
 
     Stands in a transaction of the caller. Raises ImportHasBadRows unless `of.skip_bad`, ClusterDecides.
     """
-    named = import_author(vm_import, author)
-    with events.recorded(named):
+    commit_author = import_author(vm_import, author)
+    with events.recorded(commit_author):
         networks = list(_networks(vm_import))
-        ippools_ = _hold(vm_import, networks, named)
+        ippool_ids = _take_locks(vm_import, networks, commit_author)
         validation.validate(vm_import)
-        counts = validation.count(vm_import)
+        counts = validation.count_rows(vm_import)
         bad = sum(counts[verdict] for verdict in _BAD)
         if bad and not vm_import.skip_bad:
-            raise bad_rows(counts)
+            raise bad_rows_error(counts)
         done = sum(counts.values()) - sum(counts[verdict] for verdict in _WRITTEN)
         step(done)
         for network in networks:
@@ -61,13 +61,13 @@ def write(vm_import: VMImport, *, author: events.Author, step: Step) -> dict[str
                 if vm_import.target == ImportTarget.IPAMCLAIMS:
                     _write_claims(vm_import, network, batch)
                 else:
-                    _write_entries(vm_import, ippools_[network.pk], batch, named)
+                    _write_entries(vm_import, ippool_ids[network.pk], batch, commit_author)
                 done += len(batch)
                 step(done)
     return counts
 
 
-def bad_rows(counts: dict[str, int]) -> errors.ImportHasBadRows:
+def bad_rows_error(counts: dict[str, int]) -> errors.ImportHasBadRows:
     error = errors.ImportHasBadRows(
         f"Rows in conflict: {counts['conflict']}, refused: {counts['refused']}. Correct or skip them,"
         " or import all but these (skip_bad)."
@@ -84,7 +84,7 @@ def _networks(vm_import: VMImport) -> Iterator[Network]:
     return iter(networks.order_by("ippool__pk", "pk"))
 
 
-def _hold(
+def _take_locks(
     vm_import: VMImport, networks: Sequence[Network], author: events.Author
 ) -> dict[int, int]:
     """Take the locks; the IPPools by their networks, made where there were none."""
@@ -100,7 +100,7 @@ def _hold(
                 name = ippool_name(network)
                 ippool = ippools.create(network.cluster, name, network.name, author=author)
                 ippool_ids[network.pk] = ippool.pk
-    ingest.lock(network.pk for network in networks)
+    ingest.lock_pools(network.pk for network in networks)
     return ippool_ids
 
 
@@ -132,10 +132,10 @@ def _mark_written(
         "numbers": ",".join(str(row.number) for row in batch),
         "ids": database.joined(ids),
     }
-    database.fetch(_TOLD.format(column=sql.Identifier(column)), values)
+    database.fetch(_MARK_WRITTEN.format(column=sql.Identifier(column)), values)
 
 
-_TOLD = sql.SQL(
+_MARK_WRITTEN = sql.SQL(
     """
     UPDATE claims_importrow r SET written = true, {column} = w.id
     FROM unnest(string_to_array(%(numbers)s, ',')::int[], string_to_array(%(ids)s, ',')::bigint[])

@@ -28,7 +28,7 @@ from pools.platform import events
 SMALL = 2_000  # rows that are drafted and written while the sender waits
 
 
-def limited(user: Any, target: str) -> bool:
+def is_limited(user: Any, target: str) -> bool:
     """Whether somebody may import for namespaces of their own only. Raises NotAllowed."""
     model = "ipamclaim" if target == ImportTarget.IPAMCLAIMS else "entry"
     everything = user.has_perm(namespaces.EVERY_NAMESPACE)
@@ -39,10 +39,10 @@ def limited(user: Any, target: str) -> bool:
     return True
 
 
-def visible(user: Any) -> QuerySet[VMImport]:
+def visible_imports(user: Any) -> QuerySet[VMImport]:
     """All imports for those who see all namespaces, for others their own."""
-    rows = VMImport.objects.select_related("cluster", "network", "user")
-    return rows if user.has_perm(namespaces.EVERY_NAMESPACE) else rows.filter(user=user)
+    imports = VMImport.objects.select_related("cluster", "network", "user")
+    return imports if user.has_perm(namespaces.EVERY_NAMESPACE) else imports.filter(user=user)
 
 
 # --- a draft --------------------------------------------------------------------------------------
@@ -58,24 +58,24 @@ def create(
     """
     reading = upload.open()
     rows = reading.rows()
-    first = list(islice(rows, SMALL + 1))
-    vm_import = _row(upload, options, reading, author)
-    if len(first) > SMALL:
+    first_rows = list(islice(rows, SMALL + 1))
+    vm_import = _new_import(upload, options, reading, author)
+    if len(first_rows) > SMALL:
         with events.recorded(author):
             vm_import.rows_total = reading.total
             vm_import.save()
-            uploads.keep(upload, vm_import)
-            mapping.remember(vm_import, options)
+            uploads.store(upload, vm_import)
+            mapping.remember_port_groups(vm_import, options)
         return vm_import
     with events.recorded(author):
         vm_import.save()
-        mapping.remember(vm_import, options)
-        states.draft(vm_import, first, reading, None)
+        mapping.remember_port_groups(vm_import, options)
+        states.store_draft(vm_import, first_rows, reading, None)
     if options.commit:
         try:
             commit(vm_import.pk, skip_bad=options.skip_bad, author=author, user=options.user)
         except errors.ImportHasBadRows as error:
-            states.tell(vm_import.pk, error)
+            states.record_error(vm_import.pk, error)
     return get(vm_import.pk)
 
 
@@ -83,7 +83,7 @@ def get(import_id: int) -> VMImport:
     return VMImport.objects.select_related("cluster", "network", "user").get(pk=import_id)
 
 
-def _row(
+def _new_import(
     upload: uploads.Upload,
     options: mapping.ImportOptions,
     reading: formats.FileReading,
@@ -111,7 +111,7 @@ def _row(
 # --- what people do with a draft ------------------------------------------------------------------
 
 
-def locked(import_id: int, *expected: Status, user: Any = None) -> VMImport:
+def lock_import(import_id: int, *expected: Status, user: Any = None) -> VMImport:
     """The import, locked, in one of these states; whoever may do less than its maker limits it.
 
     Raises ImportState, NotAllowed.
@@ -123,7 +123,7 @@ def locked(import_id: int, *expected: Status, user: Any = None) -> VMImport:
         raise errors.ImportState(
             f"It is {vm_import.get_status_display()}; this is for one {words}."
         )
-    if user is not None and limited(user, vm_import.target) and not vm_import.limited:
+    if user is not None and is_limited(user, vm_import.target) and not vm_import.limited:
         vm_import.limited, vm_import.user = True, user
         vm_import.save(update_fields=["limited", "user"])
     return vm_import
@@ -137,20 +137,22 @@ def commit(
     Raises ImportState, ImportHasBadRows, ClusterDecides, NotAllowed.
     """
     with events.recorded(author):
-        vm_import = locked(import_id, Status.DRAFTED, user=user)
+        vm_import = lock_import(import_id, Status.DRAFTED, user=user)
         vm_import.skip_bad = skip_bad
         if (vm_import.rows_total or 0) > SMALL:
             _check_bad(vm_import)
-            states.to_commit(vm_import, author, skip_bad=skip_bad)
+            states.queue_commit(vm_import, author, skip_bad=skip_bad)
         else:
-            vm_import.counts = import_commit.write(vm_import, author=author, step=lambda _: None)
-            states.committed(vm_import)
+            vm_import.counts = import_commit.commit_draft(
+                vm_import, author=author, step=lambda _: None
+            )
+            states.mark_committed(vm_import)
     return get(import_id)
 
 
 def _check_bad(vm_import: VMImport) -> None:
     if not vm_import.skip_bad and (vm_import.counts["conflict"] or vm_import.counts["refused"]):
-        raise import_commit.bad_rows(vm_import.counts)
+        raise import_commit.bad_rows_error(vm_import.counts)
 
 
 def undo(import_id: int, *, author: events.Author, user: Any = None) -> VMImport:
@@ -159,11 +161,11 @@ def undo(import_id: int, *, author: events.Author, user: Any = None) -> VMImport
     Raises ImportState, ImportInUse, ClusterDecides, NotAllowed.
     """
     with events.recorded(author):
-        vm_import = locked(import_id, Status.COMMITTED, user=user)
+        vm_import = lock_import(import_id, Status.COMMITTED, user=user)
         if vm_import.undo_wanted:
             raise errors.ImportState("It is being undone already.")
         if (vm_import.rows_total or 0) > SMALL:
-            import_undo.refuse_used(vm_import)
+            import_undo.check_not_in_use(vm_import)
             vm_import.undo_wanted, vm_import.tries, vm_import.rows_done = True, 0, 0
             vm_import.actor, vm_import.source, vm_import.request_id = (
                 author.actor,
@@ -177,7 +179,7 @@ def undo(import_id: int, *, author: events.Author, user: Any = None) -> VMImport
             )  # fmt: skip
         else:
             import_undo.undo(vm_import, author=author, step=lambda _: None)
-            states.undone(vm_import)
+            states.mark_undone(vm_import)
     return get(import_id)
 
 
@@ -186,17 +188,17 @@ def cancel(import_id: int, *, author: events.Author, user: Any = None) -> VMImpo
 
     Raises ImportState: it is written already, or came to nothing.
     """
-    open_ = (Status.QUEUED, Status.DRAFTING, Status.DRAFTED, Status.COMMITTING)
+    cancellable = (Status.QUEUED, Status.DRAFTING, Status.DRAFTED, Status.COMMITTING)
     with events.recorded(author):
-        vm_import = locked(import_id, *open_, user=user)
+        vm_import = lock_import(import_id, *cancellable, user=user)
         VMImport.objects.filter(pk=vm_import.pk).update(cancel_wanted=True)
         idle = VMImport.objects.filter(pk=vm_import.pk).exclude(leased_until__gt=Now())
         if vm_import.status in {Status.QUEUED, Status.DRAFTED} or idle.exists():
-            states.cancelled(vm_import.pk, author)
+            states.mark_cancelled(vm_import.pk, author)
     return get(import_id)
 
 
-def change(
+def change_mapping(
     import_id: int, values: Mapping[str, Any], *, author: events.Author, user: Any = None
 ) -> VMImport:
     """Map a draft otherwise: `network` (a row or None), `namespace`, `mapping`; all rows are read again.
@@ -204,7 +206,7 @@ def change(
     The mapping is added to the one that there is. Raises ImportState, InvalidInput, NotAllowed.
     """
     with events.recorded(author):
-        vm_import = locked(import_id, Status.DRAFTED, user=user)
+        vm_import = lock_import(import_id, Status.DRAFTED, user=user)
         vm_import.network = values.get("network", vm_import.network)
         vm_import.namespace = values.get("namespace", vm_import.namespace)
         options = mapping.ImportOptions(
@@ -215,18 +217,18 @@ def change(
         )
         vm_import.mapping = vm_import.mapping | mapping.parse(options)
         vm_import.save(update_fields=["network", "namespace", "mapping"])
-        mapping.remember(vm_import, options)
-        import_rows.read_again(vm_import)
+        mapping.remember_port_groups(vm_import, options)
+        import_rows.reread_rows(vm_import)
         states.revalidate(vm_import)
     return get(import_id)
 
 
-def check_again(import_id: int, *, author: events.Author, user: Any = None) -> VMImport:
+def revalidate(import_id: int, *, author: events.Author, user: Any = None) -> VMImport:
     """Judge a draft by what the register says now. Raises ImportState."""
     with events.recorded(author):
-        states.revalidate(locked(import_id, Status.DRAFTED, user=user))
+        states.revalidate(lock_import(import_id, Status.DRAFTED, user=user))
     return get(import_id)
 
 
-def rows_of(vm_import: VMImport) -> QuerySet[ImportRow]:
+def draft_rows(vm_import: VMImport) -> QuerySet[ImportRow]:
     return ImportRow.objects.filter(vm_import=vm_import).select_related("network")

@@ -21,7 +21,7 @@ from pools.models.fields import Clock
 from pools.platform import database, leases
 from pools.platform.leases import FREE, Lease, LeaseLost
 
-_EVERY = 1.0  # seconds between two notes of the progress
+_RENEWAL_SECONDS = 1.0  # seconds between two notes of the progress
 TRIES = 5  # then the import has failed
 
 
@@ -50,14 +50,14 @@ class Work:
         prove(self)
 
 
-_IN_WORK = Q(status__in=[Status.DRAFTING, Status.COMMITTING]) | Q(undo_wanted=True)
-_WAITS = Q(status=Status.QUEUED) | _IN_WORK
+_IN_PROGRESS = Q(status__in=[Status.DRAFTING, Status.COMMITTING]) | Q(undo_wanted=True)
+_WAITING = Q(status=Status.QUEUED) | _IN_PROGRESS
 _LEASES = leases.Leases(VMImport)
 
 
-def due() -> list[int]:
+def due_imports() -> list[int]:
     """Return imports that wait for a worker, or whose worker is gone; the first hundred."""
-    rows = VMImport.objects.filter(_WAITS, FREE).order_by("pk")
+    rows = VMImport.objects.filter(_WAITING, FREE).order_by("pk")
     return list(rows.values_list("pk", flat=True)[:100])
 
 
@@ -65,7 +65,7 @@ def take(import_id: int) -> Work | None:
     """Lease an import; None while another worker has it, or when there is nothing to do."""
     lease = _LEASES.take(
         import_id,
-        _WAITS,
+        _WAITING,
         tries=F("tries") + 1,
         rows_done=0,
         status=Case(
@@ -78,7 +78,7 @@ def take(import_id: int) -> Work | None:
     return Work(lease, VMImport.objects.values_list("tries", flat=True).get(pk=import_id))
 
 
-def refuse_hopeless(work: Work) -> None:
+def check_tries(work: Work) -> None:
     """What ended so many workers will end the next one, too. Raises IpamError."""
     if work.tries > TRIES:
         raise errors.IpamError(f"It was tried {TRIES} times without success.")
@@ -86,10 +86,12 @@ def refuse_hopeless(work: Work) -> None:
 
 def keep_alive(work: Work) -> AbstractContextManager[None]:
     """Renew the lease and write the progress, however long a step takes."""
-    return _RENEWED.renewing(work.lease, every=_EVERY, changes=lambda: {"rows_done": work.done})
+    return _RENEWED.renewing(
+        work.lease, every=_RENEWAL_SECONDS, changes=lambda: {"rows_done": work.done}
+    )
 
 
-_RENEWED = leases.Leases(VMImport, condition=_IN_WORK)
+_RENEWED = leases.Leases(VMImport, condition=_IN_PROGRESS)
 
 
 def prove(work: Work) -> None:
@@ -112,12 +114,12 @@ def end(work: Work) -> None:
         raise LeaseLost("Another worker has the import.")
 
 
-def put_back(work: Work, *, seconds: float = 0) -> None:
+def requeue(work: Work, *, seconds: float = 0) -> None:
     """Let another worker try, after so many seconds."""
     _LEASES.end(work.lease, leased_until=Clock() + timedelta(seconds=seconds))
 
 
-def failed(work: Work, code: str, message: str) -> None:
+def mark_failed(work: Work, code: str, message: str) -> None:
     """It cannot be read; nothing of it is kept but why. A worker that lost its lease reports nothing."""
     rows = VMImport.objects.filter(
         pk=work.import_id,
@@ -126,16 +128,16 @@ def failed(work: Work, code: str, message: str) -> None:
     )
     changes: dict[str, Any] = {"error_code": code[:63], "error": message[:1000]}
     if rows.update(status=Status.FAILED, leased_until=None, **changes):
-        forget(work.import_id)
+        discard(work.import_id)
 
 
-def not_undone(work: Work, code: str, message: str) -> None:
+def mark_undo_failed(work: Work, code: str, message: str) -> None:
     """What was written stays written; the import says why."""
     changes: dict[str, Any] = {"error_code": code[:63], "error": message[:1000]}
     _LEASES.end(work.lease, undo_wanted=False, tries=0, **changes)
 
 
-def forget(import_id: int) -> None:
+def discard(import_id: int) -> None:
     """Delete the rows and the file of an import that comes to nothing."""
     database.rows("DELETE FROM claims_importrow WHERE vm_import_id = %s RETURNING 1", [import_id])
     database.rows("DELETE FROM claims_importfile WHERE vm_import_id = %s RETURNING 1", [import_id])

@@ -13,12 +13,14 @@ from claims.models.imports import ImportTarget
 from pools.platform import documents
 
 
-def text(vm_import: VMImport, scope: namespaces.Scope = namespaces.EVERYTHING) -> str:
+def render_yaml(vm_import: VMImport, scope: namespaces.Scope = namespaces.EVERYTHING) -> str:
     """YAML: the IPPools that have entries of the import, whole, or its IPAMClaims without status."""
-    return "---\n".join(documents.dump_yaml(manifest) for manifest in objects(vm_import, scope))
+    return "---\n".join(
+        documents.dump_yaml(manifest) for manifest in import_manifests(vm_import, scope)
+    )
 
 
-def objects(
+def import_manifests(
     vm_import: VMImport, scope: namespaces.Scope = namespaces.EVERYTHING
 ) -> Iterator[dict[str, Any]]:
     """Only what is seen."""

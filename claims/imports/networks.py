@@ -13,11 +13,11 @@ from claims.models import NAD, Network
 from claims.networks import networks
 from pools.core import addresses
 
-LOOKED_AT = 2_000  # rows; those behind them are judged in the draft
-CHOSEN = "network_by_addresses"
+MOST_ROWS_READ = 2_000  # rows; those behind them are judged in the draft
+CHOSEN_CODE = "network_by_addresses"
 
 
-def by_addresses(upload: Upload, user: Any) -> Network | None:
+def find_by_addresses(upload: Upload, user: Any) -> Network | None:
     """Of those that the user sees and that can hold static VMs; None when not just one has room.
 
     Raises InvalidInput for what cannot be read.
@@ -44,7 +44,7 @@ def by_addresses(upload: Upload, user: Any) -> Network | None:
 def _addresses(upload: Upload) -> Iterator[addresses.Address]:
     """Those that can be read."""
     unique_addresses: dict[addresses.Address, None] = {}
-    for row in islice(upload.open().rows(), LOOKED_AT):
+    for row in islice(upload.open().rows(), MOST_ROWS_READ):
         for text in row.ips:
             try:
                 unique_addresses[ip_address(text.partition("/")[0])] = None
@@ -53,10 +53,10 @@ def _addresses(upload: Upload) -> Iterator[addresses.Address]:
     yield from unique_addresses
 
 
-def note(network: Network) -> dict[str, str]:
+def network_note(network: Network) -> dict[str, str]:
     """What the draft says of it."""
     message = (
         f"no network was chosen: {network.name} is the only one that can hold static VMs and has all of"
         " these addresses in its subnets"
     )
-    return {"code": CHOSEN, "message": message}
+    return {"code": CHOSEN_CODE, "message": message}

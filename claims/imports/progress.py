@@ -26,13 +26,13 @@ def is_working(vm_import: VMImport) -> bool:
     return vm_import.status in UNDER_WAY or vm_import.undo_wanted
 
 
-def for_import(vm_import: VMImport, now: datetime) -> ImportProgress:
+def import_progress(vm_import: VMImport, now: datetime) -> ImportProgress:
     done, total = vm_import.rows_done, vm_import.rows_total
     if not is_working(vm_import):
         return ImportProgress(done, total, 100, None)
     percent = min(100, 100 * done // total) if total else None
     remaining = None
     if total and done and vm_import.started_at:
-        passed = (now - vm_import.started_at).total_seconds()
-        remaining = max(0, round(passed * (total - done) / done))
+        elapsed = (now - vm_import.started_at).total_seconds()
+        remaining = max(0, round(elapsed * (total - done) / done))
     return ImportProgress(done, total, percent, remaining)

@@ -51,8 +51,11 @@ class Destinations:
                     port_group.namespace = ""
                 self._mapped[_key(port_group.name)] = (port_group.network_id, port_group.namespace)
             self._mapped |= {_key(row.name): (row.pk, "") for row in self._networks.values()}
-        for name, to in vm_import.mapping.items():
-            self._mapped[_key(name)] = (to.get("network"), to.get("namespace", ""))
+        for name, destination in vm_import.mapping.items():
+            self._mapped[_key(name)] = (
+                destination.get("network"),
+                destination.get("namespace", ""),
+            )
         self._destinations: dict[str, Destination | None] = {}
         self._claims = vm_import.target == ImportTarget.IPAMCLAIMS
         self._vm_networks: dict[int, Mapping[tuple[str, str], str]] = {}
@@ -145,7 +148,7 @@ def _line(
 
 def _source(interface: VMInterface) -> SourceRow:
     """What may be stored and shown; nearly every row as it is."""
-    whole = "".join(
+    text = "".join(
         (
             interface.vm,
             interface.mac,
@@ -155,7 +158,7 @@ def _source(interface: VMInterface) -> SourceRow:
             *interface.ips,
         )
     )
-    if len(whole) <= LONGEST and whole.isprintable():
+    if len(text) <= LONGEST and text.isprintable():
         return SourceRow(
             interface.vm, interface.mac, interface.ips, interface.port_group, interface.namespace, interface.note, interface.problems,
             interface.refused,
@@ -184,8 +187,8 @@ def clean(text: str, longest: int = LONGEST) -> str:
     """As it may be stored and shown: no control characters, and not endless."""
     if text.isprintable() and len(text) <= longest:
         return text.strip()
-    plain = "".join(char if char.isprintable() else " " for char in text[: 4 * longest])
-    return " ".join(plain.split())[:longest]
+    printable = "".join(char if char.isprintable() else " " for char in text[: 4 * longest])
+    return " ".join(printable.split())[:longest]
 
 
 def _array(texts: tuple[str, ...]) -> str:
@@ -219,7 +222,7 @@ def _problems(problems: tuple[errors.FieldProblem, ...]) -> str:
 # --- again ----------------------------------------------------------------------------------------
 
 
-def source_of(row: ImportRow) -> SourceRow:
+def source_row(row: ImportRow) -> SourceRow:
     """The row in the words of its file, or of whoever corrected it."""
     return SourceRow(
         row.source_vm,
@@ -233,7 +236,7 @@ def source_of(row: ImportRow) -> SourceRow:
     )
 
 
-def values(row: Resolved) -> dict[str, Any]:
+def row_values(row: Resolved) -> dict[str, Any]:
     """What a row gets that was read again."""
     reasons = json.loads(_json(row.reasons)) if row.reasons else []
     return {
@@ -250,7 +253,7 @@ def values(row: Resolved) -> dict[str, Any]:
     }
 
 
-def read_again(vm_import: VMImport) -> None:
+def reread_rows(vm_import: VMImport) -> None:
     """Bring all rows to the import's mapping, network and namespace; skipped rows stay skipped.
 
     Stands in a transaction of the caller.
@@ -258,10 +261,10 @@ def read_again(vm_import: VMImport) -> None:
     destinations, import_plan = Destinations(vm_import), plan(vm_import)
     last = 0
     with connection.cursor() as cursor:
-        cursor.execute(_REREAD)
-    while rows := _after(vm_import.pk, last):
+        cursor.execute(_CREATE_REREAD)
+    while rows := _rows_after(vm_import.pk, last):
         last = rows[-1].number
-        sources = ((row.number, source_of(row)) for row in rows)
+        sources = ((row.number, source_row(row)) for row in rows)
         lines = [
             (
                 number,
@@ -272,12 +275,12 @@ def read_again(vm_import: VMImport) -> None:
             for number, source in sources
         ]
         database.copy("claims_reread", _REREAD_COLUMNS, lines)
-    database.rows(_TAKE_OVER, [vm_import.pk], prepare=False)
+    database.rows(_UPDATE_FROM_REREAD, [vm_import.pk], prepare=False)
     with connection.cursor() as cursor:
         cursor.execute("DROP TABLE claims_reread")
 
 
-def _after(import_id: int, number: int) -> list[ImportRow]:
+def _rows_after(import_id: int, number: int) -> list[ImportRow]:
     rows = ImportRow.objects.filter(vm_import=import_id, number__gt=number)
     return list(rows.order_by("number")[:BATCH])
 
@@ -286,12 +289,12 @@ _REREAD_COLUMNS = (
     "number", "network_id", "vm", "namespace", "mac", "ips", "claim_name", "usable", "problems",
     "verdict", "reasons",
 )  # fmt: skip
-_REREAD = """
+_CREATE_REREAD = """
     CREATE TEMPORARY TABLE claims_reread (number integer, network_id bigint, vm text,
         namespace text, mac macaddr, ips varchar[], claim_name text, usable boolean,
         problems jsonb, verdict text, reasons jsonb) ON COMMIT DROP
 """
-_TAKE_OVER = """
+_UPDATE_FROM_REREAD = """
     UPDATE claims_importrow r SET network_id = w.network_id, vm = w.vm, namespace = w.namespace,
         mac = w.mac, ips = w.ips, claim_name = w.claim_name, usable = w.usable,
         problems = w.problems, reasons = w.reasons, entry_id = NULL, claim_id = NULL, before = NULL,

@@ -8,15 +8,15 @@ from django.db.models.functions import Cast
 from claims.models import ImportRow
 
 
-def matching_rows(rows: QuerySet[ImportRow], words: str) -> QuerySet[ImportRow]:
+def matching_rows(rows: QuerySet[ImportRow], text: str) -> QuerySet[ImportRow]:
     """Rows in whose source or values the words stand, whatever signs a MAC is written with."""
-    lower = words.strip().lower()
+    lowered = text.strip().lower()
     rows = rows.annotate(mac_text=Cast("mac", TextField()), ips_text=Cast("ips", TextField()))
     return rows.filter(
-        Q(vm__icontains=lower)
-        | Q(source_vm__icontains=lower)
-        | Q(port_group__icontains=lower)
-        | Q(source_mac__icontains=lower)
-        | Q(mac_text__contains=lower.replace("-", ":"))
-        | Q(ips_text__contains=lower)
+        Q(vm__icontains=lowered)
+        | Q(source_vm__icontains=lowered)
+        | Q(port_group__icontains=lowered)
+        | Q(source_mac__icontains=lowered)
+        | Q(mac_text__contains=lowered.replace("-", ":"))
+        | Q(ips_text__contains=lowered)
     )

@@ -16,11 +16,11 @@ from pools.models.fields import Now
 from pools.platform import events
 
 
-def _nothing(_done: int) -> None:
+def _ignore_progress(_rows_done: int) -> None:
     return
 
 
-def draft(
+def store_draft(
     vm_import: VMImport,
     rows: Iterable[VMInterface],
     reading: formats.FileReading,
@@ -28,13 +28,13 @@ def draft(
 ) -> None:
     """Its rows are read, judged and counted."""
     vm_import.rows_total = vm_import.rows_done = import_rows.store(
-        vm_import, rows, work.step if work else _nothing
+        vm_import, rows, work.step if work else _ignore_progress
     )
     validation.validate(vm_import)
     vm_import.left_out = dict(reading.skipped)
     vm_import.notes += [{"code": note.code, "message": note.message} for note in reading.notes]
-    vm_import.notes += _left_out(reading.skipped)
-    _drafted(vm_import)
+    vm_import.notes += _left_out_notes(reading.skipped)
+    _set_drafted(vm_import)
     if work is not None:
         leases.end(work)
     ImportFile.objects.filter(vm_import=vm_import).delete()
@@ -50,14 +50,14 @@ _LEFT_OUT = {
 }
 
 
-def _left_out(skipped: Skipped) -> list[dict[str, str]]:
+def _left_out_notes(skipped: Skipped) -> list[dict[str, str]]:
     """A note for each reason, with the names of its VMs."""
     notes = []
     for reason, names in skipped.names.items():
         if names and reason in _LEFT_OUT:
-            listed = ", ".join(map(import_rows.clean, names))
-            more = f" and more, {skipped[reason]} in all" if skipped[reason] > MOST_NAMES else ""
-            message = f"{_LEFT_OUT[reason]} are left out: {listed}{more}"
+            vm_names = ", ".join(map(import_rows.clean, names))
+            suffix = f" and more, {skipped[reason]} in all" if skipped[reason] > MOST_NAMES else ""
+            message = f"{_LEFT_OUT[reason]} are left out: {vm_names}{suffix}"
             notes.append({"code": f"left_out_{reason}", "message": message})
     return notes
 
@@ -65,14 +65,14 @@ def _left_out(skipped: Skipped) -> list[dict[str, str]]:
 _DRAFTED = ("status", "counts", "drafted_at", "error_code", "error")
 
 
-def _drafted(vm_import: VMImport) -> None:
+def _set_drafted(vm_import: VMImport) -> None:
     vm_import.status = Status.DRAFTED
-    vm_import.counts = validation.count(vm_import)
+    vm_import.counts = validation.count_rows(vm_import)
     vm_import.drafted_at = Now()
     vm_import.error_code = vm_import.error = ""
 
 
-def tell(import_id: int, error: errors.IpamError) -> None:
+def record_error(import_id: int, error: errors.IpamError) -> None:
     """Why a draft was not written."""
     VMImport.objects.filter(pk=import_id, status=Status.DRAFTED).update(
         error_code=error.code[:63], error=error.message[:1000]
@@ -82,11 +82,11 @@ def tell(import_id: int, error: errors.IpamError) -> None:
 def revalidate(vm_import: VMImport, numbers: list[int] | None = None) -> None:
     """Judge a draft again, or some of its rows, and count."""
     validation.validate(vm_import, numbers)
-    _drafted(vm_import)
+    _set_drafted(vm_import)
     vm_import.save(update_fields=_DRAFTED)
 
 
-def to_commit(vm_import: VMImport, author: events.Author, *, skip_bad: bool) -> None:
+def queue_commit(vm_import: VMImport, author: events.Author, *, skip_bad: bool) -> None:
     """It waits for a worker to write it."""
     vm_import.status, vm_import.skip_bad, vm_import.tries = Status.COMMITTING, skip_bad, 0
     vm_import.rows_done, vm_import.leased_until, vm_import.started_at = 0, None, None
@@ -103,7 +103,7 @@ def to_commit(vm_import: VMImport, author: events.Author, *, skip_bad: bool) -> 
     )  # fmt: skip
 
 
-def committed(vm_import: VMImport) -> None:
+def mark_committed(vm_import: VMImport) -> None:
     """All of it was written."""
     vm_import.status = Status.COMMITTED
     vm_import.committed_at = Now()
@@ -116,7 +116,7 @@ def committed(vm_import: VMImport) -> None:
     )  # fmt: skip
 
 
-def undone(vm_import: VMImport) -> None:
+def mark_undone(vm_import: VMImport) -> None:
     """What it wrote was taken back."""
     vm_import.status = Status.UNDONE
     vm_import.undone_at = Now()
@@ -125,10 +125,10 @@ def undone(vm_import: VMImport) -> None:
     vm_import.save(update_fields=["status", "undone_at", "rows_done", "error_code", "error"])
 
 
-def cancelled(import_id: int, author: events.Author) -> None:
+def mark_cancelled(import_id: int, author: events.Author) -> None:
     """It ended before it was written; nothing of it stays."""
     with events.recorded(author):
         VMImport.objects.filter(pk=import_id).update(
             status=Status.CANCELLED, leased_until=None, cancel_wanted=True
         )
-        leases.forget(import_id)
+        leases.discard(import_id)

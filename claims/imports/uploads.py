@@ -20,7 +20,7 @@ class Upload:
     content: Any
     name: str = ""
 
-    def open(self, *, counted: bool = False) -> formats.FileReading:
+    def open(self, *, already_counted: bool = False) -> formats.FileReading:
         """Raises InvalidInput. `counted`: it was opened before, when it came."""
         if self.kind == "rows":
             return formats.from_rows(self.content)
@@ -28,9 +28,9 @@ class Upload:
             return formats.from_text(self.content)
         stream: BinaryIO = self.content
         stream.seek(0)
-        return formats.open_file(self.name, stream, counted=counted)
+        return formats.open_file(self.name, stream, already_counted=already_counted)
 
-    def stored(self) -> bytes:
+    def to_bytes(self) -> bytes:
         """The same as bytes, for a worker."""
         if self.kind == "rows":
             return json.dumps(self.content).encode()
@@ -41,9 +41,9 @@ class Upload:
         return content
 
 
-def keep(upload: Upload, vm_import: VMImport) -> None:
+def store(upload: Upload, vm_import: VMImport) -> None:
     """Store what was sent; it goes when it has been read into rows."""
-    database.rows(_KEEP, [vm_import.pk, upload.kind, upload.stored()], prepare=False)
+    database.rows(_KEEP, [vm_import.pk, upload.kind, upload.to_bytes()], prepare=False)
 
 
 # As bytes: twenty megabytes would become forty of text.

@@ -44,7 +44,7 @@ def validate(vm_import: VMImport, numbers: Collection[int] | None = None) -> Non
         **_own_address_values(networks),
     }
     with database.hash_joins_only(many=numbers is None or len(numbers) > _FEW):
-        database.fetch(_JUDGE, values)
+        database.fetch(_VALIDATE, values)
 
 
 def scope(vm_import: VMImport) -> namespaces.Scope:
@@ -54,7 +54,7 @@ def scope(vm_import: VMImport) -> namespaces.Scope:
     return namespaces.owner_scope(vm_import.user) if vm_import.user else namespaces.Scope()
 
 
-def count(vm_import: VMImport) -> dict[str, int]:
+def count_rows(vm_import: VMImport) -> dict[str, int]:
     """The rows by verdict; `skipped` only where a person left some out."""
     rows = database.rows(_COUNT, [vm_import.pk])
     rows_by_verdict = dict(rows)
@@ -78,10 +78,10 @@ def affected_numbers(vm_import: VMImport, before: ImportRow, after: ImportRow) -
         "hosts": [ip.partition("/")[0] for row in (before, after) for ip in row.ips],
         "vms": [row.vm for row in (before, after) if row.vm],
     }
-    return [number for (number,) in database.rows(_TOUCHED, values, prepare=False)]
+    return [number for (number,) in database.rows(_AFFECTED, values, prepare=False)]
 
 
-_TOUCHED = statements.read("claims/import_rows_sharing_values")
+_AFFECTED = statements.read("claims/import_rows_sharing_values")
 
 
 def _networks(import_id: int) -> dict[int, Network]:
@@ -114,4 +114,4 @@ def _own_address_values(networks: dict[int, Network]) -> dict[str, list[object]]
     }
 
 
-_JUDGE = statements.read("claims/validate_import_rows")
+_VALIDATE = statements.read("claims/validate_import_rows")

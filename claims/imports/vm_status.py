@@ -14,23 +14,23 @@ from claims.models import VMImport
 from pools.platform import database
 from pools.sql import statements
 
-PROVISIONED, SEEN, RUNNING, DIFFERING, GONE = STANDINGS = (
+PROVISIONED, SEEN, RUNNING, DIFFERING, GONE = STATUSES = (
     "provisioned", "seen", "running", "differing", "gone"
 )  # fmt: skip
 
 
-def of_rows(vm_import: VMImport, numbers: Collection[int]) -> dict[int, str]:
+def row_statuses(vm_import: VMImport, numbers: Collection[int]) -> dict[int, str]:
     """By the numbers of the rows that were written."""
     values = {"import": vm_import.pk, "numbers": database.joined(numbers), "every": False}
-    return dict(database.rows(_STANDING, values, prepare=False))
+    return dict(database.rows(_STATUSES, values, prepare=False))
 
 
-def counts(vm_import: VMImport) -> dict[str, int]:
+def status_counts(vm_import: VMImport) -> dict[str, int]:
     """How many rows stand where."""
     values = {"import": vm_import.pk, "numbers": "", "every": True}
     rows_by_status = dict(database.rows(_COUNTS, values, prepare=False))
-    return {standing: rows_by_status.get(standing, 0) for standing in STANDINGS}
+    return {status: rows_by_status.get(status, 0) for status in STATUSES}
 
 
-_STANDING = statements.read("claims/vm_status")
-_COUNTS = f"SELECT standing, count(*) FROM ({_STANDING}) s GROUP BY standing"  # noqa: S608
+_STATUSES = statements.read("claims/vm_status")
+_COUNTS = f"SELECT status, count(*) FROM ({_STATUSES}) s GROUP BY status"  # noqa: S608

@@ -15,7 +15,7 @@ from django.db.models import Q
 from claims.address_index import block_sync, own_addresses
 from claims.core.ipamclaims import ipamclaim
 from claims.core.workloads import attachments
-from claims.ipamclaims.ingest import subnets_of
+from claims.ipamclaims.ingest import readable_subnets
 from claims.models import Entry, IPAMClaim, Network, Workload
 from claims.models.workloads import WorkloadKind
 from pools.core import addresses, errors
@@ -24,7 +24,7 @@ from pools.platform import database
 from pools.sql import statements
 
 Address = addresses.Address
-Machine = tuple[str, str]  # namespace and name of a VM
+VMKey = tuple[str, str]  # namespace and name of a VM
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Contenders:
     """The parties of a network by MAC and by address, its blocks, and what it keeps for itself."""
 
     network: Network
-    waiting: Sequence[IPAMClaim]
+    claims: Sequence[IPAMClaim]
     subnets: list[addresses.Network] = field(init=False)
     entries: dict[int, Entry] = field(init=False)
     requests: dict[int, list[str]] = field(init=False)  # of other claims of their VMs
@@ -61,21 +61,21 @@ class Contenders:
     macs: dict[int, frozenset[str]] = field(init=False)  # of the claims' VMs, as far as known
 
     def __post_init__(self) -> None:
-        self.subnets = subnets_of(self.network)
+        self.subnets = readable_subnets(self.network)
         self._own_macs = own_addresses.macs(self.network)
         self._own_spans = [
             address.span for address in own_addresses.own_spans(self.network) if not address.note
         ]
-        self.running = _running(self.network, self.waiting)
-        self.macs = _macs(self.network, self.waiting, self.running)
-        self.entries = _entries(self.network, self.waiting, self.macs)
-        self.requests = _requests(self.network, self.waiting, self.macs)
+        self.running = _running(self.network, self.claims)
+        self.macs = _macs(self.network, self.claims, self.running)
+        self.entries = _entries(self.network, self.claims, self.macs)
+        self.requests = _requests(self.network, self.claims, self.macs)
         requested_hosts = {
             str(ipamclaim.host(text))
-            for claim in self.waiting
+            for claim in self.claims
             for text in self.desired_addresses(claim)
         }
-        macs = {claim.mac for claim in self.waiting if claim.mac}
+        macs = {claim.mac for claim in self.claims if claim.mac}
         self._by_mac: dict[str, list[Party]] = {}
         self._by_address: dict[str, list[Party]] = {}
         for address, party in _parties(self.network, requested_hosts, macs):
@@ -93,7 +93,7 @@ class Contenders:
             return self.requests[claim.pk]
         return self.running[claim.pk].ips if claim.pk in self.running else []
 
-    def granted(self, claim: IPAMClaim, ips: Iterable[str]) -> None:
+    def add_granted(self, claim: IPAMClaim, ips: Iterable[str]) -> None:
         """What was just granted stands in the way of all others; without `ips` only its MAC."""
         party = Party(claim.namespace, claim.vm, claim.vm_uid, claim.mac, claim=claim.pk)
         hosts: list[str | None] = [str(ipamclaim.host(text)) for text in ips]
@@ -108,16 +108,16 @@ class Contenders:
 
     def gateway_mac(self, claim: IPAMClaim) -> tuple[str, str] | None:
         """The MAC of the claim's VM and the gateway's address, when that MAC is the gateway's own."""
-        mine = sorted(self.macs[claim.pk] & self._own_macs.keys())
-        return (mine[0], self._own_macs[mine[0]]) if mine else None
+        gateway_macs = sorted(self.macs[claim.pk] & self._own_macs.keys())
+        return (gateway_macs[0], self._own_macs[gateway_macs[0]]) if gateway_macs else None
 
-    def mac_taken(self, claim: IPAMClaim) -> bool:
+    def is_mac_taken(self, claim: IPAMClaim) -> bool:
         """Whether another VM has the MAC that is requested."""
         if not claim.mac:
             return False
-        return any(_contends(claim, party) for party in self._by_mac.get(claim.mac, ()))
+        return any(_contends_for_mac(claim, party) for party in self._by_mac.get(claim.mac, ()))
 
-    def outside(self, ips: Iterable[str]) -> list[str]:
+    def addresses_outside(self, ips: Iterable[str]) -> list[str]:
         return [
             text
             for text in ips
@@ -135,7 +135,10 @@ class Contenders:
         if any(int(span.first) <= int(address) <= int(span.last) for span in spans):
             return True
         macs = self.macs[claim.pk]
-        if any(_is_another(claim, macs, party) for party in self._by_address.get(str(address), ())):
+        if any(
+            _contends_for_address(claim, macs, party)
+            for party in self._by_address.get(str(address), ())
+        ):
             return True
         block = self._blocks.get(str(address))
         return block is not None and not self._is_own(claim, block)
@@ -152,28 +155,28 @@ def _is_edge(address: Address, subnet: addresses.Network) -> bool:
     """The first address of a subnet, and the last of an IPv4 one, which no host has."""
     if address not in subnet or subnet.num_addresses <= 2:  # RFC 3021
         return False
-    last = isinstance(subnet, IPv4Network) and address == subnet.broadcast_address
-    return last or address == subnet.network_address
+    is_broadcast = isinstance(subnet, IPv4Network) and address == subnet.broadcast_address
+    return is_broadcast or address == subnet.network_address
 
 
 def _is_another_vm(claim: IPAMClaim, party: Party) -> bool:
     """Whether a party is known to be another VM than the claim's; one of its name with another uid is."""
     if party.claim == claim.pk or not (party.vm and claim.vm):
         return False
-    namespaces = party.namespace and claim.namespace and party.namespace != claim.namespace
-    if namespaces or party.vm != claim.vm:
+    is_other_namespace = party.namespace and claim.namespace and party.namespace != claim.namespace
+    if is_other_namespace or party.vm != claim.vm:
         return True
     return bool(party.uid and claim.vm_uid and party.uid != claim.vm_uid)
 
 
-def _contends(claim: IPAMClaim, party: Party) -> bool:
+def _contends_for_mac(claim: IPAMClaim, party: Party) -> bool:
     """Whether a party with the claim's MAC is in its way: two claims are, unless they are one VM's."""
     if party.claim not in {None, claim.pk} and not (party.vm and claim.vm):
         return True
     return _is_another_vm(claim, party)
 
 
-def _is_another(claim: IPAMClaim, macs: frozenset[str], party: Party) -> bool:
+def _contends_for_address(claim: IPAMClaim, macs: frozenset[str], party: Party) -> bool:
     """The same for whoever has an address; an entry for nobody in particular is for its MAC alone."""
     if party.claim == claim.pk:
         return False
@@ -185,29 +188,29 @@ def _is_another(claim: IPAMClaim, macs: frozenset[str], party: Party) -> bool:
 # --- what is read ---------------------------------------------------------------------------------
 
 
-def _machine(claim: IPAMClaim) -> Machine:
+def _vm_key(claim: IPAMClaim) -> VMKey:
     return claim.namespace, claim.vm
 
 
-def _running(network: Network, waiting: Sequence[IPAMClaim]) -> dict[int, Workload]:
+def _running(network: Network, claims: Sequence[IPAMClaim]) -> dict[int, Workload]:
     """What runs of the claims' VMs, by the claim's id."""
-    names = {claim.vm for claim in waiting if claim.vm}
+    names = {claim.vm for claim in claims if claim.vm}
     rows = Workload.objects.filter(network=network, kind=WorkloadKind.VMI, name__in=names)
     workloads_by_vm = {(row.namespace, row.name): row for row in rows.order_by("-since", "-pk")}
     running = {}
-    for claim in waiting:
-        row = workloads_by_vm.get(_machine(claim))
+    for claim in claims:
+        row = workloads_by_vm.get(_vm_key(claim))
         if row is not None and claim.vm_uid in {"", row.uid, row.vm_uid}:
             running[claim.pk] = row
     return running
 
 
 def _macs(
-    network: Network, waiting: Sequence[IPAMClaim], running: dict[int, Workload]
+    network: Network, claims: Sequence[IPAMClaim], running: dict[int, Workload]
 ) -> dict[int, frozenset[str]]:
     """The MACs of the claims' VMs on the network: as requested, as they run, as the VM says it."""
-    names = {claim.vm for claim in waiting if claim.vm and not claim.mac}
-    macs_by_vm: dict[Machine, tuple[str, set[str]]] = {}
+    names = {claim.vm for claim in claims if claim.vm and not claim.mac}
+    macs_by_vm: dict[VMKey, tuple[str, set[str]]] = {}
     nads = {str(nad) for nad in network.nads.all()} if names else set()
     rows = ObservedObject.objects.filter(
         cluster=network.cluster_id, kind="VirtualMachine", name__in=names, missed_at=None
@@ -222,73 +225,73 @@ def _macs(
             }
             macs_by_vm[machine.namespace, machine.name] = (machine.uid, nic_macs)
     macs = {}
-    for claim in waiting:
-        mine = {claim.mac} if claim.mac else set()
-        if not mine:
+    for claim in claims:
+        claim_macs = {claim.mac} if claim.mac else set()
+        if not claim_macs:
             if claim.pk in running and running[claim.pk].mac:
-                mine.add(running[claim.pk].mac)
-            uid, of_vm = macs_by_vm.get(_machine(claim), ("", set()))
-            mine |= of_vm if claim.vm_uid in {"", uid} else set()
-        macs[claim.pk] = frozenset(mac for mac in mine if mac)
+                claim_macs.add(running[claim.pk].mac)
+            uid, vm_macs = macs_by_vm.get(_vm_key(claim), ("", set()))
+            claim_macs |= vm_macs if claim.vm_uid in {"", uid} else set()
+        macs[claim.pk] = frozenset(mac for mac in claim_macs if mac)
     return macs
 
 
 def _entries(
-    network: Network, waiting: Sequence[IPAMClaim], macs: dict[int, frozenset[str]]
+    network: Network, claims: Sequence[IPAMClaim], macs: dict[int, frozenset[str]]
 ) -> dict[int, Entry]:
     """The entry that provisions each claim: for its VM's MAC, else for its VM; of several the first."""
-    every = {mac for vm_macs in macs.values() for mac in vm_macs}
-    names = {claim.vm for claim in waiting if claim.vm}
-    rows = Entry.objects.filter(Q(mac__in=every) | Q(vm__in=names), ippool__network=network)
+    all_macs = {mac for vm_macs in macs.values() for mac in vm_macs}
+    names = {claim.vm for claim in claims if claim.vm}
+    rows = Entry.objects.filter(Q(mac__in=all_macs) | Q(vm__in=names), ippool__network=network)
     by_mac: dict[str, Entry] = {}
-    by_vm: dict[Machine, Entry] = {}
+    by_vm: dict[VMKey, Entry] = {}
     for row in rows.order_by("-pk"):
         by_mac[str(row.mac)] = row
         if row.vm:
             by_vm[row.namespace, row.vm] = row
     entries = {}
-    for claim in waiting:
-        vm_entry = by_vm.get(_machine(claim)) or by_vm.get(("", claim.vm))
-        for_mac = [by_mac[mac] for mac in sorted(macs[claim.pk]) if mac in by_mac]
-        mine = [entry for entry in for_mac if entry.vm in {"", claim.vm}]
-        if mine or vm_entry:
-            entries[claim.pk] = mine[0] if mine else vm_entry
+    for claim in claims:
+        vm_entry = by_vm.get(_vm_key(claim)) or by_vm.get(("", claim.vm))
+        entries_for_mac = [by_mac[mac] for mac in sorted(macs[claim.pk]) if mac in by_mac]
+        entries_for_vm = [entry for entry in entries_for_mac if entry.vm in {"", claim.vm}]
+        if entries_for_vm or vm_entry:
+            entries[claim.pk] = entries_for_vm[0] if entries_for_vm else vm_entry
     return {key: entry for key, entry in entries.items() if entry is not None and entry.ips}
 
 
 def _requests(
-    network: Network, waiting: Sequence[IPAMClaim], macs: dict[int, frozenset[str]]
+    network: Network, claims: Sequence[IPAMClaim], macs: dict[int, frozenset[str]]
 ) -> dict[int, list[str]]:
     """What another claim asks for that stands for the same VM, for one claim of the VM only.
 
     An imported claim has another name than the one that kubevirt/ipam-extensions makes when the VM is
     there, which asks for nothing.
     """
-    asking = [claim for claim in waiting if claim.vm and not claim.ips_requested]
+    open_claims = [claim for claim in claims if claim.vm and not claim.ips_requested]
     rows = IPAMClaim.objects.filter(
-        network=network, vm__in={claim.vm for claim in asking}, gone_at=None
-    ).exclude(pk__in=[claim.pk for claim in asking])
-    of_vm: dict[Machine, list[IPAMClaim]] = {}
-    granted = set()
+        network=network, vm__in={claim.vm for claim in open_claims}, gone_at=None
+    ).exclude(pk__in=[claim.pk for claim in open_claims])
+    requests_by_vm: dict[VMKey, list[IPAMClaim]] = {}
+    granted_hosts = set()
     for row in rows.order_by("pk"):
         if row.ips_requested:
-            of_vm.setdefault(_machine(row), []).append(row)
+            requests_by_vm.setdefault(_vm_key(row), []).append(row)
         else:
-            granted |= {ipamclaim.host(text) for text in row.ips}
+            granted_hosts |= {ipamclaim.host(text) for text in row.ips}
     ips_by_claim = {}
-    for claim in asking:
-        listed = of_vm.get(_machine(claim), [])
-        for row in listed:
+    for claim in open_claims:
+        vm_requests = requests_by_vm.get(_vm_key(claim), [])
+        for row in vm_requests:
             same_vm = row.vm_uid in {"", claim.vm_uid} or not claim.vm_uid
             ips = row.ips or row.ips_requested
-            free = granted.isdisjoint(map(ipamclaim.host, ips))
+            is_free = granted_hosts.isdisjoint(map(ipamclaim.host, ips))
             if (
                 same_vm
-                and free
+                and is_free
                 and (not row.mac or not macs[claim.pk] or row.mac in macs[claim.pk])
             ):
                 ips_by_claim[claim.pk] = list(ips)
-                listed.remove(row)
+                vm_requests.remove(row)
                 break
     return ips_by_claim
 

@@ -22,13 +22,13 @@ UNKNOWN_NETWORK = "ipamclaim_unknown_network"
 REFUSED = "ipamclaim_refused"
 DUPLICATE = "ipamclaim_duplicate"
 OUTSIDE = "ipamclaim_outside_network"
-OF_ENTRY = "ipamclaim_differs_from_entry"
-OF_WORKLOAD = "ipamclaim_differs_from_workload"
+DIFFERS_FROM_ENTRY = "ipamclaim_differs_from_entry"
+DIFFERS_FROM_WORKLOAD = "ipamclaim_differs_from_workload"
 NAME = "ipamclaim_name"
 COLLISION = "ipamclaim_name_collision"
 UNWRITABLE = "ipamclaim_request_not_writable"
 CODES = (
-    LEAKED, STUCK, UNKNOWN_NETWORK, REFUSED, DUPLICATE, OUTSIDE, OF_ENTRY, OF_WORKLOAD, NAME,
+    LEAKED, STUCK, UNKNOWN_NETWORK, REFUSED, DUPLICATE, OUTSIDE, DIFFERS_FROM_ENTRY, DIFFERS_FROM_WORKLOAD, NAME,
     COLLISION, UNWRITABLE,
 )  # fmt: skip
 STUCK_AFTER = 600  # seconds since the deletion was asked for
@@ -39,7 +39,7 @@ _Row = Mapping[str, Any]
 def cluster_findings(
     cluster_id: int,
     *,
-    answering: bool,
+    claims_managed: bool,
     owners: Sequence[str],
     unwritable: Sequence[IPAMClaim] = (),
 ) -> Iterator[ReconcileFinding]:
@@ -48,26 +48,28 @@ def cluster_findings(
     `owners` are the kinds of VMs of which every object is known: of no other kind it is said that an
     owner is not there (unknown is not absent).
     """
-    leaked: set[int] = set()
+    leaked_ids: set[int] = set()
     with database.hash_joins_only():
-        gone = _rows(_LEAKED, cluster_id, kinds=list(owners), grace=GRACE) if owners else []
-    for row in gone:
-        leaked.add(row["id"])
-        yield _leaked(row)
+        leaked_rows = _rows(_LEAKED, cluster_id, kinds=list(owners), grace=GRACE) if owners else []
+    for row in leaked_rows:
+        leaked_ids.add(row["id"])
+        yield _leaked_finding(row)
     for row in _rows(_STUCK, cluster_id, seconds=STUCK_AFTER):
-        if row["id"] not in leaked:
-            yield _stuck(row)
+        if row["id"] not in leaked_ids:
+            yield _stuck_finding(row)
     for row in _rows(_UNKNOWN_NETWORK, cluster_id, unknown=NetworkKind.UNKNOWN.value):
         message = (
             f"The IPAMClaim {_name(row)} is of the network {row['network']}, of which nothing was seen"
             " in the cluster. Its addresses belong to no pool."
         )
         yield _finding(UNKNOWN_NETWORK, row, message, network=row["network"])
-    yield from _refused(cluster_id, answering=answering)
-    yield from _contradictions(cluster_id)
-    yield from _names(cluster_id)
+    yield from _refused_findings(cluster_id, claims_managed=claims_managed)
+    yield from _contradiction_findings(cluster_id)
+    yield from _name_findings(cluster_id)
     for claim in unwritable:
-        yield ReconcileFinding(UNWRITABLE, str(claim), _unwritable(claim), details={"id": claim.pk})
+        yield ReconcileFinding(
+            UNWRITABLE, str(claim), _unwritable_message(claim), details={"id": claim.pk}
+        )
 
 
 def _rows(statement: str, cluster_id: int, **values: object) -> list[Mapping[str, Any]]:
@@ -85,14 +87,14 @@ def _finding(
     return ReconcileFinding(code, _name(row), message, severity, details)
 
 
-def _requests(claim: IPAMClaim) -> str:
+def _requested_values(claim: IPAMClaim) -> str:
     return " and ".join(filter(None, [claim.mac or "", ", ".join(claim.ips_requested)]))
 
 
-def _unwritable(claim: IPAMClaim) -> str:
+def _unwritable_message(claim: IPAMClaim) -> str:
     """What the object cannot say, beside what its status says."""
     message = (
-        f"The object of the IPAMClaim {claim} does not show that {_requests(claim)} was asked for: the"
+        f"The object of the IPAMClaim {claim} does not show that {_requested_values(claim)} was asked for: the"
         " cluster's definition has no fields for requests (spec.mac, spec.ips)."
     )
     if claim.ips:
@@ -117,7 +119,7 @@ def remove_finalizer(row: _Row) -> str:
     )
 
 
-def _leaked(row: _Row) -> ReconcileFinding:
+def _leaked_finding(row: _Row) -> ReconcileFinding:
     finalizers = ", ".join(row["finalizers"]) or "nothing"
     addresses = ", ".join(row["ips"]) or "no address"
     message = (
@@ -137,7 +139,7 @@ def _leaked(row: _Row) -> ReconcileFinding:
 _LEAKED = statements.read("claims/leaked_claims")
 
 
-def _stuck(row: _Row) -> ReconcileFinding:
+def _stuck_finding(row: _Row) -> ReconcileFinding:
     finalizers = ", ".join(row["finalizers"]) or "nothing"
     message = (
         f"The IPAMClaim {_name(row)} is to be deleted since {row['deleted_at']:%Y-%m-%d %H:%M} and is"
@@ -161,54 +163,54 @@ _UNKNOWN_NETWORK = """
 # --- claims that disagree -------------------------------------------------------------------------
 
 
-def _refused(cluster_id: int, *, answering: bool) -> Iterator[ReconcileFinding]:
+def _refused_findings(cluster_id: int, *, claims_managed: bool) -> Iterator[ReconcileFinding]:
     rows = IPAMClaim.objects.filter(cluster=cluster_id, ips=[], deleted_at=None, gone_at=None)
     for claim in rows.exclude(conditions=[]).order_by("pk"):
         condition = dialects.allocation_condition(claim.conditions)
         outcome = dialects.outcome_of(condition)
         if condition is None or outcome in {None, ClaimOutcome.ALLOCATED}:
             continue
-        who = "It is tried again in every pass." if answering else "The cluster answers it."
-        message = f"The IPAMClaim {claim} got no address: {condition.get('message')}. {who}"
+        next_step = (
+            "It is tried again in every pass." if claims_managed else "The cluster answers it."
+        )
+        message = f"The IPAMClaim {claim} got no address: {condition.get('message')}. {next_step}"
         details = {"id": claim.pk, "reason": condition.get("reason")}
         yield ReconcileFinding(REFUSED, str(claim), message, Severity.ERROR, details)
 
 
-def _contradictions(cluster_id: int) -> Iterator[ReconcileFinding]:
+def _contradiction_findings(cluster_id: int) -> Iterator[ReconcileFinding]:
     for row in _rows(_DUPLICATES, cluster_id):
-        what = ", ".join(row["found"])
-        message = (
-            f"The IPAMClaim {_name(row)} has {what}, which another place of the network has, too."
-        )
+        duplicate_values = ", ".join(row["found"])
+        message = f"The IPAMClaim {_name(row)} has {duplicate_values}, which another place of the network has, too."
         yield _finding(DUPLICATE, row, message, severity=Severity.ERROR, values=row["found"])
     for row in _rows(_OUTSIDE, cluster_id):
-        inside = ", ".join(row["subnets"])
-        message = f"The IPAMClaim {_name(row)} has {', '.join(row['ips'])}, outside of {inside}."
+        subnets = ", ".join(row["subnets"])
+        message = f"The IPAMClaim {_name(row)} has {', '.join(row['ips'])}, outside of {subnets}."
         yield _finding(OUTSIDE, row, message, ips=row["ips"])
-    for row in _rows(_OF_ENTRY, cluster_id):
+    for row in _rows(_UNLIKE_ENTRIES, cluster_id):
         message = (
             f"The IPAMClaim {_name(row)} has {', '.join(row['ips'])}, its MAC entry {row['mac']}"
             f" {', '.join(row['other'])}. The VM keeps what its claim has; change the entry."
         )
-        yield _finding(OF_ENTRY, row, message, claim=row["ips"], entry=row["other"])
-    for row in _rows(_OF_WORKLOAD, cluster_id):
+        yield _finding(DIFFERS_FROM_ENTRY, row, message, claim=row["ips"], entry=row["other"])
+    for row in _rows(_UNLIKE_WORKLOADS, cluster_id):
         message = (
             f"The VM {row['vm']} runs with {', '.join(row['other'])}, its IPAMClaim {_name(row)} has"
             f" {', '.join(row['ips'])}. It gets the claim's addresses when it is started again."
         )
-        yield _finding(OF_WORKLOAD, row, message, claim=row["ips"], workload=row["other"])
+        yield _finding(DIFFERS_FROM_WORKLOAD, row, message, claim=row["ips"], workload=row["other"])
 
 
 _DUPLICATES = statements.read("claims/claims_with_duplicates")
 _OUTSIDE = statements.read("claims/claims_outside_pool")
-_OF_ENTRY = statements.read("claims/claims_unlike_entries")
-_OF_WORKLOAD = statements.read("claims/claims_unlike_workloads")
+_UNLIKE_ENTRIES = statements.read("claims/claims_unlike_entries")
+_UNLIKE_WORKLOADS = statements.read("claims/claims_unlike_workloads")
 
 
 # --- names ----------------------------------------------------------------------------------------
 
 
-def _names(cluster_id: int) -> Iterator[ReconcileFinding]:
+def _name_findings(cluster_id: int) -> Iterator[ReconcileFinding]:
     claims = list(
         IPAMClaim.objects.filter(cluster=cluster_id)
         .order_by("pk")
@@ -226,23 +228,27 @@ def _names(cluster_id: int) -> Iterator[ReconcileFinding]:
                 " kubevirt/ipam-extensions does not find it."
             )
             yield ReconcileFinding(NAME, f"{namespace}/{name}", message, details={"id": pk})
-    pairs: dict[str, list[names.Pair]] = {}
-    for (namespace, vm), listed in networks.items():
-        pairs.setdefault(namespace, []).extend((vm, network_name) for network_name in listed)
-    of_networks: dict[str, list[names.Pair]] = {}
+    pairs_of_vms: dict[str, list[names.Pair]] = {}
+    for (namespace, vm), network_names in networks.items():
+        pairs_of_vms.setdefault(namespace, []).extend(
+            (vm, network_name) for network_name in network_names
+        )
+    pairs_of_claims: dict[str, list[names.Pair]] = {}
     for _, namespace, name, vm, network in claims:
         if vm and vm != name:
-            of_networks.setdefault(namespace, []).append((vm, network))
-    yield from _collisions(pairs)
-    yield from _collisions(of_networks)
+            pairs_of_claims.setdefault(namespace, []).append((vm, network))
+    yield from _collision_findings(pairs_of_vms)
+    yield from _collision_findings(pairs_of_claims)
 
 
-def _collisions(pairs: Mapping[str, list[names.Pair]]) -> Iterator[ReconcileFinding]:
-    for namespace, those in pairs.items():
-        for name, rivals in names.collisions(those).items():
-            vms = "; ".join(f"VM {vm} on {network}" for vm, network in rivals[:10])
+def _collision_findings(pairs: Mapping[str, list[names.Pair]]) -> Iterator[ReconcileFinding]:
+    for namespace, vm_networks in pairs.items():
+        for name, contenders in names.collisions(vm_networks).items():
+            vms = "; ".join(f"VM {vm} on {network}" for vm, network in contenders[:10])
             message = f"Only one of these can have the IPAMClaim {namespace}/{name}: {vms}."
-            details = {"rivals": [{"vm": vm, "network": network} for vm, network in rivals[:10]]}
+            details = {
+                "rivals": [{"vm": vm, "network": network} for vm, network in contenders[:10]]
+            }
             yield ReconcileFinding(
                 COLLISION, f"{namespace}/{name}", message, Severity.ERROR, details
             )
@@ -265,7 +271,7 @@ _NETWORKS_OF_VMS = """
 """
 
 
-def seen_object(claim: IPAMClaim) -> ObservedObject | None:
+def observed_object(claim: IPAMClaim) -> ObservedObject | None:
     """The claim's object as it was last seen."""
     rows = ObservedObject.objects.filter(
         cluster=claim.cluster_id, kind=ipamclaim.KIND, uid=claim.uid

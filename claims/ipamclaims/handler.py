@@ -44,9 +44,9 @@ from pools.platform import database
 _STRUCTURE = Structure(
     lists={("metadata", "finalizers"): (), ("metadata", "ownerReferences"): ("uid",)}
 )
-_MATTERS = (CLUSTER_UDN, UDN, NAD, IPPOOL, VM, VMI)
+_RELATED = (CLUSTER_UDN, UDN, NAD, IPPOOL, VM, VMI)
 _BATCH = 500  # claims that are answered in one transaction
-_NOT_WORKED_OUT = "The register could not work out an answer; see the log of its worker"
+_INTERNAL_ERROR = "The register could not work out an answer; see the log of its worker"
 
 log = logging.getLogger(__name__)
 
@@ -57,64 +57,68 @@ class IPAMClaimHandler(Handler):
     kind = ipamclaim.KIND
     resources: Sequence[Resource] = (IPAM_CLAIM,)
     prompt = True
-    follows = tuple(resource.kind for resource in (*_MATTERS, POD))
+    follows = tuple(resource.kind for resource in (*_RELATED, POD))
 
     def parse(self, manifest: Manifest) -> Taken:
         claim = ipamclaim.parse(manifest)
-        return Taken(claim, ours=status_writer.wrote(manifest, MANAGER))
+        return Taken(claim, written_here=status_writer.is_written_by(manifest, MANAGER))
 
     def ingest(self, context: SyncContext, parsed_objects: Sequence[ParsedObject]) -> None:
-        answering = context.connection.manages(ManagedResource.CLAIMS)
-        ingest.take_in(
-            context.cluster, [observed.parsed for observed in parsed_objects], answering=answering
+        claims_managed = context.connection.manages(ManagedResource.CLAIMS)
+        ingest.ingest_claims(
+            context.cluster,
+            [observed.parsed for observed in parsed_objects],
+            claims_managed=claims_managed,
         )
         for observed in parsed_objects:
             if problems := observed.parsed.claim.problems:
                 observed.row.problem_code = problems[0].code[:63]
-                observed.row.problem = status_writer.broken(problems)
+                observed.row.problem = status_writer.problem_text(problems)
 
     def forget(self, context: SyncContext, rows: Sequence[ObservedObject]) -> None:
         ingest.forget(context.cluster, [row.uid for row in rows])
 
     def desired(self, context: SyncContext) -> Iterator[Write]:
-        words = functools.cache(
+        load_dialect = functools.cache(
             lambda: ipamclaim.dialect(context.client.schema(_resource(context)))
         )
         cluster_id = context.cluster.pk
-        pods_known = _knows(context, POD.kind) and _knows(context, VMI.kind)
+        pods_known = _is_known(context, POD.kind) and _is_known(context, VMI.kind)
         if not context.connection.manages(ManagedResource.CLAIMS):
             with context.holding():
-                ingest.follow_pods(cluster_id, pods_known=pods_known)
+                ingest.update_owner_pods(cluster_id, pods_known=pods_known)
             return
         with context.holding():
-            ingest.own_vms(cluster_id)
+            ingest.set_vm_uids(cluster_id)
         if self._ready(context):
-            _answer(context, words)
+            _grant_waiting(context, load_dialect)
         with context.holding():
-            ingest.follow_pods(cluster_id, pods_known=pods_known)
-        pod_events.tell(context)
-        register_claims = status_writer.made_here(cluster_id)
+            ingest.update_owner_pods(cluster_id, pods_known=pods_known)
+        pod_events.write_events(context)
+        register_claims = status_writer.register_claims(cluster_id)
         if register_claims:
-            context.notes[self.kind] = status_writer.unwritable(register_claims, words())
-        unsaid = status_writer.unsaid(cluster_id, STATUS_MANAGER)
+            context.notes[self.kind] = status_writer.unwritable_claims(
+                register_claims, load_dialect()
+            )
+        unwritten_claims = status_writer.claims_with_unwritten_status(cluster_id, STATUS_MANAGER)
         now = database.now()
         resource = _resource(context)
         for claim in register_claims:
-            make = partial(_spec, claim=claim, words=words())
+            make = partial(_spec, claim=claim, dialect=load_dialect())
             yield Write(resource, claim.name, make, namespace=claim.namespace, structure=_STRUCTURE)
-        for claim in unsaid:
-            make = partial(_status, claim=claim, words=words(), now=now)
+        for claim in unwritten_claims:
+            make = partial(_status, claim=claim, dialect=load_dialect(), now=now)
             yield Write(
                 resource, claim.name, make, namespace=claim.namespace, structure=_STRUCTURE,
                 subresource="status", manager=STATUS_MANAGER,
             )  # fmt: skip
 
     def findings(self, context: SyncContext) -> Iterable[ReconcileFinding]:
-        knows_vms = _knows(context, VM.kind)
+        knows_vms = _is_known(context, VM.kind)
         yield from ipamclaim_findings.cluster_findings(
             context.cluster.pk,
-            answering=context.connection.manages(ManagedResource.CLAIMS),
-            owners=[VM.kind, *([VMI.kind] if _knows(context, VMI.kind) else [])]
+            claims_managed=context.connection.manages(ManagedResource.CLAIMS),
+            owners=[VM.kind, *([VMI.kind] if _is_known(context, VMI.kind) else [])]
             if knows_vms
             else [],
             unwritable=context.notes.get(self.kind, ()),
@@ -126,57 +130,61 @@ class IPAMClaimHandler(Handler):
         Of a kind that was never seen in the cluster nothing is waited for: it may not be installed.
         """
         observed_rows = ObservedObject.objects.filter(
-            cluster=context.cluster, kind__in=[self.kind, *(resource.kind for resource in _MATTERS)]
+            cluster=context.cluster, kind__in=[self.kind, *(resource.kind for resource in _RELATED)]
         )
         kinds = observed_rows.order_by().values_list("kind", flat=True).distinct()
-        return all(_knows(context, kind) for kind in kinds)
+        return all(_is_known(context, kind) for kind in kinds)
 
 
-def _knows(context: SyncContext, kind: str) -> bool:
+def _is_known(context: SyncContext, kind: str) -> bool:
     """Whether all objects of a kind are known: listed in this pass, or watched since a list."""
     if context.from_watch:
         return watch_positions.read(context.connection.positions, kind) is not None
     return kind in context.complete
 
 
-def _answer(context: SyncContext, words: Callable[[], Dialect]) -> None:
+def _grant_waiting(context: SyncContext, load_dialect: Callable[[], Dialect]) -> None:
     """Grant what can be granted; a claim with which something is wrong fails alone."""
-    waiting = allocation.waiting(context.cluster.pk)
+    waiting = allocation.waiting_claims(context.cluster.pk)
     if not waiting:
         return
-    dialect = words()
-    broken = _broken(context, waiting)
+    dialect = load_dialect()
+    problems_by_uid = _problems_by_uid(context, waiting)
 
-    def work(some: Sequence[IPAMClaim]) -> None:
-        allocation.answer(some, dialect, author=context.author, broken=broken)
+    def grant(claims: Sequence[IPAMClaim]) -> None:
+        allocation.grant_addresses(
+            claims, dialect, author=context.author, problems_by_uid=problems_by_uid
+        )
 
     for _, group in itertools.groupby(waiting, key=lambda claim: claim.network_id):
-        those = list(group)
-        for first in range(0, len(those), _BATCH):
+        network_claims = list(group)
+        for first in range(0, len(network_claims), _BATCH):
             with context.holding():
                 if not recovery_mode.may_grant():
                     return
-                for culprit, error in reconcile_ingest.halving(those[first : first + _BATCH], work):
+                for culprit, error in reconcile_ingest.halving(
+                    network_claims[first : first + _BATCH], grant
+                ):
                     log.error("the claim %s could not be answered", culprit, exc_info=error)
-                    allocation.refuse(culprit, dialect, _NOT_WORKED_OUT)
+                    allocation.refuse_claim(culprit, dialect, _INTERNAL_ERROR)
 
 
-def _broken(context: SyncContext, waiting: Sequence[IPAMClaim]) -> dict[str, str]:
+def _problems_by_uid(context: SyncContext, waiting: Sequence[IPAMClaim]) -> dict[str, str]:
     """By uid, what of these claims' objects cannot be understood."""
     rows = ObservedObject.objects.filter(cluster=context.cluster, kind=IPAMClaimHandler.kind)
-    wrong = rows.exclude(problem_code="").values_list("uid", "problem")
+    problems = rows.exclude(problem_code="").values_list("uid", "problem")
     uids = {claim.uid for claim in waiting}
-    return {uid: text for uid, text in wrong if uid in uids}
+    return {uid: text for uid, text in problems if uid in uids}
 
 
-def _spec(current: Manifest | None, claim: IPAMClaim, words: Dialect) -> Manifest | None:
-    return status_writer.spec(claim, current, words)
+def _spec(current: Manifest | None, claim: IPAMClaim, dialect: Dialect) -> Manifest | None:
+    return status_writer.spec_manifest(claim, current, dialect)
 
 
 def _status(
-    current: Manifest | None, claim: IPAMClaim, words: Dialect, now: datetime
+    current: Manifest | None, claim: IPAMClaim, dialect: Dialect, now: datetime
 ) -> Manifest | None:
-    return status_writer.status(claim, current, words, now, manager=STATUS_MANAGER)
+    return status_writer.status_manifest(claim, current, dialect, now, manager=STATUS_MANAGER)
 
 
 def _resource(context: SyncContext) -> Resource:

@@ -26,7 +26,7 @@ from pools.core import errors, holders
 from pools.models.fields import Now
 from pools.platform import database, events
 
-_GIVE_BACK = {findings.LEAKED, findings.STUCK}  # findings that allow a release
+_RELEASABLE = {findings.LEAKED, findings.STUCK}  # findings that allow a release
 
 
 @dataclass(frozen=True)
@@ -67,8 +67,8 @@ def create(
         vm=vm,
         note=spec.note,
     )
-    with _changing(claim, author):
-        _refuse_taken(claim, scope)
+    with _lock_for_change(claim, author):
+        _check_not_taken(claim, scope)
         if IPAMClaim.objects.filter(
             cluster=claim.cluster, namespace=claim.namespace, name=name
         ).exists():
@@ -79,12 +79,12 @@ def create(
 
 
 @contextmanager
-def _changing(claim: IPAMClaim, author: events.Author) -> Iterator[None]:
+def _lock_for_change(claim: IPAMClaim, author: events.Author) -> Iterator[None]:
     """The cluster's row first, then the lock of the pool, then rows: as passes take them."""
     try:
         with events.recorded(author):
             leases.nudge(claim.cluster_id, patient=True)
-            ingest.lock([claim.network_id])
+            ingest.lock_pools([claim.network_id])
             yield
     except IntegrityError as error:
         if database.constraint(error) != "ipamclaim_name_unique":
@@ -92,7 +92,7 @@ def _changing(claim: IPAMClaim, author: events.Author) -> Iterator[None]:
         raise errors.AlreadyExists from error
 
 
-def _refuse_taken(claim: IPAMClaim, scope: namespaces.Scope) -> None:
+def _check_not_taken(claim: IPAMClaim, scope: namespaces.Scope) -> None:
     """Nobody gets the gateway's MAC; who does not see everything gets nothing that is taken, either."""
     gateway = own_addresses.macs(claim.network).get(claim.mac or "")
     if gateway:
@@ -127,7 +127,7 @@ class ClaimChange:
     note: str | None = None
 
     @property
-    def requests(self) -> bool:
+    def changes_request(self) -> bool:
         return self.mac is not None or self.ips is not None
 
 
@@ -143,16 +143,16 @@ def change(
     Raises NotFound, ImmutableInUse, ClusterDecides, AlreadyAllocated, ReservedAddress.
     """
     claim = _get(claim_id)
-    with _changing(claim, author):
+    with _lock_for_change(claim, author):
         claim = _get(claim_id, lock=True)
-        if changes.requests:
+        if changes.changes_request:
             if claim.ips:
                 raise errors.ImmutableInUse("The claim has its addresses, which are never changed.")
             if claim.follows_cluster:
                 raise errors.ClusterDecides("The claim is the cluster's: change its object there.")
             claim.mac = claim.mac if changes.mac is None else changes.mac or None
             claim.ips_requested = claim.ips_requested if changes.ips is None else list(changes.ips)
-            _refuse_taken(claim, scope)
+            _check_not_taken(claim, scope)
         if changes.note is not None:
             claim.note = changes.note
         claim.save()
@@ -166,7 +166,7 @@ def delete(claim_id: int, *, author: events.Author) -> None:
     Raises NotFound; ClusterDecides for one that is there: it goes when its object is gone.
     """
     claim = _get(claim_id)
-    with _changing(claim, author):
+    with _lock_for_change(claim, author):
         claim = _get(claim_id, lock=True)
         if claim.uid:
             command = f"kubectl delete ipamclaims.k8s.cni.cncf.io {claim.name} -n {claim.namespace}"
@@ -186,19 +186,19 @@ def release(claim_id: int, *, author: events.Author) -> IPAMClaim:
             "reason", "required", "Say why its addresses are given back."
         )
     claim = _get(claim_id)
-    with _changing(claim, author):
+    with _lock_for_change(claim, author):
         claim = _get(claim_id, lock=True)
         if not claim.ips:
             raise errors.Conflict("The claim has no addresses.")
-        if not {finding.code for finding in states.findings(claim)} & _GIVE_BACK:
+        if not {finding.code for finding in states.findings(claim)} & _RELEASABLE:
             raise errors.Conflict(
                 "The claim was not found to be leaked: its VM is there, or it is not known to be gone."
             )
-        let_go(claim)
+        clear_addresses(claim)
     return claim
 
 
-def let_go(claim: IPAMClaim) -> None:
+def clear_addresses(claim: IPAMClaim) -> None:
     """Without addresses from now on, though its object is there; in a transaction of the caller."""
     claim.ips = []
     claim.gone_at = Now()
@@ -235,17 +235,17 @@ def parse_ips(value: object, network: Network, *, field: str = "ips_requested") 
 # --- manifests ------------------------------------------------------------------------------------
 
 
-def dialect_of(claim: IPAMClaim) -> Dialect:
+def claim_dialect(claim: IPAMClaim) -> Dialect:
     """How its cluster writes claims, as far as its object shows; a claim with requests shows them."""
-    observed_object = findings.seen_object(claim)
-    pod = ((observed_object.manifest if observed_object else {}).get("status") or {}).get(
+    observed_object = findings.observed_object(claim)
+    owner_pod = ((observed_object.manifest if observed_object else {}).get("status") or {}).get(
         "ownerPod"
     )
-    asks = bool(claim.mac or claim.ips_requested)
-    words = dialects.PROPOSED if isinstance(pod, str) or asks else dialects.SHIPPED
-    return dialects.with_requests(words)
+    has_request = bool(claim.mac or claim.ips_requested)
+    dialect = dialects.PROPOSED if isinstance(owner_pod, str) or has_request else dialects.SHIPPED
+    return dialects.with_requests(dialect)
 
 
 def manifest(claim: IPAMClaim) -> dict[str, Any]:
     """The claim as an object, its status as the register has it."""
-    return status_writer.manifest(claim, dialect_of(claim), with_status=True)
+    return status_writer.manifest(claim, claim_dialect(claim), with_status=True)

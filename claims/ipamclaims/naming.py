@@ -22,7 +22,7 @@ def vm_networks(network: Network, vm: str | None = None) -> Mapping[tuple[str, s
     """What observed VMs (namespace, name) call the network in `spec.networks`; `vm` names one of them."""
     nads = NAD.objects.filter(network=network).values_list("namespace", "name", "role")
     names = {f"{namespace}/{name}" for namespace, name, _ in nads}
-    primary = {namespace for namespace, _, role in nads if role == udn.PRIMARY}
+    primary_namespaces = {namespace for namespace, _, role in nads if role == udn.PRIMARY}
     rows = ObservedObject.objects.filter(
         cluster_id=network.cluster_id,
         kind__in=[vm_objects.VM, vm_objects.VMI],
@@ -33,9 +33,9 @@ def vm_networks(network: Network, vm: str | None = None) -> Mapping[tuple[str, s
     for namespace, name, manifest in rows.order_by("-kind").values_list(
         "namespace", "name", "manifest"
     ):
-        called = vm_objects.network_name(
-            manifest, names, namespace=namespace, primary=namespace in primary
+        network_name = vm_objects.network_name(
+            manifest, names, namespace=namespace, primary=namespace in primary_namespaces
         )
-        if called:
-            names_by_vm[namespace, name] = called  # the VirtualMachine's comes last
+        if network_name:
+            names_by_vm[namespace, name] = network_name  # the VirtualMachine's comes last
     return names_by_vm

@@ -23,20 +23,20 @@ from pools.platform.outbound import faults
 from pools.sql import statements
 
 MOST = 200  # pods of a cluster at once
-_AGAIN = 1800  # seconds until the cluster is asked again: it forgets events after an hour
-_written: dict[tuple[int, str, str], float] = {}  # by cluster, event and moment, in this process
+_REPEAT_AFTER = 1800  # seconds until the cluster is asked again: it forgets events after an hour
+_written_at: dict[tuple[int, str, str], float] = {}  # by cluster, event and moment, in this process
 
 log = logging.getLogger(__name__)
 
 
-def tell(context: SyncContext) -> None:
+def write_events(context: SyncContext) -> None:
     """Write the events that are missing; not in a transaction, for the cluster may be slow."""
     if context.dry_run:
         return
     now = time.monotonic()
     for refusal in refusals(context.cluster.pk):
         key = (context.cluster.pk, refusal.namespace + "/" + refusal.name, refusal.moment)
-        if now - _written.get(key, -_AGAIN) < _AGAIN:
+        if now - _written_at.get(key, -_REPEAT_AFTER) < _REPEAT_AFTER:
             continue
         try:
             _write(context, refusal)
@@ -45,17 +45,17 @@ def tell(context: SyncContext) -> None:
         except faults.ClusterFault as error:
             log.info("no events on pods of %s: %s", context.cluster, error.message)
             return
-        _written[key] = now
-    for key in [key for key, moment in _written.items() if now - moment >= _AGAIN]:
-        _written.pop(key, None)
+        _written_at[key] = now
+    for key in [key for key, moment in _written_at.items() if now - moment >= _REPEAT_AFTER]:
+        _written_at.pop(key, None)
 
 
 def _write(context: SyncContext, refusal: Refusal) -> None:
     try:
-        before = context.client.get(resources.EVENT, refusal.name, refusal.namespace)
+        existing_event = context.client.get(resources.EVENT, refusal.name, refusal.namespace)
     except faults.NotFound:
-        before = None
-    event = pod_events.render(refusal, before)
+        existing_event = None
+    event = pod_events.render(refusal, existing_event)
     if event is not None:
         context.prove()
         context.client.apply(resources.EVENT, event, manager=MANAGER)
@@ -63,10 +63,10 @@ def _write(context: SyncContext, refusal: Refusal) -> None:
 
 def refusals(cluster_id: int) -> list[Refusal]:
     """Of all launcher pods that are not over."""
-    return [*_of_claims(cluster_id), *_of_decisions(cluster_id)][:MOST]
+    return [*_refused_claims(cluster_id), *_declined_pods(cluster_id)][:MOST]
 
 
-def _of_claims(cluster_id: int) -> Iterator[Refusal]:
+def _refused_claims(cluster_id: int) -> Iterator[Refusal]:
     for row in database.fetch(_CLAIMS, {"cluster": cluster_id, "most": MOST}):
         condition = dialects.allocation_condition(json.loads(row["conditions"]))
         outcome = dialects.outcome_of(condition)
@@ -79,7 +79,7 @@ def _of_claims(cluster_id: int) -> Iterator[Refusal]:
             )  # fmt: skip
 
 
-def _of_decisions(cluster_id: int) -> Iterator[Refusal]:
+def _declined_pods(cluster_id: int) -> Iterator[Refusal]:
     for row in database.fetch(_DECISIONS, {"cluster": cluster_id, "most": MOST}):
         if row["code"] not in pod_events.NOTHING_REFUSED:
             moment: datetime = row["at"]

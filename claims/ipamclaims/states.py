@@ -26,8 +26,8 @@ def with_state(rows: QuerySet[IPAMClaim]) -> QuerySet[Any]:
     """The rows, each with its `state`, what stands foremost about it, and the `pods` that run its VM."""
     failed = Q(ips=[]) & _refusal_query(*ClaimOutcome)
     conflicting = Q(ips=[]) & _refusal_query(*_CONFLICTS)
-    flagged = Place.objects.filter(claim=OuterRef("pk"), holds=True)
-    duplicate = Exists(flagged.filter(Q(duplicate_mac=True) | Q(duplicate_ip=True)))
+    conflicting_entries = Place.objects.filter(claim=OuterRef("pk"), holds=True)
+    duplicate = Exists(conflicting_entries.filter(Q(duplicate_mac=True) | Q(duplicate_ip=True)))
     same_vm = Q(uid=OuterRef("vm_uid")) | Q(vm_uid=OuterRef("vm_uid"))
     running = Workload.objects.filter(
         same_vm | Q(Exact(OuterRef("vm_uid"), Value(""))),
@@ -55,13 +55,13 @@ def with_state(rows: QuerySet[IPAMClaim]) -> QuerySet[Any]:
 def _refusal_query(*outcomes: ClaimOutcome) -> Q:
     """Whose condition says that they got nothing, for one of these reasons."""
     query = Q(pk__in=[])
-    for words in (dialects.SHIPPED, dialects.PROPOSED):
-        condition = {"type": words.condition, "status": "False"}
+    for dialect in (dialects.SHIPPED, dialects.PROPOSED):
+        condition = {"type": dialect.condition, "status": "False"}
         if ClaimOutcome.ERROR in outcomes:  # whatever the reason
             query |= Q(conditions__contains=[condition])
             continue
         for outcome in outcomes:
-            query |= Q(conditions__contains=[condition | {"reason": words.reasons[outcome]}])
+            query |= Q(conditions__contains=[condition | {"reason": dialect.reasons[outcome]}])
     return query
 
 
@@ -76,7 +76,7 @@ def findings(claim: IPAMClaim) -> list[Finding]:
     return list(rows.filter(subject=str(claim)).order_by("severity", "code"))
 
 
-def codes(claims: Iterable[IPAMClaim]) -> dict[int, set[str]]:
+def finding_codes(claims: Iterable[IPAMClaim]) -> dict[int, set[str]]:
     """By their ids, the codes of the findings about these claims."""
     ids_by_subject = {(claim.cluster_id, str(claim)): claim.pk for claim in claims}
     rows = Finding.objects.filter(
@@ -91,7 +91,7 @@ def codes(claims: Iterable[IPAMClaim]) -> dict[int, set[str]]:
     return codes_by_claim
 
 
-def clusters_answered(ids: Collection[int]) -> set[int]:
+def clusters_with_managed_claims(ids: Collection[int]) -> set[int]:
     """Those of the clusters in which the register grants addresses and writes objects."""
     rows = Connection.objects.filter(cluster__in=ids)
     return {
@@ -99,7 +99,7 @@ def clusters_answered(ids: Collection[int]) -> set[int]:
     }
 
 
-def words_of(claim: IPAMClaim) -> str:
+def state_description(claim: IPAMClaim) -> str:
     """What a person is told of how the claim stands."""
     condition = dialects.allocation_condition(claim.conditions)
     outcome = dialects.outcome_of(condition)
@@ -109,10 +109,10 @@ def words_of(claim: IPAMClaim) -> str:
         return "it has its addresses"
     if outcome is None or outcome is ClaimOutcome.ALLOCATED:
         return "not answered yet"
-    return _WORDS[outcome]
+    return _DESCRIPTIONS[outcome]
 
 
-_WORDS = {
+_DESCRIPTIONS = {
     ClaimOutcome.IP_CONFLICT: "another has the address",
     ClaimOutcome.MAC_CONFLICT: "another VM has the MAC",
     ClaimOutcome.EXHAUSTED: "the network is full",
@@ -120,14 +120,14 @@ _WORDS = {
 }
 
 
-_OF_FINDINGS = {
+_STEPS_BY_FINDING = {
     ipamclaim_findings.LEAKED: (
         "The VM is gone. Remove the finalizer in the cluster, or give the addresses back here."
     ),
     ipamclaim_findings.STUCK: "See what keeps the object: its finalizer goes when the VM is gone.",
     ipamclaim_findings.UNKNOWN_NETWORK: "Create the network, or correct its name in the claim.",
 }
-_OF_OUTCOMES = {
+_STEPS_BY_OUTCOME = {
     ClaimOutcome.IP_CONFLICT: "Ask for another address, or free this one. It is tried again by itself.",
     ClaimOutcome.MAC_CONFLICT: "Give one of the two VMs another MAC.",
     ClaimOutcome.EXHAUSTED: "Free addresses of the network. It is tried again by itself.",
@@ -135,9 +135,9 @@ _OF_OUTCOMES = {
 }
 
 
-def next_step(claim: Any, codes: Collection[str], *, answered: bool) -> str:
+def next_step(claim: Any, codes: Collection[str], *, claims_managed: bool) -> str:
     """What somebody does next about a claim, with its state, of which these findings stand."""
-    for code, text in _OF_FINDINGS.items():
+    for code, text in _STEPS_BY_FINDING.items():
         if code in codes:
             return text
     if claim.ips and claim.state == CONFLICT:
@@ -145,8 +145,8 @@ def next_step(claim: Any, codes: Collection[str], *, answered: bool) -> str:
     if claim.ips:
         return "" if claim.pods or claim.owner_pod else "Start the VM: it gets these addresses."
     outcome = dialects.outcome_of(dialects.allocation_condition(claim.conditions))
-    if outcome in _OF_OUTCOMES:
-        return _OF_OUTCOMES[outcome]
-    if not answered:
+    if outcome in _STEPS_BY_OUTCOME:
+        return _STEPS_BY_OUTCOME[outcome]
+    if not claims_managed:
         return "Wait for OVN-Kubernetes, which answers in this cluster."
     return "Wait for the next pass over the cluster."

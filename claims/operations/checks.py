@@ -23,10 +23,10 @@ _TABLES: tuple[tuple[str, Any], ...] = (
 Span = tuple[str, int, int]  # of which table, ids after the first up to the second
 
 
-def _owners(after: list[Any] | None) -> Iterator[tuple[list[Any], Span]]:
-    began, low = after or [_TABLES[0][0], 0]
+def _owner_steps(after: list[Any] | None) -> Iterator[tuple[list[Any], Span]]:
+    first_table, low = after or [_TABLES[0][0], 0]
     names = [name for name, _ in _TABLES]
-    for name, model in _TABLES[names.index(began) :]:
+    for name, model in _TABLES[names.index(first_table) :]:
         while ids := list(
             model.objects.filter(pk__gt=low).order_by("pk").values_list("pk", flat=True)[:_OWNERS]
         ):
@@ -35,7 +35,7 @@ def _owners(after: list[Any] | None) -> Iterator[tuple[list[Any], Span]]:
         low = 0
 
 
-def _compared(span: Span, *, lock: bool = False) -> tuple[index.IndexChange, Sequence[Any]]:
+def _compare_index(span: Span, *, lock: bool = False) -> tuple[index.IndexChange, Sequence[Any]]:
     name, low, high = span
     model = dict(_TABLES)[name]
     rows = model.objects.filter(pk__gt=low, pk__lte=high).order_by("pk")
@@ -48,73 +48,77 @@ def _compared(span: Span, *, lock: bool = False) -> tuple[index.IndexChange, Seq
     )
 
 
-def _find(span: Span) -> Iterator[checks.Violation]:
-    change, owners = _compared(span)
+def _find_index_differences(span: Span) -> Iterator[checks.Violation]:
+    change, owners = _compare_index(span)
     names = {owner.pk: str(owner) for owner in owners}
     for column, owner, row in change.new:
-        what = " ".join(filter(None, (row.mac, row.address, row.vm)))
-        yield checks.Violation(f"The {column} {names[owner]} is not indexed under {what}")
+        entry_text = " ".join(filter(None, (row.mac, row.address, row.vm)))
+        yield checks.Violation(f"The {column} {names[owner]} is not indexed under {entry_text}")
     for place_id in change.gone:
         text = f"The index has a place ({place_id}) that its {span[0]} does not name"
         yield checks.Violation(text)
 
 
-def _mend(span: Span, _by: events.Author) -> int:
+def _mend_index(span: Span, _author: events.Author) -> int:
     """Write the index anew; who holds a block stays, whatever it says."""
-    change, owners = _compared(span, lock=True)
+    change, owners = _compare_index(span, lock=True)
     index.index(change)
     networks = Network.objects.filter(pk__in=change.changed_keys.networks)
     repairs.of_clusters(networks.values_list("cluster_id", flat=True))
     return len(change.new) + len(change.gone) if owners else 0
 
 
-PLACES = checks.Check(
+ADDRESS_INDEX = checks.Check(
     code="places",
     invariants="mac-has-one-owner, duplicates-are-reported",
     proves="The index of who names which MAC and which address says what the entries, claims and"
     " workloads say.",
-    steps=_owners,
-    find=_find,
-    mend=_mend,
+    steps=_owner_steps,
+    find=_find_index_differences,
+    mend=_mend_index,
 )
 
 
-def _networks(after: int | None) -> Iterator[tuple[int, int]]:
+def _network_steps(after: int | None) -> Iterator[tuple[int, int]]:
     ids = Network.objects.filter(pk__gt=after or 0).order_by("pk").values_list("pk", flat=True)
     return ((pk, pk) for pk in list(ids))
 
 
-def _network(network_id: int) -> Network | None:
+def _get_network(network_id: int) -> Network | None:
     networks = Network.objects.select_related("pool", "cluster")
     return networks.filter(pk=network_id).first()
 
 
-def _find_flags(network_id: int) -> Iterator[checks.Violation]:
-    network = _network(network_id)
+def _find_wrong_duplicates(network_id: int) -> Iterator[checks.Violation]:
+    network = _get_network(network_id)
     if network is None:
         return
-    waits = _ranges_changed(network)
+    is_pending = _ranges_changed_recently(network)
     for mac, address, duplicate_mac, duplicate_ip in conflicts.wrong_flags(network):
-        if waits and address:
+        if is_pending and address:
             continue
-        right = [word for word, on in (("MAC", duplicate_mac), ("address", duplicate_ip)) if on]
-        verdict = f"a duplicate {' and '.join(right)}" if right else "no duplicate"
-        text = f"Network {network}: {mac or '?'} {address or '?'} is {verdict}, and not flagged so"
+        kinds = [
+            kind
+            for kind, is_duplicate in (("MAC", duplicate_mac), ("address", duplicate_ip))
+            if is_duplicate
+        ]
+        correct_status = f"a duplicate {' and '.join(kinds)}" if kinds else "no duplicate"
+        text = f"Network {network}: {mac or '?'} {address or '?'} is {correct_status}, and not flagged so"
         yield checks.Violation(text, network.pool_id)
-    if not waits and conflicts.has_wrong_counts(network):
+    if not is_pending and conflicts.has_wrong_counts(network):
         text = f"Network {network}: its IPPool counts other duplicates than there are"
         yield checks.Violation(text, network.pool_id)
 
 
-def _ranges_changed(network: Network) -> bool:
+def _ranges_changed_recently(network: Network) -> bool:
     """Addresses in reserved ranges are judged anew every five minutes, not with the range."""
     recent = Now() - timedelta(minutes=10)
     changes = ReservedRangeEvent.objects.filter(pool=network.pool_id, pgh_created_at__gt=recent)
     return network.pool_id is not None and changes.exists()
 
 
-def _mend_flags(network_id: int, _by: events.Author) -> int:
-    network = _network(network_id)
+def _mend_duplicates(network_id: int, _author: events.Author) -> int:
+    network = _get_network(network_id)
     if network is None:
         return 0
     miscounted = conflicts.has_wrong_counts(network)
@@ -128,9 +132,9 @@ DUPLICATES = checks.Check(
     invariants="mac-has-one-owner, duplicates-are-reported",
     proves="Every MAC and every address of a network that two contradict each other about is flagged as"
     " a duplicate, and nothing else is.",
-    steps=_networks,
-    find=_find_flags,
-    mend=_mend_flags,
+    steps=_network_steps,
+    find=_find_wrong_duplicates,
+    mend=_mend_duplicates,
 )
 
 # A claim that only asks for an address has none.
@@ -138,8 +142,8 @@ BLOCKS = checks.Check(
     code="network_blocks",
     invariants="address-has-one-holder, pending-work-is-a-row",
     proves="Every address that an entry, a claim or a workload has in its network's pool is held.",
-    steps=_networks,
+    steps=_network_steps,
     find=checks.told(statements.read("claims/check_held_addresses")),
 )
 
-CHECKS = [PLACES, DUPLICATES, BLOCKS]
+CHECKS = [ADDRESS_INDEX, DUPLICATES, BLOCKS]

@@ -14,7 +14,7 @@ from pools.register.conditions import register
 _MOST = 1000  # clusters
 
 
-def _duplicates(_known: Known) -> Iterator[Found]:
+def _duplicates(_context: Known) -> Iterator[Found]:
     """What several entries, claims or workloads name, as it is counted for the IPPools' conditions."""
     rows = IPPool.objects.filter(Q(duplicate_ips__gt=0) | Q(duplicate_macs__gt=0))
     summed = rows.values("cluster_id", "cluster__name").annotate(

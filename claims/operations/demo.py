@@ -137,14 +137,14 @@ def _claims(cluster: Cluster) -> None:
     """Bound ones, one whose address another VM has, one that outlived its VM."""
     network = Network.objects.get(cluster=cluster, name=BLUE)
     now = database.now()
-    rows = [_bound(network, _vm(number), _mac(number), _ip(number)) for number in range(1, 7)]
+    rows = [_bound_claim(network, _vm(number), _mac(number), _ip(number)) for number in range(1, 7)]
     failed = _claim(network, "bank", "bank-99", "02:42:0a:80:ff:02")
     failed.ips_requested = [_ip(7)]
     refusal = dialects.condition(
         ClaimOutcome.IP_CONFLICT, dialects.ip_conflict([_ip(7)]), dialects.PROPOSED
     )
     failed.conditions = dialects.merge_conditions([], refusal, now=now)
-    leaked = _bound(network, "shop-77", "02:42:0a:80:ff:03", _ip(210))
+    leaked = _bound_claim(network, "shop-77", "02:42:0a:80:ff:03", _ip(210))
     leaked.owner_pod, leaked.deleted_at = "", now
     leaked.finalizers = ["kubevirt.io/persistent-ipam"]
     rows = IPAMClaim.objects.bulk_create([*rows, failed, leaked])
@@ -155,7 +155,7 @@ def _claims(cluster: Cluster) -> None:
     )  # fmt: skip
 
 
-def _bound(network: Network, vm: str, mac: str, ip: str) -> IPAMClaim:
+def _bound_claim(network: Network, vm: str, mac: str, ip: str) -> IPAMClaim:
     claim = _claim(network, "shop", vm, mac)
     condition = dialects.condition(
         ClaimOutcome.ALLOCATED, dialects.allocated([ip]), dialects.SHIPPED

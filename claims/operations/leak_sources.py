@@ -20,17 +20,17 @@ from pools.models import Block
 from pools.platform import database
 from pools.register.leaks import detection, reclaim
 
-_PLACED = sql.SQL("""
+_INDEXED = sql.SQL("""
     SELECT FROM claims_network n JOIN claims_place e ON e.network_id = n.id {joined}
     WHERE n.cluster_id = %(cluster)s AND n.pool_id = b.pool_id AND e.address = host(b.cidr)::inet
       AND e.network_id = ANY(ARRAY(SELECT id FROM claims_network WHERE cluster_id = %(cluster)s))
       AND e.address IS NOT NULL AND e.holds AND {condition}
 """)
-_ENTRY_OR_WORKLOAD = _PLACED.format(
+_ENTRY_OR_WORKLOAD = _INDEXED.format(
     joined=sql.SQL(""),
     condition=sql.SQL("(e.entry_id IS NOT NULL OR e.workload_id IS NOT NULL)"),
 )
-_CLAIM = _PLACED.format(
+_CLAIM = _INDEXED.format(
     joined=sql.SQL("""JOIN claims_ipamclaim c ON c.id = e.claim_id
         LEFT JOIN pools_observedobject o ON o.cluster_id = %(cluster)s AND o.kind = 'IPAMClaim'
             AND o.uid = c.uid"""),
@@ -56,16 +56,16 @@ _COVERS = sql.SQL("""
 """)
 
 
-def give_back(blocks: Collection[Block]) -> None:
+def clear_claims(blocks: Collection[Block]) -> None:
     """The claims that had these blocks are without addresses from now on; all of those cool down."""
     ids = [pk for (pk,) in database.rows(_CLAIMS, [[block.pk for block in blocks]])]
     if not ids:
         return
     claims = list(IPAMClaim.objects.filter(pk__in=ids).order_by("pk").select_for_update())
-    ingest.lock(claim.network_id for claim in claims)
+    ingest.lock_pools(claim.network_id for claim in claims)
     reclaim.cool([pk for (pk,) in database.rows(_BLOCKS, [ids])])
     for claim in claims:
-        ipamclaims.let_go(claim)
+        ipamclaims.clear_addresses(claim)
 
 
 _CLAIMS = """
@@ -95,7 +95,7 @@ VMS = detection.LeakSource(
             kinds=sql.SQL("'VirtualMachine', 'VirtualMachineInstance'"), holder=sql.Literal("vm")
         ),
     ),
-    give_back,
+    clear_claims,
 )
 PODS = detection.LeakSource(
     "pods",

@@ -37,7 +37,7 @@ class WaveInterface:
     source: str  # ippool, ipamclaim
     mac: str | None
     ips: tuple[str, ...]
-    standing: str
+    status: str
 
 
 @dataclass
@@ -52,14 +52,14 @@ class WaveMachine:
     reasons: list[Reason] = field(default_factory=list)
 
     @property
-    def verdict(self) -> str:
+    def status(self) -> str:
         if any(code in _HARD for code, _ in self.reasons):
             return NOT_READY
         return WARNING if self.reasons else READY
 
 
 @dataclass(frozen=True)
-class Fit:
+class NetworkReadiness:
     """A network that VMs of the wave go to; `free` addresses by family."""
 
     network: Network
@@ -75,23 +75,23 @@ class WaveReadiness:
 
     wave: Wave
     machines: list[WaveMachine]
-    networks: list[Fit]
+    networks: list[NetworkReadiness]
     settings: list[Setting]
 
     @property
     def counts(self) -> dict[str, int]:
-        verdicts = [machine.verdict for machine in self.machines]
-        return {name: verdicts.count(name) for name in (READY, WARNING, NOT_READY)}
+        statuses = [machine.status for machine in self.machines]
+        return {name: statuses.count(name) for name in (READY, WARNING, NOT_READY)}
 
     @property
     def ready(self) -> bool:
         return bool(self.machines) and not self.counts[NOT_READY]
 
 
-def for_wave(wave: Wave) -> WaveReadiness:
+def wave_readiness(wave: Wave) -> WaveReadiness:
     """Few statements, whatever the number of VMs."""
     machines = _machines(wave)
-    fits = _fits(machines)
+    fits = _network_readiness(machines)
     _check_networks(machines, fits)
     namespaces = sorted({machine.namespace for machine in machines.values() if machine.namespace})
     targets = [
@@ -109,13 +109,13 @@ def _machines(wave: Wave) -> dict[int, WaveMachine]:
         if machine is None:
             machine = WaveMachine(row["id"], row["namespace"], row["vm"], row["source_vm"])
             machines[machine.id] = machine
-            _check_name(machine, row)
+            _check_registration(machine, row)
         if row["network_id"] is not None:
             _add(machine, row)
     return machines
 
 
-def _check_name(machine: WaveMachine, row: Any) -> None:
+def _check_registration(machine: WaveMachine, row: Any) -> None:
     if row["network_id"] is None:
         machine.reasons.append(("not_registered", "Neither an entry nor a claim is registered."))
     if not machine.namespace:
@@ -130,16 +130,16 @@ def _add(machine: WaveMachine, row: Any) -> None:
             row["source"],
             row["mac"],
             tuple(row["ips"]),
-            row["standing"],
+            row["status"],
         )
     )
     for code, value in (("duplicate_mac", row["bad_mac"]), ("duplicate_ip", row["bad_ip"])):
         if value:
-            what = "MAC address" if code == "duplicate_mac" else "address"
-            machine.reasons.append((code, f"The {what} {value} is used twice on {row['network']}."))
+            kind = "MAC address" if code == "duplicate_mac" else "address"
+            machine.reasons.append((code, f"The {kind} {value} is used twice on {row['network']}."))
     if not row["ips"] and row["source"] == "ippool":
         machine.reasons.append(("no_address", "Its entry has no address."))
-    if row["standing"] == "differing":
+    if row["status"] == "differing":
         message = f"It runs on {row['network']} with something else than is registered."
         machine.reasons.append(("differing", message))
     condition = dialects.allocation_condition(json.loads(row["conditions"] or "[]"))
@@ -149,31 +149,31 @@ def _add(machine: WaveMachine, row: Any) -> None:
             machine.reasons.append(("claim_refused", condition.get("message") or str(outcome)))
 
 
-def _fits(machines: dict[int, WaveMachine]) -> dict[int, Fit]:
-    counted: dict[int, set[int]] = {}
+def _network_readiness(machines: dict[int, WaveMachine]) -> dict[int, NetworkReadiness]:
+    machines_by_network: dict[int, set[int]] = {}
     for machine in machines.values():
         for interface in machine.interfaces:
-            counted.setdefault(interface.network_id, set()).add(machine.id)
-    rows = Network.objects.filter(pk__in=counted).select_related("cluster", "pool")
+            machines_by_network.setdefault(interface.network_id, set()).add(machine.id)
+    rows = Network.objects.filter(pk__in=machines_by_network).select_related("cluster", "pool")
     wave_networks = list(rows.prefetch_related("nads").order_by("name"))
-    room = usage.of_pools([network.pool for network in wave_networks if network.pool])
+    usage_by_pool = usage.of_pools([network.pool for network in wave_networks if network.pool])
     fits = {}
     for network in wave_networks:
-        verdict = networks.static_vm_check(network)
-        free = room.get(network.pool_id or 0, {})
-        fits[network.pk] = Fit(
+        check = networks.static_vm_check(network)
+        usage_by_family = usage_by_pool.get(network.pool_id or 0, {})
+        fits[network.pk] = NetworkReadiness(
             network,
-            tuple((reason.code, reason.message) for reason in verdict.reasons),
-            tuple((note.code, note.message) for note in verdict.notes),
-            {family: family_usage.free for family, family_usage in free.items()},
-            len(counted[network.pk]),
+            tuple((reason.code, reason.message) for reason in check.reasons),
+            tuple((note.code, note.message) for note in check.notes),
+            {family: family_usage.free for family, family_usage in usage_by_family.items()},
+            len(machines_by_network[network.pk]),
         )
     return fits
 
 
-def _check_networks(machines: dict[int, WaveMachine], fits: dict[int, Fit]) -> None:
+def _check_networks(machines: dict[int, WaveMachine], fits: dict[int, NetworkReadiness]) -> None:
     nads = NAD.objects.filter(network__in=fits).values_list("network_id", "namespace")
-    used = set(nads)
+    served = set(nads)
     for machine in machines.values():
         for network_id in dict.fromkeys(interface.network_id for interface in machine.interfaces):
             fit = fits[network_id]
@@ -182,15 +182,15 @@ def _check_networks(machines: dict[int, WaveMachine], fits: dict[int, Fit]) -> N
                 machine.reasons.append(("network_unfit", message))
             for interface in machine.interfaces:
                 if interface.network_id == network_id and (
-                    problem := _unfit(interface, fit.network)
+                    problem := _address_problem(interface, fit.network)
                 ):
                     machine.reasons.append(problem)
-            if machine.namespace and (network_id, machine.namespace) not in used:
+            if machine.namespace and (network_id, machine.namespace) not in served:
                 message = f"{machine.namespace} has no network attachment definition of {fit.network.name}."
                 machine.reasons.append(("no_nad", message))
 
 
-def _unfit(interface: WaveInterface, network: Network) -> Reason | None:
+def _address_problem(interface: WaveInterface, network: Network) -> Reason | None:
     """Why OVN-Kubernetes would refuse the addresses."""
     source = "Its entry" if interface.source == "ippool" else "Its IPAMClaim"
     try:
@@ -222,17 +222,17 @@ def as_csv(report: WaveReadiness) -> str:
 
 
 def _lines(machine: WaveMachine) -> Iterator[Sequence[str]]:
-    who = (machine.namespace, machine.vm, machine.source_vm, machine.verdict)
-    why = "; ".join(message for _, message in machine.reasons)
+    vm_columns = (machine.namespace, machine.vm, machine.source_vm, machine.status)
+    reasons = "; ".join(message for _, message in machine.reasons)
     if not machine.interfaces:
-        yield (*who, "", "", "", "", "", why)
+        yield (*vm_columns, "", "", "", "", "", reasons)
     for interface in machine.interfaces:
         yield (
-            *who,
+            *vm_columns,
             interface.network,
             interface.source,
             interface.mac or "",
             ", ".join(interface.ips),
-            interface.standing,
-            why,
+            interface.status,
+            reasons,
         )

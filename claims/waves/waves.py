@@ -13,7 +13,7 @@ from pools.models import Cluster
 from pools.platform import database, events
 
 MOST_VMS = 10_000
-_COMING = (RowVerdict.NEW, RowVerdict.CHANGED, RowVerdict.UNCHANGED)
+_TO_MIGRATE = (RowVerdict.NEW, RowVerdict.CHANGED, RowVerdict.UNCHANGED)
 VM = tuple[str, str]  # namespace, name
 
 
@@ -52,8 +52,8 @@ def change(wave_id: int, values: Mapping[str, Any], *, author: events.Author) ->
 
 
 def _save(wave: Wave) -> None:
-    same = Wave.objects.filter(cluster=wave.cluster_id, name=wave.name).exclude(pk=wave.pk)
-    if same.exists():
+    same_name = Wave.objects.filter(cluster=wave.cluster_id, name=wave.name).exclude(pk=wave.pk)
+    if same_name.exists():
         raise errors.AlreadyExists(f"{wave.cluster} has a wave {wave.name}.")
     database.save(wave)
 
@@ -89,7 +89,11 @@ def add(wave_id: int, vms: Sequence[VM], *, author: events.Author) -> int:
 
 
 def add_import(
-    wave_id: int, vm_import: VMImport, *, verdicts: Collection[str] = _COMING, author: events.Author
+    wave_id: int,
+    vm_import: VMImport,
+    *,
+    verdicts: Collection[str] = _TO_MIGRATE,
+    author: events.Author,
 ) -> int:
     """Put the VMs of an import into a wave: those that it writes, or those of some verdicts."""
     rows = vm_import.rows.filter(verdict__in=verdicts).exclude(vm="")
@@ -117,8 +121,8 @@ def remove(wave_id: int, ids: Collection[int], *, author: events.Author) -> int:
     """Take VMs out of a wave, by the ids of their rows; how many were in it. Raises NotFound."""
     with events.recorded(author):
         get(wave_id, lock=True)
-        gone, _ = WaveVM.objects.filter(wave=wave_id, pk__in=ids).delete()
-    return gone
+        deleted_count, _ = WaveVM.objects.filter(wave=wave_id, pk__in=ids).delete()
+    return deleted_count
 
 
 def _namespace(name: str, path: str) -> str:

@@ -23,7 +23,7 @@ from pools.models import AddressSpace
 from pools.webhooks import reviews, views
 from pools.webhooks.reviews import Review, Verdict
 
-_TOLD = 20  # entries whose problems or duplicates are told
+_MOST_CHECKED = 20  # entries whose problems or duplicates are told
 
 
 class ValidateIPPools(views.Webhook):
@@ -66,14 +66,16 @@ def _validate_change(
         _validate_network(ippool_spec, network, cluster_id, verdict)
     if network is None:
         network = Network(cluster_id=cluster_id, name=ippool_spec.network_name)
-    moved = before.get("network-name") not in (None, ippool_spec.network_name)
-    there = {} if moved else _entries(before)
-    fresh = [(key, ips) for key, ips in ippool_spec.entries if there.get(key) != ips]
+    has_moved = before.get("network-name") not in (None, ippool_spec.network_name)
+    existing_entries = {} if has_moved else _entries(before)
+    new_entries = [
+        (key, ips) for key, ips in ippool_spec.entries if existing_entries.get(key) != ips
+    ]
     rules = ippools.rules(network)
-    usable = _validate_entries(fresh, rules, verdict)
-    for path, message in _within(ippool_spec, usable):
+    usable = _validate_entries(new_entries, rules, verdict)
+    for path, message in _duplicates_within(ippool_spec, usable):
         verdict.warn(message, path)
-    for path, message in _elsewhere(network, usable[:_TOLD]):
+    for path, message in _duplicates_elsewhere(network, usable[:_MOST_CHECKED]):
         verdict.warn(message, path)
 
 
@@ -96,11 +98,15 @@ def _validate_network(
             "spec.network-name",
         )
     # One whose object is gone, or was never there, yields to a new object if it only follows.
-    gone = Q(follows_cluster=True, uid="")
-    others = IPPool.objects.filter(cluster=cluster_id, network__name=ippool_spec.network_name)
-    other = others.exclude(name=ippool_spec.name).exclude(gone).first()
-    if other is not None:
-        message = f"the network {ippool_spec.network_name} has an IPPool already: {other.name}"
+    is_replaceable = Q(follows_cluster=True, uid="")
+    ippools_of_network = IPPool.objects.filter(
+        cluster=cluster_id, network__name=ippool_spec.network_name
+    )
+    other_ippool = ippools_of_network.exclude(name=ippool_spec.name).exclude(is_replaceable).first()
+    if other_ippool is not None:
+        message = (
+            f"the network {ippool_spec.network_name} has an IPPool already: {other_ippool.name}"
+        )
         problem = errors.FieldProblem("spec.network-name", "network_has_ippool", message)
         verdict.refuse(errors.AlreadyExists(message, problems=[problem]))
 
@@ -114,11 +120,11 @@ class _Usable:
 
 
 def _validate_entries(
-    fresh: Sequence[tuple[str, object]], rules: core.Rules, verdict: Verdict
+    new_entries: Sequence[tuple[str, object]], rules: core.Rules, verdict: Verdict
 ) -> list[_Usable]:
     usable_entries = []
     problems: list[errors.FieldProblem] = []
-    for key, ips in fresh:
+    for key, ips in new_entries:
         path = f"spec.entries.{errors.shown(key)}"
         try:
             spec = core.parse_pair(key, ips, rules, field=path)
@@ -133,26 +139,26 @@ def _validate_entries(
     return usable_entries
 
 
-def _within(
+def _duplicates_within(
     ippool_spec: ippool.ParsedIPPool, usable: Sequence[_Usable]
 ) -> Iterator[tuple[str, str]]:
     """Duplicates inside the object, of what the request brings."""
-    repeated = set(ippool.repeated_macs(ippool_spec.entries))
-    holders: dict[str, set[str]] = {}
+    repeated_macs = set(ippool.repeated_macs(ippool_spec.entries))
+    macs_by_address: dict[str, set[str]] = {}
     for key, ips in ippool_spec.entries if usable else ():
         for ip in ips if isinstance(ips, list) else ():
             if isinstance(ip, str):
-                holders.setdefault(ip.partition("/")[0].lower(), set()).add(key)
+                macs_by_address.setdefault(ip.partition("/")[0].lower(), set()).add(key)
     for entry in usable:
-        if entry.spec.mac in repeated:
+        if entry.spec.mac in repeated_macs:
             yield entry.path, f"the MAC address {entry.spec.mac} is there in several spellings"
         for ip in entry.spec.ips:
             address = ip.partition("/")[0]
-            if len(holders.get(address, ())) > 1:
+            if len(macs_by_address.get(address, ())) > 1:
                 yield entry.path, f"{address} is the address of several MAC addresses"
 
 
-def _elsewhere(network: Network, usable: Sequence[_Usable]) -> Iterator[tuple[str, str]]:
+def _duplicates_elsewhere(network: Network, usable: Sequence[_Usable]) -> Iterator[tuple[str, str]]:
     """Duplicates of IPAMClaims, of what runs, and of what the network uses itself."""
     if network.pk is None:
         return
@@ -168,13 +174,13 @@ def _elsewhere(network: Network, usable: Sequence[_Usable]) -> Iterator[tuple[st
             entry_id=entry_ids.get(entry.spec.mac),
         )
         for duplicate in entry_duplicates:
-            places = [where for where in duplicate.places if where.type != "entry"]
-            if places:
-                place_names = ", ".join(_place(where) for where in places)
+            parties = [party for party in duplicate.places if party.type != "entry"]
+            if parties:
+                party_names = ", ".join(_party_name(party) for party in parties)
                 verb = "lies in" if duplicate.note else "is also that of"
-                yield entry.path, f"{duplicate.value} {verb} {place_names}"
+                yield entry.path, f"{duplicate.value} {verb} {party_names}"
 
 
-def _place(where: duplicates.Where) -> str:
-    name = f"{where.namespace}/{where.name}" if where.namespace else where.name
-    return f"the {where.type.replace('_', ' ')} {name}".strip()
+def _party_name(party: duplicates.Where) -> str:
+    name = f"{party.namespace}/{party.name}" if party.namespace else party.name
+    return f"the {party.type.replace('_', ' ')} {name}".strip()

@@ -89,13 +89,13 @@ class MutatePods(_Mutation):
     def decide(self, review: Review, cluster_id: int) -> MutationOutcome:
         pod = review.new
         self.vm = vm = pod_mutation.subject(pod, review.namespace)
-        settings, what = pod_mutation.Settings(), vm_lookup.NOTHING
+        settings, registrations = pod_mutation.Settings(), vm_lookup.NO_REGISTRATIONS
         if vm is not None:
             settings = vm_lookup.settings(cluster_id)
         if vm is not None and not settings.addresses:
             self.vm = vm = vm_lookup.observed_vm(cluster_id, vm, vmi_uid=vm_objects.owner_uid(pod))
-            what = vm_lookup.known_addresses(cluster_id, vm)
-        return pod_mutation.decide(pod, vm, what, settings, review.operation)
+            registrations = vm_lookup.registrations(cluster_id, vm)
+        return pod_mutation.decide(pod, vm, registrations, settings, review.operation)
 
 
 class MutateVMs(_Mutation):
@@ -108,5 +108,5 @@ class MutateVMs(_Mutation):
     def decide(self, review: Review, cluster_id: int) -> MutationOutcome:
         self.vm = vm = vm_mutation.subject(review.new, review.namespace)
         settings = vm_lookup.settings(cluster_id)
-        what = vm_lookup.known_addresses(cluster_id, vm)
-        return vm_mutation.decide(review.new, vm, what, settings, review.operation)
+        registrations = vm_lookup.registrations(cluster_id, vm)
+        return vm_mutation.decide(review.new, vm, registrations, settings, review.operation)

@@ -96,17 +96,20 @@ def plan(
         raise errors.NotFound("There is no such workload on this network.")
     entry_ids = {row["entry_id"] for row in rows if row["entry_id"]}
     entry_rows = Entry.objects.in_bulk(entry_ids)
-    taken_ids = _agreeing(network, entry_ids)
+    followed_ids = _matching_entry_ids(network, entry_ids)
     steps = []
     for pk, pairs in sorted(by_workload.items()):
         step = _step(
-            workloads[pk], _entry_of(workloads[pk], pairs, entry_rows, taken_ids), network, pairs
+            workloads[pk],
+            _entry_to_follow(workloads[pk], pairs, entry_rows, followed_ids),
+            network,
+            pairs,
         )
         if step.entry:
-            taken_ids.add(step.entry.pk)  # one entry follows one workload
+            followed_ids.add(step.entry.pk)  # one entry follows one workload
         steps.append(step)
     ippool = IPPool.objects.filter(network=network).first()
-    return Plan(network, ippool.name if ippool else _name(network), ippool is None, steps)
+    return Plan(network, ippool.name if ippool else _ippool_name(network), ippool is None, steps)
 
 
 def adopt(
@@ -125,32 +128,32 @@ def adopt(
         Network.objects.select_for_update().get(pk=network.pk)
         adoption_plan = plan(network, ids=ids, verdict=verdict, scope=scope)
         if adoption_plan.count(CREATE) or adoption_plan.count(CHANGE):
-            _carry_out(adoption_plan, author)
+            _apply(adoption_plan, author)
     return adoption_plan
 
 
 def _rows(
     network: Network, ids: Collection[int] | None, verdict: str, scope: Scope
 ) -> Iterator[dict[str, Any]]:
-    rows = results.rows(scope).filter(network_id=network.pk)
+    rows = results.visible_rows(scope).filter(network_id=network.pk)
     rows = rows.filter(workload_id__isnull=False)
     rows = rows.filter(workload_id__in=ids) if ids is not None else rows.filter(verdict=verdict)
     yield from rows.order_by(*results.ORDER).values()
 
 
-def _agreeing(network: Network, entry_ids: Collection[int]) -> set[int]:
+def _matching_entry_ids(network: Network, entry_ids: Collection[int]) -> set[int]:
     """Those of the entries that some workload runs with exactly."""
     if not entry_ids:
         return set()
-    rows = results.rows().filter(network_id=network.pk, verdict=ComparisonResult.MATCHING)
+    rows = results.visible_rows().filter(network_id=network.pk, verdict=ComparisonResult.MATCHING)
     return set(rows.filter(entry_id__in=entry_ids).values_list("entry_id", flat=True))
 
 
-def _entry_of(
+def _entry_to_follow(
     workload: Workload,
     pairs: Sequence[dict[str, Any]],
     entries_by_id: Mapping[int, Entry],
-    taken_ids: Collection[int],
+    followed_ids: Collection[int],
 ) -> Entry | None:
     """The entry that is to follow the workload: by its MAC, else by its VM, else by an address.
 
@@ -159,7 +162,7 @@ def _entry_of(
     """
     for row in sorted(pairs, key=lambda row: _BY.index(row["by"] or _BY[0])):
         entry = entries_by_id.get(row["entry_id"])
-        if entry is None or entry.pk in taken_ids:
+        if entry is None or entry.pk in followed_ids:
             continue
         if row["by"] != "address" or entry.vm in {"", workload.name}:
             return entry
@@ -172,8 +175,8 @@ def _step(
     if any(row["verdict"] == ComparisonResult.MATCHING and row["entry_id"] for row in pairs):
         return AdoptionStep(workload, UNCHANGED)
     if workload.mac is None or not workload.ips:
-        lacking = "MAC address" if workload.mac is None else "addresses"
-        message = f"The cluster does not tell its {lacking}."
+        missing_value = "MAC address" if workload.mac is None else "addresses"
+        message = f"The cluster does not tell its {missing_value}."
         return AdoptionStep(workload, REFUSE, code="nothing_to_adopt", message=message)
     try:
         ips = rules.parse_ips(workload.ips, ippools.rules(network))
@@ -184,7 +187,7 @@ def _step(
     return AdoptionStep(workload, CHANGE if entry else CREATE, entry, spec)
 
 
-def _name(network: Network) -> str:
+def _ippool_name(network: Network) -> str:
     """A name that an object may have, and that the cluster's IPPools have not."""
     words = re.sub("[^a-z0-9.-]+", "-", (network.object_name or network.name).lower())
     name = words.strip(".-")[:200] or "network"
@@ -192,21 +195,21 @@ def _name(network: Network) -> str:
     return f"{name}-{network.pk}" if name_taken else name
 
 
-def _carry_out(adoption_plan: Plan, author: events.Author) -> None:
+def _apply(adoption_plan: Plan, author: events.Author) -> None:
     network = adoption_plan.network
     ippool = IPPool.objects.filter(network=network).first()
     if ippool is None:
         ippool = ippools.create(network.cluster, adoption_plan.ippool, network.name, author=author)
-    news = [step.spec for step in adoption_plan.steps if step.action == CREATE and step.spec]
-    if news:
-        entries.add(ippool.pk, news, source=EntrySource.ADOPTED, author=author)
-    changed = [_changed(step) for step in adoption_plan.steps if step.action == CHANGE]
+    new_specs = [step.spec for step in adoption_plan.steps if step.action == CREATE and step.spec]
+    if new_specs:
+        entries.add(ippool.pk, new_specs, source=EntrySource.ADOPTED, author=author)
+    changed = [_changed_row(step) for step in adoption_plan.steps if step.action == CHANGE]
     if changed:
         Entry.objects.filter(pk__in=[row.pk for row in changed]).update(source=EntrySource.ADOPTED)
         entries.apply_diff(ippool, entries.EntryDiff(changed=changed), {}, author=author)
 
 
-def _changed(step: AdoptionStep) -> entries.EntryRow:
+def _changed_row(step: AdoptionStep) -> entries.EntryRow:
     if step.entry is None or step.spec is None:
         raise ValueError("a change needs both")
     row, spec = step.entry, step.spec

@@ -63,7 +63,7 @@ class VirtualMachineInstances(Handler):
         _record_problems(parsed_objects)
 
     def forget(self, context: SyncContext, rows: Sequence[ObservedObject]) -> None:
-        running.update_workloads(context.cluster.pk, WorkloadChanges(gone=rows))
+        running.update_workloads(context.cluster.pk, WorkloadChanges(deleted=rows))
 
 
 class Pods(Handler):
@@ -92,11 +92,11 @@ class Pods(Handler):
         _record_problems(parsed_objects)
 
     def forget(self, context: SyncContext, rows: Sequence[ObservedObject]) -> None:
-        running.update_workloads(context.cluster.pk, WorkloadChanges(gone=rows))
+        running.update_workloads(context.cluster.pk, WorkloadChanges(deleted=rows))
 
 
 def _record_problems(parsed_objects: Sequence[ParsedObject]) -> None:
     for parsed_object in parsed_objects:
-        parsed_object.row.problem_code, parsed_object.row.problem = running.problems(
+        parsed_object.row.problem_code, parsed_object.row.problem = running.summarize_problems(
             parsed_object.parsed.problems
         )

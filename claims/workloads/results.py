@@ -25,33 +25,35 @@ from pools.sql import statements
 VM_KIND = "VirtualMachine"
 ORDER = ("section", "item", "beside")
 
-Shape = dict[str, Any]
+JsonObject = dict[str, Any]
 
 
-def rows(scope: Scope = EVERYTHING) -> QuerySet[Any]:
+def visible_rows(scope: Scope = EVERYTHING) -> QuerySet[Any]:
     """The verdicts that somebody sees. Filter by network: each that is left in is compared whole."""
     if scope.everything:
         return Verdict.objects.all()
     return OwnVerdict.objects.filter(scope.within("network__cluster_id", "namespace"))
 
 
-def counts(network_id: int, scope: Scope = EVERYTHING) -> dict[str, int]:
+def result_counts(network_id: int, scope: Scope = EVERYTHING) -> dict[str, int]:
     """By verdict, how many rows the network has of it: `{"matching": 3, "missing": 0, …}`."""
-    return counts_of([network_id], scope)[network_id]
+    return counts_by_network([network_id], scope)[network_id]
 
 
-def counts_of(network_ids: Sequence[int], scope: Scope = EVERYTHING) -> dict[int, dict[str, int]]:
+def counts_by_network(
+    network_ids: Sequence[int], scope: Scope = EVERYTHING
+) -> dict[int, dict[str, int]]:
     """The same of some networks, by their ids, in one statement."""
-    result_rows = rows(scope).filter(network_id__in=network_ids).order_by()
-    counted = {pk: dict.fromkeys(ComparisonResult.values, 0) for pk in network_ids}
+    result_rows = visible_rows(scope).filter(network_id__in=network_ids).order_by()
+    counts = {pk: dict.fromkeys(ComparisonResult.values, 0) for pk in network_ids}
     for pk, verdict, number in result_rows.values_list("network_id", "verdict").annotate(
         Count("id")
     ):
-        counted[pk][verdict] = number
-    return counted
+        counts[pk][verdict] = number
+    return counts
 
 
-def shapes(result_rows: Sequence[Mapping[str, Any]]) -> list[Shape]:
+def render_rows(result_rows: Sequence[Mapping[str, Any]]) -> list[JsonObject]:
     """Rows of `rows`, read by `.values()`, for people and programs; four statements at most.
 
     `{"verdict", "workload", "registered": {"source": "ippool|ipamclaim", "id", "name", "mac", "ips",
@@ -61,16 +63,16 @@ def shapes(result_rows: Sequence[Mapping[str, Any]]) -> list[Shape]:
     entries = Entry.objects.select_related("ippool").in_bulk(_ids(result_rows, "entry_id"))
     claims = IPAMClaim.objects.in_bulk(_ids(result_rows, "claim_id"))
     workloads = Workload.objects.in_bulk(_ids(result_rows, "workload_id"))
-    sides: list[tuple[Shape | None, Workload | None]] = []
+    sides: list[tuple[JsonObject | None, Workload | None]] = []
     for row in result_rows:
         entry, claim = entries.get(row["entry_id"]), claims.get(row["claim_id"])
-        shape = _of_entry(entry) if entry else _of_claim(claim) if claim else None
+        shape = _render_entry(entry) if entry else _render_claim(claim) if claim else None
         sides.append((shape, workloads.get(row["workload_id"])))
-    missing = [registered for registered, runs in sides if registered and runs is None]
+    missing = [registered for registered, workload in sides if registered and workload is None]
     statuses = _vm_statuses(_ids(result_rows, "network_id"), missing)
     return [
-        _shape(row, registered, runs, statuses)
-        for row, (registered, runs) in zip(result_rows, sides, strict=True)
+        _render_row(row, registered, workload, statuses)
+        for row, (registered, workload) in zip(result_rows, sides, strict=True)
     ]
 
 
@@ -78,7 +80,7 @@ def _ids(result_rows: Collection[Mapping[str, Any]], column: str) -> set[int]:
     return {row[column] for row in result_rows if row[column] is not None}
 
 
-def _of_entry(entry: Entry) -> Shape:
+def _render_entry(entry: Entry) -> JsonObject:
     return {
         "source": "ippool",
         "id": entry.pk,
@@ -90,7 +92,7 @@ def _of_entry(entry: Entry) -> Shape:
     }
 
 
-def _of_claim(claim: IPAMClaim) -> Shape:
+def _render_claim(claim: IPAMClaim) -> JsonObject:
     return {
         "source": "ipamclaim",
         "id": claim.pk,
@@ -102,7 +104,7 @@ def _of_claim(claim: IPAMClaim) -> Shape:
     }
 
 
-def _of_workload(workload: Workload) -> Shape:
+def _render_workload(workload: Workload) -> JsonObject:
     return {
         "id": workload.pk,
         "kind": workload.kind,
@@ -116,44 +118,44 @@ def _of_workload(workload: Workload) -> Shape:
     }
 
 
-def side(workload: Workload) -> Side:
+def running_side(workload: Workload) -> Side:
     """What runs, for the comparison."""
-    vm = workload.kind == WorkloadKind.VMI
+    is_vm = workload.kind == WorkloadKind.VMI
     return Side(
         workload.mac,
         workload.ips,
-        vm=workload.name if vm else "",
+        vm=workload.name if is_vm else "",
         namespace=workload.namespace,
-        pod="" if vm else workload.name,
+        pod="" if is_vm else workload.name,
     )
 
 
-def _registered_side(registered: Shape) -> Side:
+def _registered_side(registered: JsonObject) -> Side:
     return Side(*(registered[name] for name in ("mac", "ips", "vm", "namespace")))
 
 
-def _shape(
+def _render_row(
     row: Mapping[str, Any],
-    registered: Shape | None,
+    registered: JsonObject | None,
     workload: Workload | None,
     statuses: Mapping[tuple[int, str, str], str],
-) -> Shape:
-    runs = side(workload) if workload else None
+) -> JsonObject:
+    running = running_side(workload) if workload else None
     registered_side = _registered_side(registered) if registered else None
     reasons: list[results.Reason] = []
-    if registered_side and runs:
-        reasons = [*results.differences(registered_side, runs), *results.untold(runs)]
+    if registered_side and running:
+        reasons = [*results.differences(registered_side, running), *results.untold(running)]
     elif registered_side:
         status = statuses.get((row["network_id"], registered_side.namespace, registered_side.vm))
         reasons = [results.absence(registered_side, status)]
-    elif runs:
+    elif running:
         reasons = [
-            ("not_registered", f"Nothing is registered for {runs.who}."),
-            *results.untold(runs),
+            ("not_registered", f"Nothing is registered for {running.who}."),
+            *results.untold(running),
         ]
     return {
         "verdict": row["verdict"],
-        "workload": _of_workload(workload) if workload else None,
+        "workload": _render_workload(workload) if workload else None,
         "registered": registered,
         "running": {"mac": workload.mac, "ips": workload.ips} if workload else None,
         "reasons": [{"code": code, "message": message} for code, message in reasons],
@@ -161,7 +163,7 @@ def _shape(
 
 
 def _vm_statuses(
-    networks: Collection[int], missing_shapes: Sequence[Shape]
+    networks: Collection[int], missing_shapes: Sequence[JsonObject]
 ) -> dict[tuple[int, str, str], str]:
     """The printableStatus of the VMs that are there, by network, namespace and name."""
     named_shapes = [shape for shape in missing_shapes if shape["vm"]]
@@ -182,7 +184,7 @@ def _vm_statuses(
 _VM_STATUSES = statements.read("claims/vm_printable_statuses")
 
 
-def shapes_by_entry(entry_ids: Collection[int], scope: Scope = EVERYTHING) -> dict[int, Shape]:
+def render_by_entry(entry_ids: Collection[int], scope: Scope = EVERYTHING) -> dict[int, JsonObject]:
     """What runs with each of some entries of one page: as `shapes` has it, by the entry's id.
 
     Of several workloads the one that agrees best. By indexes alone, so that it costs the same in a
@@ -194,45 +196,45 @@ def shapes_by_entry(entry_ids: Collection[int], scope: Scope = EVERYTHING) -> di
         for entry in entry_rows
         if scope.has(entry.ippool.cluster_id, entry.namespace)
     }
-    beside: dict[int, tuple[int, list[int]]] = {}
+    candidates: dict[int, tuple[int, list[int]]] = {}
     values = {"ids": database.joined(entries), "all": scope.everything}
-    for row in database.fetch(_BESIDE, values):
-        level, ids = beside.setdefault(row["id"], (row["level"], []))
+    for row in database.fetch(_WORKLOADS_OF_ENTRIES, values):
+        level, ids = candidates.setdefault(row["id"], (row["level"], []))
         if level == row["level"]:
             ids.append(row["workload_id"])
-    running = Workload.objects.in_bulk({pk for _, ids in beside.values() for pk in ids})
-    registered = {pk: _of_entry(entry) for pk, entry in entries.items()}
-    runs = {
-        pk: _best(
+    running = Workload.objects.in_bulk({pk for _, ids in candidates.values() for pk in ids})
+    registered = {pk: _render_entry(entry) for pk, entry in entries.items()}
+    workload_by_entry = {
+        pk: _best_match(
             registered[pk], [running[workload_id] for workload_id in ids if workload_id in running]
         )
-        for pk, (_, ids) in beside.items()
+        for pk, (_, ids) in candidates.items()
     }
-    missing = [registered[pk] for pk in entries if runs.get(pk) is None]
+    missing = [registered[pk] for pk in entries if workload_by_entry.get(pk) is None]
     statuses = _vm_statuses({entry.ippool.network_id for entry in entries.values()}, missing)
     shapes_by_id = {}
     for pk, entry in entries.items():
-        verdict = _verdict(registered[pk], runs.get(pk))
+        verdict = _compare(registered[pk], workload_by_entry.get(pk))
         row = {"verdict": verdict, "network_id": entry.ippool.network_id}
-        shapes_by_id[pk] = _shape(row, registered[pk], runs.get(pk), statuses)
+        shapes_by_id[pk] = _render_row(row, registered[pk], workload_by_entry.get(pk), statuses)
     return shapes_by_id
 
 
-def _best(registered: Shape, workloads: Sequence[Workload]) -> Workload | None:
+def _best_match(registered: JsonObject, workloads: Sequence[Workload]) -> Workload | None:
     agreeing = (
         workload
         for workload in workloads
-        if _verdict(registered, workload) == ComparisonResult.MATCHING
+        if _compare(registered, workload) == ComparisonResult.MATCHING
     )
     return next(agreeing, workloads[0] if workloads else None)
 
 
-def _verdict(registered: Shape, workload: Workload | None) -> str:
+def _compare(registered: JsonObject, workload: Workload | None) -> str:
     if workload is None:
         return ComparisonResult.MISSING.value
-    differs = any(results.differences(_registered_side(registered), side(workload)))
+    differs = any(results.differences(_registered_side(registered), running_side(workload)))
     return ComparisonResult.DIFFERENT.value if differs else ComparisonResult.MATCHING.value
 
 
 # The same pairs as claims/sql/verdicts.sql finds, for a few entries.
-_BESIDE = statements.read("claims/workloads_of_entries")
+_WORKLOADS_OF_ENTRIES = statements.read("claims/workloads_of_entries")

@@ -29,7 +29,7 @@ from claims.models.settings import Annotation
 from pools.core import errors
 from pools.models import ObservedObject
 
-NOTHING = Registrations()
+NO_REGISTRATIONS = Registrations()
 MOST = 20  # of each kind: more of one VM are ambiguous anyway
 
 
@@ -66,7 +66,7 @@ def observed_vm(cluster_id: int, vm: VM, *, vmi_uid: str = "") -> VM:
     return dataclasses.replace(vm, observed=True, interface=interface)
 
 
-def known_addresses(cluster_id: int, vm: VM) -> Registrations:
+def registrations(cluster_id: int, vm: VM) -> Registrations:
     """The primary networks of the VM's namespace, and entries and claims that may be of the VM."""
     nads = list(
         NAD.objects.filter(
@@ -82,7 +82,7 @@ def known_addresses(cluster_id: int, vm: VM) -> Registrations:
         networks=tuple(map(_network, nads)),
         entries=_entries(cluster_id, vm, nads),
         claims=_claims(cluster_id, vm, nads),
-        unusable=tuple(_unusable(vm, nads)),
+        unusable=tuple(_unusable_entries(vm, nads)),
     )
 
 
@@ -100,12 +100,12 @@ def _network(nad: NAD) -> PrimaryNetwork:
 
 
 def _entries(cluster_id: int, vm: VM, nads: Sequence[NAD]) -> tuple[MACEntry, ...]:
-    which: Any = Q(namespace=vm.namespace, vm=vm.name)
+    condition: Any = Q(namespace=vm.namespace, vm=vm.name)
     if vm.interface and vm.interface.mac:
         # Columns of one table on both sides of the OR: PostgreSQL joins two indexes then.
         pools = [nad.network.ippool.pk for nad in nads if hasattr(nad.network, "ippool")]
-        which |= Q(ippool__in=pools, mac=vm.interface.mac)
-    rows = EntryRow.objects.filter(which, ippool__cluster_id=cluster_id, ippool__gone_at=None)
+        condition |= Q(ippool__in=pools, mac=vm.interface.mac)
+    rows = EntryRow.objects.filter(condition, ippool__cluster_id=cluster_id, ippool__gone_at=None)
     return tuple(
         MACEntry(
             network=row.ippool.network.name,
@@ -119,7 +119,7 @@ def _entries(cluster_id: int, vm: VM, nads: Sequence[NAD]) -> tuple[MACEntry, ..
     )
 
 
-def _unusable(vm: VM, nads: Sequence[NAD]) -> Iterator[UnusableEntry]:
+def _unusable_entries(vm: VM, nads: Sequence[NAD]) -> Iterator[UnusableEntry]:
     """The entries of the VM's MAC in objects of IPPools that the register could not take in."""
     mac = vm.interface.mac if vm.interface else None
     ippools = [nad.network.ippool for nad in nads if hasattr(nad.network, "ippool")]
@@ -140,11 +140,11 @@ def _claims(cluster_id: int, vm: VM, nads: Sequence[NAD]) -> tuple[Claim, ...]:
         for network_name in network_names
         if network_name
     }
-    which = Q(vm=vm.name) | Q(name__in=names)
+    condition = Q(vm=vm.name) | Q(name__in=names)
     if vm.interface and vm.interface.mac:
-        which |= Q(vm="", mac=vm.interface.mac)
+        condition |= Q(vm="", mac=vm.interface.mac)
     rows = IPAMClaim.objects.filter(
-        which,
+        condition,
         cluster_id=cluster_id,
         network__in=[nad.network_id for nad in nads],
         namespace=vm.namespace,

@@ -36,36 +36,36 @@ def vm_manifest(
     of vm_addresses.choose, when OVN-Kubernetes would refuse it, and not_primary.
     """
     if network.role not in {udn.PRIMARY, ""}:
-        raise _refused("not_primary", f"{network.name} is no primary network")
+        raise _conflict_error("not_primary", f"{network.name} is no primary network")
     machine = VM(namespace, vm, observed=True, interface=Interface(INTERFACE, mac))
     try:
-        choice = vm_addresses.choose(machine, _known_addresses(network, machine, scope))
+        choice = vm_addresses.choose(machine, _registrations(network, machine, scope))
     except DeclinedError as declined:
         if declined.code in _ABSENT:
-            missing = errors.NotFound(
+            not_found = errors.NotFound(
                 f"Neither a MAC entry nor an IPAMClaim of {network.name} has addresses for"
                 f" {namespace}/{vm}."
             )
-            missing.code = "no_entry"
-            raise missing from declined
-        raise _refused(declined.code, declined.message) from declined
+            not_found.code = "no_entry"
+            raise not_found from declined
+        raise _conflict_error(declined.code, declined.message) from declined
     return _manifest(machine, choice, vm_lookup.settings(network.cluster_id))
 
 
-def _refused(code: str, message: str) -> errors.Conflict:
+def _conflict_error(code: str, message: str) -> errors.Conflict:
     error = errors.Conflict(f"{message[:1].upper()}{message[1:]}.")
     error.code = code
     return error
 
 
-def _known_addresses(network: Network, machine: VM, scope: namespaces.Scope) -> Registrations:
+def _registrations(network: Network, machine: VM, scope: namespaces.Scope) -> Registrations:
     """What is seen of the network; a namespace that has no NAD of it yet is told the same."""
     nad = NAD.objects.filter(network=network, namespace=machine.namespace).first()
-    which = Q(namespace=machine.namespace, vm=machine.name)
+    condition = Q(namespace=machine.namespace, vm=machine.name)
     mac = machine.interface.mac if machine.interface else None
     if mac:
-        which |= Q(mac=mac)
-    entries = namespaces.visible(Entry.objects.filter(which, ippool__network=network), scope)
+        condition |= Q(mac=mac)
+    entries = namespaces.visible(Entry.objects.filter(condition, ippool__network=network), scope)
     claims = namespaces.visible(
         IPAMClaim.objects.filter(
             network=network, namespace=machine.namespace, vm=machine.name, gone_at=None

@@ -20,7 +20,7 @@ _AT_ONCE = 10_000
 
 def record(cluster_id: int, **values: Any) -> None:
     """Write one decision; `values` are the fields of a Decision. That it fails is logged, no more."""
-    texts = {key: _truncate(value, _LONGEST.get(key)) for key, value in values.items()}
+    truncated_values = {key: _truncate(value, _LONGEST.get(key)) for key, value in values.items()}
     try:
         with transaction.atomic():
             with connection.cursor() as cursor:
@@ -29,7 +29,7 @@ def record(cluster_id: int, **values: Any) -> None:
                     " set_config('lock_timeout', %(ms)s, true)",
                     {"ms": str(WAIT_MS)},
                 )
-            Decision.objects.create(cluster_id=cluster_id, at=Now(), **texts)
+            Decision.objects.create(cluster_id=cluster_id, at=Now(), **truncated_values)
     except DatabaseError as error:
         log.warning("a decision of a webhook was not written down: %s", error)
 
@@ -38,7 +38,7 @@ def _truncate(value: Any, longest: int | None) -> Any:
     return value[:longest] if isinstance(value, str) else value
 
 
-def tidy(days: int) -> int:
+def delete_old(days: int) -> int:
     """Delete decisions older than so many days; how many. 0 keeps them for ever."""
     if days <= 0:
         return 0

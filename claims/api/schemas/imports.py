@@ -12,7 +12,7 @@ from pools.platform.rest.openapi import FLAG, TEXT, TIME, WHOLE, listed, null, s
 _STATUS = {"type": "string", "enum": list(Status.values)}
 _TARGET = {"type": "string", "enum": list(ImportTarget.values)}
 _VERDICT = {"type": "string", "enum": list(RowVerdict.values)}
-_STANDING = {"type": "string", "enum": list(vm_status.STANDINGS), "nullable": True}
+_STANDING = {"type": "string", "enum": list(vm_status.STATUSES), "nullable": True}
 _REASONS = listed(shape("code message", code=TEXT, message=TEXT))
 _COUNTS = shape(
     "new changed unchanged conflict refused",
@@ -44,7 +44,7 @@ _ONE = IMPORT | {
         "port_groups": listed(
             shape("name rows", name=TEXT, rows=WHOLE, network=null(WHOLE), namespace=TEXT)
         ),
-        "standing": null(shape(**dict.fromkeys(vm_status.STANDINGS, WHOLE))),
+        "standing": null(shape(**dict.fromkeys(vm_status.STATUSES, WHOLE))),
     }
 }
 ROW = shape(

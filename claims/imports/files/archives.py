@@ -38,64 +38,68 @@ _FOREIGN = {
 }
 
 
-def refused(code: str, message: str, value: object = "") -> errors.InvalidInput:
+def file_error(code: str, message: str, value: object = "") -> errors.InvalidInput:
     return errors.InvalidInput.for_field("file", code, message, value)
 
 
 def check_kind(content: bytes) -> None:
     """Raises InvalidInput empty, too_large, encrypted, legacy_format, unsupported_file."""
     if len(content) > LARGEST:
-        raise refused("too_large", f"a file may have at most {LARGEST // 1024**2} MiB")
+        raise file_error("too_large", f"a file may have at most {LARGEST // 1024**2} MiB")
     if not content.strip(b" \t\r\n\0\xef\xbb\xbf\xff\xfe"):
-        raise refused("empty", "the file is empty")
+        raise file_error("empty", "the file is empty")
     if content.startswith(_OLE):
         if _ENCRYPTED in content:
-            raise refused("encrypted", "the workbook has a password; save it without one")
-        raise refused("legacy_format", "an .xls file of Excel 97-2003; save it as .xlsx or CSV")
-    for magic, what in _FOREIGN.items():
+            raise file_error("encrypted", "the workbook has a password; save it without one")
+        raise file_error("legacy_format", "an .xls file of Excel 97-2003; save it as .xlsx or CSV")
+    for magic, description in _FOREIGN.items():
         if content.startswith(magic):
-            raise refused("unsupported_file", f"the file is {what}")
+            raise file_error("unsupported_file", f"the file is {description}")
 
 
 @contextmanager
-def opened(content: bytes) -> Iterator[zipfile.ZipFile]:
+def open_archive(content: bytes) -> Iterator[zipfile.ZipFile]:
     """A ZIP whose directory promises no bomb (and zipfile reads no more than it promises).
 
     Sheets and tables are read piece by piece and may be larger than what has to be held.
 
     Raises InvalidInput zip_bomb, encrypted, damaged.
     """
-    with translated(), zipfile.ZipFile(io.BytesIO(content)) as archive:
+    with translate_errors(), zipfile.ZipFile(io.BytesIO(content)) as archive:
         _check(archive.infolist(), len(content))
         yield archive
 
 
 @contextmanager
-def translated() -> Iterator[None]:
+def translate_errors() -> Iterator[None]:
     """What zipfile raises, wherever it meets damage, as InvalidInput `damaged`."""
     try:
         yield
     except (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, NotImplementedError) as error:
-        raise refused("damaged", "the archive is damaged, or packed in an unusual way") from error
+        raise file_error(
+            "damaged", "the archive is damaged, or packed in an unusual way"
+        ) from error
     except (OSError, KeyError, ValueError, OverflowError, RuntimeError, struct.error) as error:
-        raise refused("damaged", "the archive is damaged") from error
+        raise file_error("damaged", "the archive is damaged") from error
 
 
-def _check(members: list[zipfile.ZipInfo], packed: int) -> None:
+def _check(members: list[zipfile.ZipInfo], packed_size: int) -> None:
     if len(members) > MOST_MEMBERS:
-        raise refused("zip_bomb", f"the archive has more than {MOST_MEMBERS} members")
+        raise file_error("zip_bomb", f"the archive has more than {MOST_MEMBERS} members")
     if any(member.flag_bits & 1 for member in members):
-        raise refused("encrypted", "the archive has a password; save it without one")
-    held = sum(member.file_size for member in members if not STREAMED.search(member.filename))
-    whole = sum(member.file_size for member in members)
-    if held > MOST_UNPACKED or whole > MOST_STREAMED:
-        most = (MOST_UNPACKED if held > MOST_UNPACKED else MOST_STREAMED) // 1024**2
-        raise refused("zip_bomb", f"the archive unpacks to more than {most} MiB")
-    if whole > max(SMALL, HIGHEST_RATIO * packed):
-        raise refused(
+        raise file_error("encrypted", "the archive has a password; save it without one")
+    buffered_size = sum(
+        member.file_size for member in members if not STREAMED.search(member.filename)
+    )
+    total_size = sum(member.file_size for member in members)
+    if buffered_size > MOST_UNPACKED or total_size > MOST_STREAMED:
+        limit = (MOST_UNPACKED if buffered_size > MOST_UNPACKED else MOST_STREAMED) // 1024**2
+        raise file_error("zip_bomb", f"the archive unpacks to more than {limit} MiB")
+    if total_size > max(SMALL, HIGHEST_RATIO * packed_size):
+        raise file_error(
             "zip_bomb", f"the archive unpacks to more than {HIGHEST_RATIO} times its size"
         )
     for member in members:
         if member.file_size > max(SMALL, HIGHEST_RATIO * member.compress_size):
             message = f"a part unpacks to more than {HIGHEST_RATIO} times its size"
-            raise refused("zip_bomb", message, member.filename)
+            raise file_error("zip_bomb", message, member.filename)

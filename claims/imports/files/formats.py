@@ -19,7 +19,7 @@ from claims.core.vm_import import columns, tables
 from claims.core.vm_import.columns import Layout
 from claims.core.vm_import.vm_interface import Skipped, VMInterface
 from claims.imports.files import archives, documents, templates, texts, workbooks
-from claims.imports.files.archives import refused
+from claims.imports.files.archives import file_error
 from pools.core import errors
 
 __all__ = [
@@ -35,7 +35,7 @@ __all__ = [
 
 LARGEST = archives.LARGEST
 MOST_ROWS = texts.MOST_ROWS
-MOST_FOUND = MOST_ROWS  # interfaces: a row may have several
+MOST_INTERFACES = MOST_ROWS  # interfaces: a row may have several
 template_csv = templates.template_csv
 template_xlsx = templates.template_xlsx
 
@@ -88,8 +88,8 @@ class FileReading:
         """
         self.skipped.clear()
         for count, row in enumerate(self._source(self.skipped)):
-            if count >= MOST_FOUND:
-                raise texts.too_many_rows()
+            if count >= MOST_INTERFACES:
+                raise texts.too_many_rows_error()
             yield row
 
 
@@ -97,7 +97,7 @@ def open_file(
     name: str,  # noqa: ARG001  # never trusted
     content: bytes | BinaryIO,
     *,
-    counted: bool = False,
+    already_counted: bool = False,
 ) -> FileReading:
     """Recognise a file of at most 20 MiB; `name` is what the sender calls it.
 
@@ -109,7 +109,11 @@ def open_file(
     """
     data = content if isinstance(content, bytes) else content.read(LARGEST + 1)
     archives.check_kind(data)
-    return _archive(data) if data.startswith(archives.ZIP) else _text(data, counted=counted)
+    return (
+        _archive(data)
+        if data.startswith(archives.ZIP)
+        else _text(data, already_counted=already_counted)
+    )
 
 
 def from_text(text: str) -> FileReading:
@@ -118,7 +122,7 @@ def from_text(text: str) -> FileReading:
         data = text.encode()
     except UnicodeEncodeError as error:
         message = f"character {error.start} is half of a surrogate pair"
-        raise refused("encoding", message) from None
+        raise file_error("encoding", message) from None
     archives.check_kind(data)
     return _text(data)
 
@@ -128,29 +132,29 @@ def from_rows(rows: Sequence[object]) -> FileReading:
     if not isinstance(rows, list | tuple):
         raise errors.InvalidInput.for_field("rows", "wrong_type", "a list is expected", rows)
     if len(rows) > MOST_ROWS:
-        raise texts.too_many_rows()
+        raise texts.too_many_rows_error()
     return FileReading("rows", lambda _: documents.from_rows(rows), len(rows))
 
 
-def _text(data: bytes, *, counted: bool = False) -> FileReading:
-    text = texts.decoded(lambda: io.BytesIO(data))
+def _text(data: bytes, *, already_counted: bool = False) -> FileReading:
+    text = texts.decode(lambda: io.BytesIO(data))
     kind = documents.sniff(text)
     if kind:
-        document = documents.opened(text.whole(), kind)
+        document = documents.parse_document(text.read(), kind)
         return FileReading(document.format, document.rows, document.total, text.notes)
-    table = texts.table(text)
+    table = texts.detect_table(text)
     if table is None:
-        raise _no_header()
-    total = None if counted else table.count()
+        raise _no_header_error()
+    total = None if already_counted else table.count()
     return _reading([_SourceTable(table.layout, "", table.rows)], _CSV_FORMATS, total, text.notes)
 
 
-def _no_header() -> errors.InvalidInput:
+def _no_header_error() -> errors.InvalidInput:
     message = (
         "no header was recognised: name the columns as RVTools, PowerCLI or our template do, such as "
         "VM, MAC address, IP addresses"
     )
-    return refused("header", message)
+    return file_error("header", message)
 
 
 @dataclass(frozen=True)
@@ -164,19 +168,19 @@ class _SourceTable:
 
 
 def _reading(
-    parts: Sequence[_SourceTable],
+    source_tables: Sequence[_SourceTable],
     formats: dict[str, str],
     total: int | None = None,
     notes: tuple[errors.FieldProblem, ...] = (),
 ) -> FileReading:
     """Of several tables those of the kind that says most are read."""
-    if not parts:
-        raise _no_header()
-    rank = min(part.layout.rank for part in parts)
-    best = [part for part in parts if part.layout.rank == rank]
+    if not source_tables:
+        raise _no_header_error()
+    rank = min(source_table.layout.rank for source_table in source_tables)
+    best = [source_table for source_table in source_tables if source_table.layout.rank == rank]
     kind = best[0].layout.kind
-    for part in best:
-        notes += tuple(note for note in part.notes if note not in notes)
+    for source_table in best:
+        notes += tuple(note for note in source_table.notes if note not in notes)
     if kind == columns.VINFO:
         notes += (VINFO_ONLY,)
     return FileReading(
@@ -184,39 +188,43 @@ def _reading(
     )
 
 
-def _read_parts(parts: Iterable[_SourceTable], skipped: Skipped) -> Iterator[VMInterface]:
+def _read_parts(source_tables: Iterable[_SourceTable], skipped: Skipped) -> Iterator[VMInterface]:
     rows_left = MOST_ROWS
 
-    def limited(rows: Iterator[tables.Row]) -> Iterator[tables.Row]:
+    def limit_rows(rows: Iterator[tables.Row]) -> Iterator[tables.Row]:
         nonlocal rows_left
         for row in rows:
             rows_left -= any(row[1])
             if rows_left < 0:
-                raise texts.too_many_rows()
+                raise texts.too_many_rows_error()
             yield row
 
-    for part in parts:
-        yield from tables.read(part.layout, limited(part.rows()), skipped, sheet=part.sheet)
+    for source_table in source_tables:
+        yield from tables.read(
+            source_table.layout, limit_rows(source_table.rows()), skipped, sheet=source_table.sheet
+        )
 
 
 def _archive(data: bytes) -> FileReading:
-    with archives.opened(data) as archive:
+    with archives.open_archive(data) as archive:
         names = archive.namelist()
     if workbooks.is_workbook(names):
         return _workbook(data)
     if "mimetype" in names and any(name.endswith("content.xml") for name in names):
-        raise refused("unsupported_file", "an OpenDocument file; save it as .xlsx or CSV")
+        raise file_error("unsupported_file", "an OpenDocument file; save it as .xlsx or CSV")
     return _tables(data)
 
 
 def _workbook(data: bytes) -> FileReading:
-    book = workbooks.opened(data)
+    book = workbooks.open_workbook(data)
     parts, counts = [], []
     for sheet, part in book.sheets:
         header = _sheet_header(book.rows(part, None, last=_HEADER_ROW))
         if header is not None:
             number, layout = header
-            parts.append(_SourceTable(layout, sheet, _below(book, part, number, layout)))
+            parts.append(
+                _SourceTable(layout, sheet, _rows_below_header(book, part, number, layout))
+            )
             counts.append((layout.rank, book.count(part) - number))
     reading = _reading(parts, _XLSX_FORMATS)
     best = min(part.layout.rank for part in parts)
@@ -235,7 +243,7 @@ def _sheet_header(rows: Iterator[tables.Row]) -> tuple[int, Layout] | None:
     return (0, layout) if layout is not None else None
 
 
-def _below(
+def _rows_below_header(
     book: workbooks.Workbook, part: str, header: int, layout: Layout
 ) -> Callable[[], Iterator[tables.Row]]:
     return lambda: (row for row in book.rows(part, layout.used_columns) if row[0] > header)
@@ -243,9 +251,9 @@ def _below(
 
 def _tables(data: bytes) -> FileReading:
     """An archive of tables, which are told by what is in them, never by their names."""
-    table_parts: list[tuple[texts.DelimitedTable, _SourceTable]] = []
+    tables_of_archive: list[tuple[texts.DelimitedTable, _SourceTable]] = []
     problems: list[errors.FieldProblem] = []
-    with archives.opened(data) as archive:
+    with archives.open_archive(data) as archive:
         # Kept open by what reads its members later; it is in memory only.
         source_archive = zipfile.ZipFile(io.BytesIO(data))
         for member in archive.infolist():
@@ -254,18 +262,22 @@ def _tables(data: bytes) -> FileReading:
             with archive.open(member) as stream:
                 if stream.read(4).startswith(archives.ZIP):
                     message = "an archive inside the archive; unpack it first"
-                    raise refused("nested_archive", message)
+                    raise file_error("nested_archive", message)
             try:
-                table_parts += _member(source_archive, member)
+                tables_of_archive += _member(source_archive, member)
             except errors.InvalidInput as error:
                 problems += error.problems
-    if problems and not table_parts:
+    if problems and not tables_of_archive:
         raise errors.InvalidInput.all(problems[:1])
-    reading = _reading([part for _, part in table_parts], _ZIP_FORMATS, notes=tuple(problems))
-    best = min(part.layout.rank for _, part in table_parts)
-    with archives.translated():
+    reading = _reading(
+        [source_table for _, source_table in tables_of_archive], _ZIP_FORMATS, notes=tuple(problems)
+    )
+    best = min(source_table.layout.rank for _, source_table in tables_of_archive)
+    with archives.translate_errors():
         reading.total = sum(
-            table.count() for table, part in table_parts if part.layout.rank == best
+            table.count()
+            for table, source_table in tables_of_archive
+            if source_table.layout.rank == best
         )
     return reading
 
@@ -276,14 +288,14 @@ def _member(
     def source() -> IO[bytes]:
         return archive.open(member)
 
-    with archives.translated():
-        text = texts.decoded(source)
-        table = texts.table(text)
+    with archives.translate_errors():
+        text = texts.decode(source)
+        table = texts.detect_table(text)
     if table is None:
         return []
 
     def rows() -> Iterator[tables.Row]:
-        with archives.translated():
+        with archives.translate_errors():
             yield from table.rows()
 
     sheet = table.layout.kind if table.layout.rank in (0, 3) else ""

@@ -21,7 +21,7 @@ from defusedxml import DefusedXmlException, ElementTree
 
 from claims.core.vm_import import cells, columns, tables
 from claims.imports.files import archives
-from claims.imports.files.archives import refused
+from claims.imports.files.archives import file_error
 
 CHUNK = 1 << 16
 LAST_ROW = 1_048_576
@@ -48,7 +48,7 @@ class Workbook:
     ) -> Iterator[tables.Row]:
         """Rows with something in them, by their numbers; other columns than the wanted are "". Ends
         soon after the row `last`."""
-        with archives.opened(self.content) as archive:
+        with archives.open_archive(self.content) as archive:
             reading = _Sheet(self, column_numbers)
             with archive.open(part) as stream:
                 for _ in _chunks(reading.parser, stream):
@@ -63,11 +63,11 @@ class Workbook:
         """How many rows the sheet has, blank ones among them: counted in the bytes, at a fraction of
         the cost of reading them."""
         row_count, tail = 0, b""
-        with archives.opened(self.content) as archive, archive.open(part) as stream:
+        with archives.open_archive(self.content) as archive, archive.open(part) as stream:
             while chunk := stream.read(CHUNK * 4):
-                whole = tail + chunk
-                row_count += whole.count(b"<row ") + whole.count(b":row ")
-                tail = whole[-4:]
+                buffer = tail + chunk
+                row_count += buffer.count(b"<row ") + buffer.count(b":row ")
+                tail = buffer[-4:]
         return row_count
 
 
@@ -76,17 +76,20 @@ def is_workbook(names: list[str]) -> bool:
     return "[Content_Types].xml" in names
 
 
-def opened(content: bytes) -> Workbook:
+def open_workbook(content: bytes) -> Workbook:
     """Raises InvalidInput macro, unsupported_file, damaged, xml_entities, zip_bomb, encrypted."""
-    with archives.opened(content) as archive:
+    with archives.open_archive(content) as archive:
         names = archive.namelist()
         _check_members(archive, names)
         part = next((name for name in names if name.endswith("xl/workbook.xml")), "")
         if not part:
-            raise refused("unsupported_file", "the file is no workbook; save the table as .xlsx")
+            raise file_error("unsupported_file", "the file is no workbook; save the table as .xlsx")
         folder = posixpath.dirname(part)
         book = Workbook(content, _sheets(archive, part, folder))
-        for name, read in (("sharedStrings.xml", _texts), ("styles.xml", _styles)):
+        for name, read in (
+            ("sharedStrings.xml", _read_shared_strings),
+            ("styles.xml", _read_styles),
+        ):
             if f"{folder}/{name}" in names:
                 read(book, archive, f"{folder}/{name}")
         return book
@@ -94,55 +97,57 @@ def opened(content: bytes) -> Workbook:
 
 def _check_members(archive: zipfile.ZipFile, names: list[str]) -> None:
     if any(name.lower().endswith("vbaproject.bin") for name in names):
-        raise refused("macro", "the workbook has macros; save it as .xlsx without them")
+        raise file_error("macro", "the workbook has macros; save it as .xlsx without them")
     if "xl/workbook.bin" in names:
-        raise refused("unsupported_file", "a binary workbook (.xlsb); save it as .xlsx")
+        raise file_error("unsupported_file", "a binary workbook (.xlsb); save it as .xlsx")
     if b"macroenabled" in archive.read("[Content_Types].xml").lower():
-        raise refused("macro", "the workbook may have macros; save it as .xlsx")
+        raise file_error("macro", "the workbook may have macros; save it as .xlsx")
 
 
 def _tree(archive: zipfile.ZipFile, name: str) -> Element:
     try:
         return ElementTree.fromstring(archive.read(name), forbid_dtd=True)
     except DefusedXmlException:
-        raise _entities() from None
+        raise _document_type_error() from None
     except (ParseError, LookupError, ValueError) as error:
-        raise refused("damaged", f"{name} is no XML: {error}") from None
+        raise file_error("damaged", f"{name} is no XML: {error}") from None
 
 
-def _entities() -> Exception:
-    return refused("xml_entities", "the workbook has a document type; no office program writes one")
+def _document_type_error() -> Exception:
+    return file_error(
+        "xml_entities", "the workbook has a document type; no office program writes one"
+    )
 
 
-def _local(name: str) -> str:
+def _local_name(name: str) -> str:
     return name.rpartition("}")[2]
 
 
 def _sheets(archive: zipfile.ZipFile, part: str, folder: str) -> list[tuple[str, str]]:
-    there = set(archive.namelist())
+    members = set(archive.namelist())
     relations = f"{folder}/_rels/{posixpath.basename(part)}.rels"
     targets = {}
-    for relation in _tree(archive, relations) if relations in there else ():
+    for relation in _tree(archive, relations) if relations in members else ():
         if relation.get("TargetMode") != "External":
             target = posixpath.normpath(posixpath.join("/" + folder, relation.get("Target", "")))
             targets[relation.get("Id", "")] = target.lstrip("/")
     sheets = []
     for element in _tree(archive, part).iter():
-        if _local(element.tag) == "sheet":
-            ids = [value for key, value in element.items() if _local(key) == "id"]
+        if _local_name(element.tag) == "sheet":
+            ids = [value for key, value in element.items() if _local_name(key) == "id"]
             target = targets.get(ids[0], "") if ids else ""
-            if target in there and archives.STREAMED.search(target):
+            if target in members and archives.STREAMED.search(target):
                 sheets.append((element.get("name", "")[:31], target))
     return sheets
 
 
-def _styles(book: Workbook, archive: zipfile.ZipFile, name: str) -> None:
+def _read_styles(book: Workbook, archive: zipfile.ZipFile, name: str) -> None:
     """The numbers of the cell styles that show a number as a date or a time."""
     dates = {str(number) for number in _DATE_FORMATS}
     date_styles = set()
     for part in _tree(archive, name):
         for index, element in enumerate(part):
-            kind, number = _local(part.tag), element.get("numFmtId", "")
+            kind, number = _local_name(part.tag), element.get("numFmtId", "")
             if kind == "numFmts" and _shows_date(element.get("formatCode", "")):
                 dates.add(number)
             elif kind == "cellXfs" and number in dates:
@@ -154,8 +159,8 @@ def _shows_date(code: str) -> bool:
     return bool(set(_LITERALS.sub("", code).lower()) & set("dmyhs"))
 
 
-def _texts(book: Workbook, archive: zipfile.ZipFile, name: str) -> None:
-    reading = _SharedTexts(book.texts)
+def _read_shared_strings(book: Workbook, archive: zipfile.ZipFile, name: str) -> None:
+    reading = _SharedStrings(book.texts)
     with archive.open(name) as stream:
         for _ in _chunks(reading.parser, stream):
             pass
@@ -168,7 +173,7 @@ def _chunks(parser: expat.XMLParserType, stream: IO[bytes]) -> Iterator[None]:
             yield
         parser.Parse(b"", True)
     except (expat.ExpatError, LookupError) as error:
-        raise refused("damaged", f"a part of the workbook is no XML: {error}") from None
+        raise file_error("damaged", f"a part of the workbook is no XML: {error}") from None
 
 
 class _PartReader:
@@ -182,9 +187,9 @@ class _PartReader:
         self._local_names: dict[str, str] = {}
 
     def _doctype(self, *_: object) -> None:
-        raise _entities()
+        raise _document_type_error()
 
-    def local(self, name: str) -> str:
+    def local_name(self, name: str) -> str:
         local_name = self._local_names.get(name)
         if local_name is None:
             local_name = name.rpartition(":")[2]
@@ -201,13 +206,13 @@ class _PartReader:
         text = "".join(self.pieces)
         self.pieces.clear()
         if len(text) > LONGEST_CELL:
-            raise refused("field_too_long", f"a cell has more than {LONGEST_CELL} characters")
+            raise file_error("field_too_long", f"a cell has more than {LONGEST_CELL} characters")
         if "_x00" in text:
             text = _ESCAPED.sub(lambda match: chr(int(match[1], 16)), text)
         return text
 
 
-class _SharedTexts(_PartReader):
+class _SharedStrings(_PartReader):
     def __init__(self, texts: list[str]) -> None:
         super().__init__()
         self.texts = texts
@@ -216,14 +221,14 @@ class _SharedTexts(_PartReader):
         self.parser.EndElementHandler = self._end
 
     def _start(self, name: str, _: object) -> None:
-        name = self.local(name)
+        name = self.local_name(name)
         if name == "t" and not self._phonetic:
             self.listen()
         elif name == "rPh":
             self._phonetic = True
 
     def _end(self, name: str) -> None:
-        name = self.local(name)
+        name = self.local_name(name)
         if name == "t":
             self.parser.CharacterDataHandler = None
         elif name == "si":
@@ -254,7 +259,7 @@ class _Sheet(_PartReader):
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:
         if name not in ("c", "v", "t", "is"):
-            name = self.local(name)
+            name = self.local_name(name)
         if name == "c":
             self._begin_cell(attributes)
         elif self._in_cell:
@@ -268,18 +273,18 @@ class _Sheet(_PartReader):
             self._begin_row(attributes.get("r", ""))
 
     def _begin_row(self, number: str) -> None:
-        plain = number.isascii() and number.isdigit() and len(number) < 8
-        self.number = int(number) if plain else self.number + 1
+        is_number = number.isascii() and number.isdigit() and len(number) < 8
+        self.number = int(number) if is_number else self.number + 1
         if not 0 < self.number <= LAST_ROW:
-            raise refused("damaged", f"a sheet has at most {LAST_ROW:,} rows")
+            raise file_error("damaged", f"a sheet has at most {LAST_ROW:,} rows")
         self._row = [""] * self._width
         self._any = False
         self._column = -1
 
     def _begin_cell(self, attributes: dict[str, str]) -> None:
-        place = attributes.get("r")
-        if place:
-            letters = place.rstrip(_DIGITS)
+        reference = attributes.get("r")
+        if reference:
+            letters = reference.rstrip(_DIGITS)
             column = self._columns.get(letters)
             if column is None:
                 column = self._columns[letters] = _column(letters)
@@ -299,7 +304,7 @@ class _Sheet(_PartReader):
 
     def _end(self, name: str) -> None:
         if name not in ("c", "v", "t", "is"):
-            name = self.local(name)
+            name = self.local_name(name)
         if self._in_cell:
             if name == "c":
                 self._in_cell = self._phonetic = False
@@ -338,13 +343,13 @@ class _Sheet(_PartReader):
             index = int(text)
             return self._book.texts[index] if index >= 0 else ""
         except (ValueError, IndexError):
-            raise refused("damaged", "a cell names a text that the workbook has not") from None
+            raise file_error("damaged", "a cell names a text that the workbook has not") from None
 
 
 def _column(letters: str) -> int:
     number = 0
     if len(letters) > 3 or not letters.isascii() or not letters.isalpha():
-        raise refused("damaged", f"{letters[:10]} is no column")
+        raise file_error("damaged", f"{letters[:10]} is no column")
     for letter in letters.upper():
         number = number * 26 + ord(letter) - 64
     return number - 1
@@ -358,8 +363,8 @@ def _number(text: str) -> cells.Number:
         value = float(text)
     except ValueError:
         return cells.Number(text)
-    whole = value.is_integer() and abs(value) < _LARGEST_WHOLE
-    return cells.Number(int(value) if whole else text)
+    is_whole = value.is_integer() and abs(value) < _LARGEST_WHOLE
+    return cells.Number(int(value) if is_whole else text)
 
 
 def _date(text: str) -> str:

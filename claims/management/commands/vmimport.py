@@ -83,7 +83,7 @@ class Command(base.BaseCommand):
         upload = Upload("file", io.BytesIO(_read(options["file"])), Path(options["file"]).name)
         author = events.Author(actor="manage.py", source="command")
         vm_import = drafts.create(upload, import_options, author=author)
-        worker.work_off(vm_import.pk)
+        worker.process_import(vm_import.pk)
         return drafts.get(vm_import.pk)
 
     def _print_import(self, vm_import: VMImport, bad: Sequence[ImportRow]) -> None:
@@ -111,21 +111,21 @@ def _bad(vm_import: VMImport) -> list[ImportRow]:
 
 
 def _line(row: ImportRow) -> tuple[str, ...]:
-    why = "; ".join(reason["message"] for reason in row.reasons)
+    reasons = "; ".join(reason["message"] for reason in row.reasons)
     return (
         str(row.row),
         row.vm or row.source_vm or "-",
         row.mac or row.source_mac or "-",
         ", ".join(row.ips or row.source_ips) or "-",
         row.verdict,
-        why if len(why) <= _LONGEST else f"{why[: _LONGEST - 1]}…",
+        reasons if len(reasons) <= _LONGEST else f"{reasons[: _LONGEST - 1]}…",
     )
 
 
 def _table(lines: Iterable[tuple[str, ...]]) -> list[str]:
-    every = list(lines)
-    widths = [max(map(len, column)) for column in zip(*every, strict=True)]
-    padded = (map(str.ljust, line, widths) for line in every)
+    cells = list(lines)
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    padded = (map(str.ljust, line, widths) for line in cells)
     return ["  ".join(line).rstrip() for line in padded]
 
 
@@ -181,6 +181,6 @@ def _network(name: str | None, cluster: str | None) -> Network | None:
     if "\0" not in name:
         networks = networks or list(rows.filter(name=name)[:2])
     if len(networks) != 1:
-        why = "several clusters have it: name one" if networks else "there is no such network"
-        raise base.CommandError(f"{name}: {why}.")
+        reason = "several clusters have it: name one" if networks else "there is no such network"
+        raise base.CommandError(f"{name}: {reason}.")
     return networks[0]

@@ -18,7 +18,7 @@ SELECT v.id, v.namespace, v.vm, v.source_vm, s.network_id, n.name AS network, s.
     CASE WHEN w.id IS NULL THEN CASE WHEN o.seen THEN 'seen' ELSE 'provisioned' END
         WHEN (w.mac IS NULL OR s.mac IS NULL OR w.mac = s.mac) AND (w.ips = '{}'
             OR s.ips = '{}' OR claims_hosts(w.ips) = claims_hosts(s.ips)) THEN 'running'
-        ELSE 'differing' END AS standing
+        ELSE 'differing' END AS status
 FROM v LEFT JOIN said s ON s.id = v.id
 LEFT JOIN claims_network n ON n.id = s.network_id
 LEFT JOIN LATERAL (
