@@ -1,8 +1,8 @@
-"""A draft is written: entries of IPPools or IPAMClaims, in one transaction, with few statements.
+"""Commit a draft: write its entries or IPAMClaims in one transaction with few statements.
 
-All locks are taken first, in the order of every other writer (the cluster's row, IPPools, pools); then
-the rows are judged once more, so that what is written is what is true now. What is there already is left
-alone: the same file again changes nothing.
+The commit takes all locks first, in the order of every other writer (the cluster's row, IPPools, pools).
+It then validates the rows again, so that it writes by the current state of the register. It leaves
+existing, equal objects alone: importing the same file twice changes nothing.
 """
 
 from __future__ import annotations
@@ -36,14 +36,15 @@ Step = Callable[[int], None]
 
 
 def import_author(vm_import: VMImport, event_author: events.Author) -> events.Author:
-    """Events of what an import writes name the import."""
+    """Return the author of the import's events; their reason names the import."""
     return dataclasses.replace(event_author, reason=f"import {vm_import.pk}")
 
 
 def commit_draft(vm_import: VMImport, *, author: events.Author, step: Step) -> dict[str, int]:
-    """Write what is new and what changed; the counts by verdict. `step` is told how many rows are done.
+    """Write the new and the changed rows of a draft, and return the number of rows by status.
 
-    Stands in a transaction of the caller. Raises ImportHasBadRows unless `of.skip_bad`, ClusterDecides.
+    `step` is called with the number of rows done. The caller opens the transaction. Raises
+    ImportHasBadRows (unless `vm_import.skip_bad`) and ClusterDecides.
     """
     commit_author = import_author(vm_import, author)
     with events.recorded(commit_author):
@@ -70,14 +71,14 @@ def commit_draft(vm_import: VMImport, *, author: events.Author, step: Step) -> d
 def bad_rows_error(counts: dict[str, int]) -> errors.ImportHasBadRows:
     error = errors.ImportHasBadRows(
         f"Rows in conflict: {counts['conflict']}, refused: {counts['refused']}. Correct or skip them,"
-        " or import all but these (skip_bad)."
+        " or commit the other rows only (skip_bad)."
     )
     error.extra = {"counts": counts}  # type: ignore[attr-defined]  # read by ipam_site.http.problems
     return error
 
 
 def _networks(vm_import: VMImport) -> Iterator[Network]:
-    """In the order of their IPPools; those without one last."""
+    """Return the networks of the rows to write, ordered by IPPool; networks without an IPPool come last."""
     rows = ImportRow.objects.filter(vm_import=vm_import, verdict__in=_WRITTEN).order_by()
     ids = rows.values_list("network_id", flat=True).distinct()
     networks = Network.objects.filter(pk__in=list(ids)).select_related("cluster", "ippool")
@@ -87,7 +88,7 @@ def _networks(vm_import: VMImport) -> Iterator[Network]:
 def _take_locks(
     vm_import: VMImport, networks: Sequence[Network], author: events.Author
 ) -> dict[int, int]:
-    """Take the locks; the IPPools by their networks, made where there were none."""
+    """Take all locks, create missing IPPools, and return the IPPool ids by network id."""
     leases.nudge(vm_import.cluster_id, patient=True)
     ippool_ids: dict[int, int] = {}
     if vm_import.target == ImportTarget.IPPOOL:
@@ -105,7 +106,7 @@ def _take_locks(
 
 
 def ippool_name(network: Network) -> str:
-    """A name that an object may have, and that no IPPool of the cluster has."""
+    """Return a valid object name for the network's IPPool that no IPPool of the cluster has."""
     words = re.sub("[^a-z0-9.-]+", "-", (network.object_name or network.name).lower())
     name = words.strip(".-")[:200] or "network"
     is_taken = IPPool.objects.filter(cluster=network.cluster_id, name=name).exists()
@@ -178,7 +179,7 @@ def _spec(row: ImportRow) -> EntrySpec:
 
 
 def _changed_entry(entry: Entry, row: ImportRow) -> entries.EntryRow:
-    """What the row does not say stays."""
+    """Return the entry with the values of the row; an empty value of the row keeps the entry's value."""
     return entries.EntryRow(
         entry.pk,
         entry.mac or "",
@@ -218,7 +219,7 @@ def _changed_claim(claim: IPAMClaim, row: ImportRow) -> IPAMClaim:
 
 
 def update_claims(rows: Sequence[IPAMClaim]) -> None:
-    """Store what claims request."""
+    """Store the MAC, the requested addresses and the note of claims."""
     names = ("mac", "ips_requested", "note")
     values = [{"id": row.pk, **{name: getattr(row, name) for name in names}} for row in rows]
     database.fetch(_UPDATE, {"rows": json.dumps(values)})

@@ -1,4 +1,4 @@
-"""A row of a draft is corrected in place, left out, or given the next free address of its network."""
+"""Corrections of a draft: change a row's values, skip rows, or assign free addresses of the network."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from pools.core import errors
 from pools.platform import database, events
 from pools.sql import statements
 
-# What may be corrected, and the columns in which the words of the source stand.
+# The fields that can be corrected, and the columns that store their source values.
 COLUMNS = {
     "vm": "source_vm",
     "mac": "source_mac",
@@ -41,10 +41,10 @@ def correct_row(
     author: events.Author,
     user: Any = None,
 ) -> ImportRow:
-    """Change what a row says, by the names of COLUMNS; it, and whatever it touches, is judged again.
+    """Change source values of a row, and validate it and all rows that share a value with it.
 
-    A correction is as lenient as a file: what is still wrong with it is in the row's reasons. Raises
-    NotFound, ImportState, NotAllowed.
+    The keys of `values` are those of COLUMNS. A correction is parsed as leniently as a file: remaining
+    problems are in the row's reasons. Raises NotFound, ImportState, NotAllowed.
     """
     with events.recorded(author):
         vm_import = drafts.lock_import(import_id, Status.DRAFTED, user=user)
@@ -76,12 +76,12 @@ def skip_rows(
     author: events.Author,
     user: Any = None,
 ) -> VMImport:
-    """Leave rows out, or take them up again. Raises NotFound, ImportState, NotAllowed."""
+    """Skip rows, or include skipped rows again. Raises NotFound, ImportState, NotAllowed."""
     with events.recorded(author):
         vm_import = drafts.lock_import(import_id, Status.DRAFTED, user=user)
         rows = ImportRow.objects.filter(vm_import=vm_import, number__in=numbers)
         if rows.count() != len(set(numbers)):
-            raise errors.NotFound("There is no such row.")
+            raise errors.NotFound("The import has no such row.")
         if skipped:
             rows.update(skipped=True, verdict=RowVerdict.SKIPPED)
         else:
@@ -94,18 +94,18 @@ def skip_rows(
 def assign_free_addresses(
     import_id: int, number: int, *, author: events.Author, user: Any = None
 ) -> ImportRow:
-    """Give a row the lowest free address of each family of its network that it has no address of;
-    when it has one of each, other ones.
+    """Assign a row the lowest free address of each family that it lacks.
 
-    Nothing keeps the address until the import is written. Raises NotFound, ImportState, Conflict (the
-    row has no network), PoolExhausted.
+    A row that has an address of each family of its network gets new addresses instead. The addresses
+    are not reserved before the commit. Raises NotFound, ImportState, Conflict (the row has no network),
+    PoolExhausted.
     """
     with events.recorded(author):
         vm_import = drafts.lock_import(import_id, Status.DRAFTED, user=user)
         row = _get_row(vm_import, number)
         network = row.network
         if row.network_id is None or network is None or not readable_subnets(network):
-            raise errors.Conflict("Nobody has said to which network with subnets the row goes.")
+            raise errors.Conflict("The row is not mapped to a network with subnets.")
         ips = list(row.ips) if _missing_families(row.ips, network) else []
         free = _free_addresses(vm_import, network, excluded_number=number)
         ips += [
@@ -117,8 +117,8 @@ def assign_free_addresses(
 
 
 def assign_missing_families(import_id: int, *, author: events.Author, user: Any = None) -> VMImport:
-    """Give each row that has addresses of one family only, where its network has two, the lowest free
-    address of the other.
+    """Assign the lowest free address of the missing family to all rows with one family on a dual-stack
+    network.
 
     Raises NotFound, ImportState, NotAllowed, PoolExhausted.
     """
@@ -149,7 +149,7 @@ def assign_missing_families(import_id: int, *, author: events.Author, user: Any 
 
 
 def rows_lacking_family(vm_import: VMImport) -> QuerySet[ImportRow]:
-    """The rows that `take_missing` completes."""
+    """Return the rows that `assign_missing_families` completes."""
     return ImportRow.objects.filter(
         vm_import=vm_import,
         verdict=RowVerdict.REFUSED,
@@ -165,9 +165,9 @@ def _missing_families(ips: Iterable[str], network: Network) -> set[int]:
 def _free_addresses(
     vm_import: VMImport, network: Network, *, excluded_number: int = 0
 ) -> dict[int, Iterator[str]]:
-    """By family the addresses that neither the register nor a row of the import (`but` one) has.
+    """Return by family an iterator over the addresses that neither the register nor the import uses.
 
-    Their iterators raise PoolExhausted.
+    Addresses of the row `excluded_number` count as free. The iterators raise PoolExhausted.
     """
     free_by_family: dict[int, Iterator[str]] = {}
     for subnet in readable_subnets(network):
@@ -202,7 +202,7 @@ def _get_row(vm_import: VMImport, number: int) -> ImportRow:
     rows = ImportRow.objects.select_related("network")
     row = rows.filter(vm_import=vm_import, number=number).first()
     if row is None:
-        raise errors.NotFound("There is no such row.")
+        raise errors.NotFound(f"The import has no row {number}.")
     return row
 
 

@@ -1,8 +1,9 @@
-"""Imports of VMs: a file, list or form becomes a stored draft; people correct it, and have it written.
+"""Imports of VMs: a file, list or form becomes a stored draft, which users correct and commit.
 
-A small import is drafted and written while its sender waits. A large one is a row that waits for a
-worker (import_worker): whoever makes one rings (claims/tasks.py), and a lost ring costs some seconds. Each
-step, drafting and writing, is one transaction: there are no half imports.
+A small import is drafted and committed in the request. A large one is a row that waits for a worker
+(claims/imports/worker.py). The request notifies the workers (claims/tasks.py); a lost message delays the
+import by some seconds. Drafting and committing are one transaction each, so that no import is written in
+part.
 """
 
 from __future__ import annotations
@@ -25,11 +26,11 @@ from pools.core import errors
 from pools.models.fields import Now
 from pools.platform import events
 
-SMALL = 2_000  # rows that are drafted and written while the sender waits
+SMALL = 2_000  # most rows of an import that is drafted and committed in the request
 
 
 def is_limited(user: Any, target: str) -> bool:
-    """Whether somebody may import for namespaces of their own only. Raises NotAllowed."""
+    """Return True if the user may import for their own namespaces only. Raises NotAllowed."""
     model = "ipamclaim" if target == ImportTarget.IPAMCLAIMS else "entry"
     everything = user.has_perm(namespaces.EVERY_NAMESPACE)
     if everything and all(user.has_perm(f"claims.{verb}_{model}") for verb in ("add", "change")):
@@ -40,7 +41,7 @@ def is_limited(user: Any, target: str) -> bool:
 
 
 def visible_imports(user: Any) -> QuerySet[VMImport]:
-    """All imports for those who see all namespaces, for others their own."""
+    """Return all imports for users who see all namespaces, and a user's own imports for others."""
     imports = VMImport.objects.select_related("cluster", "network", "user")
     return imports if user.has_perm(namespaces.EVERY_NAMESPACE) else imports.filter(user=user)
 
@@ -51,10 +52,10 @@ def visible_imports(user: Any) -> QuerySet[VMImport]:
 def create(
     upload: uploads.Upload, options: mapping.ImportOptions, *, author: events.Author
 ) -> VMImport:
-    """A draft, or an import that waits for a worker to make one.
+    """Create an import: a small upload becomes a draft, a large one waits for a worker.
 
-    Raises InvalidInput for what cannot be read; then there is no import. With `commit` a small one is
-    written at once, unless it has bad rows: then it stays a draft that says so.
+    With `options.commit` a small import is committed at once. If it has bad rows it stays a draft with
+    the error. Raises InvalidInput for an unreadable upload; then no import is created.
     """
     reading = upload.open()
     rows = reading.rows()
@@ -108,20 +109,21 @@ def _new_import(
     )
 
 
-# --- what people do with a draft ------------------------------------------------------------------
+# --- actions of users -----------------------------------------------------------------------------
 
 
 def lock_import(import_id: int, *expected: Status, user: Any = None) -> VMImport:
-    """The import, locked, in one of these states; whoever may do less than its maker limits it.
+    """Return the import with its row locked, if its status is one of `expected`.
 
-    Raises ImportState, NotAllowed.
+    A user who is limited to own namespaces becomes the import's user and limits it. Raises ImportState,
+    NotAllowed.
     """
     rows = VMImport.objects.select_for_update(of=("self",)).select_related("cluster", "user")
     vm_import = rows.get(pk=import_id)
     if vm_import.status not in expected:
         words = " or ".join(str(status.label) for status in expected)
         raise errors.ImportState(
-            f"It is {vm_import.get_status_display()}; this is for one {words}."
+            f"Status of the import: {vm_import.get_status_display()}; required: {words}."
         )
     if user is not None and is_limited(user, vm_import.target) and not vm_import.limited:
         vm_import.limited, vm_import.user = True, user
@@ -132,7 +134,7 @@ def lock_import(import_id: int, *expected: Status, user: Any = None) -> VMImport
 def commit(
     import_id: int, *, skip_bad: bool = False, author: events.Author, user: Any = None
 ) -> VMImport:
-    """Write a draft, all of it or (`skip_bad`) all but its bad rows; a large one waits for a worker.
+    """Commit a draft, or with `skip_bad` all but its bad rows; a large draft waits for a worker.
 
     Raises ImportState, ImportHasBadRows, ClusterDecides, NotAllowed.
     """
@@ -156,14 +158,14 @@ def _check_bad(vm_import: VMImport) -> None:
 
 
 def undo(import_id: int, *, author: events.Author, user: Any = None) -> VMImport:
-    """Take back what an import wrote; what a large one wrote, a worker takes back (`undo_wanted`).
+    """Undo a committed import; a large one waits for a worker (`undo_wanted`).
 
     Raises ImportState, ImportInUse, ClusterDecides, NotAllowed.
     """
     with events.recorded(author):
         vm_import = lock_import(import_id, Status.COMMITTED, user=user)
         if vm_import.undo_wanted:
-            raise errors.ImportState("It is being undone already.")
+            raise errors.ImportState("The import is already being undone.")
         if (vm_import.rows_total or 0) > SMALL:
             import_undo.check_not_in_use(vm_import)
             vm_import.undo_wanted, vm_import.tries, vm_import.rows_done = True, 0, 0
@@ -184,9 +186,9 @@ def undo(import_id: int, *, author: events.Author, user: Any = None) -> VMImport
 
 
 def cancel(import_id: int, *, author: events.Author, user: Any = None) -> VMImport:
-    """Throw a draft away, or end what is under way before it is written; nothing of it stays.
+    """Discard a draft, or stop an import before its commit, and delete its rows.
 
-    Raises ImportState: it is written already, or came to nothing.
+    Raises ImportState if the import is committed or has ended.
     """
     cancellable = (Status.QUEUED, Status.DRAFTING, Status.DRAFTED, Status.COMMITTING)
     with events.recorded(author):
@@ -201,9 +203,10 @@ def cancel(import_id: int, *, author: events.Author, user: Any = None) -> VMImpo
 def change_mapping(
     import_id: int, values: Mapping[str, Any], *, author: events.Author, user: Any = None
 ) -> VMImport:
-    """Map a draft otherwise: `network` (a row or None), `namespace`, `mapping`; all rows are read again.
+    """Change the network, namespace and mapping of a draft, and resolve and validate all rows again.
 
-    The mapping is added to the one that there is. Raises ImportState, InvalidInput, NotAllowed.
+    The keys of `values` are `network` (a Network or None), `namespace` and `mapping`; `mapping` is merged
+    into the existing one. Raises ImportState, InvalidInput, NotAllowed.
     """
     with events.recorded(author):
         vm_import = lock_import(import_id, Status.DRAFTED, user=user)
@@ -224,7 +227,7 @@ def change_mapping(
 
 
 def revalidate(import_id: int, *, author: events.Author, user: Any = None) -> VMImport:
-    """Judge a draft by what the register says now. Raises ImportState."""
+    """Validate a draft against the current state of the register. Raises ImportState."""
     with events.recorded(author):
         states.revalidate(lock_import(import_id, Status.DRAFTED, user=user))
     return get(import_id)

@@ -1,8 +1,8 @@
-"""Which worker works on an import (pools/platform/leases.py).
+"""Leases of imports: which worker works on which import (pools/platform/leases.py).
 
-A worker that is killed leaves a lease that ends by itself; the next tick finds the import due again and
-begins its work anew. Progress is written by the thread that renews the lease, with a connection of its
-own, because a commit is one transaction whose rows nobody sees before its end.
+The lease of a killed worker expires; another worker then takes the import and starts over. The thread that
+renews the lease also writes the progress, with its own connection, because the rows of a commit are
+invisible to others until its transaction ends.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from pools.models.fields import Clock
 from pools.platform import database, leases
 from pools.platform.leases import FREE, Lease, LeaseLost
 
-_RENEWAL_SECONDS = 1.0  # seconds between two notes of the progress
-TRIES = 5  # then the import has failed
+_RENEWAL_SECONDS = 1.0  # between two updates of the lease and the progress
+TRIES = 5  # attempts until the import fails
 
 
 class Cancelled(errors.Conflict):
@@ -34,7 +34,7 @@ class Cancelled(errors.Conflict):
 
 @dataclass
 class Work:
-    """The right to work on an import until the lease ends, and how many rows are done."""
+    """A worker's lease of an import, and the number of rows done."""
 
     lease: Lease
     tries: int = 1
@@ -45,7 +45,7 @@ class Work:
         return self.lease.row_id
 
     def step(self, done: int) -> None:
-        """So many rows are done. Raises LeaseLost, Cancelled."""
+        """Record the number of rows done. Raises LeaseLost, Cancelled."""
         self.done = done
         prove(self)
 
@@ -56,13 +56,13 @@ _LEASES = leases.Leases(VMImport)
 
 
 def due_imports() -> list[int]:
-    """Return imports that wait for a worker, or whose worker is gone; the first hundred."""
+    """Return the ids of the first 100 imports that wait for a worker, or whose lease has expired."""
     rows = VMImport.objects.filter(_WAITING, FREE).order_by("pk")
     return list(rows.values_list("pk", flat=True)[:100])
 
 
 def take(import_id: int) -> Work | None:
-    """Lease an import; None while another worker has it, or when there is nothing to do."""
+    """Lease an import; return None if another worker has it or it has no work left."""
     lease = _LEASES.take(
         import_id,
         _WAITING,
@@ -79,13 +79,13 @@ def take(import_id: int) -> Work | None:
 
 
 def check_tries(work: Work) -> None:
-    """What ended so many workers will end the next one, too. Raises IpamError."""
+    """Raise IpamError if too many workers have failed at the import: the next one would fail, too."""
     if work.tries > TRIES:
-        raise errors.IpamError(f"It was tried {TRIES} times without success.")
+        raise errors.IpamError(f"The import failed after {TRIES} attempts.")
 
 
 def keep_alive(work: Work) -> AbstractContextManager[None]:
-    """Renew the lease and write the progress, however long a step takes."""
+    """Return a context that renews the lease and writes the progress in a thread."""
     return _RENEWED.renewing(
         work.lease, every=_RENEWAL_SECONDS, changes=lambda: {"rows_done": work.done}
     )
@@ -95,7 +95,7 @@ _RENEWED = leases.Leases(VMImport, condition=_IN_PROGRESS)
 
 
 def prove(work: Work) -> None:
-    """Raises LeaseLost, or Cancelled when somebody wants it to end."""
+    """Raise LeaseLost if another worker has the import, and Cancelled if a user cancelled it."""
     cancelled = _LEASES.held(work.lease).values_list("cancel_wanted", flat=True).first()
     if cancelled is None:
         raise LeaseLost("Another worker has the import.")
@@ -104,7 +104,7 @@ def prove(work: Work) -> None:
 
 
 def end(work: Work) -> None:
-    """The last step of a transaction: nobody takes the import over, nor cancels it, before it ends.
+    """End the lease as the last step of the transaction; until the commit nobody can take over or cancel.
 
     Raises LeaseLost, Cancelled.
     """
@@ -115,12 +115,15 @@ def end(work: Work) -> None:
 
 
 def requeue(work: Work, *, seconds: float = 0) -> None:
-    """Let another worker try, after so many seconds."""
+    """Make the import available to another worker after `seconds`."""
     _LEASES.end(work.lease, leased_until=Clock() + timedelta(seconds=seconds))
 
 
 def mark_failed(work: Work, code: str, message: str) -> None:
-    """It cannot be read; nothing of it is kept but why. A worker that lost its lease reports nothing."""
+    """Mark the import as failed with an error, and delete its rows and its upload.
+
+    A worker that has lost the lease changes nothing.
+    """
     rows = VMImport.objects.filter(
         pk=work.import_id,
         fence=work.lease.fence,
@@ -132,12 +135,12 @@ def mark_failed(work: Work, code: str, message: str) -> None:
 
 
 def mark_undo_failed(work: Work, code: str, message: str) -> None:
-    """What was written stays written; the import says why."""
+    """Record why an undo failed; the import stays committed."""
     changes: dict[str, Any] = {"error_code": code[:63], "error": message[:1000]}
     _LEASES.end(work.lease, undo_wanted=False, tries=0, **changes)
 
 
 def discard(import_id: int) -> None:
-    """Delete the rows and the file of an import that comes to nothing."""
+    """Delete the rows and the upload of an import that failed or was cancelled."""
     database.rows("DELETE FROM claims_importrow WHERE vm_import_id = %s RETURNING 1", [import_id])
     database.rows("DELETE FROM claims_importfile WHERE vm_import_id = %s RETURNING 1", [import_id])

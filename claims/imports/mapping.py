@@ -1,4 +1,4 @@
-"""Which port groups of an import go to which network, and whose namespaces they are."""
+"""Network mapping of an import: the network and the namespace of each port group."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ MOST_PORT_GROUPS = 1_000
 
 @dataclass(frozen=True)
 class ImportOptions:
-    """Where the rows go; `mapping` is `{port group: {"network": id, "namespace": ""}}`,
-    or the id alone.
+    """Options of an import; `mapping` is `{port group: {"network": id, "namespace": ""}}` or
+    `{port group: id}`.
 
-    With a network, port groups that are not mapped go there; without one, to the network of their
-    name, or where they went last. `limited`: `user` may write for namespaces of their own only.
+    Port groups without a mapping use `network`. If it is None they use the network of their name, or the
+    network of the last import. If `limited` is set, `user` may import for own namespaces only.
     """
 
     cluster: Cluster
@@ -35,13 +35,14 @@ class ImportOptions:
     skip_bad: bool = False
     user: Any = None
     limited: bool = False
-    notes: tuple[Mapping[str, str], ...] = ()  # of the draft, {"code", "message"}
+    notes: tuple[Mapping[str, str], ...] = ()  # notes of the draft: {"code", "message"}
 
 
 def parse(options: ImportOptions, *, field: str = "mapping") -> dict[str, dict[str, Any]]:
-    """The mapping as it is stored; networks of another cluster, or that are not seen, are unknown.
+    """Validate the mapping and return it in its stored form.
 
-    Raises InvalidInput: wrong_type, too_many, unknown_field, unknown_network, k8s_name.
+    Networks of another cluster, or outside of the user's scope, are unknown. Raises InvalidInput:
+    wrong_type, too_many, unknown_field, unknown_network, k8s_name.
     """
     mappings = {
         name: parse_destination(destination, f"{field}.{errors.shown(name)}")
@@ -76,20 +77,20 @@ def parse(options: ImportOptions, *, field: str = "mapping") -> dict[str, dict[s
 
 
 def parse_destination(value: object, path: str) -> Mapping[str, Any]:
-    """Where a port group goes, as an object; the id of a network alone is one, too.
+    """Return the destination of a port group as an object; a network id alone is accepted, too.
 
     Raises InvalidInput wrong_type.
     """
     if isinstance(value, int) and not isinstance(value, bool):
         return {"network": value}
     if not isinstance(value, Mapping) or value.keys() - {"network", "namespace"}:
-        message = 'the id of a network, or an object {"network": id, "namespace": name} is expected'
+        message = 'a network id or an object {"network": id, "namespace": name} is expected'
         raise errors.InvalidInput.for_field(path, "wrong_type", message, value)
     return value
 
 
 def remember_port_groups(vm_import: VMImport, options: ImportOptions) -> None:
-    """The next file of this cluster has the same port groups; what a VM owner says is theirs alone."""
+    """Store the mapping for the next import of the cluster; a mapping of a VM owner is not stored."""
     group_rows = [
         PortGroup(
             cluster_id=vm_import.cluster_id,
@@ -110,9 +111,9 @@ def remember_port_groups(vm_import: VMImport, options: ImportOptions) -> None:
 
 
 def port_groups(vm_import: VMImport) -> list[dict[str, Any]]:
-    """The port groups of an import with the number of their rows, and where these go.
+    """Return the port groups of an import, the number of their rows, and their destination.
 
-    `[{"name", "rows", "network", "namespace"}]`; network null where nobody has said it.
+    `[{"name", "rows", "network", "namespace"}]`; `network` is None for a port group without a mapping.
     """
     destinations = rows.Destinations(vm_import)
     groups = []

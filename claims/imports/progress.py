@@ -1,4 +1,4 @@
-"""How far the work on an import is, and how long it will still take at this pace."""
+"""Progress of an import: rows done, and the estimated remaining time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ UNDER_WAY = frozenset({Status.QUEUED, Status.DRAFTING, Status.COMMITTING})
 
 @dataclass(frozen=True)
 class ImportProgress:
-    """Rows done and in all; None where nobody knows. `remaining` is in seconds."""
+    """Rows done and total; `remaining` is in seconds. A value is None while it is unknown."""
 
     done: int
     total: int | None
@@ -22,7 +22,7 @@ class ImportProgress:
 
 
 def is_working(vm_import: VMImport) -> bool:
-    """Whether somebody works on it, or will as soon as a worker is free."""
+    """Return True if a worker processes the import, or will as soon as one is free."""
     return vm_import.status in UNDER_WAY or vm_import.undo_wanted
 
 

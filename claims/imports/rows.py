@@ -1,4 +1,4 @@
-"""The rows of an import as they are stored: read from a file once, read again when the mapping changes."""
+"""Stored rows of an import: read from the upload once, and resolved again when the mapping changes."""
 
 from __future__ import annotations
 
@@ -28,15 +28,18 @@ BATCH = 5000
 _PLAIN = re.compile("[0-9a-fA-F.:/]+")
 LONGEST = 300
 _LONGEST_NOTE = 500
-# Whose VMs are moved by MTV, which gives them other names than they had.
+# Formats of VMs that MTV migrates; MTV changes their names.
 _SOURCES_OF_MTV = ("rvtools", "forklift", "powercli")
-# Whose "port groups" are names of networks of a cluster.
+# Formats whose "port groups" are names of cluster networks.
 _MANIFESTS = ("ippool-yaml", "ipamclaim-yaml")
 
 
 class Destinations:
-    """Where rows go by their port group: as mapped for this import; to its network; else to the
-    network of that very name, or where the port group went last."""
+    """Destinations of rows by port group.
+
+    The import's mapping comes first, then its network. Without one, the network named like the port group
+    is used, or the port group's last mapping.
+    """
 
     def __init__(self, vm_import: VMImport) -> None:
         scope = validation.scope(vm_import)
@@ -81,7 +84,7 @@ class Destinations:
         )
 
     def _only_namespace(self, network: Network) -> str:
-        """A UserDefinedNetwork is one of its own namespace."""
+        """Return the namespace of a UserDefinedNetwork, which serves its own namespace only."""
         return network.namespace if network.kind == NetworkKind.UDN else ""
 
 
@@ -90,7 +93,7 @@ def _key(name: str) -> str:
 
 
 def plan(vm_import: VMImport) -> Plan:
-    """How the rows of an import are read."""
+    """Return the options for resolving the rows of an import."""
     names = validation.scope(vm_import).namespaces.get(vm_import.cluster_id, frozenset())
     return Plan(
         resolving.IPAMCLAIMS if vm_import.target == ImportTarget.IPAMCLAIMS else resolving.IPPOOL,
@@ -103,9 +106,9 @@ def plan(vm_import: VMImport) -> Plan:
 def store(
     vm_import: VMImport, interfaces: Iterable[VMInterface], step: Callable[[int], None]
 ) -> int:
-    """Store what a file has, in batches; `step` is called with the number of rows after each.
+    """Store the rows of an upload in batches, and return their number.
 
-    Whatever reading the file raises ends it.
+    `step` is called after each batch with the number of rows done. Errors of reading are raised.
     """
     destinations, import_plan = Destinations(vm_import), plan(vm_import)
     rows = iter(interfaces)
@@ -147,7 +150,7 @@ def _line(
 
 
 def _source(interface: VMInterface) -> SourceRow:
-    """What may be stored and shown; nearly every row as it is."""
+    """Return the source values, cleaned for storage; nearly every row needs no change."""
     text = "".join(
         (
             interface.vm,
@@ -184,7 +187,7 @@ def _resolved(row: Resolved) -> tuple[object, ...]:
 
 
 def clean(text: str, longest: int = LONGEST) -> str:
-    """As it may be stored and shown: no control characters, and not endless."""
+    """Return the text without control characters and surrounding blanks, at most `longest` characters."""
     if text.isprintable() and len(text) <= longest:
         return text.strip()
     printable = "".join(char if char.isprintable() else " " for char in text[: 4 * longest])
@@ -192,7 +195,7 @@ def clean(text: str, longest: int = LONGEST) -> str:
 
 
 def _array(texts: tuple[str, ...]) -> str:
-    """A PostgreSQL array; a list would be written an element at a time."""
+    """Return a PostgreSQL array literal; COPY writes a list one element at a time, which is slower."""
     if not texts:
         return "{}"
     if len(texts) == 1 and texts[0].isascii() and _PLAIN.fullmatch(texts[0]):
@@ -219,11 +222,11 @@ def _problems(problems: tuple[errors.FieldProblem, ...]) -> str:
     )
 
 
-# --- again ----------------------------------------------------------------------------------------
+# --- resolving stored rows again ------------------------------------------------------------------
 
 
 def source_row(row: ImportRow) -> SourceRow:
-    """The row in the words of its file, or of whoever corrected it."""
+    """Return the source values of a row, as its file or a correction has them."""
     return SourceRow(
         row.source_vm,
         row.source_mac,
@@ -237,7 +240,7 @@ def source_row(row: ImportRow) -> SourceRow:
 
 
 def row_values(row: Resolved) -> dict[str, Any]:
-    """What a row gets that was read again."""
+    """Return the columns of a resolved row."""
     reasons = json.loads(_json(row.reasons)) if row.reasons else []
     return {
         "network_id": row.network_id,
@@ -254,9 +257,9 @@ def row_values(row: Resolved) -> dict[str, Any]:
 
 
 def reread_rows(vm_import: VMImport) -> None:
-    """Bring all rows to the import's mapping, network and namespace; skipped rows stay skipped.
+    """Resolve all rows again by the import's mapping, network and namespace; skipped rows stay skipped.
 
-    Stands in a transaction of the caller.
+    The caller opens the transaction.
     """
     destinations, import_plan = Destinations(vm_import), plan(vm_import)
     last = 0

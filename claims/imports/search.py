@@ -1,4 +1,4 @@
-"""Rows of an import by a part of a VM's name, a MAC address or an address."""
+"""Search in the rows of an import."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from claims.models import ImportRow
 
 
 def matching_rows(rows: QuerySet[ImportRow], text: str) -> QuerySet[ImportRow]:
-    """Rows in whose source or values the words stand, whatever signs a MAC is written with."""
+    """Return the rows whose VM, port group, MAC or address contains `text`; MACs in any notation."""
     lowered = text.strip().lower()
     rows = rows.annotate(mac_text=Cast("mac", TextField()), ips_text=Cast("ips", TextField()))
     return rows.filter(

@@ -1,4 +1,4 @@
-"""The states that an import goes through: what each of them writes into its row."""
+"""Status changes of an import, and the fields that each of them writes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def store_draft(
     reading: formats.FileReading,
     work: Work | None,
 ) -> None:
-    """Its rows are read, judged and counted."""
+    """Store, validate and count the rows of an import, and set its status to drafted."""
     vm_import.rows_total = vm_import.rows_done = import_rows.store(
         vm_import, rows, work.step if work else _ignore_progress
     )
@@ -41,7 +41,7 @@ def store_draft(
     vm_import.save(update_fields=["rows_total", "rows_done", "left_out", "notes", *_DRAFTED])
 
 
-# Of which people look for a VM that is not among the rows.
+# Reasons that need a note: a user may miss such a VM among the rows.
 _LEFT_OUT = {
     "template": "Templates",
     "srm_placeholder": "Placeholders of Site Recovery Manager",
@@ -51,7 +51,7 @@ _LEFT_OUT = {
 
 
 def _left_out_notes(skipped: Skipped) -> list[dict[str, str]]:
-    """A note for each reason, with the names of its VMs."""
+    """Return a note for each reason, with the names of the VMs that were left out."""
     notes = []
     for reason, names in skipped.names.items():
         if names and reason in _LEFT_OUT:
@@ -73,21 +73,21 @@ def _set_drafted(vm_import: VMImport) -> None:
 
 
 def record_error(import_id: int, error: errors.IpamError) -> None:
-    """Why a draft was not written."""
+    """Record why a draft could not be committed."""
     VMImport.objects.filter(pk=import_id, status=Status.DRAFTED).update(
         error_code=error.code[:63], error=error.message[:1000]
     )
 
 
 def revalidate(vm_import: VMImport, numbers: list[int] | None = None) -> None:
-    """Judge a draft again, or some of its rows, and count."""
+    """Validate all rows of a draft, or the given ones, and count them."""
     validation.validate(vm_import, numbers)
     _set_drafted(vm_import)
     vm_import.save(update_fields=_DRAFTED)
 
 
 def queue_commit(vm_import: VMImport, author: events.Author, *, skip_bad: bool) -> None:
-    """It waits for a worker to write it."""
+    """Queue a draft for a worker that commits it."""
     vm_import.status, vm_import.skip_bad, vm_import.tries = Status.COMMITTING, skip_bad, 0
     vm_import.rows_done, vm_import.leased_until, vm_import.started_at = 0, None, None
     vm_import.actor, vm_import.source, vm_import.request_id = (
@@ -104,7 +104,7 @@ def queue_commit(vm_import: VMImport, author: events.Author, *, skip_bad: bool) 
 
 
 def mark_committed(vm_import: VMImport) -> None:
-    """All of it was written."""
+    """Set the status of an import to committed."""
     vm_import.status = Status.COMMITTED
     vm_import.committed_at = Now()
     vm_import.rows_done = vm_import.rows_total or 0
@@ -117,7 +117,7 @@ def mark_committed(vm_import: VMImport) -> None:
 
 
 def mark_undone(vm_import: VMImport) -> None:
-    """What it wrote was taken back."""
+    """Set the status of an import to undone."""
     vm_import.status = Status.UNDONE
     vm_import.undone_at = Now()
     vm_import.rows_done = vm_import.rows_total or 0
@@ -126,7 +126,7 @@ def mark_undone(vm_import: VMImport) -> None:
 
 
 def mark_cancelled(import_id: int, author: events.Author) -> None:
-    """It ended before it was written; nothing of it stays."""
+    """Set the status of an import to cancelled, and delete its rows and its upload."""
     with events.recorded(author):
         VMImport.objects.filter(pk=import_id).update(
             status=Status.CANCELLED, leased_until=None, cancel_wanted=True

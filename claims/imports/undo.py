@@ -1,7 +1,7 @@
-"""An import is undone: what it made goes, what it changed is what it was before.
+"""Undo a committed import: delete what it created, and restore what it changed.
 
-Refused as a whole when anything uses what it wrote: a running workload, a claim that was granted, an
-object in the cluster; or when somebody has changed it since.
+The undo is refused as a whole if a running workload, a granted claim or an object in the cluster uses
+what the import wrote, or if a user has changed it since.
 """
 
 from __future__ import annotations
@@ -24,7 +24,10 @@ _SHOWN = 5
 
 
 def undo(vm_import: VMImport, *, author: events.Author, step: commit.Step) -> None:
-    """Stands in a transaction of the caller; `step` is told how many rows are done. Raises ImportInUse, ClusterDecides."""
+    """Undo an import in the caller's transaction; `step` is called with the number of rows done.
+
+    Raises ImportInUse, ClusterDecides.
+    """
     undo_author = commit.import_author(vm_import, author)
     with events.recorded(undo_author):
         leases.nudge(vm_import.cluster_id, patient=True)
@@ -57,7 +60,7 @@ def _undo_entries(
     for row in batch:
         entry = entries_by_id.get(row.entry_id)
         if entry is None:
-            continue  # somebody deleted it, which is what is wanted
+            continue  # already deleted
         if row.verdict == RowVerdict.NEW:
             deleted_ids.append(entry.pk)
         elif row.before:
@@ -93,12 +96,12 @@ def _undo_claims(batch: Sequence[ImportRow]) -> None:
 
 
 def check_not_in_use(vm_import: VMImport) -> None:
-    """Raises ImportInUse, naming the first rows."""
+    """Raise ImportInUse with the first rows that are in use."""
     used_rows = database.rows(_USED, {"import": vm_import.pk}, prepare=False)
     if used_rows:
         reasons = "; ".join(f"row {line}: {why}" for line, why in used_rows[:_SHOWN])
         suffix = f"; and {len(used_rows) - _SHOWN} more" if len(used_rows) > _SHOWN else ""
-        raise errors.ImportInUse(f"It cannot be undone: {reasons}{suffix}.")
+        raise errors.ImportInUse(f"The import cannot be undone: {reasons}{suffix}.")
 
 
 _USED = statements.read("claims/import_rows_in_use")

@@ -1,11 +1,11 @@
-"""The verdicts of an import's rows: against the register as it is now, and against each other.
+"""Validation of an import's rows, against the current register and against each other.
 
-One statement for all rows, or for some that a correction touched. What contradicts what is the rule of
-claims/address_index/conflicts.py: a row is judged as the entry or claim that it would be.
+One statement validates all rows, or those that a correction affects. Conflicts follow the rules of
+claims/address_index/conflicts.py: a row is validated as the entry or claim that it would become.
 
-new, changed, unchanged; conflict: another place, the network itself or another row has its MAC or an
-address; refused: it cannot be understood, not be written by this user, or its addresses would keep the VM from
-starting (claims/core/vm_import).
+The status of a row is new, changed, unchanged, conflict or refused. Conflict: another index entry, the
+network itself or another row has its MAC or an address. Refused: the row cannot be parsed, its user may not
+write it, or its addresses would keep the VM from starting (claims/core/vm_import).
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from claims.models.imports import ImportTarget, RowVerdict
 from pools.platform import database
 from pools.sql import statements
 
-_FEW = 200  # rows for which the planner knows best
+_FEW = 200  # rows up to which the planner chooses the join method
 COUNTED = ("new", "changed", "unchanged", "conflict", "refused")
 
 
 def validate(vm_import: VMImport, numbers: Collection[int] | None = None) -> None:
-    """Bring the verdicts of all usable rows, or of those with these numbers, up to date."""
+    """Update the status of all usable rows, or of those with these numbers."""
     networks = _networks(vm_import.pk)
     ippools = IPPool.objects.filter(network__in=networks).values_list("pk", flat=True)
     user_scope = scope(vm_import)
@@ -48,14 +48,14 @@ def validate(vm_import: VMImport, numbers: Collection[int] | None = None) -> Non
 
 
 def scope(vm_import: VMImport) -> namespaces.Scope:
-    """What the import may read and write: all, or the namespaces of its user."""
+    """Return the namespaces that the import may read and write: all, or those of its user."""
     if not vm_import.limited:
         return namespaces.EVERYTHING
     return namespaces.owner_scope(vm_import.user) if vm_import.user else namespaces.Scope()
 
 
 def count_rows(vm_import: VMImport) -> dict[str, int]:
-    """The rows by verdict; `skipped` only where a person left some out."""
+    """Return the number of rows by status; `skipped` is a key only if rows are skipped."""
     rows = database.rows(_COUNT, [vm_import.pk])
     rows_by_verdict = dict(rows)
     counts = {verdict: rows_by_verdict.get(verdict, 0) for verdict in COUNTED}
@@ -70,7 +70,7 @@ _COUNT = """
 
 
 def affected_numbers(vm_import: VMImport, before: ImportRow, after: ImportRow) -> list[int]:
-    """The numbers of the rows that may be judged otherwise because one is another now."""
+    """Return the numbers of the rows whose status may change because one row has changed."""
     values = {
         "import": vm_import.pk,
         "number": after.number,

@@ -1,9 +1,9 @@
-"""What became of the VMs that an import wrote: where each stands on its way into the cluster.
+"""Status of the VMs of a committed import, on their way into the cluster.
 
-`provisioned`: the register has it, the cluster not yet; `seen`: the VM is there and does not run on the
-network; `running`: it runs with what is registered; `differing`: it runs with something else; `gone`: the
-entry or claim is no more. What a workload does not tell contradicts nothing, as with the verdicts of
-claims/sql/verdicts.sql. By indexes alone, so that a page costs the same in a register of any size.
+`provisioned`: registered, not yet in the cluster; `seen`: the VM exists and does not run on the network;
+`running`: it runs with the registered values; `differing`: it runs with other values; `gone`: the entry or
+claim was deleted. As in claims/sql/verdicts.sql, unknown values of a workload differ from nothing. The
+statements use indexes only, so that the cost of a page does not grow with the register.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ PROVISIONED, SEEN, RUNNING, DIFFERING, GONE = STATUSES = (
 
 
 def row_statuses(vm_import: VMImport, numbers: Collection[int]) -> dict[int, str]:
-    """By the numbers of the rows that were written."""
+    """Return the status of the VM by row number, for committed rows."""
     values = {"import": vm_import.pk, "numbers": database.joined(numbers), "every": False}
     return dict(database.rows(_STATUSES, values, prepare=False))
 
 
 def status_counts(vm_import: VMImport) -> dict[str, int]:
-    """How many rows stand where."""
+    """Return the number of rows by status of their VM."""
     values = {"import": vm_import.pk, "numbers": "", "every": True}
     rows_by_status = dict(database.rows(_COUNTS, values, prepare=False))
     return {status: rows_by_status.get(status, 0) for status in STATUSES}

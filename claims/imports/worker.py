@@ -1,4 +1,4 @@
-"""Large imports: a worker drafts, writes and takes back what waits, each in one transaction."""
+"""Worker for large imports: it drafts, commits and undoes them, each in one transaction."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ log = logging.getLogger(__name__)
 
 
 def process_import(import_id: int) -> bool:
-    """Draft and write an import that waits, as far as it goes; whether there was something to do.
+    """Process all pending steps of an import, and return True if there were any.
 
-    Never raises for what is wrong with the import: its row says it.
+    An error of the import is recorded in its row and not raised.
     """
     has_worked = False
     while (work := import_leases.take(import_id)) is not None:
@@ -32,7 +32,7 @@ def process_import(import_id: int) -> bool:
 
 
 def _process(work: Work) -> bool:
-    """Whether to look for more to do."""
+    """Run the next step of an import; return False if this worker must stop."""
     rows = VMImport.objects.select_related("cluster", "network", "user")
     vm_import = rows.get(pk=work.import_id)
     try:
@@ -47,17 +47,19 @@ def _process(work: Work) -> bool:
     except Cancelled:
         states.mark_cancelled(vm_import.pk, _author(vm_import))
     except LeaseLost:
-        log.warning("import %s went on elsewhere", vm_import.pk)
+        log.warning("another worker has taken over import %s", vm_import.pk)
         return False
     except DatabaseError:
-        log.exception("import %s will be tried again", vm_import.pk)
+        log.exception("import %s will be retried", vm_import.pk)
         import_leases.requeue(work, seconds=5 * work.tries)
         return False
     except errors.IpamError as error:
         _mark_failed(vm_import, work, error.code, error.message)
     except Exception:
-        log.exception("import %s has failed", vm_import.pk)
-        _mark_failed(vm_import, work, "internal_error", "It could not be done; the log says why.")
+        log.exception("import %s failed", vm_import.pk)
+        _mark_failed(
+            vm_import, work, "internal_error", "Internal error; see the log of the worker."
+        )
     return True
 
 

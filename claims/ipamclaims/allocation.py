@@ -1,8 +1,8 @@
-"""Addresses for claims that have none: the managed resource `claims`.
+"""Allocation of addresses to IPAMClaims without any: the managed resource `claims`.
 
-All or nothing over the families of the network (rule `all-or-nothing`), under the lock of its pool, and for good: a
-claim that has addresses is never changed. What cannot be granted is answered with a condition, and
-tried again whenever this is called (rule `refused-claim-is-tried-again`).
+A claim gets an address of each family of its network or none (rule `all-or-nothing`). The allocation holds
+the lock of the pool, and a claim with addresses is never changed. A claim that cannot be granted gets a
+condition, and every call tries it again (rule `refused-claim-is-tried-again`).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from pools.register.allocator import window
 
 
 def waiting_claims(cluster_id: int) -> list[IPAMClaim]:
-    """The claims without addresses, by network, in the order in which they came."""
+    """Return the claims without addresses, grouped by pool and in the order of their creation."""
     rows = IPAMClaim.objects.filter(
         cluster=cluster_id, ips=[], deleted_at=None, gone_at=None, network__pool__isnull=False
     )
@@ -37,10 +37,10 @@ def grant_addresses(
     author: events.Author,
     problems_by_uid: Mapping[str, str] | None = None,
 ) -> int:
-    """Grant what can be granted to these claims; how many got addresses.
+    """Grant addresses to the given claims, and return how many claims got addresses.
 
-    `broken` says by the uid of a claim's object what of it cannot be understood. Stands in a
-    transaction of the caller, which holds no rows of claims or blocks yet.
+    `problems_by_uid` has the parse errors of claim objects by uid. The caller opens the transaction and
+    has not locked rows of claims or blocks yet.
     """
     granted_count = 0
     by_network: dict[int, list[IPAMClaim]] = {}
@@ -54,7 +54,7 @@ def grant_addresses(
 
 
 def refuse_claim(claim: IPAMClaim, dialect: Dialect, message: str) -> None:
-    """Say that a claim could not be answered, for a reason of ours."""
+    """Set the error condition of a claim that failed for an internal reason."""
     if _apply_result(claim, AllocationResult(ClaimOutcome.ERROR, message), dialect, database.now()):
         IPAMClaim.objects.filter(pk=claim.pk, ips=[]).update(conditions=claim.conditions)
 
@@ -70,7 +70,7 @@ def _grant_network(
     if pool is None:
         return 0
     window.lock(pool.pk)
-    # Somebody may have changed, granted or deleted one while we waited for the lock.
+    # Another transaction may have changed, granted or deleted a claim before the lock was taken.
     ids = [claim.pk for claim in claims]
     current_claims = IPAMClaim.objects.filter(pk__in=ids, ips=[]).select_related("network__pool")
     claims = [claim for claim in current_claims.order_by("pk") if claim.network_id == network.pk]
@@ -107,7 +107,7 @@ def _store_results(
 def _apply_result(
     claim: IPAMClaim, result: AllocationResult, dialect: Dialect, now: datetime
 ) -> bool:
-    """Whether the answer is another one than before."""
+    """Apply the result to the claim, and return True if its addresses or its condition have changed."""
     condition = dialects.condition(result.outcome, result.message, dialect)
     is_unchanged = dialects.matches(dialects.allocation_condition(claim.conditions), condition)
     if not is_unchanged:

@@ -1,6 +1,6 @@
-"""What the register knows about the claims of one network that wait: their own VMs, and their rivals.
+"""The waiting claims of one network: what is known of their VMs, and who contends for their addresses.
 
-Read once for all of them, under the lock of the network's pool; what is granted meanwhile is added.
+Everything is read once for all claims, under the lock of the network's pool; new grants are added.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ VMKey = tuple[str, str]  # namespace and name of a VM
 
 @dataclass(frozen=True)
 class Party:
-    """Somebody who has a MAC or an address of the network; "" and None are not known."""
+    """A VM, claim or entry that has a MAC or an address of the network; "" and None are unknown values."""
 
     namespace: str
     vm: str
@@ -41,7 +41,7 @@ class Party:
 
 @dataclass(frozen=True)
 class _HeldBlock:
-    """A block of the pool that is held, or cools down."""
+    """A block of the pool that is held or in cooldown."""
 
     kind: str
     id: str
@@ -50,15 +50,15 @@ class _HeldBlock:
 
 @dataclass
 class Contenders:
-    """The parties of a network by MAC and by address, its blocks, and what it keeps for itself."""
+    """The parties of a network by MAC and by address, its blocks, and its own addresses and MACs."""
 
     network: Network
     claims: Sequence[IPAMClaim]
     subnets: list[addresses.Network] = field(init=False)
     entries: dict[int, Entry] = field(init=False)
-    requests: dict[int, list[str]] = field(init=False)  # of other claims of their VMs
+    requests: dict[int, list[str]] = field(init=False)  # by other claims of the same VMs
     running: dict[int, Workload] = field(init=False)
-    macs: dict[int, frozenset[str]] = field(init=False)  # of the claims' VMs, as far as known
+    macs: dict[int, frozenset[str]] = field(init=False)  # known MACs of the claims' VMs
 
     def __post_init__(self) -> None:
         self.subnets = readable_subnets(self.network)
@@ -83,8 +83,11 @@ class Contenders:
         self._blocks = _blocks(self.network, requested_hosts)
 
     def desired_addresses(self, claim: IPAMClaim) -> list[str]:
-        """The addresses that the claim should get: requested, provisioned, requested by another claim
-        of its VM, or in use by its VM."""
+        """Return the addresses that the claim should get.
+
+        These are the requested ones, else those of its entry, else those that another claim of its VM
+        requests, else those that its VM uses.
+        """
         if claim.ips_requested:
             return claim.ips_requested
         if claim.pk in self.entries:
@@ -94,7 +97,7 @@ class Contenders:
         return self.running[claim.pk].ips if claim.pk in self.running else []
 
     def add_granted(self, claim: IPAMClaim, ips: Iterable[str]) -> None:
-        """What was just granted stands in the way of all others; without `ips` only its MAC."""
+        """Record a grant, so that its MAC and addresses are taken for all other claims."""
         party = Party(claim.namespace, claim.vm, claim.vm_uid, claim.mac, claim=claim.pk)
         hosts: list[str | None] = [str(ipamclaim.host(text)) for text in ips]
         for host in hosts or [None]:
@@ -107,12 +110,12 @@ class Contenders:
             self._by_mac.setdefault(party.mac, []).append(party)
 
     def gateway_mac(self, claim: IPAMClaim) -> tuple[str, str] | None:
-        """The MAC of the claim's VM and the gateway's address, when that MAC is the gateway's own."""
+        """Return the MAC of the claim's VM and the gateway's address if the MAC is the gateway's."""
         gateway_macs = sorted(self.macs[claim.pk] & self._own_macs.keys())
         return (gateway_macs[0], self._own_macs[gateway_macs[0]]) if gateway_macs else None
 
     def is_mac_taken(self, claim: IPAMClaim) -> bool:
-        """Whether another VM has the MAC that is requested."""
+        """Return True if another VM has the requested MAC."""
         if not claim.mac:
             return False
         return any(_contends_for_mac(claim, party) for party in self._by_mac.get(claim.mac, ()))
@@ -125,7 +128,7 @@ class Contenders:
         ]
 
     def taken_addresses(self, claim: IPAMClaim, ips: Iterable[str]) -> list[str]:
-        """Those of the addresses that another has, or the network itself."""
+        """Return the addresses that another party or the network itself has."""
         return [text for text in ips if self._is_taken(claim, ipamclaim.host(text))]
 
     def _is_taken(self, claim: IPAMClaim, address: Address) -> bool:
@@ -152,7 +155,7 @@ class Contenders:
 
 
 def _is_edge(address: Address, subnet: addresses.Network) -> bool:
-    """The first address of a subnet, and the last of an IPv4 one, which no host has."""
+    """Return True for the network address of a subnet and the broadcast address of an IPv4 subnet."""
     if address not in subnet or subnet.num_addresses <= 2:  # RFC 3021
         return False
     is_broadcast = isinstance(subnet, IPv4Network) and address == subnet.broadcast_address
@@ -160,7 +163,7 @@ def _is_edge(address: Address, subnet: addresses.Network) -> bool:
 
 
 def _is_another_vm(claim: IPAMClaim, party: Party) -> bool:
-    """Whether a party is known to be another VM than the claim's; one of its name with another uid is."""
+    """Return True if a party is known to be another VM: by namespace, name, or uid of the same name."""
     if party.claim == claim.pk or not (party.vm and claim.vm):
         return False
     is_other_namespace = party.namespace and claim.namespace and party.namespace != claim.namespace
@@ -170,14 +173,14 @@ def _is_another_vm(claim: IPAMClaim, party: Party) -> bool:
 
 
 def _contends_for_mac(claim: IPAMClaim, party: Party) -> bool:
-    """Whether a party with the claim's MAC is in its way: two claims are, unless they are one VM's."""
+    """Return True if a party with the claim's MAC conflicts: another claim does, unless its VM is the same."""
     if party.claim not in {None, claim.pk} and not (party.vm and claim.vm):
         return True
     return _is_another_vm(claim, party)
 
 
 def _contends_for_address(claim: IPAMClaim, macs: frozenset[str], party: Party) -> bool:
-    """The same for whoever has an address; an entry for nobody in particular is for its MAC alone."""
+    """Return True if a party with the claim's address conflicts; an entry without VM belongs to its MAC."""
     if party.claim == claim.pk:
         return False
     if party.vm:
@@ -185,7 +188,7 @@ def _contends_for_address(claim: IPAMClaim, macs: frozenset[str], party: Party) 
     return party.mac not in macs
 
 
-# --- what is read ---------------------------------------------------------------------------------
+# --- queries --------------------------------------------------------------------------------------
 
 
 def _vm_key(claim: IPAMClaim) -> VMKey:
@@ -193,7 +196,7 @@ def _vm_key(claim: IPAMClaim) -> VMKey:
 
 
 def _running(network: Network, claims: Sequence[IPAMClaim]) -> dict[int, Workload]:
-    """What runs of the claims' VMs, by the claim's id."""
+    """Return the workload of each claim's VM, by the claim's id."""
     names = {claim.vm for claim in claims if claim.vm}
     rows = Workload.objects.filter(network=network, kind=WorkloadKind.VMI, name__in=names)
     workloads_by_vm = {(row.namespace, row.name): row for row in rows.order_by("-since", "-pk")}
@@ -208,7 +211,7 @@ def _running(network: Network, claims: Sequence[IPAMClaim]) -> dict[int, Workloa
 def _macs(
     network: Network, claims: Sequence[IPAMClaim], running: dict[int, Workload]
 ) -> dict[int, frozenset[str]]:
-    """The MACs of the claims' VMs on the network: as requested, as they run, as the VM says it."""
+    """Return the MACs of the claims' VMs: as requested, else as running and as the VM object has them."""
     names = {claim.vm for claim in claims if claim.vm and not claim.mac}
     macs_by_vm: dict[VMKey, tuple[str, set[str]]] = {}
     nads = {str(nad) for nad in network.nads.all()} if names else set()
@@ -239,7 +242,7 @@ def _macs(
 def _entries(
     network: Network, claims: Sequence[IPAMClaim], macs: dict[int, frozenset[str]]
 ) -> dict[int, Entry]:
-    """The entry that provisions each claim: for its VM's MAC, else for its VM; of several the first."""
+    """Return the entry of each claim, by its VM's MAC, else by its VM; the first of several."""
     all_macs = {mac for vm_macs in macs.values() for mac in vm_macs}
     names = {claim.vm for claim in claims if claim.vm}
     rows = Entry.objects.filter(Q(mac__in=all_macs) | Q(vm__in=names), ippool__network=network)
@@ -262,10 +265,10 @@ def _entries(
 def _requests(
     network: Network, claims: Sequence[IPAMClaim], macs: dict[int, frozenset[str]]
 ) -> dict[int, list[str]]:
-    """What another claim asks for that stands for the same VM, for one claim of the VM only.
+    """Return the addresses that another claim of the same VM requests, for one claim of each VM.
 
-    An imported claim has another name than the one that kubevirt/ipam-extensions makes when the VM is
-    there, which asks for nothing.
+    kubevirt/ipam-extensions creates a claim without a request when the VM is created; an imported claim
+    of the VM has another name and the request.
     """
     open_claims = [claim for claim in claims if claim.vm and not claim.ips_requested]
     rows = IPAMClaim.objects.filter(

@@ -1,7 +1,7 @@
-"""What becomes of the claims of one network: who gets which addresses, and who gets none, and why.
+"""Allocation decisions for the claims of one network: the addresses of each claim, or the refusal.
 
-Called under the lock of the network's pool. Claims that ask for certain addresses come first, in the
-order in which they came; then those that take whatever is free. All or nothing over the families.
+The caller holds the lock of the network's pool. Claims with requested addresses come first, in the order of
+their creation, then those that accept any address. A claim gets an address of each family or none.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from pools.register.allocator import allocation, batches
 
 @dataclass(frozen=True)
 class AllocationResult:
-    """What becomes of a claim; with `ips` it is granted."""
+    """The result for one claim; it is granted if it has `ips`."""
 
     outcome: ClaimOutcome
     message: str
@@ -35,7 +35,7 @@ class AllocationResult:
 
 
 class ClaimAllocator:
-    """What becomes of the claims of one network, one after the other."""
+    """Allocates addresses to the claims of one network, one claim after the other."""
 
     def __init__(self, pool: Pool, contenders: Contenders, author: events.Author) -> None:
         self._pool = pool
@@ -47,7 +47,10 @@ class ClaimAllocator:
     def allocate(
         self, claims: Sequence[IPAMClaim], problems_by_uid: Mapping[str, str]
     ) -> dict[int, AllocationResult]:
-        """By the claims' ids; what is granted has its blocks. `broken` as claim_answers.answer has it."""
+        """Allocate blocks for the claims, and return the results by claim id.
+
+        `problems_by_uid` has the parse errors of claim objects by uid.
+        """
         results: dict[int, AllocationResult] = {}
         chosen_ips: dict[int, list[str]] = {}
         for claim in claims:
@@ -118,7 +121,7 @@ class ClaimAllocator:
     def _hold_blocks(
         self, claims: Iterable[IPAMClaim], chosen_ips: Mapping[int, list[str]]
     ) -> None:
-        """From now on these are not drawn for anybody else."""
+        """Hold the blocks of the chosen addresses, so that no other claim can draw them."""
         uses = {
             ipamclaim.host(text): register_block_sync.Use(
                 register_block_sync.AddressHolder(*_name(claim), claim.vm_uid)
@@ -134,11 +137,14 @@ class ClaimAllocator:
         chosen_ips: Mapping[int, list[str]],
         refused: dict[int, AllocationResult],
     ) -> dict[int, list[str]]:
-        """For claims that ask for one family only, the other one; tried again without who gets none."""
+        """Draw the missing families of claims that request one family.
+
+        If a claim is refused, its blocks are released and the remaining claims are drawn again.
+        """
         remaining_claims = claims
         while remaining_claims:
             refused_before = len(refused)
-            self._full.clear()  # whoever was refused has given room
+            self._full.clear()  # refused claims have released addresses
             with transaction.atomic():
                 self._hold_blocks(remaining_claims, chosen_ips)
                 drawn_ips = {}
@@ -158,7 +164,7 @@ class ClaimAllocator:
     def _draw_all(
         self, claims: Sequence[IPAMClaim], refused: dict[int, AllocationResult]
     ) -> dict[int, list[str]]:
-        """For claims that ask for nothing, an address of each family."""
+        """Draw an address of each family for claims without a request."""
         holders = {claim.pk: _holder(claim) for claim in claims}
         if len(set(holders.values())) == len(claims) > 1:
             try:
@@ -166,7 +172,7 @@ class ClaimAllocator:
                     drawn_ips = self._allocate_blocks(list(holders.values()), self._families)
                 return {pk: drawn_ips[holder] for pk, holder in holders.items()}
             except errors.PoolExhausted:
-                pass  # there is not enough for all of them
+                pass  # not enough addresses for all claims: draw them one by one
         ips_by_claim = {}
         for claim in claims:
             result = self._draw_one(claim, self._families)
@@ -177,7 +183,7 @@ class ClaimAllocator:
         return ips_by_claim
 
     def _draw_one(self, claim: IPAMClaim, families: Sequence[int]) -> list[str] | AllocationResult:
-        """All or nothing; a family that is full is not asked for again."""
+        """Draw an address of each family or none; a family that is exhausted is not tried again."""
         full_family = next((family for family in families if family in self._full), None)
         if full_family is not None:
             return self._exhausted_result(full_family)

@@ -1,4 +1,4 @@
-"""What people should know of a cluster's claims, each with what can safely be done about it."""
+"""Findings about the IPAMClaims of a cluster, each with a safe remedy."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ CODES = (
     LEAKED, STUCK, UNKNOWN_NETWORK, REFUSED, DUPLICATE, OUTSIDE, DIFFERS_FROM_ENTRY, DIFFERS_FROM_WORKLOAD, NAME,
     COLLISION, UNWRITABLE,
 )  # fmt: skip
-STUCK_AFTER = 600  # seconds since the deletion was asked for
+STUCK_AFTER = 600  # seconds since the deletion was requested
 
 _Row = Mapping[str, Any]
 
@@ -43,10 +43,10 @@ def cluster_findings(
     owners: Sequence[str],
     unwritable: Sequence[IPAMClaim] = (),
 ) -> Iterator[ReconcileFinding]:
-    """The findings of a cluster.
+    """Yield the findings about the claims of a cluster.
 
-    `owners` are the kinds of VMs of which every object is known: of no other kind it is said that an
-    owner is not there (unknown is not absent).
+    `owners` are the VM kinds whose objects are all known: an owner of another kind is never reported as
+    missing (rule `unknown-is-not-absent`).
     """
     leaked_ids: set[int] = set()
     with database.hash_joins_only():
@@ -59,7 +59,7 @@ def cluster_findings(
             yield _stuck_finding(row)
     for row in _rows(_UNKNOWN_NETWORK, cluster_id, unknown=NetworkKind.UNKNOWN.value):
         message = (
-            f"The IPAMClaim {_name(row)} is of the network {row['network']}, of which nothing was seen"
+            f"The IPAMClaim {_name(row)} refers to the network {row['network']}, which does not exist"
             " in the cluster. Its addresses belong to no pool."
         )
         yield _finding(UNKNOWN_NETWORK, row, message, network=row["network"])
@@ -92,26 +92,26 @@ def _requested_values(claim: IPAMClaim) -> str:
 
 
 def _unwritable_message(claim: IPAMClaim) -> str:
-    """What the object cannot say, beside what its status says."""
+    """Return the message about a request that the object cannot show, and its current status."""
     message = (
-        f"The object of the IPAMClaim {claim} does not show that {_requested_values(claim)} was asked for: the"
-        " cluster's definition has no fields for requests (spec.mac, spec.ips)."
+        f"The object of the IPAMClaim {claim} cannot show the request for {_requested_values(claim)}: the"
+        " cluster's CRD has no fields for requests (spec.mac, spec.ips)."
     )
     if claim.ips:
         return (
-            f"{message} Its status has the addresses that were granted, {', '.join(claim.ips)}; a claim"
-            " cannot tell OVN-Kubernetes of a MAC address: set it on the VM's interface."
+            f"{message} Its status has the granted addresses {', '.join(claim.ips)}. A claim cannot set"
+            " the MAC address in OVN-Kubernetes: set it on the VM's interface."
         )
     condition = dialects.allocation_condition(claim.conditions)
-    answer = (condition or {}).get("message") or "not answered yet"
-    return f"{message} The register answers it all the same: {answer}."
+    answer = (condition or {}).get("message") or "pending"
+    return f"{message} Status in the register: {answer}."
 
 
-# --- claims that nobody has any more --------------------------------------------------------------
+# --- leaked claims --------------------------------------------------------------------------------
 
 
 def remove_finalizer(row: _Row) -> str:
-    """The command with which a person lets a claim go whose VM is gone."""
+    """Return the command that removes the finalizers of a claim and deletes it."""
     patch = '\'[{"op": "remove", "path": "/metadata/finalizers"}]\''
     claim = f"ipamclaims.k8s.cni.cncf.io {row['name']} -n {row['namespace']}"
     return (
@@ -120,11 +120,11 @@ def remove_finalizer(row: _Row) -> str:
 
 
 def _leaked_finding(row: _Row) -> ReconcileFinding:
-    finalizers = ", ".join(row["finalizers"]) or "nothing"
+    finalizers = ", ".join(row["finalizers"]) or "none"
     addresses = ", ".join(row["ips"]) or "no address"
     message = (
-        f"The VM {row['vm']} that owned the IPAMClaim {_name(row)} is gone, and the claim keeps"
-        f" {addresses}. What keeps it: {finalizers}."
+        f"The VM {row['vm']} that owned the IPAMClaim {_name(row)} is deleted; the claim still exists"
+        f" with {addresses}. Its finalizers: {finalizers}."
     )
     return _finding(
         LEAKED, row, message,
@@ -134,16 +134,16 @@ def _leaked_finding(row: _Row) -> ReconcileFinding:
     )  # fmt: skip
 
 
-# The claim was read before its owner was missed (rule `younger-than-the-list-is-not-missed`), and a
-# while ago (rule `leak-needs-two-observations`). An owner that one list was without is still there.
+# The claim was observed before its owner was missed (rule `younger-than-the-list-is-not-missed`), and longer
+# ago than the grace (rule `leak-needs-two-observations`). An owner missed by one list only still exists.
 _LEAKED = statements.read("claims/leaked_claims")
 
 
 def _stuck_finding(row: _Row) -> ReconcileFinding:
-    finalizers = ", ".join(row["finalizers"]) or "nothing"
+    finalizers = ", ".join(row["finalizers"]) or "none"
     message = (
-        f"The IPAMClaim {_name(row)} is to be deleted since {row['deleted_at']:%Y-%m-%d %H:%M} and is"
-        f" still there, with its addresses. What keeps it: {finalizers}."
+        f"The IPAMClaim {_name(row)} is being deleted since {row['deleted_at']:%Y-%m-%d %H:%M} and still"
+        f" exists, with its addresses. Its finalizers: {finalizers}."
     )
     return _finding(STUCK, row, message, finalizers=row["finalizers"], ips=row["ips"])
 
@@ -160,7 +160,7 @@ _UNKNOWN_NETWORK = """
 """
 
 
-# --- claims that disagree -------------------------------------------------------------------------
+# --- refused and contradictory claims -------------------------------------------------------------
 
 
 def _refused_findings(cluster_id: int, *, claims_managed: bool) -> Iterator[ReconcileFinding]:
@@ -171,9 +171,11 @@ def _refused_findings(cluster_id: int, *, claims_managed: bool) -> Iterator[Reco
         if condition is None or outcome in {None, ClaimOutcome.ALLOCATED}:
             continue
         next_step = (
-            "It is tried again in every pass." if claims_managed else "The cluster answers it."
+            "Every sync run retries it."
+            if claims_managed
+            else "OVN-Kubernetes allocates its address."
         )
-        message = f"The IPAMClaim {claim} got no address: {condition.get('message')}. {next_step}"
+        message = f"The IPAMClaim {claim} has no address: {condition.get('message')}. {next_step}"
         details = {"id": claim.pk, "reason": condition.get("reason")}
         yield ReconcileFinding(REFUSED, str(claim), message, Severity.ERROR, details)
 
@@ -181,7 +183,10 @@ def _refused_findings(cluster_id: int, *, claims_managed: bool) -> Iterator[Reco
 def _contradiction_findings(cluster_id: int) -> Iterator[ReconcileFinding]:
     for row in _rows(_DUPLICATES, cluster_id):
         duplicate_values = ", ".join(row["found"])
-        message = f"The IPAMClaim {_name(row)} has {duplicate_values}, which another place of the network has, too."
+        message = (
+            f"The IPAMClaim {_name(row)} has {duplicate_values}, which another entry, claim or"
+            " workload of the network has, too."
+        )
         yield _finding(DUPLICATE, row, message, severity=Severity.ERROR, values=row["found"])
     for row in _rows(_OUTSIDE, cluster_id):
         subnets = ", ".join(row["subnets"])
@@ -189,14 +194,14 @@ def _contradiction_findings(cluster_id: int) -> Iterator[ReconcileFinding]:
         yield _finding(OUTSIDE, row, message, ips=row["ips"])
     for row in _rows(_UNLIKE_ENTRIES, cluster_id):
         message = (
-            f"The IPAMClaim {_name(row)} has {', '.join(row['ips'])}, its MAC entry {row['mac']}"
-            f" {', '.join(row['other'])}. The VM keeps what its claim has; change the entry."
+            f"The IPAMClaim {_name(row)} has {', '.join(row['ips'])}, its MAC entry {row['mac']} has"
+            f" {', '.join(row['other'])}. The VM keeps the addresses of its claim; change the entry."
         )
         yield _finding(DIFFERS_FROM_ENTRY, row, message, claim=row["ips"], entry=row["other"])
     for row in _rows(_UNLIKE_WORKLOADS, cluster_id):
         message = (
             f"The VM {row['vm']} runs with {', '.join(row['other'])}, its IPAMClaim {_name(row)} has"
-            f" {', '.join(row['ips'])}. It gets the claim's addresses when it is started again."
+            f" {', '.join(row['ips'])}. The VM gets the claim's addresses at its next start."
         )
         yield _finding(DIFFERS_FROM_WORKLOAD, row, message, claim=row["ips"], workload=row["other"])
 
@@ -223,9 +228,9 @@ def _name_findings(cluster_id: int) -> Iterator[ReconcileFinding]:
         network_names = networks.get((namespace, vm), ())
         if not names.is_of(name, vm, [*network_names, network] if network_names else ()):
             message = (
-                f"The IPAMClaim {namespace}/{name} of the VM {vm} is not called as the rule says,"
+                f"The IPAMClaim {namespace}/{name} of the VM {vm} should be named"
                 f" {names.compose_key(vm, network_names[0] if network_names else network)}:"
-                " kubevirt/ipam-extensions does not find it."
+                " kubevirt/ipam-extensions does not find it by another name."
             )
             yield ReconcileFinding(NAME, f"{namespace}/{name}", message, details={"id": pk})
     pairs_of_vms: dict[str, list[names.Pair]] = {}
@@ -245,7 +250,7 @@ def _collision_findings(pairs: Mapping[str, list[names.Pair]]) -> Iterator[Recon
     for namespace, vm_networks in pairs.items():
         for name, contenders in names.collisions(vm_networks).items():
             vms = "; ".join(f"VM {vm} on {network}" for vm, network in contenders[:10])
-            message = f"Only one of these can have the IPAMClaim {namespace}/{name}: {vms}."
+            message = f"Only one of these VMs can have the IPAMClaim {namespace}/{name}: {vms}."
             details = {
                 "rivals": [{"vm": vm, "network": network} for vm, network in contenders[:10]]
             }
@@ -255,7 +260,7 @@ def _collision_findings(pairs: Mapping[str, list[names.Pair]]) -> Iterator[Recon
 
 
 def _networks_of_vms(cluster_id: int) -> dict[tuple[str, str], list[str]]:
-    """What each VM calls its networks: of that ipam-extensions makes the names of claims."""
+    """Return the network names in each VM's spec, of which ipam-extensions composes claim names."""
     rows = database.rows(_NETWORKS_OF_VMS, [cluster_id])
     return {
         (namespace, name): [text for text in network_names if text]
@@ -272,7 +277,7 @@ _NETWORKS_OF_VMS = """
 
 
 def observed_object(claim: IPAMClaim) -> ObservedObject | None:
-    """The claim's object as it was last seen."""
+    """Return the last observed object of the claim, or None."""
     rows = ObservedObject.objects.filter(
         cluster=claim.cluster_id, kind=ipamclaim.KIND, uid=claim.uid
     )

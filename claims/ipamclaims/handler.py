@@ -1,9 +1,8 @@
-"""IPAMClaims: recorded as they are, or answered as OVN-Kubernetes answers them (managed resource claims).
+"""Reconcile handler of IPAMClaims: it records them, or allocates addresses (managed resource `claims`).
 
-The register has the addresses before the cluster hears of them: granted in one transaction, then
-written to the status by a field manager of its own, never by force. What could not be granted is
-tried again in every pass, and whenever something that matters has changed. Objects are made and
-changed, and never deleted.
+The register grants addresses in one transaction before the cluster sees them. The status is then applied by
+its own field manager, never with force. Claims that could not be granted are retried by every sync run, and
+after each change of a related object. The handler creates and changes objects, and never deletes them.
 """
 
 from __future__ import annotations
@@ -45,14 +44,14 @@ _STRUCTURE = Structure(
     lists={("metadata", "finalizers"): (), ("metadata", "ownerReferences"): ("uid",)}
 )
 _RELATED = (CLUSTER_UDN, UDN, NAD, IPPOOL, VM, VMI)
-_BATCH = 500  # claims that are answered in one transaction
-_INTERNAL_ERROR = "The register could not work out an answer; see the log of its worker"
+_BATCH = 500  # claims per transaction
+_INTERNAL_ERROR = "The allocation failed with an internal error; see the log of the worker"
 
 log = logging.getLogger(__name__)
 
 
 class IPAMClaimHandler(Handler):
-    """The handler; what it knows is in the register, so that any process can go on."""
+    """The reconcile handler of IPAMClaims; all of its state is in the database."""
 
     kind = ipamclaim.KIND
     resources: Sequence[Resource] = (IPAM_CLAIM,)
@@ -125,9 +124,9 @@ class IPAMClaimHandler(Handler):
         )
 
     def _ready(self, context: SyncContext) -> bool:
-        """Whether what may hold an address is known, up to this moment (cilium/cilium#21482).
+        """Return True if all objects that may hold an address are known (cilium/cilium#21482).
 
-        Of a kind that was never seen in the cluster nothing is waited for: it may not be installed.
+        A kind that was never observed in the cluster is not required: its CRD may not be installed.
         """
         observed_rows = ObservedObject.objects.filter(
             cluster=context.cluster, kind__in=[self.kind, *(resource.kind for resource in _RELATED)]
@@ -137,14 +136,14 @@ class IPAMClaimHandler(Handler):
 
 
 def _is_known(context: SyncContext, kind: str) -> bool:
-    """Whether all objects of a kind are known: listed in this pass, or watched since a list."""
+    """Return True if all objects of a kind are known: listed by this sync run, or watched since a list."""
     if context.from_watch:
         return watch_positions.read(context.connection.positions, kind) is not None
     return kind in context.complete
 
 
 def _grant_waiting(context: SyncContext, load_dialect: Callable[[], Dialect]) -> None:
-    """Grant what can be granted; a claim with which something is wrong fails alone."""
+    """Grant addresses to the waiting claims; an error of one claim does not affect the others."""
     waiting = allocation.waiting_claims(context.cluster.pk)
     if not waiting:
         return
@@ -165,12 +164,14 @@ def _grant_waiting(context: SyncContext, load_dialect: Callable[[], Dialect]) ->
                 for culprit, error in reconcile_ingest.halving(
                     network_claims[first : first + _BATCH], grant
                 ):
-                    log.error("the claim %s could not be answered", culprit, exc_info=error)
+                    log.error(
+                        "no addresses could be allocated for the claim %s", culprit, exc_info=error
+                    )
                     allocation.refuse_claim(culprit, dialect, _INTERNAL_ERROR)
 
 
 def _problems_by_uid(context: SyncContext, waiting: Sequence[IPAMClaim]) -> dict[str, str]:
-    """By uid, what of these claims' objects cannot be understood."""
+    """Return the parse errors of these claims' objects, by uid."""
     rows = ObservedObject.objects.filter(cluster=context.cluster, kind=IPAMClaimHandler.kind)
     problems = rows.exclude(problem_code="").values_list("uid", "problem")
     uids = {claim.uid for claim in waiting}

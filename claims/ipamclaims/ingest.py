@@ -1,8 +1,8 @@
-"""IPAMClaims as a cluster has them, taken into the register; everything stands in a caller's transaction.
+"""Ingest of a cluster's IPAMClaims into the register; callers open the transaction.
 
-A claim with addresses in its status is the truth. While the register is the one who answers (the managed resource
-`claims`), what it has granted stays, also when the object does not show it yet: addresses of a claim
-are never overwritten, and belong to the uid of its VM.
+Addresses in the status of a claim are authoritative. If the register allocates addresses (the managed
+resource `claims`), its grants stay, even while the object does not show them yet: addresses of a claim are
+never overwritten, and belong to the uid of its VM.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from pools.platform import database
 from pools.register.allocator import window
 from pools.sql import statements
 
-# What an object says of a claim, with the types of the columns.
+# The columns that the object of a claim determines.
 _FIELDS = (
     "network_id", "interface", "mac", "ips_requested", "vm", "vm_uid", "ips", "owner_pod",
     "conditions", "finalizers", "deleted_at", "uid", "follows_cluster", "gone_at",
@@ -35,7 +35,7 @@ _FIELDS = (
 
 @dataclass(frozen=True)
 class ObservedClaim:
-    """A claim as its object says it; `ours` when the register wrote its spec."""
+    """A parsed claim object; `written_here` is True if the register wrote its spec."""
 
     claim: Claim
     written_here: bool = False
@@ -44,9 +44,9 @@ class ObservedClaim:
 def ingest_claims(
     cluster: Cluster, observed_claims: Sequence[ObservedClaim], *, claims_managed: bool
 ) -> None:
-    """Bring the register to what objects say, many at once.
+    """Insert and update the claims of a batch of objects.
 
-    `answering` says that the register grants addresses in this cluster.
+    `claims_managed` is True if the register allocates addresses in this cluster.
     """
     networks = _networks(cluster, {observed.claim.network for observed in observed_claims})
     existing_claims = _existing_claims(cluster, [observed.claim for observed in observed_claims])
@@ -83,7 +83,7 @@ def _values(row: IPAMClaim) -> dict[str, Any]:
 
 
 def store(rows: Iterable[IPAMClaim], *columns: str) -> None:
-    """Write these columns, or all that an object says, of many rows in one statement."""
+    """Update the given columns of many claims in one statement; by default all of _FIELDS."""
     names = columns or _FIELDS
     values = [{"id": row.pk} | {name: getattr(row, name) for name in names} for row in rows]
     if values:
@@ -109,7 +109,7 @@ def _existing_claims(cluster: Cluster, claims: Sequence[Claim]) -> dict[tuple[st
 
 
 def _networks(cluster: Cluster, names: Iterable[str]) -> dict[str, Network]:
-    """By name; those that nobody has seen yet get a row of kind UNKNOWN."""
+    """Return the networks by name; unknown names get a row of kind UNKNOWN."""
     network_names = set(names)
     rows = Network.objects.filter(cluster=cluster, name__in=network_names)
     networks = {row.name: row for row in rows}
@@ -123,14 +123,14 @@ def _networks(cluster: Cluster, names: Iterable[str]) -> dict[str, Network]:
 
 
 def lock_pools(network_ids: Iterable[int]) -> None:
-    """Hold the locks of these networks' pools, before any row of a claim is written."""
+    """Take the locks of the networks' pools; call this before writing rows of claims."""
     rows = Network.objects.filter(pk__in=set(network_ids), pool__isnull=False)
     for pool_id in sorted(rows.values_list("pool_id", flat=True)):
         window.lock(pool_id or 0)
 
 
 def readable_subnets(network: Network) -> list[addresses.Network]:
-    """The subnets, as far as they can be read."""
+    """Return the valid subnets of a network; invalid ones are left out."""
     subnets = []
     for text in network.subnets:
         try:
@@ -151,10 +151,10 @@ def _update_row(
         row.gone_at = None
     keeps_addresses = claims_managed and (same_object or same_vm) and not has_moved
     ips = [ipamclaim.with_prefix(text, readable_subnets(network)) for text in claim.ips]
-    if row.gone_at is not None:  # somebody gave its addresses back, though the object is there
+    if row.gone_at is not None:  # a user released its addresses although the object exists
         ips = []
     elif not ips and keeps_addresses and row.ips:
-        ips = row.ips  # the cluster was not told yet, or has lost it
+        ips = row.ips  # the status is not written yet, or was lost
     if claim.ips or not (ips and row.conditions):
         row.conditions = list(claim.conditions)
     row.ips = ips
@@ -163,7 +163,7 @@ def _update_row(
     _update_request(row, observed)
     row.network = network
     row.interface = claim.interface
-    # A claim that nobody owns stands for itself, so that its addresses have a holder.
+    # A claim without an owner gets its own name as VM, so that its addresses have a holder.
     fallback_vm = "" if row.mac else claim.name
     registered_vm = "" if row.follows_cluster else row.vm
     row.vm_uid = claim.vm_uid or (row.vm_uid if not row.follows_cluster and same_object else "")
@@ -174,7 +174,7 @@ def _update_row(
 
 
 def _update_request(row: IPAMClaim, observed: ObservedClaim) -> None:
-    """Requests of the register's own claims are the register's, unless somebody else made others."""
+    """Take the request from the object, unless the register wrote it: then the register's request stays."""
     claim = observed.claim
     has_request = bool(claim.mac or claim.ips_requested)
     if has_request and not observed.written_here:
@@ -184,7 +184,7 @@ def _update_request(row: IPAMClaim, observed: ObservedClaim) -> None:
 
 
 def forget(cluster: Cluster, uids: Iterable[str]) -> int:
-    """The objects with these uids are gone for good: their claims go, and their addresses cool down."""
+    """Delete the claims of deleted objects, and return their number; their addresses enter cooldown."""
     rows = list(IPAMClaim.objects.filter(cluster=cluster, uid__in=[uid for uid in uids if uid]))
     delete(rows)
     return len(rows)
@@ -200,7 +200,7 @@ def delete(rows: Sequence[IPAMClaim]) -> None:
 
 
 def sync_owner_blocks(rows: Sequence[IPAMClaim]) -> None:
-    """The blocks of claims whose VM has another uid now."""
+    """Sync the blocks of claims whose VM has a new uid."""
     changed_keys = ChangedKeys()
     for row in rows:
         name = block_sync.holder_name(row.namespace, row.vm, row.mac)
@@ -211,7 +211,7 @@ def sync_owner_blocks(rows: Sequence[IPAMClaim]) -> None:
 
 
 def set_vm_uids(cluster_id: int) -> None:
-    """Claims that were made here belong to the VM of their name from when it is there."""
+    """Set the VM uid of claims that were created in the register, once their VM exists."""
     ids = [pk for (pk,) in database.rows(_SET_VM_UIDS, [cluster_id])]
     if ids:
         sync_owner_blocks(list(IPAMClaim.objects.filter(pk__in=ids)))
@@ -227,12 +227,11 @@ _SET_VM_UIDS = """
 
 
 def update_owner_pods(cluster_id: int, *, pods_known: bool) -> None:
-    """The owner pod is one that runs the VM; while it migrates, the one that was it before.
+    """Set the owner pod of each claim to a pod that runs its VM.
 
-    So holds rule `migration-keeps-the-address`.
-
-    `known` says that all pods and VM instances of the cluster are: then a pod that is gone is named no
-    more, be it that OVN-Kubernetes still names it.
+    During a live migration the previous pod stays (rule `migration-keeps-the-address`). `pods_known` is
+    True if all pods and VM instances of the cluster are known: then an owner pod that is gone is cleared,
+    even if OVN-Kubernetes still has it in the status.
     """
     database.rows(_UPDATE_OWNER_PODS, [cluster_id])
     if pods_known:
@@ -248,5 +247,5 @@ _UPDATE_OWNER_PODS = """
     RETURNING c.id
 """
 
-# While there is an instance of the VM its pod may be one of which nothing was told yet.
+# While the VM has an instance, its pod may exist without having been observed.
 _CLEAR_OWNER_PODS = statements.read("claims/clear_owner_pods")

@@ -1,7 +1,7 @@
-"""Why a VM does not get its address, as an event on its launcher pod.
+"""Kubernetes events on launcher pods: why the VM does not get its address.
 
-Refused claims, and what mutate-pods declined: a pod has no uid yet when it is admitted, so that the event
-is written when the pod was seen. That an event cannot be written fails nothing.
+They report refused claims and declined reviews of mutate-pods. A pod has no uid while it is admitted, so the
+event is written after the pod was observed. A failure to write an event is only logged.
 """
 
 from __future__ import annotations
@@ -22,15 +22,19 @@ from pools.platform import database
 from pools.platform.outbound import faults
 from pools.sql import statements
 
-MOST = 200  # pods of a cluster at once
-_REPEAT_AFTER = 1800  # seconds until the cluster is asked again: it forgets events after an hour
-_written_at: dict[tuple[int, str, str], float] = {}  # by cluster, event and moment, in this process
+MOST = 200  # pods of a cluster in one call
+_REPEAT_AFTER = (
+    1800  # seconds until an event is written again; clusters delete events after an hour
+)
+_written_at: dict[
+    tuple[int, str, str], float
+] = {}  # by cluster, event and timestamp, in this process
 
 log = logging.getLogger(__name__)
 
 
 def write_events(context: SyncContext) -> None:
-    """Write the events that are missing; not in a transaction, for the cluster may be slow."""
+    """Write the missing events; call this outside of a transaction, because the cluster may be slow."""
     if context.dry_run:
         return
     now = time.monotonic()
@@ -41,9 +45,9 @@ def write_events(context: SyncContext) -> None:
         try:
             _write(context, refusal)
         except faults.Rejected as error:
-            log.info("an event on %s was refused: %s", refusal.pod, error.message)
+            log.info("the cluster rejected an event on %s: %s", refusal.pod, error.message)
         except faults.ClusterFault as error:
-            log.info("no events on pods of %s: %s", context.cluster, error.message)
+            log.info("no events could be written to pods of %s: %s", context.cluster, error.message)
             return
         _written_at[key] = now
     for key in [key for key, moment in _written_at.items() if now - moment >= _REPEAT_AFTER]:
@@ -62,7 +66,7 @@ def _write(context: SyncContext, refusal: Refusal) -> None:
 
 
 def refusals(cluster_id: int) -> list[Refusal]:
-    """Of all launcher pods that are not over."""
+    """Return the refusals of all launcher pods that have not ended."""
     return [*_refused_claims(cluster_id), *_declined_pods(cluster_id)][:MOST]
 
 

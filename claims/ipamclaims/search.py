@@ -1,4 +1,4 @@
-"""Claims by what somebody types."""
+"""Search in IPAMClaims."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from claims.models import IPAMClaim
 
 
 def matching_claims(rows: QuerySet[IPAMClaim], text: str) -> QuerySet[Any]:
-    """By a part of the name, the VM, the MAC or an address, or by the namespace."""
+    """Return the claims whose name, VM, MAC or address contains `text`, or whose namespace is `text`."""
     text = text.strip().lower()
     query = Q(name__icontains=text) | Q(vm__icontains=text) | Q(namespace=text)
     annotated_rows = rows.annotate(

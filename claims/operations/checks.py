@@ -1,4 +1,4 @@
-"""What is proved of VM networks (pools/platform/checks)."""
+"""Integrity checks of VM networks (pools/platform/checks)."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from pools.platform import events
 from pools.platform.checks import checks, repairs
 from pools.sql import statements
 
-_OWNERS = 2_000  # of one step
+_OWNERS = 2_000  # per step
 _TABLES: tuple[tuple[str, Any], ...] = (
     ("entry", Entry),
     ("claim", IPAMClaim),
     ("workload", Workload),
 )
-Span = tuple[str, int, int]  # of which table, ids after the first up to the second
+Span = tuple[str, int, int]  # table, exclusive lower id, inclusive upper id
 
 
 def _owner_steps(after: list[Any] | None) -> Iterator[tuple[list[Any], Span]]:
@@ -55,12 +55,12 @@ def _find_index_differences(span: Span) -> Iterator[checks.Violation]:
         entry_text = " ".join(filter(None, (row.mac, row.address, row.vm)))
         yield checks.Violation(f"The {column} {names[owner]} is not indexed under {entry_text}")
     for place_id in change.gone:
-        text = f"The index has a place ({place_id}) that its {span[0]} does not name"
+        text = f"The index has an entry ({place_id}) that its {span[0]} does not have"
         yield checks.Violation(text)
 
 
 def _mend_index(span: Span, _author: events.Author) -> int:
-    """Write the index anew; who holds a block stays, whatever it says."""
+    """Write the index entries again; holders of blocks do not change."""
     change, owners = _compare_index(span, lock=True)
     index.index(change)
     networks = Network.objects.filter(pk__in=change.changed_keys.networks)
@@ -71,8 +71,7 @@ def _mend_index(span: Span, _author: events.Author) -> int:
 ADDRESS_INDEX = checks.Check(
     code="places",
     invariants="mac-has-one-owner, duplicates-are-reported",
-    proves="The index of who names which MAC and which address says what the entries, claims and"
-    " workloads say.",
+    proves="The address index has exactly the MACs and addresses of the entries, claims and workloads.",
     steps=_owner_steps,
     find=_find_index_differences,
     mend=_mend_index,
@@ -103,15 +102,15 @@ def _find_wrong_duplicates(network_id: int) -> Iterator[checks.Violation]:
             if is_duplicate
         ]
         correct_status = f"a duplicate {' and '.join(kinds)}" if kinds else "no duplicate"
-        text = f"Network {network}: {mac or '?'} {address or '?'} is {correct_status}, and not flagged so"
+        text = f"Network {network}: {mac or '?'} {address or '?'} is {correct_status}, but is not marked so"
         yield checks.Violation(text, network.pool_id)
     if not is_pending and conflicts.has_wrong_counts(network):
-        text = f"Network {network}: its IPPool counts other duplicates than there are"
+        text = f"Network {network}: the duplicate counts of its IPPool are wrong"
         yield checks.Violation(text, network.pool_id)
 
 
 def _ranges_changed_recently(network: Network) -> bool:
-    """Addresses in reserved ranges are judged anew every five minutes, not with the range."""
+    """Return True if a reserved range changed recently: its addresses are checked every five minutes."""
     recent = Now() - timedelta(minutes=10)
     changes = ReservedRangeEvent.objects.filter(pool=network.pool_id, pgh_created_at__gt=recent)
     return network.pool_id is not None and changes.exists()
@@ -130,18 +129,18 @@ def _mend_duplicates(network_id: int, _author: events.Author) -> int:
 DUPLICATES = checks.Check(
     code="duplicates",
     invariants="mac-has-one-owner, duplicates-are-reported",
-    proves="Every MAC and every address of a network that two contradict each other about is flagged as"
-    " a duplicate, and nothing else is.",
+    proves="Exactly the MACs and addresses of a network with contradictory holders are marked as"
+    " duplicates.",
     steps=_network_steps,
     find=_find_wrong_duplicates,
     mend=_mend_duplicates,
 )
 
-# A claim that only asks for an address has none.
+# A claim that only requests an address does not hold it.
 BLOCKS = checks.Check(
     code="network_blocks",
     invariants="address-has-one-holder, pending-work-is-a-row",
-    proves="Every address that an entry, a claim or a workload has in its network's pool is held.",
+    proves="Every address of an entry, claim or workload in its network's pool has a held block.",
     steps=_network_steps,
     find=checks.told(statements.read("claims/check_held_addresses")),
 )

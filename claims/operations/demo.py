@@ -1,4 +1,4 @@
-"""VM networks of the demo fleet: one that works, with what goes wrong in it, and two that do not."""
+"""VM networks of the demo fleet: a working one with typical problems, and two unusable ones."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ from pools.platform import database
 from pools.register.demo import demo
 
 BLUE, LEGACY, RETIRED = "cluster_udn_tenant-blue", "cluster_udn_legacy", "cluster_udn_retired"
-OWNER = "demo-owner"  # somebody of this name, if there is one, owns the VMs of the namespace shop
+OWNER = "demo-owner"  # the user of this name, if any, owns the VMs of the namespace shop
 _COUNT = 60
 _NAME = "kubernetes.io/metadata.name"
 
 
 def steps() -> Iterator[demo.DemoStep]:
-    """What happened, for the fleet's own clock."""
+    """Yield the steps of the demo with their age in days."""
     cluster = demo.FRANKFURT
     yield demo.DemoStep(12, cluster, _networks)
     yield demo.DemoStep(11, cluster, _entries)
@@ -53,7 +53,7 @@ def steps() -> Iterator[demo.DemoStep]:
 
 
 def forget(cluster: Cluster) -> None:
-    """All VM networks of a cluster, with their events."""
+    """Delete all VM networks of a cluster with their events."""
     ids = list(IPPool.objects.filter(cluster=cluster).values_list("pk", flat=True))
     Workload.objects.filter(network__cluster=cluster).delete()
     for model in (IPAMClaim, IPPool, Network, Membership):
@@ -64,7 +64,7 @@ def forget(cluster: Cluster) -> None:
             event.objects.filter(cluster_id=cluster.pk).delete()
 
 
-# --- what happened --------------------------------------------------------------------------------
+# --- steps ----------------------------------------------------------------------------------------
 
 
 def _networks(cluster: Cluster) -> None:
@@ -100,7 +100,7 @@ def _entries(cluster: Cluster) -> None:
 
 
 def _duplicates(cluster: Cluster) -> None:
-    """One MAC with two entries, two addresses with two MACs."""
+    """Add a MAC with two entries, and two addresses with two MACs each."""
     blue = IPPool.objects.get(cluster=cluster, network__name=BLUE)
     _add(
         blue,
@@ -117,7 +117,7 @@ def _add(ippool: IPPool, specs: Sequence[EntrySpec]) -> None:
 
 
 def _workloads(cluster: Cluster) -> None:
-    """Most run as registered, one with another address, one that nobody registered."""
+    """Add workloads: most match the register, one has another address, one is not registered."""
     network = Network.objects.get(cluster=cluster, name=BLUE)
     rows = [_workload(network, _vm(number), _mac(number), _ip(number)) for number in range(1, 25)]
     rows.append(_workload(network, _vm(25), _mac(25), _ip(200)))
@@ -134,7 +134,7 @@ def _workload(network: Network, name: str, mac: str, ip: str) -> Workload:
 
 
 def _claims(cluster: Cluster) -> None:
-    """Bound ones, one whose address another VM has, one that outlived its VM."""
+    """Add bound claims, one with a conflicting address, and one whose VM is deleted."""
     network = Network.objects.get(cluster=cluster, name=BLUE)
     now = database.now()
     rows = [_bound_claim(network, _vm(number), _mac(number), _ip(number)) for number in range(1, 7)]
@@ -151,7 +151,7 @@ def _claims(cluster: Cluster) -> None:
     index.write(claims=rows)
     Finding.objects.create(
         cluster=cluster, kind=ipamclaim.KIND, code=findings.LEAKED, subject=str(leaked),
-        message="Its VM is gone, its finalizer keeps it.", since=now,
+        message="Its VM is deleted; its finalizer keeps the claim.", since=now,
     )  # fmt: skip
 
 
@@ -179,7 +179,7 @@ def _owner(cluster: Cluster) -> None:
 
 
 def _entry(number: int) -> EntrySpec:
-    """The first half of the VMs is of the namespace shop."""
+    """Return the entry of a VM; the first half of the VMs is in the namespace shop."""
     namespace = "shop" if number <= _COUNT // 2 else "bank"
     return EntrySpec(_mac(number), (_ip(number),), _vm(number), namespace)
 

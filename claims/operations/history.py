@@ -1,4 +1,4 @@
-"""The history of VM networks: which events are about an address, a MAC, a VM; who named them when."""
+"""History of VM networks: events of an address, MAC or VM, and registered addresses at a point in time."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ from pools.models import ClusterEvent
 from pools.platform.history import search
 from pools.platform.history.search import Searcher, Wanted
 
-MOST = 1000  # events of a MAC or a VM
-SMALL = 256  # addresses of a CIDR that are looked for one by one
+MOST = 1000  # objects of a MAC or a VM
+SMALL = 256  # addresses of a CIDR that can be searched one by one
 _VIEW = {EntryEvent: "claims.view_entry", IPAMClaimEvent: "claims.view_ipamclaim"}
 
 
 def parse_mac_criteria(text: str) -> Wanted | None:
-    """A MAC address in any spelling."""
+    """Return search criteria for a MAC address in any notation, or None."""
     with contextlib.suppress(errors.InvalidInput):
         return Wanted(mac=macs.parse_mac(text, lenient=True))
     return None
@@ -61,7 +61,7 @@ def _claim_query(criteria: Wanted) -> Q | None:
 
 
 def _vm_address_query(criteria: Wanted, address_field: str) -> Q | None:
-    """Rows that tell of the MAC, the VM or an address."""
+    """Return the filter for events with the MAC, VM or address, or None if none can match."""
     if criteria.name:
         return None
     query = Q()
@@ -80,7 +80,7 @@ def _vm_address_query(criteria: Wanted, address_field: str) -> Q | None:
 
 
 def _holder_query(criteria: Wanted, query: Q) -> Q | None:
-    """A VM holds addresses as `namespace/name`, one without a name as its MAC."""
+    """Return the filter by holder: a VM holds addresses as `namespace/name`, an unnamed one as its MAC."""
     if criteria.holder_kind == "mac" or (criteria.holder and parse_mac_criteria(criteria.holder)):
         mac = parse_mac_criteria(criteria.holder)
         return query & Q(mac=mac.mac) if mac else None
@@ -95,9 +95,9 @@ def _vm_query(text: str) -> Q:
 
 
 def _address_strings(network: addresses.Network) -> list[str] | None:
-    """The addresses as entries write them, with every prefix length that a network has or had.
+    """Return the addresses of a CIDR with each prefix length that a network has or had.
 
-    None of a CIDR with more addresses than one would look for one by one.
+    Return None for a CIDR with more than SMALL addresses.
     """
     if network.num_addresses > SMALL:
         return None
@@ -116,13 +116,13 @@ def _prefix_lengths(version: int) -> list[int]:
 
 
 def _cluster_ippools_query(cluster_id: int) -> Q:
-    """Entries of the IPPools that a cluster has or had."""
+    """Return the filter for entries of the IPPools that a cluster has or had."""
     current_ids = IPPool.objects.filter(cluster_id=cluster_id).values("pk")
     past_ids = IPPoolEvent.objects.filter(cluster_id=cluster_id).values("pgh_obj_id")
     return Q(ippool_id__in=current_ids) | Q(ippool_id__in=past_ids)
 
 
-# --- who sees what --------------------------------------------------------------------------------
+# --- visibility -----------------------------------------------------------------------------------
 
 
 def _visible_entries(user: Any) -> Q | None:
@@ -134,7 +134,7 @@ def _visible_claims(user: Any) -> Q | None:
 
 
 def _visible_query(user: Any, model: Any, cluster_query: Any) -> Q | None:
-    """All for who sees the events; for others what is of namespaces that they see."""
+    """Return the filter for events that the user sees: all, or those of the user's namespaces."""
     if user is None or user.has_perm(search.SEE):
         return Q()
     if not user.has_perm(_VIEW[model]):
@@ -168,13 +168,13 @@ SEARCHERS: tuple[Searcher, ...] = (
 )
 
 
-# --- who named what at a time ---------------------------------------------------------------------
+# --- addresses at a point in time -----------------------------------------------------------------
 
 
 def registered_addresses(
     text: str, cluster_id: int | None, timestamp: datetime
 ) -> list[dict[str, Any]]:
-    """The addresses that entries and claims named for a MAC or a VM at that moment."""
+    """Return the addresses that entries and claims had for a MAC or a VM at `timestamp`."""
     criteria = parse_mac_criteria(text) or Wanted(vm=text)
     criteria = replace(criteria, cluster_id=cluster_id)
     rows = []
@@ -189,7 +189,7 @@ def registered_addresses(
 
 
 def _last_events(model: Any, matching: Q, timestamp: datetime) -> list[Any]:
-    """The last event of each object until then, as far as it still matched and was there."""
+    """Return the last event of each object up to `timestamp`, if it matches and is no deletion."""
     matching_events = model.objects.filter(matching, pgh_created_at__lte=timestamp).order_by(
         "-pgh_id"
     )

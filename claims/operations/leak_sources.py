@@ -1,9 +1,8 @@
-"""Who refers to the addresses of VM networks, for the leaks of the register (pools/register/leaks/detection.py).
+"""Leak detection in VM networks: which objects refer to a held address (pools/register/leaks/detection.py).
 
-The owner is the VM, by its uid, not the pods that run it: during a live migration there are two of them
-(rule `migration-keeps-the-address`). An entry is somebody's word that its address is used. A claim stands
-for its VM: it refers to its addresses unless the VM that owned it is known to be gone; of any other owner
-nothing is known.
+The owner of an address is the VM, by its uid, not its pods: during a live migration a VM has two pods (rule
+`migration-keeps-the-address`). An entry always refers to its address. A claim refers to its addresses unless
+the VM that owned it is known to be deleted; other owners are unknown, and the claim refers to them.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ _OBJECT = sql.SQL("""
       AND o.namespace || '/' || o.name = b.holder_id AND b.holder_uid IN ('', o.uid)
       AND o.missed_at IS NULL
 """)
-# A name without a namespace is an entry's, and nobody else's.
+# Only entries have holders without a namespace.
 _COVERS = sql.SQL("""
     p.category = 'vm' AND b.holder_kind = {holder} AND b.holder_id LIKE '%%/%%'
     AND p.id IN (SELECT n.pool_id FROM claims_network n WHERE n.cluster_id = %(cluster)s)
@@ -57,7 +56,7 @@ _COVERS = sql.SQL("""
 
 
 def clear_claims(blocks: Collection[Block]) -> None:
-    """The claims that had these blocks are without addresses from now on; all of those cool down."""
+    """Remove the addresses of the claims that have these blocks; all blocks of these claims enter cooldown."""
     ids = [pk for (pk,) in database.rows(_CLAIMS, [[block.pk for block in blocks]])]
     if not ids:
         return
@@ -73,7 +72,7 @@ _CLAIMS = """
     JOIN claims_place e ON e.network_id = n.id AND e.address = host(b.cidr)::inet
     WHERE b.id = ANY(%s::bigint[]) AND e.claim_id IS NOT NULL AND e.holds
 """
-# A claim has an address of each family, and its VM is gone with all of them.
+# A claim has an address of each family; its VM is deleted, so all of them are released.
 _BLOCKS = """
     SELECT b.id FROM claims_place e JOIN claims_network n ON n.id = e.network_id
     JOIN pools_pool p ON p.id = n.pool_id

@@ -1,4 +1,4 @@
-"""Is everything ready for a wave? What is registered for each VM, what contradicts it, where it goes."""
+"""Readiness of a migration wave: registration, conflicts and networks of each VM."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Reason = tuple[str, str]  # code, message
 
 @dataclass(frozen=True)
 class WaveInterface:
-    """What the register has for a VM on one network; `standing` as import_standing says it."""
+    """The registration of a VM on one network; `status` is one of claims.imports.vm_status."""
 
     network_id: int
     network: str
@@ -42,7 +42,7 @@ class WaveInterface:
 
 @dataclass
 class WaveMachine:
-    """A VM of the wave; not ready for the reasons that are hard, ready with warnings for others."""
+    """A VM of the wave; reasons in _HARD make it not ready, other reasons are warnings."""
 
     id: int
     namespace: str
@@ -60,7 +60,7 @@ class WaveMachine:
 
 @dataclass(frozen=True)
 class NetworkReadiness:
-    """A network that VMs of the wave go to; `free` addresses by family."""
+    """A target network of the wave; `free` has the free addresses by family, `vms` the number of VMs."""
 
     network: Network
     reasons: tuple[Reason, ...]
@@ -71,7 +71,7 @@ class NetworkReadiness:
 
 @dataclass(frozen=True)
 class WaveReadiness:
-    """The report of a wave."""
+    """The readiness report of a wave."""
 
     wave: Wave
     machines: list[WaveMachine]
@@ -89,7 +89,7 @@ class WaveReadiness:
 
 
 def wave_readiness(wave: Wave) -> WaveReadiness:
-    """Few statements, whatever the number of VMs."""
+    """Return the readiness report of a wave, with few statements for any number of VMs."""
     machines = _machines(wave)
     fits = _network_readiness(machines)
     _check_networks(machines, fits)
@@ -117,9 +117,9 @@ def _machines(wave: Wave) -> dict[int, WaveMachine]:
 
 def _check_registration(machine: WaveMachine, row: Any) -> None:
     if row["network_id"] is None:
-        machine.reasons.append(("not_registered", "Neither an entry nor a claim is registered."))
+        machine.reasons.append(("not_registered", "No entry and no IPAMClaim is registered."))
     if not machine.namespace:
-        machine.reasons.append(("no_namespace", "Nobody has said in which namespace it will be."))
+        machine.reasons.append(("no_namespace", "No target namespace is set."))
 
 
 def _add(machine: WaveMachine, row: Any) -> None:
@@ -136,11 +136,13 @@ def _add(machine: WaveMachine, row: Any) -> None:
     for code, value in (("duplicate_mac", row["bad_mac"]), ("duplicate_ip", row["bad_ip"])):
         if value:
             kind = "MAC address" if code == "duplicate_mac" else "address"
-            machine.reasons.append((code, f"The {kind} {value} is used twice on {row['network']}."))
+            machine.reasons.append(
+                (code, f"The {kind} {value} is a duplicate on {row['network']}.")
+            )
     if not row["ips"] and row["source"] == "ippool":
-        machine.reasons.append(("no_address", "Its entry has no address."))
+        machine.reasons.append(("no_address", "Its MAC entry has no address."))
     if row["status"] == "differing":
-        message = f"It runs on {row['network']} with something else than is registered."
+        message = f"It runs on {row['network']} with other values than registered."
         machine.reasons.append(("differing", message))
     condition = dialects.allocation_condition(json.loads(row["conditions"] or "[]"))
     if condition and not row["granted"]:
@@ -186,12 +188,12 @@ def _check_networks(machines: dict[int, WaveMachine], fits: dict[int, NetworkRea
                 ):
                     machine.reasons.append(problem)
             if machine.namespace and (network_id, machine.namespace) not in served:
-                message = f"{machine.namespace} has no network attachment definition of {fit.network.name}."
+                message = f"The namespace {machine.namespace} has no network attachment definition of {fit.network.name}."
                 machine.reasons.append(("no_nad", message))
 
 
 def _address_problem(interface: WaveInterface, network: Network) -> Reason | None:
-    """Why OVN-Kubernetes would refuse the addresses."""
+    """Return the reason why OVN-Kubernetes would refuse the addresses, or None."""
     source = "Its entry" if interface.source == "ippool" else "Its IPAMClaim"
     try:
         address_requests.fit(interface.ips, network, source)
@@ -200,7 +202,7 @@ def _address_problem(interface: WaveInterface, network: Network) -> Reason | Non
     return None
 
 
-# One row for each entry and claim of each VM, or one without any.
+# One row for each entry and claim of each VM; one row for a VM without any.
 _ROWS = statements.read("claims/wave_vms")
 
 _HEADER = (
@@ -210,7 +212,10 @@ _HEADER = (
 
 
 def as_csv(report: WaveReadiness) -> str:
-    """One line for each interface, or one for a VM without any; safe for spreadsheets."""
+    """Return the report as CSV: a line for each interface, or one for a VM without any.
+
+    Cells are escaped for spreadsheets.
+    """
     stream = io.StringIO(newline="")
     writer = csv.writer(stream)
     writer.writerow(_HEADER)

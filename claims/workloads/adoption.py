@@ -1,7 +1,7 @@
-"""Taking what runs into the register: the IPPool says afterwards what the cluster does already.
+"""Adoption of running workloads: the IPPool gets an entry for what the cluster already runs.
 
-A plan says first what would change; adopting works the plan out anew and carries it out in one
-transaction. What agrees already is left alone, so that adopting twice is adopting once.
+A plan shows the changes first; `adopt` computes the plan again and applies it in one transaction. Workloads
+that match their entry are left alone, so that adopting twice changes nothing.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from pools.platform import events
 
 CREATE, CHANGE, UNCHANGED, REFUSE = "create", "change", "unchanged", "refuse"
 ADOPTABLE = (ComparisonResult.UNKNOWN.value, ComparisonResult.DIFFERENT.value)
-MOST = 10_000  # workloads at once, by their ids
+MOST = 10_000  # workloads in one call
 _BY = ("mac", "vm", "address")
 
 
 @dataclass(frozen=True)
 class AdoptionStep:
-    """What adopting does about one workload; `code` and `message` say why it is refused."""
+    """The step of an adoption for one workload; `code` and `message` are the reason of a refusal."""
 
     workload: Workload
     action: str
-    entry: Entry | None = None  # before it is changed
+    entry: Entry | None = None  # before the change
     spec: EntrySpec | None = None
     code: str = ""
     message: str = ""
@@ -57,7 +57,7 @@ class AdoptionStep:
 
 @dataclass(frozen=True)
 class Plan:
-    """All steps; `ippool` is the name of the IPPool, `makes_ippool` when there is none yet."""
+    """The steps of an adoption; `ippool` is the IPPool's name, `makes_ippool` if it has to be created."""
 
     network: Network
     ippool: str
@@ -83,9 +83,10 @@ def plan(
     verdict: str = "",
     scope: Scope = EVERYTHING,
 ) -> Plan:
-    """What adopting some workloads of a network would do, or all of a verdict.
+    """Return the plan for adopting the given workloads of a network, or all with one result.
 
-    Raises NotFound for a workload that the network does not have, or that is not seen.
+    `verdict` is a ComparisonResult. Raises NotFound for a workload that is not on the network, or outside
+    of the scope.
     """
     rows = list(_rows(network, ids, verdict, scope))
     by_workload: dict[int, list[dict[str, Any]]] = {}
@@ -93,7 +94,7 @@ def plan(
         by_workload.setdefault(row["workload_id"], []).append(row)
     workloads = Workload.objects.in_bulk(by_workload)
     if ids is not None and set(ids) != set(workloads):
-        raise errors.NotFound("There is no such workload on this network.")
+        raise errors.NotFound("The network has no such workload.")
     entry_ids = {row["entry_id"] for row in rows if row["entry_id"]}
     entry_rows = Entry.objects.in_bulk(entry_ids)
     followed_ids = _matching_entry_ids(network, entry_ids)
@@ -120,7 +121,7 @@ def adopt(
     scope: Scope = EVERYTHING,
     author: events.Author,
 ) -> Plan:
-    """Carry the plan out; what it refuses is left as it is, and told.
+    """Compute the plan, apply it and return it; refused workloads are not changed.
 
     Raises NotFound, and ClusterDecides for an IPPool that only its cluster may change.
     """
@@ -142,7 +143,7 @@ def _rows(
 
 
 def _matching_entry_ids(network: Network, entry_ids: Collection[int]) -> set[int]:
-    """Those of the entries that some workload runs with exactly."""
+    """Return the ids of the entries, of the given ones, that a workload matches exactly."""
     if not entry_ids:
         return set()
     rows = results.visible_rows().filter(network_id=network.pk, verdict=ComparisonResult.MATCHING)
@@ -155,10 +156,10 @@ def _entry_to_follow(
     entries_by_id: Mapping[int, Entry],
     followed_ids: Collection[int],
 ) -> Entry | None:
-    """The entry that is to follow the workload: by its MAC, else by its VM, else by an address.
+    """Return the entry to change to the workload: by its MAC, else by its VM, else by an address.
 
-    None that follows another one, nor one that shares no more than an address and names another VM:
-    a new entry then shows the contradiction as a duplicate.
+    Entries in `followed_ids` belong to another workload. An entry that only shares an address and has
+    another VM is left out: the new entry then shows the conflict as a duplicate.
     """
     for row in sorted(pairs, key=lambda row: _BY.index(row["by"] or _BY[0])):
         entry = entries_by_id.get(row["entry_id"])
@@ -176,7 +177,7 @@ def _step(
         return AdoptionStep(workload, UNCHANGED)
     if workload.mac is None or not workload.ips:
         missing_value = "MAC address" if workload.mac is None else "addresses"
-        message = f"The cluster does not tell its {missing_value}."
+        message = f"The {missing_value} of the workload is unknown."
         return AdoptionStep(workload, REFUSE, code="nothing_to_adopt", message=message)
     try:
         ips = rules.parse_ips(workload.ips, ippools.rules(network))
@@ -188,7 +189,7 @@ def _step(
 
 
 def _ippool_name(network: Network) -> str:
-    """A name that an object may have, and that the cluster's IPPools have not."""
+    """Return a valid object name for the network's IPPool that no IPPool of the cluster has."""
     words = re.sub("[^a-z0-9.-]+", "-", (network.object_name or network.name).lower())
     name = words.strip(".-")[:200] or "network"
     name_taken = IPPool.objects.filter(cluster=network.cluster, name=name).exists()
@@ -211,7 +212,7 @@ def _apply(adoption_plan: Plan, author: events.Author) -> None:
 
 def _changed_row(step: AdoptionStep) -> entries.EntryRow:
     if step.entry is None or step.spec is None:
-        raise ValueError("a change needs both")
+        raise ValueError("a change needs an entry and a spec")
     row, spec = step.entry, step.spec
     return entries.EntryRow(
         row.pk,

@@ -1,8 +1,7 @@
-"""Does what runs agree with the register? Verdicts of a network's entries, claims and workloads.
+"""Comparison of running workloads with the register: results for entries, claims and workloads.
 
-The comparison is one statement in the database, whatever the number (claims/sql/verdicts.sql). For
-somebody who sees some namespaces only, what is foreign does not exist: each namespace is compared by
-itself.
+The comparison is a view in the database (claims/sql/verdicts.sql). For users with a limited scope, objects
+of other namespaces do not exist: each namespace is compared by itself.
 """
 
 from __future__ import annotations
@@ -29,21 +28,21 @@ JsonObject = dict[str, Any]
 
 
 def visible_rows(scope: Scope = EVERYTHING) -> QuerySet[Any]:
-    """The verdicts that somebody sees. Filter by network: each that is left in is compared whole."""
+    """Return the results in the scope. Filter them by network: each remaining network is compared fully."""
     if scope.everything:
         return Verdict.objects.all()
     return OwnVerdict.objects.filter(scope.within("network__cluster_id", "namespace"))
 
 
 def result_counts(network_id: int, scope: Scope = EVERYTHING) -> dict[str, int]:
-    """By verdict, how many rows the network has of it: `{"matching": 3, "missing": 0, …}`."""
+    """Return the number of rows of a network by result: `{"matching": 3, "missing": 0, …}`."""
     return counts_by_network([network_id], scope)[network_id]
 
 
 def counts_by_network(
     network_ids: Sequence[int], scope: Scope = EVERYTHING
 ) -> dict[int, dict[str, int]]:
-    """The same of some networks, by their ids, in one statement."""
+    """Return the number of rows by result for each of the given networks, in one statement."""
     result_rows = visible_rows(scope).filter(network_id__in=network_ids).order_by()
     counts = {pk: dict.fromkeys(ComparisonResult.values, 0) for pk in network_ids}
     for pk, verdict, number in result_rows.values_list("network_id", "verdict").annotate(
@@ -54,11 +53,11 @@ def counts_by_network(
 
 
 def render_rows(result_rows: Sequence[Mapping[str, Any]]) -> list[JsonObject]:
-    """Rows of `rows`, read by `.values()`, for people and programs; four statements at most.
+    """Return the JSON objects of rows that `visible_rows(…).values()` returned, in four statements.
 
     `{"verdict", "workload", "registered": {"source": "ippool|ipamclaim", "id", "name", "mac", "ips",
-    "vm", "namespace"}, "running": {"mac", "ips"}, "reasons": [{"code", "message"}]}`; each part null
-    when there is none, or none that may be seen.
+    "vm", "namespace"}, "running": {"mac", "ips"}, "reasons": [{"code", "message"}]}`; a part is
+    null if it does not exist or is outside of the scope.
     """
     entries = Entry.objects.select_related("ippool").in_bulk(_ids(result_rows, "entry_id"))
     claims = IPAMClaim.objects.in_bulk(_ids(result_rows, "claim_id"))
@@ -119,7 +118,7 @@ def _render_workload(workload: Workload) -> JsonObject:
 
 
 def running_side(workload: Workload) -> Side:
-    """What runs, for the comparison."""
+    """Return the running side of the comparison."""
     is_vm = workload.kind == WorkloadKind.VMI
     return Side(
         workload.mac,
@@ -150,7 +149,7 @@ def _render_row(
         reasons = [results.absence(registered_side, status)]
     elif running:
         reasons = [
-            ("not_registered", f"Nothing is registered for {running.who}."),
+            ("not_registered", f"{running.who} is not registered."),
             *results.untold(running),
         ]
     return {
@@ -165,7 +164,7 @@ def _render_row(
 def _vm_statuses(
     networks: Collection[int], missing_shapes: Sequence[JsonObject]
 ) -> dict[tuple[int, str, str], str]:
-    """The printableStatus of the VMs that are there, by network, namespace and name."""
+    """Return the printableStatus of the existing VMs, by network, namespace and name."""
     named_shapes = [shape for shape in missing_shapes if shape["vm"]]
     if not named_shapes:
         return {}
@@ -185,10 +184,10 @@ _VM_STATUSES = statements.read("claims/vm_printable_statuses")
 
 
 def render_by_entry(entry_ids: Collection[int], scope: Scope = EVERYTHING) -> dict[int, JsonObject]:
-    """What runs with each of some entries of one page: as `shapes` has it, by the entry's id.
+    """Return the JSON object of each given entry and its workload, as `render_rows` does, by entry id.
 
-    Of several workloads the one that agrees best. By indexes alone, so that it costs the same in a
-    network of any size. Entries that may not be seen are left out.
+    Of several workloads the best match is used. The statements use indexes only, so that the cost does
+    not grow with the network. Entries outside of the scope are left out.
     """
     entry_rows = Entry.objects.filter(pk__in=entry_ids).select_related("ippool")
     entries = {
@@ -236,5 +235,5 @@ def _compare(registered: JsonObject, workload: Workload | None) -> str:
     return ComparisonResult.DIFFERENT.value if differs else ComparisonResult.MATCHING.value
 
 
-# The same pairs as claims/sql/verdicts.sql finds, for a few entries.
+# The same pairs as in claims/sql/verdicts.sql, for a few entries.
 _WORKLOADS_OF_ENTRIES = statements.read("claims/workloads_of_entries")

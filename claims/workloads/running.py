@@ -1,7 +1,7 @@
-"""What runs, kept as it is seen: one row for each attachment of a VM or a pod to a known network.
+"""Running workloads: one row for each attachment of a VM or a pod to a known network.
 
-A VM is its instance and its launcher pods together, in whatever order a cluster tells of them; what
-is not told now is read from what was seen before. Rows go when their objects are gone.
+A VM consists of its instance and its launcher pods, which arrive in any order; missing parts are read from
+the observed objects. A row is deleted with its objects.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _CHANGING = ("namespace", "name", "vm_uid", "mac", "ips", "node", "phase", "pods
 
 @dataclass
 class WorkloadChanges:
-    """Objects as they are now, by uid, and the rows of objects that are gone."""
+    """Current objects by uid, and the rows of deleted objects."""
 
     instances: Mapping[str, Instance] = field(default_factory=dict)
     pods: Mapping[str, Pod] = field(default_factory=dict)
@@ -43,24 +43,24 @@ class WorkloadChanges:
 
 @dataclass
 class _AffectedObjects:
-    """All that has to be looked at again: VMs by the uid of their instance, and other pods."""
+    """Objects whose workloads are updated: VMs by the uid of their instance, and other pods."""
 
     vms: dict[str, ObjectName] = field(default_factory=dict)
     instances: dict[str, Instance] = field(default_factory=dict)
-    pods: dict[str, Pod] = field(default_factory=dict)  # by uid, launchers and others
+    pods: dict[str, Pod] = field(default_factory=dict)  # by uid: launchers and other pods
     deleted: dict[str, ObjectName] = field(default_factory=dict)
 
     @property
     def places(self) -> dict[str, ObjectName]:
-        """Where the rows of all of them are found."""
+        """Return the names of all affected workloads by uid."""
         plain = {uid: (pod.namespace, pod.name) for uid, pod in self.pods.items() if not pod.vm}
         return self.deleted | plain | self.vms
 
 
 def update_workloads(cluster_id: int, changes: WorkloadChanges) -> ClusterNetworks:
-    """Bring the rows of all VMs and pods that were told of to what they are now.
+    """Update the rows of all changed VMs and pods, and return the networks of their namespaces.
 
-    Stands in a transaction of the caller. Answers what is known of the networks that they name.
+    The caller opens the transaction.
     """
     scene = _AffectedObjects()
     scene.instances.update(changes.instances)
@@ -82,7 +82,7 @@ def update_workloads(cluster_id: int, changes: WorkloadChanges) -> ClusterNetwor
 
 
 def cluster_networks(cluster_id: int, namespaces: Collection[str]) -> ClusterNetworks:
-    """The networks of the NADs in these namespaces."""
+    """Return the networks of the NADs in the given namespaces."""
     rows = NAD.objects.filter(network__cluster_id=cluster_id, namespace__in=namespaces)
     nads: dict[str, Net] = {}
     primary: dict[str, str] = {}
@@ -105,7 +105,7 @@ def _add_gone(scene: _AffectedObjects, row: ObservedObject) -> None:
 
 
 def _rows(cluster_id: int, places_by_uid: Mapping[str, ObjectName]) -> dict[Key, Workload]:
-    """The rows that there are of these uids."""
+    """Return the existing rows of these uids."""
     values = {
         "cluster": cluster_id,
         "uids": list(places_by_uid),
@@ -117,12 +117,12 @@ def _rows(cluster_id: int, places_by_uid: Mapping[str, ObjectName]) -> dict[Key,
     return {(row.network_id, row.kind, row.uid, row.interface): row for row in rows}
 
 
-# By an index that there is, whatever the number of networks.
+# The statement uses an index for any number of networks.
 _ROWS = statements.read("claims/workloads_by_uid")
 
 
 def _add_observed(cluster_id: int, scene: _AffectedObjects, before: Mapping[Key, Workload]) -> None:
-    """The instances and the launcher pods that were seen before and are not told of now."""
+    """Add the observed instances and launcher pods that are not among the changed objects."""
     missing_vms = [
         (namespace, name)
         for uid, (namespace, name) in scene.vms.items()
@@ -144,7 +144,7 @@ def _add_observed(cluster_id: int, scene: _AffectedObjects, before: Mapping[Key,
 def _observed_manifests(
     cluster_id: int, kind: str, places: Sequence[ObjectName]
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Uid and manifest of the objects of these names."""
+    """Yield uid and manifest of the observed objects with these names."""
     if not places:
         return
     values = {
@@ -167,7 +167,7 @@ _OBSERVED = """
 
 
 def _parse_or_none(manifest: dict[str, Any], read: Callable[[dict[str, Any]], T]) -> T | None:
-    """What was seen once may be a stub by now, of content that could not be stored."""
+    """Parse a stored manifest; return None for a stub of an object that could not be stored."""
     try:
         return read(manifest)
     except errors.InvalidInput:
@@ -175,7 +175,7 @@ def _parse_or_none(manifest: dict[str, Any], read: Callable[[dict[str, Any]], T]
 
 
 def _namespaces(scene: _AffectedObjects) -> set[str]:
-    """Of all NADs that somebody names, and of all VMs, whose primary network has no name there."""
+    """Return the namespaces of all referenced NADs, and of all VMs because of their primary network."""
     nads = [attachment.nad for pod in scene.pods.values() for attachment in pod.attachments]
     nads += [nic.nad for vm in scene.instances.values() for nic in vm.nics]
     namespaces = {nad.partition("/")[0] for nad in nads}
@@ -194,7 +194,7 @@ def _running_attachments(scene: _AffectedObjects, networks: ClusterNetworks) -> 
 
 
 def _write_rows(before: Mapping[Key, Workload], attachments_by_key: Mapping[Key, Running]) -> None:
-    """New and changed rows in one statement, then those that run no more."""
+    """Write new and changed rows in one statement, then delete the rows that no longer run."""
     now = database.now()
     rows = {key: _row(attachment, now) for key, attachment in attachments_by_key.items()}
     new_rows = [row for key, row in rows.items() if key not in before or _differs(row, before[key])]
@@ -240,7 +240,7 @@ def _parse_timestamp(text: str) -> datetime | None:
 
 
 def summarize_problems(field_problems: Iterable[errors.FieldProblem]) -> tuple[str, str]:
-    """Code and text of what is wrong with an object that was taken in, ("", "") when nothing is."""
+    """Return the code of the first problem of an object and the text of all; ("", "") without any."""
     problems = list(field_problems)
     text = "; ".join(f"{problem.field}: {problem.message}" for problem in problems)
     printable = "".join(char if char.isprintable() else " " for char in text)

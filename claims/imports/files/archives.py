@@ -1,4 +1,4 @@
-"""What kind of file the bytes are, told from the bytes alone, and whether a ZIP may be opened."""
+"""File type detection by content, and safe opening of ZIP archives."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from contextlib import contextmanager
 from pools.core import errors
 
 LARGEST = 20 * 1024 * 1024  # bytes of a file
-MOST_UNPACKED = 50 * 1024 * 1024  # bytes of all parts that are not read piece by piece
-MOST_STREAMED = 400 * 1024 * 1024  # bytes of parts that are: 100,000 rows of RVTools' 93 columns
+MOST_UNPACKED = 50 * 1024 * 1024  # bytes of all members that are read as a whole
+MOST_STREAMED = 400 * 1024 * 1024  # bytes of all members: 100,000 rows of RVTools' 93 columns
 HIGHEST_RATIO = 100
-SMALL = 1024 * 1024  # bytes unpacked below which no ratio is asked for
+SMALL = 1024 * 1024  # unpacked bytes up to which the ratio is not checked
 MOST_MEMBERS = 2000
 
 STREAMED = re.compile(r"worksheets/[^/]*\.xml$|\.(?:csv|txt|tsv)$", re.IGNORECASE)
@@ -43,7 +43,10 @@ def file_error(code: str, message: str, value: object = "") -> errors.InvalidInp
 
 
 def check_kind(content: bytes) -> None:
-    """Raises InvalidInput empty, too_large, encrypted, legacy_format, unsupported_file."""
+    """Check the size and the type of a file by its content.
+
+    Raises InvalidInput empty, too_large, encrypted, legacy_format, unsupported_file.
+    """
     if len(content) > LARGEST:
         raise file_error("too_large", f"a file may have at most {LARGEST // 1024**2} MiB")
     if not content.strip(b" \t\r\n\0\xef\xbb\xbf\xff\xfe"):
@@ -59,9 +62,9 @@ def check_kind(content: bytes) -> None:
 
 @contextmanager
 def open_archive(content: bytes) -> Iterator[zipfile.ZipFile]:
-    """A ZIP whose directory promises no bomb (and zipfile reads no more than it promises).
+    """Open a ZIP archive after checking the sizes in its directory (zipfile reads no more than these).
 
-    Sheets and tables are read piece by piece and may be larger than what has to be held.
+    Sheets and tables are streamed, so they may be larger than other members.
 
     Raises InvalidInput zip_bomb, encrypted, damaged.
     """
@@ -72,12 +75,12 @@ def open_archive(content: bytes) -> Iterator[zipfile.ZipFile]:
 
 @contextmanager
 def translate_errors() -> Iterator[None]:
-    """What zipfile raises, wherever it meets damage, as InvalidInput `damaged`."""
+    """Translate the errors that zipfile raises for damaged archives to InvalidInput `damaged`."""
     try:
         yield
     except (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, NotImplementedError) as error:
         raise file_error(
-            "damaged", "the archive is damaged, or packed in an unusual way"
+            "damaged", "the archive is damaged, or its compression method is not supported"
         ) from error
     except (OSError, KeyError, ValueError, OverflowError, RuntimeError, struct.error) as error:
         raise file_error("damaged", "the archive is damaged") from error

@@ -1,4 +1,4 @@
-"""JSON and YAML: what the documents of a text are, and their rows."""
+"""Import rows from JSON and YAML documents."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pools.core import errors
 from pools.core.errors import FieldProblem
 from pools.platform import documents
 
-_MOST_ITEMS = 1000  # of a list whose objects may have a key twice
+_MOST_ITEMS = 1000  # list items in which duplicate keys of entries are accepted
 _REPEATABLE = frozenset({ippool.ENTRIES})
 _REPEATABLE_IN_LISTS = _REPEATABLE | {
     ("items", str(n), *ippool.ENTRIES) for n in range(_MOST_ITEMS)
@@ -37,7 +37,7 @@ class ImportDocument:
 
 
 def sniff(text: file_texts.Text) -> str:
-    """json, yaml, or "" for anything else."""
+    """Return `json`, `yaml`, or "" for any other text."""
     with text.open() as stream:
         head = stream.read(8192)
     if head.lstrip()[:1] in ("{", "["):
@@ -51,7 +51,10 @@ def _first_line(head: str) -> str:
 
 
 def parse_document(text: str, kind: str) -> ImportDocument:
-    """Raises InvalidInput: the codes of pools.platform.documents, unsupported_document."""
+    """Parse a text of the kind `json` or `yaml` and recognise its documents.
+
+    Raises InvalidInput: the codes of pools.platform.documents, unsupported_document.
+    """
     repeatable = _REPEATABLE_IN_LISTS if "items" in text else _REPEATABLE
     if kind == "json":
         limit = archives.LARGEST
@@ -81,9 +84,7 @@ def _document(documents_: list[object]) -> ImportDocument:
         return _list_document("forklift", objects, inventory.vms)
     if objects and all(isinstance(document, dict) and "mac" in document for document in objects):
         return _list_document("rows", objects, lambda rows, _: from_rows(rows))
-    message = (
-        "neither VMs of MTV's inventory, nor a Plan, nor an IPPool or IPAMClaim, nor a list of rows"
-    )
+    message = "expected VMs of MTV's inventory, a Plan, an IPPool, an IPAMClaim or a list of rows"
     raise file_error("unsupported_document", message)
 
 
@@ -105,7 +106,7 @@ def _plan_rows(objects: Sequence[object]) -> Iterator[VMInterface]:
 
 
 def from_rows(rows: Sequence[object]) -> Iterator[VMInterface]:
-    """Rows that a program wrote, each read strictly: what it is not is a problem of the row."""
+    """Yield the interfaces of rows that a program sent; each deviation is a problem of its row."""
     for number, row in enumerate(rows, start=1):
         if isinstance(row, dict):
             yield _row(number, row)
@@ -123,7 +124,7 @@ def _row(number: int, row: dict[str, object]) -> VMInterface:
     texts = {key: _text(row, key, problems) for key in _FIELDS if key != "ips"}
     ips = cells.parse_addresses(*_ips(row.get("ips"), problems), aside=False)
     if texts["mac"]:
-        raw_mac = str(row["mac"])  # a line break at its end, too
+        raw_mac = str(row["mac"])  # with trailing line breaks, which are errors
         problems += cells.parse_mac(texts["mac"] if raw_mac.isprintable() else raw_mac)
     is_refused = bool(problems) or ips.unread
     row_problems, no_mac = vm_interface.lacking(texts["mac"], ips.ips, (*problems, *ips.problems))
@@ -145,7 +146,7 @@ def _text(row: dict[str, object], key: str, problems: list[FieldProblem]) -> str
     if value is None:
         return ""
     if not isinstance(value, str):
-        problems.append(problem(key, "wrong_type", "a text is expected", value))
+        problems.append(problem(key, "wrong_type", "a string is expected", value))
         return ""
     text, error = cells.parse_text(key, value)
     problems += [error] if error else []

@@ -1,9 +1,8 @@
-"""Files of administrators, whatever they are: RVTools, MTV's inventory, PowerCLI, our template, lists,
-IPPools and IPAMClaims.
+"""Import files: RVTools, MTV's inventory, PowerCLI, the template, lists, IPPools and IPAMClaims.
 
-What a file is, is told from its bytes; its name is never used. Everything that makes a file unusable is
-InvalidInput with a code: when it is opened, or, for what only reading to the end can tell of a workbook
-or an archive, while its rows are taken. What is wrong with single rows is in their problems.
+The type of a file is detected by its content, never by its name. An unusable file raises InvalidInput with
+a code: when it is opened, or while its rows are read if a workbook or an archive shows the error only
+then. Errors of single rows are in their problems.
 """
 
 from __future__ import annotations
@@ -35,12 +34,12 @@ __all__ = [
 
 LARGEST = archives.LARGEST
 MOST_ROWS = texts.MOST_ROWS
-MOST_INTERFACES = MOST_ROWS  # interfaces: a row may have several
+MOST_INTERFACES = MOST_ROWS  # a row may have several interfaces
 template_csv = templates.template_csv
 template_xlsx = templates.template_xlsx
 
-_HEADER_WITHIN = 10  # rows with something in them
-_HEADER_ROW = 1000  # the last that is looked at for them
+_HEADER_WITHIN = 10  # non-blank rows that are searched for the header
+_HEADER_ROW = 1000  # last row that is searched
 _ZIP_FORMATS = {
     columns.VNETWORK: "rvtools-zip",
     columns.VINFO: "rvtools-zip",
@@ -67,12 +66,11 @@ Source = Callable[[Skipped], Iterator[VMInterface]]
 
 @dataclass
 class FileReading:
-    """A file that can be read.
+    """A recognised file, ready for reading.
 
-    `total` is the number of rows that will be looked at, if it is known before; of a workbook blank
-    ones are among them. `notes` tell what
-    was guessed about the file. `skipped` counts rows that are no VM's by reason (blank, header,
-    template, srm_placeholder, vcls, guest_only_interface) while `rows` goes on.
+    `total` is the number of rows, if known; for a workbook it includes blank rows. `notes` are the
+    assumptions made about the file. `skipped` counts the rows without a VM by reason (blank, header,
+    template, srm_placeholder, vcls, guest_only_interface) while `rows` is read.
     """
 
     format: str
@@ -82,7 +80,7 @@ class FileReading:
     skipped: Skipped = field(default_factory=Skipped)
 
     def rows(self) -> Iterator[VMInterface]:
-        """What the file says, from its beginning each time it is called; nothing is kept.
+        """Yield the VM interfaces of the file; each call reads it from the start.
 
         Raises InvalidInput too_many_rows, damaged, zip_bomb, xml_entities, field_too_long.
         """
@@ -94,14 +92,14 @@ class FileReading:
 
 
 def open_file(
-    name: str,  # noqa: ARG001  # never trusted
+    name: str,  # noqa: ARG001  # not trusted
     content: bytes | BinaryIO,
     *,
     already_counted: bool = False,
 ) -> FileReading:
-    """Recognise a file of at most 20 MiB; `name` is what the sender calls it.
+    """Recognise a file of at most 20 MiB; `name` is the sender's file name.
 
-    A text is read once to its end to count its rows, unless it was `counted` when it came.
+    A text file is read to its end once to count its rows, unless `already_counted` is set.
 
     Raises InvalidInput: too_large, empty, encrypted, legacy_format, unsupported_file, macro, zip_bomb,
     damaged, xml_entities, nested_archive, encoding, header, duplicate_header, csv_syntax,
@@ -117,7 +115,7 @@ def open_file(
 
 
 def from_text(text: str) -> FileReading:
-    """A pasted list: a table, JSON, YAML, or lines with blanks between the values."""
+    """Recognise a pasted text: a table, JSON, YAML, or lines of values separated by blanks."""
     try:
         data = text.encode()
     except UnicodeEncodeError as error:
@@ -128,7 +126,10 @@ def from_text(text: str) -> FileReading:
 
 
 def from_rows(rows: Sequence[object]) -> FileReading:
-    """Rows `{"vm", "mac", "ips"}`, also with `network`, `namespace` and `note`; numbered from 1."""
+    """Return a reading of rows `{"vm", "mac", "ips"}`, numbered from 1.
+
+    `network`, `namespace` and `note` are optional. Raises InvalidInput wrong_type, too_many_rows.
+    """
     if not isinstance(rows, list | tuple):
         raise errors.InvalidInput.for_field("rows", "wrong_type", "a list is expected", rows)
     if len(rows) > MOST_ROWS:
@@ -151,7 +152,7 @@ def _text(data: bytes, *, already_counted: bool = False) -> FileReading:
 
 def _no_header_error() -> errors.InvalidInput:
     message = (
-        "no header was recognised: name the columns as RVTools, PowerCLI or our template do, such as "
+        "no header row found: name the columns as in RVTools, PowerCLI or the template, for example "
         "VM, MAC address, IP addresses"
     )
     return file_error("header", message)
@@ -159,7 +160,7 @@ def _no_header_error() -> errors.InvalidInput:
 
 @dataclass(frozen=True)
 class _SourceTable:
-    """A sheet, or a table of an archive."""
+    """A sheet of a workbook, or a table of an archive."""
 
     layout: Layout
     sheet: str
@@ -173,7 +174,7 @@ def _reading(
     total: int | None = None,
     notes: tuple[errors.FieldProblem, ...] = (),
 ) -> FileReading:
-    """Of several tables those of the kind that says most are read."""
+    """Return a reading of the tables with the most detailed layout."""
     if not source_tables:
         raise _no_header_error()
     rank = min(source_table.layout.rank for source_table in source_tables)
@@ -233,7 +234,7 @@ def _workbook(data: bytes) -> FileReading:
 
 
 def _sheet_header(rows: Iterator[tables.Row]) -> tuple[int, Layout] | None:
-    """The number of the header's row, 0 of a list without one, and the layout."""
+    """Return the number of the header row (0 for a list without header) and the layout, or None."""
     first = list(islice(rows, _HEADER_WITHIN))
     for number, row in first:
         layout = columns.recognise(row)
@@ -250,11 +251,11 @@ def _rows_below_header(
 
 
 def _tables(data: bytes) -> FileReading:
-    """An archive of tables, which are told by what is in them, never by their names."""
+    """Return a reading of an archive of tables; each table is recognised by its content."""
     tables_of_archive: list[tuple[texts.DelimitedTable, _SourceTable]] = []
     problems: list[errors.FieldProblem] = []
     with archives.open_archive(data) as archive:
-        # Kept open by what reads its members later; it is in memory only.
+        # Stays open for reading the members later; it is in memory only.
         source_archive = zipfile.ZipFile(io.BytesIO(data))
         for member in archive.infolist():
             if member.is_dir() or not member.file_size:

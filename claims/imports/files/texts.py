@@ -1,6 +1,6 @@
-"""Tables as text: encoding, delimiter and header recognised, then read record by record.
+"""Delimited text files: detection of encoding, delimiter and header, and reading by record.
 
-Everything is opened anew for each pass, so that a file is never held as rows.
+Each reading opens the source again, so that the rows of a file are never in memory as a whole.
 """
 
 from __future__ import annotations
@@ -21,26 +21,28 @@ from claims.imports.files.archives import file_error
 from pools.core import errors
 
 MOST_ROWS = 100_000
-MOST_LINES = 1_048_576  # with blank ones, as of a sheet
+MOST_LINES = 1_048_576  # including blank lines; the row limit of a sheet
 CHUNK = 1 << 16
-_HEADER_WITHIN = 10  # records, with blank ones, #TYPE and sep= lines
+_HEADER_WITHIN = (
+    10  # records that are searched for the header, including blank, #TYPE and sep= lines
+)
 _DELIMITERS = (",", ";", "\t")
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _UTF32 = (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)
-_PREAMBLE = re.compile("#|sep=.?$", re.IGNORECASE)  # also #TYPE, and remarks in lists
+_PREAMBLE = re.compile("#|sep=.?$", re.IGNORECASE)  # sep=, #TYPE and comments
 
 OpenSource = Callable[[], IO[bytes]]
 
 ENCODING_GUESSED = errors.FieldProblem(
     "file",
     "encoding_guessed",
-    "the file is not UTF-8; it was read as Windows-1252. Check the names with letters beyond ASCII",
+    "the file is not UTF-8; it was read as Windows-1252. Check the names with non-ASCII letters",
 )
 
 
 @dataclass(frozen=True)
 class Text:
-    """Bytes, and how they become text; `notes` say what was guessed."""
+    """A source of bytes and its encoding; `notes` are the assumptions made."""
 
     source: OpenSource
     encoding: str
@@ -55,14 +57,14 @@ class Text:
 
 
 def decode(source: OpenSource) -> Text:
-    """UTF-8 with or without a byte order mark, UTF-16 with one, else Windows-1252.
+    """Detect the encoding: UTF-8, UTF-16 with a byte order mark, else Windows-1252.
 
-    Raises InvalidInput encoding, with the place of the byte.
+    Raises InvalidInput encoding with the position of the undecodable byte.
     """
     with closing(source()) as stream:
         head = stream.read(4)
     if head.startswith(_UTF32):
-        raise file_error("encoding", "UTF-32 is not read; save the file as UTF-8")
+        raise file_error("encoding", "UTF-32 is not supported; save the file as UTF-8")
     if head.startswith(_UTF16):
         _check(source, "utf-16")
         return Text(source, "utf-16")
@@ -77,7 +79,7 @@ def decode(source: OpenSource) -> Text:
 
 
 class _UndecodableError(errors.InvalidInput):
-    """The bytes are no text of the encoding."""
+    """The bytes cannot be decoded."""
 
 
 def _check(source: OpenSource, encoding: str) -> None:
@@ -91,7 +93,9 @@ def _check(source: OpenSource, encoding: str) -> None:
                 text = decoder.decode(chunk, final=not chunk)
             except UnicodeDecodeError as error:
                 position = done - pending + error.start
-                message = f"byte {position} is no {encoding} text; save the file as UTF-8"
+                message = (
+                    f"unreadable character at byte {position} ({encoding}); save the file as UTF-8"
+                )
                 raise _UndecodableError.for_field("file", "encoding", message) from None
             if "\0" in text:
                 hint = "save it as UTF-8; UTF-16 needs a byte order mark"
@@ -103,7 +107,7 @@ def _check(source: OpenSource, encoding: str) -> None:
 
 @dataclass(frozen=True)
 class DelimitedTable:
-    """A delimited text; `header` is the number of records up to the header, 0 without one."""
+    """A table in a delimited text; `header` is the record number of the header, 0 without one."""
 
     text: Text
     delimiter: str  # "" for lines of values with blanks between them
@@ -111,8 +115,11 @@ class DelimitedTable:
     header: int
 
     def count(self) -> int:
-        """Rows with something in them. Reads all of it once, so that a syntax error is told before
-        the first row is. Raises InvalidInput csv_syntax, field_too_long, too_many_rows."""
+        """Return the number of non-blank rows.
+
+        This reads the whole table, so that a syntax error is reported before the first row is used.
+        Raises InvalidInput csv_syntax, field_too_long, too_many_rows.
+        """
         total = 0
         for number, row in self.rows():
             total += any(row)
@@ -121,7 +128,7 @@ class DelimitedTable:
         return total
 
     def rows(self) -> Iterator[tables.Row]:
-        """The records below the header, with their numbers from 1 in the whole text."""
+        """Yield the records below the header with their record numbers, counted from 1 in the text."""
         with self.text.open() as stream:
             records = _records(stream, self.delimiter)
             numbered = enumerate(records, start=1)
@@ -141,7 +148,7 @@ def too_many_rows_error() -> errors.InvalidInput:
 
 
 def detect_table(text: Text) -> DelimitedTable | None:
-    """The table that the text is; None when neither a header nor a list is recognised.
+    """Return the table in the text, or None if neither a header nor a list is recognised.
 
     Raises InvalidInput duplicate_header, csv_syntax, field_too_long.
     """
@@ -169,7 +176,7 @@ def detect_table(text: Text) -> DelimitedTable | None:
 
 
 def _detect_list(text: Text, widest: int) -> DelimitedTable | None:
-    """A list without header."""
+    """Return the text as a list without header, or None."""
     for delimiter in _DELIMITERS if widest > 1 else ():
         for row in _content_rows(_first_records(text, delimiter)):
             layout = columns.guess(row)
@@ -211,8 +218,8 @@ def _records(stream: IO[str], delimiter: str) -> Iterator[list[str]]:
         reason = str(error)
         position = f"line {reader.line_num}: "
         if "field larger" in reason:
-            message = f"{position}a cell has more than {csv.field_size_limit()} characters; is a quote missing?"
+            message = f"{position}a cell has more than {csv.field_size_limit()} characters; check for a missing quote"
             raise file_error("field_too_long", message) from None
         if "unexpected end" in reason:
-            reason = "a quote is opened and never closed"
+            reason = "a quoted cell is not closed"
         raise file_error("csv_syntax", f"{position}{reason}") from None

@@ -1,8 +1,8 @@
-"""XLSX workbooks, read row by row with only the columns that are wanted.
+"""XLSX workbooks, read row by row and restricted to the required columns.
 
-The sheets are read with Expat directly: openpyxl's read-only mode builds an object for each cell, keeps
-an element of each row, believes the size that a sheet declares, and cannot tell a text `=1` from a
-formula. No document type, and so no entity, is allowed in any part.
+Expat reads the sheets directly: openpyxl's read-only mode builds an object for each cell, keeps an element
+of each row, trusts the declared size of a sheet, and does not distinguish a text `=1` from a formula. A
+document type, and with it any entity, is refused in every part.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from claims.imports.files.archives import file_error
 
 CHUNK = 1 << 16
 LAST_ROW = 1_048_576
-LONGEST_CELL = 131_072  # characters, as for CSV; Excel's own limit is 32,767
+LONGEST_CELL = 131_072  # characters, as for CSV; the limit of Excel is 32,767
 _DIGITS = "0123456789"
 _DATE_FORMATS = {*range(14, 23), *range(27, 37), *range(45, 48), *range(50, 59)}  # ECMA-376 18.8.30
 _LITERALS = re.compile(r'"[^"]*"|\\.|\[[^\[\]]*\]')
@@ -36,7 +36,7 @@ _LARGEST_WHOLE = 10**15
 
 @dataclass
 class Workbook:
-    """A workbook's sheets by name and part, its texts, and which formats are dates."""
+    """A workbook: its sheets (name, part), shared strings and the numbers of its date styles."""
 
     content: bytes
     sheets: list[tuple[str, str]]
@@ -46,8 +46,10 @@ class Workbook:
     def rows(
         self, part: str, column_numbers: frozenset[int] | None, *, last: int = LAST_ROW
     ) -> Iterator[tables.Row]:
-        """Rows with something in them, by their numbers; other columns than the wanted are "". Ends
-        soon after the row `last`."""
+        """Yield the non-blank rows of a sheet with their numbers, and stop soon after the row `last`.
+
+        Columns outside of `column_numbers` are ""; None reads all columns.
+        """
         with archives.open_archive(self.content) as archive:
             reading = _Sheet(self, column_numbers)
             with archive.open(part) as stream:
@@ -60,8 +62,10 @@ class Workbook:
             yield from reading.rows
 
     def count(self, part: str) -> int:
-        """How many rows the sheet has, blank ones among them: counted in the bytes, at a fraction of
-        the cost of reading them."""
+        """Return the number of rows of a sheet, including blank rows.
+
+        The rows are counted in the bytes, at a fraction of the cost of parsing them.
+        """
         row_count, tail = 0, b""
         with archives.open_archive(self.content) as archive, archive.open(part) as stream:
             while chunk := stream.read(CHUNK * 4):
@@ -72,18 +76,23 @@ class Workbook:
 
 
 def is_workbook(names: list[str]) -> bool:
-    """Whether the members of an archive are those of an office document."""
+    """Return True if the members of an archive are those of an Office document."""
     return "[Content_Types].xml" in names
 
 
 def open_workbook(content: bytes) -> Workbook:
-    """Raises InvalidInput macro, unsupported_file, damaged, xml_entities, zip_bomb, encrypted."""
+    """Open a workbook without macros.
+
+    Raises InvalidInput macro, unsupported_file, damaged, xml_entities, zip_bomb, encrypted.
+    """
     with archives.open_archive(content) as archive:
         names = archive.namelist()
         _check_members(archive, names)
         part = next((name for name in names if name.endswith("xl/workbook.xml")), "")
         if not part:
-            raise file_error("unsupported_file", "the file is no workbook; save the table as .xlsx")
+            raise file_error(
+                "unsupported_file", "the file is not a workbook; save the table as .xlsx"
+            )
         folder = posixpath.dirname(part)
         book = Workbook(content, _sheets(archive, part, folder))
         for name, read in (
@@ -110,13 +119,11 @@ def _tree(archive: zipfile.ZipFile, name: str) -> Element:
     except DefusedXmlException:
         raise _document_type_error() from None
     except (ParseError, LookupError, ValueError) as error:
-        raise file_error("damaged", f"{name} is no XML: {error}") from None
+        raise file_error("damaged", f"{name} is not valid XML: {error}") from None
 
 
 def _document_type_error() -> Exception:
-    return file_error(
-        "xml_entities", "the workbook has a document type; no office program writes one"
-    )
+    return file_error("xml_entities", "the workbook has a document type, which is not allowed")
 
 
 def _local_name(name: str) -> str:
@@ -142,7 +149,7 @@ def _sheets(archive: zipfile.ZipFile, part: str, folder: str) -> list[tuple[str,
 
 
 def _read_styles(book: Workbook, archive: zipfile.ZipFile, name: str) -> None:
-    """The numbers of the cell styles that show a number as a date or a time."""
+    """Collect the numbers of the cell styles that display a number as a date or a time."""
     dates = {str(number) for number in _DATE_FORMATS}
     date_styles = set()
     for part in _tree(archive, name):
@@ -173,11 +180,11 @@ def _chunks(parser: expat.XMLParserType, stream: IO[bytes]) -> Iterator[None]:
             yield
         parser.Parse(b"", True)
     except (expat.ExpatError, LookupError) as error:
-        raise file_error("damaged", f"a part of the workbook is no XML: {error}") from None
+        raise file_error("damaged", f"a part of the workbook is not valid XML: {error}") from None
 
 
 class _PartReader:
-    """A part that is read by events; subclasses look at local names, whatever the prefix is."""
+    """An event-based reader of a part; subclasses match local names, without namespace prefix."""
 
     def __init__(self) -> None:
         self.parser = expat.ParserCreate()
@@ -201,7 +208,7 @@ class _PartReader:
         self.parser.CharacterDataHandler = self.pieces.append
 
     def text(self) -> str:
-        """What was heard since; Excel escapes control characters."""
+        """Stop collecting and return the collected text, with Excel's escapes decoded."""
         self.parser.CharacterDataHandler = None
         text = "".join(self.pieces)
         self.pieces.clear()
@@ -238,7 +245,7 @@ class _SharedStrings(_PartReader):
 
 
 class _Sheet(_PartReader):
-    """The rows of a sheet; `rows` is emptied by whoever feeds the parser."""
+    """A reader of a sheet's rows; the code that feeds the parser empties `rows`."""
 
     def __init__(self, book: Workbook, column_numbers: frozenset[int] | None) -> None:
         super().__init__()
@@ -251,7 +258,7 @@ class _Sheet(_PartReader):
         self._row: list[str] = []
         self._any = False
         self._column = -1
-        self._in_cell = False  # in one that is wanted
+        self._in_cell = False  # in a cell of a required column
         self._kind = self._style = ""
         self._formula = self._phonetic = False
         self.parser.StartElementHandler = self._start
@@ -343,20 +350,20 @@ class _Sheet(_PartReader):
             index = int(text)
             return self._book.texts[index] if index >= 0 else ""
         except (ValueError, IndexError):
-            raise file_error("damaged", "a cell names a text that the workbook has not") from None
+            raise file_error("damaged", "a cell refers to a missing shared string") from None
 
 
 def _column(letters: str) -> int:
     number = 0
     if len(letters) > 3 or not letters.isascii() or not letters.isalpha():
-        raise file_error("damaged", f"{letters[:10]} is no column")
+        raise file_error("damaged", f"{letters[:10]} is not a column name")
     for letter in letters.upper():
         number = number * 26 + ord(letter) - 64
     return number - 1
 
 
 def _number(text: str) -> cells.Number:
-    """A whole number without point and exponent, as people see it."""
+    """Return a whole number without decimal point and exponent, as a spreadsheet displays it."""
     if not text.strip(_DIGITS):
         return cells.Number(text)
     try:
