@@ -52,10 +52,10 @@ def commit_draft(vm_import: VMImport, *, author: events.Author, step: Step) -> d
         ippool_ids = _take_locks(vm_import, networks, commit_author)
         validation.validate(vm_import)
         counts = validation.count_rows(vm_import)
-        bad = sum(counts[verdict] for verdict in _BAD)
+        bad = sum(counts[status] for status in _BAD)
         if bad and not vm_import.skip_bad:
             raise bad_rows_error(counts)
-        done = sum(counts.values()) - sum(counts[verdict] for verdict in _WRITTEN)
+        done = sum(counts.values()) - sum(counts[status] for status in _WRITTEN)
         step(done)
         for network in networks:
             for batch in _batches(vm_import, network):
@@ -117,9 +117,17 @@ def _batches(vm_import: VMImport, network: Network) -> Iterator[list[ImportRow]]
     last = 0
     rows = ImportRow.objects.filter(vm_import=vm_import, network=network, verdict__in=_WRITTEN)
     rows = rows.only(
-        "number", "vm", "namespace", "mac", "ips", "note", "claim_name", "verdict", "entry_id",
+        "number",
+        "vm",
+        "namespace",
+        "mac",
+        "ips",
+        "note",
+        "claim_name",
+        "verdict",
+        "entry_id",
         "claim_id",
-    )  # fmt: skip
+    )
     while batch := list(rows.filter(number__gt=last).order_by("number")[:BATCH]):
         last = batch[-1].number
         yield batch
@@ -255,10 +263,25 @@ _NUMBERS = """
     FROM generate_series(1, %(count)s)
 """
 _COLUMNS = (
-    "id", "cluster_id", "network_id", "namespace", "name", "interface", "mac", "ips_requested",
-    "vm", "vm_uid", "ips", "owner_pod", "conditions", "finalizers", "uid", "follows_cluster",
-    "note", "created_at",
-)  # fmt: skip
+    "id",
+    "cluster_id",
+    "network_id",
+    "namespace",
+    "name",
+    "interface",
+    "mac",
+    "ips_requested",
+    "vm",
+    "vm_uid",
+    "ips",
+    "owner_pod",
+    "conditions",
+    "finalizers",
+    "uid",
+    "follows_cluster",
+    "note",
+    "created_at",
+)
 
 
 def _values(claim: IPAMClaim) -> tuple[Any, ...]:

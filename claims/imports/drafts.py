@@ -175,10 +175,8 @@ def undo(import_id: int, *, author: events.Author, user: Any = None) -> VMImport
                 author.request_id,
             )
             vm_import.save(
-                update_fields=[
-                    "undo_wanted", "tries", "rows_done", "actor", "source", "request_id"
-                ]
-            )  # fmt: skip
+                update_fields=["undo_wanted", "tries", "rows_done", "actor", "source", "request_id"]
+            )
         else:
             import_undo.undo(vm_import, author=author, step=lambda _: None)
             states.mark_undone(vm_import)

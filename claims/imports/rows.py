@@ -126,11 +126,29 @@ def store(
 
 
 _COLUMNS = (
-    "vm_import_id", "number", "row", "sheet", "source_vm", "source_mac", "source_ips",
-    "source_namespace", "port_group", "note", "found", "found_refused",
-    "network_id", "vm", "namespace", "mac", "ips", "claim_name", "usable", "problems", "verdict",
+    "vm_import_id",
+    "number",
+    "row",
+    "sheet",
+    "source_vm",
+    "source_mac",
+    "source_ips",
+    "source_namespace",
+    "port_group",
+    "note",
+    "found",
+    "found_refused",
+    "network_id",
+    "vm",
+    "namespace",
+    "mac",
+    "ips",
+    "claim_name",
+    "usable",
+    "problems",
+    "verdict",
     "reasons",
-)  # fmt: skip
+)
 
 
 def _line(
@@ -142,11 +160,20 @@ def _line(
 ) -> tuple[object, ...]:
     source = _source(interface)
     return (
-        import_id, number, interface.row, clean(interface.sheet, 64) if interface.sheet else "", source.vm, source.mac,
-        _array(source.ips), source.namespace, source.port_group, source.note,
-        _problems(interface.problems) if interface.problems else "[]", interface.refused,
+        import_id,
+        number,
+        interface.row,
+        clean(interface.sheet, 64) if interface.sheet else "",
+        source.vm,
+        source.mac,
+        _array(source.ips),
+        source.namespace,
+        source.port_group,
+        source.note,
+        _problems(interface.problems) if interface.problems else "[]",
+        interface.refused,
         *_resolved(resolving.resolve(source, destinations.find(source.port_group), import_plan)),
-    )  # fmt: skip
+    )
 
 
 def _source(interface: VMInterface) -> SourceRow:
@@ -163,9 +190,15 @@ def _source(interface: VMInterface) -> SourceRow:
     )
     if len(text) <= LONGEST and text.isprintable():
         return SourceRow(
-            interface.vm, interface.mac, interface.ips, interface.port_group, interface.namespace, interface.note, interface.problems,
+            interface.vm,
+            interface.mac,
+            interface.ips,
+            interface.port_group,
+            interface.namespace,
+            interface.note,
+            interface.problems,
             interface.refused,
-        )  # fmt: skip
+        )
     return SourceRow(
         clean(interface.vm),
         clean(interface.mac),
@@ -181,9 +214,17 @@ def _source(interface: VMInterface) -> SourceRow:
 def _resolved(row: Resolved) -> tuple[object, ...]:
     reasons = _json(row.reasons) if row.reasons else "[]"
     return (
-        row.network_id, row.vm, row.namespace, row.mac, _array(row.ips), row.claim_name, row.usable,
-        reasons, "new" if row.usable else "refused", reasons,
-    )  # fmt: skip
+        row.network_id,
+        row.vm,
+        row.namespace,
+        row.mac,
+        _array(row.ips),
+        row.claim_name,
+        row.usable,
+        reasons,
+        "new" if row.usable else "refused",
+        reasons,
+    )
 
 
 def clean(text: str, longest: int = LONGEST) -> str:
@@ -289,9 +330,18 @@ def _rows_after(import_id: int, number: int) -> list[ImportRow]:
 
 
 _REREAD_COLUMNS = (
-    "number", "network_id", "vm", "namespace", "mac", "ips", "claim_name", "usable", "problems",
-    "verdict", "reasons",
-)  # fmt: skip
+    "number",
+    "network_id",
+    "vm",
+    "namespace",
+    "mac",
+    "ips",
+    "claim_name",
+    "usable",
+    "problems",
+    "verdict",
+    "reasons",
+)
 _CREATE_REREAD = """
     CREATE TEMPORARY TABLE claims_reread (number integer, network_id bigint, vm text,
         namespace text, mac macaddr, ips varchar[], claim_name text, usable boolean,

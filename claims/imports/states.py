@@ -97,10 +97,17 @@ def queue_commit(vm_import: VMImport, author: events.Author, *, skip_bad: bool) 
     )
     vm_import.save(
         update_fields=[
-            "status", "skip_bad", "tries", "rows_done", "leased_until", "started_at", "actor",
-            "source", "request_id",
+            "status",
+            "skip_bad",
+            "tries",
+            "rows_done",
+            "leased_until",
+            "started_at",
+            "actor",
+            "source",
+            "request_id",
         ]
-    )  # fmt: skip
+    )
 
 
 def mark_committed(vm_import: VMImport) -> None:
@@ -111,9 +118,15 @@ def mark_committed(vm_import: VMImport) -> None:
     vm_import.error_code = vm_import.error = ""
     vm_import.save(
         update_fields=[
-            "status", "counts", "committed_at", "rows_done", "skip_bad", "error_code", "error"
+            "status",
+            "counts",
+            "committed_at",
+            "rows_done",
+            "skip_bad",
+            "error_code",
+            "error",
         ]
-    )  # fmt: skip
+    )
 
 
 def mark_undone(vm_import: VMImport) -> None:

@@ -32,7 +32,7 @@ def validate(vm_import: VMImport, numbers: Collection[int] | None = None) -> Non
     values = {
         "import": vm_import.pk,
         "cluster": vm_import.cluster_id,
-        "every": numbers is None,
+        "all_rows": numbers is None,
         "numbers": list(numbers or ()),
         "networks": list(networks),
         "spaces": [n.pool.space_id for n in networks.values() if n.pool],
@@ -57,9 +57,9 @@ def scope(vm_import: VMImport) -> namespaces.Scope:
 def count_rows(vm_import: VMImport) -> dict[str, int]:
     """Return the number of rows by status; `skipped` is a key only if rows are skipped."""
     rows = database.rows(_COUNT, [vm_import.pk])
-    rows_by_verdict = dict(rows)
-    counts = {verdict: rows_by_verdict.get(verdict, 0) for verdict in COUNTED}
-    if skipped := rows_by_verdict.get(RowVerdict.SKIPPED.value):
+    rows_by_status = dict(rows)
+    counts = {status: rows_by_status.get(status, 0) for status in COUNTED}
+    if skipped := rows_by_status.get(RowVerdict.SKIPPED.value):
         counts["skipped"] = skipped
     return counts
 

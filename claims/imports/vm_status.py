@@ -15,19 +15,23 @@ from pools.platform import database
 from pools.sql import statements
 
 PROVISIONED, SEEN, RUNNING, DIFFERING, GONE = STATUSES = (
-    "provisioned", "seen", "running", "differing", "gone"
-)  # fmt: skip
+    "provisioned",
+    "seen",
+    "running",
+    "differing",
+    "gone",
+)
 
 
 def row_statuses(vm_import: VMImport, numbers: Collection[int]) -> dict[int, str]:
     """Return the status of the VM by row number, for committed rows."""
-    values = {"import": vm_import.pk, "numbers": database.joined(numbers), "every": False}
+    values = {"import": vm_import.pk, "numbers": database.joined(numbers), "all_rows": False}
     return dict(database.rows(_STATUSES, values, prepare=False))
 
 
 def status_counts(vm_import: VMImport) -> dict[str, int]:
     """Return the number of rows by status of their VM."""
-    values = {"import": vm_import.pk, "numbers": "", "every": True}
+    values = {"import": vm_import.pk, "numbers": "", "all_rows": True}
     rows_by_status = dict(database.rows(_COUNTS, values, prepare=False))
     return {status: rows_by_status.get(status, 0) for status in STATUSES}
 

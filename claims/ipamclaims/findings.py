@@ -28,9 +28,18 @@ NAME = "ipamclaim_name"
 COLLISION = "ipamclaim_name_collision"
 UNWRITABLE = "ipamclaim_request_not_writable"
 CODES = (
-    LEAKED, STUCK, UNKNOWN_NETWORK, REFUSED, DUPLICATE, OUTSIDE, DIFFERS_FROM_ENTRY, DIFFERS_FROM_WORKLOAD, NAME,
-    COLLISION, UNWRITABLE,
-)  # fmt: skip
+    LEAKED,
+    STUCK,
+    UNKNOWN_NETWORK,
+    REFUSED,
+    DUPLICATE,
+    OUTSIDE,
+    DIFFERS_FROM_ENTRY,
+    DIFFERS_FROM_WORKLOAD,
+    NAME,
+    COLLISION,
+    UNWRITABLE,
+)
 STUCK_AFTER = 600  # seconds since the deletion was requested
 
 _Row = Mapping[str, Any]
@@ -127,11 +136,16 @@ def _leaked_finding(row: _Row) -> ReconcileFinding:
         f" with {addresses}. Its finalizers: {finalizers}."
     )
     return _finding(
-        LEAKED, row, message,
-        vm=row["vm"], vm_uid=row["vm_uid"], ips=row["ips"], finalizers=row["finalizers"],
+        LEAKED,
+        row,
+        message,
+        vm=row["vm"],
+        vm_uid=row["vm_uid"],
+        ips=row["ips"],
+        finalizers=row["finalizers"],
         deleted_at=row["deleted_at"] and row["deleted_at"].isoformat(),
         command=remove_finalizer(row),
-    )  # fmt: skip
+    )
 
 
 # The claim was observed before its owner was missed (rule `younger-than-the-list-is-not-missed`), and longer
@@ -182,12 +196,12 @@ def _refused_findings(cluster_id: int, *, claims_managed: bool) -> Iterator[Reco
 
 def _contradiction_findings(cluster_id: int) -> Iterator[ReconcileFinding]:
     for row in _rows(_DUPLICATES, cluster_id):
-        duplicate_values = ", ".join(row["found"])
+        duplicate_values = ", ".join(row["duplicates"])
         message = (
             f"The IPAMClaim {_name(row)} has {duplicate_values}, which another entry, claim or"
             " workload of the network has, too."
         )
-        yield _finding(DUPLICATE, row, message, severity=Severity.ERROR, values=row["found"])
+        yield _finding(DUPLICATE, row, message, severity=Severity.ERROR, values=row["duplicates"])
     for row in _rows(_OUTSIDE, cluster_id):
         subnets = ", ".join(row["subnets"])
         message = f"The IPAMClaim {_name(row)} has {', '.join(row['ips'])}, outside of {subnets}."

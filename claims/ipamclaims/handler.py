@@ -108,9 +108,14 @@ class IPAMClaimHandler(Handler):
         for claim in unwritten_claims:
             make = partial(_status, claim=claim, dialect=load_dialect(), now=now)
             yield Write(
-                resource, claim.name, make, namespace=claim.namespace, structure=_STRUCTURE,
-                subresource="status", manager=STATUS_MANAGER,
-            )  # fmt: skip
+                resource,
+                claim.name,
+                make,
+                namespace=claim.namespace,
+                structure=_STRUCTURE,
+                subresource="status",
+                manager=STATUS_MANAGER,
+            )
 
     def findings(self, context: SyncContext) -> Iterable[ReconcileFinding]:
         knows_vms = _is_known(context, VM.kind)

@@ -28,9 +28,21 @@ from pools.sql import statements
 
 # The columns that the object of a claim determines.
 _FIELDS = (
-    "network_id", "interface", "mac", "ips_requested", "vm", "vm_uid", "ips", "owner_pod",
-    "conditions", "finalizers", "deleted_at", "uid", "follows_cluster", "gone_at",
-)  # fmt: skip
+    "network_id",
+    "interface",
+    "mac",
+    "ips_requested",
+    "vm",
+    "vm_uid",
+    "ips",
+    "owner_pod",
+    "conditions",
+    "finalizers",
+    "deleted_at",
+    "uid",
+    "follows_cluster",
+    "gone_at",
+)
 
 
 @dataclass(frozen=True)

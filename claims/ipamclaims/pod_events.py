@@ -76,11 +76,13 @@ def _refused_claims(cluster_id: int) -> Iterator[Refusal]:
         outcome = dialects.outcome_of(condition)
         if condition is not None and outcome not in {None, ClaimOutcome.ALLOCATED}:
             yield Refusal(
-                row["namespace"], row["pod"], row["uid"],
+                row["namespace"],
+                row["pod"],
+                row["uid"],
                 reason=str(condition.get("reason") or "AddressRefused"),
                 message=f"IPAMClaim {row['name']}: {condition.get('message', '')}",
                 moment=str(condition.get("lastTransitionTime") or ""),
-            )  # fmt: skip
+            )
 
 
 def _declined_pods(cluster_id: int) -> Iterator[Refusal]:
@@ -88,11 +90,13 @@ def _declined_pods(cluster_id: int) -> Iterator[Refusal]:
         if row["code"] not in pod_events.NOTHING_REFUSED:
             moment: datetime = row["at"]
             yield Refusal(
-                row["namespace"], row["pod"], row["uid"],
+                row["namespace"],
+                row["pod"],
+                row["uid"],
                 reason=pod_events.reason(row["code"]),
                 message=row["message"],
                 moment=f"{moment.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}",
-            )  # fmt: skip
+            )
 
 
 _CLAIMS = statements.read("claims/refused_claims_of_launchers")

@@ -69,25 +69,40 @@ def forget(cluster: Cluster) -> None:
 
 def _networks(cluster: Cluster) -> None:
     blue = UDN(
-        name=BLUE, kind="cudn", object_name="tenant-blue", topology="layer2", role="primary",
-        ipam_mode="Enabled", lifecycle="Persistent", subnets=("10.128.0.0/22",),
+        name=BLUE,
+        kind="cudn",
+        object_name="tenant-blue",
+        topology="layer2",
+        role="primary",
+        ipam_mode="Enabled",
+        lifecycle="Persistent",
+        subnets=("10.128.0.0/22",),
         infrastructure_subnets=("10.128.0.0/28",),
         namespace_selector={
             "matchExpressions": [
                 {"key": _NAME, "operator": "In", "values": ["bank", "shop"]},
             ]
         },
-    )  # fmt: skip
+    )
     network = networks.create_by_hand(cluster, blue, author=demo.BY, description="VMs of two teams")
     for namespace in ("shop", "bank"):
         NAD.objects.create(
-            network=network, namespace=namespace, name="tenant-blue", role="primary",
-            allow_persistent_ips=True, subnets=network.subnets,
-        )  # fmt: skip
+            network=network,
+            namespace=namespace,
+            name="tenant-blue",
+            role="primary",
+            allow_persistent_ips=True,
+            subnets=network.subnets,
+        )
     legacy = UDN(
-        name=LEGACY, kind="cudn", object_name="legacy", topology="layer3", role="primary",
-        ipam_mode="Enabled", subnets=("10.132.0.0/20",),
-    )  # fmt: skip
+        name=LEGACY,
+        kind="cudn",
+        object_name="legacy",
+        topology="layer3",
+        role="primary",
+        ipam_mode="Enabled",
+        subnets=("10.132.0.0/20",),
+    )
     networks.create_by_hand(cluster, legacy, author=demo.BY, description="Cannot hold static VMs")
 
 
@@ -127,10 +142,19 @@ def _workloads(cluster: Cluster) -> None:
 
 def _workload(network: Network, name: str, mac: str, ip: str) -> Workload:
     return Workload(
-        network=network, kind=WorkloadKind.VMI, namespace="shop", name=name, uid=f"demo-vmi-{name}",
-        vm_uid=f"demo-vm-{name}", mac=mac, ips=[ip], node="fra-node-001", phase="Running",
-        pods=[f"virt-launcher-{name}"], since=database.now(),
-    )  # fmt: skip
+        network=network,
+        kind=WorkloadKind.VMI,
+        namespace="shop",
+        name=name,
+        uid=f"demo-vmi-{name}",
+        vm_uid=f"demo-vm-{name}",
+        mac=mac,
+        ips=[ip],
+        node="fra-node-001",
+        phase="Running",
+        pods=[f"virt-launcher-{name}"],
+        since=database.now(),
+    )
 
 
 def _claims(cluster: Cluster) -> None:
@@ -150,9 +174,13 @@ def _claims(cluster: Cluster) -> None:
     rows = IPAMClaim.objects.bulk_create([*rows, failed, leaked])
     index.write(claims=rows)
     Finding.objects.create(
-        cluster=cluster, kind=ipamclaim.KIND, code=findings.LEAKED, subject=str(leaked),
-        message="Its VM is deleted; its finalizer keeps the claim.", since=now,
-    )  # fmt: skip
+        cluster=cluster,
+        kind=ipamclaim.KIND,
+        code=findings.LEAKED,
+        subject=str(leaked),
+        message="Its VM is deleted; its finalizer keeps the claim.",
+        since=now,
+    )
 
 
 def _bound_claim(network: Network, vm: str, mac: str, ip: str) -> IPAMClaim:
@@ -167,9 +195,15 @@ def _bound_claim(network: Network, vm: str, mac: str, ip: str) -> IPAMClaim:
 
 def _claim(network: Network, namespace: str, vm: str, mac: str) -> IPAMClaim:
     return IPAMClaim(
-        cluster=network.cluster, network=network, namespace=namespace, name=f"{vm}.{network.name}",
-        interface="default", vm=vm, vm_uid=f"demo-vm-{vm}", mac=mac,
-    )  # fmt: skip
+        cluster=network.cluster,
+        network=network,
+        namespace=namespace,
+        name=f"{vm}.{network.name}",
+        interface="default",
+        vm=vm,
+        vm_uid=f"demo-vm-{vm}",
+        mac=mac,
+    )
 
 
 def _owner(cluster: Cluster) -> None:

@@ -22,9 +22,18 @@ from pools.sql import statements
 
 READY, WARNING, NOT_READY = "ready", "warning", "not-ready"
 _HARD = {
-    "not_registered", "duplicate_mac", "duplicate_ip", "network_unfit", "no_nad", "claim_refused",
-    "no_address", "too_many_addresses", "family_missing", "outside_subnet", "unusable_address",
-}  # fmt: skip
+    "not_registered",
+    "duplicate_mac",
+    "duplicate_ip",
+    "network_unfit",
+    "no_nad",
+    "claim_refused",
+    "no_address",
+    "too_many_addresses",
+    "family_missing",
+    "outside_subnet",
+    "unusable_address",
+}
 Reason = tuple[str, str]  # code, message
 
 
@@ -91,15 +100,15 @@ class WaveReadiness:
 def wave_readiness(wave: Wave) -> WaveReadiness:
     """Return the readiness report of a wave, with few statements for any number of VMs."""
     machines = _machines(wave)
-    fits = _network_readiness(machines)
-    _check_networks(machines, fits)
+    network_readiness = _network_readiness(machines)
+    _check_networks(machines, network_readiness)
     namespaces = sorted({machine.namespace for machine in machines.values() if machine.namespace})
     targets = [
         migration_settings.TargetNetwork(fit.network.name, fit.network.role, fit.network.subnets)
-        for fit in fits.values()
+        for fit in network_readiness.values()
     ]
     settings = list(migration_settings.needed(targets, namespaces))
-    return WaveReadiness(wave, list(machines.values()), list(fits.values()), settings)
+    return WaveReadiness(wave, list(machines.values()), list(network_readiness.values()), settings)
 
 
 def _machines(wave: Wave) -> dict[int, WaveMachine]:
@@ -159,26 +168,28 @@ def _network_readiness(machines: dict[int, WaveMachine]) -> dict[int, NetworkRea
     rows = Network.objects.filter(pk__in=machines_by_network).select_related("cluster", "pool")
     wave_networks = list(rows.prefetch_related("nads").order_by("name"))
     usage_by_pool = usage.of_pools([network.pool for network in wave_networks if network.pool])
-    fits = {}
+    readiness_by_network = {}
     for network in wave_networks:
         check = networks.static_vm_check(network)
         usage_by_family = usage_by_pool.get(network.pool_id or 0, {})
-        fits[network.pk] = NetworkReadiness(
+        readiness_by_network[network.pk] = NetworkReadiness(
             network,
             tuple((reason.code, reason.message) for reason in check.reasons),
             tuple((note.code, note.message) for note in check.notes),
             {family: family_usage.free for family, family_usage in usage_by_family.items()},
             len(machines_by_network[network.pk]),
         )
-    return fits
+    return readiness_by_network
 
 
-def _check_networks(machines: dict[int, WaveMachine], fits: dict[int, NetworkReadiness]) -> None:
-    nads = NAD.objects.filter(network__in=fits).values_list("network_id", "namespace")
+def _check_networks(
+    machines: dict[int, WaveMachine], network_readiness: dict[int, NetworkReadiness]
+) -> None:
+    nads = NAD.objects.filter(network__in=network_readiness).values_list("network_id", "namespace")
     served = set(nads)
     for machine in machines.values():
         for network_id in dict.fromkeys(interface.network_id for interface in machine.interfaces):
-            fit = fits[network_id]
+            fit = network_readiness[network_id]
             if fit.reasons:
                 message = f"{fit.network.name} cannot hold static VMs: {fit.reasons[0][1]}"
                 machine.reasons.append(("network_unfit", message))
@@ -206,9 +217,17 @@ def _address_problem(interface: WaveInterface, network: Network) -> Reason | Non
 _ROWS = statements.read("claims/wave_vms")
 
 _HEADER = (
-    "namespace", "vm", "source_vm", "verdict", "network", "source", "mac", "ips", "standing",
+    "namespace",
+    "vm",
+    "source_vm",
+    "verdict",
+    "network",
+    "source",
+    "mac",
+    "ips",
+    "standing",
     "reasons",
-)  # fmt: skip
+)
 
 
 def as_csv(report: WaveReadiness) -> str:

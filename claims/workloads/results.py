@@ -45,10 +45,10 @@ def counts_by_network(
     """Return the number of rows by result for each of the given networks, in one statement."""
     result_rows = visible_rows(scope).filter(network_id__in=network_ids).order_by()
     counts = {pk: dict.fromkeys(ComparisonResult.values, 0) for pk in network_ids}
-    for pk, verdict, number in result_rows.values_list("network_id", "verdict").annotate(
+    for pk, result, number in result_rows.values_list("network_id", "verdict").annotate(
         Count("id")
     ):
-        counts[pk][verdict] = number
+        counts[pk][result] = number
     return counts
 
 
@@ -213,8 +213,8 @@ def render_by_entry(entry_ids: Collection[int], scope: Scope = EVERYTHING) -> di
     statuses = _vm_statuses({entry.ippool.network_id for entry in entries.values()}, missing)
     shapes_by_id = {}
     for pk, entry in entries.items():
-        verdict = _compare(registered[pk], workload_by_entry.get(pk))
-        row = {"verdict": verdict, "network_id": entry.ippool.network_id}
+        result = _compare(registered[pk], workload_by_entry.get(pk))
+        row = {"verdict": result, "network_id": entry.ippool.network_id}
         shapes_by_id[pk] = _render_row(row, registered[pk], workload_by_entry.get(pk), statuses)
     return shapes_by_id
 

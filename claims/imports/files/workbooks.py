@@ -376,7 +376,7 @@ def _number(text: str) -> cells.Number:
 
 def _date(text: str) -> str:
     try:
-        moment = _EPOCH + timedelta(days=float(text))
+        timestamp = _EPOCH + timedelta(days=float(text))
     except (ValueError, OverflowError):
         return text
-    return moment.isoformat(sep=" ").removesuffix(" 00:00:00")
+    return timestamp.isoformat(sep=" ").removesuffix(" 00:00:00")

@@ -92,8 +92,8 @@ class Command(base.BaseCommand):
 
     def _print_import(self, vm_import: VMImport, bad: Sequence[ImportRow]) -> None:
         self.stdout.write(f"{vm_import} ({vm_import.format}): {vm_import.get_status_display()}")
-        for verdict, count in vm_import.counts.items():
-            self.stdout.write(f"  {verdict:<10} {count:>7}")
+        for status, count in vm_import.counts.items():
+            self.stdout.write(f"  {status:<10} {count:>7}")
         for reason, count in vm_import.left_out.items():
             self.stdout.write(f"  left out   {count:>7}  {reason}")
         for note in vm_import.notes:
@@ -110,8 +110,8 @@ class Command(base.BaseCommand):
 
 def _bad(vm_import: VMImport) -> list[ImportRow]:
     rows = ImportRow.objects.filter(vm_import=vm_import)
-    verdicts = (RowVerdict.CONFLICT, RowVerdict.REFUSED)
-    return list(rows.filter(verdict__in=verdicts).order_by("number"))
+    statuses = (RowVerdict.CONFLICT, RowVerdict.REFUSED)
+    return list(rows.filter(verdict__in=statuses).order_by("number"))
 
 
 def _line(row: ImportRow) -> tuple[str, ...]:

@@ -1,6 +1,6 @@
 -- Return the status of the VM of each committed row of an import.
 -- $1 import bigint
--- $2 every boolean
+-- $2 all_rows boolean
 -- $3 numbers text
 SELECT r.number, CASE
     WHEN e.id IS NULL AND c.id IS NULL THEN 'gone'
