@@ -52,19 +52,19 @@ def commit_draft(vm_import: VMImport, *, author: events.Author, step: Step) -> d
         ippool_ids = _take_locks(vm_import, networks, commit_author)
         validation.validate(vm_import)
         counts = validation.count_rows(vm_import)
-        bad = sum(counts[status] for status in _BAD)
-        if bad and not vm_import.skip_bad:
+        bad_rows = sum(counts[status] for status in _BAD)
+        if bad_rows and not vm_import.skip_bad:
             raise bad_rows_error(counts)
-        done = sum(counts.values()) - sum(counts[status] for status in _WRITTEN)
-        step(done)
+        rows_done = sum(counts.values()) - sum(counts[status] for status in _WRITTEN)
+        step(rows_done)
         for network in networks:
             for batch in _batches(vm_import, network):
                 if vm_import.target == ImportTarget.IPAMCLAIMS:
                     _write_claims(vm_import, network, batch)
                 else:
                     _write_entries(vm_import, ippool_ids[network.pk], batch, commit_author)
-                done += len(batch)
-                step(done)
+                rows_done += len(batch)
+                step(rows_done)
     return counts
 
 
@@ -107,14 +107,14 @@ def _take_locks(
 
 def ippool_name(network: Network) -> str:
     """Return a valid object name for the network's IPPool that no IPPool of the cluster has."""
-    words = re.sub("[^a-z0-9.-]+", "-", (network.object_name or network.name).lower())
-    name = words.strip(".-")[:200] or "network"
+    slug = re.sub("[^a-z0-9.-]+", "-", (network.object_name or network.name).lower())
+    name = slug.strip(".-")[:200] or "network"
     is_taken = IPPool.objects.filter(cluster=network.cluster_id, name=name).exists()
     return f"{name}-{network.pk}" if is_taken else name
 
 
 def _batches(vm_import: VMImport, network: Network) -> Iterator[list[ImportRow]]:
-    last = 0
+    last_number = 0
     rows = ImportRow.objects.filter(vm_import=vm_import, network=network, verdict__in=_WRITTEN)
     rows = rows.only(
         "number",
@@ -128,8 +128,8 @@ def _batches(vm_import: VMImport, network: Network) -> Iterator[list[ImportRow]]
         "entry_id",
         "claim_id",
     )
-    while batch := list(rows.filter(number__gt=last).order_by("number")[:BATCH]):
-        last = batch[-1].number
+    while batch := list(rows.filter(number__gt=last_number).order_by("number")[:BATCH]):
+        last_number = batch[-1].number
         yield batch
 
 

@@ -121,9 +121,9 @@ def lock_import(import_id: int, *expected: Status, user: Any = None) -> VMImport
     rows = VMImport.objects.select_for_update(of=("self",)).select_related("cluster", "user")
     vm_import = rows.get(pk=import_id)
     if vm_import.status not in expected:
-        words = " or ".join(str(status.label) for status in expected)
+        labels = " or ".join(str(status.label) for status in expected)
         raise errors.ImportState(
-            f"Status of the import: {vm_import.get_status_display()}; required: {words}."
+            f"Status of the import: {vm_import.get_status_display()}; required: {labels}."
         )
     if user is not None and is_limited(user, vm_import.target) and not vm_import.limited:
         vm_import.limited, vm_import.user = True, user

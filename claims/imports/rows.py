@@ -112,17 +112,17 @@ def store(
     """
     destinations, import_plan = Destinations(vm_import), plan(vm_import)
     rows = iter(interfaces)
-    done = 0
+    rows_done = 0
     while batch := list(islice(rows, BATCH)):
         # Lists: the connection is busy while COPY runs, and a destination may have to be read.
         lines = [
             _line(vm_import.pk, n, interface, destinations, import_plan)
-            for n, interface in enumerate(batch, done + 1)
+            for n, interface in enumerate(batch, rows_done + 1)
         ]
         database.copy("claims_importrow", _COLUMNS, lines)
-        done += len(batch)
-        step(done)
-    return done
+        rows_done += len(batch)
+        step(rows_done)
+    return rows_done
 
 
 _COLUMNS = (
@@ -303,11 +303,11 @@ def reread_rows(vm_import: VMImport) -> None:
     The caller opens the transaction.
     """
     destinations, import_plan = Destinations(vm_import), plan(vm_import)
-    last = 0
+    last_number = 0
     with connection.cursor() as cursor:
         cursor.execute(_CREATE_REREAD)
-    while rows := _rows_after(vm_import.pk, last):
-        last = rows[-1].number
+    while rows := _rows_after(vm_import.pk, last_number):
+        last_number = rows[-1].number
         sources = ((row.number, source_row(row)) for row in rows)
         lines = [
             (

@@ -19,7 +19,7 @@ from claims.core.ipamclaims.dialects import Dialect
 from claims.core.resources import CLUSTER_UDN, IPAM_CLAIM, IPPOOL, NAD, POD, UDN, VM, VMI
 from claims.ipamclaims import allocation, ingest, pod_events, status_writer
 from claims.ipamclaims import findings as ipamclaim_findings
-from claims.ipamclaims.ingest import ObservedClaim as Taken
+from claims.ipamclaims.ingest import ObservedClaim
 from claims.models import IPAMClaim
 from pools.clusters import recovery_mode
 from pools.clusters.client.api_client import Manifest
@@ -58,9 +58,9 @@ class IPAMClaimHandler(Handler):
     prompt = True
     follows = tuple(resource.kind for resource in (*_RELATED, POD))
 
-    def parse(self, manifest: Manifest) -> Taken:
+    def parse(self, manifest: Manifest) -> ObservedClaim:
         claim = ipamclaim.parse(manifest)
-        return Taken(claim, written_here=status_writer.is_written_by(manifest, MANAGER))
+        return ObservedClaim(claim, written_here=status_writer.is_written_by(manifest, MANAGER))
 
     def ingest(self, context: SyncContext, parsed_objects: Sequence[ParsedObject]) -> None:
         claims_managed = context.connection.manages(ManagedResource.CLAIMS)
@@ -166,13 +166,15 @@ def _grant_waiting(context: SyncContext, load_dialect: Callable[[], Dialect]) ->
             with context.holding():
                 if not recovery_mode.may_grant():
                     return
-                for culprit, error in reconcile_ingest.halving(
+                for failed_claim, error in reconcile_ingest.halving(
                     network_claims[first : first + _BATCH], grant
                 ):
                     log.error(
-                        "no addresses could be allocated for the claim %s", culprit, exc_info=error
+                        "no addresses could be allocated for the claim %s",
+                        failed_claim,
+                        exc_info=error,
                     )
-                    allocation.refuse_claim(culprit, dialect, _INTERNAL_ERROR)
+                    allocation.refuse_claim(failed_claim, dialect, _INTERNAL_ERROR)
 
 
 def _problems_by_uid(context: SyncContext, waiting: Sequence[IPAMClaim]) -> dict[str, str]:

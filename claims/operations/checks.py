@@ -24,21 +24,23 @@ Span = tuple[str, int, int]  # table, exclusive lower id, inclusive upper id
 
 
 def _owner_steps(after: list[Any] | None) -> Iterator[tuple[list[Any], Span]]:
-    first_table, low = after or [_TABLES[0][0], 0]
+    first_table, lower_id = after or [_TABLES[0][0], 0]
     names = [name for name, _ in _TABLES]
     for name, model in _TABLES[names.index(first_table) :]:
         while ids := list(
-            model.objects.filter(pk__gt=low).order_by("pk").values_list("pk", flat=True)[:_OWNERS]
+            model.objects.filter(pk__gt=lower_id)
+            .order_by("pk")
+            .values_list("pk", flat=True)[:_OWNERS]
         ):
-            yield [name, ids[-1]], (name, low, ids[-1])
-            low = ids[-1]
-        low = 0
+            yield [name, ids[-1]], (name, lower_id, ids[-1])
+            lower_id = ids[-1]
+        lower_id = 0
 
 
 def _compare_index(span: Span, *, lock: bool = False) -> tuple[index.IndexChange, Sequence[Any]]:
-    name, low, high = span
+    name, lower_id, upper_id = span
     model = dict(_TABLES)[name]
-    rows = model.objects.filter(pk__gt=low, pk__lte=high).order_by("pk")
+    rows = model.objects.filter(pk__gt=lower_id, pk__lte=upper_id).order_by("pk")
     owners = list(rows.select_for_update() if lock else rows)
     if name == "entry":
         return index.compare(entries=owners), owners
@@ -55,8 +57,8 @@ def _find_index_differences(span: Span) -> Iterator[checks.Violation]:
         entry_text = " ".join(filter(None, (row.mac, row.address, row.vm)))
         yield checks.Violation(f"The {column} {names[owner]} is not indexed under {entry_text}")
     for place_id in change.gone:
-        text = f"The index has an entry ({place_id}) that its {span[0]} does not have"
-        yield checks.Violation(text)
+        message = f"The index has an entry ({place_id}) that its {span[0]} does not have"
+        yield checks.Violation(message)
 
 
 def _mend_index(span: Span, _author: events.Author) -> int:
@@ -102,11 +104,11 @@ def _find_wrong_duplicates(network_id: int) -> Iterator[checks.Violation]:
             if is_duplicate
         ]
         correct_status = f"a duplicate {' and '.join(kinds)}" if kinds else "no duplicate"
-        text = f"Network {network}: {mac or '?'} {address or '?'} is {correct_status}, but is not marked so"
-        yield checks.Violation(text, network.pool_id)
+        message = f"Network {network}: {mac or '?'} {address or '?'} is {correct_status}, but is not marked so"
+        yield checks.Violation(message, network.pool_id)
     if not is_pending and conflicts.has_wrong_counts(network):
-        text = f"Network {network}: the duplicate counts of its IPPool are wrong"
-        yield checks.Violation(text, network.pool_id)
+        message = f"Network {network}: the duplicate counts of its IPPool are wrong"
+        yield checks.Violation(message, network.pool_id)
 
 
 def _ranges_changed_recently(network: Network) -> bool:

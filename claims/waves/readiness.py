@@ -103,11 +103,11 @@ def wave_readiness(wave: Wave) -> WaveReadiness:
     network_readiness = _network_readiness(machines)
     _check_networks(machines, network_readiness)
     namespaces = sorted({machine.namespace for machine in machines.values() if machine.namespace})
-    targets = [
+    target_networks = [
         migration_settings.TargetNetwork(fit.network.name, fit.network.role, fit.network.subnets)
         for fit in network_readiness.values()
     ]
-    settings = list(migration_settings.needed(targets, namespaces))
+    settings = list(migration_settings.needed(target_networks, namespaces))
     return WaveReadiness(wave, list(machines.values()), list(network_readiness.values()), settings)
 
 

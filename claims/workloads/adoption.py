@@ -190,10 +190,10 @@ def _step(
 
 def _ippool_name(network: Network) -> str:
     """Return a valid object name for the network's IPPool that no IPPool of the cluster has."""
-    words = re.sub("[^a-z0-9.-]+", "-", (network.object_name or network.name).lower())
-    name = words.strip(".-")[:200] or "network"
-    name_taken = IPPool.objects.filter(cluster=network.cluster, name=name).exists()
-    return f"{name}-{network.pk}" if name_taken else name
+    slug = re.sub("[^a-z0-9.-]+", "-", (network.object_name or network.name).lower())
+    name = slug.strip(".-")[:200] or "network"
+    is_taken = IPPool.objects.filter(cluster=network.cluster, name=name).exists()
+    return f"{name}-{network.pk}" if is_taken else name
 
 
 def _apply(adoption_plan: Plan, author: events.Author) -> None:

@@ -162,16 +162,16 @@ def _render_row(
 
 
 def _vm_statuses(
-    networks: Collection[int], missing_shapes: Sequence[JsonObject]
+    networks: Collection[int], missing_objects: Sequence[JsonObject]
 ) -> dict[tuple[int, str, str], str]:
     """Return the printableStatus of the existing VMs, by network, namespace and name."""
-    named_shapes = [shape for shape in missing_shapes if shape["vm"]]
-    if not named_shapes:
+    objects_with_vm = [json_object for json_object in missing_objects if json_object["vm"]]
+    if not objects_with_vm:
         return {}
     values = {
         "networks": database.joined(networks),
-        "namespaces": [shape["namespace"] for shape in named_shapes],
-        "names": [shape["vm"] for shape in named_shapes],
+        "namespaces": [json_object["namespace"] for json_object in objects_with_vm],
+        "names": [json_object["vm"] for json_object in objects_with_vm],
         "kind": VM_KIND,
     }
     return {
@@ -211,12 +211,12 @@ def render_by_entry(entry_ids: Collection[int], scope: Scope = EVERYTHING) -> di
     }
     missing = [registered[pk] for pk in entries if workload_by_entry.get(pk) is None]
     statuses = _vm_statuses({entry.ippool.network_id for entry in entries.values()}, missing)
-    shapes_by_id = {}
+    objects_by_id = {}
     for pk, entry in entries.items():
         result = _compare(registered[pk], workload_by_entry.get(pk))
         row = {"verdict": result, "network_id": entry.ippool.network_id}
-        shapes_by_id[pk] = _render_row(row, registered[pk], workload_by_entry.get(pk), statuses)
-    return shapes_by_id
+        objects_by_id[pk] = _render_row(row, registered[pk], workload_by_entry.get(pk), statuses)
+    return objects_by_id
 
 
 def _best_match(registered: JsonObject, workloads: Sequence[Workload]) -> Workload | None:
