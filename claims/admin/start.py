@@ -73,15 +73,15 @@ def _tables(request: HttpRequest, entries: list[Entry]) -> Iterator[tables.Admin
 
 def _claims(rows: list[Any]) -> tables.AdminTable:
     """Why each did not get its addresses, or may not keep them, and what to do."""
-    codes = states.codes(rows)
-    answered = states.clusters_answered({row.cluster_id for row in rows})
+    codes = states.finding_codes(rows)
+    answered = states.clusters_with_managed_claims({row.cluster_id for row in rows})
     cells = [
         (
             tables.claim(row, str(row)),
             tables.vm(row.namespace, row.vm),
             tables.addresses(row.ips or row.ips_requested),
-            ipamclaim_page.state(row.state, states.words_of(row)),
-            states.next_step(row, codes.get(row.pk, ()), answered=row.cluster_id in answered),
+            ipamclaim_page.state(row.state, states.state_description(row)),
+            states.next_step(row, codes.get(row.pk, ()), claims_managed=row.cluster_id in answered),
         )
         for row in rows
     ]

@@ -88,7 +88,7 @@ def claims(rows: Iterable[IPAMClaim]) -> AdminTable:
             vm(row.namespace, row.vm),
             mac(row.mac),
             addresses(row.ips or row.ips_requested),
-            states.words_of(row),
+            states.state_description(row),
             linked(row.network),
         )
         for row in rows

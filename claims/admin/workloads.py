@@ -84,7 +84,9 @@ def _overview(request: HttpRequest) -> HttpResponseBase:
         rows = rows.filter(cluster_id=cluster)
     networks = list(rows.filter(pk__gt=after).order_by("pk")[: NETWORKS + 1])
     shown = networks[:NETWORKS]
-    counted = results.counts_of([network.pk for network in shown], scoped.request_scope(request))
+    counted = results.counts_by_network(
+        [network.pk for network in shown], scoped.request_scope(request)
+    )
     last = shown[-1].pk if len(networks) > NETWORKS else 0
     return pages.page(
         request,
@@ -111,7 +113,7 @@ def _chosen(request: HttpRequest) -> str:
 
 
 def _rows(request: HttpRequest, network: Network) -> Any:
-    rows = results.rows(scoped.request_scope(request)).filter(network_id=network.pk)
+    rows = results.visible_rows(scoped.request_scope(request)).filter(network_id=network.pk)
     if verdict := _chosen(request):
         rows = rows.filter(verdict=verdict)
     if workload := lists.number(request.GET.get("workload", "")):
@@ -125,7 +127,7 @@ def _network(request: HttpRequest, network: Network) -> HttpResponseBase:
         rows = rows.filter(beyond)
     row_values = list(rows.values()[: SHOWN + 1])
     shown, verdict = row_values[:SHOWN], _chosen(request)
-    counted = results.counts(network.pk, scoped.request_scope(request))
+    counted = results.result_counts(network.pk, scoped.request_scope(request))
     more = ""
     if len(row_values) > SHOWN:
         end = "-".join(str(shown[-1][column]) for column in results.ORDER)
@@ -143,7 +145,7 @@ def _network(request: HttpRequest, network: Network) -> HttpResponseBase:
             (answer, number, _url(network.pk, verdict=answer), answer == verdict)
             for answer, number in counted.items()
         ],
-        found=[_shown(comparison) for comparison in results.shapes(shown)],
+        found=[_shown(comparison) for comparison in results.render_rows(shown)],
         more=more,
         first=_url(network.pk, verdict=verdict) if "after" in request.GET else "",
         may_adopt=may_adopt and any(counted[answer] for answer in adoption.ADOPTABLE),
@@ -207,7 +209,7 @@ def _beyond(after: str) -> Q | None:
 def _exported(request: HttpRequest, network: Network) -> Iterator[list[object]]:
     row_values = list(_rows(request, network).values()[: export.MOST])
     for first in range(0, len(row_values), 1000):
-        for comparison in results.shapes(row_values[first : first + 1000]):
+        for comparison in results.render_rows(row_values[first : first + 1000]):
             registered, running = comparison["registered"] or {}, comparison["running"] or {}
             workload = comparison["workload"] or {}
             yield [

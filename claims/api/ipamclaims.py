@@ -168,13 +168,15 @@ def _shapes(request: Request, ids: list[int]) -> list[dict[str, Any]]:
     claims_by_id = rows.in_bulk(ids)
     claims = [claims_by_id[pk] for pk in ids if pk in claims_by_id]
     duplicates_by_claim = duplicates.of_claims(claims, scoped.request_scope(request))
-    codes = states.codes(claims)
-    answered = states.clusters_answered({claim.cluster_id for claim in claims})
+    codes = states.finding_codes(claims)
+    answered = states.clusters_with_managed_claims({claim.cluster_id for claim in claims})
     return [
         _shape(
             claim,
             duplicates_by_claim.get(claim.pk, []),
-            states.next_step(claim, codes.get(claim.pk, ()), answered=claim.cluster_id in answered),
+            states.next_step(
+                claim, codes.get(claim.pk, ()), claims_managed=claim.cluster_id in answered
+            ),
         )
         for claim in claims
     ]

@@ -187,7 +187,7 @@ class WaveVMs(views.View):
             if vms is not None:
                 added = waves.add(wave.pk, vms, author=author)
             else:
-                vm_import = drafts.visible(request.user).filter(pk=number or 0).first()
+                vm_import = drafts.visible_imports(request.user).filter(pk=number or 0).first()
                 if vm_import is None or vm_import.cluster_id != wave.cluster_id:
                     message = f"{wave.cluster} has no such import"
                     raise errors.InvalidInput.for_field("import", "unknown_import", message, number)
@@ -217,7 +217,7 @@ class WaveReadiness(views.View):
         parameters = query.Query(request)
         output_format = parameters.parse("format", query.choice("json", "csv"))
         parameters.done()
-        report = readiness.for_wave(waves.get(wave_id))
+        report = readiness.wave_readiness(waves.get(wave_id))
         if output_format == "csv":
             headers = {"Content-Disposition": f'attachment; filename="wave-{wave_id}.csv"'}
             text = readiness.as_csv(report)
@@ -266,7 +266,7 @@ def _report(report: readiness.WaveReadiness) -> dict[str, Any]:
                 "namespace": machine.namespace,
                 "vm": machine.vm,
                 "source_vm": machine.source_vm,
-                "verdict": machine.verdict,
+                "verdict": machine.status,
                 "reasons": _reasons(machine.reasons),
                 "interfaces": [
                     {
@@ -275,7 +275,7 @@ def _report(report: readiness.WaveReadiness) -> dict[str, Any]:
                         "source": interface.source,
                         "mac": interface.mac,
                         "ips": list(interface.ips),
-                        "standing": interface.standing,
+                        "standing": interface.status,
                     }
                     for interface in machine.interfaces
                 ],

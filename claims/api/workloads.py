@@ -79,7 +79,7 @@ class Workloads(views.View):
     def get(self, request: Request, network_id: int) -> views.Answer:
         network = scoped.get_row(request, Network, network_id)
         parameters = query.Query(request)
-        rows = results.rows(scoped.request_scope(request)).filter(network_id=network.pk)
+        rows = results.visible_rows(scoped.request_scope(request)).filter(network_id=network.pk)
         if verdict := parameters.parse("verdict", query.choice(*_ANSWERS)):
             rows = rows.filter(verdict=verdict)
         return views.answer(
@@ -89,7 +89,7 @@ class Workloads(views.View):
                 rows,
                 orderings={"id": results.ORDER},
                 fields=FIELDS,
-                shape=results.shapes,
+                shape=results.render_rows,
             )
         )
 
@@ -101,7 +101,7 @@ class WorkloadCounts(views.View):
     def get(self, request: Request, network_id: int) -> views.Answer:
         network = scoped.get_row(request, Network, network_id)
         query.Query(request).done()
-        return views.answer(results.counts(network.pk, scoped.request_scope(request)))
+        return views.answer(results.result_counts(network.pk, scoped.request_scope(request)))
 
 
 class Adopt(views.View):

@@ -1,4 +1,4 @@
-"""Conditions of VM networks, beside those of pools/platform/conditions."""
+"""Conditions of VM networks (pools/platform/conditions)."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from pools.register.conditions import register
 _MOST = 1000  # clusters
 
 
-def _duplicates(_known: OpenLevels) -> Iterator[ActiveCondition]:
-    """What several entries, claims or workloads name, as it is counted for the IPPools' conditions."""
+def _duplicates(_context: OpenLevels) -> Iterator[ActiveCondition]:
+    """Yield a condition for each cluster with duplicates, as counted for the IPPools' conditions."""
     rows = IPPool.objects.filter(Q(duplicate_ips__gt=0) | Q(duplicate_macs__gt=0))
     summed = rows.values("cluster_id", "cluster__name").annotate(
         ips=Sum("duplicate_ips"), macs=Sum("duplicate_macs")

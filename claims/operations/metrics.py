@@ -1,4 +1,4 @@
-"""What metrics say of VM networks."""
+"""Metrics of VM networks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pools.platform.metrics.values import Value, value
 
 
 def values() -> Iterator[Value]:
-    """Index entries that contradict others, by cluster; clusters without any are there already, with 0."""
+    """Index entries the number of conflicting index entries by cluster; clusters without any are already 0."""
     rows = IndexEntry.objects.filter(Q(duplicate_mac=True) | Q(duplicate_ip=True)).order_by()
     counted = rows.values_list("network__cluster__name").annotate(count=Count("pk"))
     for cluster, count in counted:

@@ -36,7 +36,7 @@ def test_what_it_has() -> None:
     states = ipamclaim_states.with_state(IPAMClaim.objects.all()).values_list("state", flat=True)
     assert {ipamclaim_states.BOUND, ipamclaim_states.LEAKED} <= set(states)
     assert set(states) & {ipamclaim_states.FAILED, ipamclaim_states.CONFLICT}
-    assert all(results.counts(blue.pk).values()), results.counts(blue.pk)
+    assert all(results.result_counts(blue.pk).values()), results.result_counts(blue.pk)
     assert Block.objects.filter(pool=blue.pool, state="held").count() > 60
     assert duplicates.of_entries(list(Entry.objects.filter(vm="bank-91")))
     assert not Membership.objects.exists()

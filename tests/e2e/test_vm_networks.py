@@ -80,7 +80,7 @@ def test_an_owner_starts_with_what_to_do(owner: Visit) -> None:
     assert page.get_by_role("link", name="Request an address").is_visible()
     needs = _card(page, "Claims that need you")
     assert needs.get_by_role("link", name="web.cluster_udn_blue").is_visible()
-    assert needs.get_by_text("See who else has its MAC").is_visible()
+    assert needs.get_by_text("Change the MAC or the address").is_visible()
     entries = _card(page, "Your MAC entries")
     assert entries.locator("tbody tr").count() == 2
     assert entries.get_by_text("somebody else").is_visible()

@@ -60,7 +60,7 @@ def _correct(request: HttpRequest, vm_import: VMImport) -> None:
     }
     if "ips" in values:
         values["ips"] = values["ips"].replace(",", " ").split()[: corrections.MOST_IPS]
-    row = corrections.correct(vm_import.pk, _row(request), values, **_who(request))
+    row = corrections.correct_row(vm_import.pk, _row(request), values, **_who(request))
     if row.verdict not in {"conflict", "refused"}:
         messages.success(
             request,
@@ -79,15 +79,15 @@ def _correct(request: HttpRequest, vm_import: VMImport) -> None:
 
 
 def _skip(request: HttpRequest, vm_import: VMImport) -> None:
-    corrections.skip(vm_import.pk, [_row(request)], skipped=True, **_who(request))
+    corrections.skip_rows(vm_import.pk, [_row(request)], skipped=True, **_who(request))
 
 
 def _unskip(request: HttpRequest, vm_import: VMImport) -> None:
-    corrections.skip(vm_import.pk, [_row(request)], skipped=False, **_who(request))
+    corrections.skip_rows(vm_import.pk, [_row(request)], skipped=False, **_who(request))
 
 
 def _free(request: HttpRequest, vm_import: VMImport) -> None:
-    row = corrections.take_free(vm_import.pk, _row(request), **_who(request))
+    row = corrections.assign_free_addresses(vm_import.pk, _row(request), **_who(request))
     messages.success(
         request,
         (gettext("Row %(row)s gets %(ips)s.") % {"row": row.row, "ips": ", ".join(row.ips)}),
@@ -95,14 +95,14 @@ def _free(request: HttpRequest, vm_import: VMImport) -> None:
 
 
 def _missing(request: HttpRequest, vm_import: VMImport) -> None:
-    done = corrections.take_missing(vm_import.pk, **_who(request))
+    done = corrections.assign_missing_families(vm_import.pk, **_who(request))
     messages.success(
         request, (gettext("Completed: %(counts)s.") % {"counts": display.counts_text(done.counts)})
     )
 
 
 def _check(request: HttpRequest, vm_import: VMImport) -> None:
-    done = drafts.check_again(vm_import.pk, **_who(request))
+    done = drafts.revalidate(vm_import.pk, **_who(request))
     messages.success(
         request,
         (

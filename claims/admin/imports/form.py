@@ -188,9 +188,11 @@ class VMImportForm(forms.Form):
             cleaned_data.get("how") != FILE or cleaned_data.get("file")
         )
         with contextlib.suppress(errors.InvalidInput):  # told beside the file when it is read
-            if is_complete and (network := import_networks.by_addresses(self.upload(), self._user)):
+            if is_complete and (
+                network := import_networks.find_by_addresses(self.upload(), self._user)
+            ):
                 self.network, self.cluster = network, network.cluster
-                self.notes = (import_networks.note(network),)
+                self.notes = (import_networks.network_note(network),)
         if self.network is None:
             self.add_error("where", gettext("Choose the network that the VMs go to."))
 
@@ -280,7 +282,7 @@ def _create_import(request: HttpRequest, form: VMImportForm) -> VMImport | None:
             network=form.network,
             namespace=cleaned_data["namespace"],
             user=request.user,
-            limited=drafts.limited(request.user, cleaned_data["target"]),
+            limited=drafts.is_limited(request.user, cleaned_data["target"]),
             notes=form.notes,
         )
         return drafts.create(form.upload(), options, author=pages.author(request))

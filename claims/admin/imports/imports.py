@@ -74,7 +74,7 @@ class ImportAdmin(lists.Listed[VMImport]):
     list_before_template = "cadastre/imports_intro.html"
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[VMImport]:
-        return drafts.visible(request.user)
+        return drafts.visible_imports(request.user)
 
     def get_changelist(self, request: HttpRequest, **_options: Any) -> type[ImportList]:
         return ImportList
@@ -150,7 +150,7 @@ class ImportAdmin(lists.Listed[VMImport]):
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
         more = {
-            "nothing_yet": not drafts.visible(request.user).exists(),
+            "nothing_yet": not drafts.visible_imports(request.user).exists(),
             "networks_exist": scoped.rows(request, Network).exists(),
             **(extra_context or {}),
         }
@@ -179,9 +179,11 @@ class ImportAdmin(lists.Listed[VMImport]):
         self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
     ) -> HttpResponseBase:
         pages.require(request, "claims.view_vmimport")
-        vm_import = scoped.row_or_404(drafts.visible(request.user), object_id)
+        vm_import = scoped.row_or_404(drafts.visible_imports(request.user), object_id)
         return page.view(request, vm_import)
 
     def progress_view(self, request: HttpRequest, import_id: int) -> HttpResponseBase:
         pages.require(request, "claims.view_vmimport")
-        return import_progress.view(scoped.row_or_404(drafts.visible(request.user), import_id))
+        return import_progress.view(
+            scoped.row_or_404(drafts.visible_imports(request.user), import_id)
+        )

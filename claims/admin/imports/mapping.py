@@ -86,7 +86,9 @@ def save(request: HttpRequest, vm_import: VMImport) -> dict[str, list[str]]:
     }
     values = {"mapping": changed, "network": network, "namespace": rest["namespace"]}
     try:
-        done = drafts.change(vm_import.pk, values, author=pages.author(request), user=request.user)
+        done = drafts.change_mapping(
+            vm_import.pk, values, author=pages.author(request), user=request.user
+        )
     except errors.InvalidInput as error:
         return _by_group(error, list(typed))
     messages.success(

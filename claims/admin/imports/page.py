@@ -76,7 +76,7 @@ def view(request: HttpRequest, vm_import: VMImport) -> HttpResponseBase:
             for name, count in vm_import.left_out.items()
         ],
         effect=_effect(vm_import),
-        lacking=corrections.lacking(vm_import).count() if drafted and may_change else 0,
+        lacking=corrections.rows_lacking_family(vm_import).count() if drafted and may_change else 0,
         groups=mapping.shown(request, vm_import, wrong) if drafted else None,
         listed=rows,
         waves=_waves(request, vm_import),
@@ -109,7 +109,7 @@ def _rows(request: HttpRequest, vm_import: VMImport) -> dict[str, Any]:
     chosen = chosen if chosen in RowStatus.values else ""
     words = request.GET.get("q", "").replace("\0", "").strip()
     after = lists.number(request.GET.get("after", ""))
-    rows: QuerySet[ImportRow] = drafts.rows_of(vm_import)
+    rows: QuerySet[ImportRow] = drafts.draft_rows(vm_import)
     if chosen:
         rows = rows.filter(verdict=chosen)
     if words:
@@ -159,7 +159,7 @@ def _chips(vm_import: VMImport, chosen: str, words: str) -> Iterator[dict[str, A
 def _shown(vm_import: VMImport, rows: list[ImportRow]) -> Iterator[dict[str, Any]]:
     standing: dict[int, str] = {}
     if vm_import.status == Status.COMMITTED:
-        standing = vm_status.of_rows(vm_import, [row.number for row in rows])
+        standing = vm_status.row_statuses(vm_import, [row.number for row in rows])
     for row in rows:
         stands = standing.get(row.number)
         yield {
@@ -216,7 +216,7 @@ def _waves(request: HttpRequest, vm_import: VMImport) -> list[Wave] | None:
 
 
 def _after(vm_import: VMImport, *, may_change: bool) -> dict[str, Any]:
-    counts = vm_status.counts(vm_import)
+    counts = vm_status.status_counts(vm_import)
     written = vm_import.counts.get("new", 0) + vm_import.counts.get("changed", 0)
     follows = (
         ippools.is_written(vm_import.cluster_id)

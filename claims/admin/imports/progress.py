@@ -16,7 +16,7 @@ from pools.platform.admin import display as admin_display
 
 def words(vm_import: VMImport) -> dict[str, Any]:
     """`{"status", "working", "percent", "text"}`: percent null where the number of rows is not known."""
-    import_progress = progress.for_import(vm_import, database.now())
+    import_progress = progress.import_progress(vm_import, database.now())
     return {
         "status": vm_import.status,
         "working": progress.is_working(vm_import),

@@ -29,11 +29,11 @@ class ClaimList(lists.BoundedList):
     def get_results(self, request: HttpRequest) -> None:
         super().get_results(request)
         claims: list[Any] = list(self.result_list)
-        codes = states.codes(claims)
-        answered = states.clusters_answered({claim.cluster_id for claim in claims})
+        codes = states.finding_codes(claims)
+        answered = states.clusters_with_managed_claims({claim.cluster_id for claim in claims})
         for claim in claims:
             claim.shown_next = states.next_step(
-                claim, codes.get(claim.pk, ()), answered=claim.cluster_id in answered
+                claim, codes.get(claim.pk, ()), claims_managed=claim.cluster_id in answered
             )
             claim.shown_links = scoped.request_scope(request).everything
         self.result_list = claims
@@ -108,7 +108,7 @@ class IPAMClaimAdmin(scoped.Scoped[IPAMClaim]):
 
     @admin.display(description=_("state"))
     def shown_state(self, claim: Any) -> SafeString:
-        return page.state(claim.state, states.words_of(claim))
+        return page.state(claim.state, states.state_description(claim))
 
     @admin.display(description=_("age"), ordering="created_at")
     def shown_age(self, claim: IPAMClaim) -> SafeString:

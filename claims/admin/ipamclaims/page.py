@@ -27,7 +27,7 @@ _LOOKS = {
     states.LEAKED: ("cad-state-degraded", "◇"),
 }
 # What tells of entries and claims of others.
-_OF_OTHERS = {findings.OF_ENTRY, findings.DUPLICATE}
+_OF_OTHERS = {findings.DIFFERS_FROM_ENTRY, findings.DUPLICATE}
 
 
 def state(word: str, title: str = "") -> SafeString:
@@ -42,7 +42,7 @@ def state(word: str, title: str = "") -> SafeString:
 def view(request: HttpRequest, claim: Any) -> HttpResponseBase:
     scope = scoped.request_scope(request)
     claim_findings = states.findings(claim)
-    answered = claim.cluster_id in states.clusters_answered({claim.cluster_id})
+    answered = claim.cluster_id in states.clusters_with_managed_claims({claim.cluster_id})
     codes = {finding.code for finding in claim_findings}
     return pages.page(
         request,
@@ -52,11 +52,11 @@ def view(request: HttpRequest, claim: Any) -> HttpResponseBase:
         original=claim,
         claim=claim,
         everything=scope.everything,
-        standing=state(claim.state, states.words_of(claim)),
-        words=states.words_of(claim),
+        standing=state(claim.state, states.state_description(claim)),
+        words=states.state_description(claim),
         condition=dialects.allocation_condition(claim.conditions),
         raw=json.dumps(claim.conditions, indent=2, ensure_ascii=False) if claim.conditions else "",
-        next_step=states.next_step(claim, codes, answered=answered),
+        next_step=states.next_step(claim, codes, claims_managed=answered),
         findings=[finding for finding in claim_findings if scope.everything or finding.code not in _OF_OTHERS],
         command=findings.remove_finalizer(vars(claim)) if claim.finalizers else "",
         duplicates=_duplicates(claim, scope),

@@ -44,11 +44,11 @@ def view(request: HttpRequest, wave: Wave) -> HttpResponseBase:
         if _done(request, wave):
             return HttpResponseRedirect(request.get_full_path())
         lines = request.POST.get("vms", "")
-    report = readiness.for_wave(wave)
+    report = readiness.wave_readiness(wave)
     on_paper = "print" in request.GET
     chosen = request.GET.get("verdict", "")
     chosen = chosen if chosen in _LOOKS else ""
-    machines = [machine for machine in report.machines if not chosen or machine.verdict == chosen]
+    machines = [machine for machine in report.machines if not chosen or machine.status == chosen]
     return pages.page(
         request,
         "wave.html",
@@ -106,11 +106,11 @@ def _chips(report: WaveReadiness, wave: Wave, chosen: str) -> Iterator[dict[str,
 def _shown(machine: WaveMachine) -> dict[str, Any]:
     return {
         "machine": machine,
-        "look": look(machine.verdict),
+        "look": look(machine.status),
         "interfaces": [
             (
                 interface,
-                display.standing(interface.standing),
+                display.standing(interface.status),
                 reverse("admin:claims_network_change", args=[interface.network_id]),
             )
             for interface in machine.interfaces
@@ -120,7 +120,9 @@ def _shown(machine: WaveMachine) -> dict[str, Any]:
 
 def _imports(request: HttpRequest, wave: Wave) -> list[VMImport]:
     states = (Status.DRAFTED, Status.COMMITTED)
-    vm_imports = drafts.visible(request.user).filter(cluster=wave.cluster_id, status__in=states)
+    vm_imports = drafts.visible_imports(request.user).filter(
+        cluster=wave.cluster_id, status__in=states
+    )
     return list(vm_imports[:_IMPORTS])
 
 
@@ -164,7 +166,9 @@ def _add(request: HttpRequest, wave: Wave) -> None:
 
 def _add_import(request: HttpRequest, wave: Wave) -> None:
     number = lists.number(request.POST.get("import", ""))
-    vm_import = drafts.visible(request.user).filter(pk=number, cluster=wave.cluster_id).first()
+    vm_import = (
+        drafts.visible_imports(request.user).filter(pk=number, cluster=wave.cluster_id).first()
+    )
     if vm_import is None:
         raise errors.InvalidInput.for_field("import", "required", gettext("choose an import"))
     _tell(request, waves.add_import(wave.pk, vm_import, author=pages.author(request)))

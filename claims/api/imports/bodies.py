@@ -52,7 +52,7 @@ def read(request: Request) -> tuple[Upload, ImportOptions, bytes]:
     fingerprint = b""
     if "HTTP_IDEMPOTENCY_KEY" in request.META:
         text = repr(sorted((name, str(value)) for name, value in values.items()))
-        fingerprint = hashlib.sha256(text.encode() + b"\0" + upload.stored()).digest()
+        fingerprint = hashlib.sha256(text.encode() + b"\0" + upload.to_bytes()).digest()
     return upload, options, fingerprint
 
 
@@ -125,7 +125,7 @@ def _options(request: Request, values: Mapping[str, Any], upload: Upload) -> Imp
         commit=commit,
         skip_bad=skip_bad,
         user=request.user,
-        limited=drafts.limited(request.user, target),
+        limited=drafts.is_limited(request.user, target),
     )
 
 
@@ -149,7 +149,7 @@ def _cluster(
 def _nowhere(request: Request, upload: Upload) -> errors.InvalidInput:
     """A program says where to; what the addresses tell is offered."""
     message = "say where to: the id of a network, a mapping of port groups, or a cluster"
-    network = networks.by_addresses(upload, request.user)
+    network = networks.find_by_addresses(upload, request.user)
     if network is not None:
         message += (
             f"; of the networks that can hold static VMs only {network.name} ({network.pk}) has all of these"
@@ -195,7 +195,7 @@ def mapping_of(value: Any, path: str) -> dict[str, Any]:
         )
         raise errors.InvalidInput.for_field(path, "wrong_type", message, value)
     return {
-        name: import_mapping.destination(to, f"{path}.{errors.shown(name)}")
+        name: import_mapping.parse_destination(to, f"{path}.{errors.shown(name)}")
         for name, to in value.items()
     }
 

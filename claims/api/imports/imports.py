@@ -37,7 +37,7 @@ class Imports(views.View):
     @extend_schema(**import_schema.LIST)
     def get(self, request: Request) -> views.Answer:
         parameters = query.Query(request)
-        rows = drafts.visible(request.user)
+        rows = drafts.visible_imports(request.user)
         if status := parameters.parse("status", query.choice(*Status.values)):
             rows = rows.filter(status=status)
         if target := parameters.parse("target", query.choice(*ImportTarget.values)):
@@ -98,7 +98,7 @@ class ImportView(views.View):
         if network is not None and network.cluster_id != vm_import.cluster_id:
             message = f"the import is one of {vm_import.cluster}"
             raise errors.InvalidInput.for_field("network", "unknown_network", message)
-        changed = drafts.change(
+        changed = drafts.change_mapping(
             vm_import.pk, values, author=views.author(request), user=request.user
         )
         return views.answer(representation.detail(changed))
@@ -151,11 +151,11 @@ class ImportRowView(views.View):
             message = "correct the row, skip it, or give it the next free address: one of these"
             raise errors.InvalidInput.for_field("", "conflicting_fields", message)
         if skip is not None:
-            corrections.skip(vm_import.pk, [number], skipped=skip, author=author, user=user)
+            corrections.skip_rows(vm_import.pk, [number], skipped=skip, author=author, user=user)
         elif free:
-            corrections.take_free(vm_import.pk, number, author=author, user=user)
+            corrections.assign_free_addresses(vm_import.pk, number, author=author, user=user)
         else:
-            corrections.correct(vm_import.pk, number, values, author=author, user=user)
+            corrections.correct_row(vm_import.pk, number, values, author=author, user=user)
         return views.answer(_row(drafts.get(vm_import.pk), number))
 
 
@@ -183,7 +183,7 @@ class ImportCheck(views.View):
 
     @extend_schema(**import_schema.CHECK)
     def post(self, request: Request, import_id: int) -> views.Answer:
-        return _done(request, import_id, drafts.check_again)
+        return _done(request, import_id, drafts.revalidate)
 
 
 class ImportMissingAddresses(views.View):
@@ -191,7 +191,7 @@ class ImportMissingAddresses(views.View):
 
     @extend_schema(**import_schema.MISSING_ADDRESSES)
     def post(self, request: Request, import_id: int) -> views.Answer:
-        return _done(request, import_id, corrections.take_missing)
+        return _done(request, import_id, corrections.assign_missing_families)
 
 
 class ImportUndo(views.View):
@@ -222,7 +222,7 @@ class ImportManifest(views.View):
     def get(self, request: Request, import_id: int) -> views.Answer:
         query.Query(request).done()
         vm_import = _get(request, import_id)
-        text = manifests.text(vm_import, scoped.request_scope(request))
+        text = manifests.render_yaml(vm_import, scoped.request_scope(request))
         return _file(text.encode(), "application/yaml", f"import-{vm_import.pk}.yaml")
 
 
@@ -257,7 +257,7 @@ def filtered(rows: QuerySet[ImportRow], parameters: query.Query) -> QuerySet[Imp
 
 
 def _get(request: Request, import_id: int) -> VMImport:
-    vm_import = drafts.visible(request.user).filter(pk=import_id).first()
+    vm_import = drafts.visible_imports(request.user).filter(pk=import_id).first()
     if vm_import is None:
         raise errors.NotFound("There is no such object.")
     return vm_import

@@ -18,7 +18,9 @@ COUNTED = ("new", "changed", "unchanged", "conflict", "refused")
 
 def detail(vm_import: VMImport) -> Shape:
     """An import with what is worked out for one alone."""
-    status_counts = vm_status.counts(vm_import) if vm_import.status == Status.COMMITTED else None
+    status_counts = (
+        vm_status.status_counts(vm_import) if vm_import.status == Status.COMMITTED else None
+    )
     return brief(vm_import) | {
         "port_groups": mapping.port_groups(vm_import),
         "standing": status_counts,
@@ -55,7 +57,7 @@ def brief(vm_import: VMImport) -> Shape:
 
 def progress(vm_import: VMImport) -> Shape:
     """Rows done and in all, per cent, and the seconds that the rest will take at this pace."""
-    current_progress = import_progress.for_import(vm_import, datetime.now(UTC))
+    current_progress = import_progress.import_progress(vm_import, datetime.now(UTC))
     return {
         "done": current_progress.done,
         "total": current_progress.total,
@@ -68,7 +70,7 @@ def rows(vm_import: VMImport, import_rows: Sequence[ImportRow]) -> list[Shape]:
     """Rows of one page; where each VM stands once they are written."""
     statuses: dict[int, str] = {}
     if vm_import.status == Status.COMMITTED:
-        statuses = vm_status.of_rows(vm_import, [row.number for row in import_rows])
+        statuses = vm_status.row_statuses(vm_import, [row.number for row in import_rows])
     return [_row(row, statuses) for row in import_rows]
 
 

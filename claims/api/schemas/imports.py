@@ -12,7 +12,7 @@ from pools.platform.rest.openapi import FLAG, TEXT, TIME, WHOLE, listed, nullabl
 _STATUS = {"type": "string", "enum": list(Status.values)}
 _TARGET = {"type": "string", "enum": list(ImportTarget.values)}
 _VERDICT = {"type": "string", "enum": list(RowStatus.values)}
-_STANDING = {"type": "string", "enum": list(vm_status.STANDINGS), "nullable": True}
+_STANDING = {"type": "string", "enum": list(vm_status.STATUSES), "nullable": True}
 _REASONS = listed(shape("code message", code=TEXT, message=TEXT))
 _COUNTS = shape(
     "new changed unchanged conflict refused",
@@ -44,7 +44,7 @@ _ONE = IMPORT | {
         "port_groups": listed(
             shape("name rows", name=TEXT, rows=WHOLE, network=nullable(WHOLE), namespace=TEXT)
         ),
-        "standing": nullable(shape(**dict.fromkeys(vm_status.STANDINGS, WHOLE))),
+        "standing": nullable(shape(**dict.fromkeys(vm_status.STATUSES, WHOLE))),
     }
 }
 ROW = shape(

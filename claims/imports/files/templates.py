@@ -1,4 +1,4 @@
-"""The template that people fill in, and how texts are written into files that spreadsheets open."""
+"""The import template, as CSV and XLSX."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _WIDTHS = (24, 20, 36, 24, 16, 32)
 
 
 def template_csv() -> bytes:
-    """UTF-8 with a byte order mark, for Excel."""
+    """Return the template as CSV, in UTF-8 with a byte order mark for Excel."""
     stream = io.StringIO(newline="")
     writer = csv.writer(stream)
     for row in (TEMPLATE_HEADER, *_EXAMPLES):
@@ -31,7 +31,7 @@ def template_csv() -> bytes:
 
 
 def template_xlsx() -> bytes:
-    """One sheet; all its cells are formatted as text, so that no address becomes a number."""
+    """Return the template as a workbook; its cells are formatted as text to protect addresses."""
     book = Workbook()
     sheet = book.active
     if sheet is None:

@@ -1,7 +1,7 @@
--- Return the addresses of a network that the index holds, and no block of its pool does: text, pool.
+-- Return the addresses that the index of a network holds and that have no held block in its pool: message, pool.
 -- $1 at bigint
 SELECT DISTINCT 'Address ' || host(p.address) || ' of ' || COALESCE(NULLIF(p.vm, ''),
-    p.mac::text, '?') || ' is held by nobody in pool ' || o.name, o.id
+    p.mac::text, '?') || ' has no held block in pool ' || o.name, o.id
 FROM claims_network n JOIN pools_pool o ON o.id = n.pool_id
 JOIN claims_indexentry p ON p.network_id = n.id AND p.address IS NOT NULL AND p.holds
 WHERE n.id = $1

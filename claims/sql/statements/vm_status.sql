@@ -1,6 +1,6 @@
 -- Return the status of the VM of each committed row of an import.
 -- $1 import bigint
--- $2 every boolean
+-- $2 all_rows boolean
 -- $3 numbers text
 SELECT r.number, CASE
     WHEN e.id IS NULL AND c.id IS NULL THEN 'gone'
@@ -13,7 +13,7 @@ SELECT r.number, CASE
     WHEN s.vm <> '' AND EXISTS (SELECT FROM pools_observedobject o
         WHERE o.cluster_id = i.cluster_id AND o.kind = 'VirtualMachine' AND o.name = s.vm
             AND s.namespace IN ('', o.namespace) AND o.missed_at IS NULL) THEN 'seen'
-    ELSE 'provisioned' END AS standing
+    ELSE 'provisioned' END AS status
 FROM claims_importrow r JOIN claims_vmimport i ON i.id = r.vm_import_id
 LEFT JOIN claims_entry e ON e.id = r.entry_id
 LEFT JOIN claims_ipamclaim c ON c.id = r.claim_id

@@ -156,13 +156,13 @@ def test_where_each_vm_stands() -> None:
     worlds.workload(network, "vm-1", mac(1), "10.0.0.11")
     worlds.workload(network, "vm-2", mac(2), "10.0.0.99")
     entries.delete([Entry.objects.get(mac=mac(3)).pk], author=BY)
-    assert vm_status.of_rows(of, [1, 2, 3, 4]) == {
+    assert vm_status.row_statuses(of, [1, 2, 3, 4]) == {
         1: "running",
         2: "differing",
         3: "gone",
         4: "provisioned",
     }
-    assert vm_status.counts(of)["running"] == 1
+    assert vm_status.status_counts(of)["running"] == 1
 
 
 def test_the_log_of_events_tells_what_became_of_an_import() -> None:

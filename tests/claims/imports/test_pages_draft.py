@@ -80,7 +80,7 @@ def test_all_but_the_bad_rows_are_written_and_undone(client: Client, of: VMImpor
     assert A in client.get(link).content.decode()
     assert "1 new record is deleted. 1 changed record gets its previous values." in shown
     assert Entry.objects.get(mac=A).ips == ["10.0.0.5/24"]
-    assert "this is for one ready for review" in pages.do(client, of, "commit")
+    assert "required: ready for review" in pages.do(client, of, "commit")
     shown = pages.do(client, of, "undo")
     assert "The register is as it was before the import." in shown
     assert list(Entry.objects.values_list("mac", "ips")) == [(B, ["10.0.0.6/24"])]
@@ -92,7 +92,7 @@ def test_what_runs_cannot_be_undone_and_the_page_says_so(
     pages.do(client, of, "commit", skip_bad="true")
     worlds.workload(network, "web-01", A, "10.0.0.5", namespace="blue")
     assert "running" in pages.page(client, of)
-    assert "It cannot be undone: row 1: the VM blue/web-01" in pages.do(client, of, "undo")
+    assert "The import cannot be undone: row 1: the VM blue/web-01" in pages.do(client, of, "undo")
     assert Entry.objects.filter(mac=A).exists()
 
 

@@ -73,7 +73,7 @@ def test_a_cluster_means_the_port_groups_of_the_file(network: Network) -> None:
         ({"namespace": "No Name"}, "namespace", "lower-case letters"),
         ({"where": "network-999999"}, "where", "Select a valid choice"),
         ({"where": "cluster"}, "where", "Choose the network: one VM has no port group."),
-        ({"how": "text", "text": "what is\nthis"}, "text", "no header was recognised"),
+        ({"how": "text", "text": "what is\nthis"}, "text", "no header row found"),
     ],
 )
 def test_what_is_wrong_stands_beside_its_field(

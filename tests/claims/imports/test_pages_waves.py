@@ -91,7 +91,7 @@ def test_the_page_says_what_is_not_ready(client: Client, network: Network, wave:
     added = do(client, wave, "add", vms="blue/web\n\n blue/nobody \n")
     assert "2 VMs came into the wave." in added
     assert "1 of 2 VMs" in added
-    assert "Neither an entry nor a claim is registered." in added
+    assert "No entry and no IPAMClaim is registered." in added
     only = pages.text(client.get(url(wave), {"verdict": "ready"}))
     assert "Neither" not in only
     paper = pages.text(client.get(url(wave), {"print": "1"}))
