@@ -69,7 +69,7 @@ class Memberships(views.View):
     def get(self, request: Request) -> views.Answer:
         parameters = query.Query(request)
         rows = _visible_memberships(request)
-        if cluster := parameters.parse("cluster", scoped.cluster(request)):
+        if cluster := parameters.parse("cluster", scoped.cluster_parser(request)):
             rows = rows.filter(cluster=cluster)
         if user := parameters.text("user"):
             rows = rows.filter(Q(user__username=user) | Q(subject_user=user))
@@ -94,8 +94,8 @@ class Memberships(views.View):
     def post(self, request: Request) -> views.Answer:
         body = parsing.fields(request, "user", "group", "cluster", "namespaces", "role")
         values = _parse_membership(body, request)
-        done = views.once(request, lambda: _create(values, views.author(request)))
-        return views.answer(done.answer, status=done.status)
+        stored = views.once(request, lambda: _create(values, views.author(request)))
+        return views.answer(stored.answer, status=stored.status)
 
 
 class MembershipView(views.View):
@@ -107,24 +107,24 @@ class MembershipView(views.View):
 
     @extend_schema(**_ONE)
     def get(self, request: Request, membership_id: int) -> views.Answer:
-        return views.answer(_shape(_find(request, membership_id)))
+        return views.answer(_shape(_get(request, membership_id)))
 
     @extend_schema(**_CHANGE)
     def patch(self, request: Request, membership_id: int) -> views.Answer:
         body = parsing.changes(request, "namespaces", "role")
-        _role(body)
+        _check_role(body)
         names = None
         if body.has("namespaces"):
             names = body.parse("namespaces", memberships.parse_namespaces)
         body.report.raise_any()
-        membership = _local(request, membership_id)
+        membership = _get_local(request, membership_id)
         if names is not None:
             memberships.change(membership, names, author=views.author(request))
         return views.answer(_reload_shape(membership))
 
     @extend_schema(**_DELETE)
     def delete(self, request: Request, membership_id: int) -> views.Answer:
-        memberships.delete(_local(request, membership_id), author=views.author(request))
+        memberships.delete(_get_local(request, membership_id), author=views.author(request))
         return views.nothing()
 
 
@@ -139,16 +139,16 @@ def _visible_memberships(request: Request) -> QuerySet[AnyMembership]:
     return rows.filter(Q(pk__in=local.values("pk")) | Q(pk__in=clusters.values("pk")))
 
 
-def _find(request: Request, number: int) -> AnyMembership:
+def _get(request: Request, number: int) -> AnyMembership:
     membership = _visible_memberships(request).filter(pk=number).first()
     if membership is None:
         raise errors.NotFound("There is no such object.")
     return membership
 
 
-def _local(request: Request, number: int) -> Membership:
+def _get_local(request: Request, number: int) -> Membership:
     """ClusterDecides for one that a cluster made."""
-    membership = _find(request, number)
+    membership = _get(request, number)
     if membership.source == MembershipSource.CLUSTER:
         raise errors.ClusterDecides(
             f"The cluster {membership.cluster} makes this VM owner by its RoleBinding"
@@ -158,22 +158,22 @@ def _local(request: Request, number: int) -> Membership:
 
 
 def _parse_membership(body: object_reader.Fields, request: Request) -> dict[str, Any]:
-    _role(body)
+    _check_role(body)
     values: dict[str, Any] = {
-        "cluster": body.parse("cluster", scoped.cluster(request)),
+        "cluster": body.parse("cluster", scoped.cluster_parser(request)),
         "namespaces": body.parse("namespaces", memberships.parse_namespaces),
     }
     if body.has("user") == body.has("group"):
         body.report.add("user", "required", "name a user or a group, one of them")
     elif body.has("user"):
-        values["user"] = body.parse("user", _user)
+        values["user"] = body.parse("user", _parse_user)
     else:
-        values["group"] = body.parse("group", _group)
+        values["group"] = body.parse("group", _parse_group)
     body.report.raise_any()
     return values
 
 
-def _role(body: object_reader.Fields) -> None:
+def _check_role(body: object_reader.Fields) -> None:
     """There is one role; without a word it is meant."""
     if body.has("role"):
         body.parse(
@@ -181,8 +181,8 @@ def _role(body: object_reader.Fields) -> None:
         )
 
 
-def _user(value: object, field_path: str) -> Any:
-    user = get_user_model().objects.filter(username=_name(value, field_path)).first()
+def _parse_user(value: object, field_path: str) -> Any:
+    user = get_user_model().objects.filter(username=_parse_name(value, field_path)).first()
     if user is None:
         raise errors.InvalidInput.for_field(
             field_path, "unknown_user", "there is no such user", value
@@ -190,11 +190,11 @@ def _user(value: object, field_path: str) -> Any:
     return user
 
 
-def _group(value: object, field_path: str) -> str:
+def _parse_group(value: object, field_path: str) -> str:
     return holders.parse_identifier(value, field=field_path, max_length=memberships.LONGEST_GROUP)
 
 
-def _name(value: object, field_path: str) -> str:
+def _parse_name(value: object, field_path: str) -> str:
     return holders.parse_identifier(value, field=field_path)
 
 

@@ -21,7 +21,7 @@ from pools.platform.rest import openapi, pagination, parsing, query, views
 from pools.platform.rest.openapi import FLAG, TEXT, TIME, WHOLE, listed, null, shape
 
 _ALL = namespaces.EVERY_NAMESPACE
-_SEE = ("claims.view_wave", _ALL)
+_VIEW = ("claims.view_wave", _ALL)
 _CHANGE = ("claims.change_wave", _ALL)
 _WAVE = shape(
     "id cluster name vms",
@@ -88,13 +88,13 @@ _REPORT = openapi.says(
 
 
 class Waves(views.View):
-    needs = {"GET": _SEE, "POST": ("claims.add_wave", _ALL)}
+    needs = {"GET": _VIEW, "POST": ("claims.add_wave", _ALL)}
 
     @extend_schema(**_LIST)
     def get(self, request: Request) -> views.Answer:
         parameters = query.Query(request)
         rows = Wave.objects.all()
-        if cluster := parameters.parse("cluster", scoped.cluster(request)):
+        if cluster := parameters.parse("cluster", scoped.cluster_parser(request)):
             rows = rows.filter(cluster=cluster)
         return views.answer(
             pagination.page(
@@ -110,21 +110,21 @@ class Waves(views.View):
     @extend_schema(**_CREATE)
     def post(self, request: Request) -> views.Answer:
         body = parsing.fields(request, "cluster", "name", "planned_at", "note")
-        cluster = body.parse("cluster", scoped.cluster(request))
+        cluster = body.parse("cluster", scoped.cluster_parser(request))
         name = body.parse("name", parsing.text)
-        values = _optional(body)
+        values = _parse_optional(body)
         body.report.raise_any()
 
         def create() -> idempotency.Stored:
             wave = waves.create(cluster, name or "", author=views.author(request), **values)  # type: ignore[arg-type]
             return idempotency.Stored(201, _shapes([wave.pk])[0])
 
-        done = views.once(request, create)
-        return views.answer(done.answer, status=done.status)
+        stored = views.once(request, create)
+        return views.answer(stored.answer, status=stored.status)
 
 
 class WaveView(views.View):
-    needs = {"GET": _SEE, "PATCH": _CHANGE, "DELETE": ("claims.delete_wave", _ALL)}
+    needs = {"GET": _VIEW, "PATCH": _CHANGE, "DELETE": ("claims.delete_wave", _ALL)}
 
     @extend_schema(**_ONE)
     def get(self, request: Request, wave_id: int) -> views.Answer:
@@ -133,7 +133,7 @@ class WaveView(views.View):
     @extend_schema(**_PATCH)
     def patch(self, request: Request, wave_id: int) -> views.Answer:
         body = parsing.fields(request, "name", "planned_at", "note")
-        values = _optional(body)
+        values = _parse_optional(body)
         if "name" in body.data:
             values["name"] = body.parse("name", parsing.text)
         body.report.raise_any()
@@ -147,7 +147,7 @@ class WaveView(views.View):
 
 
 class WaveVMs(views.View):
-    needs = {"GET": _SEE, "POST": _CHANGE}
+    needs = {"GET": _VIEW, "POST": _CHANGE}
 
     @extend_schema(**_VMS)
     def get(self, request: Request, wave_id: int) -> views.Answer:
@@ -172,9 +172,9 @@ class WaveVMs(views.View):
         if body.has("vms") == body.has("import") or (body.has("vms") and body.has("verdict")):
             message = "name vms, or an import and a verdict if need be"
             raise errors.InvalidInput.for_field("vms", "required", message)
-        vms = body.parse("vms", _vms) if body.has("vms") else None
-        number = body.parse("import", _number) if body.has("import") else None
-        verdict = body.parse("verdict", _verdict) if body.has("verdict") else None
+        vms = body.parse("vms", _parse_vms) if body.has("vms") else None
+        number = body.parse("import", _parse_id) if body.has("import") else None
+        verdict = body.parse("verdict", _parse_verdict) if body.has("verdict") else None
         body.report.raise_any()
 
         def add() -> idempotency.Stored:
@@ -186,12 +186,12 @@ class WaveVMs(views.View):
                 if vm_import is None or vm_import.cluster_id != wave.cluster_id:
                     message = f"{wave.cluster} has no such import"
                     raise errors.InvalidInput.for_field("import", "unknown_import", message, number)
-                chosen = {"verdicts": [verdict]} if verdict else {}
-                added = waves.add_import(wave.pk, vm_import, author=author, **chosen)
+                criteria = {"verdicts": [verdict]} if verdict else {}
+                added = waves.add_import(wave.pk, vm_import, author=author, **criteria)
             return idempotency.Stored(200, {"added": added, "vms": wave.vms.count()})
 
-        done = views.once(request, add)
-        return views.answer(done.answer, status=done.status)
+        stored = views.once(request, add)
+        return views.answer(stored.answer, status=stored.status)
 
 
 class WaveVMView(views.View):
@@ -205,7 +205,7 @@ class WaveVMView(views.View):
 
 
 class WaveReadiness(views.View):
-    needs = {"GET": _SEE}
+    needs = {"GET": _VIEW}
 
     @extend_schema(**_REPORT)
     def get(self, request: Request, wave_id: int) -> views.Answer:
@@ -284,7 +284,7 @@ def _reasons(reasons: Any) -> list[dict[str, str]]:
     return [{"code": code, "message": message} for code, message in reasons]
 
 
-def _optional(body: object_reader.Fields) -> dict[str, Any]:
+def _parse_optional(body: object_reader.Fields) -> dict[str, Any]:
     values: dict[str, Any] = {}
     if body.has("planned_at"):
         values["planned_at"] = body.parse(
@@ -298,26 +298,26 @@ def _optional(body: object_reader.Fields) -> dict[str, Any]:
     return values
 
 
-def _number(value: object, field_path: str) -> int:
+def _parse_id(value: object, field_path: str) -> int:
     return parsing.integer(value, field_path, least=1, most=1 << 62)
 
 
-def _verdict(value: object, field_path: str) -> str:
+def _parse_verdict(value: object, field_path: str) -> str:
     return parsing.choice(value, field_path, tuple(RowVerdict.values))
 
 
-def _vms(value: object, field_path: str) -> list[waves.VM]:
+def _parse_vms(value: object, field_path: str) -> list[waves.VM]:
     if not isinstance(value, list) or not 0 < len(value) <= waves.MOST_VMS:
         message = f"a list of 1 to {waves.MOST_VMS} VMs is expected"
         raise errors.InvalidInput.for_field(field_path, "wrong_type", message, value)
     vms = []
     report = object_reader.ProblemReport()
     for index, element in enumerate(value):
-        where = f"{field_path}.{index}"
+        element_path = f"{field_path}.{index}"
         if not isinstance(element, dict):
-            report.add(where, "wrong_type", "an object is expected", element)
+            report.add(element_path, "wrong_type", "an object is expected", element)
             continue
-        fields = object_reader.Fields(element, where, report)
+        fields = object_reader.Fields(element, element_path, report)
         fields.only("namespace", "vm")
         vm = fields.parse("vm", parsing.text)
         namespace = fields.parse("namespace", parsing.text) if fields.has("namespace") else ""
@@ -326,11 +326,11 @@ def _vms(value: object, field_path: str) -> list[waves.VM]:
     return vms
 
 
-_ONE_WAVE = "waves/<int:wave_id>/"
+_WAVE_PATH = "waves/<int:wave_id>/"
 urlpatterns = [
     path("waves/", Waves.as_view(), name="waves"),
-    path(_ONE_WAVE, WaveView.as_view(), name="wave"),
-    path(f"{_ONE_WAVE}vms/", WaveVMs.as_view(), name="wave-vms"),
-    path(f"{_ONE_WAVE}vms/<int:vm_id>/", WaveVMView.as_view(), name="wave-vm"),
-    path(f"{_ONE_WAVE}readiness/", WaveReadiness.as_view(), name="wave-readiness"),
+    path(_WAVE_PATH, WaveView.as_view(), name="wave"),
+    path(f"{_WAVE_PATH}vms/", WaveVMs.as_view(), name="wave-vms"),
+    path(f"{_WAVE_PATH}vms/<int:vm_id>/", WaveVMView.as_view(), name="wave-vm"),
+    path(f"{_WAVE_PATH}readiness/", WaveReadiness.as_view(), name="wave-readiness"),
 ]

@@ -70,7 +70,7 @@ class Settings(views.View):
     @extend_schema(**_GET)
     def get(self, request: Request, cluster: str) -> views.Answer:
         cluster_row = clusters.get(cluster)
-        return views.answer(_settings(cluster_row, settings.for_cluster(cluster_row)))
+        return views.answer(_settings_shape(cluster_row, settings.for_cluster(cluster_row)))
 
     @extend_schema(**_PATCH)
     def patch(self, request: Request, cluster: str) -> views.Answer:
@@ -86,7 +86,7 @@ class Settings(views.View):
         body.report.raise_any()
         cluster_row = clusters.get(cluster)
         row = settings.change(cluster_row, changes, author=views.author(request))
-        return views.answer(_settings(cluster_row, row))
+        return views.answer(_settings_shape(cluster_row, row))
 
 
 class Decisions(views.View):
@@ -96,7 +96,7 @@ class Decisions(views.View):
     def get(self, request: Request) -> views.Answer:
         parameters = query.Query(request)
         rows = scoped.rows(request, Decision)
-        if cluster := parameters.parse("cluster", scoped.cluster(request)):
+        if cluster := parameters.parse("cluster", scoped.cluster_parser(request)):
             rows = rows.filter(cluster=cluster)
         for name in ("namespace", "vm", "network", "code", "path"):
             if value := parameters.text(name):
@@ -108,13 +108,13 @@ class Decisions(views.View):
                 rows,
                 orderings={"id": ("id",)},
                 fields=_DECISION["properties"],
-                shape=_decisions,
+                shape=_decision_shapes,
                 default="-id",
             )
         )
 
 
-def _settings(cluster: Cluster, row: NetworkSettings) -> dict[str, Any]:
+def _settings_shape(cluster: Cluster, row: NetworkSettings) -> dict[str, Any]:
     return {
         "cluster": cluster.name,
         **{name: getattr(row, name) for name in _CHANGEABLE},
@@ -122,12 +122,12 @@ def _settings(cluster: Cluster, row: NetworkSettings) -> dict[str, Any]:
     }
 
 
-def _decisions(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    names = Cluster.objects.in_bulk({row["cluster_id"] for row in rows})
+def _decision_shapes(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    clusters_by_id = Cluster.objects.in_bulk({row["cluster_id"] for row in rows})
     return [
         {
             **{name: row[name] for name in _DECISION["properties"] if name in row},
-            "cluster": names[row["cluster_id"]].name,
+            "cluster": clusters_by_id[row["cluster_id"]].name,
             "at": block_fields.time(row["at"]),
         }
         for row in rows

@@ -17,7 +17,7 @@ from pools.platform import idempotency
 from pools.platform.rest import openapi, pagination, parsing, query, views
 from pools.platform.rest.openapi import FLAG, TEXT, TIME, WHOLE, listed, null, shape
 
-_ANSWERS = tuple(str(answer) for answer in ComparisonResult)
+_RESULTS = tuple(str(answer) for answer in ComparisonResult)
 _WORKLOAD = shape(
     "id kind namespace name interface node phase pods since",
     id=WHOLE, kind={"type": "string", "enum": ["vmi", "pod"]}, namespace=TEXT, name=TEXT,
@@ -30,7 +30,7 @@ _REGISTERED = shape(
 )  # fmt: skip
 _VERDICT = shape(
     "verdict workload registered running reasons",
-    verdict={"type": "string", "enum": list(_ANSWERS)},
+    verdict={"type": "string", "enum": list(_RESULTS)},
     workload=null(_WORKLOAD),
     registered=null(_REGISTERED),
     running=null(shape("mac ips", mac=null(TEXT), ips=listed(TEXT))),
@@ -51,11 +51,11 @@ _LIST = openapi.says(
     "What runs on a network beside what is registered",
     {200: openapi.page(_VERDICT)},
     fails="404",
-    parameters=openapi.query(verdict=", ".join(_ANSWERS), **openapi.PAGED),
+    parameters=openapi.query(verdict=", ".join(_RESULTS), **openapi.PAGED),
 )
 _COUNTS = openapi.says(
     "How many workloads agree with the register",
-    {200: shape(" ".join(_ANSWERS), **dict.fromkeys(_ANSWERS, WHOLE))},
+    {200: shape(" ".join(_RESULTS), **dict.fromkeys(_RESULTS, WHOLE))},
     fails="404",
 )
 _ADOPT = openapi.writes(
@@ -80,7 +80,7 @@ class Workloads(views.View):
         network = scoped.get_row(request, Network, network_id)
         parameters = query.Query(request)
         rows = results.rows(scoped.request_scope(request)).filter(network_id=network.pk)
-        if verdict := parameters.parse("verdict", query.choice(*_ANSWERS)):
+        if verdict := parameters.parse("verdict", query.choice(*_RESULTS)):
             rows = rows.filter(verdict=verdict)
         return views.answer(
             pagination.page(
@@ -114,21 +114,21 @@ class Adopt(views.View):
         parameters = query.Query(request)
         dry_run = parameters.parse("dry_run", query.flag)
         parameters.done()
-        chosen, reason = _adoption_criteria(request)
+        criteria, reason = _adoption_criteria(request)
         scope = scoped.request_scope(request)
         if dry_run:
-            return views.answer(adoption.plan(network, scope=scope, **chosen).as_json())
+            return views.answer(adoption.plan(network, scope=scope, **criteria).as_json())
         if not hasattr(network, "ippool"):
             views.require(request, "claims.add_ippool")
 
-        def work() -> idempotency.Stored:
+        def adopt() -> idempotency.Stored:
             author = views.author(request, reason)
             return idempotency.Stored(
-                200, adoption.adopt(network, scope=scope, author=author, **chosen).as_json()
+                200, adoption.adopt(network, scope=scope, author=author, **criteria).as_json()
             )
 
-        done = views.once(request, work)
-        return views.answer(done.answer, status=done.status)
+        stored = views.once(request, adopt)
+        return views.answer(stored.answer, status=stored.status)
 
 
 def _adoption_criteria(request: Request) -> tuple[dict[str, Any], str]:
@@ -136,13 +136,13 @@ def _adoption_criteria(request: Request) -> tuple[dict[str, Any], str]:
     reason = body.parse("reason", parsing.reason) or ""
     if body.has("workloads") == body.has("verdict"):
         body.report.add("workloads", "one_of", "give either workloads or verdict")
-    ids = body.parse("workloads", _ids) if body.has("workloads") else None
-    verdict = body.parse("verdict", _verdict) if body.has("verdict") else ""
+    ids = body.parse("workloads", _parse_ids) if body.has("workloads") else None
+    verdict = body.parse("verdict", _parse_verdict) if body.has("verdict") else ""
     body.report.raise_any()
     return {"ids": ids, "verdict": verdict or ""}, reason
 
 
-def _ids(value: object, field_path: str) -> list[int]:
+def _parse_ids(value: object, field_path: str) -> list[int]:
     if not isinstance(value, list) or not 1 <= len(value) <= adoption.MOST:
         message = f"a list of 1 to {adoption.MOST} ids is expected"
         raise errors.InvalidInput.for_field(field_path, "wrong_type", message, value)
@@ -157,7 +157,7 @@ def _ids(value: object, field_path: str) -> list[int]:
     return ids
 
 
-def _verdict(value: object, field_path: str) -> str:
+def _parse_verdict(value: object, field_path: str) -> str:
     return parsing.choice(value, field_path, adoption.ADOPTABLE)
 
 

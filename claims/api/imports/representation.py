@@ -13,7 +13,7 @@ from claims.models.imports import Status
 from pools.core import block_fields
 
 Shape = dict[str, Any]
-COUNTED = ("new", "changed", "unchanged", "conflict", "refused")
+COUNTED_STATUSES = ("new", "changed", "unchanged", "conflict", "refused")
 
 
 def detail(vm_import: VMImport) -> Shape:
@@ -30,7 +30,7 @@ def brief(vm_import: VMImport) -> Shape:
         "id": vm_import.pk,
         "format": vm_import.format,
         "status": vm_import.status,
-        "counts": dict.fromkeys(COUNTED, 0) | vm_import.counts,
+        "counts": dict.fromkeys(COUNTED_STATUSES, 0) | vm_import.counts,
         "target": vm_import.target,
         "cluster": vm_import.cluster.name,
         "network": vm_import.network_id,
@@ -80,7 +80,7 @@ def _row(row: ImportRow, statuses: dict[int, str]) -> Shape:
         "vm": row.vm or row.source_vm,
         "source_vm": row.source_vm,
         "mac": row.mac or row.source_mac,
-        "ips": list(_either(row.ips, row.source_ips)),
+        "ips": list(_first_nonempty(row.ips, row.source_ips)),
         "namespace": row.namespace or row.source_namespace,
         "port_group": row.port_group,
         "network": row.network_id,
@@ -95,5 +95,5 @@ def _row(row: ImportRow, statuses: dict[int, str]) -> Shape:
     }
 
 
-def _either(resolved: Collection[str], source: Collection[str]) -> Collection[str]:
+def _first_nonempty(resolved: Collection[str], source: Collection[str]) -> Collection[str]:
     return resolved or source

@@ -237,7 +237,7 @@ def test_a_vm_owner_asks_for_addresses_and_sees_their_own(owner: Client, ippool:
     check = reverse("admin:claims_entry_check")
     told = owner.get(check, {"ippool": ippool.pk, "mac": B, "ips": "10.0.0.6"}).json()
     assert {place["text"] for one in told["duplicates"] for place in one["places"]} == {
-        "somebody else"
+        "another owner"
     }
     at = reverse("admin:claims_entry_change", args=[foreign.pk])
     assert owner.get(at).status_code == 404
