@@ -1,4 +1,4 @@
-"""ippools/ID/entries/: one, many or the whole set; every answer says its duplicates."""
+"""Endpoints of an IPPool's entries: one, many or the whole set, each with its duplicates."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ from pools.platform import documents, idempotency
 from pools.platform.rest import pagination, parsing, query, views
 
 _VIEW = ("claims.view_entry",)
-LARGEST_BODY = 10 * 1024 * 1024  # bytes: a hundred thousand entries are some six million
+LARGEST_BODY = 10 * 1024 * 1024  # bytes; 100,000 entries need about 6 MB
 MOST_ENTRIES = 10_000  # entries in one POST
 _YAML = ("application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml")
 _READ_ONLY = ("id", "ippool", "source", "created_at", "duplicates", "warnings")
 
 
 class Entries(views.View):
-    # Who may add and replace is said by `_may_add` and `put`.
-    needs = {"GET": _VIEW, "POST": _VIEW, "PUT": _VIEW}  # what is written is shown
+    # `_entry_source` and `put` check who may add and replace entries.
+    needs = {"GET": _VIEW, "POST": _VIEW, "PUT": _VIEW}  # the response contains the written entries
 
     @extend_schema(**ippool_schema.ENTRIES)
     def get(self, request: Request, ippool_id: int) -> views.Answer:
@@ -130,7 +130,7 @@ class EntryView(views.View):
 
 
 def parse_mac_parameter(value: str, name: str) -> str:
-    """A query's MAC address, in any of its forms."""
+    """Parse the MAC address of a query parameter, in any notation."""
     return macs.parse_mac(value, field=name, lenient=True)
 
 
@@ -143,7 +143,7 @@ def _entry(request: Request, ippool_id: int, entry_id: int) -> Entry:
     return scoped.get_row(request, rows, entry_id)
 
 
-# --- what is read ---------------------------------------------------------------------------------
+# --- requests -------------------------------------------------------------------------------------
 
 
 def _filter(rows: QuerySet[Entry], ip_pool: IPPool, parameters: query.Query) -> QuerySet[Entry]:
@@ -184,7 +184,7 @@ def _require_json(request: Request) -> None:
 
 
 def _parse_whole_set(request: Request, raw: bytes, ip_pool: IPPool) -> list[core.EntrySpec]:
-    """What a PUT says, in any of its shapes; keys that are there twice are two entries."""
+    """Parse the body of a PUT in any of its forms; a key that occurs twice is two entries."""
     repeatable: Sequence[documents.Path] = ((), ("entries",), ippool.ENTRIES)
     if parsing.media_type(request) in _YAML:
         yaml_documents = documents.load_yaml(raw, limit=LARGEST_BODY, repeatable=repeatable)
@@ -227,17 +227,17 @@ def _changed_spec(body: object_reader.Fields, entry: Entry) -> core.EntrySpec:
 
 
 def refuse_fields(body: object_reader.Fields, names: Sequence[str]) -> None:
-    """Report the fields that nobody sets."""
+    """Report the fields that a client cannot set."""
     for name in names:
         if name in body.data:
             body.report.add(name, "read_only_field", "is worked out and cannot be set")
 
 
-# --- who may --------------------------------------------------------------------------------------
+# --- permissions ----------------------------------------------------------------------------------
 
 
 def _entry_source(request: Request, ip_pool: IPPool, specs: Sequence[core.EntrySpec]) -> str:
-    """Where the entries come from: `request` when a VM owner asks for them."""
+    """Return the source of added entries: `request` for a VM owner, whose request is validated, else `api`."""
     if request.user.has_perm("claims.add_entry") and scoped.request_scope(request).everything:
         return EntrySource.API
     requests.check(request.user, ip_pool, specs)
@@ -249,7 +249,7 @@ def _require_everything(request: Request) -> None:
         raise errors.NotAllowed(f"This needs the permission {namespaces.EVERY_NAMESPACE}.")
 
 
-# --- what is answered -----------------------------------------------------------------------------
+# --- responses ------------------------------------------------------------------------------------
 
 
 def _page(request: Request, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:

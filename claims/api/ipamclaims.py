@@ -1,4 +1,4 @@
-"""ipamclaims/: which VM has which address on which network, and why one has none; VM manifests."""
+"""Endpoints of claims: the address of each VM on a network, or why it has none; VM manifests."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ _READ_ONLY = tuple(name for name in schema.FIELDS if name not in _CREATABLE)
 
 
 class IPAMClaims(views.View):
-    # Who may make one is said by access.require_request.
-    needs = {"GET": _VIEW, "POST": _VIEW}  # what is written is shown
+    # namespaces.require_request checks who may create a claim.
+    needs = {"GET": _VIEW, "POST": _VIEW}  # the response contains the written claim
 
     @extend_schema(**schema.CLAIMS)
     def get(self, request: Request) -> views.Answer:
@@ -114,7 +114,7 @@ class IPAMClaimRelease(views.View):
 
 
 class VMManifest(views.View):
-    """A question, although it is asked by POST: it needs the right to look only."""
+    """Return the manifest of a VM. The POST writes nothing, so it needs only the permission to view."""
 
     needs = {"POST": ("claims.view_network",)}
 
@@ -136,7 +136,7 @@ class VMManifest(views.View):
 
 
 def _request_scope(request: Request) -> namespaces.Scope:
-    """What is seen of others when somebody asks for an address; operators may contradict them."""
+    """Return the scope in which a requested address must be free; operators may cause conflicts."""
     operator = request.user.has_perm("claims.add_ipamclaim")
     return namespaces.EVERYTHING if operator else namespaces.owner_scope(request.user)
 
@@ -146,13 +146,13 @@ def _get(request: Request, claim_id: int) -> IPAMClaim:
 
 
 def _get_writable(request: Request, claim_id: int) -> IPAMClaim:
-    """A claim that whoever asks may write; NotAllowed comes after NotFound."""
+    """Return a claim that the user may change; raise NotFound, or NotAllowed for a visible one."""
     claim = _get(request, claim_id)
     namespaces.require_request(request.user, claim.cluster_id, claim.namespace)
     return claim
 
 
-# --- answers --------------------------------------------------------------------------------------
+# --- responses ------------------------------------------------------------------------------------
 
 
 def _shape_by_id(request: Request, claim_id: int) -> dict[str, Any]:
@@ -253,7 +253,7 @@ def _parse_spec(request: Request, body: object_reader.Fields) -> ClaimSpec:
     vm = body.parse("vm", parsing.name) or "" if body.has("vm") else ""
     name = body.parse("name", _parse_name) or "" if body.has("name") else ""
     if not (vm or body.has("name")):
-        body.report.add("vm", "required", "say for which VM it is")
+        body.report.add("vm", "required", "name the VM")
     network = body.parse(
         "network", lambda value, field_path: _parse_network(request, cluster, value, field_path)
     )
@@ -302,7 +302,7 @@ def _parse_change(body: object_reader.Fields, claim: IPAMClaim) -> ipamclaims.Cl
     }  # fmt: skip
     for name, current in immutable.items():
         if name in body.data and body.data[name] != current:
-            raise errors.ImmutableInUse(f"The {name} of a claim never changes.")
+            raise errors.ImmutableInUse(f"The {name} of a claim cannot be changed.")
     mac = None
     if "mac" in body.data:
         mac = "" if body.data["mac"] is None else body.parse("mac", _parse_mac)
@@ -335,10 +335,8 @@ def _parse_name(value: object, field_path: str) -> str:
     except errors.InvalidInput as error:
         if error.code != "k8s_name":
             raise
-        # <vm>.<logical network name>, the enhancement proposal's name, is often no name of an object.
-        message = (
-            f"{error.message}; ipam-extensions writes dots for all others, without a name it is so"
-        )
+        # The name of the enhancement proposal, <vm>.<logical network name>, is often no valid object name.
+        message = f"{error.message}; leave the name out to get the name that ipam-extensions uses, with dots"
         raise errors.InvalidInput.for_field(field_path, error.code, message, value) from error
 
 

@@ -1,6 +1,6 @@
-"""ippools/: which MAC address has which addresses on a network; ETag and If-Match.
+"""Endpoints of IPPools: the addresses of MAC addresses on a network, with ETag and If-Match.
 
-Of an IPPool a VM owner sees that it is there; what it tells of all namespaces is left out.
+A VM owner sees that an IPPool exists, but not the fields about all namespaces.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class IPPoolView(views.View):
             ("network_name", ippool.network.name),
         ):
             if field in body.data and body.data[field] != current:
-                raise errors.ImmutableInUse(f"The {field} of an IPPool never changes.")
+                raise errors.ImmutableInUse(f"The {field} of an IPPool cannot be changed.")
         name = body.parse("name", parsing.name) if body.has("name") else None
         note = body.parse("note", parsing.description) if body.has("note") else None
         body.report.raise_any()
@@ -136,7 +136,7 @@ class IPPoolManifest(views.View):
 
 
 class AddressesForMAC(views.View):
-    """getIPsForMAC of the enhancement proposal: what is provisioned for a MAC address, else what was claimed."""
+    """getIPsForMAC of the enhancement proposal: the addresses of a MAC address, by its entry or its claim."""
 
     needs = {"GET": ("claims.view_network", "claims.view_entry")}
 
@@ -191,7 +191,7 @@ def _answer(request: Request, ippool_id: int) -> views.Answer:
 
 
 def shape(request: Request, ippool: IPPool) -> dict[str, Any]:
-    """An IPPool as whoever asks sees it."""
+    """Return the representation of an IPPool for the request's user."""
     return _shapes(request, [ippool])[0]
 
 

@@ -1,4 +1,4 @@
-"""Manifests as answers: JSON, or YAML for `?format=yaml`."""
+"""Responses with a manifest: JSON, or YAML for `?format=yaml`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pools.platform.rest import query, views
 
 
 def requested_format(request: Request) -> str:
-    """`json` or `yaml`; any other parameter is refused."""
+    """Return `json` or `yaml`; raise InvalidInput for any other format or parameter."""
     parameters = query.Query(request)
     output_format = parameters.parse("format", query.choice("json", "yaml"))
     parameters.done()

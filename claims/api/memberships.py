@@ -1,6 +1,6 @@
-"""memberships/: who owns the VMs of which namespaces. Everybody sees their own.
+"""Endpoints of memberships: the VM owners of namespaces. Users without permissions see their own.
 
-Those that a cluster makes by its RoleBindings are shown with the others, and changed in the cluster.
+Memberships that a cluster's RoleBindings make are listed too; they are changed in the cluster.
 """
 
 from __future__ import annotations
@@ -43,23 +43,23 @@ _EXAMPLE = OpenApiExample(
     request_only=True,
 )
 _LIST = openapi.says(
-    "Memberships: all for administrators, for others their own",
+    "List memberships: all for administrators, their own for other users",
     {200: openapi.page(_OUT)},
     parameters=openapi.query(
-        cluster="name or id", user="by name", group="by name", namespace="that it names",
+        cluster="name or id", user="by name", group="by name", namespace="one of its namespaces",
         source="local, or cluster: made by a RoleBinding",
         **openapi.PAGED,
     ),
 )  # fmt: skip
-_CREATE = openapi.writes("Make somebody a VM owner", {201: _OUT}, _IN, examples=[_EXAMPLE])
-_ONE = openapi.says("One membership", {200: _OUT}, fails="404")
+_CREATE = openapi.writes("Add a VM owner", {201: _OUT}, _IN, examples=[_EXAMPLE])
+_ONE = openapi.says("Get a membership", {200: _OUT}, fails="404")
 _CHANGE = openapi.says(
     "Change the namespaces of a membership",
     {200: _OUT},
     fails="404 409 411 413 415",
     **openapi.body(openapi.shape(namespaces=_NAMES, role=_ROLE) | openapi.SOMETHING),
 )
-_DELETE = openapi.says("End a membership", {204: None}, fails="404 409")
+_DELETE = openapi.says("Revoke a membership", {204: None}, fails="404 409")
 
 
 class Memberships(views.View):
@@ -129,7 +129,7 @@ class MembershipView(views.View):
 
 
 def _visible_memberships(request: Request) -> QuerySet[AnyMembership]:
-    """All that count, or those of whoever asks."""
+    """Return all effective memberships, or those of the user without permission to view all."""
     rows = AnyMembership.objects.filter(
         Q(source=MembershipSource.LOCAL) | Q(cluster_role__in=cluster_owners.roles())
     )
@@ -147,7 +147,7 @@ def _get(request: Request, number: int) -> AnyMembership:
 
 
 def _get_local(request: Request, number: int) -> Membership:
-    """ClusterDecides for one that a cluster made."""
+    """Return a membership that was added here; raise ClusterDecides for one of a RoleBinding."""
     membership = _get(request, number)
     if membership.source == MembershipSource.CLUSTER:
         raise errors.ClusterDecides(
@@ -164,7 +164,7 @@ def _parse_membership(body: object_reader.Fields, request: Request) -> dict[str,
         "namespaces": body.parse("namespaces", memberships.parse_namespaces),
     }
     if body.has("user") == body.has("group"):
-        body.report.add("user", "required", "name a user or a group, one of them")
+        body.report.add("user", "required", "name either a user or a group")
     elif body.has("user"):
         values["user"] = body.parse("user", _parse_user)
     else:
@@ -174,7 +174,7 @@ def _parse_membership(body: object_reader.Fields, request: Request) -> dict[str,
 
 
 def _check_role(body: object_reader.Fields) -> None:
-    """There is one role; without a word it is meant."""
+    """Validate `role` if the body has it; there is only one role."""
     if body.has("role"):
         body.parse(
             "role", lambda value, field_path: parsing.choice(value, field_path, tuple(Role.values))

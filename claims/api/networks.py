@@ -1,4 +1,4 @@
-"""networks/: logical networks, whether they can hold static VMs, and their manifests."""
+"""Endpoints of logical networks: whether they can hold static VMs, and their manifests."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ class NetworkManifest(views.View):
         return manifests.answer(network_manifests.applicable_manifest(network), output_format)
 
 
-# --- answers --------------------------------------------------------------------------------------
+# --- responses ------------------------------------------------------------------------------------
 
 
 def _shape_by_id(request: Request, network_id: int) -> dict[str, Any]:
@@ -129,7 +129,7 @@ def _with_nads(request: Request, rows: QuerySet[Network]) -> QuerySet[Network]:
 def _shape(
     network: Network, advertisements: list[RouteAdvertisements] | None, *, access_all: bool
 ) -> dict[str, Any]:
-    """What tells of others' namespaces is for those who see all of them."""
+    """Return the representation of a network; `access_all` adds the fields about other namespaces."""
     visible_nads: list[NAD] = network.shown_nads  # type: ignore[attr-defined]  # `with_nads`
     check_result = services.static_vm_check(network, visible_nads)
     return {
@@ -265,7 +265,7 @@ def _parse_description(body: object_reader.Fields) -> str:
 
 
 def _parse_changes(body: object_reader.Fields, network: Network) -> dict[str, Any]:
-    """What differs; what is said again as it is is no change, whatever way it was said."""
+    """Return the changed values; a value equal to the current one, in any notation, is no change."""
     current = _immutable_values(network)
     for name in _READ_ONLY:
         if name in body.data:
@@ -286,7 +286,7 @@ def _parse_changes(body: object_reader.Fields, network: Network) -> dict[str, An
 
 
 def _immutable_values(network: Network) -> dict[str, list[Any]]:
-    """What never changes, as it may be said."""
+    """Return the accepted notations of each value that cannot be changed."""
     current: dict[str, list[Any]] = {
         name: [getattr(network, name)]
         for name in rules.FIELDS

@@ -1,4 +1,4 @@
-"""waves/: VMs that are migrated together, and whether everything is ready for them."""
+"""Endpoints of migration waves: VMs that are migrated together, and their readiness."""
 
 from __future__ import annotations
 
@@ -56,34 +56,34 @@ _VMS_IN = shape(
 )  # fmt: skip
 _ADDED = shape("added vms", added=WHOLE, vms=WHOLE)
 _LIST = openapi.says(
-    "Waves of VMs",
+    "List migration waves",
     {200: openapi.page(_WAVE)},
     parameters=openapi.query(cluster="name or id", **openapi.PAGED),
 )
-_CREATE = openapi.writes("Make a wave", {201: _WAVE}, _IN)
-_ONE = openapi.says("A wave", {200: _WAVE}, fails="404")
+_CREATE = openapi.writes("Create a wave", {201: _WAVE}, _IN)
+_ONE = openapi.says("Get a wave", {200: _WAVE}, fails="404")
 _PATCH = openapi.says(
-    "Rename a wave, or plan it anew",
+    "Change the name, planned time or note of a wave",
     {200: _WAVE},
     fails="404 409 411 413 415",
     **openapi.body(shape(name=TEXT, planned_at=TIME, note=TEXT) | openapi.SOMETHING),
 )
-_DELETE = openapi.says("Forget a wave; its VMs stay", {204: None}, fails="404")
+_DELETE = openapi.says("Delete a wave; its VMs are kept", {204: None}, fails="404")
 _VMS = openapi.says(
-    "The VMs of a wave",
+    "List the VMs of a wave",
     {200: openapi.page(_VM)},
     fails="404",
     parameters=openapi.query(**openapi.PAGED),
 )
 _ADD = openapi.writes(
-    "Put VMs into a wave: by name, or those of an import", {200: _ADDED}, _VMS_IN, fails="404"
+    "Add VMs to a wave, by name or all of an import", {200: _ADDED}, _VMS_IN, fails="404"
 )
-_REMOVE = openapi.says("Take a VM out of a wave", {204: None}, fails="404")
+_REMOVE = openapi.says("Remove a VM from a wave", {204: None}, fails="404")
 _REPORT = openapi.says(
-    "Whether everything is ready for a wave",
+    "Get the readiness of a wave",
     {200: _READINESS},
     fails="404",
-    parameters=openapi.query(format="json, or csv with a line for each interface"),
+    parameters=openapi.query(format="json (default), or csv with one line per interface"),
 )
 
 
@@ -170,7 +170,7 @@ class WaveVMs(views.View):
         body = parsing.fields(request, "vms", "import", "verdict")
         wave = waves.get(wave_id)
         if body.has("vms") == body.has("import") or (body.has("vms") and body.has("verdict")):
-            message = "name vms, or an import and a verdict if need be"
+            message = "name either vms, or an import with an optional verdict"
             raise errors.InvalidInput.for_field("vms", "required", message)
         vms = body.parse("vms", _parse_vms) if body.has("vms") else None
         number = body.parse("import", _parse_id) if body.has("import") else None
@@ -184,7 +184,7 @@ class WaveVMs(views.View):
             else:
                 vm_import = drafts.visible(request.user).filter(pk=number or 0).first()
                 if vm_import is None or vm_import.cluster_id != wave.cluster_id:
-                    message = f"{wave.cluster} has no such import"
+                    message = f"the cluster {wave.cluster} has no such import"
                     raise errors.InvalidInput.for_field("import", "unknown_import", message, number)
                 criteria = {"verdicts": [verdict]} if verdict else {}
                 added = waves.add_import(wave.pk, vm_import, author=author, **criteria)

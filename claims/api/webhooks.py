@@ -1,4 +1,4 @@
-"""clusters/{}/network-settings/ and decisions/: what the webhooks write into VMs, and what they did."""
+"""Endpoints of the address delivery settings of clusters, and of webhook decisions."""
 
 from __future__ import annotations
 
@@ -28,17 +28,15 @@ _SETTINGS = openapi.shape(
     "cluster annotation default_nad_namespace default_nad_name webhooks",
     cluster=openapi.TEXT, **_CHANGEABLE, webhooks=openapi.listed(openapi.TEXT),
 )  # fmt: skip
-_GET = openapi.says(
-    "How the VMs of a cluster are told of their addresses", {200: _SETTINGS}, fails="404"
-)
+_GET = openapi.says("Get the address delivery settings of a cluster", {200: _SETTINGS}, fails="404")
 _PATCH = openapi.says(
-    "Change how the VMs of a cluster are told of their addresses",
+    "Change the address delivery settings of a cluster",
     {200: _SETTINGS},
     fails="404 411 413 415",
     **openapi.body(openapi.shape(**_CHANGEABLE) | openapi.SOMETHING),
     examples=[
         OpenApiExample(
-            "beside kubevirt/ipam-extensions", {"annotation": "addresses"}, request_only=True
+            "with kubevirt/ipam-extensions", {"annotation": "addresses"}, request_only=True
         )
     ],
 )
@@ -51,10 +49,10 @@ _DECISION = openapi.shape(
     milliseconds={"type": "number"},
 )  # fmt: skip
 _DECISIONS = openapi.says(
-    "What the webhooks decided",
+    "List webhook decisions",
     {200: openapi.page(_DECISION)},
     parameters=openapi.query(
-        cluster="name or id", namespace="of the VM", vm="by name", network="by logical name",
+        cluster="name or id", namespace="of the VM", vm="name of the VM", network="logical network name",
         code="such as patched, no_entry", path="mutate-pods, mutate-vms",
         **openapi.PAGED,
     ),

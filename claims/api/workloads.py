@@ -1,4 +1,4 @@
-"""networks/ID/workloads/: what runs beside what is registered; adopting what runs."""
+"""Endpoints of workloads: registered and running addresses compared; adoption of running ones."""
 
 from __future__ import annotations
 
@@ -48,18 +48,18 @@ _PLAN = shape(
 )  # fmt: skip
 FIELDS = tuple(_VERDICT["properties"])
 _LIST = openapi.says(
-    "What runs on a network beside what is registered",
+    "List the registered and running workloads of a network",
     {200: openapi.page(_VERDICT)},
     fails="404",
     parameters=openapi.query(verdict=", ".join(_RESULTS), **openapi.PAGED),
 )
 _COUNTS = openapi.says(
-    "How many workloads agree with the register",
+    "Get the number of workloads by result",
     {200: shape(" ".join(_RESULTS), **dict.fromkeys(_RESULTS, WHOLE))},
     fails="404",
 )
 _ADOPT = openapi.writes(
-    "Take what runs into the IPPool of the network",
+    "Adopt running workloads as entries of the network's IPPool",
     {200: _PLAN},
     shape(
         "reason",
@@ -68,7 +68,7 @@ _ADOPT = openapi.writes(
         reason=TEXT,
     ),
     fails="404",
-    parameters=openapi.query(dry_run="true: only say what would change"),
+    parameters=openapi.query(dry_run="true: return the plan and change nothing"),
 )
 
 
@@ -109,7 +109,7 @@ class Adopt(views.View):
 
     @extend_schema(**_ADOPT)
     def post(self, request: Request, network_id: int) -> views.Answer:
-        """Which are adopted is `workloads`, by their ids, or all of a `verdict`."""
+        """Adopt the workloads named by id in `workloads`, or all with a `verdict`."""
         network = scoped.get_row(request, Network.objects.select_related("cluster"), network_id)
         parameters = query.Query(request)
         dry_run = parameters.parse("dry_run", query.flag)

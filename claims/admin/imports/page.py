@@ -221,7 +221,7 @@ def _reasons(row: ImportRow) -> list[dict[str, Any]]:
     return sorted(reason_rows, key=lambda reason: bool(reason["note"]))
 
 
-# --- after the commit -------------------------------------------------------------------------
+# --- after the commit -----------------------------------------------------------------------------
 
 
 def _available_waves(request: HttpRequest, vm_import: VMImport) -> list[Wave] | None:

@@ -1,4 +1,4 @@
-"""What a POST of an import says: a multipart form with a file, or JSON with rows or a pasted text."""
+"""Request bodies of new imports: a multipart form with a file, or JSON with rows or a pasted text."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from pools.platform import documents
 from pools.platform.rest import parsing, query
 
 LARGEST_FILE = formats.LARGEST
-_FORM_OVERHEAD = 64 * 1024  # bytes of a form beside its file
+_FORM_OVERHEAD = 64 * 1024  # bytes of a form in addition to its file
 FORM = "multipart/form-data"
 _OPTION_FIELDS = ("network", "mapping", "cluster", "namespace", "target", "commit", "skip_bad")
 
 
 def refuse_large(request: HttpRequest) -> None:
-    """Before a byte of the body is read."""
+    """Raise InvalidInput if the body is too large, by its Content-Length and before it is read."""
     if int(request.META.get("CONTENT_LENGTH") or 0) > LARGEST_FILE + _FORM_OVERHEAD:
         error = errors.InvalidInput.for_field(
             "file", "too_large", f"a file has at most {LARGEST_FILE} bytes"
@@ -39,7 +39,7 @@ def refuse_large(request: HttpRequest) -> None:
 
 
 def read(request: Request) -> tuple[Upload, ImportOptions, bytes]:
-    """What is imported, whereto, and what tells this body from another one."""
+    """Return the upload, its options, and a digest of the body for the idempotency key ("" without a key)."""
     kind = parsing.media_type(request)
     if kind == FORM:
         upload, values = _read_form(request)
@@ -72,7 +72,7 @@ def _read_form(request: Request) -> tuple[Upload, dict[str, Any]]:
 
 
 def _check_parts(django_request: HttpRequest) -> None:
-    """Each part is known, and there once."""
+    """Raise InvalidInput if a part is unknown or given more than once."""
     report = object_reader.ProblemReport()
     field_names = ", ".join(("file", *_OPTION_FIELDS))
     for name in {*django_request.POST, *django_request.FILES}:
@@ -92,12 +92,12 @@ def _read_json(request: Request) -> tuple[Upload, dict[str, Any]]:
     body.only("rows", "text", *_OPTION_FIELDS)
     body.report.raise_any()
     if body.has("rows") == body.has("text"):
-        message = "send rows, or a text that was pasted: one of them"
+        message = "send either rows or text"
         raise errors.InvalidInput.for_field("rows", "required", message)
     kind = "rows" if body.has("rows") else "text"
     content = data[kind]
     if not isinstance(content, list if kind == "rows" else str):
-        message = "a list is expected" if kind == "rows" else "a text is expected"
+        message = "a list is expected" if kind == "rows" else "a string is expected"
         raise errors.InvalidInput.for_field(kind, "wrong_type", message, content)
     values = {name: data[name] for name in _OPTION_FIELDS if data.get(name) is not None}
     return Upload(kind, content), values
@@ -145,7 +145,7 @@ def _target_cluster(
 ) -> Cluster | None:
     cluster = chosen_cluster or (network.cluster if network else None)
     if network is not None and cluster is not None and network.cluster_id != cluster.pk:
-        message = f"the network {network.name} is one of {network.cluster}"
+        message = f"the network {network.name} belongs to the cluster {network.cluster}"
         raise errors.InvalidInput.for_field("network", "unknown_network", message)
     for name, destination in mapping.items():
         if (
@@ -159,19 +159,19 @@ def _target_cluster(
 
 
 def _missing_target_error(request: Request, upload: Upload) -> errors.InvalidInput:
-    """A program says where to; what the addresses tell is offered."""
-    message = "say where to: the id of a network, a mapping of port groups, or a cluster"
+    """Return the error for a missing target; it proposes the only network that matches the addresses."""
+    message = "name the target: the id of a network, a mapping of port groups, or a cluster"
     network = networks.by_addresses(upload, request.user)
     if network is not None:
         message += (
-            f"; of the networks that can hold static VMs only {network.name} ({network.pk}) has all of these"
-            " addresses in its subnets"
+            f"; the only network with static VM support whose subnets contain all addresses is"
+            f" {network.name} ({network.pk})"
         )
     return errors.InvalidInput.for_field("network", "required", message)
 
 
 def network_parser(request: Request) -> Callable[[Any, str], Network]:
-    """A parser of the id of a network that whoever asks sees."""
+    """Return a parser for the id of a network that the user may see."""
 
     def parse(value: Any, path: str) -> Network:
         if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 18:
@@ -194,9 +194,10 @@ def network_parser(request: Request) -> Callable[[Any, str], Network]:
 
 
 def parse_mapping(value: Any, path: str) -> dict[str, Any]:
-    """The mapping as an object, or as the JSON text of one; import_mapping.parse reads on.
+    """Parse the mapping of port groups, an object or its JSON text.
 
-    Of each port group the id of its network, or an object.
+    Each value is the id of a network, or an object with `network` and `namespace`. Only its form is
+    checked here; `import_mapping` resolves the networks.
     """
     if isinstance(value, str):
         value = documents.load_json_value(value.encode())
@@ -217,7 +218,7 @@ def _parse_target(value: Any, path: str) -> str:
 
 
 def parse_namespace(value: Any, path: str) -> str:
-    """A namespace, or "" for none."""
+    """Parse a namespace; "" stands for none."""
     return "" if value == "" else parsing.namespace(value, path)
 
 

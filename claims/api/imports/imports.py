@@ -1,4 +1,4 @@
-"""imports/: files of VMs as drafts, corrected row by row, written and undone."""
+"""Endpoints of imports: drafts of files, their rows and corrections, commit and undo."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Imports(views.View):
     needs = {"GET": _VIEW, "POST": ("claims.add_vmimport",)}
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        """A session's CSRF token may stand in the form, and its file would be read for it."""
+        """Check the size first: session authentication would read the file to find the CSRF token."""
         bodies.refuse_large(request._request)
         super().initial(request, *args, **kwargs)
 
@@ -96,7 +96,7 @@ class ImportView(views.View):
         body.report.raise_any()
         network = values.get("network")
         if network is not None and network.cluster_id != vm_import.cluster_id:
-            message = f"the import is one of {vm_import.cluster}"
+            message = f"the import belongs to the cluster {vm_import.cluster}"
             raise errors.InvalidInput.for_field("network", "unknown_network", message)
         changed = drafts.change(
             vm_import.pk, values, author=views.author(request), user=request.user
@@ -148,7 +148,7 @@ class ImportRowView(views.View):
         free = body.parse("free_address", bodies.parse_flag) if body.has("free_address") else None
         body.report.raise_any()
         if sum((bool(values), skip is not None, free is not None)) != 1 or free is False:
-            message = "correct the row, skip it, or give it the next free address: one of these"
+            message = "send exactly one of: corrected values, skip, free_address"
             raise errors.InvalidInput.for_field("", "conflicting_fields", message)
         if skip is not None:
             corrections.skip(vm_import.pk, [number], skipped=skip, author=author, user=user)
@@ -249,7 +249,7 @@ class TemplateXLSX(views.View):
 
 
 def filter_rows(rows: QuerySet[ImportRow], parameters: query.Query) -> QuerySet[ImportRow]:
-    """By verdict, namespace, port group, and a part of a VM, a MAC or an address."""
+    """Filter rows by verdict, namespace, port group, or a part of a VM, a MAC or an address."""
     if verdict := parameters.parse("verdict", query.choice(*RowVerdict.values)):
         rows = rows.filter(verdict=verdict)
     for name in ("namespace", "port_group"):
@@ -295,7 +295,7 @@ def _perform(request: Request, import_id: int, action: Any) -> views.Answer:
 
 
 def _notify_worker(stored: idempotency.Stored) -> None:
-    """After the transaction: a broker that is away spoils nothing."""
+    """Wake a worker, after the transaction: an unreachable broker only delays the work."""
     if stored.answer["status"] in {Status.QUEUED, Status.COMMITTING}:
         tasks.ring(stored.answer["id"])
 
@@ -310,7 +310,7 @@ def _parse_skip_bad(request: Request) -> bool:
 
 
 def _is_empty_form(request: Request) -> bool:
-    """What some clients send when they have nothing to say."""
+    """Return True for an empty multipart form, which some clients send instead of no body."""
     django_request = request._request
     return parsing.media_type(request) == bodies.FORM and not (
         django_request.POST or django_request.FILES
@@ -327,7 +327,7 @@ def _parse_text(value: object, field_path: str) -> str:
 
 
 def _parse_mac(value: object, field_path: str) -> str:
-    """Any text is a correction that the draft judges, but one with control characters is none."""
+    """Parse a corrected MAC. The draft validates it; only control characters are rejected here."""
     text = _parse_text(value, field_path)
     if not text.isprintable():
         raise errors.InvalidInput.for_field(

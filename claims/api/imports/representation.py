@@ -1,4 +1,4 @@
-"""How imports and their rows are answered."""
+"""Representations of imports and their rows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ COUNTED_STATUSES = ("new", "changed", "unchanged", "conflict", "refused")
 
 
 def detail(vm_import: VMImport) -> Shape:
-    """An import with what is worked out for one alone."""
+    """Return the full representation of an import, with its port groups and the status of its VMs."""
     status_counts = vm_status.counts(vm_import) if vm_import.status == Status.COMMITTED else None
     return brief(vm_import) | {
         "port_groups": mapping.port_groups(vm_import),
@@ -54,7 +54,7 @@ def brief(vm_import: VMImport) -> Shape:
 
 
 def progress(vm_import: VMImport) -> Shape:
-    """Rows done and in all, per cent, and the seconds that the rest will take at this pace."""
+    """Return processed and total rows, per cent, and the estimated seconds for the rest."""
     current_progress = import_progress.for_import(vm_import, datetime.now(UTC))
     return {
         "done": current_progress.done,
@@ -65,7 +65,7 @@ def progress(vm_import: VMImport) -> Shape:
 
 
 def rows(vm_import: VMImport, import_rows: Sequence[ImportRow]) -> list[Shape]:
-    """Rows of one page; where each VM stands once they are written."""
+    """Return the representations of rows; those of a committed import have the status of their VM."""
     statuses: dict[int, str] = {}
     if vm_import.status == Status.COMMITTED:
         statuses = vm_status.of_rows(vm_import, [row.number for row in import_rows])
