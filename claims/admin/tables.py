@@ -11,12 +11,22 @@ from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from claims.ipamclaims import states
 from claims.models import Entry, IPAMClaim, IPPool, Network, Workload
+from claims.models.ippools import EntrySource
 from pools.platform.admin import display
 
 Cell = SafeString | str
+SOURCE_LABELS = {
+    EntrySource.HAND.value: _("manual"),
+    EntrySource.API.value: _("REST API"),
+    EntrySource.CLUSTER.value: _("cluster's IPPool"),
+    EntrySource.IMPORT.value: _("import"),
+    EntrySource.ADOPTED.value: _("adopted workload"),
+    EntrySource.REQUEST.value: _("VM owner's request"),
+}
 _LONG_NAME = 24  # characters; a longer name may wrap
 
 
@@ -38,6 +48,11 @@ def row_link(row: Any, text: object = "") -> Cell:
 def address_links(ips: Iterable[str]) -> Cell:
     links = ((display.found(ip.partition("/")[0]),) for ip in ips)
     return format_html_join(" ", "{}", links) or display.DASH
+
+
+def source_label(source: str) -> str:
+    """Return the label of an entry's source."""
+    return str(SOURCE_LABELS[source])
 
 
 def vm_link(namespace: str, name: str, shown: str = "") -> SafeString:
@@ -69,7 +84,7 @@ def entries(rows: Iterable[Entry], *, more: str = "") -> AdminTable:
             address_links(row.ips),
             vm_link(row.namespace, row.vm),
             row_link(row.ippool.network),
-            row.get_source_display(),
+            source_label(row.source),
         )
         for row in rows
     ]

@@ -19,7 +19,6 @@ from claims.admin.entries import form
 from claims.entries import entries as services
 from claims.entries import requests, search
 from claims.models import Entry, IPPool, Place, Workload
-from claims.models.ippools import EntrySource
 from pools.core import errors
 from pools.platform.admin import display, lists, pages
 
@@ -109,7 +108,7 @@ class EntrySourceFilter(lists.Choice):
     parameter_name = "source"
 
     def options(self, request: HttpRequest) -> list[tuple[str, str]]:
-        return [(str(value), str(label)) for value, label in EntrySource.choices]
+        return [(source, str(label)) for source, label in tables.SOURCE_LABELS.items()]
 
     def queryset(self, request: HttpRequest, rows: QuerySet[Entry]) -> QuerySet[Entry]:
         return rows.filter(source=self.value()) if self.value() else rows
@@ -184,10 +183,9 @@ class EntryAdmin(scoped.Scoped[Entry]):
 
     @admin.display(description=_("source"), ordering="source")
     def shown_source(self, entry: Entry) -> SafeString:
+        label = tables.source_label(entry.source)
         note = f": {entry.note}" if entry.note else ""
-        return format_html(
-            '<span title="{}{}">{}</span>', entry.get_source_display(), note, entry.source
-        )
+        return format_html('<span title="{}{}">{}</span>', label, note, label)
 
     @admin.display(description=_("seen in cluster"))
     def shown_seen(self, entry: Any) -> SafeString:

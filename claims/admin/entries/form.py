@@ -259,6 +259,7 @@ def _page(
         check_url=reverse("admin:claims_entry_check"),
         ippools_exist=scoped.rows(request, IPPool).exists(),
         everything=scoped.request_scope(request).everything,
+        source=tables.source_label(entry.source) if entry else "",
         vm_link=tables.vm_link(entry.namespace, entry.vm) if entry else "",
         vm=_vm_manifest(entry, scoped.request_scope(request)) if entry else None,
         withdrawal=entry is not None and requests.may_withdraw(request.user, entry),

@@ -34,8 +34,8 @@ _CONFLICT_HELP = _("also used by another entry, a claim, a running VM, or the ne
 # By condition type: the meaning of status True, and of any other status.
 _CONDITION_MEANINGS = {
     "Success": (
-        _("All entries are valid and free of conflicts"),
-        _("Some entries are invalid or in conflict"),
+        _("All entries are valid, and none duplicates another"),
+        _("Some entries are invalid or duplicates"),
     ),
     "DuplicateMACAddresses": (
         _("MAC addresses appear more than once"),

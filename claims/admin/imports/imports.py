@@ -18,7 +18,7 @@ from claims.admin.imports import display, form, page
 from claims.admin.imports import progress as import_progress
 from claims.imports import drafts
 from claims.models import Network, VMImport
-from claims.models.imports import ImportTarget, Status
+from claims.models.imports import ImportTarget
 from pools.platform.admin import display as admin_display
 from pools.platform.admin import lists, pages
 
@@ -39,7 +39,7 @@ class StatusFilter(lists.Choice):
     parameter_name = "status"
 
     def options(self, request: HttpRequest) -> list[tuple[str, str]]:
-        return [(str(value), str(label)) for value, label in Status.choices]
+        return [(status, str(label)) for status, label in display.STATUS_LABELS.items()]
 
     def queryset(self, request: HttpRequest, rows: QuerySet[Any]) -> QuerySet[Any]:
         return rows.filter(status=self.value()) if self.value() else rows

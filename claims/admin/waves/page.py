@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.contrib import messages
 from django.core.exceptions import BadRequest
@@ -23,8 +23,11 @@ from pools.core import errors
 from pools.platform.admin import display as admin_display
 from pools.platform.admin import lists, pages
 
+if TYPE_CHECKING:
+    from django_stubs_ext import StrOrPromise
+
 MOST_VMS = 200  # VMs on the page; the print view lists all
-_IMPORTS = 50
+_MOST_IMPORTS = 50
 _READINESS_BADGES = {
     READY: ("ok", "●", _("ready"), _("the VM can be migrated")),
     WARNING: (
@@ -144,10 +147,14 @@ def _vm_row(machine: WaveMachine) -> dict[str, Any]:
     }
 
 
-def _available_imports(request: HttpRequest, wave: Wave) -> list[VMImport]:
+def _available_imports(request: HttpRequest, wave: Wave) -> list[tuple[VMImport, StrOrPromise]]:
+    """Return the newest imports into the wave's cluster whose VMs can be added, with their status."""
     states = (Status.DRAFTED, Status.COMMITTED)
     vm_imports = drafts.visible(request.user).filter(cluster=wave.cluster_id, status__in=states)
-    return list(vm_imports[:_IMPORTS])
+    return [
+        (vm_import, display.STATUS_LABELS[vm_import.status])
+        for vm_import in vm_imports[:_MOST_IMPORTS]
+    ]
 
 
 def _perform_action(request: HttpRequest, wave: Wave) -> bool:
