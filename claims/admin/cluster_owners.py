@@ -27,16 +27,27 @@ class OwnerClusterFilter(scoped.ScopedClusterFilter):
 @admin.register(ClusterOwner)
 class ClusterOwnerAdmin(lists.Listed[ClusterOwner]):
     list_display = (
-        "shown_owner", "shown_role", "shown_cluster", "namespace", "shown_binding", "shown_since",
-    )  # fmt: skip
+        "shown_owner",
+        "shown_role",
+        "shown_cluster",
+        "namespace",
+        "shown_binding",
+        "shown_since",
+    )
     list_display_links = None
     list_filter = (OwnerClusterFilter,)
     search_fields = ("subject", "namespace", "binding")
     search_help_text = _("User, group, namespace or RoleBinding")
     exported = (
-        "id", "subject_kind", "subject", "connection.cluster.name", "namespace", "role", "binding",
+        "id",
+        "subject_kind",
+        "subject",
+        "connection.cluster.name",
+        "namespace",
+        "role",
+        "binding",
         "since",
-    )  # fmt: skip
+    )
     ordering = ("connection__cluster__name", "namespace", "subject", "id")
     sortable_by = ()
     list_before_template = "cadastre/cluster_owners_intro.html"

@@ -61,15 +61,33 @@ class DecisionOutcomeFilter(lists.Choice):
 
 @admin.register(Decision)
 class DecisionAdmin(scoped.Scoped[Decision]):
-    list_display = ("shown_vm", "shown_cluster", "shown_code", "message", "shown_network", "shown_at")  # fmt: skip
+    list_display = (
+        "shown_vm",
+        "shown_cluster",
+        "shown_code",
+        "message",
+        "shown_network",
+        "shown_at",
+    )
     list_display_links = None
     list_filter = (DecisionClusterFilter, PathFilter, DecisionOutcomeFilter)
     search_fields = ("=vm", "=namespace", "=code", "=network", "=name")
     search_help_text = _("Full name of a VM, namespace or network, or a full code")
     exported = (
-        "id", "at", "cluster.name", "path", "operation", "namespace", "name", "vm", "network", "code",
-        "message", "allowed", "milliseconds",
-    )  # fmt: skip
+        "id",
+        "at",
+        "cluster.name",
+        "path",
+        "operation",
+        "namespace",
+        "name",
+        "vm",
+        "network",
+        "code",
+        "message",
+        "allowed",
+        "milliseconds",
+    )
     ordering = ("-id",)
     sortable_by = ()
     paginator = lists.BoundedPaginator

@@ -29,9 +29,17 @@ MOST_SHOWN = 100  # rows of the page, and steps of an adoption plan
 NETWORKS_PER_PAGE = 50  # each is compared as a whole
 _ADOPT_PERMISSIONS = ("claims.view_workload", "claims.add_entry", "claims.change_entry")
 _EXPORT_COLUMNS = (
-    "verdict", "namespace", "name", "kind", "node", "registered_mac", "registered_ips",
-    "running_mac", "running_ips", "reasons",
-)  # fmt: skip
+    "verdict",
+    "namespace",
+    "name",
+    "kind",
+    "node",
+    "registered_mac",
+    "registered_ips",
+    "running_mac",
+    "running_ips",
+    "reasons",
+)
 
 
 @admin.register(Workload)
@@ -101,12 +109,18 @@ def _overview_page(request: HttpRequest) -> HttpResponseBase:
         cluster=cluster,
         results=[str(result) for result in ComparisonResult],
         networks=[
-            (network, [(number, _url(network.pk, verdict=result)) for result, number in counts_by_network[network.pk].items()])
+            (
+                network,
+                [
+                    (number, _url(network.pk, verdict=result))
+                    for result, number in counts_by_network[network.pk].items()
+                ],
+            )
             for network in shown
         ],
         more=reverse(LIST, query={"cluster": cluster or "", "after": last}) if last else "",
         everything=scoped.request_scope(request).everything,
-    )  # fmt: skip
+    )
 
 
 # --- one network ----------------------------------------------------------------------------------
@@ -208,7 +222,7 @@ def _rows_after(after: str) -> Q | None:
         Q(section__gt=section)
         | same_section & Q(item__gt=item)
         | same_section & Q(item=item, beside__gt=position)
-    )  # fmt: skip
+    )
 
 
 def _export_rows(request: HttpRequest, network: Network) -> Iterator[list[object]]:

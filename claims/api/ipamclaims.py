@@ -263,9 +263,15 @@ def _parse_spec(request: Request, body: object_reader.Fields) -> ClaimSpec:
     ips: tuple[str, ...] = ()
     if body.has("ips_requested") and network is not None:
         claim_network = network
-        ips = body.parse(
-            "ips_requested", lambda value, field_path: ipamclaims.parse_ips(value, claim_network, field=field_path)
-        ) or ()  # fmt: skip
+        ips = (
+            body.parse(
+                "ips_requested",
+                lambda value, field_path: ipamclaims.parse_ips(
+                    value, claim_network, field=field_path
+                ),
+            )
+            or ()
+        )
     body.report.raise_any()
     return ClaimSpec(
         network=network or Network(),
@@ -297,9 +303,13 @@ def _parse_network(
 def _parse_change(body: object_reader.Fields, claim: IPAMClaim) -> ipamclaims.ClaimChange:
     _refuse_fields(body, _READ_ONLY)
     immutable = {
-        "cluster": claim.cluster.name, "namespace": claim.namespace, "name": claim.name,
-        "network": claim.network.name, "vm": claim.vm, "interface": claim.interface,
-    }  # fmt: skip
+        "cluster": claim.cluster.name,
+        "namespace": claim.namespace,
+        "name": claim.name,
+        "network": claim.network.name,
+        "vm": claim.vm,
+        "interface": claim.interface,
+    }
     for name, current in immutable.items():
         if name in body.data and body.data[name] != current:
             raise errors.ImmutableInUse(f"The {name} of a claim cannot be changed.")
@@ -308,10 +318,16 @@ def _parse_change(body: object_reader.Fields, claim: IPAMClaim) -> ipamclaims.Cl
         mac = "" if body.data["mac"] is None else body.parse("mac", _parse_mac)
     ips = None
     if "ips_requested" in body.data:
-        ips = () if body.data["ips_requested"] is None else body.parse(
-            "ips_requested",
-            lambda value, field_path: ipamclaims.parse_ips(value, claim.network, field=field_path),
-        )  # fmt: skip
+        ips = (
+            ()
+            if body.data["ips_requested"] is None
+            else body.parse(
+                "ips_requested",
+                lambda value, field_path: ipamclaims.parse_ips(
+                    value, claim.network, field=field_path
+                ),
+            )
+        )
     note = None
     if "note" in body.data:
         note = body.parse("note", parsing.description)

@@ -26,9 +26,18 @@ from pools.platform import events, idempotency
 from pools.platform.rest import pagination, parsing, query, views
 
 _READ_ONLY = (
-    "id", "network", "version", "conditions", "associated_nads", "problems", "duplicates", "entries",
-    "follows_cluster", "gone_at", "created_at",
-)  # fmt: skip
+    "id",
+    "network",
+    "version",
+    "conditions",
+    "associated_nads",
+    "problems",
+    "duplicates",
+    "entries",
+    "follows_cluster",
+    "gone_at",
+    "created_at",
+)
 
 
 class IPPools(views.View):

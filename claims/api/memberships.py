@@ -28,15 +28,25 @@ _ROLE = {"type": "string", "enum": list(Role.values)}
 _NAMES = {"type": "array", "items": openapi.TEXT, "minItems": 1, "maxItems": memberships.MOST}
 _IN = openapi.shape(
     "cluster namespaces",
-    user=openapi.TEXT, group=openapi.TEXT, cluster=openapi.TEXT, namespaces=_NAMES, role=_ROLE,
-)  # fmt: skip
+    user=openapi.TEXT,
+    group=openapi.TEXT,
+    cluster=openapi.TEXT,
+    namespaces=_NAMES,
+    role=_ROLE,
+)
 _OUT = openapi.shape(
     "id cluster namespaces role source",
-    id=openapi.WHOLE, user=openapi.null(openapi.TEXT), group=openapi.null(openapi.TEXT),
-    cluster=openapi.TEXT, namespaces=openapi.listed(openapi.TEXT), role=_ROLE,
-    created_at=openapi.TIME, source={"type": "string", "enum": list(MembershipSource.values)},
-    cluster_role=openapi.null(openapi.TEXT), role_binding=openapi.null(openapi.TEXT),
-)  # fmt: skip
+    id=openapi.WHOLE,
+    user=openapi.null(openapi.TEXT),
+    group=openapi.null(openapi.TEXT),
+    cluster=openapi.TEXT,
+    namespaces=openapi.listed(openapi.TEXT),
+    role=_ROLE,
+    created_at=openapi.TIME,
+    source={"type": "string", "enum": list(MembershipSource.values)},
+    cluster_role=openapi.null(openapi.TEXT),
+    role_binding=openapi.null(openapi.TEXT),
+)
 _EXAMPLE = OpenApiExample(
     "one user",
     {"user": "vera", "cluster": "prod", "namespaces": ["shop"], "role": "vm-owner"},
@@ -46,11 +56,14 @@ _LIST = openapi.says(
     "List memberships: all for administrators, their own for other users",
     {200: openapi.page(_OUT)},
     parameters=openapi.query(
-        cluster="name or id", user="by name", group="by name", namespace="one of its namespaces",
+        cluster="name or id",
+        user="by name",
+        group="by name",
+        namespace="one of its namespaces",
         source="local, or cluster: made by a RoleBinding",
         **openapi.PAGED,
     ),
-)  # fmt: skip
+)
 _CREATE = openapi.writes("Add a VM owner", {201: _OUT}, _IN, examples=[_EXAMPLE])
 _ONE = openapi.says("Get a membership", {200: _OUT}, fails="404")
 _CHANGE = openapi.says(

@@ -25,8 +25,14 @@ _VIEW = ("claims.view_wave", _ALL)
 _CHANGE = ("claims.change_wave", _ALL)
 _WAVE = shape(
     "id cluster name vms",
-    id=WHOLE, cluster=TEXT, name=TEXT, planned_at=TIME, note=TEXT, vms=WHOLE, created_at=TIME,
-)  # fmt: skip
+    id=WHOLE,
+    cluster=TEXT,
+    name=TEXT,
+    planned_at=TIME,
+    note=TEXT,
+    vms=WHOLE,
+    created_at=TIME,
+)
 _VM = shape("id namespace vm", id=WHOLE, namespace=TEXT, vm=TEXT, source_vm=TEXT)
 _REASONS = listed(shape("code message", code=TEXT, message=TEXT))
 _VERDICT = {"type": "string", "enum": ["ready", "warning", "not-ready"]}
@@ -35,25 +41,35 @@ _INTERFACE = shape(
 )
 _READINESS = shape(
     "wave ready counts networks settings vms",
-    wave=_WAVE, ready=FLAG, counts={"type": "object", "additionalProperties": WHOLE},
+    wave=_WAVE,
+    ready=FLAG,
+    counts={"type": "object", "additionalProperties": WHOLE},
     networks=listed(
         shape(
-            id=WHOLE, name=TEXT, fit=FLAG, reasons=_REASONS, notes=_REASONS, vms=WHOLE,
+            id=WHOLE,
+            name=TEXT,
+            fit=FLAG,
+            reasons=_REASONS,
+            notes=_REASONS,
+            vms=WHOLE,
             free={"type": "object", "additionalProperties": TEXT},
         )
     ),
     settings=listed(shape(code=TEXT, where=TEXT, setting=TEXT, why=TEXT)),
     vms=listed(
         shape(
-            id=WHOLE, namespace=TEXT, vm=TEXT, source_vm=TEXT, verdict=_VERDICT, reasons=_REASONS,
+            id=WHOLE,
+            namespace=TEXT,
+            vm=TEXT,
+            source_vm=TEXT,
+            verdict=_VERDICT,
+            reasons=_REASONS,
             interfaces=listed(_INTERFACE),
         )
     ),
-)  # fmt: skip
+)
 _IN = shape("cluster name", cluster=TEXT, name=TEXT, planned_at=TIME, note=TEXT)
-_VMS_IN = shape(
-    vms=listed(shape("vm", namespace=TEXT, vm=TEXT)), **{"import": WHOLE}, verdict=TEXT
-)  # fmt: skip
+_VMS_IN = shape(vms=listed(shape("vm", namespace=TEXT, vm=TEXT)), **{"import": WHOLE}, verdict=TEXT)
 _ADDED = shape("added vms", added=WHOLE, vms=WHOLE)
 _LIST = openapi.says(
     "List migration waves",

@@ -26,8 +26,10 @@ _CHANGEABLE = {
 }
 _SETTINGS = openapi.shape(
     "cluster annotation default_nad_namespace default_nad_name webhooks",
-    cluster=openapi.TEXT, **_CHANGEABLE, webhooks=openapi.listed(openapi.TEXT),
-)  # fmt: skip
+    cluster=openapi.TEXT,
+    **_CHANGEABLE,
+    webhooks=openapi.listed(openapi.TEXT),
+)
 _GET = openapi.says("Get the address delivery settings of a cluster", {200: _SETTINGS}, fails="404")
 _PATCH = openapi.says(
     "Change the address delivery settings of a cluster",
@@ -42,21 +44,34 @@ _PATCH = openapi.says(
 )
 _DECISION = openapi.shape(
     "id cluster at path operation namespace name vm network code message allowed patch",
-    id=openapi.WHOLE, cluster=openapi.TEXT, at=openapi.TIME, path=openapi.TEXT,
-    operation=openapi.TEXT, namespace=openapi.TEXT, name=openapi.TEXT, vm=openapi.TEXT,
-    network=openapi.TEXT, code=openapi.TEXT, message=openapi.TEXT, allowed=openapi.FLAG,
+    id=openapi.WHOLE,
+    cluster=openapi.TEXT,
+    at=openapi.TIME,
+    path=openapi.TEXT,
+    operation=openapi.TEXT,
+    namespace=openapi.TEXT,
+    name=openapi.TEXT,
+    vm=openapi.TEXT,
+    network=openapi.TEXT,
+    code=openapi.TEXT,
+    message=openapi.TEXT,
+    allowed=openapi.FLAG,
     patch=openapi.null(openapi.listed({"type": "object", "additionalProperties": True})),
     milliseconds={"type": "number"},
-)  # fmt: skip
+)
 _DECISIONS = openapi.says(
     "List webhook decisions",
     {200: openapi.page(_DECISION)},
     parameters=openapi.query(
-        cluster="name or id", namespace="of the VM", vm="name of the VM", network="logical network name",
-        code="such as patched, no_entry", path="mutate-pods, mutate-vms",
+        cluster="name or id",
+        namespace="of the VM",
+        vm="name of the VM",
+        network="logical network name",
+        code="such as patched, no_entry",
+        path="mutate-pods, mutate-vms",
         **openapi.PAGED,
     ),
-)  # fmt: skip
+)
 
 
 class Settings(views.View):

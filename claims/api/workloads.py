@@ -20,14 +20,26 @@ from pools.platform.rest.openapi import FLAG, TEXT, TIME, WHOLE, listed, null, s
 _RESULTS = tuple(str(answer) for answer in ComparisonResult)
 _WORKLOAD = shape(
     "id kind namespace name interface node phase pods since",
-    id=WHOLE, kind={"type": "string", "enum": ["vmi", "pod"]}, namespace=TEXT, name=TEXT,
-    interface=TEXT, node=TEXT, phase=TEXT, pods=listed(TEXT), since=TIME,
-)  # fmt: skip
+    id=WHOLE,
+    kind={"type": "string", "enum": ["vmi", "pod"]},
+    namespace=TEXT,
+    name=TEXT,
+    interface=TEXT,
+    node=TEXT,
+    phase=TEXT,
+    pods=listed(TEXT),
+    since=TIME,
+)
 _REGISTERED = shape(
     "source id name mac ips vm namespace",
-    source={"type": "string", "enum": ["ippool", "ipamclaim"]}, id=WHOLE, name=TEXT,
-    mac=null(TEXT), ips=listed(TEXT), vm=TEXT, namespace=TEXT,
-)  # fmt: skip
+    source={"type": "string", "enum": ["ippool", "ipamclaim"]},
+    id=WHOLE,
+    name=TEXT,
+    mac=null(TEXT),
+    ips=listed(TEXT),
+    vm=TEXT,
+    namespace=TEXT,
+)
 _VERDICT = shape(
     "verdict workload registered running reasons",
     verdict={"type": "string", "enum": list(_RESULTS)},
@@ -39,13 +51,26 @@ _VERDICT = shape(
 _SIDE = null(shape("mac ips", mac=TEXT, ips=listed(TEXT)))
 _PLAN = shape(
     "ippool makes_ippool create change unchanged refuse steps",
-    ippool=TEXT, makes_ippool=FLAG, create=WHOLE, change=WHOLE, unchanged=WHOLE, refuse=WHOLE,
-    steps=listed(shape(
-        "workload name action", workload=WHOLE, name=TEXT,
-        action={"type": "string", "enum": ["create", "change", "unchanged", "refuse"]},
-        entry=null(WHOLE), before=_SIDE, after=_SIDE, code=TEXT, message=TEXT,
-    )),
-)  # fmt: skip
+    ippool=TEXT,
+    makes_ippool=FLAG,
+    create=WHOLE,
+    change=WHOLE,
+    unchanged=WHOLE,
+    refuse=WHOLE,
+    steps=listed(
+        shape(
+            "workload name action",
+            workload=WHOLE,
+            name=TEXT,
+            action={"type": "string", "enum": ["create", "change", "unchanged", "refuse"]},
+            entry=null(WHOLE),
+            before=_SIDE,
+            after=_SIDE,
+            code=TEXT,
+            message=TEXT,
+        )
+    ),
+)
 FIELDS = tuple(_VERDICT["properties"])
 _LIST = openapi.says(
     "List the registered and running workloads of a network",

@@ -129,7 +129,16 @@ class NamespaceFilter(lists.Choice):
 
 @admin.register(Entry)
 class EntryAdmin(scoped.Scoped[Entry]):
-    list_display = ("shown_mac", "shown_ips", "shown_vm", "namespace", "shown_network", "shown_source", "shown_seen", "shown_duplicates")  # fmt: skip
+    list_display = (
+        "shown_mac",
+        "shown_ips",
+        "shown_vm",
+        "namespace",
+        "shown_network",
+        "shown_source",
+        "shown_seen",
+        "shown_duplicates",
+    )
     list_display_links = None
     list_per_page = 50
     list_filter = (
@@ -140,9 +149,17 @@ class EntryAdmin(scoped.Scoped[Entry]):
         EntrySourceFilter,
     )
     exported = (
-        "id", "ippool.cluster.name", "ippool.network.name", "ippool.name", "mac", "ips", "vm",
-        "namespace", "source", "note",
-    )  # fmt: skip
+        "id",
+        "ippool.cluster.name",
+        "ippool.network.name",
+        "ippool.name",
+        "mac",
+        "ips",
+        "vm",
+        "namespace",
+        "source",
+        "note",
+    )
     search_fields = ("vm",)
     search_help_text = _("MAC, IP address, VM, namespace or note")
     ordering = ("ippool", "mac", "id")

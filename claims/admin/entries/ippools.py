@@ -106,7 +106,15 @@ class IPPoolChangeForm(forms.Form):
 
 @admin.register(IPPool)
 class IPPoolAdmin(scoped.Scoped[IPPool]):
-    list_display = ("shown_name", "shown_cluster", "shown_network", "shown_entries", "shown_success", "shown_duplicates", "shown_sync_state")  # fmt: skip
+    list_display = (
+        "shown_name",
+        "shown_cluster",
+        "shown_network",
+        "shown_entries",
+        "shown_success",
+        "shown_duplicates",
+        "shown_sync_state",
+    )
     list_display_links = None
     list_per_page = 50
     list_filter = (IPPoolClusterFilter, IPPoolDuplicateFilter)

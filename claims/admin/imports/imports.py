@@ -58,14 +58,31 @@ class TargetFilter(lists.Choice):
 
 @admin.register(VMImport)
 class ImportAdmin(lists.Listed[VMImport]):
-    list_display = ("shown_name", "shown_status", "shown_counts", "shown_where", "shown_target", "shown_by", "shown_when")  # fmt: skip
+    list_display = (
+        "shown_name",
+        "shown_status",
+        "shown_counts",
+        "shown_where",
+        "shown_target",
+        "shown_by",
+        "shown_when",
+    )
     list_display_links = None
     list_per_page = 50
     list_filter = (StatusFilter, TargetFilter, scoped.ScopedClusterFilter)
     exported = (
-        "id", "file_name", "format", "cluster.name", "target", "status", "counts", "actor",
-        "created_at", "committed_at", "undone_at",
-    )  # fmt: skip
+        "id",
+        "file_name",
+        "format",
+        "cluster.name",
+        "target",
+        "status",
+        "counts",
+        "actor",
+        "created_at",
+        "committed_at",
+        "undone_at",
+    )
     search_fields = ("file_name",)
     search_help_text = _("File name or user")
     ordering = ("-pk",)

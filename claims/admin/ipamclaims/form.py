@@ -1,4 +1,4 @@
-"""Forms of claims: request addresses, change a request, withdraw it, release leaked addresses."""
+"""Forms of claims: request addresses, change a request, release the claim, release leaked addresses."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class RequestForm(forms.Form):
     )
     note = forms.CharField(label=_("Note"), required=False, max_length=500, widget=fields.text())
 
-    def requested(self, network: Network) -> tuple[str, ...]:
+    def parse_addresses(self, network: Network) -> tuple[str, ...]:
         """Return the requested addresses; their problems are shown beside the field."""
         texts = (self.cleaned_data.get("ips") or "").replace(",", " ").split()
         try:
@@ -105,7 +105,7 @@ def add(request: HttpRequest) -> HttpResponseBase:
     form = ClaimForm(request.POST or None, networks=networks, initial=_initial(query))
     if request.method == "POST" and form.is_valid():
         cleaned_data = form.cleaned_data
-        ips = form.requested(cleaned_data["network"])
+        ips = form.parse_addresses(cleaned_data["network"])
         if not form.errors and (claim := _create_claim(request, form, ips)):
             messages.success(
                 request, (gettext("The claim %(claim)s was created.") % {"claim": claim.name})
@@ -115,7 +115,11 @@ def add(request: HttpRequest) -> HttpResponseBase:
 
 
 def _initial(query: Any) -> dict[str, str]:
-    return {name: query[name] for name in ("network", "namespace", "vm", "mac") if name in query} if query else {}  # fmt: skip
+    return (
+        {name: query[name] for name in ("network", "namespace", "vm", "mac") if name in query}
+        if query
+        else {}
+    )
 
 
 def _create_claim(request: HttpRequest, form: ClaimForm, ips: tuple[str, ...]) -> IPAMClaim | None:
@@ -151,7 +155,7 @@ def edit(request: HttpRequest, claim: IPAMClaim) -> HttpResponseBase:
         if not is_note_only:
             changes = ipamclaims.ClaimChange(
                 mac=form.cleaned_data["mac"] or "",
-                ips=form.requested(claim.network),
+                ips=form.parse_addresses(claim.network),
                 note=form.cleaned_data["note"],
             )
         if not form.errors:

@@ -52,13 +52,32 @@ class ClaimStateFilter(lists.Choice):
 
 @admin.register(IPAMClaim)
 class IPAMClaimAdmin(scoped.Scoped[IPAMClaim]):
-    list_display = ("shown_name", "shown_vm", "shown_network", "shown_requested", "shown_assigned", "shown_state", "shown_age", "shown_next_step")  # fmt: skip
+    list_display = (
+        "shown_name",
+        "shown_vm",
+        "shown_network",
+        "shown_requested",
+        "shown_assigned",
+        "shown_state",
+        "shown_age",
+        "shown_next_step",
+    )
     list_display_links = None
     list_filter = (ClaimStateFilter, scoped.ScopedClusterFilter, scoped.NetworkFilter)
     exported = (
-        "cluster.name", "namespace", "name", "network.name", "vm", "mac", "ips_requested", "ips",
-        "owner_pod", "state", "created_at", "note",
-    )  # fmt: skip
+        "cluster.name",
+        "namespace",
+        "name",
+        "network.name",
+        "vm",
+        "mac",
+        "ips_requested",
+        "ips",
+        "owner_pod",
+        "state",
+        "created_at",
+        "note",
+    )
     search_fields = ("name",)
     search_help_text = _("Name, VM, MAC or address")
     ordering = ("-pk",)
@@ -147,9 +166,11 @@ class IPAMClaimAdmin(scoped.Scoped[IPAMClaim]):
         return [
             path("problems/", problems, name="claims_ipamclaim_problems"),
             path("<int:claim_id>/edit/", with_claim(form.edit), name="claims_ipamclaim_edit"),
-            path("<int:claim_id>/release/", with_claim(form.release), name="claims_ipamclaim_release"),
+            path(
+                "<int:claim_id>/release/", with_claim(form.release), name="claims_ipamclaim_release"
+            ),
             *super().get_urls(),
-        ]  # fmt: skip
+        ]
 
     def add_view(self, request: HttpRequest, *_args: Any, **_options: Any) -> HttpResponseBase:  # type: ignore[override]
         return form.add(request)

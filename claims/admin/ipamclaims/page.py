@@ -35,8 +35,11 @@ def state_badge(word: str, title: str = "") -> SafeString:
     style, shape = _STATE_STYLES[word]
     return format_html(
         '<span class="cad-state {}" title="{}"><span aria-hidden="true">{}</span> {}</span>',
-        style, title, shape, word,
-    )  # fmt: skip
+        style,
+        title,
+        shape,
+        word,
+    )
 
 
 def view(request: HttpRequest, claim: Any) -> HttpResponseBase:
@@ -57,21 +60,29 @@ def view(request: HttpRequest, claim: Any) -> HttpResponseBase:
         condition=dialects.allocation_condition(claim.conditions),
         raw=json.dumps(claim.conditions, indent=2, ensure_ascii=False) if claim.conditions else "",
         next_step=states.next_step(claim, codes, answered=answered),
-        findings=[finding for finding in claim_findings if scope.everything or finding.code not in _CODES_OF_OTHER_OBJECTS],
+        findings=[
+            finding
+            for finding in claim_findings
+            if scope.everything or finding.code not in _CODES_OF_OTHER_OBJECTS
+        ],
         command=findings.remove_finalizer(vars(claim)) if claim.finalizers else "",
         duplicates=_duplicates(claim, scope),
         manifest=documents.dump_yaml(ipamclaims.manifest(claim)),
         vm_link=tables.vm_link(claim.namespace, claim.vm),
         vm=vm_text.manifest_text(
-            claim.network, vm=claim.vm, namespace=claim.namespace, mac=claim.mac, scope=scope,
+            claim.network,
+            vm=claim.vm,
+            namespace=claim.namespace,
+            mac=claim.mac,
+            scope=scope,
             missing_vm_text=gettext("No VM set for this claim."),
         ),
         may_write=form.may_change(request, claim),
-        may_release=form.may_release(request) and bool(claim.ips) and bool(
-            codes & {findings.LEAKED, findings.STUCK}
-        ),
+        may_release=form.may_release(request)
+        and bool(claim.ips)
+        and bool(codes & {findings.LEAKED, findings.STUCK}),
         call=f"ipamclaims/{claim.pk}/",
-    )  # fmt: skip
+    )
 
 
 def _duplicates(claim: IPAMClaim, scope: Any) -> SafeString | str:

@@ -34,9 +34,13 @@ if TYPE_CHECKING:
     from django_stubs_ext import StrOrPromise
 
 _LIST_FIELDS = (
-    "subnets", "default_gateways", "reserved_subnets", "infrastructure_subnets", "join_subnets",
+    "subnets",
+    "default_gateways",
+    "reserved_subnets",
+    "infrastructure_subnets",
+    "join_subnets",
     "namespaces",
-)  # fmt: skip
+)
 _TEXT_FIELDS = ("kind", "topology", "role", "lifecycle", "namespace", "mtu")
 
 
@@ -178,7 +182,7 @@ class NetworkForm(forms.Form):
         error = forms.ValidationError(pages.sentence(text), code=problem.code)
         self.add_error(field if field in self.fields else None, error)
 
-    def add_error_of(self, error: errors.IpamError) -> None:
+    def add_service_error(self, error: errors.IpamError) -> None:
         field = {"not_managed": "applied", "already_exists": "object_name"}.get(error.code)
         for problem in pages.problems(error):
             self.add_error(field, pages.shown(problem))
@@ -215,7 +219,7 @@ def add(request: HttpRequest) -> HttpResponseBase:
                 network = _create_network(request, form)
                 transaction.set_rollback(True)
         except errors.IpamError as error:
-            form.add_error_of(error)
+            form.add_service_error(error)
         else:
             return _preview_page(request, form)
     return pages.page(

@@ -104,14 +104,36 @@ class SeenFilter(lists.Choice):
 
 @admin.register(Network)
 class NetworkAdmin(scoped.Scoped[Network]):
-    list_display = ("shown_name", "shown_cluster", "shown_subnets", "shown_gateways", "shown_lifecycle", "shown_static_vms", "shown_namespaces", "shown_entries", "shown_bars")  # fmt: skip
+    list_display = (
+        "shown_name",
+        "shown_cluster",
+        "shown_subnets",
+        "shown_gateways",
+        "shown_lifecycle",
+        "shown_static_vms",
+        "shown_namespaces",
+        "shown_entries",
+        "shown_bars",
+    )
     list_display_links = None
     list_per_page = 50
     list_filter = (NetworkClusterFilter, NetworkKindFilter, StaticFilter, SeenFilter)
     exported = (
-        "id", "cluster.name", "name", "kind", "namespace", "topology", "role", "lifecycle", "subnets",
-        "default_gateways", "reserved_subnets", "infrastructure_subnets", "applied", "description",
-    )  # fmt: skip
+        "id",
+        "cluster.name",
+        "name",
+        "kind",
+        "namespace",
+        "topology",
+        "role",
+        "lifecycle",
+        "subnets",
+        "default_gateways",
+        "reserved_subnets",
+        "infrastructure_subnets",
+        "applied",
+        "description",
+    )
     search_fields = ("name",)
     search_help_text = _("Name, address or CIDR")
     ordering = ("cluster__name", "name")
