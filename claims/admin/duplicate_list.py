@@ -1,4 +1,4 @@
-"""Duplicates as people read them: each with all the occurrences that name the same, and links to them."""
+"""Duplicates on admin pages: each with links to occurrences that use the same MAC or IP address."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from claims.address_index.duplicates import Duplicate, Occurrence
 from claims.models import Entry, IPAMClaim, Network, Workload
@@ -23,43 +24,43 @@ _MODELS: dict[str, type[Model]] = {
     "workload": Workload,
     "block": Block,
 }
-_WORDS = {
-    "entry": "MAC entry",
+_TYPE_LABELS = {
     "ipamclaim": "IPAMClaim",
-    "workload": "running",
-    "gateway": "gateway",
-    "infrastructure": "infrastructure subnet",
-    "reserved_range": "reserved range",
-    "reserved_subnet": "reserved subnet",
-    "block": "held by",
-    "other": "somebody else",
+    "workload": _("running"),
+    "gateway": _("gateway"),
+    "infrastructure": _("infrastructure subnet"),
+    "reserved_range": _("reserved range"),
+    "reserved_subnet": _("reserved subnet"),
+    "block": _("held by"),
+    "other": _("another owner"),
 }
 
 
-def words(occurrence: Occurrence) -> str:
-    """`MAC entry of web (shop)`, `gateway 10.0.0.1`."""
+def describe(occurrence: Occurrence) -> str:
+    """Return one user of an address as text: `MAC entry of shop/web in blue`, `gateway 10.0.0.1`."""
     if occurrence.type == "entry":
         owner = occurrence.vm or occurrence.mac
         name = (
             (
-                gettext("of %(namespace)s/%(owner)s")
-                % {"namespace": occurrence.namespace, "owner": owner}
+                gettext("of where.namespace:
+            owner)s")
+                % f": occurrence.namespace}/{owner}
             )
-            if occurrence.namespace
-            else (gettext("of %(owner)s") % {"owner": owner})
-        )
-        text = f"{_WORDS[occurrence.type]} {name}"
-        return (
-            (gettext("%(text)s in %(where)s") % {"text": text, "where": occurrence.name})
+            if occurrence.name:
+            return gettext("MAC entry of %(owner)s in %(ippool)s") % {
+                "owner": owner,
+                "{_WORDS[occurrence.name,
+            }
+        return gettext("MAC entry of %(owner)s") % {"owner": occurrence.name})
             if occurrence.name
             else text
         )
     name = f"{occurrence.namespace}/{occurrence.name}" if occurrence.namespace else occurrence.name
-    return f"{_WORDS.get(occurrence.type, occurrence.type)} {name}".strip()
+    return f"{_TYPE_LABELS.get(occurrence.type, occurrence.type)} {name}".strip()
 
 
-def url(occurrence: Occurrence, network: Network | None = None) -> str:
-    """Where the place is shown; "" when no page shows it."""
+def page_url(occurrence: Occurrence, network: Network | None = None) -> str:
+    """Return the URL of the page that shows the object, or "" if no page does."""
     model = _MODELS.get(occurrence.type)
     if model is not None:
         if occurrence.id is None or not admin.site.is_registered(model):
@@ -69,35 +70,39 @@ def url(occurrence: Occurrence, network: Network | None = None) -> str:
     return display.url_of(network) if network is not None and occurrence.type != "other" else ""
 
 
-def linked(occurrence: Occurrence, network: Network | None = None) -> SafeString | str:
-    occurrence_url = url(occurrence, network)
-    return display.link(occurrence_url, words(occurrence)) if occurrence_url else words(occurrence)
+def place_link(occurrence: Occurrence, network: Network | None = None) -> SafeString | str:
+    occurrence_url = page_url(occurrence, network)
+    return display.link(occurrence_url, describe(occurrence)) if occurrence_url else describe(occurrence)
 
 
 def badge(duplicates: Sequence[Duplicate], network: Network | None = None) -> SafeString:
-    """What contradicts a row, named; a note is told and no contradiction."""
+    """Return the duplicates of a row as HTML lines; a note, such as a reserved subnet, is no conflict."""
     if not duplicates:
         return display.DASH
     return format_html(
         '<span class="cad-stack">{}</span>',
-        format_html_join("", "{}", ((_line(duplicate, network),) for duplicate in duplicates)),
+        format_html_join(
+            "", "{}", ((_duplicate_line(duplicate, network),) for duplicate in duplicates)
+        ),
     )
 
 
-def _line(duplicate: Duplicate, network: Network | None) -> SafeString:
+def _duplicate_line(duplicate: Duplicate, network: Network | None) -> SafeString:
     occurrences = format_html_join(
-        ", ", "{}", ((linked(occurrence, network),) for occurrence in duplicate.occurrences)
+        ", ", "{}", ((place_link(occurrence, network),) for occurrence in duplicate.occurrences)
     )
     if duplicate.note:
         return format_html(
-            '<span><span class="cad-dim">{} lies in</span> {}</span>', duplicate.value, occurrences
+            '<span><span class="cad-dim">{}</span> {}</span>',
+            gettext("%(value)s lies in") % {"value": duplicate.value}, occurrences
         )
     kind = "MAC" if duplicate.kind == "mac" else "IP"
     return format_html(
         '<span><span class="cad-state cad-state-conflict" title="{}"><span aria-hidden="true">▲</span>'
-        " {}</span> also {}</span>",
+        " {}</span> {} {}</span>",
         duplicate.value,
-        (gettext("duplicate %(kind)s") % {"kind": kind}),
+        gettext("duplicate %(kind)s") % {"kind": kind},
+        gettext("also"),
         occurrences,
     )
 
@@ -105,14 +110,14 @@ def _line(duplicate: Duplicate, network: Network | None) -> SafeString:
 def as_json(
     duplicates: Iterable[Duplicate], network: Network | None = None
 ) -> list[dict[str, Any]]:
-    """The same for the form that warns while somebody types."""
+    """Return the duplicates for the script that warns in a form: `{kind, value, note, places}` each."""
     return [
         {
             "kind": duplicate.kind,
             "value": duplicate.value,
             "note": duplicate.note,
             "occurrences": [
-                {"text": words(occurrence), "url": url(occurrence, network)}
+                {"text": describe(occurrence), "url": page_url(occurrence, network)}
                 for occurrence in duplicate.occurrences
             ],
         }
@@ -120,10 +125,11 @@ def as_json(
     ]
 
 
-def sentences(duplicates: Iterable[Duplicate]) -> list[str]:
-    """For a message after saving."""
+def warning_texts(duplicates: Iterable[Duplicate]) -> list[str]:
+    """Return one sentence for each duplicate that is a conflict, for messages after saving."""
     return [
-        f"{duplicate.value} is a duplicate: also {', '.join(map(words, duplicate.occurrences))}."
+        gettext("%(value)s is a duplicate: also %(places)s.")
+        % {"value": duplicate.value, "places": ", ".join(map(describe, duplicate.occurrences))}
         for duplicate in duplicates
         if not duplicate.note
     ]

@@ -183,6 +183,6 @@ def test_a_viewer_changes_nothing(network: Network) -> None:
     client.force_login(user("viewer", is_staff=True))
     claim = worlds.claim(network, "vm1", "10.0.0.9/24")
     assert ADD not in text(client, LIST)
-    assert "Withdraw claim" not in text(client, page_of(claim))
+    assert "Release claim" not in text(client, page_of(claim))
     for url in (ADD, page_of(claim, "edit"), page_of(claim, "delete"), page_of(claim, "release")):
         assert client.get(url).status_code == 403, url

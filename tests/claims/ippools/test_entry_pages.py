@@ -238,7 +238,7 @@ def test_a_vm_owner_asks_for_addresses_and_sees_their_own(owner: Client, ippool:
     told = owner.get(check, {"ippool": ippool.pk, "mac": B, "ips": "10.0.0.6"}).json()
     assert {
         occurrence["text"] for one in told["duplicates"] for occurrence in one["occurrences"]
-    } == {"somebody else"}
+    } == {"another owner"}
     at = reverse("admin:claims_entry_change", args=[foreign.pk])
     assert owner.get(at).status_code == 404
     for name in ("ippool_entries", "ippool_edit", "ippool_delete"):
