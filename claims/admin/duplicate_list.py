@@ -1,4 +1,4 @@
-"""Duplicates on admin pages: each with links to occurrences that use the same MAC or IP address."""
+"""Duplicates on admin pages: each with links to all objects that use the same MAC or IP address."""
 
 from __future__ import annotations
 
@@ -40,21 +40,14 @@ def describe(occurrence: Occurrence) -> str:
     """Return one user of an address as text: `MAC entry of shop/web in blue`, `gateway 10.0.0.1`."""
     if occurrence.type == "entry":
         owner = occurrence.vm or occurrence.mac
-        name = (
-            (
-                gettext("of where.namespace:
-            owner)s")
-                % f": occurrence.namespace}/{owner}
-            )
-            if occurrence.name:
+        if occurrence.namespace:
+            owner = f"{occurrence.namespace}/{owner}"
+        if occurrence.name:
             return gettext("MAC entry of %(owner)s in %(ippool)s") % {
                 "owner": owner,
-                "{_WORDS[occurrence.name,
+                "ippool": occurrence.name,
             }
-        return gettext("MAC entry of %(owner)s") % {"owner": occurrence.name})
-            if occurrence.name
-            else text
-        )
+        return gettext("MAC entry of %(owner)s") % {"owner": owner}
     name = f"{occurrence.namespace}/{occurrence.name}" if occurrence.namespace else occurrence.name
     return f"{_TYPE_LABELS.get(occurrence.type, occurrence.type)} {name}".strip()
 
@@ -71,8 +64,8 @@ def page_url(occurrence: Occurrence, network: Network | None = None) -> str:
 
 
 def place_link(occurrence: Occurrence, network: Network | None = None) -> SafeString | str:
-    occurrence_url = page_url(occurrence, network)
-    return display.link(occurrence_url, describe(occurrence)) if occurrence_url else describe(occurrence)
+    place_url = page_url(occurrence, network)
+    return display.link(place_url, describe(occurrence)) if place_url else describe(occurrence)
 
 
 def badge(duplicates: Sequence[Duplicate], network: Network | None = None) -> SafeString:
@@ -94,7 +87,8 @@ def _duplicate_line(duplicate: Duplicate, network: Network | None) -> SafeString
     if duplicate.note:
         return format_html(
             '<span><span class="cad-dim">{}</span> {}</span>',
-            gettext("%(value)s lies in") % {"value": duplicate.value}, occurrences
+            gettext("%(value)s lies in") % {"value": duplicate.value},
+            occurrences,
         )
     kind = "MAC" if duplicate.kind == "mac" else "IP"
     return format_html(
@@ -110,7 +104,7 @@ def _duplicate_line(duplicate: Duplicate, network: Network | None) -> SafeString
 def as_json(
     duplicates: Iterable[Duplicate], network: Network | None = None
 ) -> list[dict[str, Any]]:
-    """Return the duplicates for the script that warns in a form: `{kind, value, note, places}` each."""
+    """Return the duplicates for the script that warns in a form: `{kind, value, note, occurrences}` each."""
     return [
         {
             "kind": duplicate.kind,
@@ -128,8 +122,8 @@ def as_json(
 def warning_texts(duplicates: Iterable[Duplicate]) -> list[str]:
     """Return one sentence for each duplicate that is a conflict, for messages after saving."""
     return [
-        gettext("%(value)s is a duplicate: also %(places)s.")
-        % {"value": duplicate.value, "places": ", ".join(map(describe, duplicate.occurrences))}
+        gettext("%(value)s is a duplicate: also %(occurrences)s.")
+        % {"value": duplicate.value, "occurrences": ", ".join(map(describe, duplicate.occurrences))}
         for duplicate in duplicates
         if not duplicate.note
     ]

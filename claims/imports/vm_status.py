@@ -2,8 +2,8 @@
 
 `provisioned`: registered, not yet in the cluster; `seen`: the VM exists and does not run on the network;
 `running`: it runs with the registered values; `differing`: it runs with other values; `gone`: the entry or
-claim was deleted. As in claims/sql/verdicts.sql, unknown values of a workload differ from nothing. The
-claims/sql/workload_comparison.sql. use indexes only, so that the cost of a page does not grow with the register.
+claim was deleted. As in claims/sql/workload_comparison.sql, unknown values of a workload differ from nothing. The
+statements use indexes only, so that the cost of a page does not grow with the register.
 """
 
 from __future__ import annotations

@@ -167,7 +167,7 @@ def _grant_waiting(context: SyncContext, load_dialect: Callable[[], Dialect]) ->
                 if not recovery_mode.may_allocate():
                     return
                 for failed_claim, error in reconcile_ingest.isolate_failures(
-                    those[first : first + _BATCH], work
+                    network_claims[first : first + _BATCH], grant
                 ):
                     log.error(
                         "no addresses could be allocated for the claim %s",

@@ -38,7 +38,9 @@ class History(views.View):
         parameters.done()
         alternatives = [base]
         if text:
-            alternatives = [merge_criteria(base, criteria) for criteria in search.queries_of_text(text)]
+            alternatives = [
+                merge_criteria(base, criteria) for criteria in search.queries_of_text(text)
+            ]
         page = search.search(alternatives, user=request.user, below=below, limit=limit)
         results = event_documents(page.events, request.user)
         return views.answer(_page_document(request, results, page.below))
@@ -85,7 +87,9 @@ def _criteria(parameters: query.Query, *, names_clusters: bool) -> HistoryQuery:
         current = lookups.find_cluster(value)
         # For users who may not see clusters both lookups run: otherwise the duration would reveal
         # whether the cluster exists.
-        former = None if current and names_clusters else history_addresses.find_former_cluster(value)
+        former = (
+            None if current and names_clusters else history_addresses.find_former_cluster(value)
+        )
         former = current.pk if current else former
         # For these users an unknown cluster is the same as a cluster without visible objects.
         return former or (lookups.cluster(value, name).pk if names_clusters else 0)

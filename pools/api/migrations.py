@@ -80,7 +80,9 @@ class MigrationSteps(views.View):
             )
 
         def work() -> idempotency.Stored:
-            migration = migrations.take_step(migration_id, step or MigrationStep.ABORT, author=author)
+            migration = migrations.take_step(
+                migration_id, step or MigrationStep.ABORT, author=author
+            )
             return idempotency.Stored(200, shape(migration))
 
         stored = views.run_once(request, work)

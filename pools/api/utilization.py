@@ -90,7 +90,9 @@ class Forecast(views.View):
         )
 
 
-def _forecast(family: int, family_forecast: forecasts.DatedForecast, used: usage.Usage, today: date) -> Row:
+def _forecast(
+    family: int, family_forecast: forecasts.DatedForecast, used: usage.Usage, today: date
+) -> Row:
     return {
         "family": family,
         "state": str(family_forecast.state),

@@ -76,7 +76,8 @@ def import_pools(
     """
     if len(pool_manifests) == 1:
         pools.create(
-            manifests.pool_spec(normalize(pool_manifests[0]), cluster, follows=follows), author=author
+            manifests.pool_spec(normalize(pool_manifests[0]), cluster, follows=follows),
+            author=author,
         )
     elif pool_manifests:
         with events.recorded(author):

@@ -61,7 +61,7 @@ def _cidr_warnings(entry: podippool.CidrEntry, grid: blocks.Layout, field: str) 
 
 def _partly_reserved_blocks(grid: blocks.Layout, span: addresses.AddressRange) -> list[str]:
     """Return the blocks that the range covers only in part: its first or last block, or both."""
-    touched = grid.touched_by(span)
+    touched = grid.span_touching(span)
     if touched is None:
         return []
     ends = {index: grid.block_at(index) for index in (touched.first, touched.last)}

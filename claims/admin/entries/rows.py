@@ -59,7 +59,9 @@ def view(request: HttpRequest, ippool: IPPool) -> HttpResponseBase:
     if search_text.strip() and "\0" not in search_text:
         rows = search.matching_entries(rows, search_text)
     if request.GET.get("duplicate"):
-        flagged_index_rows = IndexEntry.objects.filter(network=ippool.network_id, entry__isnull=False)
+        flagged_index_rows = IndexEntry.objects.filter(
+            network=ippool.network_id, entry__isnull=False
+        )
         flagged_index_rows = flagged_index_rows.filter(
             duplicate_mac=True
         ) | flagged_index_rows.filter(duplicate_ip=True)

@@ -60,7 +60,9 @@ def _correct_row(request: HttpRequest, vm_import: VMImport) -> None:
     }
     if "ips" in values:
         values["ips"] = values["ips"].replace(",", " ").split()[: corrections.MOST_IPS]
-    row = corrections.correct_row(vm_import.pk, _require_row_number(request), values, **_actor(request))
+    row = corrections.correct_row(
+        vm_import.pk, _require_row_number(request), values, **_actor(request)
+    )
     if row.verdict not in {"conflict", "refused"}:
         messages.success(
             request,
@@ -78,15 +80,21 @@ def _correct_row(request: HttpRequest, vm_import: VMImport) -> None:
 
 
 def _skip_row(request: HttpRequest, vm_import: VMImport) -> None:
-    corrections.skip_rows(vm_import.pk, [_require_row_number(request)], skipped=True, **_actor(request))
+    corrections.skip_rows(
+        vm_import.pk, [_require_row_number(request)], skipped=True, **_actor(request)
+    )
 
 
 def _unskip_row(request: HttpRequest, vm_import: VMImport) -> None:
-    corrections.skip_rows(vm_import.pk, [_require_row_number(request)], skipped=False, **_actor(request))
+    corrections.skip_rows(
+        vm_import.pk, [_require_row_number(request)], skipped=False, **_actor(request)
+    )
 
 
 def _assign_free_address(request: HttpRequest, vm_import: VMImport) -> None:
-    row = corrections.assign_free_addresses(vm_import.pk, _require_row_number(request), **_actor(request))
+    row = corrections.assign_free_addresses(
+        vm_import.pk, _require_row_number(request), **_actor(request)
+    )
     messages.success(
         request,
         (gettext("Row %(row)s has %(ips)s now.") % {"row": row.row, "ips": ", ".join(row.ips)}),

@@ -93,25 +93,20 @@ def parse_choice(request: HttpRequest) -> ChartChoice:
 
 
 def build_charts(choice: ChartChoice, keys: Sequence[Key]) -> list[Chart]:
-    """Return the charts of utilization_series.chart_days(want.days)
-    found = blocks and, by category, of utilization.
+    """Return the charts of used blocks and, by category, of utilization.
 
     The first `keys` get a series each; all others share one.
     """
-    days = utilization_series.days_back(choice.days)
+    days = utilization_series.chart_days(choice.days)
     charts = [_in_use(choice, list(keys)[:LINES], days)]
     if choice.dimension == "category":
         charts.append(_ratios(days))
     return [chart for chart in charts if not chart.empty]
 
-def largest(by: str) -> list[Key]:
-    """Who has most in use now, most first."""
-    found, _ = utilization_series.usage_by(by)
-    return [(one.org, one.name) for one in found if not one.rest]
 
 def largest_keys(dimension: str) -> list[Key]:
     """Return the keys with used blocks, those with the most first."""
-    entries, _counted_at = utilization_series.in_use(dimension)
+    entries, _counted_at = utilization_series.usage_by(dimension)
     return [(entry.org, entry.name) for entry in entries if not entry.rest]
 
 

@@ -14,7 +14,6 @@ from pools.core.forecast import ForecastState
 from pools.platform.admin import display
 from pools.register.utilization.forecasts import DatedForecast
 
-RANGE = f"{round(100 * forecast.CONFIDENCE)} of 100 such ranges contain the day"
 
 def sentence(dated: DatedForecast) -> str:
     """Return the forecast as a text with its range of dates."""
@@ -58,10 +57,10 @@ def column(by_family: Mapping[int, DatedForecast]) -> SafeString:
     return format_html('<span class="cad-stack">{}</span>', lines)
 
 
-def _with_confidence(dated: Dated) -> str:
+def _with_confidence(dated: DatedForecast) -> str:
     return gettext("%(forecast)s (%(percent)s %% confidence)") % {
         "forecast": sentence(dated),
-        "percent": round(100 * forecast.SHARE),
+        "percent": round(100 * forecast.CONFIDENCE),
     }
 
 

@@ -256,7 +256,9 @@ def reclaim(request: HttpRequest) -> HttpResponseBase:
             detection.confirmed_leaks().filter(block__in=map(lists.number, raw_ids[:MOST]))
         )
     else:
-        chosen = _select_leaks(detection.confirmed_leaks().filter(pk__in=map(lists.number, raw_ids[:MOST])))
+        chosen = _select_leaks(
+            detection.confirmed_leaks().filter(pk__in=map(lists.number, raw_ids[:MOST]))
+        )
     if not chosen:
         messages.warning(request, gettext("None of the selected blocks is leaked any more."))
         return HttpResponseRedirect(lists.list_url(request, "admin:pools_leak_changelist"))

@@ -154,7 +154,8 @@ class Command(base.BaseCommand):
 
     def _list(self, options: dict[str, Any]) -> None:
         rows = {
-            summary.connection.cluster_id: summary for summary in fleet.summaries(fleet.list_connections())
+            summary.connection.cluster_id: summary
+            for summary in fleet.summaries(fleet.list_connections())
         }
         every = list(Cluster.objects.order_by("name"))
         if options["json"]:

@@ -60,7 +60,9 @@ def _rows(query: str, cluster_id: int | None, timestamp: datetime) -> Iterator[o
         matches, _ = history_addresses.find_holders(address, cluster_id=cluster_id, at=timestamp)
         yield from map(_row, matches)
         return
-    named_rows = [row for reader in holders.ADDRESS_NAMERS for row in reader(query, cluster_id, timestamp)]
+    named_rows = [
+        row for reader in holders.ADDRESS_NAMERS for row in reader(query, cluster_id, timestamp)
+    ]
     yield from (_reader_row(row) for row in named_rows)
     kind, colon, holder = query.partition(":")
     macs = {row["mac"] for row in named_rows} - {""}

@@ -27,7 +27,9 @@ KEYS = checks.Check(
     """),
 )
 
-_find_invalid_requests = checks.find_by_statement(statements.read("pools/check_allocation_requests"))
+_find_invalid_requests = checks.find_by_statement(
+    statements.read("pools/check_allocation_requests")
+)
 
 
 def _find_violations(id_range: tuple[int, int]) -> Iterator[checks.Violation]:

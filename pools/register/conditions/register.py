@@ -109,9 +109,7 @@ def _broken_audit_chain(_known: OpenLevels) -> Iterator[ActiveCondition]:
     last = AuditVerification.objects.order_by("-pk").first()
     if last and not last.ok:
         detail = "Events were changed or deleted: `manage.py ipam audit verify` shows which ones."
-        yield ActiveCondition(
-            CHAIN, "register", Level.ERROR, "The audit chain is broken", detail
-        )
+        yield ActiveCondition(CHAIN, "register", Level.ERROR, "The audit chain is broken", detail)
 
 
 def _active_recovery(_known: OpenLevels) -> Iterator[ActiveCondition]:
@@ -119,9 +117,7 @@ def _active_recovery(_known: OpenLevels) -> Iterator[ActiveCondition]:
     if recovery:
         detail = f"Since {recovery.since:%Y-%m-%d %H:%M} UTC: {recovery.reason}"
         title = "Recovery mode: allocations are stopped"
-        yield ActiveCondition(
-            RECOVERING, "register", Level.WARNING, title, detail
-        )
+        yield ActiveCondition(RECOVERING, "register", Level.WARNING, title, detail)
 
 
 def _count_of(number: int, word: str) -> str:

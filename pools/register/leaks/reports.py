@@ -67,7 +67,8 @@ def _parse_csv(text: str) -> Sequence[Any]:
         raise errors.InvalidInput.for_field("FILE", "report_columns", message)
     try:
         return [
-            {name: spreadsheet_cells.unescape(row[name] or "") for name in REQUIRED_COLUMNS} for row in reader
+            {name: spreadsheet_cells.unescape(row[name] or "") for name in REQUIRED_COLUMNS}
+            for row in reader
         ]
     except csv.Error as error:
         message = f"line {reader.line_num}: {error}"
