@@ -97,7 +97,7 @@ test: check tests
 # What the database does, for a run on another PostgreSQL (TEST_POSTGRES_BIN).
 test-database: $(DEV)
 	$(PY) -m pytest -n $(JOBS) $(SHARED) $(addprefix tests/,pools checks history leaks metrics \
-		claims/ipamclaims claims/ippools claims/test_places.py) $(ARGS)
+		claims/ipamclaims claims/ippools claims/test_address_index.py) $(ARGS)
 
 test-core: $(DEV)
 	$(PY) -m pytest tests/core

@@ -11,9 +11,9 @@ _PYTHON = pathlib.Path(__file__).resolve().parent / ".venv/bin/python"
 def main() -> None:
     if sys.argv[1:2] == ["worker_health"]:
         # A probe runs every few seconds: it does without Django.
-        from ipam_site import alive
+        from ipam_site import worker_health
 
-        sys.exit(alive.main(sys.argv[2:]))
+        sys.exit(worker_health.main(sys.argv[2:]))
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "ipam_site.settings")
     try:
         from django.core import management

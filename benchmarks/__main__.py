@@ -40,7 +40,7 @@ def main() -> int:
         django.setup()
         from benchmarks import suite  # noqa: PLC0415  # needs Django, as it is set up now
 
-        garbage.seldom()
+        garbage.collect_seldom()
         logging.disable(logging.INFO)  # the results alone are printed
 
         missed = 0

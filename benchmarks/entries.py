@@ -34,7 +34,7 @@ def measure() -> Iterator[dict[str, Any]]:
     same = _seconds(lambda: _replace(ippool, specs))
     yield {"name": "entries_100000_are_the_same", "seconds": round(same, 1)}
     with connection.cursor() as cursor:
-        cursor.execute("VACUUM ANALYZE claims_place")
+        cursor.execute("VACUUM ANALYZE claims_indexentry")
         cursor.execute("VACUUM ANALYZE claims_entry")
     yield _edit(ippool)
     yield _check(ippool)
@@ -118,7 +118,7 @@ def _check(ippool: IPPool) -> dict[str, Any]:
 
 
 _BARE = """
-    SELECT {column}, count(*) FROM claims_place WHERE network_id = %s AND {column} IS NOT NULL
+    SELECT {column}, count(*) FROM claims_indexentry WHERE network_id = %s AND {column} IS NOT NULL
     GROUP BY {column} HAVING count(*) > 1
 """
 

@@ -71,11 +71,11 @@ def _connect(clusters: Sequence[dict[str, str]]) -> list[int]:
     Watcher.objects.update_or_create(name="benchmark", defaults={"seen_at": _FAR})
     Connection.objects.all().delete()
     ObservedObject.objects.all().delete()
-    ring, ids = secrets.configured(), []
+    ring, ids = secrets.key_ring(), []
     for cluster in clusters:
         row = registers.cluster()
         access = kubeconfig.read(cluster["kubeconfig"], now=datetime.now(UTC)).access
-        sealed = ring.seal(access.dump(), owner=connecting.owner(row.pk))
+        sealed = ring.seal(access.dump(), owner=connecting.secret_owner(row.pk))
         made = Connection.objects.create(
             cluster=row,
             server=cluster["url"],
@@ -96,8 +96,8 @@ def _silence() -> Iterator[str]:
 
 def _let_hang(connection_id: int, url: str) -> None:
     row = Connection.objects.get(pk=connection_id)
-    ring, owner = secrets.configured(), connecting.owner(row.cluster_id)
-    access = dataclasses.replace(connecting.access(row), server=url)
+    ring, owner = secrets.key_ring(), connecting.secret_owner(row.cluster_id)
+    access = dataclasses.replace(connecting.cluster_access(row), server=url)
     Connection.objects.filter(pk=connection_id).update(
         server=url, sealed=ring.seal(access.dump(), owner=owner)
     )
@@ -132,7 +132,7 @@ def _all_passed(ids: Sequence[int], *, but: int = 0) -> float:
 
 def _work(work: Any) -> None:
     while True:
-        lease = leases.take(work.get(), leases.worker())
+        lease = leases.take(work.get(), leases.worker_name())
         if lease is not None:
             sync.run(lease, registry.HANDLERS)
 

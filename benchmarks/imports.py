@@ -114,7 +114,7 @@ def _drafted(network: Network, content: bytes, name: str) -> tuple[VMImport, flo
     upload = Upload("file", io.BytesIO(content), name)
     options = ImportOptions(network.cluster, network=network, namespace="bench")
     made = drafts.create(upload, options, author=registers.BY)
-    worker.work_off(made.pk)
+    worker.process_import(made.pk)
     took = time.perf_counter() - began
     found = drafts.get(made.pk)
     if found.status != Status.DRAFTED or sum(found.counts.values()) != ROWS:
@@ -127,7 +127,7 @@ def _written(of: VMImport) -> dict[str, Any]:
         trace = Path(folder) / "trace"
         began = time.perf_counter()
         drafts.commit(of.pk, author=registers.BY)
-        round_trips = _round_trips(trace, lambda: worker.work_off(of.pk))
+        round_trips = _round_trips(trace, lambda: worker.process_import(of.pk))
         took = time.perf_counter() - began
     if Entry.objects.count() != ROWS:
         raise RuntimeError(drafts.get(of.pk).error)
@@ -140,7 +140,7 @@ def _written(of: VMImport) -> dict[str, Any]:
 
 def _undo(of: VMImport) -> None:
     drafts.undo(of.pk, author=registers.BY)
-    worker.work_off(of.pk)
+    worker.process_import(of.pk)
 
 
 def _round_trips(trace: Path, work: Callable[[], object]) -> int:

@@ -64,7 +64,7 @@ def connect(cluster: dict[str, str]) -> Connection:
     ObservedObject.objects.all().delete()
     row = registers.cluster()
     access = kubeconfig.read(cluster["kubeconfig"], now=now).access
-    sealed = secrets.configured().seal(access.dump(), owner=connecting.owner(row.pk))
+    sealed = secrets.key_ring().seal(access.dump(), owner=connecting.secret_owner(row.pk))
     return Connection.objects.create(
         cluster=row, server=cluster["url"], sealed=sealed, due_at=_FAR, watched_by="benchmark"
     )

@@ -44,7 +44,7 @@ def fill(chosen: Pool, count: int) -> None:
     with connection.cursor() as cursor:
         cursor.execute("ALTER TABLE pools_block DISABLE TRIGGER USER")
         for first in range(0, count, 100_000):
-            texts = window.draw(chosen, family, min(100_000, count - first))
+            texts = window.take_free_blocks(chosen, family, min(100_000, count - first))
             cursor.execute(
                 "INSERT INTO pools_block (pool_id, space_id, category, family, cidr, state,"
                 " withheld, holder_kind, holder_id, holder_uid, org, env, allocated_at)"

@@ -21,7 +21,7 @@ _UNTAKEN_SECONDS = 15  # then the message is dropped: the ticks since have sent 
 
 @shared_task
 def tidy_decisions() -> int:
-    return webhook_decisions.tidy(settings.IPAM_DECISION_DAYS)
+    return webhook_decisions.delete_old(settings.IPAM_DECISION_DAYS)
 
 
 @shared_task
@@ -33,7 +33,7 @@ def recheck_duplicates() -> int:
 @shared_task
 def work_off_imports() -> int:
     """One message for each import that waits for a worker, or whose worker is gone."""
-    due = leases.due()
+    due = leases.due_imports()
     for import_id in due:
         work_off_import.apply_async((import_id,), expires=_UNTAKEN_SECONDS)
     return len(due)
@@ -41,7 +41,7 @@ def work_off_imports() -> int:
 
 @shared_task(soft_time_limit=_IMPORT_SECONDS, time_limit=_IMPORT_SECONDS + 30)
 def work_off_import(import_id: int) -> bool:
-    return worker.work_off(import_id)
+    return worker.process_import(import_id)
 
 
 def ring(import_id: int) -> None:

@@ -1,4 +1,4 @@
-"""The composition root: settings, URLs, processes. Nobody imports it."""
+"""The composition root: settings, URLs, processes. No other package imports it."""
 
 from ipam_site.celery import app as celery_app
 

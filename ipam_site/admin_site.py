@@ -1,4 +1,4 @@
-"""How the admin site looks and what its menu holds (django-unfold's settings)."""
+"""Appearance and menu of the admin site (settings of django-unfold)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy as _
 
 
 def _entry(title: Promise, icon: str, url: str, *permissions: str) -> dict[str, Any]:
-    """Shown to whoever has one of the permissions."""
+    """Return a menu entry for users with at least one of the permissions."""
 
     def permitted(request: HttpRequest) -> bool:
         return not permissions or any(request.user.has_perm(name) for name in permissions)
@@ -26,7 +26,7 @@ def _entry(title: Promise, icon: str, url: str, *permissions: str) -> dict[str, 
 
 
 def _below(request: HttpRequest, path: str, *, but: str) -> bool:
-    """Whether a page of that part of the admin is shown, one but the other."""
+    """Return True if the page is below `path` of the admin, but not below `path` plus `but`."""
     start = f"{reverse_lazy('admin:index')}{path}"
     return request.path.startswith(start) and not request.path.startswith(f"{start}{but}")
 

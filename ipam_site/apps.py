@@ -1,7 +1,7 @@
 from django.apps import AppConfig
 from django.core import checks
 
-from ipam_site import checks as own
+from ipam_site import checks as site_checks
 
 
 class SiteConfig(AppConfig):
@@ -9,4 +9,4 @@ class SiteConfig(AppConfig):
     verbose_name = "Cadastre"
 
     def ready(self) -> None:
-        checks.register(own.key_ring, deploy=True)
+        checks.register(site_checks.key_ring, deploy=True)

@@ -1,4 +1,4 @@
-"""What users may do beside their own permissions and those of their groups."""
+"""Permissions of users in addition to their own and those of their groups."""
 
 from __future__ import annotations
 
@@ -11,13 +11,16 @@ from claims.access import cluster_owners
 
 
 class ClusterOwners(backends.BaseBackend):
-    """VM owners whom a cluster makes have the permissions of the role; nobody signs in with it."""
+    """Grants VM owners by RoleBindings of clusters their permissions; it authenticates nobody."""
 
     def get_group_permissions(self, user_obj: Any, obj: Model | None = None) -> set[str]:
         return set() if obj is not None else set(cluster_owners.rights(user_obj))
 
     def has_perm(self, user_obj: Any, perm: str, obj: Model | None = None) -> bool:
-        """As Django's own, which gathers all permissions anew for each question: a page asks dozens."""
+        """Return True if the user has the permission.
+
+        Django's own method collects all permissions for each call, and a page makes dozens.
+        """
         return obj is None and perm in cluster_owners.rights(user_obj)
 
     def has_module_perms(self, user_obj: Any, app_label: str) -> bool:

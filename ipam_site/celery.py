@@ -1,4 +1,4 @@
-"""The Celery application; its settings stand in settings.py, each with its reason."""
+"""The Celery application; settings.py has its settings."""
 
 import os
 from typing import Any
@@ -15,21 +15,21 @@ app.autodiscover_tasks()
 
 @signals.worker_process_shutdown.connect
 def _write_measures(**_: object) -> None:
-    """A child process of a worker ends without what Python does at an exit."""
-    from pools.platform import (  # noqa: PLC0415  # not before the settings are read
+    """Write the counters of a worker's child process, which ends without running exit handlers."""
+    from pools.platform import (  # noqa: PLC0415  # imports settings
         process_metrics,
     )
 
     process_metrics.flush()
 
 
-# --- getting on: pools/platform/heartbeat.py ----------------------------------------------------------------
+# --- heartbeats: pools/platform/heartbeat.py ------------------------------------------------------
 
-_name = "worker"  # which process this is; children of a worker inherit it
+_name = "worker"  # the name of this process; child processes of a worker inherit it
 
 
-def _got_on(**_: object) -> None:
-    from pools.platform import (  # noqa: PLC0415  # not before the settings are read
+def _report_progress(**_: object) -> None:
+    from pools.platform import (  # noqa: PLC0415  # imports settings
         heartbeat,
     )
 
@@ -41,15 +41,15 @@ def _worker_begins(options: dict[str, Any] | None = None, **_: object) -> None:
     global _name  # noqa: PLW0603  # one process, one name
     queues = (options or {}).get("queues") or ()
     _name = "reconciler" if "ipam.clusters" in queues else "worker"
-    _got_on()
-    signals.task_prerun.connect(_got_on)
-    signals.task_postrun.connect(_got_on)
+    _report_progress()
+    signals.task_prerun.connect(_report_progress)
+    signals.task_postrun.connect(_report_progress)
 
 
 @signals.beat_init.connect
 def _beat_begins(**_: object) -> None:
     global _name  # noqa: PLW0603
     _name = "beat"
-    _got_on()
-    # Also while the broker is away: before it is asked.
-    signals.before_task_publish.connect(_got_on)
+    _report_progress()
+    # This signal also comes while the broker is unavailable.
+    signals.before_task_publish.connect(_report_progress)

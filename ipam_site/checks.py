@@ -1,4 +1,4 @@
-"""What `manage.py check --deploy` says of our own settings."""
+"""Checks of Cadastre's own settings for `manage.py check --deploy`."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from pools.platform.outbound import faults, secrets
 
 
 def key_ring(**_: Any) -> list[checks.CheckMessage]:
-    """The key ring is there and valid: without it no cluster's credentials can be kept."""
+    """Check that the key ring is set and valid; credentials of clusters cannot be stored without it."""
     try:
-        secrets.configured()
+        secrets.key_ring()
     except faults.KeyRingInvalid as error:
         hint = "IPAM_KEY_RING=$(openssl rand -base64 32)"
         return [checks.Error(error.message, hint=hint, id="ipam.E001")]

@@ -1,6 +1,6 @@
-"""The data folder: where a running `up` says which servers it started, and keeps their secrets.
+"""The data folder: `up` stores here the addresses of the servers that it runs, and their secrets.
 
-up.lock            held by the one running `up`
+up.lock            locked by the running `up`
 secrets.json       0600, generated once: Django's key, the servers' passwords
 connections.json   0600, written at each start: database_url, redis_url
 servers/           PostgreSQL's and Redis' own folders
@@ -19,14 +19,14 @@ from ipam_site import env
 PROJECT = pathlib.Path(__file__).resolve().parent.parent
 
 
-def locate(given: str = "") -> pathlib.Path:
-    """The data folder: as given, else IPAM_DATA (or DATA, as `make` calls it), else the project's `var/`."""
-    known = given or env.text("IPAM_DATA") or env.text("DATA")
-    return pathlib.Path(known or PROJECT / "var").absolute()
+def locate(folder: str = "") -> pathlib.Path:
+    """Return `folder`, else IPAM_DATA (or DATA, the variable of `make`), else the project's `var/`."""
+    configured = folder or env.text("IPAM_DATA") or env.text("DATA")
+    return pathlib.Path(configured or PROJECT / "var").absolute()
 
 
 def read(path: pathlib.Path) -> dict[str, str]:
-    """The JSON object of the file; {} when there is no such file or another user owns it."""
+    """Return the JSON object of the file; {} if the file is missing or not readable."""
     try:
         content = json.loads(path.read_text())
     except (FileNotFoundError, NotADirectoryError, PermissionError):
@@ -35,14 +35,14 @@ def read(path: pathlib.Path) -> dict[str, str]:
 
 
 def write(path: pathlib.Path, content: dict[str, str]) -> None:
-    """Replace the file as a whole: readable by its owner only, complete also after a power cut."""
+    """Replace the file atomically, also across a power failure; only its owner can read it."""
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     with os.fdopen(handle, "w") as file:
         json.dump(content, file, indent=1)
         file.flush()
         os.fsync(file.fileno())
     if os.geteuid() == 0:
-        # Root uses the folder of an ordinary user, who will want to use it again.
+        # Root may use another user's folder: this user must still be able to use it.
         owner = path.parent.stat()
         os.chown(temporary, owner.st_uid, owner.st_gid)
     os.replace(temporary, path)

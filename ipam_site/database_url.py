@@ -1,8 +1,8 @@
-"""DATABASE_URL -> Django's DATABASES entry.
+"""Convert DATABASE_URL to an entry of Django's DATABASES.
 
-`postgresql://user:password@host:port/name?sslmode=require`: every part percent-decoded, the query is
-handed to libpq as it is. An own parser because the shape is small and a mistake has to be loud; the
-URL itself never appears in an error, because it carries the password.
+`postgresql://user:password@host:port/name?sslmode=require`: every part is percent-decoded, libpq gets
+the query unchanged. No library is used because the format is small and mistakes must be reported.
+Errors never contain the URL, because it has the password.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from urllib import parse
 
 from django.core import exceptions
 
-# What libpq may be told in the query; a misspelt option must not be dropped in silence.
+# Allowed options of libpq in the query: a misspelt option is an error.
 _OPTIONS = frozenset(
     {
         "application_name", "channel_binding", "client_encoding", "connect_timeout", "gssencmode",
@@ -25,23 +25,23 @@ _OPTIONS = frozenset(
 
 
 def parse_url(url: str) -> dict[str, Any]:
-    """NAME, USER, PASSWORD, HOST, PORT and OPTIONS (the query) of a PostgreSQL URL.
+    """Return NAME, USER, PASSWORD, HOST, PORT and OPTIONS (the query) of a PostgreSQL URL.
 
-    A host may be given as `?host=/run/postgresql` (a socket folder), as libpq allows.
-    Raises ImproperlyConfigured, naming the wrong part but never the password.
+    The host may be in the query, such as `?host=/run/postgresql` (a socket folder).
+    Raises ImproperlyConfigured, which names the wrong part but never the password.
     """
     try:
         parts = parse.urlsplit(url)
         port = parts.port
     except ValueError as error:
-        raise _wrong("its host or port cannot be read") from error
+        raise _wrong("its host or port is invalid") from error
     if parts.scheme not in {"postgresql", "postgres"}:
         raise _wrong("it must begin with postgresql://")
     name = parse.unquote(parts.path.removeprefix("/"))
     if not name or "/" in name:
         raise _wrong("it must end with one /database-name")
     if parts.fragment:
-        raise _wrong("it holds a bare '#': write %23")
+        raise _wrong("it contains '#': write %23 instead")
     options = _options(parts.query)
     return {
         "NAME": name,
@@ -57,15 +57,15 @@ def _options(query: str) -> dict[str, str]:
     try:
         pairs = parse.parse_qsl(query, keep_blank_values=True, strict_parsing=bool(query))
     except ValueError as error:
-        raise _wrong("its query cannot be read") from error
+        raise _wrong("its query is invalid") from error
     options = dict(pairs)
     if len(options) != len(pairs):
-        raise _wrong("an option stands in its query twice")
+        raise _wrong("its query contains an option twice")
     unknown = sorted(set(options) - _OPTIONS - {"host"})
     if unknown:
         raise _wrong(f"unknown option {unknown[0]!r}")
     return options
 
 
-def _wrong(why: str) -> exceptions.ImproperlyConfigured:
-    return exceptions.ImproperlyConfigured(f"DATABASE_URL: {why}")
+def _wrong(reason: str) -> exceptions.ImproperlyConfigured:
+    return exceptions.ImproperlyConfigured(f"DATABASE_URL: {reason}")

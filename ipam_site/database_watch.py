@@ -1,10 +1,11 @@
-"""A database that hangs is answered for: without this a request would wait for it without end.
+"""Refuse requests with 503 while the database hangs; without this they would wait forever.
 
-PostgreSQL's own time-outs end what is slow while the server runs. A server that stands still (a stopped
-machine, a dead disk, a network that swallows packets) ends nothing, and libpq waits. So a thread of each
-web process looks at requests that take long: when the server does not answer it either, their connections
-are cut, which makes them 503, and further requests are refused at once, so that threads are left for
-/healthz, until the server answers again. No request waits for this thread.
+PostgreSQL's timeouts end slow statements while the server runs. A server that hangs (a stopped
+machine, a dead disk, a network that drops packets) enforces no timeout, and libpq waits. So a thread
+of each web process pings the server when a request takes long. If the server does not answer, the
+thread closes the connections of long requests, which then fail with 503. Further requests are
+refused at once until the server answers again, so that threads are left for /healthz. No request
+waits for this thread.
 """
 
 from __future__ import annotations
@@ -25,15 +26,15 @@ from django.http import HttpRequest, HttpResponseBase
 
 from ipam_site.http import problems
 
-LONG = 3.0  # seconds that a request may take unasked
-_PATIENCE = 5.0  # seconds that the server has to answer us
-_LOOK = 0.5
+LONG = 3.0  # seconds after which a request counts as long
+_PATIENCE = 5.0  # seconds in which the server has to answer the ping
+_INTERVAL = 0.5  # seconds
 
 log = logging.getLogger(__name__)
 
-_running: dict[int, tuple[float, Any]] = {}  # by thread: since when, over which connection
-_hangs = threading.Event()
-_started_in = 0  # the process whose thread looks
+_running: dict[int, tuple[float, Any]] = {}  # thread -> (start time, connection)
+_hung = threading.Event()
+_started_in = 0  # id of the process that has started the thread
 _starting = threading.Lock()
 
 
@@ -44,7 +45,7 @@ class DatabaseWatchMiddleware:
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         if _started_in != os.getpid():
             _start()
-        if refuses():
+        if is_refusing():
             return problems.unavailable(request)
         me = threading.get_ident()
         _running[me] = (time.monotonic(), connections[DEFAULT_DB_ALIAS])
@@ -54,9 +55,9 @@ class DatabaseWatchMiddleware:
             _running.pop(me, None)
 
 
-def refuses() -> bool:
-    """Whether this process refuses requests, because the database hung when it was asked last."""
-    return _hangs.is_set()
+def is_refusing() -> bool:
+    """Return True while this process refuses requests because the database hung at the last ping."""
+    return _hung.is_set()
 
 
 def _start() -> None:
@@ -65,64 +66,64 @@ def _start() -> None:
         if _started_in == os.getpid():
             return
         _started_in = os.getpid()
-        _running.clear()  # of the process that this one was forked from
-        _hangs.clear()
+        _running.clear()  # entries of the parent process before the fork
+        _hung.clear()
         threading.Thread(target=_watch, daemon=True, name="database watch").start()
 
 
 def _watch() -> None:
     while True:
-        time.sleep(_LOOK)
+        time.sleep(_INTERVAL)
         try:
-            look()
+            check_database()
         except Exception:
-            log.exception("the database could not be looked at")
+            log.exception("checking the database failed")
 
 
-def look() -> None:
-    """Once: ask the server if a request takes long, or if it hung the last time."""
-    if not (_hangs.is_set() or _long()):
+def check_database() -> None:
+    """Ping the server once if a request takes long or if the server hung at the last ping."""
+    if not (_hung.is_set() or _long_running()):
         return
-    if _answers():
-        _hangs.clear()
+    if _database_answers():
+        _hung.clear()
         return
-    if not _hangs.is_set():
-        log.error("the database hangs: requests are refused until it answers")
-        _hangs.set()
-    for wrapper in _long():
-        _cut(wrapper)
+    if not _hung.is_set():
+        log.error("the database does not answer: refusing requests until it answers again")
+        _hung.set()
+    for wrapper in _long_running():
+        _cut_connection(wrapper)
 
 
-def _long() -> list[Any]:
+def _long_running() -> list[Any]:
     limit = time.monotonic() - LONG
     return [wrapper for since, wrapper in list(_running.values()) if since < limit]
 
 
-def _answers() -> bool:
-    asked: futures.Future[bool] = futures.Future()
-    # In a thread, because nothing else ends a read of a server that stands still.
-    threading.Thread(target=_ask, args=[asked], daemon=True, name="database ping").start()
+def _database_answers() -> bool:
+    answer: futures.Future[bool] = futures.Future()
+    # In a thread, because a read from a hung server never ends.
+    threading.Thread(target=_ping, args=[answer], daemon=True, name="database ping").start()
     try:
-        return asked.result(_PATIENCE)
+        return answer.result(_PATIENCE)
     except futures.TimeoutError:
         return False
 
 
-def _ask(asked: futures.Future[bool]) -> None:
+def _ping(answer: futures.Future[bool]) -> None:
     parameters = connections[DEFAULT_DB_ALIAS].get_connection_params()
     try:
         with psycopg.connect(**parameters, autocommit=True) as probe:
             probe.execute("SELECT 1")
-        asked.set_result(True)
+        answer.set_result(True)
     except psycopg.Error as error:
-        # "Too many clients", "starting up": it answers, and requests are told so too.
-        asked.set_result("FATAL" in str(error))
+        # "Too many clients" or "starting up": the server answers, and requests get the same error.
+        answer.set_result("FATAL" in str(error))
 
 
-def _cut(wrapper: Any) -> None:
-    """The thread that waits for this connection finds it closed by the server."""
+def _cut_connection(wrapper: Any) -> None:
+    """Shut the connection down: the thread that waits for it sees it closed."""
     with (
         contextlib.suppress(AttributeError, OSError, psycopg.Error),
-        socket.socket(fileno=os.dup(wrapper.connection.pgconn.socket)) as line,
+        socket.socket(fileno=os.dup(wrapper.connection.pgconn.socket)) as duplicate,
     ):
-        line.shutdown(socket.SHUT_RDWR)
+        duplicate.shutdown(socket.SHUT_RDWR)

@@ -1,4 +1,4 @@
-"""Typed readers of the environment: a wrong value stops the start with the variable's name."""
+"""Typed readers of environment variables; an invalid value raises an error with the name."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _FALSE = frozenset({"0", "false", "no", "off"})
 
 
 def text(name: str, default: str = "", *, source: Mapping[str, str] = os.environ) -> str:
-    """The variable's text; an empty variable counts as not set."""
+    """Return the value; an empty variable counts as not set."""
     return source.get(name, "").strip() or default
 
 
 def boolean(name: str, default: bool, *, source: Mapping[str, str] = os.environ) -> bool:
-    """1/true/yes/on or 0/false/no/off, in any case."""
+    """Return the value of 1/true/yes/on or 0/false/no/off, case-insensitive."""
     value = text(name, source=source).lower()
     if not value:
         return default
@@ -35,7 +35,7 @@ def boolean(name: str, default: bool, *, source: Mapping[str, str] = os.environ)
 def integer(
     name: str, default: int, *, minimum: int = 0, source: Mapping[str, str] = os.environ
 ) -> int:
-    """A whole number of at least `minimum`."""
+    """Return an integer of at least `minimum`."""
     value = text(name, source=source)
     if not value:
         return default
@@ -49,39 +49,39 @@ def integer(
 def words(
     name: str, default: list[str] | None = None, *, source: Mapping[str, str] = os.environ
 ) -> list[str]:
-    """A comma-separated list; blanks around the commas do not count."""
-    given = [word.strip() for word in text(name, source=source).split(",")]
-    return [word for word in given if word] or list(default or [])
+    """Return the items of a comma-separated list, without surrounding spaces."""
+    parts = [word.strip() for word in text(name, source=source).split(",")]
+    return [word for word in parts if word] or list(default or [])
 
 
 def is_set(name: str, *, source: Mapping[str, str] = os.environ) -> bool:
-    """Whether there is such a variable, be it empty."""
+    """Return True if the variable is set, even to an empty value."""
     return name in source
 
 
 def lines_of_file(name: str, *, source: Mapping[str, str] = os.environ) -> list[str]:
-    """The lines of the file that the variable names, without empty ones; [] without the variable."""
+    """Return the non-empty lines of the file that the variable names; [] without the variable."""
     path = text(name, source=source)
     if not path:
         return []
     try:
         lines = pathlib.Path(path).read_text(encoding="utf-8").splitlines()
     except (OSError, ValueError) as error:
-        # Not the error's text: what could not be decoded may be a secret.
+        # Without the error's text: it may contain parts of a secret.
         raise exceptions.ImproperlyConfigured(f"{name}: {path} cannot be read") from error
     return [line.strip() for line in lines if line.strip()]
 
 
 def secret(name: str, *, source: Mapping[str, str] = os.environ) -> str:
-    """The variable's text, else the one line of the file that NAME_FILE names: a mounted secret.
+    """Return the value, else the one line of the file that NAME_FILE names, such as a mounted secret.
 
-    Raises ImproperlyConfigured for a file that cannot be read or has no or several lines.
+    Raises ImproperlyConfigured if the file cannot be read or does not have exactly one line.
     """
     file = f"{name}_FILE"
-    given = text(name, source=source)
-    if given or not text(file, source=source):
-        return given
+    value = text(name, source=source)
+    if value or not text(file, source=source):
+        return value
     lines = lines_of_file(file, source=source)
     if len(lines) != 1:
-        raise exceptions.ImproperlyConfigured(f"{file}: the file must hold one line")
+        raise exceptions.ImproperlyConfigured(f"{file}: the file must contain exactly one line")
     return lines[0]

@@ -15,28 +15,28 @@ from ipam_site.supervisor import processes
 
 wsgi_app = "ipam_site.wsgi:application"
 bind = env.text("WEB_BIND", "127.0.0.1:8000")
-# Threads keep connections open without a process each; an allocation is one short round trip, so a
-# few per core keep the database busy (docs: speed). They get whole requests, however slow a client is.
+# Several threads per process serve many connections. An allocation is one short round trip, so a few
+# threads per core keep the database busy. Threads only get complete requests (web_worker.py).
 worker_class = "ipam_site.web_worker.Worker"
-# Processes rather than threads, because Python runs one thread of a process at a time: 3 for every
-# 2 cores was the fastest on 4 cores (benchmarks: http).
+# More processes than threads, because Python runs one thread of a process at a time: 3 processes for
+# every 2 cores were the fastest on 4 cores (benchmarks: http).
 workers = env.integer("WEB_WORKERS", min(12, max(2, (os.cpu_count() or 2) * 3 // 2)), minimum=1)
 threads = env.integer("WEB_THREADS", 2, minimum=1)
-# Imported once, then forked: a killed worker is back in milliseconds.
+# Import once, then fork: a killed worker is replaced in milliseconds.
 preload_app = True
 timeout = 30
 graceful_timeout = env.integer("WEB_GRACEFUL_SECONDS", 25)
 keepalive = 15
-# The heartbeat file in memory: a slow disk must not look like a hanging worker.
+# Keep the heartbeat file in memory: a slow disk must not look like a hung worker.
 worker_tmp_dir = "/dev/shm" if pathlib.Path("/dev/shm").is_dir() else None  # noqa: S108
-# Nobody steers the server from outside its process.
+# No control socket: nothing controls the server from another process.
 control_socket_disable = True
 if _files := tls.from_environment():
     certfile, keyfile = str(_files.certificate), str(_files.key)
     _contexts = tls.Contexts(_files)
 
     def ssl_context(_config: object, _default: object) -> ssl.SSLContext:
-        """For each connection: of the files as they are now."""
+        """Return the SSL context of a new connection, from the present certificate files."""
         return _contexts.current()
 
 
@@ -44,7 +44,7 @@ logconfig_dict = logs.config(env.text("LOG_LEVEL", "INFO").upper())
 
 
 class Logger(glogging.Logger):
-    """Without a line per request, unless ACCESS_LOG=1: changes are events in the register already."""
+    """Write no access log unless ACCESS_LOG=1: the register records changes as events."""
 
     access_log_enabled = env.boolean("ACCESS_LOG", False)
 
@@ -53,12 +53,12 @@ logger_class = Logger
 
 
 def on_starting(_server: object) -> None:
-    """Whoever said to drain meant the server before this one: a container's folder outlives it."""
+    """Remove the drain marker of an earlier server: the data folder outlives a container."""
     with contextlib.suppress(OSError):
         (data_folder.locate() / "draining").unlink(missing_ok=True)
 
 
 def post_fork(_server: object, _worker: object) -> None:
-    """A worker ends with its master, also when that one was killed, and is quick."""
+    """Make a worker end with its master even if that is killed, and tune its garbage collection."""
     processes.die_with_parent(signal.SIGKILL, parent=os.getppid())()
-    garbage.seldom()
+    garbage.collect_seldom()

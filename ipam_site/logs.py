@@ -1,7 +1,7 @@
 """Logs: one line per record on stdout, without secrets and without control characters.
 
-The formatter, not a filter, does the redaction: only there are the message, its arguments and the
-traceback one text.
+The formatter redacts secrets, and not a filter: only the formatter has the message, its arguments and
+the traceback as one text.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import time
 from typing import Any
 
 _HIDDEN = "[redacted]"
-# Repetitions that may begin anywhere are bounded: texts of users are logged, and none may take long.
+# Repetitions are bounded, so that no logged text of a user makes matching slow.
 _PEM = re.compile(r"-----BEGIN [A-Z0-9 ]+-----.*?(?:-----END [A-Z0-9 ]+-----|\Z)", re.DOTALL)
 # `Authorization: Token abc`, `{'authorization': 'Bearer abc'}`, `Cookie: sessionid=abc; csrftoken=def`
 _HEADER = re.compile(
@@ -28,28 +28,28 @@ _SCHEME = re.compile(r"\b(bearer|token|basic)\s+[A-Za-z0-9+/=._~-]{16,}", re.IGN
 _URL_PASSWORD = re.compile(
     r"(\b[a-z][a-z0-9+.-]{0,30}://[^\s:/@]{0,256}:)[^\s@]{1,2048}(@)", re.IGNORECASE
 )
-# The key in an admission webhook's address, wherever it is quoted, and whatever stands in its place.
+# The key in the URL of an admission webhook, valid or not, and keys outside of URLs.
 _WEBHOOK = re.compile(r"(/webhooks/v\d+/[^/\s]+/)[^/\s]+(/(?:validate|mutate)-)|\bcadw_[\w-]{16,}")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
 def redact(message: str) -> str:
-    """The text without passwords, tokens, cookies, keys and PEM blocks."""
+    """Replace passwords, tokens, cookies, keys and PEM blocks of a message."""
     message = _PEM.sub(_HIDDEN, message)
     message = _HEADER.sub(rf"\1{_HIDDEN}", message)
     message = _PAIR.sub(rf"\1{_HIDDEN}", message)
     message = _SCHEME.sub(rf"\1 {_HIDDEN}", message)
     message = _URL_PASSWORD.sub(rf"\1{_HIDDEN}\2", message)
-    return _WEBHOOK.sub(lambda found: f"{found[1] or ''}{_HIDDEN}{found[2] or ''}", message)
+    return _WEBHOOK.sub(lambda match: f"{match[1] or ''}{_HIDDEN}{match[2] or ''}", message)
 
 
 def one_line(message: str) -> str:
-    """The text with control characters escaped, so that nobody forges a log line."""
-    return _CONTROL.sub(lambda found: found.group().encode("unicode_escape").decode(), message)
+    """Escape control characters, so that a message cannot forge a log line."""
+    return _CONTROL.sub(lambda match: match.group().encode("unicode_escape").decode(), message)
 
 
 class LineFormatter(logging.Formatter):
-    """time level logger message, redacted, in one line; a traceback follows escaped."""
+    """Format a record as one redacted line: time, level, logger, message, escaped traceback."""
 
     def __init__(self) -> None:
         super().__init__("%(asctime)s %(levelname)s %(name)s %(message)s")
@@ -62,7 +62,7 @@ class LineFormatter(logging.Formatter):
 
 
 def config(level: str) -> dict[str, Any]:
-    """The dictConfig that the web server, the workers and the commands share."""
+    """Return the logging configuration of the web server, the workers and the commands."""
     return {
         "version": 1,
         "disable_existing_loggers": False,
@@ -76,12 +76,12 @@ def config(level: str) -> dict[str, Any]:
         },
         "root": {"level": level, "handlers": ["stdout"]},
         "loggers": {
-            # Their own handlers would print beside this one, and without redaction.
+            # Without their own handlers, which would print each record again, without redaction.
             **{
                 name: {"handlers": [], "level": level, "propagate": True}
                 for name in ("django", "gunicorn.error", "gunicorn.access")
             },
-            # Four lines for each tick of every five seconds; failures are logged above this.
+            # Only warnings: each tick, every five seconds, would log four lines.
             **{
                 name: {"level": "WARNING"}
                 for name in ("celery.beat", "celery.worker.strategy", "celery.app.trace")

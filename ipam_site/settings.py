@@ -1,7 +1,7 @@
-"""The one settings file. Every variable that it reads is listed in docs/ and read by ipam_site.env.
+"""Django's settings, from environment variables, which docs/reference/settings.md lists.
 
-Production is the default: DEBUG off, HTTPS on. `manage.py up` (`make run`) turns HTTPS off for its own
-children, because it listens on 127.0.0.1 without TLS.
+The defaults are for production: DEBUG off, HTTPS on. `manage.py up` (`make run`) turns HTTPS off for
+its child processes, because it listens on 127.0.0.1 without TLS.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import ipam_site
 from ipam_site import admin_site, data_folder, database_url, env, logs
 from ipam_site.supervisor import programs
 
-# ModelAdmin[Pool], QuerySet[Block] at run time.
+# Allows ModelAdmin[Pool] and QuerySet[Block] at run time.
 django_stubs_ext.monkeypatch()
 
 BASE_DIR = data_folder.PROJECT
@@ -30,12 +30,12 @@ _connections = data_folder.connections(IPAM_DATA)
 # --- security -------------------------------------------------------------------------------------
 
 DEBUG = env.boolean("DEBUG", False)
-# Empty when there is none: Django then refuses whatever needs a key, and `check` runs without one.
+# Without a key, Django refuses operations that need it, but `check` runs.
 SECRET_KEY = env.secret("SECRET_KEY") or data_folder.secrets(IPAM_DATA).get("secret_key", "")
 SECRET_KEY_FALLBACKS = env.words("SECRET_KEY_FALLBACKS")
 if DEBUG and env.secret("SECRET_KEY"):
-    # Debug pages show settings and locals: never beside a key that someone chose for production.
-    raise exceptions.ImproperlyConfigured("DEBUG=1 refuses to run with a SECRET_KEY of its own")
+    # Debug pages show settings and variables: not on a site with a production key.
+    raise exceptions.ImproperlyConfigured("DEBUG=1 refuses to run with SECRET_KEY set")
 
 ALLOWED_HOSTS = env.words("ALLOWED_HOSTS", ["localhost", "127.0.0.1", "[::1]"])
 CSRF_TRUSTED_ORIGINS = env.words("CSRF_TRUSTED_ORIGINS")
@@ -49,9 +49,9 @@ SECURE_HSTS_INCLUDE_SUBDOMAINS = IPAM_HTTPS
 SECURE_HSTS_PRELOAD = IPAM_HTTPS
 IPAM_BEHIND_PROXY = env.boolean("IPAM_BEHIND_PROXY", False)
 if IPAM_BEHIND_PROXY:
-    # Only where the proxy overwrites this header: a client could claim HTTPS otherwise.
+    # Only if the proxy overwrites this header: otherwise clients could claim HTTPS.
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
-# So many sign-ins may fail within 15 minutes before further ones are refused.
+# Failed sign-ins within 15 minutes, after which further ones are refused.
 IPAM_LOGIN_FAILURES_PER_ACCOUNT = env.integer("IPAM_LOGIN_FAILURES_PER_ACCOUNT", 10, minimum=1)
 IPAM_LOGIN_FAILURES_PER_ADDRESS = env.integer("IPAM_LOGIN_FAILURES_PER_ADDRESS", 50, minimum=1)
 SESSION_COOKIE_HTTPONLY = True
@@ -72,8 +72,8 @@ _STRICT_CSP: dict[str, list[str]] = {
     "frame-ancestors": [csp.NONE],
 }
 CONTENT_SECURITY_POLICY = {"DIRECTIVES": _STRICT_CSP}
-# Longest prefix wins; everything else is strict. unfold's Alpine evaluates expressions and sets
-# inline styles; the self-hosted API browser sets inline styles only.
+# The longest prefix wins; other paths are strict. unfold uses Alpine, which evaluates expressions and
+# sets inline styles; the self-hosted API browser sets inline styles only.
 IPAM_CSP_BY_PREFIX = {
     "/admin/": {
         **_STRICT_CSP,
@@ -83,14 +83,14 @@ IPAM_CSP_BY_PREFIX = {
     "/api/v1/docs/": {**_STRICT_CSP, "style-src": [csp.SELF, csp.UNSAFE_INLINE]},
 }
 
-# A body above these limits is refused before it is parsed.
+# A request body above these limits is refused before it is parsed.
 DATA_UPLOAD_MAX_MEMORY_SIZE = 10 * 1024 * 1024
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 10_000
 
 # --- applications ---------------------------------------------------------------------------------
 
 INSTALLED_APPS = [
-    # Above the admin, whose templates it replaces.
+    # Before the admin, whose templates it replaces.
     "unfold.apps.BasicAppConfig",
     "unfold.contrib.filters",
     "unfold.contrib.forms",
@@ -115,9 +115,9 @@ INSTALLED_APPS = [
     "ipam_site",
 ]
 MIDDLEWARE = [
-    # First: answers probes without host check, redirect, session or database connection of a thread.
+    # First: probes need no host check, redirect, session or database connection of the thread.
     "ipam_site.http.health.HealthMiddleware",
-    # A scrape with a token has no use for them either.
+    # The same is true for a scrape with a token.
     "ipam_site.http.metrics.MetricsMiddleware",
     "ipam_site.http.middleware.RequestIdMiddleware",
     "django.middleware.security.SecurityMiddleware",
@@ -166,8 +166,8 @@ LOGIN_URL = "admin:login"
 LOGIN_REDIRECT_URL = "admin:index"
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
-# The language of the whole site, whatever a browser asks for: the register keeps texts, too (events,
-# notes, conditions in clusters), and those have to be of one language.
+# The language of the whole site, whatever language a browser prefers: the register also stores texts
+# (events, notes, conditions in clusters), which must be in one language.
 LANGUAGE_CODE = "en-us"
 LOCALE_PATHS = [BASE_DIR / "locale"]
 TIME_ZONE = "UTC"
@@ -177,15 +177,15 @@ USE_I18N = True
 STATIC_URL = "/static/"
 _static = BASE_DIR / "static"
 STATICFILES_DIRS = [_static] if _static.is_dir() else []
-# WhiteNoise serves the files from where the packages keep them: nothing to collect, nothing to
-# forget after an upgrade. Names carry no hash, hence the short age.
+# WhiteNoise serves static files directly from the packages, without collectstatic. File names have no
+# hash, hence the short maximum age.
 WHITENOISE_USE_FINDERS = True
 WHITENOISE_AUTOREFRESH = DEBUG
 WHITENOISE_MAX_AGE = 600
 
 # --- database -------------------------------------------------------------------------------------
 
-# The limits of each kind of process: a web request must not hold a connection for long.
+# Statement timeouts by kind of process: a web request must not use a connection for long.
 IPAM_ROLE = env.text("IPAM_ROLE", "command")
 _STATEMENT_TIMEOUT_MS = {"web": 5_000, "worker": 60_000, "beat": 60_000, "command": 0}
 if IPAM_ROLE not in _STATEMENT_TIMEOUT_MS:
@@ -196,7 +196,7 @@ IPAM_SERVERS_FROM = (
     if env.secret("DATABASE_URL")
     else f"{IPAM_DATA}/connections.json, which a running `make run` writes; DATABASE_URL overrides it"
 )
-# Without any address the commands that need no database still run; the others meet a closed port.
+# Without a URL, commands that need no database still run; others get "connection refused".
 _NOWHERE = "postgresql://127.0.0.1:1/cadastre"
 
 
@@ -204,36 +204,36 @@ def _database(url: str) -> dict[str, Any]:
     entry = database_url.parse_url(url)
     limits = {
         "statement_timeout": env.integer("STATEMENT_TIMEOUT_MS", _STATEMENT_TIMEOUT_MS[IPAM_ROLE]),
-        # Queueing for a lock longer than this is a 503 to try again, not a pile of waiting threads.
+        # A longer wait for a lock becomes a 503, instead of blocking more and more threads.
         "lock_timeout": env.integer("LOCK_TIMEOUT_MS", 2_000 if IPAM_ROLE == "web" else 10_000),
-        # A client that died inside a transaction gives its locks back.
+        # Releases the locks of a client that died inside a transaction.
         "idle_in_transaction_session_timeout": 30_000,
     }
     options = entry["OPTIONS"]
-    own = " ".join(f"-c {name}={value}" for name, value in limits.items())
+    limit_options = " ".join(f"-c {name}={value}" for name, value in limits.items())
     defaults = {
         "application_name": f"cadastre-{IPAM_ROLE}",
         "connect_timeout": "3",
-        # A network that swallows packets is noticed in seconds, not in the kernel's 15 minutes.
+        # Detect a network that drops packets in seconds, instead of the kernel's 15 minutes.
         "tcp_user_timeout": "10000",
         "keepalives_idle": "10",
         "keepalives_interval": "5",
         "keepalives_count": "2",
-        # Off for a pooler that hands out another connection per transaction and does not keep
-        # prepared statements (PgBouncer before 1.21).
+        # Off for a pooler in transaction mode without support for prepared statements (PgBouncer
+        # before 1.21).
         "prepare_threshold": 5 if env.boolean("DB_PREPARED_STATEMENTS", True) else None,
     }
     return {
         "ENGINE": "django.db.backends.postgresql",
-        # Kept for the life of the thread: a new connection costs as much as ten allocations.
+        # One connection for the life of the thread: opening one costs as much as ten allocations.
         "CONN_MAX_AGE": None,
         "CONN_HEALTH_CHECKS": True,
         **entry,
-        # The URL's own options come last, and the last one wins.
+        # The options of the URL come last, so that they win.
         "OPTIONS": {
             **defaults,
             **options,
-            "options": f"{own} {options.get('options', '')}".strip(),
+            "options": f"{limit_options} {options.get('options', '')}".strip(),
         },
     }
 
@@ -251,57 +251,58 @@ REDIS_URL = env.secret("REDIS_URL") or _connections.get("redis_url", "") or "red
 CELERY_BROKER_URL = REDIS_URL
 _VISIBILITY_TIMEOUT = 600
 CELERY_BROKER_TRANSPORT_OPTIONS = {
-    # An unacknowledged message comes back after this time: above twice the hard limit of a task,
-    # or a slow task would run twice.
+    # An unacknowledged message is redelivered after this time. It is more than twice the hard limit
+    # of a task, so that no slow task runs twice.
     "visibility_timeout": _VISIBILITY_TIMEOUT,
-    # Look for such messages every 5 s; the defaults look every 100 s.
+    # Check for such messages every 5 s; the default is 100 s.
     "unacked_restore_interval": 5,
     "unacked_restore_throttle": 1,
-    # Notice a broker that is gone or hangs, instead of waiting for ever; a web request rings the bell
-    # only, and does not wait long for that.
+    # Detect a broker that is unavailable or hangs. A web request only sends messages as hints, and
+    # does not wait long for that.
     "health_check_interval": 25,
     "socket_timeout": 1 if IPAM_ROLE == "web" else 10,
     "socket_connect_timeout": 1 if IPAM_ROLE == "web" else 10,
     "socket_keepalive": True,
 }
-# Read by other parts of Celery than the transport: the same value in all places.
+# Other parts of Celery read this setting: it has to be the same value.
 CELERY_VISIBILITY_TIMEOUT = _VISIBILITY_TIMEOUT
-# A message is done when its task is done: kill -9 of a worker loses nothing.
+# Acknowledge a message after its task has ended: kill -9 of a worker loses no message.
 CELERY_TASK_ACKS_LATE = True
-# Without it a message counts as done although its child process was killed.
+# Without it, a message is acknowledged although its child process was killed.
 CELERY_TASK_REJECT_ON_WORKER_LOST = True
-# Results are rows of our own tables; a result backend would be one more thing to lose.
+# Tasks store their results in the register's tables; no result backend is needed.
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_RESULT_BACKEND = None
-# No task may hang for ever; the soft limit lets it end its transaction first.
+# No task may run forever; the soft limit lets it end its transaction first.
 CELERY_TASK_TIME_LIMIT = 240
 CELERY_TASK_SOFT_TIME_LIMIT = 210
-# A worker holds only what it works on, so its death delays nothing else.
+# A worker reserves only the message that it processes, so that its death delays no other message.
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
-# A task that goes on after the broker was lost would run beside its redelivered copy.
+# A task that continues after the connection to the broker is lost would run beside its redelivered
+# copy.
 CELERY_WORKER_CANCEL_LONG_RUNNING_TASKS_ON_CONNECTION_LOSS = True
-# On a stop, running tasks get this long, then their messages go back to the queue. `up` shortens
-# it, because it promises to be gone within 10 s.
+# On a stop, running tasks have this time to finish; then their messages return to the queue. `up`
+# shortens it, because it guarantees to stop within 10 s.
 CELERY_WORKER_SOFT_SHUTDOWN_TIMEOUT = env.integer("WORKER_SOFT_SHUTDOWN_SECONDS", 20)
 CELERY_WORKER_ENABLE_SOFT_SHUTDOWN_ON_IDLE = True
-# Whatever a library leaks ends with its process.
+# Restart child processes now and then, which frees memory leaked by libraries.
 CELERY_WORKER_MAX_TASKS_PER_CHILD = 500
 CELERY_WORKER_MAX_MEMORY_PER_CHILD = 400_000
-# A worker that starts before Redis waits for it.
+# A worker that starts before Redis waits for Redis.
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
-# Nothing that can be unpickled into code is accepted.
+# No pickle, which could execute code.
 CELERY_TASK_SERIALIZER = "json"
 CELERY_ACCEPT_CONTENT = ["json"]
-# A queue of a misspelt name would fill unseen: only these exist. Clusters have one of their own: they
-# may hang, and nothing else of the register waits for them then.
+# Only these queues exist: a misspelt queue name would collect messages unnoticed. Clusters have a
+# queue of their own, because they may hang, and other tasks must not wait for them.
 CELERY_TASK_DEFAULT_QUEUE = "ipam.default"
 CELERY_TASK_QUEUES = [kombu.Queue("ipam.default"), kombu.Queue("ipam.clusters")]
 CELERY_TASK_ROUTES = {
     "pools.tasks.reconcile": {"queue": "ipam.clusters"},
-    "pools.tasks.send_webhook": {"queue": "ipam.clusters"},  # receivers hang like clusters do
+    "pools.tasks.send_webhook": {"queue": "ipam.clusters"},  # receivers may hang, too
 }
 CELERY_TASK_CREATE_MISSING_QUEUES = False
-# A message is a hint, the row is the truth: a web request does not wait for a broker that is away.
+# Messages are only hints to process rows: a web request does not wait for an unavailable broker.
 CELERY_TASK_PUBLISH_RETRY = True
 CELERY_TASK_PUBLISH_RETRY_POLICY = {
     "max_retries": 2,
@@ -309,16 +310,16 @@ CELERY_TASK_PUBLISH_RETRY_POLICY = {
     "interval_step": 0.2,
     "interval_max": 0.2,
 }
-# Our formatter hides secrets; Celery's own would not.
+# ipam_site.logs redacts secrets; Celery's logging would not.
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_TIMEZONE = "UTC"
-# The plain scheduler keeps its times in memory: no file that a kill -9 could spoil, and a repeated
-# tick does no harm.
+# This scheduler keeps its state in memory: kill -9 cannot corrupt a file, and a repeated tick does no
+# harm.
 CELERY_BEAT_SCHEDULER = "celery.beat:Scheduler"
 
 
 def _every(seconds: int, task: str) -> dict[str, Any]:
-    # A tick that nobody took by the time of the next one is dropped: no pile after a pause.
+    # A message expires at the next tick, so that messages do not accumulate while no worker runs.
     return {"task": task, "schedule": float(seconds), "options": {"expires": seconds}}
 
 
@@ -352,75 +353,75 @@ CELERY_BEAT_SCHEDULE = {
 
 # --- history --------------------------------------------------------------------------------------
 
-# Events older than this are deleted; 0 keeps them for ever.
+# Events older than this are deleted; 0 keeps them forever.
 EVENT_RETENTION_DAYS = env.integer("EVENT_RETENTION_DAYS", 0, minimum=0)
-# How many days back the audit chain is verified every night.
+# Number of days of the audit chain that are verified every night.
 IPAM_AUDIT_VERIFY_DAYS = env.integer("IPAM_AUDIT_VERIFY_DAYS", 8, minimum=1)
-# The same for what the webhooks of VM networks decided.
+# Decisions of VM network webhooks older than this are deleted; 0 keeps them forever.
 IPAM_DECISION_DAYS = env.integer("IPAM_DECISION_DAYS", 30, minimum=0)
-# How far apart two complete observations must be that both miss a holder: then its blocks leaked.
+# A block leaked if two complete observations miss its holder, at least this time apart.
 IPAM_LEAK_GRACE_SECONDS = env.integer("IPAM_LEAK_GRACE_SECONDS", 900, minimum=0)
-# Whether instances' and public IPv4 addresses are given without org, env and the fitting holder.
+# Allow allocations of instance and public IPv4 addresses without org, env and the matching holder.
 IPAM_ALLOW_UNOWNED_ALLOCATIONS = env.boolean("IPAM_ALLOW_UNOWNED_ALLOCATIONS", False)
-# Above these shares of a pool there is a notice; a stale cluster's pass is overdue by so long.
+# Thresholds of notices: utilization of a pool, and seconds by which the sync of a cluster is overdue.
 IPAM_NOTICE_WARNING_PERCENT = env.integer("IPAM_NOTICE_WARNING_PERCENT", 80, minimum=1)
 IPAM_NOTICE_ERROR_PERCENT = env.integer("IPAM_NOTICE_ERROR_PERCENT", 95, minimum=1)
 IPAM_NOTICE_STALE_SECONDS = env.integer("IPAM_NOTICE_STALE_SECONDS", 300, minimum=0)
-# Notices that ended, and what was sent of them, are deleted after so many days.
+# Ended notices and their deliveries are deleted after this number of days.
 IPAM_NOTICE_DAYS = env.integer("IPAM_NOTICE_DAYS", 90, minimum=0)
-# Where people reach this site (https://ipam.example.org): links in what is sent to webhooks.
+# Public URL of this site (https://ipam.example.org), for links in webhook messages.
 IPAM_URL = env.text("IPAM_URL")
-# Receivers of webhooks on this very machine: tests, a laptop.
+# Allow receivers of webhooks on this machine, for tests and laptops.
 IPAM_ALLOW_LOOPBACK_WEBHOOKS = env.boolean("IPAM_ALLOW_LOOPBACK_WEBHOOKS", False)
-# How long daily samples of pools are kept, for charts; 0: for ever.
+# Daily samples of pools, for charts, are deleted after this number of days; 0 keeps them forever.
 IPAM_SAMPLE_DAYS = env.integer("IPAM_SAMPLE_DAYS", 400, minimum=0)
-# How often a process adds what it counted to the totals of all processes; 0: never by itself.
+# Interval at which a process adds its counters to the totals of all processes; 0: not by itself.
 IPAM_MEASURE_SECONDS = env.integer("IPAM_MEASURE_SECONDS", 5)
-# Opens /metrics and nothing else; without one, only users with the permission see it.
+# Token for /metrics only; without it, only users with the permission can read the metrics.
 IPAM_METRICS_TOKEN = (
     env.text("IPAM_METRICS_TOKEN")
     or "".join(env.lines_of_file("IPAM_METRICS_TOKEN_FILE")[:1])
     or data_folder.secrets(IPAM_DATA).get("metrics_token", "")
 )
 if 0 < len(IPAM_METRICS_TOKEN) < 16:
-    raise exceptions.ImproperlyConfigured("IPAM_METRICS_TOKEN has at least 16 characters")
-# What was built into the container, for ipam_build_info.
+    raise exceptions.ImproperlyConfigured("IPAM_METRICS_TOKEN must have at least 16 characters")
+# Revision of the container image, for ipam_build_info.
 IPAM_REVISION = env.text("IPAM_REVISION")
 PGHISTORY_APPEND_ONLY = True
 PGHISTORY_CREATED_AT_FUNCTION = "ipam_now()"  # one clock: pools/sql/clock.sql
-# In the event's own row: one insert per change, and a context that can never be missing.
+# The context is a column of the event: one INSERT per change, and no event without a context.
 PGHISTORY_CONTEXT_FIELD = pghistory.ContextJSONField()
-# Event tables have the indexes that are asked for, no others.
+# No implicit indexes on event tables.
 PGHISTORY_FOREIGN_KEY_FIELD = pghistory.ForeignKey(db_index=False)
 
 # --- backups --------------------------------------------------------------------------------------
 
-# The folder of pg_dump, pg_restore and psql; without it those that come with the embedded server, or
-# those on the PATH, as long as they are not older than the server.
+# The folder of pg_dump, pg_restore and psql. The default are the programs of the embedded server, else
+# those of the PATH; they must not be older than the server.
 IPAM_PG_BIN = env.text("IPAM_PG_BIN") or str(programs.clients() or "")
 
 # --- clusters -------------------------------------------------------------------------------------
 
-# Seals the credentials of clusters (pools/platform/outbound/secrets.py): the newest key first. A file, one key
-# a line, is what a secret store mounts.
+# Keys that encrypt the credentials of clusters (pools/platform/outbound/secrets.py), newest first. In
+# a file, such as a mounted secret, each line is a key.
 IPAM_KEY_RING: list[str] = (
     env.words("IPAM_KEY_RING")
     or env.lines_of_file("IPAM_KEY_RING_FILE")
     or data_folder.secrets(IPAM_DATA).get("key_ring", "").split()
 )
-# A cluster on this very machine: tests, a laptop. Elsewhere it would open our own ports to whoever
-# registers clusters.
+# Allow clusters on this machine, for tests and laptops. On other sites it would let users who register
+# clusters reach the ports of this machine.
 IPAM_ALLOW_LOOPBACK_CLUSTERS = env.boolean("IPAM_ALLOW_LOOPBACK_CLUSTERS", False)
-# Whose client certificates may call admission webhooks: common or alternative names, for any cluster,
-# or `cluster=name` for one. The web server verifies them (`up --tls-client-ca`).
+# Client certificates that may call admission webhooks: a common or alternative name for all clusters,
+# or `cluster=name` for one cluster. The web server verifies certificates (`up --tls-client-ca`).
 IPAM_WEBHOOK_CLIENTS = env.words("IPAM_WEBHOOK_CLIENTS")
-# The roles of clusters whose RoleBindings make VM owners of the namespaces that they are in. Empty: no
-# cluster makes VM owners, and RoleBindings are not read.
+# RoleBindings to these roles of a cluster make users VM owners of their namespace. If empty,
+# RoleBindings are not read.
 IPAM_VM_OWNER_ROLES = env.words(
     "IPAM_VM_OWNER_ROLES",
     [] if env.is_set("IPAM_VM_OWNER_ROLES") else ["kubevirt.io:admin", "kubevirt.io:edit"],
 )
-# How we introduce ourselves to API servers, so that their audit logs tell who asked.
+# User agent of requests to API servers, for their audit logs.
 IPAM_USER_AGENT = f"cadastre/{ipam_site.__version__}"
 
 # --- REST -----------------------------------------------------------------------------------------
@@ -436,14 +437,14 @@ REST_FRAMEWORK = {
     "EXCEPTION_HANDLER": "ipam_site.http.problems.exception_handler",
     "DEFAULT_SCHEMA_CLASS": "pools.platform.rest.schema.Schema",
 }
-# Said, because migrations that refer to it read the setting.
+# Set explicitly, because migrations that refer to the model read the setting.
 KNOX_TOKEN_MODEL = "knox.AuthToken"  # noqa: S105 - no secret
 REST_KNOX = {
     "TOKEN_TTL": datetime.timedelta(days=env.integer("TOKEN_DAYS", 365, minimum=1)),
-    # A token ends when it was said to end, however often it is used.
+    # Using a token does not extend its validity.
     "AUTO_REFRESH": False,
     "AUTH_HEADER_PREFIX": "Token",
-    # Lets a secret scanner recognise a token that was committed somewhere.
+    # Secret scanners recognize tokens by it.
     "TOKEN_PREFIX": "cad_",
 }
 SPECTACULAR_SETTINGS: dict[str, Any] = {
@@ -469,7 +470,7 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
 
 UNFOLD = admin_site.UNFOLD
 
-# The demo fleet is for a machine of one's own: a site without TLS, or one that `up` runs.
+# The demo fleet may be loaded on a local site: one without TLS, or one that `up` runs.
 IPAM_ALLOW_DEMO = env.boolean(
     "IPAM_ALLOW_DEMO",
     DEBUG or not IPAM_HTTPS or bool(_connections and not env.secret("DATABASE_URL")),

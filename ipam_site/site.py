@@ -1,4 +1,4 @@
-"""The admin site: django-unfold's, with the pages that belong to no table."""
+"""The admin site: django-unfold's site with the pages that belong to no model."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from pools.platform import login_limits
 
 
 class SignIn(forms.AuthenticationForm):
-    """For staff, and for VM owners whom a cluster makes: no flag of a user tells of these.
+    """Sign-in of staff, and of VM owners by RoleBindings of clusters, who need not be staff.
 
-    `retry_after` are the seconds to wait after too many attempts that failed, else 0.
+    `retry_after` is the number of seconds to wait after too many failed attempts, else 0.
     """
 
     retry_after = 0
@@ -31,7 +31,7 @@ class SignIn(forms.AuthenticationForm):
         name = str(self.cleaned_data.get("username", ""))
         if self.request is None or not name or not self.cleaned_data.get("password"):
             return super().clean()
-        attempt = login_limits.count(name, _address(self.request))
+        attempt = login_limits.count_attempt(name, _address(self.request))
         if attempt.retry_after:
             self.retry_after = attempt.retry_after
             minutes = math.ceil(attempt.retry_after / 60)
@@ -42,7 +42,7 @@ class SignIn(forms.AuthenticationForm):
             )
             raise ValidationError(message % {"minutes": minutes}, code="too_many_attempts")
         cleaned = super().clean()
-        login_limits.succeeded(attempt)
+        login_limits.record_success(attempt)
         return cleaned
 
     def confirm_login_allowed(self, user: Any) -> None:
@@ -53,7 +53,7 @@ class SignIn(forms.AuthenticationForm):
 
 
 def _address(request: HttpRequest) -> str:
-    """Where the request comes from; behind a proxy as that says, whose entry is the last one."""
+    """Return the client's address; behind a proxy it is the last one of X-Forwarded-For."""
     last = request.headers.get("X-Forwarded-For", "").rpartition(",")[2].strip()
     return last if settings.IPAM_BEHIND_PROXY and last else str(request.META.get("REMOTE_ADDR", ""))
 
@@ -66,9 +66,9 @@ class Site(sites.UnfoldAdminSite):
     def i18n_javascript(
         self,
         request: HttpRequest,
-        extra_context: dict[str, Any] | None = None,  # noqa: ARG002  # the signature is Django's
+        extra_context: dict[str, Any] | None = None,  # noqa: ARG002  # Django's signature
     ) -> HttpResponse:
-        """The translated texts of scripts, Django's and our own."""
+        """Return the JavaScript translation catalog of Django and of our own scripts."""
         return cast("HttpResponse", JavaScriptCatalog.as_view()(request))
 
     def has_permission(self, request: HttpRequest) -> bool:
@@ -77,7 +77,7 @@ class Site(sites.UnfoldAdminSite):
     def login(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        """The page to sign in; 429 with Retry-After after too many attempts that failed."""
+        """Return the sign-in page, with 429 and Retry-After after too many failed attempts."""
         response = super().login(request, extra_context)
         form = (getattr(response, "context_data", None) or {}).get("form")
         if isinstance(form, SignIn) and form.retry_after:
@@ -86,7 +86,7 @@ class Site(sites.UnfoldAdminSite):
         return response
 
     def extra_urls(self) -> list[URLPattern]:
-        """Addresses directly below /admin/."""
-        from pools.admin import urls  # noqa: PLC0415  # its modules register with this site
+        """Return the URL patterns directly below /admin/."""
+        from pools.admin import urls  # noqa: PLC0415  # its modules register models with this site
 
-        return urls.of(self)
+        return urls.admin_urls(self)

@@ -1,7 +1,7 @@
 """The web server's own TLS: `up --tls-cert --tls-key`, or gunicorn with WEB_TLS_CERT and WEB_TLS_KEY.
 
-Certificates are renewed by other programs, in place: a file that changed is read at the next
-connection, and a pair that does not fit (written by half) leaves the one before in use.
+Other programs renew certificates in place. A changed file is read at the next connection. While
+certificate and key do not match, because only one is written, the previous pair stays in use.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 
 @dataclasses.dataclass(frozen=True)
 class Files:
-    """PEM files: the certificate with its chain, its key, and whose client certificates are taken."""
+    """PEM files: the certificate with its chain, its key, and the CA of client certificates."""
 
     certificate: pathlib.Path
     key: pathlib.Path
@@ -28,7 +28,7 @@ class Files:
 
     @property
     def environment(self) -> dict[str, str]:
-        """What tells a web server of them; read by `from_environment`."""
+        """The environment variables of a web server with these files; see `from_environment`."""
         return {
             "WEB_TLS_CERT": str(self.certificate),
             "WEB_TLS_KEY": str(self.key),
@@ -36,35 +36,38 @@ class Files:
         }
 
     def context(self) -> ssl.SSLContext:
-        """Raises OSError (also ssl.SSLError) for files that cannot be read or do not fit."""
+        """Return an SSL context.
+
+        Raises OSError (also ssl.SSLError) for files that cannot be read or do not match.
+        """
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
         context.load_cert_chain(self.certificate, self.key, password=_no_password)
         if self.client_ca:
-            # Optional: browsers and API clients have none, and need none.
+            # Optional: browsers and API clients need no certificate.
             context.verify_mode = ssl.CERT_OPTIONAL
             context.load_verify_locations(self.client_ca)
         return context
 
     def stamp(self) -> tuple[object, ...]:
-        """Another one when a file was replaced."""
+        """Return a value that changes when a file is replaced."""
         paths = [path for path in (self.certificate, self.key, self.client_ca) if path]
         stats = [os.stat(path) for path in paths]
-        return tuple((each.st_ino, each.st_mtime_ns, each.st_size) for each in stats)
+        return tuple((stat.st_ino, stat.st_mtime_ns, stat.st_size) for stat in stats)
 
 
 def from_environment() -> Files | None:
-    """The files that the environment names; ValueError for half of a pair."""
-    names = [env.text(f"WEB_TLS_{part}") for part in ("CERT", "KEY", "CLIENT_CA")]
-    return of(*names)
+    """Return the files that the environment names. Raises ValueError for half of a pair."""
+    paths = [env.text(f"WEB_TLS_{part}") for part in ("CERT", "KEY", "CLIENT_CA")]
+    return from_paths(*paths)
 
 
-def of(certificate: str, key: str, client_ca: str) -> Files | None:
-    """Files by their names, "" for none; ValueError for half of a pair."""
+def from_paths(certificate: str, key: str, client_ca: str) -> Files | None:
+    """Return the files of these paths, "" for no file. Raises ValueError for half of a pair."""
     if not certificate and not key and not client_ca:
         return None
     if not certificate or not key:
-        raise ValueError("TLS needs both a certificate and its key")
+        raise ValueError("TLS requires both a certificate and its key")
     return Files(
         pathlib.Path(certificate).absolute(),
         pathlib.Path(key).absolute(),
@@ -73,7 +76,7 @@ def of(certificate: str, key: str, client_ca: str) -> Files | None:
 
 
 class Contexts:
-    """The context of the files as they are now."""
+    """Keeps an SSL context of the present files."""
 
     def __init__(self, files: Files) -> None:
         self._files = files
@@ -90,10 +93,10 @@ class Contexts:
             except OSError as error:
                 if self._context is None:
                     raise
-                log.warning("the new TLS certificate cannot be used: %s", error)
+                log.warning("new TLS certificate not usable, keeping the previous one: %s", error)
             return self._context
 
 
 def _no_password() -> str:
-    """OpenSSL would ask for it at the terminal."""
+    """Raise an error: by default, OpenSSL would ask for a password at the terminal."""
     raise ssl.SSLError("the key is encrypted")

@@ -1,4 +1,4 @@
-"""All addresses of the site; /healthz and /readyz are answered before, by ipam_site.http.health."""
+"""URL patterns of the site, except /healthz and /readyz (ipam_site.http.health)."""
 
 from django.contrib import admin
 from django.templatetags.static import static
@@ -12,7 +12,7 @@ _ICON = base.RedirectView.as_view(url=static("cadastre/icon.svg"))
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", http.require_safe(base.RedirectView.as_view(pattern_name="admin:index")), name="home"),
-    # Browsers ask for it on pages that name no icon.
+    # Browsers request it for pages without an icon of their own.
     path("favicon.ico", http.require_safe(_ICON), name="favicon"),
     path("metrics", metrics.by_session),
     path("admin/", admin.site.urls),

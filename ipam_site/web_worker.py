@@ -1,13 +1,13 @@
-"""The web server's worker: threads get whole requests only, so that a slow client costs no thread.
+"""The web server's worker: threads get complete requests only, so that a slow client blocks no thread.
 
-gunicorn's `gthread` reads a request in a thread: a few clients that send a byte now and then occupy all
-of them. Here the main loop reads what clients send, without waiting for any of them (TLS handshakes too),
-into memory or a temporary file, and hands a request to a thread when its last byte has arrived. A client
-without a proxy in front of the site thus gets what a buffering proxy would do.
+gunicorn's `gthread` reads requests in threads: a few clients that send a byte now and then can occupy
+all threads. Here the main loop does the TLS handshakes and reads requests without blocking, into memory
+or a temporary file. It hands a request to a thread when the last byte has arrived, as a buffering
+proxy would do.
 
-A request that takes too long is answered with 408, one whose length cannot be known with 411, one that
-is too large with 413 or 431. When there are as many connections as a worker may have, the one that has
-been sending for the longest time is closed. A client that does not read its answer is cut off.
+A request that takes too long is answered with 408, one without a known length with 411, one that is
+too large with 413 or 431. At the maximum of connections, the worker closes the connection that has
+been sending for the longest time. It also closes connections of clients that do not read a response.
 """
 
 from __future__ import annotations
@@ -33,20 +33,18 @@ from gunicorn.workers import gthread
 HEAD_SECONDS = 20.0  # for the TLS handshake, the request line and the headers
 BODY_SECONDS = 20.0  # for a body, and a second more for each
 BODY_RATE = 1024  # bytes that have arrived of it
-LONGEST = 600.0  # seconds for a request in any case
-WRITE_SECONDS = 10.0  # in which a client takes a part of its answer
-LINGER_SECONDS = 2.0  # for a client to read an answer after which the connection closes
+LONGEST = 600.0  # seconds for any request
+WRITE_SECONDS = 10.0  # for a client to read a part of the response
+LINGER_SECONDS = 2.0  # for a client to read the last response before the connection closes
 
 LARGEST_HEAD = 64 * 1024
-LARGEST_BODY = (
-    33 * 1024 * 1024
-)  # the largest that any endpoint takes is 32 MiB; each has its own limit
+# The largest body of any endpoint is 32 MiB; each endpoint has a limit of its own.
+LARGEST_BODY = 33 * 1024 * 1024
 _IN_MEMORY = 256 * 1024
 _CHUNK = 64 * 1024
-_AT_ONCE = 16  # chunks of one client before others get their turn
-_SEND_BUFFER = (
-    1024 * 1024
-)  # as much of it as the kernel allows: most answers fit, and free the thread
+_AT_ONCE = 16  # chunks of one client before the next client is read
+# The kernel may allow less. A response that fits into the buffer frees the thread at once.
+_SEND_BUFFER = 1024 * 1024
 _FULL = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 _PASSING = {errno.EAGAIN, errno.EWOULDBLOCK, errno.ECONNABORTED}
 
@@ -60,7 +58,7 @@ _CODES = {
 
 
 class RefusedError(Exception):
-    """The request is not read to its end; `status` says why."""
+    """The request is refused before it is complete; `status` is the response status."""
 
     def __init__(self, status: http.HTTPStatus) -> None:
         super().__init__(status)
@@ -81,8 +79,8 @@ class RefusedError(Exception):
         ).encode()
 
 
-class Arrived(unreader.Unreader):
-    """What the main loop has read of one connection; the socket is never read by a thread."""
+class ReceivedBytes(unreader.Unreader):
+    """The bytes that the main loop has read of one connection; threads never read the socket."""
 
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
@@ -95,8 +93,8 @@ class Arrived(unreader.Unreader):
             self.file = None
         return data
 
-    def left(self) -> bytes:
-        """What belongs to the next request."""
+    def take_rest(self) -> bytes:
+        """Return and remove the bytes of the next request."""
         data = [self.take_buffered()]  # type: ignore[no-untyped-call]
         while more := self.chunk():
             data.append(more)
@@ -104,12 +102,12 @@ class Arrived(unreader.Unreader):
 
 
 class Connection(gthread.TConn):
-    """A connection whose requests arrive in the main loop."""
+    """A connection whose requests the main loop reads."""
 
     parser: Any
 
     def start(self) -> None:
-        """Prepare the connection, without a wait. Raises OSError."""
+        """Prepare the connection without blocking. Raises OSError."""
         with contextlib.suppress(OSError):
             self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER)
         self.is_shaken = not self.cfg.is_ssl
@@ -119,11 +117,11 @@ class Connection(gthread.TConn):
             )
             self.sock.setblocking(False)
         self.parser = get_parser(self.cfg, self.sock, self.client)
-        self.parser.unreader = Arrived()
+        self.parser.unreader = ReceivedBytes()
         self.initialized = True
 
     def receive(self) -> bytes | None:
-        """What has arrived; b"" at the end, None when nothing has. Raises OSError."""
+        """Return received bytes, b"" at the end, None if there are none yet. Raises OSError."""
         try:
             if not self.is_shaken:
                 self.sock.do_handshake()
@@ -134,16 +132,16 @@ class Connection(gthread.TConn):
         return data
 
     def has_more(self) -> bool:
-        """Whether TLS has decrypted bytes that the poller does not see."""
+        """Return True if TLS has decrypted bytes, which the poller does not report."""
         return self.cfg.is_ssl and self.is_shaken and bool(self.sock.pending())
 
     def init(self) -> None:
-        """A thread takes the request: from now on the socket is only written to."""
+        """Prepare the socket for the thread of the request, which only writes to it."""
         self.sock.settimeout(WRITE_SECONDS)
 
 
-class Incoming:
-    """A request that is arriving, or what is thrown away after a refusal."""
+class IncomingRequest:
+    """A request that is arriving; after a refusal its bytes are discarded."""
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
@@ -176,24 +174,24 @@ class Incoming:
         return self._began + min(LONGEST, BODY_SECONDS + self._received / BODY_RATE)
 
     def linger(self) -> None:
-        """Throw away what the client still sends, until it has read its answer."""
+        """Discard further bytes while the client reads the response."""
         self._lingers_until = time.monotonic() + LINGER_SECONDS
         self.file.close()
 
     def take(self) -> None:
-        """Read what has arrived, up to the end of the request. Raises OSError, RefusedError."""
+        """Read received bytes up to the end of the request. Raises OSError, RefusedError."""
         chunks = 0
         while not self.is_complete and (chunks < _AT_ONCE or self.connection.has_more()):
             data = self.connection.receive()
             if data is None:
                 return
             if not data:
-                raise ConnectionAbortedError(errno.ECONNABORTED, "the client has left")
+                raise ConnectionAbortedError(errno.ECONNABORTED, "the client closed the connection")
             self.feed(data)
             chunks += 1
 
     def feed(self, data: bytes) -> None:
-        """Raises RefusedError."""
+        """Add received bytes to the request. Raises RefusedError."""
         self._received += len(data)
         if self._lingers_until is not None:
             return
@@ -213,18 +211,18 @@ class Incoming:
         length = _length(head)
         if length > LARGEST_BODY:
             raise RefusedError(http.HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
-        without = _EXPECT.sub(b"", head)
-        if without != head and len(body) < length:
+        plain_head = _EXPECT.sub(b"", head)
+        if plain_head != head and len(body) < length:
             self.connection.sock.send(b"HTTP/1.1 100 Continue\r\n\r\n")
-        self.file.write(without)
+        self.file.write(plain_head)
         self.file.write(body)
         self._head, self._missing = None, length - len(body)
 
 
 def _length(head: bytes) -> int:
-    """The length of the body; 0 where the head is not clear, which gunicorn's parser refuses.
+    """Return the length of the body; 0 for an ambiguous head, which gunicorn's parser refuses.
 
-    Raises RefusedError for chunks: the application would see an empty body.
+    Raises RefusedError for a chunked body, which the application would see as empty.
     """
     fields = [line.partition(b":") for line in head.split(b"\r\n")[1:]]
     names = {name.strip().lower() for name, _, _ in fields}
@@ -233,18 +231,18 @@ def _length(head: bytes) -> int:
     lengths = [value.strip() for name, _, value in fields if name.lower() == b"content-length"]
     if len(lengths) != 1 or not lengths[0].isdigit():
         return 0
-    # Python reads no more than 4300 digits.
+    # int() refuses more than 4300 digits.
     return int(lengths[0]) if len(lengths[0]) < 20 else LARGEST_BODY + 1
 
 
 class Worker(gthread.ThreadWorker):
-    """`gthread`, with requests that are read before a thread takes them."""
+    """`gthread`, except that the main loop reads requests before a thread handles them."""
 
     poller: Any
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)  # type: ignore[no-untyped-call]
-        self.incoming: dict[Connection, Incoming] = {}  # the oldest first
+        self.incoming: dict[Connection, IncomingRequest] = {}  # the oldest first
 
     def accept(self, listener: socket.socket) -> None:
         try:
@@ -273,16 +271,16 @@ class Worker(gthread.ThreadWorker):
 
     def finish_request(self, conn: Connection, fs: futures.Future[Any]) -> None:
         keeps = not fs.cancelled() and fs.exception() is None and fs.result()
-        left = conn.parser.unreader.left()
+        remaining = conn.parser.unreader.take_rest()
         if not keeps:
-            self._linger(Incoming(conn))
-        elif left:
-            self._await(conn, left)
+            self._linger(IncomingRequest(conn))
+        elif remaining:
+            self._await(conn, remaining)
         else:
             super().finish_request(conn, fs)  # type: ignore[no-untyped-call]
 
     def murder_pending(self) -> None:
-        """Refuse or close what takes too long; called every second or so."""
+        """Refuse requests and close connections that take too long; called about every second."""
         now = time.monotonic()
         for incoming in list(self.incoming.values()):
             if now <= incoming.deadline and (self.alive or not incoming.is_empty):
@@ -294,11 +292,13 @@ class Worker(gthread.ThreadWorker):
 
     def _await(self, connection: Connection, ahead: bytes = b"") -> None:
         connection.sock.setblocking(False)
-        incoming = Incoming(connection)
+        incoming = IncomingRequest(connection)
         self.incoming[connection] = incoming
         self._read(incoming, ahead=ahead)
 
-    def _read(self, incoming: Incoming, _ready: object = None, *, ahead: bytes = b"") -> None:
+    def _read(
+        self, incoming: IncomingRequest, _ready: object = None, *, ahead: bytes = b""
+    ) -> None:
         try:
             if ahead:
                 incoming.feed(ahead)
@@ -313,22 +313,22 @@ class Worker(gthread.ThreadWorker):
             else:
                 self._poll(incoming)
 
-    def _hand_over(self, incoming: Incoming) -> None:
+    def _hand_over(self, incoming: IncomingRequest) -> None:
         self._unpoll(incoming)
         incoming.file.seek(0)
         incoming.connection.parser.unreader.file = incoming.file
         del self.incoming[incoming.connection]
         self.enqueue_req(incoming.connection)  # type: ignore[no-untyped-call]
 
-    def _refuse(self, incoming: Incoming, refusal: RefusedError) -> None:
+    def _refuse(self, incoming: IncomingRequest, refusal: RefusedError) -> None:
         with contextlib.suppress(OSError):
             incoming.connection.sock.send(refusal.answer())
         self._linger(incoming)
 
-    def _linger(self, incoming: Incoming) -> None:
-        """Close the connection as soon as the client has, or after some seconds.
+    def _linger(self, incoming: IncomingRequest) -> None:
+        """Close the connection when the client has closed it, or after LINGER_SECONDS.
 
-        Whoever closes with bytes unread makes the kernel throw away the answer.
+        If a socket is closed with unread bytes, the kernel discards the response.
         """
         connection = incoming.connection
         try:
@@ -341,18 +341,18 @@ class Worker(gthread.ThreadWorker):
         self.incoming[connection] = incoming
         self._poll(incoming)
 
-    def _poll(self, incoming: Incoming) -> None:
+    def _poll(self, incoming: IncomingRequest) -> None:
         if not incoming.is_polled:
             event = gthread.selectors.EVENT_READ
             self.poller.register(incoming.connection.sock, event, partial(self._read, incoming))
             incoming.is_polled = True
 
-    def _unpoll(self, incoming: Incoming) -> None:
+    def _unpoll(self, incoming: IncomingRequest) -> None:
         if incoming.is_polled:
             self.poller.unregister(incoming.connection.sock)
             incoming.is_polled = False
 
-    def _drop(self, incoming: Incoming) -> None:
+    def _drop(self, incoming: IncomingRequest) -> None:
         self._unpoll(incoming)
         self.incoming.pop(incoming.connection, None)
         incoming.file.close()
@@ -363,7 +363,7 @@ class Worker(gthread.ThreadWorker):
         util.close(connection.sock)
 
     def _make_room(self) -> None:
-        """Close the connection that has been sending, or waiting, for the longest time."""
+        """Close the connection that has been sending, or is idle, for the longest time."""
         if self.incoming:
             self._drop(next(iter(self.incoming.values())))
         elif self.keepalived_conns:

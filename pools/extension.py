@@ -1,7 +1,7 @@
-"""What an app adds to the register: one value, given to the rooms that use its parts.
+"""The extension point of the register: what an app adds to it, in one `Extension` value.
 
-`claims.extension` is the second one. An app config installs its value in `ready()`, networks before all
-that names one; nothing else fills these lists.
+`pools` and `claims` have one each. The app config installs it in `ready()`; nothing else fills
+the lists of the packages that use its parts.
 """
 
 from __future__ import annotations
@@ -67,10 +67,11 @@ from pools.webhooks import configuration
 
 @dataclass(frozen=True)
 class Extension:
-    """The parts of an app, each for the list of the same meaning in one room.
+    """The parts of an app.
 
-    `handlers` are asked in their order. `event_subjects` names the first words of event types for the
-    filter of the events page. `*_permissions` are those of which one is enough to search.
+    `handlers` run in their order. `event_subjects` has the labels of the first words of event
+    types, for the filter of the events page. A user needs one of `history_permissions` to search
+    the history, and one of `find_permissions` for the Find page.
     """
 
     # Reconcile
@@ -84,11 +85,11 @@ class Extension:
     event_tables: Sequence[Any] = ()
     event_subjects: Mapping[str, str] = field(default_factory=dict)
     history_searchers: Sequence[search.Searcher] = ()
-    history_readers: Sequence[Callable[[str], search.Wanted | None]] = ()
+    history_readers: Sequence[Callable[[str], search.HistoryQuery | None]] = ()
     history_permissions: Sequence[str] = ()
-    holder_readers: Sequence[history_holders.Named] = ()
+    holder_readers: Sequence[history_holders.AddressNamer] = ()
     table_checks: Sequence[Check] = ()
-    # What is wrong, and how much there is
+    # Checks, conditions and metrics
     checks: Sequence[Check] = ()
     sql_packages: Sequence[str] = ()
     conditions: Sequence[Condition] = ()
@@ -104,7 +105,7 @@ class Extension:
 
 
 def install(extension: Extension) -> None:
-    """Give each part to its room, behind those of the apps that were installed before."""
+    """Append the parts of an app to the lists of the packages that use them."""
     registry.HANDLERS.extend(extension.handlers)
     drift.RESOLVERS.extend(extension.drift_resolvers)
     observers.OBSERVERS.extend(extension.sync_observers)
@@ -114,9 +115,9 @@ def install(extension: Extension) -> None:
     events.EVENT_TABLES.extend(extension.event_tables)
     admin_events.SUBJECTS.update(extension.event_subjects)
     search.SEARCHERS.extend(extension.history_searchers)
-    search.READERS.extend(extension.history_readers)
+    search.TEXT_READERS.extend(extension.history_readers)
     search.PERMISSIONS.extend(extension.history_permissions)
-    history_holders.NAMED.extend(extension.holder_readers)
+    history_holders.ADDRESS_NAMERS.extend(extension.holder_readers)
     verification.TABLE_CHECKS.extend(extension.table_checks)
     check_registry.CHECKS.extend(extension.checks)
     triggers.PACKAGES.extend(extension.sql_packages)
@@ -132,10 +133,10 @@ def install(extension: Extension) -> None:
 
 
 ADDRESS_SPACE = Extension(
-    # Pools before nodes, whose blocks need them.
+    # Pools before nodes: the blocks of nodes belong to pools.
     handlers=(ciliumpodippools.CiliumPodIPPools(), ciliumnodes.CiliumNodes()),
     drift_resolvers=(cilium_drift.RESOLVER,),
-    sync_observers=(detection.observed,),
+    sync_observers=(detection.observe_full_sync,),
     disconnect_observers=(pending_cidrs.end_pending,),
     webhooks=(configuration.CILIUM_POD_IP_POOLS,),
     leak_sources=(detection.NODES,),
@@ -156,7 +157,7 @@ ADDRESS_SPACE = Extension(
         "webhook": "webhooks",
     },
     history_searchers=searchers.SEARCHERS,
-    history_permissions=(search.SEE,),
+    history_permissions=(search.VIEW_EVENTS,),
     table_checks=(blocks.HISTORY, row_history.BLOCKS, row_history.ROWS),
     checks=(
         constraints.CHECK,
@@ -174,7 +175,7 @@ ADDRESS_SPACE = Extension(
     conditions=(*pool_conditions.ALL, *register_conditions.ALL),
     metrics=(
         register_metrics.values,
-        cluster_metrics.values,
+        cluster_metrics.sample_values,
         operating_metrics.values,
         totals.values,
     ),

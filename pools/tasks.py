@@ -1,4 +1,7 @@
-"""Celery is the bell: a task takes ids, calls one service, returns. Lost or doubled, no harm."""
+"""Celery tasks: each calls one service. A lost or duplicate message does no harm.
+
+The database has the pending work; a message only makes it start sooner.
+"""
 
 from __future__ import annotations
 
@@ -24,18 +27,21 @@ from pools.register.utilization import forecasts, samples
 
 log = logging.getLogger(__name__)
 
-# A long list of a slow cluster takes minutes. Below the broker's visibility time-out: a message that
-# comes again finds no pass of its first copy running.
-_PASS_SECONDS = 540
-_UNTAKEN_SECONDS = 15  # then the message is dropped: the ticks since have sent others
+# Listing a slow cluster takes minutes. The limit is below the broker's visibility timeout, so that
+# a redelivered message never runs beside its first copy.
+_SYNC_SECONDS = 540
+_EXPIRY_SECONDS = 15  # an older message is dropped: later ticks have sent new ones
 
 
 def nudge(pool_id: int) -> None:
-    """Space was released: try the pool's pending requests soon (the next cycle does it anyway)."""
+    """Retry the pool's pending requests soon, because blocks were released.
+
+    Without it, the next scheduled retry does so.
+    """
     try:
         retry_requests.delay_on_commit(pool_id)  # type: ignore[attr-defined]  # DjangoTask
     except OperationalError:
-        log.warning("the broker is away; pending requests wait for the next cycle")
+        log.warning("broker unavailable; pending requests wait for the next scheduled retry")
 
 
 @shared_task
@@ -52,31 +58,31 @@ def end_cooldowns() -> int:
 
 
 def nudge_checks() -> None:
-    """Somebody asked for a run of the checks: begin soon (the next tick does it anyway)."""
+    """Start a requested run of the checks soon; without it, the next tick does so."""
     try:
         due_checks.delay_on_commit()  # type: ignore[attr-defined]  # DjangoTask
     except OperationalError:
-        log.warning("the broker is away; the checks wait for the next tick")
+        log.warning("broker unavailable; the checks wait for the next tick")
 
 
 @shared_task
 def due_checks() -> int:
-    """One message for each run of the checks that waits, the nightly one among them."""
+    """Send one message for each pending run of the checks, including the nightly one."""
     due = checks.due()
     for run_id in due:
-        do_checks.apply_async((run_id,), expires=_UNTAKEN_SECONDS * 4)  # until the next tick
+        do_checks.apply_async((run_id,), expires=_EXPIRY_SECONDS * 4)  # until the next tick
     return len(due)
 
 
 @shared_task(soft_time_limit=checks.LONGEST + 30, time_limit=checks.LONGEST + 60)
 def do_checks(run_id: int) -> int:
-    run = checks.do(run_id)
+    run = checks.execute(run_id)
     return run.violations if run is not None else 0
 
 
 @shared_task
 def tick() -> bool:
-    """The scheduler is alive, and so is a worker; events are counted although nobody scrapes."""
+    """Record that scheduler and worker are alive, and count events even without scrapes."""
     process_metrics.mark("ipam_scheduler_last_tick_timestamp_seconds")
     process_metrics.flush()
     return event_counts.count(seconds=2)
@@ -99,7 +105,7 @@ def tidy_login_failures() -> int:
 
 @shared_task
 def purge_events() -> int:
-    return retention.purge(settings.EVENT_RETENTION_DAYS)
+    return retention.purge_events(settings.EVENT_RETENTION_DAYS)
 
 
 @shared_task
@@ -109,7 +115,7 @@ def seal_events() -> int:
 
 @shared_task
 def verify_events() -> bool:
-    """Every night: the days that somebody may still have a copy of."""
+    """Verify the audit chain of the last IPAM_AUDIT_VERIFY_DAYS days, every night."""
     since = (database.now() - timedelta(days=settings.IPAM_AUDIT_VERIFY_DAYS)).date()
     report = verification.verify(since=since, seconds=180)
     for fault in report.faults[:20]:
@@ -119,34 +125,37 @@ def verify_events() -> bool:
 
 @shared_task
 def tidy_leaks() -> int:
-    return detection.tidy()
+    return detection.delete_outdated()
 
 
 @shared_task
 def refresh_usage() -> int:
-    return usage.refresh()
+    return usage.refresh_counts()
 
 
 @shared_task
 def take_samples() -> int:
-    """How full pools are today, what follows from it, and away with what is too old."""
-    taken = samples.take()
-    forecasts.work_out()
-    samples.tidy(settings.IPAM_SAMPLE_DAYS)
-    return taken
+    """Write today's samples of pools, recompute the forecasts, delete old samples."""
+    sample_count = samples.take_samples()
+    forecasts.refresh_forecasts()
+    samples.delete_old_samples(settings.IPAM_SAMPLE_DAYS)
+    return sample_count
 
 
 @shared_task
 def end_recovery() -> bool:
-    """For clusters that were paused or disconnected meanwhile: passes end it themselves."""
+    """End the recovery if it only waited for clusters that were paused or disconnected.
+
+    Otherwise the last sync run ends it.
+    """
     return recovery_mode.end_when_listed()
 
 
 @shared_task
 def evaluate_notices() -> int:
-    """What changed is told at once, instead of with the next tick."""
-    told = evaluation.evaluate().told
-    return send_webhooks() if told else 0
+    """Evaluate the conditions; if notices changed, send webhooks at once."""
+    deliveries = evaluation.evaluate().deliveries
+    return send_webhooks() if deliveries else 0
 
 
 @shared_task
@@ -156,29 +165,32 @@ def tidy_notices() -> int:
 
 @shared_task
 def send_webhooks() -> int:
-    """One message for each target that something waits for: a slow one holds up none but itself."""
-    due = outbox.due()
+    """Send one message for each webhook target with pending deliveries.
+
+    A slow target delays only its own deliveries.
+    """
+    due = outbox.due_targets()
     for target_id in due:
-        send_webhook.apply_async((target_id,), expires=_UNTAKEN_SECONDS)
+        send_webhook.apply_async((target_id,), expires=_EXPIRY_SECONDS)
     return len(due)
 
 
-@shared_task(soft_time_limit=sending.LONGEST + 30, time_limit=sending.LONGEST + 45)
+@shared_task(soft_time_limit=sending.TIME_LIMIT + 30, time_limit=sending.TIME_LIMIT + 45)
 def send_webhook(target_id: int) -> int:
-    return sending.work_off(target_id)
+    return sending.send_pending(target_id)
 
 
 @shared_task
 def reconcile_due() -> int:
-    """One message for each cluster that is due; a lost one is sent again by the next tick."""
-    due = leases.due()
+    """Send one message for each cluster that is due; the next tick replaces a lost message."""
+    due = leases.due_connections()
     for connection_id in due:
-        reconcile.apply_async((connection_id,), expires=_UNTAKEN_SECONDS)
+        reconcile.apply_async((connection_id,), expires=_EXPIRY_SECONDS)
     return len(due)
 
 
-@shared_task(soft_time_limit=_PASS_SECONDS, time_limit=_PASS_SECONDS + 30)
+@shared_task(soft_time_limit=_SYNC_SECONDS, time_limit=_SYNC_SECONDS + 30)
 def reconcile(connection_id: int) -> bool:
-    """A full pass, unless another worker has the cluster, or had it since it was due."""
-    lease = leases.take(connection_id, leases.worker(), only_due=True)
+    """Run a full sync of the cluster, unless another worker runs it or has just run it."""
+    lease = leases.take(connection_id, leases.worker_name(), only_due=True)
     return lease is not None and sync.run(lease, registry.HANDLERS).succeeded

@@ -187,13 +187,13 @@ def environment() -> dict[str, str]:
 
 def alive(pids: dict[int, str]) -> dict[int, str]:
     """Those that still run; a zombie waits for its parent only."""
-    running = processes.running()
+    running = processes.running_processes()
     return {pid: command for pid, command in pids.items() if pid in running}
 
 
 def descendants_of(root: int) -> dict[int, str]:
     """Number and command line of every process below another, parents before their children."""
-    running = processes.running()
+    running = processes.running_processes()
     found: dict[int, str] = {}
     level = {root}
     while level := {pid for pid, (parent, _) in running.items() if parent in level}:

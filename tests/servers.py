@@ -46,7 +46,7 @@ def _folder() -> tuple[pathlib.Path, accounts.Account]:
         tempfile.mkdtemp(prefix="cadastre-test-", dir=memory if in_memory else None)
     )
     account = accounts.for_servers(folder)
-    account.own(folder)
+    account.chown(folder)
     return folder, account
 
 

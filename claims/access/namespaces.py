@@ -20,11 +20,11 @@ from claims.models import (
     NAD,
     Decision,
     Entry,
+    IndexEntry,
     IPAMClaim,
     IPPool,
     Membership,
     Network,
-    Place,
     Workload,
 )
 from pools.core import errors
@@ -167,7 +167,7 @@ def workloads(rows: Rows, scope: Scope) -> Rows:
     return _within(rows, scope, "network__cluster_id")
 
 
-def places(rows: Rows, scope: Scope) -> Rows:
+def index_entries(rows: Rows, scope: Scope) -> Rows:
     return _within(rows, scope, "network__cluster_id")
 
 
@@ -187,6 +187,6 @@ _LIMITS: dict[type[models.Model], Callable[[Rows, Scope], Rows]] = {
     Entry: entries,
     IPAMClaim: claims,
     Workload: workloads,
-    Place: places,
+    IndexEntry: index_entries,
     Decision: decisions,
 }

@@ -16,7 +16,7 @@ from claims.models import Network
 from pools.models import Block
 from pools.platform import database
 from pools.register import block_sync
-from pools.register.block_sync import AddressHolder, Use
+from pools.register.block_sync import AddressHolder, AddressUse
 from pools.sql import statements
 
 VM, MAC, POD = "vm", "mac", "pod"
@@ -55,7 +55,7 @@ def sync_all(network: Network) -> None:
 
 
 _ALL = """
-    SELECT DISTINCT host(address) FROM claims_place
+    SELECT DISTINCT host(address) FROM claims_indexentry
     WHERE network_id = %s AND address IS NOT NULL
 """
 
@@ -70,8 +70,8 @@ def _sync(network: Network, formers: dict[str, set[Name]]) -> None:
         # Who comes first in precedence has it; all others who name it must let it go.
         contenders = claimants.get(address, [])
         yields = {*names, *(contender.name for contender in contenders)}
-        uses[ip_address(address)] = Use(contenders[0] if contenders else None, yields)
-    block_sync.settle(pool, uses)
+        uses[ip_address(address)] = AddressUse(contenders[0] if contenders else None, yields)
+    block_sync.apply_uses(pool, uses)
 
 
 def _claimants(network_id: int, addresses: Iterable[str]) -> dict[str, list[AddressHolder]]:

@@ -7,7 +7,7 @@ and a claim without a MAC may well be the same machine. An address is one, too, 
 it itself: a gateway, an infrastructure subnet, a reserved range of its pool. Reserved subnets are for
 those who ask for an address of them (OVN-Kubernetes), which is said, and is no duplicate.
 
-The flags of `Place` are kept by `recheck` for what a change touched; `full` judges a whole network.
+The flags of `IndexEntry` are kept by `recheck` for what a change touched; `full` judges a whole network.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from django.db.models import Exists, OuterRef
 
 from claims.address_index import own_addresses
 from claims.address_index.changed_keys import ChangedKeys
-from claims.models import IPPool, Network, Place
+from claims.models import IndexEntry, IPPool, Network
 from pools.platform import database
 from pools.sql import statements
 
@@ -80,7 +80,7 @@ def _analyze_grown(changed_keys: ChangedKeys) -> None:
             _next[network] = 2 * _changes[network]
             stale = True
     if stale:
-        database.analyze("claims_place")
+        database.analyze("claims_indexentry")
 
 
 def recheck_network(network: Network) -> int:
@@ -107,7 +107,7 @@ def has_wrong_counts(network: Network) -> bool:
 
 def recheck_all() -> int:
     """`full` for all networks of which a place speaks, each in a transaction of its own."""
-    networks = Network.objects.filter(Exists(Place.objects.filter(network=OuterRef("pk"))))
+    networks = Network.objects.filter(Exists(IndexEntry.objects.filter(network=OuterRef("pk"))))
     return sum(
         recheck_network(network)
         for network in networks.select_related("pool").iterator(chunk_size=200)

@@ -1,6 +1,6 @@
-"""What contradicts an entry, a claim or a workload, named place by place for people.
+"""What conflicts with an entry, a claim or a workload, listed for people.
 
-When two places contradict each other is said in claims/address_index/conflicts.py; here all of them are found
+When two occurrences contradict each other is said in claims/address_index/conflicts.py; here all of them are found
 for some rows, or for an entry that somebody is typing.
 """
 
@@ -21,12 +21,12 @@ from pools.platform import database
 from pools.sql import statements
 
 MAC, IP = "mac", "ip"
-_SHOWN = 20  # places of one value
+_SHOWN = 20  # occurrences of one value
 
 
 @dataclass(frozen=True)
-class Where:
-    """One place that names the same value.
+class Occurrence:
+    """Another occurrence of a MAC or an address.
 
     `type` is entry, ipamclaim, workload, gateway, infrastructure, reserved_range, reserved_subnet,
     block (somebody holds the address in the network's pool), or `other` for what the reader may not
@@ -50,14 +50,14 @@ class Duplicate:
 
     kind: str
     value: str
-    places: tuple[Where, ...]
+    occurrences: tuple[Occurrence, ...]
     note: bool = False
 
     def as_json(self) -> dict[str, Any]:
         fields: dict[str, Any] = {
             "kind": self.kind,
             "value": self.value,
-            "with": [where.as_json() for where in self.places],
+            "with": [occurrence.as_json() for occurrence in self.occurrences],
         }
         return fields | {"note": True} if self.note else fields
 
@@ -111,8 +111,10 @@ def of_candidate(
     for text in unique_addresses:
         _add_own(collector, 0, network, text)
         if list(addresses).count(text) > 1:
-            where = Where("entry", entry_id, _ippool_name(network), namespace, vm, mac or "")
-            collector.put(0, IP, text, where)
+            occurrence = Occurrence(
+                "entry", entry_id, _ippool_name(network), namespace, vm, mac or ""
+            )
+            collector.put(0, IP, text, occurrence)
     name = holder_name(namespace, vm, mac)
     _add_holders(collector, [(0, network.pk, text, name) for text in unique_addresses])
     return collector.owner_duplicates(0)
@@ -153,19 +155,21 @@ class _DuplicateCollector:
 
     def __init__(self, scope: Scope) -> None:
         self._scope = scope
-        self._places: dict[int, dict[tuple[str, str, bool], list[Where]]] = {}
+        self._occurrences: dict[int, dict[tuple[str, str, bool], list[Occurrence]]] = {}
         self._own_spans: dict[int, list[own_addresses.OwnSpan]] = {}
 
     def add(self, rows: Iterable[tuple[Any, ...]]) -> None:
         for owner, kind, value, type_, row_id, name, cluster_id, namespace, vm, mac in rows:
             visible = self._scope.has(cluster_id, namespace)
-            where = Where(type_, row_id, name, namespace, vm, str(mac or ""))
-            self.put(owner, kind, value, where if visible else Where("other"))
+            occurrence = Occurrence(type_, row_id, name, namespace, vm, str(mac or ""))
+            self.put(owner, kind, value, occurrence if visible else Occurrence("other"))
 
-    def put(self, owner: int, kind: str, value: str, where: Where, *, note: bool = False) -> None:
-        places = self._places.setdefault(owner, {}).setdefault((kind, value, note), [])
-        if where not in places:
-            places.append(where)
+    def put(
+        self, owner: int, kind: str, value: str, occurrence: Occurrence, *, note: bool = False
+    ) -> None:
+        occurrences = self._occurrences.setdefault(owner, {}).setdefault((kind, value, note), [])
+        if occurrence not in occurrences:
+            occurrences.append(occurrence)
 
     @property
     def everything(self) -> bool:
@@ -177,11 +181,11 @@ class _DuplicateCollector:
         return self._own_spans[network.pk]
 
     def owner_duplicates(self, owner: int) -> list[Duplicate]:
-        places_by_value = self._places.get(owner, {})
+        occurrences_by_value = self._occurrences.get(owner, {})
         return [
-            Duplicate(kind, value, tuple(places[:_SHOWN]), note)
-            for (kind, value, note), places in sorted(
-                places_by_value.items(),
+            Duplicate(kind, value, tuple(occurrences[:_SHOWN]), note)
+            for (kind, value, note), occurrences in sorted(
+                occurrences_by_value.items(),
                 key=lambda pair: (pair[0][2], pair[0][0] != MAC, pair[0][1]),
             )
         ]
@@ -196,14 +200,14 @@ def _add_own(collector: _DuplicateCollector, owner: int, network: Network, text:
                 if collector.everything or own_span.type != own_addresses.RESERVED_RANGE
                 else ""
             )
-            collector.put(owner, IP, text, Where(own_span.type, name=name), note=own_span.note)
+            collector.put(owner, IP, text, Occurrence(own_span.type, name=name), note=own_span.note)
 
 
 def _add_own_mac(
     collector: _DuplicateCollector, owner: int, network: Network, mac: str | None
 ) -> None:
     if mac and (gateway := own_addresses.macs(network).get(mac)):
-        collector.put(owner, MAC, mac, Where(own_addresses.GATEWAY, name=gateway))
+        collector.put(owner, MAC, mac, Occurrence(own_addresses.GATEWAY, name=gateway))
 
 
 def _has(
@@ -228,14 +232,16 @@ def _add_holders(
     for number, block, kind, holder in database.rows(_HOLDERS, values, prepare=False):
         owner, _, text, name = address_rows[number - 1]
         if (kind, holder) != name:
-            where = Where("block", block, f"{kind} {holder}")
-            collector.put(owner, IP, text, where if collector.everything else Where("other"))
+            occurrence = Occurrence("block", block, f"{kind} {holder}")
+            collector.put(
+                owner, IP, text, occurrence if collector.everything else Occurrence("other")
+            )
 
 
 _OF_OWNERS = statements.read("claims/duplicates_of_owners")
 _ADDRESSES = sql.SQL(
     """
-    SELECT {owner}, network_id, host(address), mac::text FROM claims_place
+    SELECT {owner}, network_id, host(address), mac::text FROM claims_indexentry
     WHERE {owner} = ANY(string_to_array(%(ids)s, ',')::bigint[])
     """
 )

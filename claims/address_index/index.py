@@ -79,8 +79,8 @@ def remove(
     change = IndexChange()
     for column, ids in zip(OWNERS, (entries, claims, workloads), strict=True):
         for rows in _existing_rows(column, ids).values():
-            for place_id, row, holder in rows:
-                change.gone.append(place_id)
+            for index_entry_id, row, holder in rows:
+                change.gone.append(index_entry_id)
                 change.changed_keys.add(row.network_id, row.mac, row.address, holder)
     _apply(change)
 
@@ -126,11 +126,11 @@ def _compare(
     for owner in owners:
         desired_rows = [row for row in rows_of(owner) if row.names_something]
         holder = _holder(column, owner)
-        for place_id, row, former in existing_rows.get(owner.pk, ()):
+        for index_entry_id, row, former in existing_rows.get(owner.pk, ()):
             if row in desired_rows and former == holder:
                 desired_rows.remove(row)  # once: an address may stand in an entry twice
             else:
-                change.gone.append(place_id)
+                change.gone.append(index_entry_id)
                 change.changed_keys.add(row.network_id, row.mac, row.address, former)
         for row in desired_rows:
             change.new.append((column, owner.pk, row))
@@ -150,7 +150,7 @@ def _existing_rows(
     rows_by_owner: dict[int, list[tuple[int, _IndexEntry, tuple[str, str]]]] = {}
     if not ids:
         return rows_by_owner
-    for owner, place_id, network, address, mac, namespace, vm, holds, kind in database.rows(
+    for owner, index_entry_id, network, address, mac, namespace, vm, holds, kind in database.rows(
         _KNOWN.format(owner=sql.Identifier("p", f"{column}_id")),
         [database.joined(ids)],
         prepare=False,
@@ -161,7 +161,7 @@ def _existing_rows(
             if kind
             else block_sync.holder_name(namespace, vm, row.mac)
         )
-        rows_by_owner.setdefault(owner, []).append((place_id, row, name))
+        rows_by_owner.setdefault(owner, []).append((index_entry_id, row, name))
     return rows_by_owner
 
 
@@ -169,7 +169,7 @@ _KNOWN = sql.SQL(
     """
     SELECT {owner}, p.id, p.network_id, host(p.address), p.mac::text, p.namespace, p.vm,
         p.holds, CASE w.kind WHEN 'vmi' THEN 'vm' ELSE w.kind END
-    FROM claims_place p LEFT JOIN claims_workload w ON w.id = p.workload_id
+    FROM claims_indexentry p LEFT JOIN claims_workload w ON w.id = p.workload_id
     WHERE {owner} = ANY(string_to_array(%s, ',')::bigint[])
     ORDER BY p.id
     """
@@ -187,13 +187,13 @@ def index(change: IndexChange) -> None:
     if change.gone:
         database.rows(_DELETE, [database.joined(change.gone)], prepare=False)
     if change.new:
-        database.copy("claims_place", _COLUMNS, map(_line, change.new))
+        database.copy("claims_indexentry", _COLUMNS, map(_line, change.new))
     if change.changed_keys:
         conflicts.recheck(change.changed_keys)
 
 
 _DELETE = """
-    DELETE FROM claims_place WHERE id = ANY(string_to_array(%s, ',')::bigint[]) RETURNING id
+    DELETE FROM claims_indexentry WHERE id = ANY(string_to_array(%s, ',')::bigint[]) RETURNING id
 """
 _COLUMNS = (
     "entry_id", "claim_id", "workload_id", "network_id", "address", "mac", "namespace", "vm", "holds",

@@ -61,7 +61,7 @@ def _subnets(network: Network) -> Iterator[OwnSpan]:
     ):
         for text in texts:
             try:
-                yield OwnSpan(type_, AddressRange.covering(ip_network(text)), text)
+                yield OwnSpan(type_, AddressRange.from_network(ip_network(text)), text)
             except ValueError:
                 continue
 

@@ -1,4 +1,4 @@
-"""The pages of VM networks; each module registers its own."""
+"""Admin pages of VM networks; each module registers its own models."""
 
 from claims.admin import (
     attention,

@@ -1,4 +1,4 @@
-"""Access by clusters: VM owners that RoleBindings make. It is shown here and changed there."""
+"""Read-only list of the VM owners that RoleBindings of clusters make; they are changed in the cluster."""
 
 from __future__ import annotations
 
@@ -27,16 +27,27 @@ class OwnerClusterFilter(scoped.ScopedClusterFilter):
 @admin.register(ClusterOwner)
 class ClusterOwnerAdmin(lists.Listed[ClusterOwner]):
     list_display = (
-        "shown_who", "shown_role", "shown_cluster", "namespace", "shown_binding", "shown_since",
-    )  # fmt: skip
+        "shown_owner",
+        "shown_role",
+        "shown_cluster",
+        "namespace",
+        "shown_binding",
+        "shown_since",
+    )
     list_display_links = None
     list_filter = (OwnerClusterFilter,)
     search_fields = ("subject", "namespace", "binding")
     search_help_text = _("User, group, namespace or RoleBinding")
     exported = (
-        "id", "subject_kind", "subject", "connection.cluster.name", "namespace", "role", "binding",
+        "id",
+        "subject_kind",
+        "subject",
+        "connection.cluster.name",
+        "namespace",
+        "role",
+        "binding",
         "since",
-    )  # fmt: skip
+    )
     ordering = ("connection__cluster__name", "namespace", "subject", "id")
     sortable_by = ()
     list_before_template = "cadastre/cluster_owners_intro.html"
@@ -58,7 +69,7 @@ class ClusterOwnerAdmin(lists.Listed[ClusterOwner]):
         raise PermissionDenied
 
     @admin.display(description=_("user or group"))
-    def shown_who(self, row: ClusterOwner) -> str:
+    def shown_owner(self, row: ClusterOwner) -> str:
         return (
             row.subject
             if row.subject_kind == Subject.USER
@@ -77,6 +88,6 @@ class ClusterOwnerAdmin(lists.Listed[ClusterOwner]):
     def shown_binding(self, row: ClusterOwner) -> str:
         return row.binding
 
-    @admin.display(description=_("seen since"))
+    @admin.display(description=_("since"))
     def shown_since(self, row: ClusterOwner) -> SafeString:
         return display.when(row.since)

@@ -1,4 +1,4 @@
-"""Duplicates as people read them: each with all the places that name the same, and links to them."""
+"""Duplicates on admin pages: each with links to all objects that use the same MAC or IP address."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
-from claims.address_index.duplicates import Duplicate, Where
+from claims.address_index.duplicates import Duplicate, Occurrence
 from claims.models import Entry, IPAMClaim, Network, Workload
 from pools.models import Block
 from pools.platform.admin import display
@@ -23,101 +24,106 @@ _MODELS: dict[str, type[Model]] = {
     "workload": Workload,
     "block": Block,
 }
-_WORDS = {
-    "entry": "MAC entry",
+_TYPE_LABELS = {
     "ipamclaim": "IPAMClaim",
-    "workload": "running",
-    "gateway": "gateway",
-    "infrastructure": "infrastructure subnet",
-    "reserved_range": "reserved range",
-    "reserved_subnet": "reserved subnet",
-    "block": "held by",
-    "other": "somebody else",
+    "workload": _("running"),
+    "gateway": _("gateway"),
+    "infrastructure": _("infrastructure subnet"),
+    "reserved_range": _("reserved range"),
+    "reserved_subnet": _("reserved subnet"),
+    "block": _("held by"),
+    "other": _("another owner"),
 }
 
 
-def words(where: Where) -> str:
-    """`MAC entry of web (shop)`, `gateway 10.0.0.1`."""
-    if where.type == "entry":
-        owner = where.vm or where.mac
-        name = (
-            (gettext("of %(namespace)s/%(owner)s") % {"namespace": where.namespace, "owner": owner})
-            if where.namespace
-            else (gettext("of %(owner)s") % {"owner": owner})
-        )
-        text = f"{_WORDS[where.type]} {name}"
-        return (
-            (gettext("%(text)s in %(where)s") % {"text": text, "where": where.name})
-            if where.name
-            else text
-        )
-    name = f"{where.namespace}/{where.name}" if where.namespace else where.name
-    return f"{_WORDS.get(where.type, where.type)} {name}".strip()
+def describe(occurrence: Occurrence) -> str:
+    """Return one user of an address as text: `MAC entry of shop/web in blue`, `gateway 10.0.0.1`."""
+    if occurrence.type == "entry":
+        owner = occurrence.vm or occurrence.mac
+        if occurrence.namespace:
+            owner = f"{occurrence.namespace}/{owner}"
+        if occurrence.name:
+            return gettext("MAC entry of %(owner)s in %(ippool)s") % {
+                "owner": owner,
+                "ippool": occurrence.name,
+            }
+        return gettext("MAC entry of %(owner)s") % {"owner": owner}
+    name = f"{occurrence.namespace}/{occurrence.name}" if occurrence.namespace else occurrence.name
+    return f"{_TYPE_LABELS.get(occurrence.type, occurrence.type)} {name}".strip()
 
 
-def url(where: Where, network: Network | None = None) -> str:
-    """Where the place is shown; "" when no page shows it."""
-    model = _MODELS.get(where.type)
+def page_url(occurrence: Occurrence, network: Network | None = None) -> str:
+    """Return the URL of the page that shows the object, or "" if no page does."""
+    model = _MODELS.get(occurrence.type)
     if model is not None:
-        if where.id is None or not admin.site.is_registered(model):
+        if occurrence.id is None or not admin.site.is_registered(model):
             return ""
         name = f"admin:{model._meta.app_label}_{model._meta.model_name}_change"
-        return reverse(name, args=[where.id])
-    return display.url_of(network) if network is not None and where.type != "other" else ""
+        return reverse(name, args=[occurrence.id])
+    return display.url_of(network) if network is not None and occurrence.type != "other" else ""
 
 
-def linked(where: Where, network: Network | None = None) -> SafeString | str:
-    place_url = url(where, network)
-    return display.link(place_url, words(where)) if place_url else words(where)
+def place_link(occurrence: Occurrence, network: Network | None = None) -> SafeString | str:
+    place_url = page_url(occurrence, network)
+    return display.link(place_url, describe(occurrence)) if place_url else describe(occurrence)
 
 
 def badge(duplicates: Sequence[Duplicate], network: Network | None = None) -> SafeString:
-    """What contradicts a row, named; a note is told and no contradiction."""
+    """Return the duplicates of a row as HTML lines; a note, such as a reserved subnet, is no conflict."""
     if not duplicates:
         return display.DASH
     return format_html(
         '<span class="cad-stack">{}</span>',
-        format_html_join("", "{}", ((_line(duplicate, network),) for duplicate in duplicates)),
+        format_html_join(
+            "", "{}", ((_duplicate_line(duplicate, network),) for duplicate in duplicates)
+        ),
     )
 
 
-def _line(duplicate: Duplicate, network: Network | None) -> SafeString:
-    places = format_html_join(", ", "{}", ((linked(where, network),) for where in duplicate.places))
+def _duplicate_line(duplicate: Duplicate, network: Network | None) -> SafeString:
+    occurrences = format_html_join(
+        ", ", "{}", ((place_link(occurrence, network),) for occurrence in duplicate.occurrences)
+    )
     if duplicate.note:
         return format_html(
-            '<span><span class="cad-dim">{} lies in</span> {}</span>', duplicate.value, places
+            '<span><span class="cad-dim">{}</span> {}</span>',
+            gettext("%(value)s lies in") % {"value": duplicate.value},
+            occurrences,
         )
     kind = "MAC" if duplicate.kind == "mac" else "IP"
     return format_html(
         '<span><span class="cad-state cad-state-conflict" title="{}"><span aria-hidden="true">▲</span>'
-        " {}</span> also {}</span>",
+        " {}</span> {} {}</span>",
         duplicate.value,
-        (gettext("duplicate %(kind)s") % {"kind": kind}),
-        places,
+        gettext("duplicate %(kind)s") % {"kind": kind},
+        gettext("also"),
+        occurrences,
     )
 
 
 def as_json(
     duplicates: Iterable[Duplicate], network: Network | None = None
 ) -> list[dict[str, Any]]:
-    """The same for the form that warns while somebody types."""
+    """Return the duplicates for the script that warns in a form: `{kind, value, note, occurrences}` each."""
     return [
         {
             "kind": duplicate.kind,
             "value": duplicate.value,
             "note": duplicate.note,
-            "places": [
-                {"text": words(where), "url": url(where, network)} for where in duplicate.places
+            "occurrences": [
+                {"text": describe(occurrence), "url": page_url(occurrence, network)}
+                for occurrence in duplicate.occurrences
             ],
         }
         for duplicate in duplicates
     ]
 
 
-def sentences(duplicates: Iterable[Duplicate]) -> list[str]:
-    """For a message after saving."""
+def warning_texts(duplicates: Iterable[Duplicate]) -> list[str]:
+    """Return one sentence for each duplicate that is a conflict, for messages after saving."""
     return [
-        f"{duplicate.value} is a duplicate: also {', '.join(map(words, duplicate.places))}."
+        gettext("%(value)s is a duplicate: also %(occurrences)s.")
+        % {"value": duplicate.value, "occurrences": ", ".join(map(describe, duplicate.occurrences))}
         for duplicate in duplicates
         if not duplicate.note
     ]

@@ -1,4 +1,4 @@
-"""Events of VM networks in the list of events: who may see it sees every namespace."""
+"""Search of the event list for events of VM networks. Its readers may see every namespace."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from pools.core import errors
 from pools.platform.admin import lists, search_text
 
 
-def search_events(searched: search_text.Searched) -> Iterator[int]:
-    """The newest events of a MAC address, of a VM (`namespace/name` or its name), or a claim."""
-    query = _vm(searched.text)
+def search_events(searched: search_text.SearchText) -> Iterator[int]:
+    """Yield the ids of the newest events of a MAC address, a VM (`namespace/name` or `name`) or a claim."""
+    query = _vm_query(searched.text)
     with contextlib.suppress(errors.InvalidInput):
         query |= Q(mac=macs.parse_mac(searched.text, lenient=True))
-    for model, more in ((EntryEvent, Q()), (IPAMClaimEvent, Q(name=searched.text))):
-        rows: Any = model.objects.filter(query | more).order_by("-pgh_id")
+    for model, extra_query in ((EntryEvent, Q()), (IPAMClaimEvent, Q(name=searched.text))):
+        rows: Any = model.objects.filter(query | extra_query).order_by("-pgh_id")
         yield from rows.values_list("pgh_id", flat=True)[: lists.REACH]
 
 
-def _vm(text: str) -> Q:
+def _vm_query(text: str) -> Q:
     namespace, slash, name = text.partition("/")
     return Q(namespace=namespace, vm=name) if slash else Q(vm=text)

@@ -1,4 +1,4 @@
-"""Access: who is a VM owner in which namespaces."""
+"""VM owners: the users and groups that have access to the VMs of some namespaces."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ from pools.platform.admin import forms as fields
 LIST = "admin:claims_membership_changelist"
 
 
-def _names(text: str) -> list[str]:
+def _parse_namespaces(text: str) -> list[str]:
     return memberships.parse_namespaces(text.replace(",", " ").split(), "")
 
 
-def _group(text: str) -> str:
+def _parse_group(text: str) -> str:
     name = text.strip(addresses.BLANKS)
     return holders.parse_identifier(name, max_length=memberships.LONGEST_GROUP)
 
 
 class NamespacesForm(forms.Form):
     namespaces = fields.ParsedField(
-        _names,
+        _parse_namespaces,
         widget=fields.lines(4, placeholder="shop"),
-        help_text=_("One in a line, or with commas between them."),
+        help_text=_("One per line, or separated by commas."),
     )
 
 
@@ -50,12 +50,12 @@ class MembershipForm(NamespacesForm):
         widget=fields.select(),
     )
     group = fields.ParsedField(
-        _group,
+        _parse_group,
         required=False,
         widget=fields.text(list="groups"),
         help_text=_(
-            "Instead of a user: everybody in this group, as your identity provider or"
-            " cluster names it. It is made if there is none."
+            "Instead of a user: all members of this group, as your identity provider or"
+            " cluster names it. The group is created if it does not exist."
         ),
     )
     cluster = cluster_fields.cluster_field()
@@ -71,12 +71,12 @@ class MembershipForm(NamespacesForm):
 
 
 class MembershipClusterFilter(scoped.ScopedClusterFilter):
-    """Of all clusters: only administrators see memberships."""
+    """Offers all clusters, because only administrators see memberships."""
 
 
 @admin.register(Membership)
 class MembershipAdmin(lists.Listed[Membership]):
-    list_display = ("shown_who", "shown_role", "shown_cluster", "shown_namespaces", "shown_since")
+    list_display = ("shown_owner", "shown_role", "shown_cluster", "shown_namespaces", "shown_since")
     list_display_links = None
     list_filter = (MembershipClusterFilter,)
     search_fields = ("user__username", "group__name", "namespaces")
@@ -93,8 +93,8 @@ class MembershipAdmin(lists.Listed[Membership]):
         return request.user.has_perm("claims.add_membership")
 
     @admin.display(description=_("user or group"))
-    def shown_who(self, membership: Membership) -> SafeString:
-        return display.to(membership, _who(membership))
+    def shown_owner(self, membership: Membership) -> SafeString:
+        return display.to(membership, _owner_name(membership))
 
     @admin.display(description=_("role"))
     def shown_role(self, membership: Membership) -> str:
@@ -128,13 +128,13 @@ class MembershipAdmin(lists.Listed[Membership]):
                     group=cleaned_data["group"] or "",
                 )
             except errors.IpamError as error:
-                pages.put(form, error)
+                pages.add_errors(form, error)
             else:
                 messages.success(
                     request,
                     (
-                        gettext("%(membership)s is a VM owner now.")
-                        % {"membership": _who(membership)}
+                        gettext("The VM owner %(owner)s was added.")
+                        % {"owner": _owner_name(membership)}
                     ),
                 )
                 return HttpResponseRedirect(reverse(LIST))
@@ -144,7 +144,7 @@ class MembershipAdmin(lists.Listed[Membership]):
         self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
     ) -> HttpResponseBase:
         pages.require(request, "claims.view_membership")
-        row = _row(object_id)
+        row = _get_membership(object_id)
         text = "\n".join(row.namespaces)
         form = NamespacesForm(request.POST or None, initial={"namespaces": text})
         if request.method == "POST":
@@ -155,12 +155,16 @@ class MembershipAdmin(lists.Listed[Membership]):
                 )
                 messages.success(
                     request,
-                    (gettext("The namespaces of %(row)s were changed.") % {"row": _who(row)}),
+                    gettext("The namespaces of %(owner)s were changed.")
+                    % {"owner": _owner_name(row)},
                 )
                 return HttpResponseRedirect(reverse(LIST))
         return _page(
             request,
-            (gettext("%(row)s in %(cluster)s") % {"row": _who(row), "cluster": row.cluster}),
+            (
+                gettext("%(owner)s in %(cluster)s")
+                % {"owner": _owner_name(row), "cluster": row.cluster}
+            ),
             form,
             row=row,
         )
@@ -169,30 +173,32 @@ class MembershipAdmin(lists.Listed[Membership]):
         self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
     ) -> HttpResponseBase:
         pages.require(request, "claims.delete_membership")
-        row = _row(object_id)
+        row = _get_membership(object_id)
         if request.method == "POST":
             memberships.delete(row, author=pages.author(request))
             messages.success(
                 request,
                 (
-                    gettext("%(row)s is no VM owner in %(cluster)s any more.")
-                    % {"row": _who(row), "cluster": row.cluster}
+                    gettext("The access of %(owner)s to %(cluster)s was revoked.")
+                    % {"owner": _owner_name(row), "cluster": row.cluster}
                 ),
             )
             return HttpResponseRedirect(reverse(LIST))
         return _page(
-            request, (gettext("Revoke the access of %(row)s?") % {"row": _who(row)}), row=row
+            request,
+            (gettext("Revoke the access of %(owner)s?") % {"owner": _owner_name(row)}),
+            row=row,
         )
 
     def history_view(  # type: ignore[override]
         self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
     ) -> HttpResponseBase:
         pages.require(request, "claims.view_membership")
-        query = {"q": str(_row(object_id).user or ""), "type": "membership"}
+        query = {"q": str(_get_membership(object_id).user or ""), "type": "membership"}
         return HttpResponseRedirect(reverse("admin:pools_event_changelist", query=query))
 
 
-def _row(object_id: str) -> Membership:
+def _get_membership(object_id: str) -> Membership:
     rows = Membership.objects.select_related("user", "group", "cluster")
     row = rows.filter(pk=lists.number(object_id)).first()
     if row is None:
@@ -200,7 +206,7 @@ def _row(object_id: str) -> Membership:
     return row
 
 
-def _who(membership: Membership) -> str:
+def _owner_name(membership: Membership) -> str:
     return (
         str(membership.user)
         if membership.user

@@ -1,8 +1,8 @@
-"""Pages of VM networks show everybody their own namespaces only.
+"""Limit the pages of VM networks to the namespaces that a user may see.
 
 A ModelAdmin that derives from `Scoped` limits its list, counts, search, export, autocomplete and the
-choices of its forms; what is foreign is a 404 like what is absent. The filters here offer what is
-seen; a page of its own asks `seen(request)` and `access.visible`.
+choices of its forms. A row of another namespace is a 404, like a row that does not exist. The filters
+here offer visible objects only. Custom views use `rows` and `request_scope`.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from pools.models import Cluster
 from pools.platform.admin import lists
 
 Row = TypeVar("Row", bound=Model)
-MOST = 500  # choices of a filter
+MOST = 500  # choices that a filter or a form offers
 
 
 def request_scope(request: HttpRequest) -> namespaces.Scope:
-    """What whoever asks sees; worked out once for a request."""
+    """Return the scope of the request's user; it is determined once per request."""
     scope: namespaces.Scope | None = getattr(request, "claims_scope", None)
     if scope is None:
         scope = namespaces.scope(request.user)
@@ -33,12 +33,15 @@ def request_scope(request: HttpRequest) -> namespaces.Scope:
 
 
 def rows(request: HttpRequest, model: type[Row]) -> QuerySet[Row]:
-    """All rows of a table that whoever asks sees."""
+    """Return all rows of a table that the user may see."""
     return namespaces.visible(model._default_manager.all(), request_scope(request))
 
 
 def row_or_404(queryset: QuerySet[Row], object_id: object) -> Row:
-    """The row of that id among those that are seen; one answer for foreign, absent and nonsense."""
+    """Return the row with this id, or raise Http404.
+
+    The error is the same for a hidden row, a missing row and an invalid id.
+    """
     row = queryset.filter(pk=lists.number(str(object_id))).first()
     if row is None:
         raise Http404(gettext("There is no such object."))
@@ -46,7 +49,7 @@ def row_or_404(queryset: QuerySet[Row], object_id: object) -> Row:
 
 
 class Scoped(lists.Listed[Row]):
-    """A list of VM networks; beside another base it stands first."""
+    """Base of the lists of VM networks; name it before other bases."""
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Row]:
         return namespaces.visible(super().get_queryset(request), request_scope(request))
@@ -68,7 +71,7 @@ class Scoped(lists.Listed[Row]):
 
 
 class ScopedClusterFilter(lists.Choice):
-    """By cluster; `at` is the lookup of a row's cluster id."""
+    """Filter by cluster; `lookup` leads from a row to its cluster id."""
 
     title = _("cluster")
     parameter_name = "cluster"
@@ -83,7 +86,7 @@ class ScopedClusterFilter(lists.Choice):
 
 
 class NetworkFilter(lists.Choice):
-    """By network; `at` is the lookup of a row's network id."""
+    """Filter by network; `lookup` leads from a row to its network id."""
 
     title = _("network")
     parameter_name = "network"
@@ -100,7 +103,7 @@ class NetworkFilter(lists.Choice):
 
 
 class IPPoolFilter(NetworkFilter):
-    """By IPPool."""
+    """Filter by IPPool; `lookup` leads from a row to its IPPool id."""
 
     title = _("IPPool")
     parameter_name = "ippool"

@@ -1,4 +1,4 @@
-"""What a VM owner begins with: their VMs, what is wrong with them, and what to do next."""
+"""Start page of VM owners: their VMs, the problems of these VMs, and what to do next."""
 
 from __future__ import annotations
 
@@ -17,91 +17,97 @@ from claims.admin.ipamclaims import page as ipamclaim_page
 from claims.admin.networks import page as network_page
 from claims.core.networks import udn as core
 from claims.ipamclaims import states
-from claims.models import NAD, Entry, IPAMClaim, IPPool, Network, Place
+from claims.models import NAD, Entry, IndexEntry, IPAMClaim, IPPool, Network
 from claims.networks import networks
 from claims.workloads import vm_manifests
 from pools.admin import find
 from pools.core import errors
 from pools.platform import documents
 
-MOST = 20
-FIRST = 10  # entries; the list has all of them
+MOST = 20  # networks and claims
+MOST_ENTRIES = 10  # the list shows all of them
 
 
 def page(request: HttpRequest) -> Iterator[find.Section]:
-    """Of their namespaces only; nothing for somebody without a membership."""
+    """Yield the section with the VMs of the user's namespaces; none for users without a membership."""
     scope = scoped.request_scope(request)
     if scope.everything or not request.user.has_perm("claims.view_network"):
         return
     network_rows = networks.with_nads(scoped.rows(request, Network), scoped.rows(request, NAD))
     shown_networks = list(network_rows.order_by("cluster__name", "name")[:MOST])
     entries = scoped.rows(request, Entry).select_related("ippool__network__cluster")
-    flagged, fine = _first(entries)
+    flagged, clean = _newest_entries(entries)
     namespaces = sorted({name for names in scope.namespaces.values() for name in names})
     yield find.Section(
         "cadastre/vm_owner.html",
         {
             "namespaces": namespaces,
-            "networks": [_network(network) for network in shown_networks],
+            "networks": [_network_row(network) for network in shown_networks],
             "entries": entries.count(),
             "may_add": request.user.has_perm("claims.request_address"),
             "ippools": scoped.rows(request, IPPool).exists(),
-            "manifest": _manifest([*fine, *flagged], scope),
-            "tables": list(_tables(request, [*flagged, *fine])),
+            "manifest": _first_manifest([*clean, *flagged], scope),
+            "tables": list(_owner_tables(request, [*flagged, *clean])),
         },
     )
 
 
-def _first(entries: QuerySet[Entry]) -> tuple[list[Entry], list[Entry]]:
-    """The newest entries: those that something contradicts, and others, as many as there is room."""
-    wrong = Place.objects.filter(Q(duplicate_mac=True) | Q(duplicate_ip=True), entry__isnull=False)
-    flagged = list(entries.filter(pk__in=wrong.values("entry")).order_by("-pk")[:FIRST])
+def _newest_entries(entries: QuerySet[Entry]) -> tuple[list[Entry], list[Entry]]:
+    """Return the newest entries with conflicts and the newest without, at most MOST_ENTRIES together."""
+    conflicting_index_rows = IndexEntry.objects.filter(
+        Q(duplicate_mac=True) | Q(duplicate_ip=True), entry__isnull=False
+    )
+    flagged = list(
+        entries.filter(pk__in=conflicting_index_rows.values("entry")).order_by("-pk")[:MOST_ENTRIES]
+    )
     flagged_ids = {entry.pk for entry in flagged}
-    newest = [entry for entry in entries.order_by("-pk")[:FIRST] if entry.pk not in flagged_ids]
-    return flagged, newest[: FIRST - len(flagged)]
+    newest = [
+        entry for entry in entries.order_by("-pk")[:MOST_ENTRIES] if entry.pk not in flagged_ids
+    ]
+    return flagged, newest[: MOST_ENTRIES - len(flagged)]
 
 
-def _tables(request: HttpRequest, entries: list[Entry]) -> Iterator[tables.AdminTable]:
-    troubles = list(_troubles(request))
-    if troubles:
-        yield _claims(troubles)
+def _owner_tables(request: HttpRequest, entries: list[Entry]) -> Iterator[tables.AdminTable]:
+    problem_claims = list(_claims_with_problems(request))
+    if problem_claims:
+        yield _claim_table(problem_claims)
     if entries:
-        yield _entries(request, entries)
+        yield _entry_table(request, entries)
 
 
-def _claims(rows: list[Any]) -> tables.AdminTable:
-    """Why each did not get its addresses, or may not keep them, and what to do."""
-    codes = states.codes(rows)
-    answered = states.clusters_answered({row.cluster_id for row in rows})
+def _claim_table(rows: list[Any]) -> tables.AdminTable:
+    """Return the table of claims with a problem: the reason, and what to do next."""
+    codes = states.finding_codes(rows)
+    answered = states.clusters_with_managed_claims({row.cluster_id for row in rows})
     cells = [
         (
-            tables.claim(row, str(row)),
-            tables.vm(row.namespace, row.vm),
-            tables.addresses(row.ips or row.ips_requested),
-            ipamclaim_page.state(row.state, states.words_of(row)),
-            states.next_step(row, codes.get(row.pk, ()), answered=row.cluster_id in answered),
+            tables.claim_link(row, str(row)),
+            tables.vm_link(row.namespace, row.vm),
+            tables.address_links(row.ips or row.ips_requested),
+            ipamclaim_page.state_badge(row.state, states.state_description(row)),
+            states.next_step(row, codes.get(row.pk, ()), claims_managed=row.cluster_id in answered),
         )
         for row in rows
     ]
-    head = (gettext("Claim"), "VM", "IPs", gettext("State"), gettext("What to do next"))
-    return tables.AdminTable(gettext("Claims that need you"), head, cells)
+    headings = (gettext("Claim"), "VM", "IPs", gettext("State"), gettext("What to do next"))
+    return tables.AdminTable(gettext("Claims with problems"), headings, cells)
 
 
-def _entries(request: HttpRequest, rows: list[Entry]) -> tables.AdminTable:
+def _entry_table(request: HttpRequest, rows: list[Entry]) -> tables.AdminTable:
     duplicates_by_entry = duplicates.of_entries(rows, scoped.request_scope(request))
-    running = entry_pages.running_with(request, rows)
+    running = entry_pages.running_workloads(request, rows)
     cells = [
         (
-            tables.linked(row, row.mac),
-            tables.addresses(row.ips),
-            tables.vm(row.namespace, row.vm),
-            tables.linked(row.ippool.network, row.ippool.network.name),
-            entry_pages.seen_in_cluster(row, running.get((row.ippool.network_id, row.mac))),
+            tables.row_link(row, row.mac),
+            tables.address_links(row.ips),
+            tables.vm_link(row.namespace, row.vm),
+            tables.row_link(row.ippool.network, row.ippool.network.name),
+            entry_pages.cluster_badge(row, running.get((row.ippool.network_id, row.mac))),
             duplicate_list.badge(duplicates_by_entry.get(row.pk, []), row.ippool.network),
         )
         for row in rows
     ]
-    head = (
+    headings = (
         "MAC",
         "IPs",
         "VM",
@@ -110,27 +116,29 @@ def _entries(request: HttpRequest, rows: list[Entry]) -> tables.AdminTable:
         gettext("Duplicates"),
     )
     return tables.AdminTable(
-        gettext("Your MAC entries"), head, cells, reverse("admin:claims_entry_changelist")
+        gettext("Your MAC entries"), headings, cells, reverse("admin:claims_entry_changelist")
     )
 
 
-def _network(network: Any) -> dict[str, Any]:
+def _network_row(network: Any) -> dict[str, Any]:
     return {
         "row": network,
         "gateways": core.gateways(network),
-        "verdict": network_page.verdict(networks.static_vm_check(network, network.shown_nads)),
+        "static_vm_badge": network_page.static_vm_badge(
+            networks.static_vm_check(network, network.shown_nads)
+        ),
         "nads": ", ".join(str(nad) for nad in network.shown_nads),
     }
 
 
-def _troubles(request: HttpRequest) -> Iterator[IPAMClaim]:
+def _claims_with_problems(request: HttpRequest) -> Iterator[IPAMClaim]:
     rows = states.with_state(scoped.rows(request, IPAMClaim).filter(gone_at=None))
-    wrong = rows.filter(state__in={states.FAILED, states.CONFLICT, states.LEAKED})
-    yield from wrong.select_related("network__cluster").order_by("-pk")[:MOST]
+    problem_rows = rows.filter(state__in={states.FAILED, states.CONFLICT, states.LEAKED})
+    yield from problem_rows.select_related("network__cluster").order_by("-pk")[:MOST]
 
 
-def _manifest(entries: list[Entry], scope: Any) -> dict[str, str] | None:
-    """The VM of the first entry that names one and that its cluster can start."""
+def _first_manifest(entries: list[Entry], scope: Any) -> dict[str, str] | None:
+    """Return the manifest of the first entry's VM that its cluster can start, or None."""
     for entry in entries:
         if not entry.vm:
             continue

@@ -1,4 +1,4 @@
-"""Entries, claims, workloads, networks and IPPools as tables of pages that show several kinds."""
+"""Tables of entries, claims, workloads, networks and IPPools, for pages that show several kinds."""
 
 from __future__ import annotations
 
@@ -11,18 +11,28 @@ from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from claims.ipamclaims import states
 from claims.models import Entry, IPAMClaim, IPPool, Network, Workload
+from claims.models.ippools import EntrySource
 from pools.platform.admin import display
 
 Cell = SafeString | str
-_LONG = 24  # characters
+SOURCE_LABELS = {
+    EntrySource.HAND.value: _("manual"),
+    EntrySource.API.value: _("REST API"),
+    EntrySource.CLUSTER.value: _("cluster's IPPool"),
+    EntrySource.IMPORT.value: _("import"),
+    EntrySource.ADOPTED.value: _("adopted workload"),
+    EntrySource.REQUEST.value: _("VM owner's request"),
+}
+_LONG_NAME = 24  # characters; a longer name may wrap
 
 
 @dataclass(frozen=True)
 class AdminTable:
-    """For templates/cadastre/tables.html; `more` leads to the whole list."""
+    """A table for templates/cadastre/tables.html; `more` is the URL of the whole list."""
 
     title: str
     head: Sequence[str]
@@ -30,46 +40,51 @@ class AdminTable:
     more: str = ""
 
 
-def linked(row: Any, text: object = "") -> Cell:
-    """A link where the row has a page."""
+def row_link(row: Any, text: object = "") -> Cell:
+    """Return a link to the row's page, or plain text if it has none."""
     return display.to(row, text) if admin.site.is_registered(type(row)) else str(text or row)
 
 
-def addresses(ips: Iterable[str]) -> Cell:
-    links = ((display.found(ip.partition("/")[0]),) for ip in ips)
+def address_links(ips: Iterable[str]) -> Cell:
+    links = ((display.address_link(ip.partition("/")[0]),) for ip in ips)
     return format_html_join(" ", "{}", links) or display.DASH
 
 
-def vm(namespace: str, name: str, shown: str = "") -> SafeString:
-    """A VM's name, which leads to all that is known of the VM; in one line unless it is long."""
+def source_label(source: str) -> str:
+    """Return the label of an entry's source."""
+    return str(SOURCE_LABELS[source])
+
+
+def vm_link(namespace: str, name: str, shown: str = "") -> SafeString:
+    """Return a VM's name as a link to the search results of that VM; a short name does not wrap."""
     text = f"{namespace}/{name}" if namespace and name else name
-    link = display.named(text, shown)
-    if len(text) > _LONG:
+    link = display.search_link(text, shown)
+    if len(text) > _LONG_NAME:
         return link
     return format_html('<span class="cad-nowrap">{}</span>', link)
 
 
-def claim(row: IPAMClaim, text: str) -> SafeString:
-    """A link; a line ends before the network's name rather than within the VM's."""
+def claim_link(row: IPAMClaim, text: str) -> SafeString:
+    """Return a link to a claim that wraps after the dots of its name."""
     parts = ((part,) for part in text.split("."))
     return display.to(row, format_html_join(SafeString(".<wbr>"), "{}", parts))
 
 
-def mac(value: str | None) -> Cell:
+def mac_link(value: str | None) -> Cell:
     if not value:
         return display.DASH
     return display.address(value, reverse("admin:find", query={"q": value}))
 
 
 def entries(rows: Iterable[Entry], *, more: str = "") -> AdminTable:
-    """`rows` with their IPPool's network and cluster."""
+    """Return the table of entries; `rows` must have loaded their IPPool's network and cluster."""
     cells = [
         (
-            linked(row, row.mac),
-            addresses(row.ips),
-            vm(row.namespace, row.vm),
-            linked(row.ippool.network),
-            row.get_source_display(),
+            row_link(row, row.mac),
+            address_links(row.ips),
+            vm_link(row.namespace, row.vm),
+            row_link(row.ippool.network),
+            source_label(row.source),
         )
         for row in rows
     ]
@@ -84,12 +99,12 @@ def entries(rows: Iterable[Entry], *, more: str = "") -> AdminTable:
 def claims(rows: Iterable[IPAMClaim]) -> AdminTable:
     cells = [
         (
-            claim(row, str(row)),
-            vm(row.namespace, row.vm),
-            mac(row.mac),
-            addresses(row.ips or row.ips_requested),
-            states.words_of(row),
-            linked(row.network),
+            claim_link(row, str(row)),
+            vm_link(row.namespace, row.vm),
+            mac_link(row.mac),
+            address_links(row.ips or row.ips_requested),
+            states.state_description(row),
+            row_link(row.network),
         )
         for row in rows
     ]
@@ -103,11 +118,11 @@ def claims(rows: Iterable[IPAMClaim]) -> AdminTable:
 def workloads(rows: Iterable[Workload]) -> AdminTable:
     cells = [
         (
-            format_html("{} {}", row.get_kind_display(), display.named(str(row))),
-            mac(row.mac),
-            addresses(row.ips),
+            format_html("{} {}", row.get_kind_display(), display.search_link(str(row))),
+            mac_link(row.mac),
+            address_links(row.ips),
             row.phase or display.DASH,
-            linked(row.network),
+            row_link(row.network),
         )
         for row in rows
     ]
@@ -120,7 +135,7 @@ def workloads(rows: Iterable[Workload]) -> AdminTable:
 
 def networks(rows: Iterable[Network]) -> AdminTable:
     cells = [
-        (linked(row, row.name), row.cluster.name, ", ".join(row.subnets) or display.DASH)
+        (row_link(row, row.name), row.cluster.name, ", ".join(row.subnets) or display.DASH)
         for row in rows
     ]
     return AdminTable(
@@ -129,5 +144,5 @@ def networks(rows: Iterable[Network]) -> AdminTable:
 
 
 def ippools(rows: Iterable[IPPool]) -> AdminTable:
-    cells = [(linked(row, row.name), row.cluster.name, linked(row.network)) for row in rows]
+    cells = [(row_link(row, row.name), row.cluster.name, row_link(row.network)) for row in rows]
     return AdminTable("IPPools", ("IPPool", gettext("Cluster"), gettext("Network")), cells)

@@ -1,10 +1,8 @@
-"""The manifest of a VM on the pages of what gives it its addresses, or why there is none."""
+"""The VM manifest on the pages of entries and claims, or the reason why there is none."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-
-from django.utils.translation import gettext
 
 from claims.access import namespaces
 from claims.models import Network
@@ -16,6 +14,8 @@ from pools.platform.admin import pages
 
 @dataclass(frozen=True)
 class VMText:
+    """A manifest, or the reason why there is none; one of them is empty."""
+
     text: str = ""
     why_not: str = ""
 
@@ -27,13 +27,14 @@ def manifest_text(
     namespace: str,
     mac: str | None,
     scope: namespaces.Scope,
-    what: str,
+    missing_vm_text: str,
 ) -> VMText:
-    """`what` names that whose page it is: `the entry`."""
+    """Return the manifest of a VM as YAML, or the reason why it cannot be shown.
+
+    `missing_vm_text` is the reason if the VM or its namespace is not known.
+    """
     if not vm or not namespace:
-        return VMText(
-            why_not=(gettext("It is not known of which VM %(what)s is.") % {"what": what})
-        )
+        return VMText(why_not=missing_vm_text)
     try:
         manifest = vm_manifests.vm_manifest(
             network, vm=vm, namespace=namespace, mac=mac, scope=scope

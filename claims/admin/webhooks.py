@@ -1,4 +1,4 @@
-"""Decisions of the webhooks, and how each cluster's VMs are told of their addresses."""
+"""Decisions of the webhooks, and the address delivery settings of each cluster."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ class DecisionOutcomeFilter(lists.Choice):
 
     def options(self, request: HttpRequest) -> list[tuple[str, str]]:
         return [
-            ("written", gettext("addresses were written")),
-            ("nothing", gettext("nothing was written")),
+            ("written", gettext("addresses written")),
+            ("nothing", gettext("nothing written")),
         ]
 
     def queryset(self, request: HttpRequest, rows: QuerySet[Decision]) -> QuerySet[Decision]:
@@ -61,15 +61,33 @@ class DecisionOutcomeFilter(lists.Choice):
 
 @admin.register(Decision)
 class DecisionAdmin(scoped.Scoped[Decision]):
-    list_display = ("shown_vm", "shown_cluster", "shown_code", "message", "shown_network", "shown_at")  # fmt: skip
+    list_display = (
+        "shown_vm",
+        "shown_cluster",
+        "shown_code",
+        "message",
+        "shown_network",
+        "shown_at",
+    )
     list_display_links = None
     list_filter = (DecisionClusterFilter, PathFilter, DecisionOutcomeFilter)
     search_fields = ("=vm", "=namespace", "=code", "=network", "=name")
-    search_help_text = _("VM, namespace, network or code, in full")
+    search_help_text = _("Full name of a VM, namespace or network, or a full code")
     exported = (
-        "id", "at", "cluster.name", "path", "operation", "namespace", "name", "vm", "network", "code",
-        "message", "allowed", "milliseconds",
-    )  # fmt: skip
+        "id",
+        "at",
+        "cluster.name",
+        "path",
+        "operation",
+        "namespace",
+        "name",
+        "vm",
+        "network",
+        "code",
+        "message",
+        "allowed",
+        "milliseconds",
+    )
     ordering = ("-id",)
     sortable_by = ()
     paginator = lists.BoundedPaginator
@@ -92,7 +110,7 @@ class DecisionAdmin(scoped.Scoped[Decision]):
 
     @admin.display(description=_("network"))
     def shown_network(self, row: Decision) -> SafeString:
-        return display.named(row.network)
+        return display.search_link(row.network)
 
     @admin.display(description=_("when"))
     def shown_at(self, row: Decision) -> SafeString:
@@ -120,15 +138,15 @@ class SettingsForm(forms.Form):
         label=_("Delivery method"),
         choices=Annotation.choices,
         widget=fields.select(),
-        help_text=_("Beside kubevirt/ipam-extensions the second one is the safe choice."),
+        help_text=_("In clusters with kubevirt/ipam-extensions choose the second method."),
     )
     default_nad_namespace = fields.ParsedField(
         lambda text: settings.parse_namespace(text.strip(addresses.BLANKS)),
         label=_("Namespace of the default network's NAD"),
         widget=fields.text(),
         help_text=_(
-            "ovn-kubernetes; of OpenShift openshift-ovn-kubernetes. OVN-Kubernetes"
-            " refuses pods that name another one."
+            "ovn-kubernetes; in OpenShift openshift-ovn-kubernetes. OVN-Kubernetes"
+            " rejects pods that name another namespace."
         ),
     )
     default_nad_name = fields.ParsedField(
@@ -140,16 +158,18 @@ class SettingsForm(forms.Form):
 
 @admin.register(NetworkSettings)
 class NetworkSettingsAdmin(lists.Listed[NetworkSettings]):
-    """Every cluster has settings, whether somebody chose them or not."""
+    """The settings of every cluster; a cluster without a row has the defaults."""
 
     def get_urls(self) -> list[URLPattern]:
-        edit = path("of/<int:cluster_id>/", pages.in_admin(_edit), name="claims_networksettings_of")
+        edit = path(
+            "of/<int:cluster_id>/", pages.in_admin(_edit_view), name="claims_networksettings_of"
+        )
         return [edit, *super().get_urls()]
 
     def changelist_view(self, request: HttpRequest, *_args: Any, **_more: Any) -> HttpResponseBase:  # type: ignore[override]
         pages.require(request, "claims.view_networksettings")
         settings_by_cluster = {row.cluster_id: row for row in NetworkSettings.objects.all()}
-        every = Cluster.objects.order_by("name")
+        clusters = Cluster.objects.order_by("name")
         return pages.page(
             request,
             "network_settings_list.html",
@@ -157,7 +177,7 @@ class NetworkSettingsAdmin(lists.Listed[NetworkSettings]):
             opts=NetworkSettings._meta,
             rows=[
                 settings_by_cluster.get(cluster.pk) or NetworkSettings(cluster=cluster)
-                for cluster in every
+                for cluster in clusters
             ],
         )
 
@@ -173,7 +193,7 @@ class NetworkSettingsAdmin(lists.Listed[NetworkSettings]):
         )
 
 
-def _edit(request: HttpRequest, cluster_id: int) -> HttpResponseBase:
+def _edit_view(request: HttpRequest, cluster_id: int) -> HttpResponseBase:
     pages.require(request, "claims.view_networksettings")
     cluster = Cluster.objects.filter(pk=cluster_id).first()
     if cluster is None:

@@ -1,4 +1,4 @@
-"""Workloads: does what runs agree with the register?"""
+"""Registered and running workloads, compared network by network; adoption of running ones."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from claims.admin import scoped, tables
 from claims.models import Network, Workload
-from claims.models.verdicts import ComparisonResult
+from claims.models.workload_comparisons import ComparisonResult
 from claims.workloads import adoption, results
 from pools.core import errors
 from pools.models import Cluster
@@ -24,13 +25,21 @@ from pools.platform.admin import export, lists, pages
 from pools.platform.admin import forms as fields
 
 LIST = "admin:claims_workload_changelist"
-SHOWN = 100  # rows, and steps of a plan
-NETWORKS = 50  # on one page, each compared as a whole
-_ADOPTING = ("claims.view_workload", "claims.add_entry", "claims.change_entry")
-_EXPORTED = (
-    "verdict", "namespace", "name", "kind", "node", "registered_mac", "registered_ips",
-    "running_mac", "running_ips", "reasons",
-)  # fmt: skip
+MOST_SHOWN = 100  # rows of the page, and steps of an adoption plan
+NETWORKS_PER_PAGE = 50  # each is compared as a whole
+_ADOPT_PERMISSIONS = ("claims.view_workload", "claims.add_entry", "claims.change_entry")
+_EXPORT_COLUMNS = (
+    "verdict",
+    "namespace",
+    "name",
+    "kind",
+    "node",
+    "registered_mac",
+    "registered_ips",
+    "running_mac",
+    "running_ips",
+    "reasons",
+)
 
 
 @admin.register(Workload)
@@ -39,31 +48,35 @@ class WorkloadAdmin(scoped.Scoped[Workload]):
         self, request: HttpRequest, *_args: Any, **_more: Any
     ) -> HttpResponseBase:
         pages.require(request, "claims.view_workload")
-        chosen = request.GET.get("network", "")
-        return _network(request, _get_network(request, chosen)) if chosen else _overview(request)
+        network_id = request.GET.get("network", "")
+        return (
+            _network_page(request, _get_network(request, network_id))
+            if network_id
+            else _overview_page(request)
+        )
 
     def change_view(  # type: ignore[override]
         self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
     ) -> HttpResponseBase:
-        """One workload is shown among those of its network."""
+        """Redirect to the page of the workload's network, filtered to this workload."""
         pages.require(request, "claims.view_workload")
         row = self.row_or_404(request, object_id)
         return HttpResponseRedirect(_url(row.network_id, workload=row.pk))
 
     def export_view(self, request: HttpRequest, form: str = "csv") -> HttpResponseBase:
-        """The rows of a network, with the filter of the page."""
+        """Download the rows of a network, with the filter of the page."""
         pages.require(request, "claims.view_workload")
         network = _get_network(request, request.GET.get("network", ""))
-        return export.download(form, "workloads", _EXPORTED, _exported(request, network))
+        return export.download(form, "workloads", _EXPORT_COLUMNS, _export_rows(request, network))
 
     def get_urls(self) -> list[URLPattern]:
-        view = self.admin_site.admin_view(_adopt)
+        view = self.admin_site.admin_view(_adopt_view)
         return [path("adopt/", view, name="claims_workload_adopt"), *super().get_urls()]
 
 
 def _url(network_id: int, **more: Any) -> str:
-    chosen = {key: value for key, value in more.items() if value}
-    return reverse(LIST, query={"network": network_id, **chosen})
+    parameters = {key: value for key, value in more.items() if value}
+    return reverse(LIST, query={"network": network_id, **parameters})
 
 
 def _get_network(request: HttpRequest, network_id: str) -> Network:
@@ -74,63 +87,71 @@ def _get_network(request: HttpRequest, network_id: str) -> Network:
 # --- the networks ---------------------------------------------------------------------------------
 
 
-def _overview(request: HttpRequest) -> HttpResponseBase:
-    """The networks of a cluster, each with its counts."""
+def _overview_page(request: HttpRequest) -> HttpResponseBase:
+    """Show the networks of one or all clusters, each with its counts by result."""
     clusters = list(scoped.rows(request, Cluster).order_by("name")[: scoped.MOST])
     cluster = lists.number(request.GET.get("cluster", ""))
     after = lists.number(request.GET.get("after", ""))
     rows = scoped.rows(request, Network).select_related("cluster")
     if cluster:
         rows = rows.filter(cluster_id=cluster)
-    networks = list(rows.filter(pk__gt=after).order_by("pk")[: NETWORKS + 1])
-    shown = networks[:NETWORKS]
-    counted = results.counts_of([network.pk for network in shown], scoped.request_scope(request))
-    last = shown[-1].pk if len(networks) > NETWORKS else 0
+    networks = list(rows.filter(pk__gt=after).order_by("pk")[: NETWORKS_PER_PAGE + 1])
+    shown = networks[:NETWORKS_PER_PAGE]
+    counts_by_network = results.counts_by_network(
+        [network.pk for network in shown], scoped.request_scope(request)
+    )
+    last = shown[-1].pk if len(networks) > NETWORKS_PER_PAGE else 0
     return pages.page(
         request,
         "workloads.html",
         title=gettext("Workloads"),
         clusters=clusters,
         cluster=cluster,
-        answers=[str(answer) for answer in ComparisonResult],
+        results=[str(result) for result in ComparisonResult],
         networks=[
-            (network, [(number, _url(network.pk, verdict=answer)) for answer, number in counted[network.pk].items()])
+            (
+                network,
+                [
+                    (number, _url(network.pk, verdict=result))
+                    for result, number in counts_by_network[network.pk].items()
+                ],
+            )
             for network in shown
         ],
         more=reverse(LIST, query={"cluster": cluster or "", "after": last}) if last else "",
         everything=scoped.request_scope(request).everything,
-    )  # fmt: skip
+    )
 
 
 # --- one network ----------------------------------------------------------------------------------
 
 
-def _chosen(request: HttpRequest) -> str:
+def _chosen_result(request: HttpRequest) -> str:
     verdict = request.GET.get("verdict", "")
     return verdict if verdict in ComparisonResult.values else ""
 
 
 def _rows(request: HttpRequest, network: Network) -> Any:
-    rows = results.rows(scoped.request_scope(request)).filter(network_id=network.pk)
-    if verdict := _chosen(request):
+    rows = results.visible_rows(scoped.request_scope(request)).filter(network_id=network.pk)
+    if verdict := _chosen_result(request):
         rows = rows.filter(verdict=verdict)
     if workload := lists.number(request.GET.get("workload", "")):
         rows = rows.filter(workload_id=workload)
     return rows.order_by(*results.ORDER)
 
 
-def _network(request: HttpRequest, network: Network) -> HttpResponseBase:
+def _network_page(request: HttpRequest, network: Network) -> HttpResponseBase:
     rows = _rows(request, network)
-    if beyond := _beyond(request.GET.get("after", "")):
-        rows = rows.filter(beyond)
-    row_values = list(rows.values()[: SHOWN + 1])
-    shown, verdict = row_values[:SHOWN], _chosen(request)
-    counted = results.counts(network.pk, scoped.request_scope(request))
-    more = ""
-    if len(row_values) > SHOWN:
+    if after_query := _rows_after(request.GET.get("after", "")):
+        rows = rows.filter(after_query)
+    row_values = list(rows.values()[: MOST_SHOWN + 1])
+    shown, verdict = row_values[:MOST_SHOWN], _chosen_result(request)
+    counts = results.result_counts(network.pk, scoped.request_scope(request))
+    more_url = ""
+    if len(row_values) > MOST_SHOWN:
         end = "-".join(str(shown[-1][column]) for column in results.ORDER)
-        more = _url(network.pk, verdict=verdict, after=end)
-    may_adopt = request.user.has_perms(_ADOPTING)
+        more_url = _url(network.pk, verdict=verdict, after=end)
+    may_adopt = request.user.has_perms(_ADOPT_PERMISSIONS)
     return pages.page(
         request,
         "workloads_network.html",
@@ -138,16 +159,16 @@ def _network(request: HttpRequest, network: Network) -> HttpResponseBase:
         opts=Workload._meta,
         network=network,
         verdict=verdict,
-        tabs=[("all", sum(counted.values()), _url(network.pk), not verdict)]
+        tabs=[(gettext("all"), sum(counts.values()), _url(network.pk), not verdict)]
         + [
-            (answer, number, _url(network.pk, verdict=answer), answer == verdict)
-            for answer, number in counted.items()
+            (result, number, _url(network.pk, verdict=result), result == verdict)
+            for result, number in counts.items()
         ],
-        found=[_shown(comparison) for comparison in results.shapes(shown)],
-        more=more,
+        comparisons=[_row_context(comparison) for comparison in results.render_rows(shown)],
+        more=more_url,
         first=_url(network.pk, verdict=verdict) if "after" in request.GET else "",
-        may_adopt=may_adopt and any(counted[answer] for answer in adoption.ADOPTABLE),
-        adoptable=[(answer, counted[answer]) for answer in adoption.ADOPTABLE if counted[answer]],
+        may_adopt=may_adopt and any(counts[result] for result in adoption.ADOPTABLE),
+        adoptable=[(result, counts[result]) for result in adoption.ADOPTABLE if counts[result]],
         exported=[(form, _export_url(form, network, verdict)) for form in export.FORMATS],
         call=f"networks/{network.pk}/workloads/" + (f"?verdict={verdict}" if verdict else ""),
     )
@@ -158,7 +179,7 @@ def _export_url(form: str, network: Network, verdict: str) -> str:
     return reverse("admin:claims_workload_export", args=[form], query=query)
 
 
-def _shown(comparison: dict[str, Any]) -> dict[str, Any]:
+def _row_context(comparison: dict[str, Any]) -> dict[str, Any]:
     workload, registered = comparison["workload"], comparison["registered"] or {}
     vm_key = (
         (workload["namespace"], workload["name"])
@@ -166,12 +187,12 @@ def _shown(comparison: dict[str, Any]) -> dict[str, Any]:
         else (registered["namespace"], registered["vm"])
     )
     return comparison | {
-        "state": state(comparison["verdict"]),
-        "vm": tables.vm(*vm_key) if vm_key[1] else "",
+        "state": result_badge(comparison["verdict"]),
+        "vm": tables.vm_link(*vm_key) if vm_key[1] else "",
     }
 
 
-_STATES = {
+_RESULT_STYLES = {
     ComparisonResult.MATCHING.value: ("ok", "●"),
     ComparisonResult.MISSING.value: ("pending", "○"),
     ComparisonResult.DIFFERENT.value: ("refused", "≠"),
@@ -179,9 +200,9 @@ _STATES = {
 }
 
 
-def state(verdict: str) -> SafeString:
-    """A verdict: word, shape and colour."""
-    style, shape = _STATES[verdict]
+def result_badge(verdict: str) -> SafeString:
+    """Return a badge for the result of a comparison."""
+    style, shape = _RESULT_STYLES[verdict]
     return format_html(
         '<span class="cad-state cad-state-{}"><span aria-hidden="true">{}</span> {}</span>',
         style,
@@ -190,24 +211,24 @@ def state(verdict: str) -> SafeString:
     )
 
 
-def _beyond(after: str) -> Q | None:
-    """The rows after `section-item-beside`."""
+def _rows_after(after: str) -> Q | None:
+    """Return the filter for the rows after the key `section-item-beside`; None if `after` is no key."""
     numbers = [lists.number(part) for part in after.split("-")]
     if len(numbers) != len(results.ORDER):
         return None
-    section, item, beside = numbers
-    same = Q(section=section)
+    section, item, position = numbers
+    same_section = Q(section=section)
     return (
         Q(section__gt=section)
-        | same & Q(item__gt=item)
-        | same & Q(item=item, beside__gt=beside)
-    )  # fmt: skip
+        | same_section & Q(item__gt=item)
+        | same_section & Q(item=item, beside__gt=position)
+    )
 
 
-def _exported(request: HttpRequest, network: Network) -> Iterator[list[object]]:
+def _export_rows(request: HttpRequest, network: Network) -> Iterator[list[object]]:
     row_values = list(_rows(request, network).values()[: export.MOST])
     for first in range(0, len(row_values), 1000):
-        for comparison in results.shapes(row_values[first : first + 1000]):
+        for comparison in results.render_rows(row_values[first : first + 1000]):
             registered, running = comparison["registered"] or {}, comparison["running"] or {}
             workload = comparison["workload"] or {}
             yield [
@@ -231,12 +252,12 @@ class AdoptForm(forms.Form):
     reason = fields.reason_field()
 
 
-def _adopt(request: HttpRequest) -> HttpResponseBase:
-    """Say what adopting changes, then do it."""
-    pages.require(request, *_ADOPTING)
+def _adopt_view(request: HttpRequest) -> HttpResponseBase:
+    """Show the plan of an adoption; a POST carries it out."""
+    pages.require(request, *_ADOPT_PERMISSIONS)
     parameters = request.POST if request.method == "POST" else request.GET
     network = _get_network(request, parameters.get("network", ""))
-    ids = [lists.number(text) for text in parameters.getlist("workload")[:SHOWN]]
+    ids = [lists.number(text) for text in parameters.getlist("workload")[:MOST_SHOWN]]
     verdict = parameters.get("verdict", "")
     if not ids and verdict not in adoption.ADOPTABLE:
         messages.warning(request, gettext("Choose at least one workload."))
@@ -244,16 +265,16 @@ def _adopt(request: HttpRequest) -> HttpResponseBase:
     if not hasattr(network, "ippool"):
         pages.require(request, "claims.add_ippool")
     scope = scoped.request_scope(request)
-    chosen: dict[str, Any] = {"ids": ids} if ids else {"verdict": verdict}
+    selection: dict[str, Any] = {"ids": ids} if ids else {"verdict": verdict}
     form = AdoptForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
-        with pages.told(request):
+        with pages.errors_as_messages(request):
             author = pages.author(request, form.cleaned_data["reason"])
-            done = adoption.adopt(network, scope=scope, author=author, **chosen)
-            messages.success(request, _adoption_message(done))
+            adopted = adoption.adopt(network, scope=scope, author=author, **selection)
+            messages.success(request, _adoption_message(adopted))
         return HttpResponseRedirect(_url(network.pk))
     try:
-        plan = adoption.plan(network, scope=scope, **chosen)
+        plan = adoption.plan(network, scope=scope, **selection)
     except errors.NotFound:
         raise Http404(gettext("There is no such workload.")) from None
     return pages.page(
@@ -265,27 +286,27 @@ def _adopt(request: HttpRequest) -> HttpResponseBase:
         ids=ids,
         verdict=verdict,
         plan=plan,
-        steps=plan.steps[:SHOWN],
-        left=max(len(plan.steps) - SHOWN, 0),
+        steps=plan.steps[:MOST_SHOWN],
+        hidden_steps=max(len(plan.steps) - MOST_SHOWN, 0),
         changes=plan.count(adoption.CREATE) + plan.count(adoption.CHANGE),
-        counts=[(action, plan.count(action)) for action in _WORDS],
+        counts=[(label, plan.count(action)) for action, label in _ACTION_LABELS.items()],
         form=form,
         back=_url(network.pk),
     )
 
 
-_WORDS = {
-    adoption.CREATE: "added",
-    adoption.CHANGE: "changed",
-    adoption.UNCHANGED: "right already",
-    adoption.REFUSE: "refused",
+_ACTION_LABELS = {
+    adoption.CREATE: _("added"),
+    adoption.CHANGE: _("changed"),
+    adoption.UNCHANGED: _("unchanged"),
+    adoption.REFUSE: _("refused"),
 }
 
 
 def _adoption_message(plan: adoption.Plan) -> str:
-    counts = [(plan.count(action), words) for action, words in _WORDS.items()]
-    summary = ", ".join(f"{number} {words}" for number, words in counts if number)
-    return gettext("Entries of the IPPool %(ippool)s: %(value)s.") % {
+    counts = [(plan.count(action), label) for action, label in _ACTION_LABELS.items()]
+    return gettext("Entries of the IPPool %(ippool)s: %(counts)s.") % {
         "ippool": plan.ippool,
-        "value": summary or "nothing to do",
+        "counts": ", ".join(f"{number} {label}" for number, label in counts if number)
+        or gettext("no changes"),
     }

@@ -1,4 +1,4 @@
-"""ippools/ID/entries/: one, many or the whole set; every answer says its duplicates."""
+"""Endpoints of an IPPool's entries: one, many or the whole set, each with its duplicates."""
 
 from __future__ import annotations
 
@@ -19,29 +19,29 @@ from claims.core import entries as core
 from claims.core import ippool, macs
 from claims.entries import entries as services
 from claims.entries import ippools, requests, search
-from claims.models import Entry, IPPool, Place
+from claims.models import Entry, IndexEntry, IPPool
 from claims.models.ippools import EntrySource
 from pools.api import pools
 from pools.core import block_fields, errors, object_reader
 from pools.platform import documents, idempotency
 from pools.platform.rest import pagination, parsing, query, views
 
-_SEE = ("claims.view_entry",)
-LARGEST = 10 * 1024 * 1024  # bytes: a hundred thousand entries are some six million
-MOST = 10_000  # entries in one POST
+_VIEW = ("claims.view_entry",)
+LARGEST_BODY = 10 * 1024 * 1024  # bytes; 100,000 entries need about 6 MB
+MOST_ENTRIES = 10_000  # entries in one POST
 _YAML = ("application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml")
 _READ_ONLY = ("id", "ippool", "source", "created_at", "duplicates", "warnings")
 
 
 class Entries(views.View):
-    # Who may add and replace is said by `_may_add` and `put`.
-    needs = {"GET": _SEE, "POST": _SEE, "PUT": _SEE}  # what is written is shown
+    # `_entry_source` and `put` check who may add and replace entries.
+    needs = {"GET": _VIEW, "POST": _VIEW, "PUT": _VIEW}  # the response contains the written entries
 
     @extend_schema(**ippool_schema.ENTRIES)
     def get(self, request: Request, ippool_id: int) -> views.Answer:
         ip_pool = _ippool(request, ippool_id)
         parameters = query.Query(request)
-        rows = _filtered(scoped.rows(request, Entry).filter(ippool=ip_pool), ip_pool, parameters)
+        rows = _filter(scoped.rows(request, Entry).filter(ippool=ip_pool), ip_pool, parameters)
         return views.answer(
             pagination.page(
                 request,
@@ -56,27 +56,27 @@ class Entries(views.View):
     @extend_schema(**ippool_schema.ENTRIES_ADD)
     def post(self, request: Request, ippool_id: int) -> views.Answer:
         ip_pool = _ippool(request, ippool_id)
-        raw = _body(request)
+        raw = _read_body(request)
         _require_json(request)
-        data = documents.load_json_value(raw, limit=LARGEST)
+        data = documents.load_json_value(raw, limit=LARGEST_BODY)
         values = data if isinstance(data, list) else [data]
-        if not data or len(values) > MOST:
-            message = f"an entry, or a list of 1 to {MOST} entries, is expected"
+        if not data or len(values) > MOST_ENTRIES:
+            message = f"an entry, or a list of 1 to {MOST_ENTRIES} entries, is expected"
             raise errors.InvalidInput.for_field("", "object_expected", message)
         rules = ippools.rules(ip_pool.network)
         if isinstance(data, list):
             specs = core.parse_list(values, rules, field="")
         else:
             specs = [core.parse(data, rules)]
-        source = _may_add(request, ip_pool, specs)
+        source = _entry_source(request, ip_pool, specs)
 
         def add() -> idempotency.Stored:
             entries = services.add(ip_pool.pk, specs, source=source, author=views.author(request))
             shapes = _shapes(request, entries)
             return idempotency.Stored(201, shapes if isinstance(data, list) else shapes[0])
 
-        done = views.once(request, add, body=raw)
-        return views.answer(done.answer, status=done.status)
+        stored = views.run_once(request, add, body=raw)
+        return views.answer(stored.answer, status=stored.status)
 
     @extend_schema(**ippool_schema.ENTRIES_REPLACE)
     def put(self, request: Request, ippool_id: int) -> views.Answer:
@@ -84,8 +84,8 @@ class Entries(views.View):
         for verb in ("add", "change", "delete"):
             views.require(request, f"claims.{verb}_entry")
         _require_everything(request)
-        raw = _body(request)
-        specs = _whole_set(request, raw, ip_pool)
+        raw = _read_body(request)
+        specs = _parse_whole_set(request, raw, ip_pool)
         version = pools.version(request, ip_pool.version)
 
         def replace() -> idempotency.Stored:
@@ -98,12 +98,12 @@ class Entries(views.View):
             )
             return idempotency.Stored(200, _difference_shape(ip_pool.pk, difference, len(specs)))
 
-        done = views.once(request, replace, body=raw)
-        return views.answer(done.answer, status=done.status)
+        stored = views.run_once(request, replace, body=raw)
+        return views.answer(stored.answer, status=stored.status)
 
 
 class EntryView(views.View):
-    needs = {"GET": _SEE, "PATCH": ("claims.change_entry",), "DELETE": _SEE}
+    needs = {"GET": _VIEW, "PATCH": ("claims.change_entry",), "DELETE": _VIEW}
 
     @extend_schema(**ippool_schema.ENTRY)
     def get(self, request: Request, ippool_id: int, entry_id: int) -> views.Answer:
@@ -113,8 +113,8 @@ class EntryView(views.View):
     def patch(self, request: Request, ippool_id: int, entry_id: int) -> views.Answer:
         entry = _entry(request, ippool_id, entry_id)
         body = parsing.changes(request, *core.FIELDS, *_READ_ONLY)
-        refuse(body, _READ_ONLY)
-        spec = _changed(body, entry)
+        refuse_fields(body, _READ_ONLY)
+        spec = _changed_spec(body, entry)
         scope = scoped.request_scope(request)
         if spec.namespace is not None and not scope.everything:
             scope.require(entry.ippool.cluster_id, spec.namespace)
@@ -126,11 +126,11 @@ class EntryView(views.View):
         entry = _entry(request, ippool_id, entry_id)
         requests.require_withdrawal(request.user, entry)
         services.delete([entry.pk], author=views.author(request))
-        return views.nothing()
+        return views.no_content()
 
 
-def mac(value: str, name: str) -> str:
-    """A query's MAC address, in any of its forms."""
+def parse_mac_parameter(value: str, name: str) -> str:
+    """Parse the MAC address of a query parameter, in any notation."""
     return macs.parse_mac(value, field=name, lenient=True)
 
 
@@ -143,18 +143,20 @@ def _entry(request: Request, ippool_id: int, entry_id: int) -> Entry:
     return scoped.get_row(request, rows, entry_id)
 
 
-# --- what is read ---------------------------------------------------------------------------------
+# --- requests -------------------------------------------------------------------------------------
 
 
-def _filtered(rows: QuerySet[Entry], ip_pool: IPPool, parameters: query.Query) -> QuerySet[Entry]:
-    places = Place.objects.filter(network=ip_pool.network_id, entry__isnull=False)
+def _filter(rows: QuerySet[Entry], ip_pool: IPPool, parameters: query.Query) -> QuerySet[Entry]:
+    index_entries = IndexEntry.objects.filter(network=ip_pool.network_id, entry__isnull=False)
     if kind := parameters.parse("duplicate", query.choice("mac", "ip")):
-        rows = rows.filter(pk__in=places.filter(**{f"duplicate_{kind}": True}).values("entry_id"))
-    if mac_address := parameters.parse("mac", mac):
+        rows = rows.filter(
+            pk__in=index_entries.filter(**{f"duplicate_{kind}": True}).values("entry_id")
+        )
+    if mac_address := parameters.parse("mac", parse_mac_parameter):
         rows = rows.filter(mac=mac_address)
     if within := parameters.parse("ip", query.cidr):
         lookup = "address__net_contained_or_equal" if "/" in within else "address"
-        rows = rows.filter(pk__in=places.filter(**{lookup: within}).values("entry_id"))
+        rows = rows.filter(pk__in=index_entries.filter(**{lookup: within}).values("entry_id"))
     for name in ("vm", "namespace"):
         if text := parameters.text(name):
             rows = rows.filter(**{name: text})
@@ -165,13 +167,13 @@ def _filtered(rows: QuerySet[Entry], ip_pool: IPPool, parameters: query.Query) -
     return rows
 
 
-def _body(request: Request) -> bytes:
-    plain: HttpRequest = request._request
-    if "chunked" in plain.META.get("HTTP_TRANSFER_ENCODING", "").lower():
+def _read_body(request: Request) -> bytes:
+    django_request: HttpRequest = request._request
+    if "chunked" in django_request.META.get("HTTP_TRANSFER_ENCODING", "").lower():
         return parsing.body(request)
-    if int(plain.META.get("CONTENT_LENGTH") or 0) > LARGEST:
+    if int(django_request.META.get("CONTENT_LENGTH") or 0) > LARGEST_BODY:
         raise parsing.TooLarge
-    return plain.body
+    return django_request.body
 
 
 def _require_json(request: Request) -> None:
@@ -181,17 +183,17 @@ def _require_json(request: Request) -> None:
         )
 
 
-def _whole_set(request: Request, raw: bytes, ip_pool: IPPool) -> list[core.EntrySpec]:
-    """What a PUT says, in any of its shapes; keys that are there twice are two entries."""
+def _parse_whole_set(request: Request, raw: bytes, ip_pool: IPPool) -> list[core.EntrySpec]:
+    """Parse the body of a PUT in any of its forms; a key that occurs twice is two entries."""
     repeatable: Sequence[documents.Path] = ((), ("entries",), ippool.ENTRIES)
     if parsing.media_type(request) in _YAML:
-        yaml_documents = documents.load_yaml(raw, limit=LARGEST, repeatable=repeatable)
+        yaml_documents = documents.load_yaml(raw, limit=LARGEST_BODY, repeatable=repeatable)
         if len(yaml_documents) > 1:
             raise errors.InvalidInput.for_field("", "object_expected", "one document is expected")
         data: Any = yaml_documents[0].data
     else:
         _require_json(request)
-        data = documents.load_json_value(raw, limit=LARGEST, repeatable=repeatable)
+        data = documents.load_json_value(raw, limit=LARGEST_BODY, repeatable=repeatable)
     rules, field = ippools.rules(ip_pool.network), ""
     if isinstance(data, dict) and data.get("kind") == ippool.KIND:
         parsed_pool = ippool.parse_strict(data)
@@ -207,12 +209,12 @@ def _whole_set(request: Request, raw: bytes, ip_pool: IPPool) -> list[core.Entry
         fields.only("entries")
         fields.report.raise_any()
         data, field = data["entries"], "entries"
-    if isinstance(data, list) and not isinstance(data, object_reader.Repeated):
+    if isinstance(data, list) and not isinstance(data, object_reader.RepeatedKey):
         return core.parse_list(data, rules, field=field)
     return core.parse_map(data, rules, field=field)
 
 
-def _changed(body: object_reader.Fields, entry: Entry) -> core.EntrySpec:
+def _changed_spec(body: object_reader.Fields, entry: Entry) -> core.EntrySpec:
     rules = ippools.rules(entry.ippool.network)
     new_mac, ips = entry.mac, tuple(entry.ips)
     if body.has("mac"):
@@ -224,18 +226,18 @@ def _changed(body: object_reader.Fields, entry: Entry) -> core.EntrySpec:
     return core.EntrySpec(new_mac, ips, vm, namespace, note)
 
 
-def refuse(body: object_reader.Fields, names: Sequence[str]) -> None:
-    """Report the fields that nobody sets."""
+def refuse_fields(body: object_reader.Fields, names: Sequence[str]) -> None:
+    """Report the fields that a client cannot set."""
     for name in names:
         if name in body.data:
             body.report.add(name, "read_only_field", "is worked out and cannot be set")
 
 
-# --- who may --------------------------------------------------------------------------------------
+# --- permissions ----------------------------------------------------------------------------------
 
 
-def _may_add(request: Request, ip_pool: IPPool, specs: Sequence[core.EntrySpec]) -> str:
-    """Where the entries come from: `request` when a VM owner asks for them."""
+def _entry_source(request: Request, ip_pool: IPPool, specs: Sequence[core.EntrySpec]) -> str:
+    """Return the source of added entries: `request` for a VM owner, whose request is validated, else `api`."""
     if request.user.has_perm("claims.add_entry") and scoped.request_scope(request).everything:
         return EntrySource.API
     requests.check(request.user, ip_pool, specs)
@@ -247,7 +249,7 @@ def _require_everything(request: Request) -> None:
         raise errors.NotAllowed(f"This needs the permission {namespaces.EVERY_NAMESPACE}.")
 
 
-# --- what is answered -----------------------------------------------------------------------------
+# --- responses ------------------------------------------------------------------------------------
 
 
 def _page(request: Request, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -1,6 +1,6 @@
-"""ippools/: which MAC address has which addresses on a network; ETag and If-Match.
+"""Endpoints of IPPools: the addresses of MAC addresses on a network, with ETag and If-Match.
 
-Of an IPPool a VM owner sees that it is there; what it tells of all namespaces is left out.
+A VM owner sees that an IPPool exists, but not the fields about all namespaces.
 """
 
 from __future__ import annotations
@@ -26,9 +26,18 @@ from pools.platform import events, idempotency
 from pools.platform.rest import pagination, parsing, query, views
 
 _READ_ONLY = (
-    "id", "network", "version", "conditions", "associated_nads", "problems", "duplicates", "entries",
-    "follows_cluster", "gone_at", "created_at",
-)  # fmt: skip
+    "id",
+    "network",
+    "version",
+    "conditions",
+    "associated_nads",
+    "problems",
+    "duplicates",
+    "entries",
+    "follows_cluster",
+    "gone_at",
+    "created_at",
+)
 
 
 class IPPools(views.View):
@@ -38,7 +47,7 @@ class IPPools(views.View):
     def get(self, request: Request) -> views.Answer:
         parameters = query.Query(request)
         rows = scoped.rows(request, IPPool)
-        if cluster := parameters.parse("cluster", scoped.cluster(request)):
+        if cluster := parameters.parse("cluster", scoped.cluster_parser(request)):
             rows = rows.filter(cluster=cluster)
         if name := parameters.text("name"):
             rows = rows.filter(name=name)
@@ -58,10 +67,10 @@ class IPPools(views.View):
     @extend_schema(**ippool_schema.IPPOOL_CREATE)
     def post(self, request: Request) -> views.Answer:
         body = parsing.fields(request, "cluster", "name", "network_name", "note", *_READ_ONLY)
-        entries.refuse(body, _READ_ONLY)
-        cluster = body.parse("cluster", scoped.cluster(request))
+        entries.refuse_fields(body, _READ_ONLY)
+        cluster = body.parse("cluster", scoped.cluster_parser(request))
         name = body.parse("name", parsing.name)
-        network = body.parse("network_name", _network_name)
+        network = body.parse("network_name", _parse_network_name)
         note = body.parse("note", parsing.description) if body.has("note") else ""
         body.report.raise_any()
 
@@ -75,8 +84,8 @@ class IPPools(views.View):
             )
             return idempotency.Stored(201, shape(request, _get(request, ippool.pk)))
 
-        done = views.once(request, create)
-        return views.answer(done.answer, status=done.status)
+        stored = views.run_once(request, create)
+        return views.answer(stored.answer, status=stored.status)
 
 
 class IPPoolView(views.View):
@@ -94,13 +103,13 @@ class IPPoolView(views.View):
     def patch(self, request: Request, ippool_id: int) -> views.Answer:
         ippool = _get(request, ippool_id)
         body = parsing.changes(request, "name", "note", "cluster", "network_name", *_READ_ONLY)
-        entries.refuse(body, _READ_ONLY)
-        for field, present in (
+        entries.refuse_fields(body, _READ_ONLY)
+        for field, current in (
             ("cluster", ippool.cluster.name),
             ("network_name", ippool.network.name),
         ):
-            if field in body.data and body.data[field] != present:
-                raise errors.ImmutableInUse(f"The {field} of an IPPool never changes.")
+            if field in body.data and body.data[field] != current:
+                raise errors.ImmutableInUse(f"The {field} of an IPPool cannot be changed.")
         name = body.parse("name", parsing.name) if body.has("name") else None
         note = body.parse("note", parsing.description) if body.has("note") else None
         body.report.raise_any()
@@ -119,7 +128,7 @@ class IPPoolView(views.View):
         ippools.delete(
             ippool.pk, author=_author(request), version=pools.version(request, ippool.version)
         )
-        return views.nothing()
+        return views.no_content()
 
 
 class IPPoolManifest(views.View):
@@ -127,31 +136,31 @@ class IPPoolManifest(views.View):
 
     @extend_schema(**ippool_schema.IPPOOL_MANIFEST)
     def get(self, request: Request, ippool_id: int) -> views.Answer:
-        shape = manifests.requested_format(request)
+        output_format = manifests.requested_format(request)
         ippool = _get(request, ippool_id)
         everything = scoped.request_scope(request).everything
         rows = scoped.rows(request, Entry)
         manifest = ippools.manifest(ippool, rows=rows, status=everything)
-        return manifests.answer(manifest, shape)
+        return manifests.answer(manifest, output_format)
 
 
 class AddressesForMAC(views.View):
-    """getIPsForMAC of the enhancement proposal: what is provisioned for a MAC address, else what was claimed."""
+    """getIPsForMAC of the enhancement proposal: the addresses of a MAC address, by its entry or its claim."""
 
     needs = {"GET": ("claims.view_network", "claims.view_entry")}
 
     @extend_schema(**ippool_schema.ADDRESSES_FOR_MAC)
     def get(self, request: Request, network_id: int) -> views.Answer:
         parameters = query.Query(request)
-        mac = parameters.parse("mac", entries.mac)
+        mac = parameters.parse("mac", entries.parse_mac_parameter)
         if mac is None and not parameters.report.problems:
             parameters.report.add("mac", "required", "name a MAC address")
         parameters.done()
         network = scoped.get_row(request, Network, network_id)
-        return views.answer(_for_mac(request, network, mac or ""))
+        return views.answer(_addresses_for_mac(request, network, mac or ""))
 
 
-def _for_mac(request: Request, network: Network, mac: str) -> dict[str, Any]:
+def _addresses_for_mac(request: Request, network: Network, mac: str) -> dict[str, Any]:
     entry = entry_services.for_mac(scoped.rows(request, Entry), network.pk, mac)
     if entry is not None:
         return _addresses(mac, entry.ips, "ippool", entry)
@@ -159,9 +168,9 @@ def _for_mac(request: Request, network: Network, mac: str) -> dict[str, Any]:
     for claim in claims.order_by("pk"):
         if ips := claim.ips or claim.ips_requested:
             return _addresses(mac, ips, "ipamclaim", claim)
-    missing = errors.NotFound(f"The network {network.name} has no addresses for {mac}.")
-    missing.code = "mac_not_found"
-    raise missing
+    not_found = errors.NotFound(f"The network {network.name} has no addresses for {mac}.")
+    not_found.code = "mac_not_found"
+    raise not_found
 
 
 def _addresses(
@@ -191,7 +200,7 @@ def _answer(request: Request, ippool_id: int) -> views.Answer:
 
 
 def shape(request: Request, ippool: IPPool) -> dict[str, Any]:
-    """An IPPool as whoever asks sees it."""
+    """Return the representation of an IPPool for the request's user."""
     return _shapes(request, [ippool])[0]
 
 
@@ -219,13 +228,18 @@ def _shapes(request: Request, ippool_rows: Sequence[IPPool]) -> list[dict[str, A
             "follows_cluster": ippool.follows_cluster,
             "gone_at": block_fields.time(ippool.gone_at),
             "created_at": block_fields.time(ippool.created_at),
-            **(_all_namespaces_fields(ippool) if scope.everything else _HIDDEN),
+            **(_all_namespaces_fields(ippool) if scope.everything else _HIDDEN_FIELDS),
         }
         for ippool in ippool_rows
     ]
 
 
-_HIDDEN: dict[str, Any] = {"conditions": [], "problems": [], "duplicates": None, "version": None}
+_HIDDEN_FIELDS: dict[str, Any] = {
+    "conditions": [],
+    "problems": [],
+    "duplicates": None,
+    "version": None,
+}
 
 
 def _all_namespaces_fields(ippool: IPPool) -> dict[str, Any]:
@@ -237,7 +251,7 @@ def _all_namespaces_fields(ippool: IPPool) -> dict[str, Any]:
     }
 
 
-def _network_name(value: object, field_path: str) -> str:
+def _parse_network_name(value: object, field_path: str) -> str:
     return holders.parse_identifier(value, field=field_path)
 
 

@@ -1,4 +1,4 @@
-"""Manifests as answers: JSON, or YAML for `?format=yaml`."""
+"""Responses with a manifest: JSON, or YAML for `?format=yaml`."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from pools.platform.rest import query, views
 
 
 def requested_format(request: Request) -> str:
-    """`json` or `yaml`; any other parameter is refused."""
+    """Return `json` or `yaml`; raise InvalidInput for any other format or parameter."""
     parameters = query.Query(request)
-    shape = parameters.parse("format", query.choice("json", "yaml"))
+    output_format = parameters.parse("format", query.choice("json", "yaml"))
     parameters.done()
-    return shape or "json"
+    return output_format or "json"
 
 
-def answer(manifest: Mapping[str, Any], shape: str) -> views.Answer:
-    if shape == "yaml":
+def answer(manifest: Mapping[str, Any], output_format: str) -> views.Answer:
+    if output_format == "yaml":
         return HttpResponse(documents.dump_yaml(manifest), content_type="application/yaml")
     return views.answer(manifest)

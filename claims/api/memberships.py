@@ -1,6 +1,6 @@
-"""memberships/: who owns the VMs of which namespaces. Everybody sees their own.
+"""Endpoints of memberships: the VM owners of namespaces. Users without permissions see their own.
 
-Those that a cluster makes by its RoleBindings are shown with the others, and changed in the cluster.
+Memberships that a cluster's RoleBindings make are listed too; they are changed in the cluster.
 """
 
 from __future__ import annotations
@@ -28,38 +28,51 @@ _ROLE = {"type": "string", "enum": list(Role.values)}
 _NAMES = {"type": "array", "items": openapi.TEXT, "minItems": 1, "maxItems": memberships.MOST}
 _IN = openapi.shape(
     "cluster namespaces",
-    user=openapi.TEXT, group=openapi.TEXT, cluster=openapi.TEXT, namespaces=_NAMES, role=_ROLE,
-)  # fmt: skip
+    user=openapi.TEXT,
+    group=openapi.TEXT,
+    cluster=openapi.TEXT,
+    namespaces=_NAMES,
+    role=_ROLE,
+)
 _OUT = openapi.shape(
     "id cluster namespaces role source",
-    id=openapi.WHOLE, user=openapi.null(openapi.TEXT), group=openapi.null(openapi.TEXT),
-    cluster=openapi.TEXT, namespaces=openapi.listed(openapi.TEXT), role=_ROLE,
-    created_at=openapi.TIME, source={"type": "string", "enum": list(MembershipSource.values)},
-    cluster_role=openapi.null(openapi.TEXT), role_binding=openapi.null(openapi.TEXT),
-)  # fmt: skip
+    id=openapi.WHOLE,
+    user=openapi.nullable(openapi.TEXT),
+    group=openapi.nullable(openapi.TEXT),
+    cluster=openapi.TEXT,
+    namespaces=openapi.listed(openapi.TEXT),
+    role=_ROLE,
+    created_at=openapi.TIME,
+    source={"type": "string", "enum": list(MembershipSource.values)},
+    cluster_role=openapi.nullable(openapi.TEXT),
+    role_binding=openapi.nullable(openapi.TEXT),
+)
 _EXAMPLE = OpenApiExample(
     "one user",
     {"user": "vera", "cluster": "prod", "namespaces": ["shop"], "role": "vm-owner"},
     request_only=True,
 )
 _LIST = openapi.says(
-    "Memberships: all for administrators, for others their own",
+    "List memberships: all for administrators, their own for other users",
     {200: openapi.page(_OUT)},
     parameters=openapi.query(
-        cluster="name or id", user="by name", group="by name", namespace="that it names",
+        cluster="name or id",
+        user="by name",
+        group="by name",
+        namespace="one of its namespaces",
         source="local, or cluster: made by a RoleBinding",
         **openapi.PAGED,
     ),
-)  # fmt: skip
-_CREATE = openapi.writes("Make somebody a VM owner", {201: _OUT}, _IN, examples=[_EXAMPLE])
-_ONE = openapi.says("One membership", {200: _OUT}, fails="404")
+)
+_CREATE = openapi.writes("Add a VM owner", {201: _OUT}, _IN, examples=[_EXAMPLE])
+_ONE = openapi.says("Get a membership", {200: _OUT}, fails="404")
 _CHANGE = openapi.says(
     "Change the namespaces of a membership",
     {200: _OUT},
     fails="404 409 411 413 415",
     **openapi.body(openapi.shape(namespaces=_NAMES, role=_ROLE) | openapi.SOMETHING),
 )
-_DELETE = openapi.says("End a membership", {204: None}, fails="404 409")
+_DELETE = openapi.says("Revoke a membership", {204: None}, fails="404 409")
 
 
 class Memberships(views.View):
@@ -69,7 +82,7 @@ class Memberships(views.View):
     def get(self, request: Request) -> views.Answer:
         parameters = query.Query(request)
         rows = _visible_memberships(request)
-        if cluster := parameters.parse("cluster", scoped.cluster(request)):
+        if cluster := parameters.parse("cluster", scoped.cluster_parser(request)):
             rows = rows.filter(cluster=cluster)
         if user := parameters.text("user"):
             rows = rows.filter(Q(user__username=user) | Q(subject_user=user))
@@ -94,8 +107,8 @@ class Memberships(views.View):
     def post(self, request: Request) -> views.Answer:
         body = parsing.fields(request, "user", "group", "cluster", "namespaces", "role")
         values = _parse_membership(body, request)
-        done = views.once(request, lambda: _create(values, views.author(request)))
-        return views.answer(done.answer, status=done.status)
+        stored = views.run_once(request, lambda: _create(values, views.author(request)))
+        return views.answer(stored.answer, status=stored.status)
 
 
 class MembershipView(views.View):
@@ -107,29 +120,29 @@ class MembershipView(views.View):
 
     @extend_schema(**_ONE)
     def get(self, request: Request, membership_id: int) -> views.Answer:
-        return views.answer(_shape(_find(request, membership_id)))
+        return views.answer(_shape(_get(request, membership_id)))
 
     @extend_schema(**_CHANGE)
     def patch(self, request: Request, membership_id: int) -> views.Answer:
         body = parsing.changes(request, "namespaces", "role")
-        _role(body)
+        _check_role(body)
         names = None
         if body.has("namespaces"):
             names = body.parse("namespaces", memberships.parse_namespaces)
         body.report.raise_any()
-        membership = _local(request, membership_id)
+        membership = _get_local(request, membership_id)
         if names is not None:
             memberships.change(membership, names, author=views.author(request))
         return views.answer(_reload_shape(membership))
 
     @extend_schema(**_DELETE)
     def delete(self, request: Request, membership_id: int) -> views.Answer:
-        memberships.delete(_local(request, membership_id), author=views.author(request))
-        return views.nothing()
+        memberships.delete(_get_local(request, membership_id), author=views.author(request))
+        return views.no_content()
 
 
 def _visible_memberships(request: Request) -> QuerySet[AnyMembership]:
-    """All that count, or those of whoever asks."""
+    """Return all effective memberships, or those of the user without permission to view all."""
     rows = AnyMembership.objects.filter(
         Q(source=MembershipSource.LOCAL) | Q(cluster_role__in=cluster_owners.roles())
     )
@@ -139,16 +152,16 @@ def _visible_memberships(request: Request) -> QuerySet[AnyMembership]:
     return rows.filter(Q(pk__in=local.values("pk")) | Q(pk__in=clusters.values("pk")))
 
 
-def _find(request: Request, number: int) -> AnyMembership:
+def _get(request: Request, number: int) -> AnyMembership:
     membership = _visible_memberships(request).filter(pk=number).first()
     if membership is None:
         raise errors.NotFound("There is no such object.")
     return membership
 
 
-def _local(request: Request, number: int) -> Membership:
-    """ClusterDecides for one that a cluster made."""
-    membership = _find(request, number)
+def _get_local(request: Request, number: int) -> Membership:
+    """Return a membership that was added here; raise ClusterDecides for one of a RoleBinding."""
+    membership = _get(request, number)
     if membership.source == MembershipSource.CLUSTER:
         raise errors.ClusterDecides(
             f"The cluster {membership.cluster} makes this VM owner by its RoleBinding"
@@ -158,31 +171,31 @@ def _local(request: Request, number: int) -> Membership:
 
 
 def _parse_membership(body: object_reader.Fields, request: Request) -> dict[str, Any]:
-    _role(body)
+    _check_role(body)
     values: dict[str, Any] = {
-        "cluster": body.parse("cluster", scoped.cluster(request)),
+        "cluster": body.parse("cluster", scoped.cluster_parser(request)),
         "namespaces": body.parse("namespaces", memberships.parse_namespaces),
     }
     if body.has("user") == body.has("group"):
-        body.report.add("user", "required", "name a user or a group, one of them")
+        body.report.add("user", "required", "name either a user or a group")
     elif body.has("user"):
-        values["user"] = body.parse("user", _user)
+        values["user"] = body.parse("user", _parse_user)
     else:
-        values["group"] = body.parse("group", _group)
+        values["group"] = body.parse("group", _parse_group)
     body.report.raise_any()
     return values
 
 
-def _role(body: object_reader.Fields) -> None:
-    """There is one role; without a word it is meant."""
+def _check_role(body: object_reader.Fields) -> None:
+    """Validate `role` if the body has it; there is only one role."""
     if body.has("role"):
         body.parse(
             "role", lambda value, field_path: parsing.choice(value, field_path, tuple(Role.values))
         )
 
 
-def _user(value: object, field_path: str) -> Any:
-    user = get_user_model().objects.filter(username=_name(value, field_path)).first()
+def _parse_user(value: object, field_path: str) -> Any:
+    user = get_user_model().objects.filter(username=_parse_name(value, field_path)).first()
     if user is None:
         raise errors.InvalidInput.for_field(
             field_path, "unknown_user", "there is no such user", value
@@ -190,11 +203,11 @@ def _user(value: object, field_path: str) -> Any:
     return user
 
 
-def _group(value: object, field_path: str) -> str:
+def _parse_group(value: object, field_path: str) -> str:
     return holders.parse_identifier(value, field=field_path, max_length=memberships.LONGEST_GROUP)
 
 
-def _name(value: object, field_path: str) -> str:
+def _parse_name(value: object, field_path: str) -> str:
     return holders.parse_identifier(value, field=field_path)
 
 

@@ -1,4 +1,4 @@
-"""networks/: logical networks, whether they can hold static VMs, and their manifests."""
+"""Endpoints of logical networks: whether they can hold static VMs, and their manifests."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from pools.core import block_fields, object_reader
 from pools.platform import events, idempotency
 from pools.platform.rest import pagination, parsing, query, views
 
-_CREATED = ("cluster", *rules.FIELDS, "applied", "description", "nads")
-_READ_ONLY = tuple(name for name in schema.FIELDS if name not in _CREATED)
-_NULLABLE = {*_CREATED, *_READ_ONLY} - {"namespaces", "nads"}
+_CREATABLE = ("cluster", *rules.FIELDS, "applied", "description", "nads")
+_READ_ONLY = tuple(name for name in schema.FIELDS if name not in _CREATABLE)
+_NULLABLE = {*_CREATABLE, *_READ_ONLY} - {"namespaces", "nads"}
 
 
 class Networks(views.View):
@@ -36,7 +36,7 @@ class Networks(views.View):
     @extend_schema(**schema.NETWORKS)
     def get(self, request: Request) -> views.Answer:
         parameters = query.Query(request)
-        rows = _chosen(request, parameters, scoped.rows(request, Network))
+        rows = _filter(request, parameters, scoped.rows(request, Network))
         return views.answer(
             pagination.page(
                 request,
@@ -51,10 +51,10 @@ class Networks(views.View):
 
     @extend_schema(**schema.NETWORK_CREATE)
     def post(self, request: Request) -> views.Answer:
-        body = parsing.fields(request, *_CREATED, *_READ_ONLY)
-        work = _creation(request, body)
-        done = views.once(request, work)
-        return views.answer(done.answer, status=done.status)
+        body = parsing.fields(request, *_CREATABLE, *_READ_ONLY)
+        create = _creation_work(request, body)
+        stored = views.run_once(request, create)
+        return views.answer(stored.answer, status=stored.status)
 
 
 class NetworkView(views.View):
@@ -70,10 +70,10 @@ class NetworkView(views.View):
 
     @extend_schema(**schema.NETWORK_PATCH)
     def patch(self, request: Request, network_id: int) -> views.Answer:
-        body = parsing.changes(request, *_CREATED, *_READ_ONLY, nullable=_NULLABLE)
+        body = parsing.changes(request, *_CREATABLE, *_READ_ONLY, nullable=_NULLABLE)
         network = scoped.get_row(request, Network.objects.select_related("cluster"), network_id)
-        nads = _nads(body)
-        changes, author = _changes(body, network), views.author(request)
+        nads = _parse_nads(body)
+        changes, author = _parse_changes(body, network), views.author(request)
         with transaction.atomic():
             services.change(network, changes, author=author)
             if "nads" in body.data:
@@ -84,7 +84,7 @@ class NetworkView(views.View):
     def delete(self, request: Request, network_id: int) -> views.Answer:
         rows = Network.objects.select_related("cluster", "pool")
         services.delete(scoped.get_row(request, rows, network_id), author=views.author(request))
-        return views.nothing()
+        return views.no_content()
 
 
 class NetworkManifest(views.View):
@@ -92,18 +92,18 @@ class NetworkManifest(views.View):
 
     @extend_schema(**schema.NETWORK_MANIFEST)
     def get(self, request: Request, network_id: int) -> views.Answer:
-        shape = manifests.requested_format(request)
+        output_format = manifests.requested_format(request)
         network = scoped.get_row(request, Network, network_id)
         if network.kind == NetworkKind.CUDN:  # its selector names other namespaces
             views.require(request, namespaces.EVERY_NAMESPACE)
-        return manifests.answer(network_manifests.applicable_manifest(network), shape)
+        return manifests.answer(network_manifests.applicable_manifest(network), output_format)
 
 
-# --- answers --------------------------------------------------------------------------------------
+# --- responses ------------------------------------------------------------------------------------
 
 
 def _shape_by_id(request: Request, network_id: int) -> dict[str, Any]:
-    network = scoped.get_row(request, _full(request, Network.objects.all()), network_id)
+    network = scoped.get_row(request, _with_nads(request, Network.objects.all()), network_id)
     return _shape(
         network,
         route_advertisements.of_networks([network])[network.pk],
@@ -112,26 +112,26 @@ def _shape_by_id(request: Request, network_id: int) -> dict[str, Any]:
 
 
 def _page(request: Request, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    networks_by_id = _full(request, Network.objects.all()).in_bulk([row["id"] for row in rows])
+    networks_by_id = _with_nads(request, Network.objects.all()).in_bulk([row["id"] for row in rows])
     everything = scoped.request_scope(request).everything
-    announced = route_advertisements.of_networks(networks_by_id.values())
+    advertisements = route_advertisements.of_networks(networks_by_id.values())
     return [
-        _shape(networks_by_id[row["id"]], announced[row["id"]], access_all=everything)
+        _shape(networks_by_id[row["id"]], advertisements[row["id"]], access_all=everything)
         for row in rows
         if row["id"] in networks_by_id
     ]
 
 
-def _full(request: Request, rows: QuerySet[Network]) -> QuerySet[Network]:
+def _with_nads(request: Request, rows: QuerySet[Network]) -> QuerySet[Network]:
     return services.with_nads(rows, scoped.rows(request, NAD))
 
 
 def _shape(
-    network: Network, announced: list[RouteAdvertisements] | None, *, access_all: bool
+    network: Network, advertisements: list[RouteAdvertisements] | None, *, access_all: bool
 ) -> dict[str, Any]:
-    """What tells of others' namespaces is for those who see all of them."""
-    shown: list[NAD] = network.shown_nads  # type: ignore[attr-defined]  # `with_nads`
-    check_result = services.static_vm_check(network, shown)
+    """Return the representation of a network; `access_all` adds the fields about other namespaces."""
+    visible_nads: list[NAD] = network.shown_nads  # type: ignore[attr-defined]  # `with_nads`
+    check_result = services.static_vm_check(network, visible_nads)
     return {
         "id": network.pk,
         "cluster": network.cluster.name,
@@ -159,7 +159,7 @@ def _shape(
                 "role": nad.role,
                 "allow_persistent_ips": nad.allow_persistent_ips,
             }
-            for nad in shown
+            for nad in visible_nads
         ],
         "static_vms": {
             "ok": check_result.ok,
@@ -174,10 +174,10 @@ def _shape(
         "gone_at": block_fields.time(network.gone_at),
         "conditions": network.conditions if access_all else [],
         "route_advertisements": None
-        if announced is None
+        if advertisements is None
         else [
             {"name": advertisement.name, "accepted": advertisement.accepted}
-            for advertisement in announced
+            for advertisement in advertisements
         ],
         "description": network.description,
         "created_at": block_fields.time(network.created_at),
@@ -191,10 +191,10 @@ def _reason(reason: Reason) -> dict[str, str]:
 # --- queries --------------------------------------------------------------------------------------
 
 
-def _chosen(
+def _filter(
     request: Request, parameters: query.Query, rows: QuerySet[Network]
 ) -> QuerySet[Network]:
-    if cluster := parameters.parse("cluster", scoped.cluster(request)):
+    if cluster := parameters.parse("cluster", scoped.cluster_parser(request)):
         rows = rows.filter(cluster=cluster)
     if name := parameters.text("name"):
         rows = rows.filter(name=name)
@@ -203,12 +203,12 @@ def _chosen(
     if namespace := parameters.text("namespace"):
         visible_nads = scoped.rows(request, NAD).filter(namespace=namespace)
         rows = rows.filter(Q(pk__in=visible_nads.values("network_id")) | Q(namespace=namespace))
-    fit = parameters.parse("static_vms", query.flag)
-    if fit is not None:
-        holds = services.fitting_query(scoped.rows(request, NAD))
-        rows = rows.filter(holds) if fit else rows.exclude(holds)
-    if words := parameters.text("q"):
-        rows = rows.filter(services.search(words))
+    is_suitable = parameters.parse("static_vms", query.flag)
+    if is_suitable is not None:
+        suitable = services.fitting_query(scoped.rows(request, NAD))
+        rows = rows.filter(suitable) if is_suitable else rows.exclude(suitable)
+    if text := parameters.text("q"):
+        rows = rows.filter(services.search(text))
     known_filter = parameters.parse("known", query.choice("true", "false", "all")) or "true"
     if known_filter != "all":
         rows = (
@@ -222,32 +222,32 @@ def _chosen(
 # --- bodies ---------------------------------------------------------------------------------------
 
 
-def _creation(request: Request, body: object_reader.Fields) -> Any:
+def _creation_work(request: Request, body: object_reader.Fields) -> Any:
     for name in _READ_ONLY:
         if name in body.data:
             body.report.add(name, "read_only_field", "is worked out and cannot be set")
-    cluster = body.parse("cluster", scoped.cluster(request))
+    cluster = body.parse("cluster", scoped.cluster_parser(request))
     values = rules.read(body)
     applied = body.flag("applied")
     if applied:
         values = rules.check_applied(body, values)
-    description = _description(body)
-    nads = _nads(body)
+    description = _parse_description(body)
+    nads = _parse_nads(body)
     body.report.raise_any()
     if cluster is None:
         raise AssertionError("a body without a cluster is refused")
 
-    def work() -> idempotency.Stored:
+    def create() -> idempotency.Stored:
         author: events.Author = views.author(request)
         network = services.create_by_hand(
             cluster, values, author=author, applied=applied, description=description, nads=nads
         )
         return idempotency.Stored(201, _shape_by_id(request, network.pk))
 
-    return work
+    return create
 
 
-def _nads(body: object_reader.Fields) -> list[tuple[str, str]]:
+def _parse_nads(body: object_reader.Fields) -> list[tuple[str, str]]:
     nad_names = []
     for fields in body.objects("nads") if body.has("nads") else ():
         fields.only("namespace", "name", "role", "allow_persistent_ips")
@@ -258,23 +258,25 @@ def _nads(body: object_reader.Fields) -> list[tuple[str, str]]:
     return nad_names
 
 
-def _description(body: object_reader.Fields) -> str:
+def _parse_description(body: object_reader.Fields) -> str:
     if not body.has("description"):
         return ""
     return body.parse("description", parsing.description) or ""
 
 
-def _changes(body: object_reader.Fields, network: Network) -> dict[str, Any]:
-    """What differs; what is said again as it is is no change, whatever way it was said."""
-    now = _shape_of_fixed(network)
+def _parse_changes(body: object_reader.Fields, network: Network) -> dict[str, Any]:
+    """Return the changed values; a value equal to the current one, in any notation, is no change."""
+    current = _immutable_values(network)
     for name in _READ_ONLY:
         if name in body.data:
             body.report.add(name, "read_only_field", "is worked out and cannot be set")
     changes: dict[str, Any] = {
-        name: value for name, value in body.data.items() if name in now and value not in now[name]
+        name: value
+        for name, value in body.data.items()
+        if name in current and value not in current[name]
     }
     if body.has("description"):
-        changes["description"] = _description(body)
+        changes["description"] = _parse_description(body)
     if "applied" in body.data:
         changes["applied"] = body.flag("applied")
     if body.has("namespace_selector") or body.has("namespaces"):
@@ -283,15 +285,15 @@ def _changes(body: object_reader.Fields, network: Network) -> dict[str, Any]:
     return changes
 
 
-def _shape_of_fixed(network: Network) -> dict[str, list[Any]]:
-    """What never changes, as it may be said."""
-    now: dict[str, list[Any]] = {
+def _immutable_values(network: Network) -> dict[str, list[Any]]:
+    """Return the accepted notations of each value that cannot be changed."""
+    current: dict[str, list[Any]] = {
         name: [getattr(network, name)]
         for name in rules.FIELDS
         if name not in {"namespace_selector", "namespaces"}
     }
-    now["default_gateways"].append(udn.gateways(network))
-    return now | {"cluster": [network.cluster.name, network.cluster_id]}
+    current["default_gateways"].append(udn.gateways(network))
+    return current | {"cluster": [network.cluster.name, network.cluster_id]}
 
 
 urlpatterns = [

@@ -1,4 +1,4 @@
-"""What every endpoint of VM networks asks first: what does this user see?"""
+"""Limit the endpoints of VM networks to the objects that the user may see."""
 
 from __future__ import annotations
 
@@ -17,40 +17,41 @@ Row = TypeVar("Row", bound=Model)
 
 
 def request_scope(request: Request) -> namespaces.Scope:
-    """What whoever asks sees; worked out once for a request."""
-    plain: Any = request._request
-    scope: namespaces.Scope | None = getattr(plain, "claims_scope", None)
+    """Return the scope of the request's user; it is determined once per request."""
+    django_request: Any = request._request
+    scope: namespaces.Scope | None = getattr(django_request, "claims_scope", None)
     if scope is None:
-        scope = plain.claims_scope = namespaces.scope(request.user)
+        scope = django_request.claims_scope = namespaces.scope(request.user)
     return scope
 
 
 def rows(request: Request, model: type[Row]) -> QuerySet[Row]:
-    """All rows of a table that whoever asks sees."""
+    """Return all rows of a table that the user may see."""
     return namespaces.visible(model._default_manager.all(), request_scope(request))
 
 
 def get_row(request: Request, queryset: type[Row] | QuerySet[Row], number: int) -> Row:
-    """The row of that id, if it is seen; NotFound in the same words for foreign and absent ones."""
-    every = queryset._default_manager.all() if isinstance(queryset, type) else queryset
-    row: Row | None = namespaces.visible(every, request_scope(request)).filter(pk=number).first()
+    """Return the row with this id; raise the same NotFound for a hidden and a missing one."""
+    all_rows = queryset._default_manager.all() if isinstance(queryset, type) else queryset
+    row: Row | None = namespaces.visible(all_rows, request_scope(request)).filter(pk=number).first()
     if row is None:
         raise errors.NotFound("There is no such object.")
     return row
 
 
-def cluster(request: Request) -> Callable[[object, str], Cluster]:
-    """A parser of a cluster's name or id, for bodies and queries; unknown_cluster for unseen ones."""
+def cluster_parser(request: Request) -> Callable[[object, str], Cluster]:
+    """Return a parser for the name or id of a cluster, for bodies and queries.
+
+    The parser raises `unknown_cluster` for a missing and for a hidden cluster.
+    """
 
     def parse(value: object, path: str) -> Cluster:
-        cluster_row = lookups.find_cluster(value) if isinstance(value, str) else None
+        cluster = lookups.find_cluster(value) if isinstance(value, str) else None
         everything = request_scope(request).everything
-        if cluster_row is None or not (
-            everything or cluster_row.pk in request_scope(request).namespaces
-        ):
+        if cluster is None or not (everything or cluster.pk in request_scope(request).namespaces):
             raise errors.InvalidInput.for_field(
                 path, "unknown_cluster", "there is no such cluster", value
             )
-        return cluster_row
+        return cluster
 
     return parse

@@ -1,4 +1,4 @@
-"""The addresses of VM networks below /api/v1/; each part names its own."""
+"""URLs of VM networks below /api/v1/; each module has its own list."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""waves/: VMs that are migrated together, and whether everything is ready for them."""
+"""Endpoints of migration waves: VMs that are migrated together, and their readiness."""
 
 from __future__ import annotations
 
@@ -13,88 +13,109 @@ from claims.access import namespaces
 from claims.api import scoped
 from claims.imports import drafts
 from claims.models import Wave, WaveVM
-from claims.models.imports import RowVerdict
+from claims.models.imports import RowStatus
 from claims.waves import readiness, waves
 from pools.core import block_fields, errors, object_reader
 from pools.platform import idempotency
 from pools.platform.rest import openapi, pagination, parsing, query, views
-from pools.platform.rest.openapi import FLAG, TEXT, TIME, WHOLE, listed, null, shape
+from pools.platform.rest.openapi import FLAG, TEXT, TIME, WHOLE, listed, nullable, shape
 
 _ALL = namespaces.EVERY_NAMESPACE
-_SEE = ("claims.view_wave", _ALL)
+_VIEW = ("claims.view_wave", _ALL)
 _CHANGE = ("claims.change_wave", _ALL)
 _WAVE = shape(
     "id cluster name vms",
-    id=WHOLE, cluster=TEXT, name=TEXT, planned_at=TIME, note=TEXT, vms=WHOLE, created_at=TIME,
-)  # fmt: skip
+    id=WHOLE,
+    cluster=TEXT,
+    name=TEXT,
+    planned_at=TIME,
+    note=TEXT,
+    vms=WHOLE,
+    created_at=TIME,
+)
 _VM = shape("id namespace vm", id=WHOLE, namespace=TEXT, vm=TEXT, source_vm=TEXT)
 _REASONS = listed(shape("code message", code=TEXT, message=TEXT))
 _VERDICT = {"type": "string", "enum": ["ready", "warning", "not-ready"]}
 _INTERFACE = shape(
-    network=WHOLE, network_name=TEXT, source=TEXT, mac=null(TEXT), ips=listed(TEXT), standing=TEXT
+    network=WHOLE,
+    network_name=TEXT,
+    source=TEXT,
+    mac=nullable(TEXT),
+    ips=listed(TEXT),
+    standing=TEXT,
 )
 _READINESS = shape(
     "wave ready counts networks settings vms",
-    wave=_WAVE, ready=FLAG, counts={"type": "object", "additionalProperties": WHOLE},
+    wave=_WAVE,
+    ready=FLAG,
+    counts={"type": "object", "additionalProperties": WHOLE},
     networks=listed(
         shape(
-            id=WHOLE, name=TEXT, fit=FLAG, reasons=_REASONS, notes=_REASONS, vms=WHOLE,
+            id=WHOLE,
+            name=TEXT,
+            fit=FLAG,
+            reasons=_REASONS,
+            notes=_REASONS,
+            vms=WHOLE,
             free={"type": "object", "additionalProperties": TEXT},
         )
     ),
     settings=listed(shape(code=TEXT, where=TEXT, setting=TEXT, why=TEXT)),
     vms=listed(
         shape(
-            id=WHOLE, namespace=TEXT, vm=TEXT, source_vm=TEXT, verdict=_VERDICT, reasons=_REASONS,
+            id=WHOLE,
+            namespace=TEXT,
+            vm=TEXT,
+            source_vm=TEXT,
+            verdict=_VERDICT,
+            reasons=_REASONS,
             interfaces=listed(_INTERFACE),
         )
     ),
-)  # fmt: skip
+)
 _IN = shape("cluster name", cluster=TEXT, name=TEXT, planned_at=TIME, note=TEXT)
-_VMS_IN = shape(
-    vms=listed(shape("vm", namespace=TEXT, vm=TEXT)), **{"import": WHOLE}, verdict=TEXT
-)  # fmt: skip
+_VMS_IN = shape(vms=listed(shape("vm", namespace=TEXT, vm=TEXT)), **{"import": WHOLE}, verdict=TEXT)
 _ADDED = shape("added vms", added=WHOLE, vms=WHOLE)
 _LIST = openapi.says(
-    "Waves of VMs",
+    "List migration waves",
     {200: openapi.page(_WAVE)},
     parameters=openapi.query(cluster="name or id", **openapi.PAGED),
 )
-_CREATE = openapi.writes("Make a wave", {201: _WAVE}, _IN)
-_ONE = openapi.says("A wave", {200: _WAVE}, fails="404")
+_CREATE = openapi.writes("Create a wave", {201: _WAVE}, _IN)
+_ONE = openapi.says("Get a wave", {200: _WAVE}, fails="404")
 _PATCH = openapi.says(
-    "Rename a wave, or plan it anew",
+    "Change the name, planned time or note of a wave",
     {200: _WAVE},
     fails="404 409 411 413 415",
     **openapi.body(shape(name=TEXT, planned_at=TIME, note=TEXT) | openapi.SOMETHING),
 )
-_DELETE = openapi.says("Forget a wave; its VMs stay", {204: None}, fails="404")
+_DELETE = openapi.says("Delete a wave; its VMs are kept", {204: None}, fails="404")
 _VMS = openapi.says(
-    "The VMs of a wave",
+    "List the VMs of a wave",
     {200: openapi.page(_VM)},
     fails="404",
     parameters=openapi.query(**openapi.PAGED),
 )
 _ADD = openapi.writes(
-    "Put VMs into a wave: by name, or those of an import", {200: _ADDED}, _VMS_IN, fails="404"
+    "Add VMs to a wave, by name or all of an import", {200: _ADDED}, _VMS_IN, fails="404"
 )
-_REMOVE = openapi.says("Take a VM out of a wave", {204: None}, fails="404")
+_REMOVE = openapi.says("Remove a VM from a wave", {204: None}, fails="404")
 _REPORT = openapi.says(
-    "Whether everything is ready for a wave",
+    "Get the readiness of a wave",
     {200: _READINESS},
     fails="404",
-    parameters=openapi.query(format="json, or csv with a line for each interface"),
+    parameters=openapi.query(format="json (default), or csv with one line per interface"),
 )
 
 
 class Waves(views.View):
-    needs = {"GET": _SEE, "POST": ("claims.add_wave", _ALL)}
+    needs = {"GET": _VIEW, "POST": ("claims.add_wave", _ALL)}
 
     @extend_schema(**_LIST)
     def get(self, request: Request) -> views.Answer:
         parameters = query.Query(request)
         rows = Wave.objects.all()
-        if cluster := parameters.parse("cluster", scoped.cluster(request)):
+        if cluster := parameters.parse("cluster", scoped.cluster_parser(request)):
             rows = rows.filter(cluster=cluster)
         return views.answer(
             pagination.page(
@@ -110,21 +131,21 @@ class Waves(views.View):
     @extend_schema(**_CREATE)
     def post(self, request: Request) -> views.Answer:
         body = parsing.fields(request, "cluster", "name", "planned_at", "note")
-        cluster = body.parse("cluster", scoped.cluster(request))
+        cluster = body.parse("cluster", scoped.cluster_parser(request))
         name = body.parse("name", parsing.text)
-        values = _optional(body)
+        values = _parse_optional(body)
         body.report.raise_any()
 
         def create() -> idempotency.Stored:
             wave = waves.create(cluster, name or "", author=views.author(request), **values)  # type: ignore[arg-type]
             return idempotency.Stored(201, _shapes([wave.pk])[0])
 
-        done = views.once(request, create)
-        return views.answer(done.answer, status=done.status)
+        stored = views.run_once(request, create)
+        return views.answer(stored.answer, status=stored.status)
 
 
 class WaveView(views.View):
-    needs = {"GET": _SEE, "PATCH": _CHANGE, "DELETE": ("claims.delete_wave", _ALL)}
+    needs = {"GET": _VIEW, "PATCH": _CHANGE, "DELETE": ("claims.delete_wave", _ALL)}
 
     @extend_schema(**_ONE)
     def get(self, request: Request, wave_id: int) -> views.Answer:
@@ -133,7 +154,7 @@ class WaveView(views.View):
     @extend_schema(**_PATCH)
     def patch(self, request: Request, wave_id: int) -> views.Answer:
         body = parsing.fields(request, "name", "planned_at", "note")
-        values = _optional(body)
+        values = _parse_optional(body)
         if "name" in body.data:
             values["name"] = body.parse("name", parsing.text)
         body.report.raise_any()
@@ -143,11 +164,11 @@ class WaveView(views.View):
     @extend_schema(**_DELETE)
     def delete(self, request: Request, wave_id: int) -> views.Answer:
         waves.delete(wave_id, author=views.author(request))
-        return views.nothing()
+        return views.no_content()
 
 
 class WaveVMs(views.View):
-    needs = {"GET": _SEE, "POST": _CHANGE}
+    needs = {"GET": _VIEW, "POST": _CHANGE}
 
     @extend_schema(**_VMS)
     def get(self, request: Request, wave_id: int) -> views.Answer:
@@ -170,11 +191,11 @@ class WaveVMs(views.View):
         body = parsing.fields(request, "vms", "import", "verdict")
         wave = waves.get(wave_id)
         if body.has("vms") == body.has("import") or (body.has("vms") and body.has("verdict")):
-            message = "name vms, or an import and a verdict if need be"
+            message = "name either vms, or an import with an optional verdict"
             raise errors.InvalidInput.for_field("vms", "required", message)
-        vms = body.parse("vms", _vms) if body.has("vms") else None
-        number = body.parse("import", _number) if body.has("import") else None
-        verdict = body.parse("verdict", _verdict) if body.has("verdict") else None
+        vms = body.parse("vms", _parse_vms) if body.has("vms") else None
+        number = body.parse("import", _parse_id) if body.has("import") else None
+        verdict = body.parse("verdict", _parse_verdict) if body.has("verdict") else None
         body.report.raise_any()
 
         def add() -> idempotency.Stored:
@@ -182,16 +203,16 @@ class WaveVMs(views.View):
             if vms is not None:
                 added = waves.add(wave.pk, vms, author=author)
             else:
-                vm_import = drafts.visible(request.user).filter(pk=number or 0).first()
+                vm_import = drafts.visible_imports(request.user).filter(pk=number or 0).first()
                 if vm_import is None or vm_import.cluster_id != wave.cluster_id:
-                    message = f"{wave.cluster} has no such import"
+                    message = f"the cluster {wave.cluster} has no such import"
                     raise errors.InvalidInput.for_field("import", "unknown_import", message, number)
-                chosen = {"verdicts": [verdict]} if verdict else {}
-                added = waves.add_import(wave.pk, vm_import, author=author, **chosen)
+                criteria = {"verdicts": [verdict]} if verdict else {}
+                added = waves.add_import(wave.pk, vm_import, author=author, **criteria)
             return idempotency.Stored(200, {"added": added, "vms": wave.vms.count()})
 
-        done = views.once(request, add)
-        return views.answer(done.answer, status=done.status)
+        stored = views.run_once(request, add)
+        return views.answer(stored.answer, status=stored.status)
 
 
 class WaveVMView(views.View):
@@ -201,18 +222,18 @@ class WaveVMView(views.View):
     def delete(self, request: Request, wave_id: int, vm_id: int) -> views.Answer:
         if not waves.remove(wave_id, [vm_id], author=views.author(request)):
             raise errors.NotFound("There is no such object.")
-        return views.nothing()
+        return views.no_content()
 
 
 class WaveReadiness(views.View):
-    needs = {"GET": _SEE}
+    needs = {"GET": _VIEW}
 
     @extend_schema(**_REPORT)
     def get(self, request: Request, wave_id: int) -> views.Answer:
         parameters = query.Query(request)
         output_format = parameters.parse("format", query.choice("json", "csv"))
         parameters.done()
-        report = readiness.for_wave(waves.get(wave_id))
+        report = readiness.wave_readiness(waves.get(wave_id))
         if output_format == "csv":
             headers = {"Content-Disposition": f'attachment; filename="wave-{wave_id}.csv"'}
             text = readiness.as_csv(report)
@@ -261,7 +282,7 @@ def _report(report: readiness.WaveReadiness) -> dict[str, Any]:
                 "namespace": machine.namespace,
                 "vm": machine.vm,
                 "source_vm": machine.source_vm,
-                "verdict": machine.verdict,
+                "verdict": machine.status,
                 "reasons": _reasons(machine.reasons),
                 "interfaces": [
                     {
@@ -270,7 +291,7 @@ def _report(report: readiness.WaveReadiness) -> dict[str, Any]:
                         "source": interface.source,
                         "mac": interface.mac,
                         "ips": list(interface.ips),
-                        "standing": interface.standing,
+                        "standing": interface.status,
                     }
                     for interface in machine.interfaces
                 ],
@@ -284,7 +305,7 @@ def _reasons(reasons: Any) -> list[dict[str, str]]:
     return [{"code": code, "message": message} for code, message in reasons]
 
 
-def _optional(body: object_reader.Fields) -> dict[str, Any]:
+def _parse_optional(body: object_reader.Fields) -> dict[str, Any]:
     values: dict[str, Any] = {}
     if body.has("planned_at"):
         values["planned_at"] = body.parse(
@@ -298,26 +319,26 @@ def _optional(body: object_reader.Fields) -> dict[str, Any]:
     return values
 
 
-def _number(value: object, field_path: str) -> int:
+def _parse_id(value: object, field_path: str) -> int:
     return parsing.integer(value, field_path, least=1, most=1 << 62)
 
 
-def _verdict(value: object, field_path: str) -> str:
-    return parsing.choice(value, field_path, tuple(RowVerdict.values))
+def _parse_verdict(value: object, field_path: str) -> str:
+    return parsing.choice(value, field_path, tuple(RowStatus.values))
 
 
-def _vms(value: object, field_path: str) -> list[waves.VM]:
+def _parse_vms(value: object, field_path: str) -> list[waves.VM]:
     if not isinstance(value, list) or not 0 < len(value) <= waves.MOST_VMS:
         message = f"a list of 1 to {waves.MOST_VMS} VMs is expected"
         raise errors.InvalidInput.for_field(field_path, "wrong_type", message, value)
     vms = []
     report = object_reader.ProblemReport()
     for index, element in enumerate(value):
-        where = f"{field_path}.{index}"
+        element_path = f"{field_path}.{index}"
         if not isinstance(element, dict):
-            report.add(where, "wrong_type", "an object is expected", element)
+            report.add(element_path, "wrong_type", "an object is expected", element)
             continue
-        fields = object_reader.Fields(element, where, report)
+        fields = object_reader.Fields(element, element_path, report)
         fields.only("namespace", "vm")
         vm = fields.parse("vm", parsing.text)
         namespace = fields.parse("namespace", parsing.text) if fields.has("namespace") else ""
@@ -326,11 +347,11 @@ def _vms(value: object, field_path: str) -> list[waves.VM]:
     return vms
 
 
-_ONE_WAVE = "waves/<int:wave_id>/"
+_WAVE_PATH = "waves/<int:wave_id>/"
 urlpatterns = [
     path("waves/", Waves.as_view(), name="waves"),
-    path(_ONE_WAVE, WaveView.as_view(), name="wave"),
-    path(f"{_ONE_WAVE}vms/", WaveVMs.as_view(), name="wave-vms"),
-    path(f"{_ONE_WAVE}vms/<int:vm_id>/", WaveVMView.as_view(), name="wave-vm"),
-    path(f"{_ONE_WAVE}readiness/", WaveReadiness.as_view(), name="wave-readiness"),
+    path(_WAVE_PATH, WaveView.as_view(), name="wave"),
+    path(f"{_WAVE_PATH}vms/", WaveVMs.as_view(), name="wave-vms"),
+    path(f"{_WAVE_PATH}vms/<int:vm_id>/", WaveVMView.as_view(), name="wave-vm"),
+    path(f"{_WAVE_PATH}readiness/", WaveReadiness.as_view(), name="wave-readiness"),
 ]

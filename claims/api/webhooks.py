@@ -1,4 +1,4 @@
-"""clusters/{}/network-settings/ and decisions/: what the webhooks write into VMs, and what they did."""
+"""Endpoints of the address delivery settings of clusters, and of webhook decisions."""
 
 from __future__ import annotations
 
@@ -26,39 +26,52 @@ _CHANGEABLE = {
 }
 _SETTINGS = openapi.shape(
     "cluster annotation default_nad_namespace default_nad_name webhooks",
-    cluster=openapi.TEXT, **_CHANGEABLE, webhooks=openapi.listed(openapi.TEXT),
-)  # fmt: skip
-_GET = openapi.says(
-    "How the VMs of a cluster are told of their addresses", {200: _SETTINGS}, fails="404"
+    cluster=openapi.TEXT,
+    **_CHANGEABLE,
+    webhooks=openapi.listed(openapi.TEXT),
 )
+_GET = openapi.says("Get the address delivery settings of a cluster", {200: _SETTINGS}, fails="404")
 _PATCH = openapi.says(
-    "Change how the VMs of a cluster are told of their addresses",
+    "Change the address delivery settings of a cluster",
     {200: _SETTINGS},
     fails="404 411 413 415",
     **openapi.body(openapi.shape(**_CHANGEABLE) | openapi.SOMETHING),
     examples=[
         OpenApiExample(
-            "beside kubevirt/ipam-extensions", {"annotation": "addresses"}, request_only=True
+            "with kubevirt/ipam-extensions", {"annotation": "addresses"}, request_only=True
         )
     ],
 )
 _DECISION = openapi.shape(
     "id cluster at path operation namespace name vm network code message allowed patch",
-    id=openapi.WHOLE, cluster=openapi.TEXT, at=openapi.TIME, path=openapi.TEXT,
-    operation=openapi.TEXT, namespace=openapi.TEXT, name=openapi.TEXT, vm=openapi.TEXT,
-    network=openapi.TEXT, code=openapi.TEXT, message=openapi.TEXT, allowed=openapi.FLAG,
-    patch=openapi.null(openapi.listed({"type": "object", "additionalProperties": True})),
+    id=openapi.WHOLE,
+    cluster=openapi.TEXT,
+    at=openapi.TIME,
+    path=openapi.TEXT,
+    operation=openapi.TEXT,
+    namespace=openapi.TEXT,
+    name=openapi.TEXT,
+    vm=openapi.TEXT,
+    network=openapi.TEXT,
+    code=openapi.TEXT,
+    message=openapi.TEXT,
+    allowed=openapi.FLAG,
+    patch=openapi.nullable(openapi.listed({"type": "object", "additionalProperties": True})),
     milliseconds={"type": "number"},
-)  # fmt: skip
+)
 _DECISIONS = openapi.says(
-    "What the webhooks decided",
+    "List webhook decisions",
     {200: openapi.page(_DECISION)},
     parameters=openapi.query(
-        cluster="name or id", namespace="of the VM", vm="by name", network="by logical name",
-        code="such as patched, no_entry", path="mutate-pods, mutate-vms",
+        cluster="name or id",
+        namespace="of the VM",
+        vm="name of the VM",
+        network="logical network name",
+        code="such as patched, no_entry",
+        path="mutate-pods, mutate-vms",
         **openapi.PAGED,
     ),
-)  # fmt: skip
+)
 
 
 class Settings(views.View):
@@ -70,7 +83,7 @@ class Settings(views.View):
     @extend_schema(**_GET)
     def get(self, request: Request, cluster: str) -> views.Answer:
         cluster_row = clusters.get(cluster)
-        return views.answer(_settings(cluster_row, settings.for_cluster(cluster_row)))
+        return views.answer(_settings_shape(cluster_row, settings.for_cluster(cluster_row)))
 
     @extend_schema(**_PATCH)
     def patch(self, request: Request, cluster: str) -> views.Answer:
@@ -86,7 +99,7 @@ class Settings(views.View):
         body.report.raise_any()
         cluster_row = clusters.get(cluster)
         row = settings.change(cluster_row, changes, author=views.author(request))
-        return views.answer(_settings(cluster_row, row))
+        return views.answer(_settings_shape(cluster_row, row))
 
 
 class Decisions(views.View):
@@ -96,7 +109,7 @@ class Decisions(views.View):
     def get(self, request: Request) -> views.Answer:
         parameters = query.Query(request)
         rows = scoped.rows(request, Decision)
-        if cluster := parameters.parse("cluster", scoped.cluster(request)):
+        if cluster := parameters.parse("cluster", scoped.cluster_parser(request)):
             rows = rows.filter(cluster=cluster)
         for name in ("namespace", "vm", "network", "code", "path"):
             if value := parameters.text(name):
@@ -108,13 +121,13 @@ class Decisions(views.View):
                 rows,
                 orderings={"id": ("id",)},
                 fields=_DECISION["properties"],
-                shape=_decisions,
+                shape=_decision_shapes,
                 default="-id",
             )
         )
 
 
-def _settings(cluster: Cluster, row: NetworkSettings) -> dict[str, Any]:
+def _settings_shape(cluster: Cluster, row: NetworkSettings) -> dict[str, Any]:
     return {
         "cluster": cluster.name,
         **{name: getattr(row, name) for name in _CHANGEABLE},
@@ -122,12 +135,12 @@ def _settings(cluster: Cluster, row: NetworkSettings) -> dict[str, Any]:
     }
 
 
-def _decisions(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    names = Cluster.objects.in_bulk({row["cluster_id"] for row in rows})
+def _decision_shapes(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    clusters_by_id = Cluster.objects.in_bulk({row["cluster_id"] for row in rows})
     return [
         {
             **{name: row[name] for name in _DECISION["properties"] if name in row},
-            "cluster": names[row["cluster_id"]].name,
+            "cluster": clusters_by_id[row["cluster_id"]].name,
             "at": block_fields.time(row["at"]),
         }
         for row in rows

@@ -1,4 +1,4 @@
-"""networks/ID/workloads/: what runs beside what is registered; adopting what runs."""
+"""Endpoints of workloads: registered and running addresses compared; adoption of running ones."""
 
 from __future__ import annotations
 
@@ -10,56 +10,81 @@ from rest_framework.request import Request
 
 from claims.api import scoped
 from claims.models import Network
-from claims.models.verdicts import ComparisonResult
+from claims.models.workload_comparisons import ComparisonResult
 from claims.workloads import adoption, results
 from pools.core import errors, object_reader
 from pools.platform import idempotency
 from pools.platform.rest import openapi, pagination, parsing, query, views
-from pools.platform.rest.openapi import FLAG, TEXT, TIME, WHOLE, listed, null, shape
+from pools.platform.rest.openapi import FLAG, TEXT, TIME, WHOLE, listed, nullable, shape
 
-_ANSWERS = tuple(str(answer) for answer in ComparisonResult)
+_RESULTS = tuple(str(answer) for answer in ComparisonResult)
 _WORKLOAD = shape(
     "id kind namespace name interface node phase pods since",
-    id=WHOLE, kind={"type": "string", "enum": ["vmi", "pod"]}, namespace=TEXT, name=TEXT,
-    interface=TEXT, node=TEXT, phase=TEXT, pods=listed(TEXT), since=TIME,
-)  # fmt: skip
+    id=WHOLE,
+    kind={"type": "string", "enum": ["vmi", "pod"]},
+    namespace=TEXT,
+    name=TEXT,
+    interface=TEXT,
+    node=TEXT,
+    phase=TEXT,
+    pods=listed(TEXT),
+    since=TIME,
+)
 _REGISTERED = shape(
     "source id name mac ips vm namespace",
-    source={"type": "string", "enum": ["ippool", "ipamclaim"]}, id=WHOLE, name=TEXT,
-    mac=null(TEXT), ips=listed(TEXT), vm=TEXT, namespace=TEXT,
-)  # fmt: skip
+    source={"type": "string", "enum": ["ippool", "ipamclaim"]},
+    id=WHOLE,
+    name=TEXT,
+    mac=nullable(TEXT),
+    ips=listed(TEXT),
+    vm=TEXT,
+    namespace=TEXT,
+)
 _VERDICT = shape(
     "verdict workload registered running reasons",
-    verdict={"type": "string", "enum": list(_ANSWERS)},
-    workload=null(_WORKLOAD),
-    registered=null(_REGISTERED),
-    running=null(shape("mac ips", mac=null(TEXT), ips=listed(TEXT))),
+    verdict={"type": "string", "enum": list(_RESULTS)},
+    workload=nullable(_WORKLOAD),
+    registered=nullable(_REGISTERED),
+    running=nullable(shape("mac ips", mac=nullable(TEXT), ips=listed(TEXT))),
     reasons=listed(shape("code message", code=TEXT, message=TEXT)),
 )
-_SIDE = null(shape("mac ips", mac=TEXT, ips=listed(TEXT)))
+_SIDE = nullable(shape("mac ips", mac=TEXT, ips=listed(TEXT)))
 _PLAN = shape(
     "ippool makes_ippool create change unchanged refuse steps",
-    ippool=TEXT, makes_ippool=FLAG, create=WHOLE, change=WHOLE, unchanged=WHOLE, refuse=WHOLE,
-    steps=listed(shape(
-        "workload name action", workload=WHOLE, name=TEXT,
-        action={"type": "string", "enum": ["create", "change", "unchanged", "refuse"]},
-        entry=null(WHOLE), before=_SIDE, after=_SIDE, code=TEXT, message=TEXT,
-    )),
-)  # fmt: skip
+    ippool=TEXT,
+    makes_ippool=FLAG,
+    create=WHOLE,
+    change=WHOLE,
+    unchanged=WHOLE,
+    refuse=WHOLE,
+    steps=listed(
+        shape(
+            "workload name action",
+            workload=WHOLE,
+            name=TEXT,
+            action={"type": "string", "enum": ["create", "change", "unchanged", "refuse"]},
+            entry=nullable(WHOLE),
+            before=_SIDE,
+            after=_SIDE,
+            code=TEXT,
+            message=TEXT,
+        )
+    ),
+)
 FIELDS = tuple(_VERDICT["properties"])
 _LIST = openapi.says(
-    "What runs on a network beside what is registered",
+    "List the registered and running workloads of a network",
     {200: openapi.page(_VERDICT)},
     fails="404",
-    parameters=openapi.query(verdict=", ".join(_ANSWERS), **openapi.PAGED),
+    parameters=openapi.query(verdict=", ".join(_RESULTS), **openapi.PAGED),
 )
 _COUNTS = openapi.says(
-    "How many workloads agree with the register",
-    {200: shape(" ".join(_ANSWERS), **dict.fromkeys(_ANSWERS, WHOLE))},
+    "Get the number of workloads by result",
+    {200: shape(" ".join(_RESULTS), **dict.fromkeys(_RESULTS, WHOLE))},
     fails="404",
 )
 _ADOPT = openapi.writes(
-    "Take what runs into the IPPool of the network",
+    "Adopt running workloads as entries of the network's IPPool",
     {200: _PLAN},
     shape(
         "reason",
@@ -68,7 +93,7 @@ _ADOPT = openapi.writes(
         reason=TEXT,
     ),
     fails="404",
-    parameters=openapi.query(dry_run="true: only say what would change"),
+    parameters=openapi.query(dry_run="true: return the plan and change nothing"),
 )
 
 
@@ -79,8 +104,8 @@ class Workloads(views.View):
     def get(self, request: Request, network_id: int) -> views.Answer:
         network = scoped.get_row(request, Network, network_id)
         parameters = query.Query(request)
-        rows = results.rows(scoped.request_scope(request)).filter(network_id=network.pk)
-        if verdict := parameters.parse("verdict", query.choice(*_ANSWERS)):
+        rows = results.visible_rows(scoped.request_scope(request)).filter(network_id=network.pk)
+        if verdict := parameters.parse("verdict", query.choice(*_RESULTS)):
             rows = rows.filter(verdict=verdict)
         return views.answer(
             pagination.page(
@@ -89,7 +114,7 @@ class Workloads(views.View):
                 rows,
                 orderings={"id": results.ORDER},
                 fields=FIELDS,
-                shape=results.shapes,
+                shape=results.render_rows,
             )
         )
 
@@ -101,7 +126,7 @@ class WorkloadCounts(views.View):
     def get(self, request: Request, network_id: int) -> views.Answer:
         network = scoped.get_row(request, Network, network_id)
         query.Query(request).done()
-        return views.answer(results.counts(network.pk, scoped.request_scope(request)))
+        return views.answer(results.result_counts(network.pk, scoped.request_scope(request)))
 
 
 class Adopt(views.View):
@@ -109,26 +134,26 @@ class Adopt(views.View):
 
     @extend_schema(**_ADOPT)
     def post(self, request: Request, network_id: int) -> views.Answer:
-        """Which are adopted is `workloads`, by their ids, or all of a `verdict`."""
+        """Adopt the workloads named by id in `workloads`, or all with a `verdict`."""
         network = scoped.get_row(request, Network.objects.select_related("cluster"), network_id)
         parameters = query.Query(request)
         dry_run = parameters.parse("dry_run", query.flag)
         parameters.done()
-        chosen, reason = _adoption_criteria(request)
+        criteria, reason = _adoption_criteria(request)
         scope = scoped.request_scope(request)
         if dry_run:
-            return views.answer(adoption.plan(network, scope=scope, **chosen).as_json())
+            return views.answer(adoption.plan(network, scope=scope, **criteria).as_json())
         if not hasattr(network, "ippool"):
             views.require(request, "claims.add_ippool")
 
-        def work() -> idempotency.Stored:
+        def adopt() -> idempotency.Stored:
             author = views.author(request, reason)
             return idempotency.Stored(
-                200, adoption.adopt(network, scope=scope, author=author, **chosen).as_json()
+                200, adoption.adopt(network, scope=scope, author=author, **criteria).as_json()
             )
 
-        done = views.once(request, work)
-        return views.answer(done.answer, status=done.status)
+        stored = views.run_once(request, adopt)
+        return views.answer(stored.answer, status=stored.status)
 
 
 def _adoption_criteria(request: Request) -> tuple[dict[str, Any], str]:
@@ -136,13 +161,13 @@ def _adoption_criteria(request: Request) -> tuple[dict[str, Any], str]:
     reason = body.parse("reason", parsing.reason) or ""
     if body.has("workloads") == body.has("verdict"):
         body.report.add("workloads", "one_of", "give either workloads or verdict")
-    ids = body.parse("workloads", _ids) if body.has("workloads") else None
-    verdict = body.parse("verdict", _verdict) if body.has("verdict") else ""
+    ids = body.parse("workloads", _parse_ids) if body.has("workloads") else None
+    verdict = body.parse("verdict", _parse_verdict) if body.has("verdict") else ""
     body.report.raise_any()
     return {"ids": ids, "verdict": verdict or ""}, reason
 
 
-def _ids(value: object, field_path: str) -> list[int]:
+def _parse_ids(value: object, field_path: str) -> list[int]:
     if not isinstance(value, list) or not 1 <= len(value) <= adoption.MOST:
         message = f"a list of 1 to {adoption.MOST} ids is expected"
         raise errors.InvalidInput.for_field(field_path, "wrong_type", message, value)
@@ -157,7 +182,7 @@ def _ids(value: object, field_path: str) -> list[int]:
     return ids
 
 
-def _verdict(value: object, field_path: str) -> str:
+def _parse_verdict(value: object, field_path: str) -> str:
     return parsing.choice(value, field_path, adoption.ADOPTABLE)
 
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from claims.core import macs
 from pools.core import addresses, errors, holders, object_reader
-from pools.core.addresses import Door, Interface, Network
+from pools.core.addresses import InputSource, Interface, Network
 
 FIELDS = ("mac", "ips", "vm", "namespace", "note")
 MOST_ADDRESSES = 16  # of one MAC address
@@ -50,8 +50,8 @@ class Rules:
     lenient: bool = False
 
     @property
-    def door(self) -> Door:
-        return Door.TEXT if self.lenient else Door.API
+    def source(self) -> InputSource:
+        return InputSource.TEXT if self.lenient else InputSource.API
 
     def holding(self, address: addresses.Address) -> Network | None:
         """The subnet that has the address."""
@@ -168,13 +168,13 @@ def parse_ip(value: object, entry_rules: Rules, field: str = "") -> Interface:
 
 def _interface(value: object, entry_rules: Rules, field: str) -> Interface:
     if entry_rules.lenient and isinstance(value, str) and "/" not in value:
-        address = addresses.parse_address(value, field=field, door=entry_rules.door)
+        address = addresses.parse_address(value, field=field, source=entry_rules.source)
         subnet = entry_rules.holding(address)
         if subnet is not None:
             value = f"{address}/{subnet.prefixlen}"
         elif entry_rules.subnets:
             value = f"{address}/{address.max_prefixlen}"  # what is wrong with it is said there
-    return addresses.parse_interface(value, field=field, door=entry_rules.door)
+    return addresses.parse_interface(value, field=field, source=entry_rules.source)
 
 
 def _check_host(address: addresses.Address, network: Network, field: str, value: object) -> None:
@@ -206,7 +206,7 @@ def warnings(ips: Sequence[str], *, field: str = "ips") -> list[errors.FieldProb
 def pairs(written: Mapping[str, object]) -> Iterator[tuple[str, object]]:
     """MAC and addresses of the map of an IPPool; a key that its text had several times, several times."""
     for mac, ips in written.items():
-        if isinstance(ips, object_reader.Repeated):
+        if isinstance(ips, object_reader.RepeatedKey):
             yield from ((mac, repeated_ips) for repeated_ips in ips)
         else:
             yield mac, ips

@@ -1,7 +1,7 @@
 """Entries of an IPPool: one, many, or the whole set, with as few writes as bring it about.
 
 New rows come in by COPY, changed and removed ones in one statement each, so that a hundred thousand
-cost seconds; the index of places, the flags of duplicates and the blocks of the network's pool follow
+cost seconds; the address index, the flags of duplicates and the blocks of the network's pool follow
 in the same transaction (claims/address_index/index.py).
 """
 

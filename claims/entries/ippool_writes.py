@@ -110,7 +110,7 @@ def writes(context: SyncContext, notes: list[ReconcileFinding]) -> Iterator[Writ
 def _is_due(write: Write, manifest: Manifest) -> bool:
     desired_manifest = write.make(manifest)
     manager = "" if write.subresource else write.manager
-    changes = desired_manifest and differences.find(
+    changes = desired_manifest and differences.find_differences(
         desired_manifest, manifest, structure=STRUCTURE, manager=manager
     )
     return bool(changes)

@@ -51,7 +51,7 @@ def _refuse_taken(ippool: IPPool, spec: EntrySpec, scope: namespaces.Scope) -> N
         scope=scope,
     )
     for duplicate in entry_duplicates:
-        types = {where.type for where in duplicate.places}
+        types = {occurrence.type for occurrence in duplicate.occurrences}
         if duplicate.note:
             continue
         if types & _WITHHELD:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.db.models import Q, QuerySet, TextField
 from django.db.models.functions import Cast
 
-from claims.models import Entry, Place
+from claims.models import Entry, IndexEntry
 from pools.core import addresses, errors
 
 
@@ -15,21 +15,21 @@ def matching_entries(rows: QuerySet[Entry], text: str) -> QuerySet[Entry]:
     lookup = _of_addresses(text)
     if lookup is None:
         return _by_text(rows, text)
-    return rows.filter(pk__in=Place.objects.filter(**lookup).values("entry_id"))
+    return rows.filter(pk__in=IndexEntry.objects.filter(**lookup).values("entry_id"))
 
 
 def _of_addresses(text: str) -> dict[str, str] | None:
     """`10.0.0.5`, `10.0.0.5/24` (as entries have them) or a CIDR."""
-    door = addresses.Door.TEXT
+    source = addresses.InputSource.TEXT
     try:
         if "/" in text:
-            within = str(addresses.parse_block(text, door=door))
+            within = str(addresses.parse_block(text, source=source))
             return {"address__net_contained_or_equal": within}
     except errors.InvalidInput as error:
         if error.code != "host_bits_set":
             return None
     try:
-        return {"address": str(addresses.parse_address(text.partition("/")[0], door=door))}
+        return {"address": str(addresses.parse_address(text.partition("/")[0], source=source))}
     except errors.InvalidInput:
         return None
 

@@ -1,8 +1,8 @@
-"""A draft is written: entries of IPPools or IPAMClaims, in one transaction, with few statements.
+"""Commit a draft: write its entries or IPAMClaims in one transaction with few statements.
 
-All locks are taken first, in the order of every other writer (the cluster's row, IPPools, pools); then
-the rows are judged once more, so that what is written is what is true now. What is there already is left
-alone: the same file again changes nothing.
+The commit takes all locks first, in the order of every other writer (the cluster's row, IPPools, pools).
+It then validates the rows again, so that it writes by the current state of the register. It leaves
+existing, equal objects alone: importing the same file twice changes nothing.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from claims.entries import entries, ippools
 from claims.imports import validation
 from claims.ipamclaims import ingest
 from claims.models import Entry, ImportRow, IPAMClaim, IPPool, Network, VMImport
-from claims.models.imports import ImportTarget, RowVerdict
+from claims.models.imports import ImportTarget, RowStatus
 from claims.models.ippools import EntrySource
 from pools.clusters.reconcile import leases
 from pools.core import errors
@@ -29,65 +29,66 @@ from pools.platform import database, events
 from pools.sql import statements
 
 BATCH = 10_000
-_WRITTEN = (RowVerdict.NEW, RowVerdict.CHANGED)
-_BAD = (RowVerdict.CONFLICT, RowVerdict.REFUSED)
+_WRITTEN = (RowStatus.NEW, RowStatus.CHANGED)
+_BAD = (RowStatus.CONFLICT, RowStatus.REFUSED)
 
 Step = Callable[[int], None]
 
 
 def import_author(vm_import: VMImport, event_author: events.Author) -> events.Author:
-    """Events of what an import writes name the import."""
+    """Return the author of the import's events; their reason names the import."""
     return dataclasses.replace(event_author, reason=f"import {vm_import.pk}")
 
 
-def write(vm_import: VMImport, *, author: events.Author, step: Step) -> dict[str, int]:
-    """Write what is new and what changed; the counts by verdict. `step` is told how many rows are done.
+def commit_draft(vm_import: VMImport, *, author: events.Author, step: Step) -> dict[str, int]:
+    """Write the new and the changed rows of a draft, and return the number of rows by status.
 
-    Stands in a transaction of the caller. Raises ImportHasBadRows unless `of.skip_bad`, ClusterDecides.
+    `step` is called with the number of rows done. The caller opens the transaction. Raises
+    ImportHasBadRows (unless `vm_import.skip_bad`) and ClusterDecides.
     """
-    named = import_author(vm_import, author)
-    with events.recorded(named):
+    commit_author = import_author(vm_import, author)
+    with events.recorded(commit_author):
         networks = list(_networks(vm_import))
-        ippools_ = _hold(vm_import, networks, named)
+        ippool_ids = _take_locks(vm_import, networks, commit_author)
         validation.validate(vm_import)
-        counts = validation.count(vm_import)
-        bad = sum(counts[verdict] for verdict in _BAD)
-        if bad and not vm_import.skip_bad:
-            raise bad_rows(counts)
-        done = sum(counts.values()) - sum(counts[verdict] for verdict in _WRITTEN)
-        step(done)
+        counts = validation.count_rows(vm_import)
+        bad_rows = sum(counts[status] for status in _BAD)
+        if bad_rows and not vm_import.skip_bad:
+            raise bad_rows_error(counts)
+        rows_done = sum(counts.values()) - sum(counts[status] for status in _WRITTEN)
+        step(rows_done)
         for network in networks:
             for batch in _batches(vm_import, network):
                 if vm_import.target == ImportTarget.IPAMCLAIMS:
                     _write_claims(vm_import, network, batch)
                 else:
-                    _write_entries(vm_import, ippools_[network.pk], batch, named)
-                done += len(batch)
-                step(done)
+                    _write_entries(vm_import, ippool_ids[network.pk], batch, commit_author)
+                rows_done += len(batch)
+                step(rows_done)
     return counts
 
 
-def bad_rows(counts: dict[str, int]) -> errors.ImportHasBadRows:
+def bad_rows_error(counts: dict[str, int]) -> errors.ImportHasBadRows:
     error = errors.ImportHasBadRows(
         f"Rows in conflict: {counts['conflict']}, refused: {counts['refused']}. Correct or skip them,"
-        " or import all but these (skip_bad)."
+        " or commit the other rows only (skip_bad)."
     )
     error.extra = {"counts": counts}  # type: ignore[attr-defined]  # read by ipam_site.http.problems
     return error
 
 
 def _networks(vm_import: VMImport) -> Iterator[Network]:
-    """In the order of their IPPools; those without one last."""
+    """Return the networks of the rows to write, ordered by IPPool; networks without an IPPool come last."""
     rows = ImportRow.objects.filter(vm_import=vm_import, verdict__in=_WRITTEN).order_by()
     ids = rows.values_list("network_id", flat=True).distinct()
     networks = Network.objects.filter(pk__in=list(ids)).select_related("cluster", "ippool")
     return iter(networks.order_by("ippool__pk", "pk"))
 
 
-def _hold(
+def _take_locks(
     vm_import: VMImport, networks: Sequence[Network], author: events.Author
 ) -> dict[int, int]:
-    """Take the locks; the IPPools by their networks, made where there were none."""
+    """Take all locks, create missing IPPools, and return the IPPool ids by network id."""
     leases.nudge(vm_import.cluster_id, patient=True)
     ippool_ids: dict[int, int] = {}
     if vm_import.target == ImportTarget.IPPOOL:
@@ -100,27 +101,35 @@ def _hold(
                 name = ippool_name(network)
                 ippool = ippools.create(network.cluster, name, network.name, author=author)
                 ippool_ids[network.pk] = ippool.pk
-    ingest.lock(network.pk for network in networks)
+    ingest.lock_pools(network.pk for network in networks)
     return ippool_ids
 
 
 def ippool_name(network: Network) -> str:
-    """A name that an object may have, and that no IPPool of the cluster has."""
-    words = re.sub("[^a-z0-9.-]+", "-", (network.object_name or network.name).lower())
-    name = words.strip(".-")[:200] or "network"
+    """Return a valid object name for the network's IPPool that no IPPool of the cluster has."""
+    slug = re.sub("[^a-z0-9.-]+", "-", (network.object_name or network.name).lower())
+    name = slug.strip(".-")[:200] or "network"
     is_taken = IPPool.objects.filter(cluster=network.cluster_id, name=name).exists()
     return f"{name}-{network.pk}" if is_taken else name
 
 
 def _batches(vm_import: VMImport, network: Network) -> Iterator[list[ImportRow]]:
-    last = 0
+    last_number = 0
     rows = ImportRow.objects.filter(vm_import=vm_import, network=network, verdict__in=_WRITTEN)
     rows = rows.only(
-        "number", "vm", "namespace", "mac", "ips", "note", "claim_name", "verdict", "entry_id",
+        "number",
+        "vm",
+        "namespace",
+        "mac",
+        "ips",
+        "note",
+        "claim_name",
+        "verdict",
+        "entry_id",
         "claim_id",
-    )  # fmt: skip
-    while batch := list(rows.filter(number__gt=last).order_by("number")[:BATCH]):
-        last = batch[-1].number
+    )
+    while batch := list(rows.filter(number__gt=last_number).order_by("number")[:BATCH]):
+        last_number = batch[-1].number
         yield batch
 
 
@@ -132,10 +141,10 @@ def _mark_written(
         "numbers": ",".join(str(row.number) for row in batch),
         "ids": database.joined(ids),
     }
-    database.fetch(_TOLD.format(column=sql.Identifier(column)), values)
+    database.fetch(_MARK_WRITTEN.format(column=sql.Identifier(column)), values)
 
 
-_TOLD = sql.SQL(
+_MARK_WRITTEN = sql.SQL(
     """
     UPDATE claims_importrow r SET written = true, {column} = w.id
     FROM unnest(string_to_array(%(numbers)s, ',')::int[], string_to_array(%(ids)s, ',')::bigint[])
@@ -178,7 +187,7 @@ def _spec(row: ImportRow) -> EntrySpec:
 
 
 def _changed_entry(entry: Entry, row: ImportRow) -> entries.EntryRow:
-    """What the row does not say stays."""
+    """Return the entry with the values of the row; an empty value of the row keeps the entry's value."""
     return entries.EntryRow(
         entry.pk,
         entry.mac or "",
@@ -218,7 +227,7 @@ def _changed_claim(claim: IPAMClaim, row: ImportRow) -> IPAMClaim:
 
 
 def update_claims(rows: Sequence[IPAMClaim]) -> None:
-    """Store what claims request."""
+    """Store the MAC, the requested addresses and the note of claims."""
     names = ("mac", "ips_requested", "note")
     values = [{"id": row.pk, **{name: getattr(row, name) for name in names}} for row in rows]
     database.fetch(_UPDATE, {"rows": json.dumps(values)})
@@ -254,10 +263,25 @@ _NUMBERS = """
     FROM generate_series(1, %(count)s)
 """
 _COLUMNS = (
-    "id", "cluster_id", "network_id", "namespace", "name", "interface", "mac", "ips_requested",
-    "vm", "vm_uid", "ips", "owner_pod", "conditions", "finalizers", "uid", "follows_cluster",
-    "note", "created_at",
-)  # fmt: skip
+    "id",
+    "cluster_id",
+    "network_id",
+    "namespace",
+    "name",
+    "interface",
+    "mac",
+    "ips_requested",
+    "vm",
+    "vm_uid",
+    "ips",
+    "owner_pod",
+    "conditions",
+    "finalizers",
+    "uid",
+    "follows_cluster",
+    "note",
+    "created_at",
+)
 
 
 def _values(claim: IPAMClaim) -> tuple[Any, ...]:

@@ -1,8 +1,9 @@
-"""Imports of VMs: a file, list or form becomes a stored draft; people correct it, and have it written.
+"""Imports of VMs: a file, list or form becomes a stored draft, which users correct and commit.
 
-A small import is drafted and written while its sender waits. A large one is a row that waits for a
-worker (import_worker): whoever makes one rings (claims/tasks.py), and a lost ring costs some seconds. Each
-step, drafting and writing, is one transaction: there are no half imports.
+A small import is drafted and committed in the request. A large one is a row that waits for a worker
+(claims/imports/worker.py). The request notifies the workers (claims/tasks.py); a lost message delays the
+import by some seconds. Drafting and committing are one transaction each, so that no import is written in
+part.
 """
 
 from __future__ import annotations
@@ -25,11 +26,11 @@ from pools.core import errors
 from pools.models.fields import Now
 from pools.platform import events
 
-SMALL = 2_000  # rows that are drafted and written while the sender waits
+SMALL = 2_000  # most rows of an import that is drafted and committed in the request
 
 
-def limited(user: Any, target: str) -> bool:
-    """Whether somebody may import for namespaces of their own only. Raises NotAllowed."""
+def is_limited(user: Any, target: str) -> bool:
+    """Return True if the user may import for their own namespaces only. Raises NotAllowed."""
     model = "ipamclaim" if target == ImportTarget.IPAMCLAIMS else "entry"
     everything = user.has_perm(namespaces.EVERY_NAMESPACE)
     if everything and all(user.has_perm(f"claims.{verb}_{model}") for verb in ("add", "change")):
@@ -39,10 +40,10 @@ def limited(user: Any, target: str) -> bool:
     return True
 
 
-def visible(user: Any) -> QuerySet[VMImport]:
-    """All imports for those who see all namespaces, for others their own."""
-    rows = VMImport.objects.select_related("cluster", "network", "user")
-    return rows if user.has_perm(namespaces.EVERY_NAMESPACE) else rows.filter(user=user)
+def visible_imports(user: Any) -> QuerySet[VMImport]:
+    """Return all imports for users who see all namespaces, and a user's own imports for others."""
+    imports = VMImport.objects.select_related("cluster", "network", "user")
+    return imports if user.has_perm(namespaces.EVERY_NAMESPACE) else imports.filter(user=user)
 
 
 # --- a draft --------------------------------------------------------------------------------------
@@ -51,31 +52,31 @@ def visible(user: Any) -> QuerySet[VMImport]:
 def create(
     upload: uploads.Upload, options: mapping.ImportOptions, *, author: events.Author
 ) -> VMImport:
-    """A draft, or an import that waits for a worker to make one.
+    """Create an import: a small upload becomes a draft, a large one waits for a worker.
 
-    Raises InvalidInput for what cannot be read; then there is no import. With `commit` a small one is
-    written at once, unless it has bad rows: then it stays a draft that says so.
+    With `options.commit` a small import is committed at once. If it has bad rows it stays a draft with
+    the error. Raises InvalidInput for an unreadable upload; then no import is created.
     """
     reading = upload.open()
     rows = reading.rows()
-    first = list(islice(rows, SMALL + 1))
-    vm_import = _row(upload, options, reading, author)
-    if len(first) > SMALL:
+    first_rows = list(islice(rows, SMALL + 1))
+    vm_import = _new_import(upload, options, reading, author)
+    if len(first_rows) > SMALL:
         with events.recorded(author):
             vm_import.rows_total = reading.total
             vm_import.save()
-            uploads.keep(upload, vm_import)
-            mapping.remember(vm_import, options)
+            uploads.store(upload, vm_import)
+            mapping.remember_port_groups(vm_import, options)
         return vm_import
     with events.recorded(author):
         vm_import.save()
-        mapping.remember(vm_import, options)
-        states.draft(vm_import, first, reading, None)
+        mapping.remember_port_groups(vm_import, options)
+        states.store_draft(vm_import, first_rows, reading, None)
     if options.commit:
         try:
             commit(vm_import.pk, skip_bad=options.skip_bad, author=author, user=options.user)
         except errors.ImportHasBadRows as error:
-            states.tell(vm_import.pk, error)
+            states.record_error(vm_import.pk, error)
     return get(vm_import.pk)
 
 
@@ -83,7 +84,7 @@ def get(import_id: int) -> VMImport:
     return VMImport.objects.select_related("cluster", "network", "user").get(pk=import_id)
 
 
-def _row(
+def _new_import(
     upload: uploads.Upload,
     options: mapping.ImportOptions,
     reading: formats.FileReading,
@@ -108,22 +109,23 @@ def _row(
     )
 
 
-# --- what people do with a draft ------------------------------------------------------------------
+# --- actions of users -----------------------------------------------------------------------------
 
 
-def locked(import_id: int, *expected: Status, user: Any = None) -> VMImport:
-    """The import, locked, in one of these states; whoever may do less than its maker limits it.
+def lock_import(import_id: int, *expected: Status, user: Any = None) -> VMImport:
+    """Return the import with its row locked, if its status is one of `expected`.
 
-    Raises ImportState, NotAllowed.
+    A user who is limited to own namespaces becomes the import's user and limits it. Raises ImportState,
+    NotAllowed.
     """
     rows = VMImport.objects.select_for_update(of=("self",)).select_related("cluster", "user")
     vm_import = rows.get(pk=import_id)
     if vm_import.status not in expected:
-        words = " or ".join(str(status.label) for status in expected)
+        labels = " or ".join(str(status.label) for status in expected)
         raise errors.ImportState(
-            f"It is {vm_import.get_status_display()}; this is for one {words}."
+            f"Status of the import: {vm_import.get_status_display()}; required: {labels}."
         )
-    if user is not None and limited(user, vm_import.target) and not vm_import.limited:
+    if user is not None and is_limited(user, vm_import.target) and not vm_import.limited:
         vm_import.limited, vm_import.user = True, user
         vm_import.save(update_fields=["limited", "user"])
     return vm_import
@@ -132,38 +134,40 @@ def locked(import_id: int, *expected: Status, user: Any = None) -> VMImport:
 def commit(
     import_id: int, *, skip_bad: bool = False, author: events.Author, user: Any = None
 ) -> VMImport:
-    """Write a draft, all of it or (`skip_bad`) all but its bad rows; a large one waits for a worker.
+    """Commit a draft, or with `skip_bad` all but its bad rows; a large draft waits for a worker.
 
     Raises ImportState, ImportHasBadRows, ClusterDecides, NotAllowed.
     """
     with events.recorded(author):
-        vm_import = locked(import_id, Status.DRAFTED, user=user)
+        vm_import = lock_import(import_id, Status.DRAFTED, user=user)
         vm_import.skip_bad = skip_bad
         if (vm_import.rows_total or 0) > SMALL:
             _check_bad(vm_import)
-            states.to_commit(vm_import, author, skip_bad=skip_bad)
+            states.queue_commit(vm_import, author, skip_bad=skip_bad)
         else:
-            vm_import.counts = import_commit.write(vm_import, author=author, step=lambda _: None)
-            states.committed(vm_import)
+            vm_import.counts = import_commit.commit_draft(
+                vm_import, author=author, step=lambda _: None
+            )
+            states.mark_committed(vm_import)
     return get(import_id)
 
 
 def _check_bad(vm_import: VMImport) -> None:
     if not vm_import.skip_bad and (vm_import.counts["conflict"] or vm_import.counts["refused"]):
-        raise import_commit.bad_rows(vm_import.counts)
+        raise import_commit.bad_rows_error(vm_import.counts)
 
 
 def undo(import_id: int, *, author: events.Author, user: Any = None) -> VMImport:
-    """Take back what an import wrote; what a large one wrote, a worker takes back (`undo_wanted`).
+    """Undo a committed import; a large one waits for a worker (`undo_wanted`).
 
     Raises ImportState, ImportInUse, ClusterDecides, NotAllowed.
     """
     with events.recorded(author):
-        vm_import = locked(import_id, Status.COMMITTED, user=user)
+        vm_import = lock_import(import_id, Status.COMMITTED, user=user)
         if vm_import.undo_wanted:
-            raise errors.ImportState("It is being undone already.")
+            raise errors.ImportState("The import is already being undone.")
         if (vm_import.rows_total or 0) > SMALL:
-            import_undo.refuse_used(vm_import)
+            import_undo.check_not_in_use(vm_import)
             vm_import.undo_wanted, vm_import.tries, vm_import.rows_done = True, 0, 0
             vm_import.actor, vm_import.source, vm_import.request_id = (
                 author.actor,
@@ -171,40 +175,39 @@ def undo(import_id: int, *, author: events.Author, user: Any = None) -> VMImport
                 author.request_id,
             )
             vm_import.save(
-                update_fields=[
-                    "undo_wanted", "tries", "rows_done", "actor", "source", "request_id"
-                ]
-            )  # fmt: skip
+                update_fields=["undo_wanted", "tries", "rows_done", "actor", "source", "request_id"]
+            )
         else:
             import_undo.undo(vm_import, author=author, step=lambda _: None)
-            states.undone(vm_import)
+            states.mark_undone(vm_import)
     return get(import_id)
 
 
 def cancel(import_id: int, *, author: events.Author, user: Any = None) -> VMImport:
-    """Throw a draft away, or end what is under way before it is written; nothing of it stays.
+    """Discard a draft, or stop an import before its commit, and delete its rows.
 
-    Raises ImportState: it is written already, or came to nothing.
+    Raises ImportState if the import is committed or has ended.
     """
-    open_ = (Status.QUEUED, Status.DRAFTING, Status.DRAFTED, Status.COMMITTING)
+    cancellable = (Status.QUEUED, Status.DRAFTING, Status.DRAFTED, Status.COMMITTING)
     with events.recorded(author):
-        vm_import = locked(import_id, *open_, user=user)
+        vm_import = lock_import(import_id, *cancellable, user=user)
         VMImport.objects.filter(pk=vm_import.pk).update(cancel_wanted=True)
         idle = VMImport.objects.filter(pk=vm_import.pk).exclude(leased_until__gt=Now())
         if vm_import.status in {Status.QUEUED, Status.DRAFTED} or idle.exists():
-            states.cancelled(vm_import.pk, author)
+            states.mark_cancelled(vm_import.pk, author)
     return get(import_id)
 
 
-def change(
+def change_mapping(
     import_id: int, values: Mapping[str, Any], *, author: events.Author, user: Any = None
 ) -> VMImport:
-    """Map a draft otherwise: `network` (a row or None), `namespace`, `mapping`; all rows are read again.
+    """Change the network, namespace and mapping of a draft, and resolve and validate all rows again.
 
-    The mapping is added to the one that there is. Raises ImportState, InvalidInput, NotAllowed.
+    The keys of `values` are `network` (a Network or None), `namespace` and `mapping`; `mapping` is merged
+    into the existing one. Raises ImportState, InvalidInput, NotAllowed.
     """
     with events.recorded(author):
-        vm_import = locked(import_id, Status.DRAFTED, user=user)
+        vm_import = lock_import(import_id, Status.DRAFTED, user=user)
         vm_import.network = values.get("network", vm_import.network)
         vm_import.namespace = values.get("namespace", vm_import.namespace)
         options = mapping.ImportOptions(
@@ -215,18 +218,18 @@ def change(
         )
         vm_import.mapping = vm_import.mapping | mapping.parse(options)
         vm_import.save(update_fields=["network", "namespace", "mapping"])
-        mapping.remember(vm_import, options)
-        import_rows.read_again(vm_import)
+        mapping.remember_port_groups(vm_import, options)
+        import_rows.reread_rows(vm_import)
         states.revalidate(vm_import)
     return get(import_id)
 
 
-def check_again(import_id: int, *, author: events.Author, user: Any = None) -> VMImport:
-    """Judge a draft by what the register says now. Raises ImportState."""
+def revalidate(import_id: int, *, author: events.Author, user: Any = None) -> VMImport:
+    """Validate a draft against the current state of the register. Raises ImportState."""
     with events.recorded(author):
-        states.revalidate(locked(import_id, Status.DRAFTED, user=user))
+        states.revalidate(lock_import(import_id, Status.DRAFTED, user=user))
     return get(import_id)
 
 
-def rows_of(vm_import: VMImport) -> QuerySet[ImportRow]:
+def draft_rows(vm_import: VMImport) -> QuerySet[ImportRow]:
     return ImportRow.objects.filter(vm_import=vm_import).select_related("network")

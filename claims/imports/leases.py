@@ -1,8 +1,8 @@
-"""Which worker works on an import (pools/platform/leases.py).
+"""Leases of imports: which worker works on which import (pools/platform/leases.py).
 
-A worker that is killed leaves a lease that ends by itself; the next tick finds the import due again and
-begins its work anew. Progress is written by the thread that renews the lease, with a connection of its
-own, because a commit is one transaction whose rows nobody sees before its end.
+The lease of a killed worker expires; another worker then takes the import and starts over. The thread that
+renews the lease also writes the progress, with its own connection, because the rows of a commit are
+invisible to others until its transaction ends.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from pools.models.fields import Clock
 from pools.platform import database, leases
 from pools.platform.leases import FREE, Lease, LeaseLost
 
-_EVERY = 1.0  # seconds between two notes of the progress
-TRIES = 5  # then the import has failed
+_RENEWAL_SECONDS = 1.0  # between two updates of the lease and the progress
+TRIES = 5  # attempts until the import fails
 
 
 class Cancelled(errors.Conflict):
@@ -34,7 +34,7 @@ class Cancelled(errors.Conflict):
 
 @dataclass
 class Work:
-    """The right to work on an import until the lease ends, and how many rows are done."""
+    """A worker's lease of an import, and the number of rows done."""
 
     lease: Lease
     tries: int = 1
@@ -45,27 +45,27 @@ class Work:
         return self.lease.row_id
 
     def step(self, done: int) -> None:
-        """So many rows are done. Raises LeaseLost, Cancelled."""
+        """Record the number of rows done. Raises LeaseLost, Cancelled."""
         self.done = done
         prove(self)
 
 
-_IN_WORK = Q(status__in=[Status.DRAFTING, Status.COMMITTING]) | Q(undo_wanted=True)
-_WAITS = Q(status=Status.QUEUED) | _IN_WORK
+_IN_PROGRESS = Q(status__in=[Status.DRAFTING, Status.COMMITTING]) | Q(undo_wanted=True)
+_WAITING = Q(status=Status.QUEUED) | _IN_PROGRESS
 _LEASES = leases.Leases(VMImport)
 
 
-def due() -> list[int]:
-    """Return imports that wait for a worker, or whose worker is gone; the first hundred."""
-    rows = VMImport.objects.filter(_WAITS, FREE).order_by("pk")
+def due_imports() -> list[int]:
+    """Return the ids of the first 100 imports that wait for a worker, or whose lease has expired."""
+    rows = VMImport.objects.filter(_WAITING, FREE).order_by("pk")
     return list(rows.values_list("pk", flat=True)[:100])
 
 
 def take(import_id: int) -> Work | None:
-    """Lease an import; None while another worker has it, or when there is nothing to do."""
+    """Lease an import; return None if another worker has it or it has no work left."""
     lease = _LEASES.take(
         import_id,
-        _WAITS,
+        _WAITING,
         tries=F("tries") + 1,
         rows_done=0,
         status=Case(
@@ -78,22 +78,24 @@ def take(import_id: int) -> Work | None:
     return Work(lease, VMImport.objects.values_list("tries", flat=True).get(pk=import_id))
 
 
-def refuse_hopeless(work: Work) -> None:
-    """What ended so many workers will end the next one, too. Raises IpamError."""
+def check_tries(work: Work) -> None:
+    """Raise IpamError if too many workers have failed at the import: the next one would fail, too."""
     if work.tries > TRIES:
-        raise errors.IpamError(f"It was tried {TRIES} times without success.")
+        raise errors.IpamError(f"The import failed after {TRIES} attempts.")
 
 
 def keep_alive(work: Work) -> AbstractContextManager[None]:
-    """Renew the lease and write the progress, however long a step takes."""
-    return _RENEWED.renewing(work.lease, every=_EVERY, changes=lambda: {"rows_done": work.done})
+    """Return a context that renews the lease and writes the progress in a thread."""
+    return _RENEWED.renewing(
+        work.lease, every=_RENEWAL_SECONDS, changes=lambda: {"rows_done": work.done}
+    )
 
 
-_RENEWED = leases.Leases(VMImport, condition=_IN_WORK)
+_RENEWED = leases.Leases(VMImport, condition=_IN_PROGRESS)
 
 
 def prove(work: Work) -> None:
-    """Raises LeaseLost, or Cancelled when somebody wants it to end."""
+    """Raise LeaseLost if another worker has the import, and Cancelled if a user cancelled it."""
     cancelled = _LEASES.held(work.lease).values_list("cancel_wanted", flat=True).first()
     if cancelled is None:
         raise LeaseLost("Another worker has the import.")
@@ -102,7 +104,7 @@ def prove(work: Work) -> None:
 
 
 def end(work: Work) -> None:
-    """The last step of a transaction: nobody takes the import over, nor cancels it, before it ends.
+    """End the lease as the last step of the transaction; until the commit nobody can take over or cancel.
 
     Raises LeaseLost, Cancelled.
     """
@@ -112,13 +114,16 @@ def end(work: Work) -> None:
         raise LeaseLost("Another worker has the import.")
 
 
-def put_back(work: Work, *, seconds: float = 0) -> None:
-    """Let another worker try, after so many seconds."""
+def requeue(work: Work, *, seconds: float = 0) -> None:
+    """Make the import available to another worker after `seconds`."""
     _LEASES.end(work.lease, leased_until=Clock() + timedelta(seconds=seconds))
 
 
-def failed(work: Work, code: str, message: str) -> None:
-    """It cannot be read; nothing of it is kept but why. A worker that lost its lease reports nothing."""
+def mark_failed(work: Work, code: str, message: str) -> None:
+    """Mark the import as failed with an error, and delete its rows and its upload.
+
+    A worker that has lost the lease changes nothing.
+    """
     rows = VMImport.objects.filter(
         pk=work.import_id,
         fence=work.lease.fence,
@@ -126,16 +131,16 @@ def failed(work: Work, code: str, message: str) -> None:
     )
     changes: dict[str, Any] = {"error_code": code[:63], "error": message[:1000]}
     if rows.update(status=Status.FAILED, leased_until=None, **changes):
-        forget(work.import_id)
+        discard(work.import_id)
 
 
-def not_undone(work: Work, code: str, message: str) -> None:
-    """What was written stays written; the import says why."""
+def mark_undo_failed(work: Work, code: str, message: str) -> None:
+    """Record why an undo failed; the import stays committed."""
     changes: dict[str, Any] = {"error_code": code[:63], "error": message[:1000]}
     _LEASES.end(work.lease, undo_wanted=False, tries=0, **changes)
 
 
-def forget(import_id: int) -> None:
-    """Delete the rows and the file of an import that comes to nothing."""
+def discard(import_id: int) -> None:
+    """Delete the rows and the upload of an import that failed or was cancelled."""
     database.rows("DELETE FROM claims_importrow WHERE vm_import_id = %s RETURNING 1", [import_id])
     database.rows("DELETE FROM claims_importfile WHERE vm_import_id = %s RETURNING 1", [import_id])

@@ -1,4 +1,4 @@
-"""What an import wrote, as the objects that a cluster takes: for kubectl apply, or a repository."""
+"""Kubernetes manifests of a committed import, for `kubectl apply` or a repository."""
 
 from __future__ import annotations
 
@@ -13,15 +13,17 @@ from claims.models.imports import ImportTarget
 from pools.platform import documents
 
 
-def text(vm_import: VMImport, scope: namespaces.Scope = namespaces.EVERYTHING) -> str:
-    """YAML: the IPPools that have entries of the import, whole, or its IPAMClaims without status."""
-    return "---\n".join(documents.dump_yaml(manifest) for manifest in objects(vm_import, scope))
+def render_yaml(vm_import: VMImport, scope: namespaces.Scope = namespaces.EVERYTHING) -> str:
+    """Return the import's complete IPPools, or its IPAMClaims without status, as YAML."""
+    return "---\n".join(
+        documents.dump_yaml(manifest) for manifest in import_manifests(vm_import, scope)
+    )
 
 
-def objects(
+def import_manifests(
     vm_import: VMImport, scope: namespaces.Scope = namespaces.EVERYTHING
 ) -> Iterator[dict[str, Any]]:
-    """Only what is seen."""
+    """Yield the manifests, with the entries and claims of the scope only."""
     rows = ImportRow.objects.filter(vm_import=vm_import)
     if vm_import.target == ImportTarget.IPPOOL:
         ippool_ids = Entry.objects.filter(pk__in=rows.values("entry_id")).values("ippool_id")

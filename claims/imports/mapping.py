@@ -1,4 +1,4 @@
-"""Which port groups of an import go to which network, and whose namespaces they are."""
+"""Network mapping of an import: the network and the namespace of each port group."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ MOST_PORT_GROUPS = 1_000
 
 @dataclass(frozen=True)
 class ImportOptions:
-    """Where the rows go; `mapping` is `{port group: {"network": id, "namespace": ""}}`,
-    or the id alone.
+    """Options of an import; `mapping` is `{port group: {"network": id, "namespace": ""}}` or
+    `{port group: id}`.
 
-    With a network, port groups that are not mapped go there; without one, to the network of their
-    name, or where they went last. `limited`: `user` may write for namespaces of their own only.
+    Port groups without a mapping use `network`. If it is None they use the network of their name, or the
+    network of the last import. If `limited` is set, `user` may import for own namespaces only.
     """
 
     cluster: Cluster
@@ -35,34 +35,35 @@ class ImportOptions:
     skip_bad: bool = False
     user: Any = None
     limited: bool = False
-    notes: tuple[Mapping[str, str], ...] = ()  # of the draft, {"code", "message"}
+    notes: tuple[Mapping[str, str], ...] = ()  # notes of the draft: {"code", "message"}
 
 
 def parse(options: ImportOptions, *, field: str = "mapping") -> dict[str, dict[str, Any]]:
-    """The mapping as it is stored; networks of another cluster, or that are not seen, are unknown.
+    """Validate the mapping and return it in its stored form.
 
-    Raises InvalidInput: wrong_type, too_many, unknown_field, unknown_network, k8s_name.
+    Networks of another cluster, or outside of the user's scope, are unknown. Raises InvalidInput:
+    wrong_type, too_many, unknown_field, unknown_network, k8s_name.
     """
     mappings = {
-        name: destination(to, f"{field}.{errors.shown(name)}")
-        for name, to in options.mapping.items()
+        name: parse_destination(destination, f"{field}.{errors.shown(name)}")
+        for name, destination in options.mapping.items()
     }
     if len(mappings) > MOST_PORT_GROUPS:
         message = f"at most {MOST_PORT_GROUPS} port groups"
         raise errors.InvalidInput.for_field(field, "too_many", message)
     scope = namespaces.owner_scope(options.user) if options.limited else namespaces.EVERYTHING
     visible_networks = namespaces.visible(Network.objects.filter(cluster=options.cluster), scope)
-    network_ids = [to.get("network") for to in mappings.values()]
-    numbers = [
+    network_ids = [destination.get("network") for destination in mappings.values()]
+    valid_ids = [
         network_id
         for network_id in network_ids
         if isinstance(network_id, int) and 0 < network_id < 1 << 62
     ]
-    networks = set(visible_networks.filter(pk__in=numbers).values_list("pk", flat=True))
+    networks = set(visible_networks.filter(pk__in=valid_ids).values_list("pk", flat=True))
     stored_mapping: dict[str, dict[str, Any]] = {}
-    for name, to in mappings.items():
+    for name, destination in mappings.items():
         path = f"{field}.{errors.shown(name)}"
-        network, namespace = to.get("network"), to.get("namespace") or ""
+        network, namespace = destination.get("network"), destination.get("namespace") or ""
         if network is not None and (type(network) is not int or network not in networks):
             message = f"{options.cluster} has no such network"
             raise errors.InvalidInput.for_field(
@@ -75,30 +76,30 @@ def parse(options: ImportOptions, *, field: str = "mapping") -> dict[str, dict[s
     return stored_mapping
 
 
-def destination(to: object, path: str) -> Mapping[str, Any]:
-    """Where a port group goes, as an object; the id of a network alone is one, too.
+def parse_destination(value: object, path: str) -> Mapping[str, Any]:
+    """Return the destination of a port group as an object; a network id alone is accepted, too.
 
     Raises InvalidInput wrong_type.
     """
-    if isinstance(to, int) and not isinstance(to, bool):
-        return {"network": to}
-    if not isinstance(to, Mapping) or to.keys() - {"network", "namespace"}:
-        message = 'the id of a network, or an object {"network": id, "namespace": name} is expected'
-        raise errors.InvalidInput.for_field(path, "wrong_type", message, to)
-    return to
+    if isinstance(value, int) and not isinstance(value, bool):
+        return {"network": value}
+    if not isinstance(value, Mapping) or value.keys() - {"network", "namespace"}:
+        message = 'a network id or an object {"network": id, "namespace": name} is expected'
+        raise errors.InvalidInput.for_field(path, "wrong_type", message, value)
+    return value
 
 
-def remember(vm_import: VMImport, options: ImportOptions) -> None:
-    """The next file of this cluster has the same port groups; what a VM owner says is theirs alone."""
+def remember_port_groups(vm_import: VMImport, options: ImportOptions) -> None:
+    """Store the mapping for the next import of the cluster; a mapping of a VM owner is not stored."""
     group_rows = [
         PortGroup(
             cluster_id=vm_import.cluster_id,
             name=name,
-            network_id=to["network"],
-            namespace=to["namespace"],
+            network_id=destination["network"],
+            namespace=destination["namespace"],
         )
-        for name, to in vm_import.mapping.items()
-        if to["network"] and name
+        for name, destination in vm_import.mapping.items()
+        if destination["network"] and name
     ]
     if group_rows and not options.limited:
         PortGroup.objects.bulk_create(
@@ -110,20 +111,20 @@ def remember(vm_import: VMImport, options: ImportOptions) -> None:
 
 
 def port_groups(vm_import: VMImport) -> list[dict[str, Any]]:
-    """The port groups of an import with the number of their rows, and where these go.
+    """Return the port groups of an import, the number of their rows, and their destination.
 
-    `[{"name", "rows", "network", "namespace"}]`; network null where nobody has said it.
+    `[{"name", "rows", "network", "namespace"}]`; `network` is None for a port group without a mapping.
     """
-    to = rows.Destinations(vm_import)
+    destinations = rows.Destinations(vm_import)
     groups = []
     for name, count in database.rows(_PORT_GROUPS, [vm_import.pk]):
-        there = to.find(name)
+        destination = destinations.find(name)
         groups.append(
             {
                 "name": name,
                 "rows": count,
-                "network": there.network_id if there else None,
-                "namespace": there.namespace if there else "",
+                "network": destination.network_id if destination else None,
+                "namespace": destination.namespace if destination else "",
             }
         )
     return groups

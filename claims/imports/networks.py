@@ -1,4 +1,4 @@
-"""The network of an import that names none: the only one whose subnets hold all of its addresses."""
+"""Choice of the network for an import without one: the only network whose subnets contain all addresses."""
 
 from __future__ import annotations
 
@@ -13,14 +13,15 @@ from claims.models import NAD, Network
 from claims.networks import networks
 from pools.core import addresses
 
-LOOKED_AT = 2_000  # rows; those behind them are judged in the draft
-CHOSEN = "network_by_addresses"
+MOST_ROWS_READ = 2_000  # later rows are validated in the draft
+CHOSEN_CODE = "network_by_addresses"
 
 
-def by_addresses(upload: Upload, user: Any) -> Network | None:
-    """Of those that the user sees and that can hold static VMs; None when not just one has room.
+def find_by_addresses(upload: Upload, user: Any) -> Network | None:
+    """Return the only network whose subnets contain all addresses of the upload, else None.
 
-    Raises InvalidInput for what cannot be read.
+    Candidates are the networks in the user's scope that can hold static VMs. Raises InvalidInput for an
+    unreadable upload.
     """
     scope = namespaces.scope(user)
     nads = namespaces.visible(NAD.objects.all(), scope)
@@ -42,9 +43,9 @@ def by_addresses(upload: Upload, user: Any) -> Network | None:
 
 
 def _addresses(upload: Upload) -> Iterator[addresses.Address]:
-    """Those that can be read."""
+    """Yield the valid addresses of the first rows."""
     unique_addresses: dict[addresses.Address, None] = {}
-    for row in islice(upload.open().rows(), LOOKED_AT):
+    for row in islice(upload.open().rows(), MOST_ROWS_READ):
         for text in row.ips:
             try:
                 unique_addresses[ip_address(text.partition("/")[0])] = None
@@ -53,10 +54,10 @@ def _addresses(upload: Upload) -> Iterator[addresses.Address]:
     yield from unique_addresses
 
 
-def note(network: Network) -> dict[str, str]:
-    """What the draft says of it."""
+def network_note(network: Network) -> dict[str, str]:
+    """Return the note of the draft about the chosen network."""
     message = (
-        f"no network was chosen: {network.name} is the only one that can hold static VMs and has all of"
-        " these addresses in its subnets"
+        f"no network was specified: {network.name} was chosen, the only network for static VMs whose"
+        " subnets contain all of these addresses"
     )
-    return {"code": CHOSEN, "message": message}
+    return {"code": CHOSEN_CODE, "message": message}

@@ -1,4 +1,4 @@
-"""The rows of an import as they are stored: read from a file once, read again when the mapping changes."""
+"""Stored rows of an import: read from the upload once, and resolved again when the mapping changes."""
 
 from __future__ import annotations
 
@@ -28,15 +28,18 @@ BATCH = 5000
 _PLAIN = re.compile("[0-9a-fA-F.:/]+")
 LONGEST = 300
 _LONGEST_NOTE = 500
-# Whose VMs are moved by MTV, which gives them other names than they had.
+# Formats of VMs that MTV migrates; MTV changes their names.
 _SOURCES_OF_MTV = ("rvtools", "forklift", "powercli")
-# Whose "port groups" are names of networks of a cluster.
+# Formats whose "port groups" are names of cluster networks.
 _MANIFESTS = ("ippool-yaml", "ipamclaim-yaml")
 
 
 class Destinations:
-    """Where rows go by their port group: as mapped for this import; to its network; else to the
-    network of that very name, or where the port group went last."""
+    """Destinations of rows by port group.
+
+    The import's mapping comes first, then its network. Without one, the network named like the port group
+    is used, or the port group's last mapping.
+    """
 
     def __init__(self, vm_import: VMImport) -> None:
         scope = validation.scope(vm_import)
@@ -51,8 +54,11 @@ class Destinations:
                     port_group.namespace = ""
                 self._mapped[_key(port_group.name)] = (port_group.network_id, port_group.namespace)
             self._mapped |= {_key(row.name): (row.pk, "") for row in self._networks.values()}
-        for name, to in vm_import.mapping.items():
-            self._mapped[_key(name)] = (to.get("network"), to.get("namespace", ""))
+        for name, destination in vm_import.mapping.items():
+            self._mapped[_key(name)] = (
+                destination.get("network"),
+                destination.get("namespace", ""),
+            )
         self._destinations: dict[str, Destination | None] = {}
         self._claims = vm_import.target == ImportTarget.IPAMCLAIMS
         self._vm_networks: dict[int, Mapping[tuple[str, str], str]] = {}
@@ -78,7 +84,7 @@ class Destinations:
         )
 
     def _only_namespace(self, network: Network) -> str:
-        """A UserDefinedNetwork is one of its own namespace."""
+        """Return the namespace of a UserDefinedNetwork, which serves its own namespace only."""
         return network.namespace if network.kind == NetworkKind.UDN else ""
 
 
@@ -87,7 +93,7 @@ def _key(name: str) -> str:
 
 
 def plan(vm_import: VMImport) -> Plan:
-    """How the rows of an import are read."""
+    """Return the options for resolving the rows of an import."""
     names = validation.scope(vm_import).namespaces.get(vm_import.cluster_id, frozenset())
     return Plan(
         resolving.IPAMCLAIMS if vm_import.target == ImportTarget.IPAMCLAIMS else resolving.IPPOOL,
@@ -100,31 +106,49 @@ def plan(vm_import: VMImport) -> Plan:
 def store(
     vm_import: VMImport, interfaces: Iterable[VMInterface], step: Callable[[int], None]
 ) -> int:
-    """Store what a file has, in batches; `step` is called with the number of rows after each.
+    """Store the rows of an upload in batches, and return their number.
 
-    Whatever reading the file raises ends it.
+    `step` is called after each batch with the number of rows done. Errors of reading are raised.
     """
     destinations, import_plan = Destinations(vm_import), plan(vm_import)
     rows = iter(interfaces)
-    done = 0
+    rows_done = 0
     while batch := list(islice(rows, BATCH)):
         # Lists: the connection is busy while COPY runs, and a destination may have to be read.
         lines = [
             _line(vm_import.pk, n, interface, destinations, import_plan)
-            for n, interface in enumerate(batch, done + 1)
+            for n, interface in enumerate(batch, rows_done + 1)
         ]
         database.copy("claims_importrow", _COLUMNS, lines)
-        done += len(batch)
-        step(done)
-    return done
+        rows_done += len(batch)
+        step(rows_done)
+    return rows_done
 
 
 _COLUMNS = (
-    "vm_import_id", "number", "row", "sheet", "source_vm", "source_mac", "source_ips",
-    "source_namespace", "port_group", "note", "found", "found_refused",
-    "network_id", "vm", "namespace", "mac", "ips", "claim_name", "usable", "problems", "verdict",
+    "vm_import_id",
+    "number",
+    "row",
+    "sheet",
+    "source_vm",
+    "source_mac",
+    "source_ips",
+    "source_namespace",
+    "port_group",
+    "note",
+    "found",
+    "found_refused",
+    "network_id",
+    "vm",
+    "namespace",
+    "mac",
+    "ips",
+    "claim_name",
+    "usable",
+    "problems",
+    "verdict",
     "reasons",
-)  # fmt: skip
+)
 
 
 def _line(
@@ -136,16 +160,25 @@ def _line(
 ) -> tuple[object, ...]:
     source = _source(interface)
     return (
-        import_id, number, interface.row, clean(interface.sheet, 64) if interface.sheet else "", source.vm, source.mac,
-        _array(source.ips), source.namespace, source.port_group, source.note,
-        _problems(interface.problems) if interface.problems else "[]", interface.refused,
+        import_id,
+        number,
+        interface.row,
+        clean(interface.sheet, 64) if interface.sheet else "",
+        source.vm,
+        source.mac,
+        _array(source.ips),
+        source.namespace,
+        source.port_group,
+        source.note,
+        _problems(interface.problems) if interface.problems else "[]",
+        interface.refused,
         *_resolved(resolving.resolve(source, destinations.find(source.port_group), import_plan)),
-    )  # fmt: skip
+    )
 
 
 def _source(interface: VMInterface) -> SourceRow:
-    """What may be stored and shown; nearly every row as it is."""
-    whole = "".join(
+    """Return the source values, cleaned for storage; nearly every row needs no change."""
+    text = "".join(
         (
             interface.vm,
             interface.mac,
@@ -155,11 +188,17 @@ def _source(interface: VMInterface) -> SourceRow:
             *interface.ips,
         )
     )
-    if len(whole) <= LONGEST and whole.isprintable():
+    if len(text) <= LONGEST and text.isprintable():
         return SourceRow(
-            interface.vm, interface.mac, interface.ips, interface.port_group, interface.namespace, interface.note, interface.problems,
+            interface.vm,
+            interface.mac,
+            interface.ips,
+            interface.port_group,
+            interface.namespace,
+            interface.note,
+            interface.problems,
             interface.refused,
-        )  # fmt: skip
+        )
     return SourceRow(
         clean(interface.vm),
         clean(interface.mac),
@@ -175,21 +214,29 @@ def _source(interface: VMInterface) -> SourceRow:
 def _resolved(row: Resolved) -> tuple[object, ...]:
     reasons = _json(row.reasons) if row.reasons else "[]"
     return (
-        row.network_id, row.vm, row.namespace, row.mac, _array(row.ips), row.claim_name, row.usable,
-        reasons, "new" if row.usable else "refused", reasons,
-    )  # fmt: skip
+        row.network_id,
+        row.vm,
+        row.namespace,
+        row.mac,
+        _array(row.ips),
+        row.claim_name,
+        row.usable,
+        reasons,
+        "new" if row.usable else "refused",
+        reasons,
+    )
 
 
 def clean(text: str, longest: int = LONGEST) -> str:
-    """As it may be stored and shown: no control characters, and not endless."""
+    """Return the text without control characters and surrounding blanks, at most `longest` characters."""
     if text.isprintable() and len(text) <= longest:
         return text.strip()
-    plain = "".join(char if char.isprintable() else " " for char in text[: 4 * longest])
-    return " ".join(plain.split())[:longest]
+    printable = "".join(char if char.isprintable() else " " for char in text[: 4 * longest])
+    return " ".join(printable.split())[:longest]
 
 
 def _array(texts: tuple[str, ...]) -> str:
-    """A PostgreSQL array; a list would be written an element at a time."""
+    """Return a PostgreSQL array literal; COPY writes a list one element at a time, which is slower."""
     if not texts:
         return "{}"
     if len(texts) == 1 and texts[0].isascii() and _PLAIN.fullmatch(texts[0]):
@@ -216,11 +263,11 @@ def _problems(problems: tuple[errors.FieldProblem, ...]) -> str:
     )
 
 
-# --- again ----------------------------------------------------------------------------------------
+# --- resolving stored rows again ------------------------------------------------------------------
 
 
-def source_of(row: ImportRow) -> SourceRow:
-    """The row in the words of its file, or of whoever corrected it."""
+def source_row(row: ImportRow) -> SourceRow:
+    """Return the source values of a row, as its file or a correction has them."""
     return SourceRow(
         row.source_vm,
         row.source_mac,
@@ -233,8 +280,8 @@ def source_of(row: ImportRow) -> SourceRow:
     )
 
 
-def values(row: Resolved) -> dict[str, Any]:
-    """What a row gets that was read again."""
+def row_values(row: Resolved) -> dict[str, Any]:
+    """Return the columns of a resolved row."""
     reasons = json.loads(_json(row.reasons)) if row.reasons else []
     return {
         "network_id": row.network_id,
@@ -250,18 +297,18 @@ def values(row: Resolved) -> dict[str, Any]:
     }
 
 
-def read_again(vm_import: VMImport) -> None:
-    """Bring all rows to the import's mapping, network and namespace; skipped rows stay skipped.
+def reread_rows(vm_import: VMImport) -> None:
+    """Resolve all rows again by the import's mapping, network and namespace; skipped rows stay skipped.
 
-    Stands in a transaction of the caller.
+    The caller opens the transaction.
     """
     destinations, import_plan = Destinations(vm_import), plan(vm_import)
-    last = 0
+    last_number = 0
     with connection.cursor() as cursor:
-        cursor.execute(_REREAD)
-    while rows := _after(vm_import.pk, last):
-        last = rows[-1].number
-        sources = ((row.number, source_of(row)) for row in rows)
+        cursor.execute(_CREATE_REREAD)
+    while rows := _rows_after(vm_import.pk, last_number):
+        last_number = rows[-1].number
+        sources = ((row.number, source_row(row)) for row in rows)
         lines = [
             (
                 number,
@@ -272,26 +319,35 @@ def read_again(vm_import: VMImport) -> None:
             for number, source in sources
         ]
         database.copy("claims_reread", _REREAD_COLUMNS, lines)
-    database.rows(_TAKE_OVER, [vm_import.pk], prepare=False)
+    database.rows(_UPDATE_FROM_REREAD, [vm_import.pk], prepare=False)
     with connection.cursor() as cursor:
         cursor.execute("DROP TABLE claims_reread")
 
 
-def _after(import_id: int, number: int) -> list[ImportRow]:
+def _rows_after(import_id: int, number: int) -> list[ImportRow]:
     rows = ImportRow.objects.filter(vm_import=import_id, number__gt=number)
     return list(rows.order_by("number")[:BATCH])
 
 
 _REREAD_COLUMNS = (
-    "number", "network_id", "vm", "namespace", "mac", "ips", "claim_name", "usable", "problems",
-    "verdict", "reasons",
-)  # fmt: skip
-_REREAD = """
+    "number",
+    "network_id",
+    "vm",
+    "namespace",
+    "mac",
+    "ips",
+    "claim_name",
+    "usable",
+    "problems",
+    "verdict",
+    "reasons",
+)
+_CREATE_REREAD = """
     CREATE TEMPORARY TABLE claims_reread (number integer, network_id bigint, vm text,
         namespace text, mac macaddr, ips varchar[], claim_name text, usable boolean,
         problems jsonb, verdict text, reasons jsonb) ON COMMIT DROP
 """
-_TAKE_OVER = """
+_UPDATE_FROM_REREAD = """
     UPDATE claims_importrow r SET network_id = w.network_id, vm = w.vm, namespace = w.namespace,
         mac = w.mac, ips = w.ips, claim_name = w.claim_name, usable = w.usable,
         problems = w.problems, reasons = w.reasons, entry_id = NULL, claim_id = NULL, before = NULL,

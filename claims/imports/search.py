@@ -1,4 +1,4 @@
-"""Rows of an import by a part of a VM's name, a MAC address or an address."""
+"""Search in the rows of an import."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from django.db.models.functions import Cast
 from claims.models import ImportRow
 
 
-def matching_rows(rows: QuerySet[ImportRow], words: str) -> QuerySet[ImportRow]:
-    """Rows in whose source or values the words stand, whatever signs a MAC is written with."""
-    lower = words.strip().lower()
+def matching_rows(rows: QuerySet[ImportRow], text: str) -> QuerySet[ImportRow]:
+    """Return the rows whose VM, port group, MAC or address contains `text`; MACs in any notation."""
+    lowered = text.strip().lower()
     rows = rows.annotate(mac_text=Cast("mac", TextField()), ips_text=Cast("ips", TextField()))
     return rows.filter(
-        Q(vm__icontains=lower)
-        | Q(source_vm__icontains=lower)
-        | Q(port_group__icontains=lower)
-        | Q(source_mac__icontains=lower)
-        | Q(mac_text__contains=lower.replace("-", ":"))
-        | Q(ips_text__contains=lower)
+        Q(vm__icontains=lowered)
+        | Q(source_vm__icontains=lowered)
+        | Q(port_group__icontains=lowered)
+        | Q(source_mac__icontains=lowered)
+        | Q(mac_text__contains=lowered.replace("-", ":"))
+        | Q(ips_text__contains=lowered)
     )

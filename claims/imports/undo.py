@@ -1,7 +1,7 @@
-"""An import is undone: what it made goes, what it changed is what it was before.
+"""Undo a committed import: delete what it created, and restore what it changed.
 
-Refused as a whole when anything uses what it wrote: a running workload, a claim that was granted, an
-object in the cluster; or when somebody has changed it since.
+The undo is refused as a whole if a running workload, a granted claim or an object in the cluster uses
+what the import wrote, or if a user has changed it since.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from claims.entries import entries
 from claims.imports import commit
 from claims.ipamclaims import ingest
 from claims.models import Entry, ImportRow, IPAMClaim, IPPool, VMImport
-from claims.models.imports import ImportTarget, RowVerdict
+from claims.models.imports import ImportTarget, RowStatus
 from pools.clusters.reconcile import leases
 from pools.core import errors
 from pools.platform import database, events
@@ -24,25 +24,30 @@ _SHOWN = 5
 
 
 def undo(vm_import: VMImport, *, author: events.Author, step: commit.Step) -> None:
-    """Stands in a transaction of the caller; `step` is told how many rows are done. Raises ImportInUse, ClusterDecides."""
-    import_author = commit.import_author(vm_import, author)
-    with events.recorded(import_author):
+    """Undo an import in the caller's transaction; `step` is called with the number of rows done.
+
+    Raises ImportInUse, ClusterDecides.
+    """
+    undo_author = commit.import_author(vm_import, author)
+    with events.recorded(undo_author):
         leases.nudge(vm_import.cluster_id, patient=True)
         rows = ImportRow.objects.filter(vm_import=vm_import, written=True)
         networks = list(rows.order_by().values_list("network_id", flat=True).distinct())
-        held = IPPool.objects.filter(network__in=networks).select_for_update().order_by("pk")
-        ippools = {ippool.pk: ippool for ippool in held}
-        ingest.lock(pk for pk in networks if pk)
-        refuse_used(vm_import)
-        last = done = 0
-        while batch := list(rows.filter(number__gt=last).order_by("number")[:BATCH]):
-            last = batch[-1].number
+        locked_ippools = (
+            IPPool.objects.filter(network__in=networks).select_for_update().order_by("pk")
+        )
+        ippools = {ippool.pk: ippool for ippool in locked_ippools}
+        ingest.lock_pools(pk for pk in networks if pk)
+        check_not_in_use(vm_import)
+        last_number = rows_done = 0
+        while batch := list(rows.filter(number__gt=last_number).order_by("number")[:BATCH]):
+            last_number = batch[-1].number
             if vm_import.target == ImportTarget.IPPOOL:
-                _undo_entries(ippools, batch, import_author)
+                _undo_entries(ippools, batch, undo_author)
             else:
                 _undo_claims(batch)
-            done += len(batch)
-            step(done)
+            rows_done += len(batch)
+            step(rows_done)
         rows.update(written=False)
 
 
@@ -50,53 +55,53 @@ def _undo_entries(
     ippools: dict[int, IPPool], batch: Sequence[ImportRow], author: events.Author
 ) -> None:
     entries_by_id = Entry.objects.in_bulk([row.entry_id for row in batch])
-    gone: list[int] = []
+    deleted_ids: list[int] = []
     changed: dict[int, list[entries.EntryRow]] = {}
     for row in batch:
         entry = entries_by_id.get(row.entry_id)
         if entry is None:
-            continue  # somebody deleted it, which is what is wanted
-        if row.verdict == RowVerdict.NEW:
-            gone.append(entry.pk)
+            continue  # already deleted
+        if row.verdict == RowStatus.NEW:
+            deleted_ids.append(entry.pk)
         elif row.before:
-            was = entries.EntryRow(
+            previous = entries.EntryRow(
                 entry.pk,
                 entry.mac or "",
                 tuple(row.before["ips"]),
                 *(row.before[name] for name in ("vm", "namespace", "note")),
             )
-            changed.setdefault(entry.ippool_id, []).append(was)
-    entries.delete(gone, author=author)
-    for pk, those in changed.items():
-        entries.apply_diff(ippools[pk], entries.EntryDiff(changed=those), {}, author=author)
+            changed.setdefault(entry.ippool_id, []).append(previous)
+    entries.delete(deleted_ids, author=author)
+    for pk, changed_rows in changed.items():
+        entries.apply_diff(ippools[pk], entries.EntryDiff(changed=changed_rows), {}, author=author)
 
 
 def _undo_claims(batch: Sequence[ImportRow]) -> None:
     claims_by_id = IPAMClaim.objects.in_bulk([row.claim_id for row in batch])
-    gone, changed = [], []
+    deleted_claims, changed = [], []
     for row in batch:
         claim = claims_by_id.get(row.claim_id)
         if claim is None:
             continue
-        if row.verdict == RowVerdict.NEW:
-            gone.append(claim)
+        if row.verdict == RowStatus.NEW:
+            deleted_claims.append(claim)
         elif row.before:
             claim.mac, claim.ips_requested = row.before["mac"], row.before["ips"]
             claim.note = row.before["note"]
             changed.append(claim)
-    ingest.delete(gone)
+    ingest.delete(deleted_claims)
     if changed:
         commit.update_claims(changed)
         index.write(claims=changed)
 
 
-def refuse_used(vm_import: VMImport) -> None:
-    """Raises ImportInUse, naming the first rows."""
+def check_not_in_use(vm_import: VMImport) -> None:
+    """Raise ImportInUse with the first rows that are in use."""
     used_rows = database.rows(_USED, {"import": vm_import.pk}, prepare=False)
     if used_rows:
-        shown = "; ".join(f"row {line}: {why}" for line, why in used_rows[:_SHOWN])
-        more = f"; and {len(used_rows) - _SHOWN} more" if len(used_rows) > _SHOWN else ""
-        raise errors.ImportInUse(f"It cannot be undone: {shown}{more}.")
+        reasons = "; ".join(f"row {line}: {why}" for line, why in used_rows[:_SHOWN])
+        suffix = f"; and {len(used_rows) - _SHOWN} more" if len(used_rows) > _SHOWN else ""
+        raise errors.ImportInUse(f"The import cannot be undone: {reasons}{suffix}.")
 
 
 _USED = statements.read("claims/import_rows_in_use")

@@ -1,4 +1,4 @@
-"""What was sent for an import, kept for a worker where it is large."""
+"""Uploads of imports; a large one is stored for a worker."""
 
 from __future__ import annotations
 
@@ -14,24 +14,27 @@ from pools.platform import database
 
 @dataclass(frozen=True)
 class Upload:
-    """What was sent: `file` (a stream), `text` that was pasted, or `rows` of a JSON list."""
+    """An upload; its `kind` is `file` (a stream), `text` (pasted) or `rows` (a JSON list)."""
 
     kind: str
     content: Any
     name: str = ""
 
-    def open(self, *, counted: bool = False) -> formats.FileReading:
-        """Raises InvalidInput. `counted`: it was opened before, when it came."""
+    def open(self, *, already_counted: bool = False) -> formats.FileReading:
+        """Open the upload for reading. Raises InvalidInput.
+
+        `already_counted` skips counting the rows, which the first opening has done.
+        """
         if self.kind == "rows":
             return formats.from_rows(self.content)
         if self.kind == "text":
             return formats.from_text(self.content)
         stream: BinaryIO = self.content
         stream.seek(0)
-        return formats.open_file(self.name, stream, counted=counted)
+        return formats.open_file(self.name, stream, already_counted=already_counted)
 
-    def stored(self) -> bytes:
-        """The same as bytes, for a worker."""
+    def to_bytes(self) -> bytes:
+        """Return the content as bytes, as it is stored."""
         if self.kind == "rows":
             return json.dumps(self.content).encode()
         if self.kind == "text":
@@ -41,19 +44,19 @@ class Upload:
         return content
 
 
-def keep(upload: Upload, vm_import: VMImport) -> None:
-    """Store what was sent; it goes when it has been read into rows."""
-    database.rows(_KEEP, [vm_import.pk, upload.kind, upload.stored()], prepare=False)
+def store(upload: Upload, vm_import: VMImport) -> None:
+    """Store the upload for a worker; it is deleted when its rows are stored."""
+    database.rows(_KEEP, [vm_import.pk, upload.kind, upload.to_bytes()], prepare=False)
 
 
-# As bytes: twenty megabytes would become forty of text.
+# Bytes are sent in binary: as text they would take twice the size.
 _KEEP = """
     INSERT INTO claims_importfile (vm_import_id, kind, content) VALUES (%s, %s, %b) RETURNING id
 """
 
 
 def load(vm_import: VMImport) -> Upload:
-    """What was sent for an import that waits for a worker."""
+    """Return the stored upload of an import."""
     file, name = ImportFile.objects.get(vm_import=vm_import), vm_import.file_name
     content = bytes(file.content)
     if file.kind == "rows":

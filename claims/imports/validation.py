@@ -1,11 +1,11 @@
-"""The verdicts of an import's rows: against the register as it is now, and against each other.
+"""Validation of an import's rows, against the current register and against each other.
 
-One statement for all rows, or for some that a correction touched. What contradicts what is the rule of
-claims/address_index/conflicts.py: a row is judged as the entry or claim that it would be.
+One statement validates all rows, or those that a correction affects. Conflicts follow the rules of
+claims/address_index/conflicts.py: a row is validated as the entry or claim that it would become.
 
-new, changed, unchanged; conflict: another place, the network itself or another row has its MAC or an
-address; refused: it cannot be understood, not be written by this user, or its addresses would keep the VM from
-starting (claims/core/vm_import).
+The status of a row is new, changed, unchanged, conflict or refused. Conflict: another index entry, the
+network itself or another row has its MAC or an address. Refused: the row cannot be parsed, its user may not
+write it, or its addresses would keep the VM from starting (claims/core/vm_import).
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ from claims.access import namespaces
 from claims.address_index import own_addresses
 from claims.core.vm_import import resolving
 from claims.models import ImportRow, IPPool, Network, VMImport
-from claims.models.imports import ImportTarget, RowVerdict
+from claims.models.imports import ImportTarget, RowStatus
 from pools.platform import database
 from pools.sql import statements
 
-_FEW = 200  # rows for which the planner knows best
+_FEW = 200  # rows up to which the planner chooses the join method
 COUNTED = ("new", "changed", "unchanged", "conflict", "refused")
 
 
 def validate(vm_import: VMImport, numbers: Collection[int] | None = None) -> None:
-    """Bring the verdicts of all usable rows, or of those with these numbers, up to date."""
+    """Update the status of all usable rows, or of those with these numbers."""
     networks = _networks(vm_import.pk)
     ippools = IPPool.objects.filter(network__in=networks).values_list("pk", flat=True)
     user_scope = scope(vm_import)
     values = {
         "import": vm_import.pk,
         "cluster": vm_import.cluster_id,
-        "every": numbers is None,
+        "all_rows": numbers is None,
         "numbers": list(numbers or ()),
         "networks": list(networks),
         "spaces": [n.pool.space_id for n in networks.values() if n.pool],
@@ -44,22 +44,22 @@ def validate(vm_import: VMImport, numbers: Collection[int] | None = None) -> Non
         **_own_address_values(networks),
     }
     with database.hash_joins_only(many=numbers is None or len(numbers) > _FEW):
-        database.fetch(_JUDGE, values)
+        database.fetch(_VALIDATE, values)
 
 
 def scope(vm_import: VMImport) -> namespaces.Scope:
-    """What the import may read and write: all, or the namespaces of its user."""
+    """Return the namespaces that the import may read and write: all, or those of its user."""
     if not vm_import.limited:
         return namespaces.EVERYTHING
     return namespaces.owner_scope(vm_import.user) if vm_import.user else namespaces.Scope()
 
 
-def count(vm_import: VMImport) -> dict[str, int]:
-    """The rows by verdict; `skipped` only where a person left some out."""
+def count_rows(vm_import: VMImport) -> dict[str, int]:
+    """Return the number of rows by status; `skipped` is a key only if rows are skipped."""
     rows = database.rows(_COUNT, [vm_import.pk])
-    rows_by_verdict = dict(rows)
-    counts = {verdict: rows_by_verdict.get(verdict, 0) for verdict in COUNTED}
-    if skipped := rows_by_verdict.get(RowVerdict.SKIPPED.value):
+    rows_by_status = dict(rows)
+    counts = {status: rows_by_status.get(status, 0) for status in COUNTED}
+    if skipped := rows_by_status.get(RowStatus.SKIPPED.value):
         counts["skipped"] = skipped
     return counts
 
@@ -70,7 +70,7 @@ _COUNT = """
 
 
 def affected_numbers(vm_import: VMImport, before: ImportRow, after: ImportRow) -> list[int]:
-    """The numbers of the rows that may be judged otherwise because one is another now."""
+    """Return the numbers of the rows whose status may change because one row has changed."""
     values = {
         "import": vm_import.pk,
         "number": after.number,
@@ -78,10 +78,10 @@ def affected_numbers(vm_import: VMImport, before: ImportRow, after: ImportRow) -
         "hosts": [ip.partition("/")[0] for row in (before, after) for ip in row.ips],
         "vms": [row.vm for row in (before, after) if row.vm],
     }
-    return [number for (number,) in database.rows(_TOUCHED, values, prepare=False)]
+    return [number for (number,) in database.rows(_AFFECTED, values, prepare=False)]
 
 
-_TOUCHED = statements.read("claims/import_rows_sharing_values")
+_AFFECTED = statements.read("claims/import_rows_sharing_values")
 
 
 def _networks(import_id: int) -> dict[int, Network]:
@@ -114,4 +114,4 @@ def _own_address_values(networks: dict[int, Network]) -> dict[str, list[object]]
     }
 
 
-_JUDGE = statements.read("claims/validate_import_rows")
+_VALIDATE = statements.read("claims/validate_import_rows")

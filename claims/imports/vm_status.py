@@ -1,9 +1,9 @@
-"""What became of the VMs that an import wrote: where each stands on its way into the cluster.
+"""Status of the VMs of a committed import, on their way into the cluster.
 
-`provisioned`: the register has it, the cluster not yet; `seen`: the VM is there and does not run on the
-network; `running`: it runs with what is registered; `differing`: it runs with something else; `gone`: the
-entry or claim is no more. What a workload does not tell contradicts nothing, as with the verdicts of
-claims/sql/verdicts.sql. By indexes alone, so that a page costs the same in a register of any size.
+`provisioned`: registered, not yet in the cluster; `seen`: the VM exists and does not run on the network;
+`running`: it runs with the registered values; `differing`: it runs with other values; `gone`: the entry or
+claim was deleted. As in claims/sql/workload_comparison.sql, unknown values of a workload differ from nothing. The
+statements use indexes only, so that the cost of a page does not grow with the register.
 """
 
 from __future__ import annotations
@@ -14,23 +14,27 @@ from claims.models import VMImport
 from pools.platform import database
 from pools.sql import statements
 
-PROVISIONED, SEEN, RUNNING, DIFFERING, GONE = STANDINGS = (
-    "provisioned", "seen", "running", "differing", "gone"
-)  # fmt: skip
+PROVISIONED, SEEN, RUNNING, DIFFERING, GONE = STATUSES = (
+    "provisioned",
+    "seen",
+    "running",
+    "differing",
+    "gone",
+)
 
 
-def of_rows(vm_import: VMImport, numbers: Collection[int]) -> dict[int, str]:
-    """By the numbers of the rows that were written."""
-    values = {"import": vm_import.pk, "numbers": database.joined(numbers), "every": False}
-    return dict(database.rows(_STANDING, values, prepare=False))
+def row_statuses(vm_import: VMImport, numbers: Collection[int]) -> dict[int, str]:
+    """Return the status of the VM by row number, for committed rows."""
+    values = {"import": vm_import.pk, "numbers": database.joined(numbers), "all_rows": False}
+    return dict(database.rows(_STATUSES, values, prepare=False))
 
 
-def counts(vm_import: VMImport) -> dict[str, int]:
-    """How many rows stand where."""
-    values = {"import": vm_import.pk, "numbers": "", "every": True}
+def status_counts(vm_import: VMImport) -> dict[str, int]:
+    """Return the number of rows by status of their VM."""
+    values = {"import": vm_import.pk, "numbers": "", "all_rows": True}
     rows_by_status = dict(database.rows(_COUNTS, values, prepare=False))
-    return {standing: rows_by_status.get(standing, 0) for standing in STANDINGS}
+    return {status: rows_by_status.get(status, 0) for status in STATUSES}
 
 
-_STANDING = statements.read("claims/vm_status")
-_COUNTS = f"SELECT standing, count(*) FROM ({_STANDING}) s GROUP BY standing"  # noqa: S608
+_STATUSES = statements.read("claims/vm_status")
+_COUNTS = f"SELECT status, count(*) FROM ({_STATUSES}) s GROUP BY status"  # noqa: S608

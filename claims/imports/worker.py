@@ -1,4 +1,4 @@
-"""Large imports: a worker drafts, writes and takes back what waits, each in one transaction."""
+"""Worker for large imports: it drafts, commits and undoes them, each in one transaction."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ from pools.platform.leases import LeaseLost
 log = logging.getLogger(__name__)
 
 
-def work_off(import_id: int) -> bool:
-    """Draft and write an import that waits, as far as it goes; whether there was something to do.
+def process_import(import_id: int) -> bool:
+    """Process all pending steps of an import, and return True if there were any.
 
-    Never raises for what is wrong with the import: its row says it.
+    An error of the import is recorded in its row and not raised.
     """
-    worked = False
+    has_worked = False
     while (work := import_leases.take(import_id)) is not None:
-        worked = True
-        if not _worked(work):
+        has_worked = True
+        if not _process(work):
             break
-    return worked
+    return has_worked
 
 
-def _worked(work: Work) -> bool:
-    """Whether to look for more to do."""
+def _process(work: Work) -> bool:
+    """Run the next step of an import; return False if this worker must stop."""
     rows = VMImport.objects.select_related("cluster", "network", "user")
     vm_import = rows.get(pk=work.import_id)
     try:
-        import_leases.refuse_hopeless(work)
+        import_leases.check_tries(work)
         with import_leases.keep_alive(work):
             if vm_import.undo_wanted:
                 _undo_large(vm_import, work)
@@ -45,25 +45,27 @@ def _worked(work: Work) -> bool:
             else:
                 _draft_large(vm_import, work)
     except Cancelled:
-        states.cancelled(vm_import.pk, _author(vm_import))
+        states.mark_cancelled(vm_import.pk, _author(vm_import))
     except LeaseLost:
-        log.warning("import %s went on elsewhere", vm_import.pk)
+        log.warning("another worker has taken over import %s", vm_import.pk)
         return False
     except DatabaseError:
-        log.exception("import %s will be tried again", vm_import.pk)
-        import_leases.put_back(work, seconds=5 * work.tries)
+        log.exception("import %s will be retried", vm_import.pk)
+        import_leases.requeue(work, seconds=5 * work.tries)
         return False
     except errors.IpamError as error:
-        _failed(vm_import, work, error.code, error.message)
+        _mark_failed(vm_import, work, error.code, error.message)
     except Exception:
-        log.exception("import %s has failed", vm_import.pk)
-        _failed(vm_import, work, "internal_error", "It could not be done; the log says why.")
+        log.exception("import %s failed", vm_import.pk)
+        _mark_failed(
+            vm_import, work, "internal_error", "Internal error; see the log of the worker."
+        )
     return True
 
 
-def _failed(vm_import: VMImport, work: Work, code: str, message: str) -> None:
-    ended = import_leases.not_undone if vm_import.undo_wanted else import_leases.failed
-    ended(work, code, message)
+def _mark_failed(vm_import: VMImport, work: Work, code: str, message: str) -> None:
+    mark = import_leases.mark_undo_failed if vm_import.undo_wanted else import_leases.mark_failed
+    mark(work, code, message)
 
 
 def _author(vm_import: VMImport) -> events.Author:
@@ -76,25 +78,25 @@ def _author(vm_import: VMImport) -> events.Author:
 
 
 def _draft_large(vm_import: VMImport, work: Work) -> None:
-    reading = uploads.load(vm_import).open(counted=True)
+    reading = uploads.load(vm_import).open(already_counted=True)
     with events.recorded(_author(vm_import)):
-        states.draft(vm_import, reading.rows(), reading, work)
+        states.store_draft(vm_import, reading.rows(), reading, work)
         if vm_import.commit_wanted:
-            states.to_commit(vm_import, _author(vm_import), skip_bad=vm_import.skip_bad)
+            states.queue_commit(vm_import, _author(vm_import), skip_bad=vm_import.skip_bad)
 
 
 def _commit_large(vm_import: VMImport, work: Work) -> None:
     author = _author(vm_import)
     try:
         with events.recorded(author):
-            vm_import.counts = commit.write(vm_import, author=author, step=work.step)
+            vm_import.counts = commit.commit_draft(vm_import, author=author, step=work.step)
             import_leases.end(work)
-            states.committed(vm_import)
+            states.mark_committed(vm_import)
     except (errors.ImportHasBadRows, errors.ClusterDecides) as error:
         with events.recorded(author):
             import_leases.end(work)
             states.revalidate(vm_import)
-            states.tell(vm_import.pk, error)
+            states.record_error(vm_import.pk, error)
 
 
 def _undo_large(vm_import: VMImport, work: Work) -> None:
@@ -103,6 +105,6 @@ def _undo_large(vm_import: VMImport, work: Work) -> None:
         with events.recorded(author):
             undo.undo(vm_import, author=author, step=work.step)
             import_leases.end(work)
-            states.undone(vm_import)
+            states.mark_undone(vm_import)
     except (errors.ImportInUse, errors.ClusterDecides) as error:
-        import_leases.not_undone(work, error.code, error.message)
+        import_leases.mark_undo_failed(work, error.code, error.message)

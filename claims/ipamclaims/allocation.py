@@ -1,8 +1,8 @@
-"""Addresses for claims that have none: the managed resource `claims`.
+"""Allocation of addresses to IPAMClaims without any: the managed resource `claims`.
 
-All or nothing over the families of the network (rule `all-or-nothing`), under the lock of its pool, and for good: a
-claim that has addresses is never changed. What cannot be granted is answered with a condition, and
-tried again whenever this is called (rule `refused-claim-is-tried-again`).
+A claim gets an address of each family of its network or none (rule `all-or-nothing`). The allocation holds
+the lock of the pool, and a claim with addresses is never changed. A claim that cannot be granted gets a
+condition, and every call tries it again (rule `refused-claim-is-tried-again`).
 """
 
 from __future__ import annotations
@@ -22,78 +22,82 @@ from pools.platform import database, events
 from pools.register.allocator import window
 
 
-def waiting(cluster_id: int) -> list[IPAMClaim]:
-    """The claims without addresses, by network, in the order in which they came."""
+def waiting_claims(cluster_id: int) -> list[IPAMClaim]:
+    """Return the claims without addresses, grouped by pool and in the order of their creation."""
     rows = IPAMClaim.objects.filter(
         cluster=cluster_id, ips=[], deleted_at=None, gone_at=None, network__pool__isnull=False
     )
     return list(rows.order_by("network__pool_id", "pk").select_related("network__pool"))
 
 
-def answer(
+def grant_addresses(
     claims: Sequence[IPAMClaim],
-    words: Dialect,
+    dialect: Dialect,
     *,
     author: events.Author,
-    broken: Mapping[str, str] | None = None,
+    problems_by_uid: Mapping[str, str] | None = None,
 ) -> int:
-    """Grant what can be granted to these claims; how many got addresses.
+    """Grant addresses to the given claims, and return how many claims got addresses.
 
-    `broken` says by the uid of a claim's object what of it cannot be understood. Stands in a
-    transaction of the caller, which holds no rows of claims or blocks yet.
+    `problems_by_uid` has the parse errors of claim objects by uid. The caller opens the transaction and
+    has not locked rows of claims or blocks yet.
     """
-    granted = 0
+    granted_count = 0
     by_network: dict[int, list[IPAMClaim]] = {}
     for claim in claims:
         by_network.setdefault(claim.network_id, []).append(claim)
-    for those in by_network.values():
-        granted += _answer_network(those[0].network, those, words, author, broken or {})
-    return granted
+    for network_claims in by_network.values():
+        granted_count += _grant_network(
+            network_claims[0].network, network_claims, dialect, author, problems_by_uid or {}
+        )
+    return granted_count
 
 
-def refuse(claim: IPAMClaim, words: Dialect, message: str) -> None:
-    """Say that a claim could not be answered, for a reason of ours."""
-    if _apply_result(claim, AllocationResult(ClaimOutcome.ERROR, message), words, database.now()):
+def refuse_claim(claim: IPAMClaim, dialect: Dialect, message: str) -> None:
+    """Set the error condition of a claim that failed for an internal reason."""
+    if _apply_result(claim, AllocationResult(ClaimOutcome.ERROR, message), dialect, database.now()):
         IPAMClaim.objects.filter(pk=claim.pk, ips=[]).update(conditions=claim.conditions)
 
 
-def _answer_network(
+def _grant_network(
     network: Network,
-    those: Sequence[IPAMClaim],
-    words: Dialect,
+    claims: Sequence[IPAMClaim],
+    dialect: Dialect,
     author: events.Author,
-    broken: Mapping[str, str],
+    problems_by_uid: Mapping[str, str],
 ) -> int:
     pool = network.pool
     if pool is None:
         return 0
     window.lock(pool.pk)
-    # Somebody may have changed, granted or deleted one while we waited for the lock.
-    ids = [claim.pk for claim in those]
-    fresh = IPAMClaim.objects.filter(pk__in=ids, ips=[]).select_related("network__pool")
-    claims = [claim for claim in fresh.order_by("pk") if claim.network_id == network.pk]
-    results = ClaimAllocator(pool, Contenders(network, claims), author).allocate(claims, broken)
-    return _keep(pool, claims, results, words, author)
+    # Another transaction may have changed, granted or deleted a claim before the lock was taken.
+    ids = [claim.pk for claim in claims]
+    current_claims = IPAMClaim.objects.filter(pk__in=ids, ips=[]).select_related("network__pool")
+    claims = [claim for claim in current_claims.order_by("pk") if claim.network_id == network.pk]
+    results = ClaimAllocator(pool, Contenders(network, claims), author).allocate(
+        claims, problems_by_uid
+    )
+    return _store_results(pool, claims, results, dialect, author)
 
 
-def _keep(
+def _store_results(
     pool: Pool,
     claims: Sequence[IPAMClaim],
     results: Mapping[int, AllocationResult],
-    words: Dialect,
+    dialect: Dialect,
     author: events.Author,
 ) -> int:
     now = database.now()
     changed, granted = [], []
     for claim in claims:
         result = results[claim.pk]
-        fresh = _apply_result(claim, result, words, now)
+        is_changed = _apply_result(claim, result, dialect, now)
         if result.ips:
             granted.append(claim)
-        if fresh:
+        if is_changed:
             changed.append(claim)
             if not result.ips:
-                _record(pool, claim, result, author)
+                _record_failure(pool, claim, result, author)
     ingest.store(changed, "ips", "conditions")
     if granted:
         index.write(claims=granted)
@@ -101,20 +105,22 @@ def _keep(
 
 
 def _apply_result(
-    claim: IPAMClaim, result: AllocationResult, words: Dialect, now: datetime
+    claim: IPAMClaim, result: AllocationResult, dialect: Dialect, now: datetime
 ) -> bool:
-    """Whether the answer is another one than before."""
-    ours = dialects.condition(result.outcome, result.message, words)
-    is_unchanged = dialects.matches(dialects.allocation_condition(claim.conditions), ours)
+    """Apply the result to the claim, and return True if its addresses or its condition have changed."""
+    condition = dialects.condition(result.outcome, result.message, dialect)
+    is_unchanged = dialects.matches(dialects.allocation_condition(claim.conditions), condition)
     if not is_unchanged:
-        claim.conditions = dialects.merge_conditions(claim.conditions, ours, now=now)
+        claim.conditions = dialects.merge_conditions(claim.conditions, condition, now=now)
     if result.ips:
         claim.ips = list(result.ips)
     return bool(result.ips) or not is_unchanged
 
 
-def _record(pool: Pool, claim: IPAMClaim, result: AllocationResult, author: events.Author) -> None:
-    events.allocation_failed(
+def _record_failure(
+    pool: Pool, claim: IPAMClaim, result: AllocationResult, author: events.Author
+) -> None:
+    events.record_allocation_failure(
         pool,
         holder=block_sync.holder_name(claim.namespace, claim.vm, claim.mac),
         org="",

@@ -1,6 +1,6 @@
-"""What the register knows about the claims of one network that wait: their own VMs, and their rivals.
+"""The waiting claims of one network: what is known of their VMs, and who contends for their addresses.
 
-Read once for all of them, under the lock of the network's pool; what is granted meanwhile is added.
+Everything is read once for all claims, under the lock of the network's pool; new grants are added.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from django.db.models import Q
 from claims.address_index import block_sync, own_addresses
 from claims.core.ipamclaims import ipamclaim
 from claims.core.workloads import attachments
-from claims.ipamclaims.ingest import subnets_of
+from claims.ipamclaims.ingest import readable_subnets
 from claims.models import Entry, IPAMClaim, Network, Workload
 from claims.models.workloads import WorkloadKind
 from pools.core import addresses, errors
@@ -24,12 +24,12 @@ from pools.platform import database
 from pools.sql import statements
 
 Address = addresses.Address
-Machine = tuple[str, str]  # namespace and name of a VM
+VMKey = tuple[str, str]  # namespace and name of a VM
 
 
 @dataclass(frozen=True)
 class Party:
-    """Somebody who has a MAC or an address of the network; "" and None are not known."""
+    """A VM, claim or entry that has a MAC or an address of the network; "" and None are unknown values."""
 
     namespace: str
     vm: str
@@ -41,7 +41,7 @@ class Party:
 
 @dataclass(frozen=True)
 class _HeldBlock:
-    """A block of the pool that is held, or cools down."""
+    """A block of the pool that is held or in cooldown."""
 
     kind: str
     id: str
@@ -50,32 +50,32 @@ class _HeldBlock:
 
 @dataclass
 class Contenders:
-    """The parties of a network by MAC and by address, its blocks, and what it keeps for itself."""
+    """The parties of a network by MAC and by address, its blocks, and its own addresses and MACs."""
 
     network: Network
-    waiting: Sequence[IPAMClaim]
+    claims: Sequence[IPAMClaim]
     subnets: list[addresses.Network] = field(init=False)
     entries: dict[int, Entry] = field(init=False)
-    requests: dict[int, list[str]] = field(init=False)  # of other claims of their VMs
+    requests: dict[int, list[str]] = field(init=False)  # by other claims of the same VMs
     running: dict[int, Workload] = field(init=False)
-    macs: dict[int, frozenset[str]] = field(init=False)  # of the claims' VMs, as far as known
+    macs: dict[int, frozenset[str]] = field(init=False)  # known MACs of the claims' VMs
 
     def __post_init__(self) -> None:
-        self.subnets = subnets_of(self.network)
+        self.subnets = readable_subnets(self.network)
         self._own_macs = own_addresses.macs(self.network)
         self._own_spans = [
             address.span for address in own_addresses.own_spans(self.network) if not address.note
         ]
-        self.running = _running(self.network, self.waiting)
-        self.macs = _macs(self.network, self.waiting, self.running)
-        self.entries = _entries(self.network, self.waiting, self.macs)
-        self.requests = _requests(self.network, self.waiting, self.macs)
+        self.running = _running(self.network, self.claims)
+        self.macs = _macs(self.network, self.claims, self.running)
+        self.entries = _entries(self.network, self.claims, self.macs)
+        self.requests = _requests(self.network, self.claims, self.macs)
         requested_hosts = {
             str(ipamclaim.host(text))
-            for claim in self.waiting
+            for claim in self.claims
             for text in self.desired_addresses(claim)
         }
-        macs = {claim.mac for claim in self.waiting if claim.mac}
+        macs = {claim.mac for claim in self.claims if claim.mac}
         self._by_mac: dict[str, list[Party]] = {}
         self._by_address: dict[str, list[Party]] = {}
         for address, party in _parties(self.network, requested_hosts, macs):
@@ -83,8 +83,11 @@ class Contenders:
         self._blocks = _blocks(self.network, requested_hosts)
 
     def desired_addresses(self, claim: IPAMClaim) -> list[str]:
-        """The addresses that the claim should get: requested, provisioned, requested by another claim
-        of its VM, or in use by its VM."""
+        """Return the addresses that the claim should get.
+
+        These are the requested ones, else those of its entry, else those that another claim of its VM
+        requests, else those that its VM uses.
+        """
         if claim.ips_requested:
             return claim.ips_requested
         if claim.pk in self.entries:
@@ -93,8 +96,8 @@ class Contenders:
             return self.requests[claim.pk]
         return self.running[claim.pk].ips if claim.pk in self.running else []
 
-    def granted(self, claim: IPAMClaim, ips: Iterable[str]) -> None:
-        """What was just granted stands in the way of all others; without `ips` only its MAC."""
+    def add_granted(self, claim: IPAMClaim, ips: Iterable[str]) -> None:
+        """Record a grant, so that its MAC and addresses are taken for all other claims."""
         party = Party(claim.namespace, claim.vm, claim.vm_uid, claim.mac, claim=claim.pk)
         hosts: list[str | None] = [str(ipamclaim.host(text)) for text in ips]
         for host in hosts or [None]:
@@ -107,17 +110,17 @@ class Contenders:
             self._by_mac.setdefault(party.mac, []).append(party)
 
     def gateway_mac(self, claim: IPAMClaim) -> tuple[str, str] | None:
-        """The MAC of the claim's VM and the gateway's address, when that MAC is the gateway's own."""
-        mine = sorted(self.macs[claim.pk] & self._own_macs.keys())
-        return (mine[0], self._own_macs[mine[0]]) if mine else None
+        """Return the MAC of the claim's VM and the gateway's address if the MAC is the gateway's."""
+        gateway_macs = sorted(self.macs[claim.pk] & self._own_macs.keys())
+        return (gateway_macs[0], self._own_macs[gateway_macs[0]]) if gateway_macs else None
 
-    def mac_taken(self, claim: IPAMClaim) -> bool:
-        """Whether another VM has the MAC that is requested."""
+    def is_mac_taken(self, claim: IPAMClaim) -> bool:
+        """Return True if another VM has the requested MAC."""
         if not claim.mac:
             return False
-        return any(_contends(claim, party) for party in self._by_mac.get(claim.mac, ()))
+        return any(_contends_for_mac(claim, party) for party in self._by_mac.get(claim.mac, ()))
 
-    def outside(self, ips: Iterable[str]) -> list[str]:
+    def addresses_outside(self, ips: Iterable[str]) -> list[str]:
         return [
             text
             for text in ips
@@ -125,7 +128,7 @@ class Contenders:
         ]
 
     def taken_addresses(self, claim: IPAMClaim, ips: Iterable[str]) -> list[str]:
-        """Those of the addresses that another has, or the network itself."""
+        """Return the addresses that another party or the network itself has."""
         return [text for text in ips if self._is_taken(claim, ipamclaim.host(text))]
 
     def _is_taken(self, claim: IPAMClaim, address: Address) -> bool:
@@ -135,7 +138,10 @@ class Contenders:
         if any(int(span.first) <= int(address) <= int(span.last) for span in spans):
             return True
         macs = self.macs[claim.pk]
-        if any(_is_another(claim, macs, party) for party in self._by_address.get(str(address), ())):
+        if any(
+            _contends_for_address(claim, macs, party)
+            for party in self._by_address.get(str(address), ())
+        ):
             return True
         block = self._blocks.get(str(address))
         return block is not None and not self._is_own(claim, block)
@@ -149,32 +155,32 @@ class Contenders:
 
 
 def _is_edge(address: Address, subnet: addresses.Network) -> bool:
-    """The first address of a subnet, and the last of an IPv4 one, which no host has."""
+    """Return True for the network address of a subnet and the broadcast address of an IPv4 subnet."""
     if address not in subnet or subnet.num_addresses <= 2:  # RFC 3021
         return False
-    last = isinstance(subnet, IPv4Network) and address == subnet.broadcast_address
-    return last or address == subnet.network_address
+    is_broadcast = isinstance(subnet, IPv4Network) and address == subnet.broadcast_address
+    return is_broadcast or address == subnet.network_address
 
 
 def _is_another_vm(claim: IPAMClaim, party: Party) -> bool:
-    """Whether a party is known to be another VM than the claim's; one of its name with another uid is."""
+    """Return True if a party is known to be another VM: by namespace, name, or uid of the same name."""
     if party.claim == claim.pk or not (party.vm and claim.vm):
         return False
-    namespaces = party.namespace and claim.namespace and party.namespace != claim.namespace
-    if namespaces or party.vm != claim.vm:
+    is_other_namespace = party.namespace and claim.namespace and party.namespace != claim.namespace
+    if is_other_namespace or party.vm != claim.vm:
         return True
     return bool(party.uid and claim.vm_uid and party.uid != claim.vm_uid)
 
 
-def _contends(claim: IPAMClaim, party: Party) -> bool:
-    """Whether a party with the claim's MAC is in its way: two claims are, unless they are one VM's."""
+def _contends_for_mac(claim: IPAMClaim, party: Party) -> bool:
+    """Return True if a party with the claim's MAC conflicts: another claim does, unless its VM is the same."""
     if party.claim not in {None, claim.pk} and not (party.vm and claim.vm):
         return True
     return _is_another_vm(claim, party)
 
 
-def _is_another(claim: IPAMClaim, macs: frozenset[str], party: Party) -> bool:
-    """The same for whoever has an address; an entry for nobody in particular is for its MAC alone."""
+def _contends_for_address(claim: IPAMClaim, macs: frozenset[str], party: Party) -> bool:
+    """Return True if a party with the claim's address conflicts; an entry without VM belongs to its MAC."""
     if party.claim == claim.pk:
         return False
     if party.vm:
@@ -182,32 +188,32 @@ def _is_another(claim: IPAMClaim, macs: frozenset[str], party: Party) -> bool:
     return party.mac not in macs
 
 
-# --- what is read ---------------------------------------------------------------------------------
+# --- queries --------------------------------------------------------------------------------------
 
 
-def _machine(claim: IPAMClaim) -> Machine:
+def _vm_key(claim: IPAMClaim) -> VMKey:
     return claim.namespace, claim.vm
 
 
-def _running(network: Network, waiting: Sequence[IPAMClaim]) -> dict[int, Workload]:
-    """What runs of the claims' VMs, by the claim's id."""
-    names = {claim.vm for claim in waiting if claim.vm}
+def _running(network: Network, claims: Sequence[IPAMClaim]) -> dict[int, Workload]:
+    """Return the workload of each claim's VM, by the claim's id."""
+    names = {claim.vm for claim in claims if claim.vm}
     rows = Workload.objects.filter(network=network, kind=WorkloadKind.VMI, name__in=names)
     workloads_by_vm = {(row.namespace, row.name): row for row in rows.order_by("-since", "-pk")}
     running = {}
-    for claim in waiting:
-        row = workloads_by_vm.get(_machine(claim))
+    for claim in claims:
+        row = workloads_by_vm.get(_vm_key(claim))
         if row is not None and claim.vm_uid in {"", row.uid, row.vm_uid}:
             running[claim.pk] = row
     return running
 
 
 def _macs(
-    network: Network, waiting: Sequence[IPAMClaim], running: dict[int, Workload]
+    network: Network, claims: Sequence[IPAMClaim], running: dict[int, Workload]
 ) -> dict[int, frozenset[str]]:
-    """The MACs of the claims' VMs on the network: as requested, as they run, as the VM says it."""
-    names = {claim.vm for claim in waiting if claim.vm and not claim.mac}
-    macs_by_vm: dict[Machine, tuple[str, set[str]]] = {}
+    """Return the MACs of the claims' VMs: as requested, else as running and as the VM object has them."""
+    names = {claim.vm for claim in claims if claim.vm and not claim.mac}
+    macs_by_vm: dict[VMKey, tuple[str, set[str]]] = {}
     nads = {str(nad) for nad in network.nads.all()} if names else set()
     rows = ObservedObject.objects.filter(
         cluster=network.cluster_id, kind="VirtualMachine", name__in=names, missed_at=None
@@ -222,73 +228,73 @@ def _macs(
             }
             macs_by_vm[machine.namespace, machine.name] = (machine.uid, nic_macs)
     macs = {}
-    for claim in waiting:
-        mine = {claim.mac} if claim.mac else set()
-        if not mine:
+    for claim in claims:
+        claim_macs = {claim.mac} if claim.mac else set()
+        if not claim_macs:
             if claim.pk in running and running[claim.pk].mac:
-                mine.add(running[claim.pk].mac)
-            uid, of_vm = macs_by_vm.get(_machine(claim), ("", set()))
-            mine |= of_vm if claim.vm_uid in {"", uid} else set()
-        macs[claim.pk] = frozenset(mac for mac in mine if mac)
+                claim_macs.add(running[claim.pk].mac)
+            uid, vm_macs = macs_by_vm.get(_vm_key(claim), ("", set()))
+            claim_macs |= vm_macs if claim.vm_uid in {"", uid} else set()
+        macs[claim.pk] = frozenset(mac for mac in claim_macs if mac)
     return macs
 
 
 def _entries(
-    network: Network, waiting: Sequence[IPAMClaim], macs: dict[int, frozenset[str]]
+    network: Network, claims: Sequence[IPAMClaim], macs: dict[int, frozenset[str]]
 ) -> dict[int, Entry]:
-    """The entry that provisions each claim: for its VM's MAC, else for its VM; of several the first."""
-    every = {mac for vm_macs in macs.values() for mac in vm_macs}
-    names = {claim.vm for claim in waiting if claim.vm}
-    rows = Entry.objects.filter(Q(mac__in=every) | Q(vm__in=names), ippool__network=network)
+    """Return the entry of each claim, by its VM's MAC, else by its VM; the first of several."""
+    all_macs = {mac for vm_macs in macs.values() for mac in vm_macs}
+    names = {claim.vm for claim in claims if claim.vm}
+    rows = Entry.objects.filter(Q(mac__in=all_macs) | Q(vm__in=names), ippool__network=network)
     by_mac: dict[str, Entry] = {}
-    by_vm: dict[Machine, Entry] = {}
+    by_vm: dict[VMKey, Entry] = {}
     for row in rows.order_by("-pk"):
         by_mac[str(row.mac)] = row
         if row.vm:
             by_vm[row.namespace, row.vm] = row
     entries = {}
-    for claim in waiting:
-        vm_entry = by_vm.get(_machine(claim)) or by_vm.get(("", claim.vm))
-        for_mac = [by_mac[mac] for mac in sorted(macs[claim.pk]) if mac in by_mac]
-        mine = [entry for entry in for_mac if entry.vm in {"", claim.vm}]
-        if mine or vm_entry:
-            entries[claim.pk] = mine[0] if mine else vm_entry
+    for claim in claims:
+        vm_entry = by_vm.get(_vm_key(claim)) or by_vm.get(("", claim.vm))
+        entries_for_mac = [by_mac[mac] for mac in sorted(macs[claim.pk]) if mac in by_mac]
+        entries_for_vm = [entry for entry in entries_for_mac if entry.vm in {"", claim.vm}]
+        if entries_for_vm or vm_entry:
+            entries[claim.pk] = entries_for_vm[0] if entries_for_vm else vm_entry
     return {key: entry for key, entry in entries.items() if entry is not None and entry.ips}
 
 
 def _requests(
-    network: Network, waiting: Sequence[IPAMClaim], macs: dict[int, frozenset[str]]
+    network: Network, claims: Sequence[IPAMClaim], macs: dict[int, frozenset[str]]
 ) -> dict[int, list[str]]:
-    """What another claim asks for that stands for the same VM, for one claim of the VM only.
+    """Return the addresses that another claim of the same VM requests, for one claim of each VM.
 
-    An imported claim has another name than the one that kubevirt/ipam-extensions makes when the VM is
-    there, which asks for nothing.
+    kubevirt/ipam-extensions creates a claim without a request when the VM is created; an imported claim
+    of the VM has another name and the request.
     """
-    asking = [claim for claim in waiting if claim.vm and not claim.ips_requested]
+    open_claims = [claim for claim in claims if claim.vm and not claim.ips_requested]
     rows = IPAMClaim.objects.filter(
-        network=network, vm__in={claim.vm for claim in asking}, gone_at=None
-    ).exclude(pk__in=[claim.pk for claim in asking])
-    of_vm: dict[Machine, list[IPAMClaim]] = {}
-    granted = set()
+        network=network, vm__in={claim.vm for claim in open_claims}, gone_at=None
+    ).exclude(pk__in=[claim.pk for claim in open_claims])
+    requests_by_vm: dict[VMKey, list[IPAMClaim]] = {}
+    granted_hosts = set()
     for row in rows.order_by("pk"):
         if row.ips_requested:
-            of_vm.setdefault(_machine(row), []).append(row)
+            requests_by_vm.setdefault(_vm_key(row), []).append(row)
         else:
-            granted |= {ipamclaim.host(text) for text in row.ips}
+            granted_hosts |= {ipamclaim.host(text) for text in row.ips}
     ips_by_claim = {}
-    for claim in asking:
-        listed = of_vm.get(_machine(claim), [])
-        for row in listed:
+    for claim in open_claims:
+        vm_requests = requests_by_vm.get(_vm_key(claim), [])
+        for row in vm_requests:
             same_vm = row.vm_uid in {"", claim.vm_uid} or not claim.vm_uid
             ips = row.ips or row.ips_requested
-            free = granted.isdisjoint(map(ipamclaim.host, ips))
+            is_free = granted_hosts.isdisjoint(map(ipamclaim.host, ips))
             if (
                 same_vm
-                and free
+                and is_free
                 and (not row.mac or not macs[claim.pk] or row.mac in macs[claim.pk])
             ):
                 ips_by_claim[claim.pk] = list(ips)
-                listed.remove(row)
+                vm_requests.remove(row)
                 break
     return ips_by_claim
 

@@ -1,7 +1,7 @@
-"""What becomes of the claims of one network: who gets which addresses, and who gets none, and why.
+"""Allocation decisions for the claims of one network: the addresses of each claim, or the refusal.
 
-Called under the lock of the network's pool. Claims that ask for certain addresses come first, in the
-order in which they came; then those that take whatever is free. All or nothing over the families.
+The caller holds the lock of the network's pool. Claims with requested addresses come first, in the order of
+their creation, then those that accept any address. A claim gets an address of each family or none.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from pools.register.allocator import allocation, batches
 
 @dataclass(frozen=True)
 class AllocationResult:
-    """What becomes of a claim; with `ips` it is granted."""
+    """The result for one claim; it is granted if it has `ips`."""
 
     outcome: ClaimOutcome
     message: str
@@ -35,7 +35,7 @@ class AllocationResult:
 
 
 class ClaimAllocator:
-    """What becomes of the claims of one network, one after the other."""
+    """Allocates addresses to the claims of one network, one claim after the other."""
 
     def __init__(self, pool: Pool, contenders: Contenders, author: events.Author) -> None:
         self._pool = pool
@@ -45,40 +45,51 @@ class ClaimAllocator:
         self._full: set[int] = set()
 
     def allocate(
-        self, claims: Sequence[IPAMClaim], broken: Mapping[str, str]
+        self, claims: Sequence[IPAMClaim], problems_by_uid: Mapping[str, str]
     ) -> dict[int, AllocationResult]:
-        """By the claims' ids; what is granted has its blocks. `broken` as claim_answers.answer has it."""
+        """Allocate blocks for the claims, and return the results by claim id.
+
+        `problems_by_uid` has the parse errors of claim objects by uid.
+        """
         results: dict[int, AllocationResult] = {}
-        chosen: dict[int, list[str]] = {}
+        chosen_ips: dict[int, list[str]] = {}
         for claim in claims:
             desired_ips = self._contenders.desired_addresses(claim)
-            if text := broken.get(claim.uid):
+            if text := problems_by_uid.get(claim.uid):
                 results[claim.pk] = AllocationResult(ClaimOutcome.ERROR, text, code="invalid")
             elif refusal := self._refusal(claim, desired_ips):
                 results[claim.pk] = refusal
             else:
-                chosen[claim.pk] = self._one_of_each_family(desired_ips)
-                self._contenders.granted(claim, chosen[claim.pk])
-        open_ = [claim for claim in claims if claim.pk in chosen]
-        none = [claim for claim in open_ if not chosen[claim.pk]]
-        part = [claim for claim in open_ if chosen[claim.pk] and self._missing(chosen[claim.pk])]
-        whole = [claim for claim in open_ if not self._missing(chosen[claim.pk])]
-        self._hold(whole, chosen)
-        drawn: dict[int, list[str]] = {claim.pk: [] for claim in whole}
-        drawn |= self._draw_rest(part, chosen, results)
-        drawn |= self._draw_all(none, results)
-        for pk, fresh in drawn.items():
-            results[pk] = self._granted([*chosen[pk], *fresh])
+                chosen_ips[claim.pk] = self._one_of_each_family(desired_ips)
+                self._contenders.add_granted(claim, chosen_ips[claim.pk])
+        accepted = [claim for claim in claims if claim.pk in chosen_ips]
+        unspecified = [claim for claim in accepted if not chosen_ips[claim.pk]]
+        partial = [
+            claim
+            for claim in accepted
+            if chosen_ips[claim.pk] and self._missing_families(chosen_ips[claim.pk])
+        ]
+        complete = [claim for claim in accepted if not self._missing_families(chosen_ips[claim.pk])]
+        self._hold_blocks(complete, chosen_ips)
+        drawn_ips: dict[int, list[str]] = {claim.pk: [] for claim in complete}
+        drawn_ips |= self._draw_rest(partial, chosen_ips, results)
+        drawn_ips |= self._draw_all(unspecified, results)
+        for pk, claim_ips in drawn_ips.items():
+            results[pk] = self._granted_result([*chosen_ips[pk], *claim_ips])
         return results
 
-    def _missing(self, has: Iterable[str]) -> tuple[int, ...]:
-        families = {ipamclaim.host(text).version for text in has}
-        return tuple(family for family in self._families if family not in families)
+    def _missing_families(self, ips: Iterable[str]) -> tuple[int, ...]:
+        present_families = {ipamclaim.host(text).version for text in ips}
+        return tuple(family for family in self._families if family not in present_families)
 
-    def _granted(self, ips: Iterable[str]) -> AllocationResult:
+    def _granted_result(self, ips: Iterable[str]) -> AllocationResult:
         hosts = sorted(map(ipamclaim.host, ips), key=lambda host: host.version)
-        full = tuple(ipamclaim.with_prefix(str(host), self._contenders.subnets) for host in hosts)
-        return AllocationResult(ClaimOutcome.ALLOCATED, dialects.allocated(full), full)
+        ips_with_prefix = tuple(
+            ipamclaim.with_prefix(str(host), self._contenders.subnets) for host in hosts
+        )
+        return AllocationResult(
+            ClaimOutcome.ALLOCATED, dialects.allocated(ips_with_prefix), ips_with_prefix
+        )
 
     def _one_of_each_family(self, ips: Iterable[str]) -> list[str]:
         ip_by_family: dict[int, str] = {}
@@ -92,10 +103,10 @@ class ClaimAllocator:
             return AllocationResult(
                 ClaimOutcome.MAC_CONFLICT, message, code=errors.ReservedAddress.code
             )
-        if self._contenders.mac_taken(claim):
+        if self._contenders.is_mac_taken(claim):
             message = dialects.mac_conflict(claim.mac or "")
             return AllocationResult(ClaimOutcome.MAC_CONFLICT, message, code="mac_conflict")
-        if outside := self._contenders.outside(desired_ips):
+        if outside := self._contenders.addresses_outside(desired_ips):
             message = dialects.outside(outside, self._contenders.subnets)
             return AllocationResult(ClaimOutcome.ERROR, message, code="outside_subnets")
         if taken_ips := self._contenders.taken_addresses(claim, desired_ips):
@@ -107,93 +118,98 @@ class ClaimAllocator:
 
     # --- blocks -----------------------------------------------------------------------------------
 
-    def _hold(self, claims: Iterable[IPAMClaim], chosen: Mapping[int, list[str]]) -> None:
-        """From now on these are not drawn for anybody else."""
+    def _hold_blocks(
+        self, claims: Iterable[IPAMClaim], chosen_ips: Mapping[int, list[str]]
+    ) -> None:
+        """Hold the blocks of the chosen addresses, so that no other claim can draw them."""
         uses = {
-            ipamclaim.host(text): register_block_sync.Use(
+            ipamclaim.host(text): register_block_sync.AddressUse(
                 register_block_sync.AddressHolder(*_name(claim), claim.vm_uid)
             )
             for claim in claims
-            for text in chosen[claim.pk]
+            for text in chosen_ips[claim.pk]
         }
-        register_block_sync.settle(self._pool, uses)
+        register_block_sync.apply_uses(self._pool, uses)
 
     def _draw_rest(
         self,
         claims: list[IPAMClaim],
-        chosen: Mapping[int, list[str]],
+        chosen_ips: Mapping[int, list[str]],
         refused: dict[int, AllocationResult],
     ) -> dict[int, list[str]]:
-        """For claims that ask for one family only, the other one; tried again without who gets none."""
+        """Draw the missing families of claims that request one family.
+
+        If a claim is refused, its blocks are released and the remaining claims are drawn again.
+        """
         remaining_claims = claims
         while remaining_claims:
-            before = len(refused)
-            self._full.clear()  # whoever was refused has given room
+            refused_before = len(refused)
+            self._full.clear()  # refused claims have released addresses
             with transaction.atomic():
-                self._hold(remaining_claims, chosen)
-                drawn = {}
+                self._hold_blocks(remaining_claims, chosen_ips)
+                drawn_ips = {}
                 for claim in remaining_claims:
-                    fresh = self._draw_one(claim, self._missing(chosen[claim.pk]))
-                    if isinstance(fresh, AllocationResult):
-                        refused[claim.pk] = fresh
+                    result = self._draw_one(claim, self._missing_families(chosen_ips[claim.pk]))
+                    if isinstance(result, AllocationResult):
+                        refused[claim.pk] = result
                     else:
-                        drawn[claim.pk] = fresh
-                if len(refused) > before:
+                        drawn_ips[claim.pk] = result
+                if len(refused) > refused_before:
                     transaction.set_rollback(True)
-            if len(refused) == before:
-                return drawn
+            if len(refused) == refused_before:
+                return drawn_ips
             remaining_claims = [claim for claim in remaining_claims if claim.pk not in refused]
         return {}
 
     def _draw_all(
         self, claims: Sequence[IPAMClaim], refused: dict[int, AllocationResult]
     ) -> dict[int, list[str]]:
-        """For claims that ask for nothing, an address of each family."""
+        """Draw an address of each family for claims without a request."""
         holders = {claim.pk: _holder(claim) for claim in claims}
         if len(set(holders.values())) == len(claims) > 1:
             try:
                 with transaction.atomic():
-                    drawn = self._take(list(holders.values()), self._families)
-                return {pk: drawn[holder] for pk, holder in holders.items()}
+                    drawn_ips = self._allocate_blocks(list(holders.values()), self._families)
+                return {pk: drawn_ips[holder] for pk, holder in holders.items()}
             except errors.PoolExhausted:
-                pass  # there is not enough for all of them
+                pass  # not enough addresses for all claims: draw them one by one
         ips_by_claim = {}
         for claim in claims:
-            fresh = self._draw_one(claim, self._families)
-            if isinstance(fresh, AllocationResult):
-                refused[claim.pk] = fresh
+            result = self._draw_one(claim, self._families)
+            if isinstance(result, AllocationResult):
+                refused[claim.pk] = result
             else:
-                ips_by_claim[claim.pk] = fresh
+                ips_by_claim[claim.pk] = result
         return ips_by_claim
 
     def _draw_one(self, claim: IPAMClaim, families: Sequence[int]) -> list[str] | AllocationResult:
-        """All or nothing; a family that is full is not asked for again."""
-        full = next((family for family in families if family in self._full), None)
-        if full is not None:
-            return self._exhausted(full)
+        """Draw an address of each family or none; a family that is exhausted is not tried again."""
+        full_family = next((family for family in families if family in self._full), None)
+        if full_family is not None:
+            return self._exhausted_result(full_family)
         holder, ips = _holder(claim), list[str]()
         family = 0
         try:
             with transaction.atomic():
                 for family in families:
-                    ips += self._take([holder], (family,))[holder]
+                    ips += self._allocate_blocks([holder], (family,))[holder]
         except errors.PoolExhausted:
             self._full.add(family)
-            return self._exhausted(family)
+            return self._exhausted_result(family)
         return ips
 
-    def _exhausted(self, family: int) -> AllocationResult:
+    def _exhausted_result(self, family: int) -> AllocationResult:
         message = dialects.exhausted(family)
         return AllocationResult(ClaimOutcome.EXHAUSTED, message, code=errors.PoolExhausted.code)
 
-    def _take(
+    def _allocate_blocks(
         self, holders: Sequence[Holder], families: tuple[int, ...]
     ) -> dict[Holder, list[str]]:
         demand = BlockDemand(tuple(holders), families=families)
-        done = allocation.allocate(self._pool.pk, demand, author=self._author)
+        allocated = allocation.allocate(self._pool.pk, demand, author=self._author)
         names = {(holder.kind, holder.id): holder for holder in holders}
         ips_by_holder: dict[Holder, list[str]] = {holder: [] for holder in holders}
-        for block in done.blocks if isinstance(done, allocation.Allocation) else ():
+        for block in allocated.blocks if isinstance(allocated, allocation.Allocation) else ():
             holder = names[block["holder"]["kind"], block["holder"]["id"]]
             ips_by_holder[holder].append(block["cidr"].split("/")[0])
         return ips_by_holder

@@ -1,4 +1,4 @@
-"""What people should know of a cluster's claims, each with what can safely be done about it."""
+"""Findings about the IPAMClaims of a cluster, each with a safe remedy."""
 
 from __future__ import annotations
 
@@ -22,16 +22,25 @@ UNKNOWN_NETWORK = "ipamclaim_unknown_network"
 REFUSED = "ipamclaim_refused"
 DUPLICATE = "ipamclaim_duplicate"
 OUTSIDE = "ipamclaim_outside_network"
-OF_ENTRY = "ipamclaim_differs_from_entry"
-OF_WORKLOAD = "ipamclaim_differs_from_workload"
+DIFFERS_FROM_ENTRY = "ipamclaim_differs_from_entry"
+DIFFERS_FROM_WORKLOAD = "ipamclaim_differs_from_workload"
 NAME = "ipamclaim_name"
 COLLISION = "ipamclaim_name_collision"
 UNWRITABLE = "ipamclaim_request_not_writable"
 CODES = (
-    LEAKED, STUCK, UNKNOWN_NETWORK, REFUSED, DUPLICATE, OUTSIDE, OF_ENTRY, OF_WORKLOAD, NAME,
-    COLLISION, UNWRITABLE,
-)  # fmt: skip
-STUCK_AFTER = 600  # seconds since the deletion was asked for
+    LEAKED,
+    STUCK,
+    UNKNOWN_NETWORK,
+    REFUSED,
+    DUPLICATE,
+    OUTSIDE,
+    DIFFERS_FROM_ENTRY,
+    DIFFERS_FROM_WORKLOAD,
+    NAME,
+    COLLISION,
+    UNWRITABLE,
+)
+STUCK_AFTER = 600  # seconds since the deletion was requested
 
 _Row = Mapping[str, Any]
 
@@ -39,35 +48,37 @@ _Row = Mapping[str, Any]
 def cluster_findings(
     cluster_id: int,
     *,
-    answering: bool,
+    claims_managed: bool,
     owners: Sequence[str],
     unwritable: Sequence[IPAMClaim] = (),
 ) -> Iterator[ReconcileFinding]:
-    """The findings of a cluster.
+    """Yield the findings about the claims of a cluster.
 
-    `owners` are the kinds of VMs of which every object is known: of no other kind it is said that an
-    owner is not there (unknown is not absent).
+    `owners` are the VM kinds whose objects are all known: an owner of another kind is never reported as
+    missing (rule `unknown-is-not-absent`).
     """
-    leaked: set[int] = set()
+    leaked_ids: set[int] = set()
     with database.hash_joins_only():
-        gone = _rows(_LEAKED, cluster_id, kinds=list(owners), grace=GRACE) if owners else []
-    for row in gone:
-        leaked.add(row["id"])
-        yield _leaked(row)
+        leaked_rows = _rows(_LEAKED, cluster_id, kinds=list(owners), grace=GRACE) if owners else []
+    for row in leaked_rows:
+        leaked_ids.add(row["id"])
+        yield _leaked_finding(row)
     for row in _rows(_STUCK, cluster_id, seconds=STUCK_AFTER):
-        if row["id"] not in leaked:
-            yield _stuck(row)
+        if row["id"] not in leaked_ids:
+            yield _stuck_finding(row)
     for row in _rows(_UNKNOWN_NETWORK, cluster_id, unknown=NetworkKind.UNKNOWN.value):
         message = (
-            f"The IPAMClaim {_name(row)} is of the network {row['network']}, of which nothing was seen"
+            f"The IPAMClaim {_name(row)} refers to the network {row['network']}, which does not exist"
             " in the cluster. Its addresses belong to no pool."
         )
         yield _finding(UNKNOWN_NETWORK, row, message, network=row["network"])
-    yield from _refused(cluster_id, answering=answering)
-    yield from _contradictions(cluster_id)
-    yield from _names(cluster_id)
+    yield from _refused_findings(cluster_id, claims_managed=claims_managed)
+    yield from _contradiction_findings(cluster_id)
+    yield from _name_findings(cluster_id)
     for claim in unwritable:
-        yield ReconcileFinding(UNWRITABLE, str(claim), _unwritable(claim), details={"id": claim.pk})
+        yield ReconcileFinding(
+            UNWRITABLE, str(claim), _unwritable_message(claim), details={"id": claim.pk}
+        )
 
 
 def _rows(statement: str, cluster_id: int, **values: object) -> list[Mapping[str, Any]]:
@@ -85,31 +96,31 @@ def _finding(
     return ReconcileFinding(code, _name(row), message, severity, details)
 
 
-def _requests(claim: IPAMClaim) -> str:
+def _requested_values(claim: IPAMClaim) -> str:
     return " and ".join(filter(None, [claim.mac or "", ", ".join(claim.ips_requested)]))
 
 
-def _unwritable(claim: IPAMClaim) -> str:
-    """What the object cannot say, beside what its status says."""
+def _unwritable_message(claim: IPAMClaim) -> str:
+    """Return the message about a request that the object cannot show, and its current status."""
     message = (
-        f"The object of the IPAMClaim {claim} does not show that {_requests(claim)} was asked for: the"
-        " cluster's definition has no fields for requests (spec.mac, spec.ips)."
+        f"The object of the IPAMClaim {claim} cannot show the request for {_requested_values(claim)}: the"
+        " cluster's CRD has no fields for requests (spec.mac, spec.ips)."
     )
     if claim.ips:
         return (
-            f"{message} Its status has the addresses that were granted, {', '.join(claim.ips)}; a claim"
-            " cannot tell OVN-Kubernetes of a MAC address: set it on the VM's interface."
+            f"{message} Its status has the granted addresses {', '.join(claim.ips)}. A claim cannot set"
+            " the MAC address in OVN-Kubernetes: set it on the VM's interface."
         )
     condition = dialects.allocation_condition(claim.conditions)
-    answer = (condition or {}).get("message") or "not answered yet"
-    return f"{message} The register answers it all the same: {answer}."
+    answer = (condition or {}).get("message") or "pending"
+    return f"{message} Status in the register: {answer}."
 
 
-# --- claims that nobody has any more --------------------------------------------------------------
+# --- leaked claims --------------------------------------------------------------------------------
 
 
 def remove_finalizer(row: _Row) -> str:
-    """The command with which a person lets a claim go whose VM is gone."""
+    """Return the command that removes the finalizers of a claim and deletes it."""
     patch = '\'[{"op": "remove", "path": "/metadata/finalizers"}]\''
     claim = f"ipamclaims.k8s.cni.cncf.io {row['name']} -n {row['namespace']}"
     return (
@@ -117,31 +128,36 @@ def remove_finalizer(row: _Row) -> str:
     )
 
 
-def _leaked(row: _Row) -> ReconcileFinding:
-    finalizers = ", ".join(row["finalizers"]) or "nothing"
+def _leaked_finding(row: _Row) -> ReconcileFinding:
+    finalizers = ", ".join(row["finalizers"]) or "none"
     addresses = ", ".join(row["ips"]) or "no address"
     message = (
-        f"The VM {row['vm']} that owned the IPAMClaim {_name(row)} is gone, and the claim keeps"
-        f" {addresses}. What keeps it: {finalizers}."
+        f"The VM {row['vm']} that owned the IPAMClaim {_name(row)} is deleted; the claim still exists"
+        f" with {addresses}. Its finalizers: {finalizers}."
     )
     return _finding(
-        LEAKED, row, message,
-        vm=row["vm"], vm_uid=row["vm_uid"], ips=row["ips"], finalizers=row["finalizers"],
+        LEAKED,
+        row,
+        message,
+        vm=row["vm"],
+        vm_uid=row["vm_uid"],
+        ips=row["ips"],
+        finalizers=row["finalizers"],
         deleted_at=row["deleted_at"] and row["deleted_at"].isoformat(),
         command=remove_finalizer(row),
-    )  # fmt: skip
+    )
 
 
-# The claim was read before its owner was missed (rule `younger-than-the-list-is-not-missed`), and a
-# while ago (rule `leak-needs-two-observations`). An owner that one list was without is still there.
+# The claim was observed before its owner was missed (rule `younger-than-the-list-is-not-missed`), and longer
+# ago than the grace (rule `leak-needs-two-observations`). An owner missed by one list only still exists.
 _LEAKED = statements.read("claims/leaked_claims")
 
 
-def _stuck(row: _Row) -> ReconcileFinding:
-    finalizers = ", ".join(row["finalizers"]) or "nothing"
+def _stuck_finding(row: _Row) -> ReconcileFinding:
+    finalizers = ", ".join(row["finalizers"]) or "none"
     message = (
-        f"The IPAMClaim {_name(row)} is to be deleted since {row['deleted_at']:%Y-%m-%d %H:%M} and is"
-        f" still there, with its addresses. What keeps it: {finalizers}."
+        f"The IPAMClaim {_name(row)} is being deleted since {row['deleted_at']:%Y-%m-%d %H:%M} and still"
+        f" exists, with its addresses. Its finalizers: {finalizers}."
     )
     return _finding(STUCK, row, message, finalizers=row["finalizers"], ips=row["ips"])
 
@@ -158,57 +174,59 @@ _UNKNOWN_NETWORK = """
 """
 
 
-# --- claims that disagree -------------------------------------------------------------------------
+# --- refused and contradictory claims -------------------------------------------------------------
 
 
-def _refused(cluster_id: int, *, answering: bool) -> Iterator[ReconcileFinding]:
+def _refused_findings(cluster_id: int, *, claims_managed: bool) -> Iterator[ReconcileFinding]:
     rows = IPAMClaim.objects.filter(cluster=cluster_id, ips=[], deleted_at=None, gone_at=None)
     for claim in rows.exclude(conditions=[]).order_by("pk"):
         condition = dialects.allocation_condition(claim.conditions)
         outcome = dialects.outcome_of(condition)
         if condition is None or outcome in {None, ClaimOutcome.ALLOCATED}:
             continue
-        who = "It is tried again in every pass." if answering else "The cluster answers it."
-        message = f"The IPAMClaim {claim} got no address: {condition.get('message')}. {who}"
+        next_step = (
+            "Every sync run retries it."
+            if claims_managed
+            else "OVN-Kubernetes allocates its address."
+        )
+        message = f"The IPAMClaim {claim} has no address: {condition.get('message')}. {next_step}"
         details = {"id": claim.pk, "reason": condition.get("reason")}
         yield ReconcileFinding(REFUSED, str(claim), message, Severity.ERROR, details)
 
 
-def _contradictions(cluster_id: int) -> Iterator[ReconcileFinding]:
+def _contradiction_findings(cluster_id: int) -> Iterator[ReconcileFinding]:
     for row in _rows(_DUPLICATES, cluster_id):
-        what = ", ".join(row["found"])
-        message = (
-            f"The IPAMClaim {_name(row)} has {what}, which another place of the network has, too."
-        )
-        yield _finding(DUPLICATE, row, message, severity=Severity.ERROR, values=row["found"])
+        duplicate_values = ", ".join(row["duplicates"])
+        message = f"The IPAMClaim {_name(row)} has {duplicate_values}, which another index entry of the network has, too."
+        yield _finding(DUPLICATE, row, message, severity=Severity.ERROR, values=row["duplicates"])
     for row in _rows(_OUTSIDE, cluster_id):
-        inside = ", ".join(row["subnets"])
-        message = f"The IPAMClaim {_name(row)} has {', '.join(row['ips'])}, outside of {inside}."
+        subnets = ", ".join(row["subnets"])
+        message = f"The IPAMClaim {_name(row)} has {', '.join(row['ips'])}, outside of {subnets}."
         yield _finding(OUTSIDE, row, message, ips=row["ips"])
-    for row in _rows(_OF_ENTRY, cluster_id):
+    for row in _rows(_UNLIKE_ENTRIES, cluster_id):
         message = (
-            f"The IPAMClaim {_name(row)} has {', '.join(row['ips'])}, its MAC entry {row['mac']}"
-            f" {', '.join(row['other'])}. The VM keeps what its claim has; change the entry."
+            f"The IPAMClaim {_name(row)} has {', '.join(row['ips'])}, its MAC entry {row['mac']} has"
+            f" {', '.join(row['other'])}. The VM keeps the addresses of its claim; change the entry."
         )
-        yield _finding(OF_ENTRY, row, message, claim=row["ips"], entry=row["other"])
-    for row in _rows(_OF_WORKLOAD, cluster_id):
+        yield _finding(DIFFERS_FROM_ENTRY, row, message, claim=row["ips"], entry=row["other"])
+    for row in _rows(_UNLIKE_WORKLOADS, cluster_id):
         message = (
             f"The VM {row['vm']} runs with {', '.join(row['other'])}, its IPAMClaim {_name(row)} has"
-            f" {', '.join(row['ips'])}. It gets the claim's addresses when it is started again."
+            f" {', '.join(row['ips'])}. The VM gets the claim's addresses at its next start."
         )
-        yield _finding(OF_WORKLOAD, row, message, claim=row["ips"], workload=row["other"])
+        yield _finding(DIFFERS_FROM_WORKLOAD, row, message, claim=row["ips"], workload=row["other"])
 
 
 _DUPLICATES = statements.read("claims/claims_with_duplicates")
 _OUTSIDE = statements.read("claims/claims_outside_pool")
-_OF_ENTRY = statements.read("claims/claims_unlike_entries")
-_OF_WORKLOAD = statements.read("claims/claims_unlike_workloads")
+_UNLIKE_ENTRIES = statements.read("claims/claims_unlike_entries")
+_UNLIKE_WORKLOADS = statements.read("claims/claims_unlike_workloads")
 
 
 # --- names ----------------------------------------------------------------------------------------
 
 
-def _names(cluster_id: int) -> Iterator[ReconcileFinding]:
+def _name_findings(cluster_id: int) -> Iterator[ReconcileFinding]:
     claims = list(
         IPAMClaim.objects.filter(cluster=cluster_id)
         .order_by("pk")
@@ -221,35 +239,39 @@ def _names(cluster_id: int) -> Iterator[ReconcileFinding]:
         network_names = networks.get((namespace, vm), ())
         if not names.is_of(name, vm, [*network_names, network] if network_names else ()):
             message = (
-                f"The IPAMClaim {namespace}/{name} of the VM {vm} is not called as the rule says,"
+                f"The IPAMClaim {namespace}/{name} of the VM {vm} should be named"
                 f" {names.compose_key(vm, network_names[0] if network_names else network)}:"
-                " kubevirt/ipam-extensions does not find it."
+                " kubevirt/ipam-extensions does not find it by another name."
             )
             yield ReconcileFinding(NAME, f"{namespace}/{name}", message, details={"id": pk})
-    pairs: dict[str, list[names.Pair]] = {}
-    for (namespace, vm), listed in networks.items():
-        pairs.setdefault(namespace, []).extend((vm, network_name) for network_name in listed)
-    of_networks: dict[str, list[names.Pair]] = {}
+    pairs_of_vms: dict[str, list[names.Pair]] = {}
+    for (namespace, vm), network_names in networks.items():
+        pairs_of_vms.setdefault(namespace, []).extend(
+            (vm, network_name) for network_name in network_names
+        )
+    pairs_of_claims: dict[str, list[names.Pair]] = {}
     for _, namespace, name, vm, network in claims:
         if vm and vm != name:
-            of_networks.setdefault(namespace, []).append((vm, network))
-    yield from _collisions(pairs)
-    yield from _collisions(of_networks)
+            pairs_of_claims.setdefault(namespace, []).append((vm, network))
+    yield from _collision_findings(pairs_of_vms)
+    yield from _collision_findings(pairs_of_claims)
 
 
-def _collisions(pairs: Mapping[str, list[names.Pair]]) -> Iterator[ReconcileFinding]:
-    for namespace, those in pairs.items():
-        for name, rivals in names.collisions(those).items():
-            vms = "; ".join(f"VM {vm} on {network}" for vm, network in rivals[:10])
-            message = f"Only one of these can have the IPAMClaim {namespace}/{name}: {vms}."
-            details = {"rivals": [{"vm": vm, "network": network} for vm, network in rivals[:10]]}
+def _collision_findings(pairs: Mapping[str, list[names.Pair]]) -> Iterator[ReconcileFinding]:
+    for namespace, vm_networks in pairs.items():
+        for name, contenders in names.collisions(vm_networks).items():
+            vms = "; ".join(f"VM {vm} on {network}" for vm, network in contenders[:10])
+            message = f"Only one of these VMs can have the IPAMClaim {namespace}/{name}: {vms}."
+            details = {
+                "rivals": [{"vm": vm, "network": network} for vm, network in contenders[:10]]
+            }
             yield ReconcileFinding(
                 COLLISION, f"{namespace}/{name}", message, Severity.ERROR, details
             )
 
 
 def _networks_of_vms(cluster_id: int) -> dict[tuple[str, str], list[str]]:
-    """What each VM calls its networks: of that ipam-extensions makes the names of claims."""
+    """Return the network names in each VM's spec, of which ipam-extensions composes claim names."""
     rows = database.rows(_NETWORKS_OF_VMS, [cluster_id])
     return {
         (namespace, name): [text for text in network_names if text]
@@ -265,8 +287,8 @@ _NETWORKS_OF_VMS = """
 """
 
 
-def seen_object(claim: IPAMClaim) -> ObservedObject | None:
-    """The claim's object as it was last seen."""
+def observed_object(claim: IPAMClaim) -> ObservedObject | None:
+    """Return the last observed object of the claim, or None."""
     rows = ObservedObject.objects.filter(
         cluster=claim.cluster_id, kind=ipamclaim.KIND, uid=claim.uid
     )

@@ -1,9 +1,8 @@
-"""IPAMClaims: recorded as they are, or answered as OVN-Kubernetes answers them (managed resource claims).
+"""Reconcile handler of IPAMClaims: it records them, or allocates addresses (managed resource `claims`).
 
-The register has the addresses before the cluster hears of them: granted in one transaction, then
-written to the status by a field manager of its own, never by force. What could not be granted is
-tried again in every pass, and whenever something that matters has changed. Objects are made and
-changed, and never deleted.
+The register grants addresses in one transaction before the cluster sees them. The status is then applied by
+its own field manager, never with force. Claims that could not be granted are retried by every sync run, and
+after each change of a related object. The handler creates and changes objects, and never deletes them.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from claims.core.ipamclaims.dialects import Dialect
 from claims.core.resources import CLUSTER_UDN, IPAM_CLAIM, IPPOOL, NAD, POD, UDN, VM, VMI
 from claims.ipamclaims import allocation, ingest, pod_events, status_writer
 from claims.ipamclaims import findings as ipamclaim_findings
-from claims.ipamclaims.ingest import ObservedClaim as Taken
+from claims.ipamclaims.ingest import ObservedClaim
 from claims.models import IPAMClaim
 from pools.clusters import recovery_mode
 from pools.clusters.client.api_client import Manifest
@@ -44,139 +43,156 @@ from pools.platform import database
 _STRUCTURE = Structure(
     lists={("metadata", "finalizers"): (), ("metadata", "ownerReferences"): ("uid",)}
 )
-_MATTERS = (CLUSTER_UDN, UDN, NAD, IPPOOL, VM, VMI)
-_BATCH = 500  # claims that are answered in one transaction
-_NOT_WORKED_OUT = "The register could not work out an answer; see the log of its worker"
+_RELATED = (CLUSTER_UDN, UDN, NAD, IPPOOL, VM, VMI)
+_BATCH = 500  # claims per transaction
+_INTERNAL_ERROR = "The allocation failed with an internal error; see the log of the worker"
 
 log = logging.getLogger(__name__)
 
 
 class IPAMClaimHandler(Handler):
-    """The handler; what it knows is in the register, so that any process can go on."""
+    """The reconcile handler of IPAMClaims; all of its state is in the database."""
 
     kind = ipamclaim.KIND
     resources: Sequence[Resource] = (IPAM_CLAIM,)
     prompt = True
-    follows = tuple(resource.kind for resource in (*_MATTERS, POD))
+    follows = tuple(resource.kind for resource in (*_RELATED, POD))
 
-    def parse(self, manifest: Manifest) -> Taken:
+    def parse(self, manifest: Manifest) -> ObservedClaim:
         claim = ipamclaim.parse(manifest)
-        return Taken(claim, ours=status_writer.wrote(manifest, MANAGER))
+        return ObservedClaim(claim, written_here=status_writer.is_written_by(manifest, MANAGER))
 
     def ingest(self, context: SyncContext, parsed_objects: Sequence[ParsedObject]) -> None:
-        answering = context.connection.manages(ManagedResource.CLAIMS)
-        ingest.take_in(
-            context.cluster, [observed.parsed for observed in parsed_objects], answering=answering
+        claims_managed = context.connection.manages(ManagedResource.CLAIMS)
+        ingest.ingest_claims(
+            context.cluster,
+            [observed.parsed for observed in parsed_objects],
+            claims_managed=claims_managed,
         )
         for observed in parsed_objects:
             if problems := observed.parsed.claim.problems:
                 observed.row.problem_code = problems[0].code[:63]
-                observed.row.problem = status_writer.broken(problems)
+                observed.row.problem = status_writer.problem_text(problems)
 
     def forget(self, context: SyncContext, rows: Sequence[ObservedObject]) -> None:
         ingest.forget(context.cluster, [row.uid for row in rows])
 
     def desired(self, context: SyncContext) -> Iterator[Write]:
-        words = functools.cache(
+        load_dialect = functools.cache(
             lambda: ipamclaim.dialect(context.client.schema(_resource(context)))
         )
         cluster_id = context.cluster.pk
-        pods_known = _knows(context, POD.kind) and _knows(context, VMI.kind)
+        pods_known = _is_known(context, POD.kind) and _is_known(context, VMI.kind)
         if not context.connection.manages(ManagedResource.CLAIMS):
             with context.holding():
-                ingest.follow_pods(cluster_id, pods_known=pods_known)
+                ingest.update_owner_pods(cluster_id, pods_known=pods_known)
             return
         with context.holding():
-            ingest.own_vms(cluster_id)
+            ingest.set_vm_uids(cluster_id)
         if self._ready(context):
-            _answer(context, words)
+            _grant_waiting(context, load_dialect)
         with context.holding():
-            ingest.follow_pods(cluster_id, pods_known=pods_known)
-        pod_events.tell(context)
-        register_claims = status_writer.made_here(cluster_id)
+            ingest.update_owner_pods(cluster_id, pods_known=pods_known)
+        pod_events.write_events(context)
+        register_claims = status_writer.register_claims(cluster_id)
         if register_claims:
-            context.notes[self.kind] = status_writer.unwritable(register_claims, words())
-        unsaid = status_writer.unsaid(cluster_id, STATUS_MANAGER)
+            context.notes[self.kind] = status_writer.unwritable_claims(
+                register_claims, load_dialect()
+            )
+        unwritten_claims = status_writer.claims_with_unwritten_status(cluster_id, STATUS_MANAGER)
         now = database.now()
         resource = _resource(context)
         for claim in register_claims:
-            make = partial(_spec, claim=claim, words=words())
+            make = partial(_spec, claim=claim, dialect=load_dialect())
             yield Write(resource, claim.name, make, namespace=claim.namespace, structure=_STRUCTURE)
-        for claim in unsaid:
-            make = partial(_status, claim=claim, words=words(), now=now)
+        for claim in unwritten_claims:
+            make = partial(_status, claim=claim, dialect=load_dialect(), now=now)
             yield Write(
-                resource, claim.name, make, namespace=claim.namespace, structure=_STRUCTURE,
-                subresource="status", manager=STATUS_MANAGER,
-            )  # fmt: skip
+                resource,
+                claim.name,
+                make,
+                namespace=claim.namespace,
+                structure=_STRUCTURE,
+                subresource="status",
+                manager=STATUS_MANAGER,
+            )
 
     def findings(self, context: SyncContext) -> Iterable[ReconcileFinding]:
-        knows_vms = _knows(context, VM.kind)
+        knows_vms = _is_known(context, VM.kind)
         yield from ipamclaim_findings.cluster_findings(
             context.cluster.pk,
-            answering=context.connection.manages(ManagedResource.CLAIMS),
-            owners=[VM.kind, *([VMI.kind] if _knows(context, VMI.kind) else [])]
+            claims_managed=context.connection.manages(ManagedResource.CLAIMS),
+            owners=[VM.kind, *([VMI.kind] if _is_known(context, VMI.kind) else [])]
             if knows_vms
             else [],
             unwritable=context.notes.get(self.kind, ()),
         )
 
     def _ready(self, context: SyncContext) -> bool:
-        """Whether what may hold an address is known, up to this moment (cilium/cilium#21482).
+        """Return True if all objects that may hold an address are known (cilium/cilium#21482).
 
-        Of a kind that was never seen in the cluster nothing is waited for: it may not be installed.
+        A kind that was never observed in the cluster is not required: its CRD may not be installed.
         """
         observed_rows = ObservedObject.objects.filter(
-            cluster=context.cluster, kind__in=[self.kind, *(resource.kind for resource in _MATTERS)]
+            cluster=context.cluster, kind__in=[self.kind, *(resource.kind for resource in _RELATED)]
         )
         kinds = observed_rows.order_by().values_list("kind", flat=True).distinct()
-        return all(_knows(context, kind) for kind in kinds)
+        return all(_is_known(context, kind) for kind in kinds)
 
 
-def _knows(context: SyncContext, kind: str) -> bool:
-    """Whether all objects of a kind are known: listed in this pass, or watched since a list."""
+def _is_known(context: SyncContext, kind: str) -> bool:
+    """Return True if all objects of a kind are known: listed by this sync run, or watched since a list."""
     if context.from_watch:
         return watch_positions.read(context.connection.positions, kind) is not None
     return kind in context.complete
 
 
-def _answer(context: SyncContext, words: Callable[[], Dialect]) -> None:
-    """Grant what can be granted; a claim with which something is wrong fails alone."""
-    waiting = allocation.waiting(context.cluster.pk)
+def _grant_waiting(context: SyncContext, load_dialect: Callable[[], Dialect]) -> None:
+    """Grant addresses to the waiting claims; an error of one claim does not affect the others."""
+    waiting = allocation.waiting_claims(context.cluster.pk)
     if not waiting:
         return
-    dialect = words()
-    broken = _broken(context, waiting)
+    dialect = load_dialect()
+    problems_by_uid = _problems_by_uid(context, waiting)
 
-    def work(some: Sequence[IPAMClaim]) -> None:
-        allocation.answer(some, dialect, author=context.author, broken=broken)
+    def grant(claims: Sequence[IPAMClaim]) -> None:
+        allocation.grant_addresses(
+            claims, dialect, author=context.author, problems_by_uid=problems_by_uid
+        )
 
     for _, group in itertools.groupby(waiting, key=lambda claim: claim.network_id):
-        those = list(group)
-        for first in range(0, len(those), _BATCH):
+        network_claims = list(group)
+        for first in range(0, len(network_claims), _BATCH):
             with context.holding():
-                if not recovery_mode.may_grant():
+                if not recovery_mode.may_allocate():
                     return
-                for culprit, error in reconcile_ingest.halving(those[first : first + _BATCH], work):
-                    log.error("the claim %s could not be answered", culprit, exc_info=error)
-                    allocation.refuse(culprit, dialect, _NOT_WORKED_OUT)
+                for failed_claim, error in reconcile_ingest.isolate_failures(
+                    network_claims[first : first + _BATCH], grant
+                ):
+                    log.error(
+                        "no addresses could be allocated for the claim %s",
+                        failed_claim,
+                        exc_info=error,
+                    )
+                    allocation.refuse_claim(failed_claim, dialect, _INTERNAL_ERROR)
 
 
-def _broken(context: SyncContext, waiting: Sequence[IPAMClaim]) -> dict[str, str]:
-    """By uid, what of these claims' objects cannot be understood."""
+def _problems_by_uid(context: SyncContext, waiting: Sequence[IPAMClaim]) -> dict[str, str]:
+    """Return the parse errors of these claims' objects, by uid."""
     rows = ObservedObject.objects.filter(cluster=context.cluster, kind=IPAMClaimHandler.kind)
-    wrong = rows.exclude(problem_code="").values_list("uid", "problem")
+    problems = rows.exclude(problem_code="").values_list("uid", "problem")
     uids = {claim.uid for claim in waiting}
-    return {uid: text for uid, text in wrong if uid in uids}
+    return {uid: text for uid, text in problems if uid in uids}
 
 
-def _spec(current: Manifest | None, claim: IPAMClaim, words: Dialect) -> Manifest | None:
-    return status_writer.spec(claim, current, words)
+def _spec(current: Manifest | None, claim: IPAMClaim, dialect: Dialect) -> Manifest | None:
+    return status_writer.spec_manifest(claim, current, dialect)
 
 
 def _status(
-    current: Manifest | None, claim: IPAMClaim, words: Dialect, now: datetime
+    current: Manifest | None, claim: IPAMClaim, dialect: Dialect, now: datetime
 ) -> Manifest | None:
-    return status_writer.status(claim, current, words, now, manager=STATUS_MANAGER)
+    return status_writer.status_manifest(claim, current, dialect, now, manager=STATUS_MANAGER)
 
 
 def _resource(context: SyncContext) -> Resource:

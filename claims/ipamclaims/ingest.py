@@ -1,8 +1,8 @@
-"""IPAMClaims as a cluster has them, taken into the register; everything stands in a caller's transaction.
+"""Ingest of a cluster's IPAMClaims into the register; callers open the transaction.
 
-A claim with addresses in its status is the truth. While the register is the one who answers (the managed resource
-`claims`), what it has granted stays, also when the object does not show it yet: addresses of a claim
-are never overwritten, and belong to the uid of its VM.
+Addresses in the status of a claim are authoritative. If the register allocates addresses (the managed
+resource `claims`), its grants stay, even while the object does not show them yet: addresses of a claim are
+never overwritten, and belong to the uid of its VM.
 """
 
 from __future__ import annotations
@@ -26,54 +26,68 @@ from pools.platform import database
 from pools.register.allocator import window
 from pools.sql import statements
 
-# What an object says of a claim, with the types of the columns.
+# The columns that the object of a claim determines.
 _FIELDS = (
-    "network_id", "interface", "mac", "ips_requested", "vm", "vm_uid", "ips", "owner_pod",
-    "conditions", "finalizers", "deleted_at", "uid", "follows_cluster", "gone_at",
-)  # fmt: skip
+    "network_id",
+    "interface",
+    "mac",
+    "ips_requested",
+    "vm",
+    "vm_uid",
+    "ips",
+    "owner_pod",
+    "conditions",
+    "finalizers",
+    "deleted_at",
+    "uid",
+    "follows_cluster",
+    "gone_at",
+)
 
 
 @dataclass(frozen=True)
 class ObservedClaim:
-    """A claim as its object says it; `ours` when the register wrote its spec."""
+    """A parsed claim object; `written_here` is True if the register wrote its spec."""
 
     claim: Claim
-    ours: bool = False
+    written_here: bool = False
 
 
-def take_in(cluster: Cluster, observed_claims: Sequence[ObservedClaim], *, answering: bool) -> None:
-    """Bring the register to what objects say, many at once.
+def ingest_claims(
+    cluster: Cluster, observed_claims: Sequence[ObservedClaim], *, claims_managed: bool
+) -> None:
+    """Insert and update the claims of a batch of objects.
 
-    `answering` says that the register grants addresses in this cluster.
+    `claims_managed` is True if the register allocates addresses in this cluster.
     """
     networks = _networks(cluster, {observed.claim.network for observed in observed_claims})
     existing_claims = _existing_claims(cluster, [observed.claim for observed in observed_claims])
-    touched = {network.pk for network in networks.values()}
-    touched |= {row.network_id for row in existing_claims.values()}
-    lock(touched)
-    new, changed, others = [], [], []
+    network_ids = {network.pk for network in networks.values()}
+    network_ids |= {row.network_id for row in existing_claims.values()}
+    lock_pools(network_ids)
+    new, changed, claims_of_other_vm = [], [], []
     for observed in observed_claims:
         claim, network = observed.claim, networks[observed.claim.network]
         row = existing_claims.get((claim.namespace, claim.name))
         if row is None:
             row = IPAMClaim(cluster=cluster, namespace=claim.namespace, name=claim.name)
-            row.follows_cluster = not observed.ours
-            _update_row(row, observed, network, answering=answering)
+            row.follows_cluster = not observed.written_here
+            _update_row(row, observed, network, claims_managed=claims_managed)
             new.append(row)
             existing_claims[claim.namespace, claim.name] = row
             continue
         before = _values(row)
-        _update_row(row, observed, network, answering=answering)
+        _update_row(row, observed, network, claims_managed=claims_managed)
         if _values(row) == before:
             continue
         if row.pk:
             changed.append(row)
             if row.vm_uid != before["vm_uid"]:
-                others.append(row)
+                claims_of_other_vm.append(row)
     IPAMClaim.objects.bulk_create(new)
     store(changed)
     index.write(claims=[*new, *changed])
-    update_owners(others)
+    sync_owner_blocks(claims_of_other_vm)
 
 
 def _values(row: IPAMClaim) -> dict[str, Any]:
@@ -81,7 +95,7 @@ def _values(row: IPAMClaim) -> dict[str, Any]:
 
 
 def store(rows: Iterable[IPAMClaim], *columns: str) -> None:
-    """Write these columns, or all that an object says, of many rows in one statement."""
+    """Update the given columns of many claims in one statement; by default all of _FIELDS."""
     names = columns or _FIELDS
     values = [{"id": row.pk} | {name: getattr(row, name) for name in names} for row in rows]
     if values:
@@ -107,7 +121,7 @@ def _existing_claims(cluster: Cluster, claims: Sequence[Claim]) -> dict[tuple[st
 
 
 def _networks(cluster: Cluster, names: Iterable[str]) -> dict[str, Network]:
-    """By name; those that nobody has seen yet get a row of kind UNKNOWN."""
+    """Return the networks by name; unknown names get a row of kind UNKNOWN."""
     network_names = set(names)
     rows = Network.objects.filter(cluster=cluster, name__in=network_names)
     networks = {row.name: row for row in rows}
@@ -120,15 +134,15 @@ def _networks(cluster: Cluster, names: Iterable[str]) -> dict[str, Network]:
     return networks
 
 
-def lock(network_ids: Iterable[int]) -> None:
-    """Hold the locks of these networks' pools, before any row of a claim is written."""
+def lock_pools(network_ids: Iterable[int]) -> None:
+    """Take the locks of the networks' pools; call this before writing rows of claims."""
     rows = Network.objects.filter(pk__in=set(network_ids), pool__isnull=False)
     for pool_id in sorted(rows.values_list("pool_id", flat=True)):
         window.lock(pool_id or 0)
 
 
-def subnets_of(network: Network) -> list[addresses.Network]:
-    """The subnets, as far as they can be read."""
+def readable_subnets(network: Network) -> list[addresses.Network]:
+    """Return the valid subnets of a network; invalid ones are left out."""
     subnets = []
     for text in network.subnets:
         try:
@@ -139,50 +153,50 @@ def subnets_of(network: Network) -> list[addresses.Network]:
 
 
 def _update_row(
-    row: IPAMClaim, observed: ObservedClaim, network: Network, *, answering: bool
+    row: IPAMClaim, observed: ObservedClaim, network: Network, *, claims_managed: bool
 ) -> None:
     claim = observed.claim
     same_object = row.uid in {"", claim.uid}
     same_vm = bool(claim.vm_uid) and row.vm_uid == claim.vm_uid
-    moved = row.pk is not None and row.network_id != network.pk
+    has_moved = row.pk is not None and row.network_id != network.pk
     if not same_object:
         row.gone_at = None
-    stays = answering and (same_object or same_vm) and not moved
-    ips = [ipamclaim.with_prefix(text, subnets_of(network)) for text in claim.ips]
-    if row.gone_at is not None:  # somebody gave its addresses back, though the object is there
+    keeps_addresses = claims_managed and (same_object or same_vm) and not has_moved
+    ips = [ipamclaim.with_prefix(text, readable_subnets(network)) for text in claim.ips]
+    if row.gone_at is not None:  # a user released its addresses although the object exists
         ips = []
-    elif not ips and stays and row.ips:
-        ips = row.ips  # the cluster was not told yet, or has lost it
+    elif not ips and keeps_addresses and row.ips:
+        ips = row.ips  # the status is not written yet, or was lost
     if claim.ips or not (ips and row.conditions):
         row.conditions = list(claim.conditions)
     row.ips = ips
-    if claim.owner_pod or not (stays and ips):
+    if claim.owner_pod or not (keeps_addresses and ips):
         row.owner_pod = claim.owner_pod
-    _request(row, observed)
+    _update_request(row, observed)
     row.network = network
     row.interface = claim.interface
-    # A claim that nobody owns stands for itself, so that its addresses have a holder.
-    unowned = "" if row.mac else claim.name
+    # A claim without an owner gets its own name as VM, so that its addresses have a holder.
+    fallback_vm = "" if row.mac else claim.name
     registered_vm = "" if row.follows_cluster else row.vm
     row.vm_uid = claim.vm_uid or (row.vm_uid if not row.follows_cluster and same_object else "")
-    row.vm = claim.vm or registered_vm or unowned
+    row.vm = claim.vm or registered_vm or fallback_vm
     row.finalizers = list(claim.finalizers)
     row.deleted_at = claim.deleted_at
     row.uid = claim.uid
 
 
-def _request(row: IPAMClaim, observed: ObservedClaim) -> None:
-    """Requests of the register's own claims are the register's, unless somebody else made others."""
+def _update_request(row: IPAMClaim, observed: ObservedClaim) -> None:
+    """Take the request from the object, unless the register wrote it: then the register's request stays."""
     claim = observed.claim
-    asks = bool(claim.mac or claim.ips_requested)
-    if asks and not observed.ours:
+    has_request = bool(claim.mac or claim.ips_requested)
+    if has_request and not observed.written_here:
         row.follows_cluster = True
     if row.follows_cluster or row.pk is None:
         row.mac, row.ips_requested = claim.mac, list(claim.ips_requested)
 
 
 def forget(cluster: Cluster, uids: Iterable[str]) -> int:
-    """The objects with these uids are gone for good: their claims go, and their addresses cool down."""
+    """Delete the claims of deleted objects, and return their number; their addresses enter cooldown."""
     rows = list(IPAMClaim.objects.filter(cluster=cluster, uid__in=[uid for uid in uids if uid]))
     delete(rows)
     return len(rows)
@@ -191,31 +205,31 @@ def forget(cluster: Cluster, uids: Iterable[str]) -> int:
 def delete(rows: Sequence[IPAMClaim]) -> None:
     if not rows:
         return
-    lock(row.network_id for row in rows)
+    lock_pools(row.network_id for row in rows)
     ids = [row.pk for row in rows]
     index.remove(claims=ids)
     IPAMClaim.objects.filter(pk__in=ids).delete()
 
 
-def update_owners(rows: Sequence[IPAMClaim]) -> None:
-    """The blocks of claims whose VM has another uid now."""
-    touched = ChangedKeys()
+def sync_owner_blocks(rows: Sequence[IPAMClaim]) -> None:
+    """Sync the blocks of claims whose VM has a new uid."""
+    changed_keys = ChangedKeys()
     for row in rows:
         name = block_sync.holder_name(row.namespace, row.vm, row.mac)
         for text in row.ips:
-            touched.add(row.network_id, None, str(ipamclaim.host(text)), name)
-    if touched:
-        block_sync.sync_blocks(touched)
+            changed_keys.add(row.network_id, None, str(ipamclaim.host(text)), name)
+    if changed_keys:
+        block_sync.sync_blocks(changed_keys)
 
 
-def own_vms(cluster_id: int) -> None:
-    """Claims that were made here belong to the VM of their name from when it is there."""
-    ids = [pk for (pk,) in database.rows(_OWN_VMS, [cluster_id])]
+def set_vm_uids(cluster_id: int) -> None:
+    """Set the VM uid of claims that were created in the register, once their VM exists."""
+    ids = [pk for (pk,) in database.rows(_SET_VM_UIDS, [cluster_id])]
     if ids:
-        update_owners(list(IPAMClaim.objects.filter(pk__in=ids)))
+        sync_owner_blocks(list(IPAMClaim.objects.filter(pk__in=ids)))
 
 
-_OWN_VMS = """
+_SET_VM_UIDS = """
     UPDATE claims_ipamclaim c SET vm_uid = o.uid FROM pools_observedobject o
     WHERE c.cluster_id = %s AND NOT c.follows_cluster AND c.vm_uid = '' AND c.vm <> ''
       AND o.cluster_id = c.cluster_id AND o.kind = 'VirtualMachine'
@@ -224,20 +238,19 @@ _OWN_VMS = """
 """
 
 
-def follow_pods(cluster_id: int, *, pods_known: bool) -> None:
-    """The owner pod is one that runs the VM; while it migrates, the one that was it before.
+def update_owner_pods(cluster_id: int, *, pods_known: bool) -> None:
+    """Set the owner pod of each claim to a pod that runs its VM.
 
-    So holds rule `migration-keeps-the-address`.
-
-    `known` says that all pods and VM instances of the cluster are: then a pod that is gone is named no
-    more, be it that OVN-Kubernetes still names it.
+    During a live migration the previous pod stays (rule `migration-keeps-the-address`). `pods_known` is
+    True if all pods and VM instances of the cluster are known: then an owner pod that is gone is cleared,
+    even if OVN-Kubernetes still has it in the status.
     """
-    database.rows(_FOLLOW_PODS, [cluster_id])
+    database.rows(_UPDATE_OWNER_PODS, [cluster_id])
     if pods_known:
-        database.rows(_FORGET_PODS, {"cluster": cluster_id})
+        database.rows(_CLEAR_OWNER_PODS, {"cluster": cluster_id})
 
 
-_FOLLOW_PODS = """
+_UPDATE_OWNER_PODS = """
     UPDATE claims_ipamclaim c SET owner_pod = w.pods[1] FROM claims_workload w
     WHERE c.cluster_id = %s AND cardinality(c.ips) > 0 AND c.deleted_at IS NULL
       AND w.network_id = c.network_id AND w.kind = 'vmi' AND w.namespace = c.namespace
@@ -246,5 +259,5 @@ _FOLLOW_PODS = """
     RETURNING c.id
 """
 
-# While there is an instance of the VM its pod may be one of which nothing was told yet.
-_FORGET_PODS = statements.read("claims/clear_owner_pods")
+# While the VM has an instance, its pod may exist without having been observed.
+_CLEAR_OWNER_PODS = statements.read("claims/clear_owner_pods")

@@ -1,8 +1,8 @@
-"""IPAMClaims by hand: made, changed and taken back in the register.
+"""IPAMClaims created, changed and deleted by users of the register.
 
-In a managed cluster with the managed resource `claims` the next pass writes the object, and grants the addresses;
-elsewhere the claim is recorded only, and its manifest can be downloaded. An object that is there in the
-cluster is deleted there.
+If the cluster's connection manages `claims`, the next sync run writes the object and grants the addresses.
+Otherwise the claim is only recorded, and its manifest can be downloaded. An object that exists in the
+cluster has to be deleted there.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from pools.core import errors, holders
 from pools.models.fields import Now
 from pools.platform import database, events
 
-_GIVE_BACK = {findings.LEAKED, findings.STUCK}  # findings that allow a release
+_RELEASABLE = {findings.LEAKED, findings.STUCK}  # findings that allow a release
 
 
 @dataclass(frozen=True)
 class ClaimSpec:
-    """A claim that somebody makes; `name` is that of ipam-extensions for the VM unless it is said."""
+    """A claim to create; without `name` it gets the name that ipam-extensions composes for the VM."""
 
     network: Network
     namespace: str
@@ -46,16 +46,16 @@ class ClaimSpec:
 def create(
     spec: ClaimSpec, *, author: events.Author, scope: namespaces.Scope = namespaces.EVERYTHING
 ) -> IPAMClaim:
-    """A claim that no cluster has yet.
+    """Create a claim that does not exist in the cluster yet.
 
-    Who does not see everything asks for what is free only, and is not told who has it. Raises
+    With a limited scope only free values can be requested, and errors do not name the holder. Raises
     InvalidInput (the name), AlreadyExists, AlreadyAllocated, ReservedAddress.
     """
     name = spec.name or naming.claim_name(spec.network, spec.namespace, spec.vm)
     holders.parse_name(name, field="name")
     vm = spec.vm or names.vm_of(name, spec.network.name)
     if not (vm or spec.mac):
-        raise errors.InvalidInput.for_field("vm", "required", "say for which VM it is")
+        raise errors.InvalidInput.for_field("vm", "required", "a VM or a MAC address is required")
     claim = IPAMClaim(
         cluster=spec.network.cluster,
         network=spec.network,
@@ -67,24 +67,26 @@ def create(
         vm=vm,
         note=spec.note,
     )
-    with _changing(claim, author):
-        _refuse_taken(claim, scope)
+    with _lock_for_change(claim, author):
+        _check_not_taken(claim, scope)
         if IPAMClaim.objects.filter(
             cluster=claim.cluster, namespace=claim.namespace, name=name
         ).exists():
-            raise errors.AlreadyExists(f"{claim.namespace} has an IPAMClaim {name}.")
+            raise errors.AlreadyExists(
+                f"The namespace {claim.namespace} already has an IPAMClaim {name}."
+            )
         claim.save()
         index.write(claims=[claim])
     return claim
 
 
 @contextmanager
-def _changing(claim: IPAMClaim, author: events.Author) -> Iterator[None]:
-    """The cluster's row first, then the lock of the pool, then rows: as passes take them."""
+def _lock_for_change(claim: IPAMClaim, author: events.Author) -> Iterator[None]:
+    """Lock the cluster's row, then the pool, in the order of the sync runs; rows are locked last."""
     try:
         with events.recorded(author):
             leases.nudge(claim.cluster_id, patient=True)
-            ingest.lock([claim.network_id])
+            ingest.lock_pools([claim.network_id])
             yield
     except IntegrityError as error:
         if database.constraint(error) != "ipamclaim_name_unique":
@@ -92,8 +94,8 @@ def _changing(claim: IPAMClaim, author: events.Author) -> Iterator[None]:
         raise errors.AlreadyExists from error
 
 
-def _refuse_taken(claim: IPAMClaim, scope: namespaces.Scope) -> None:
-    """Nobody gets the gateway's MAC; who does not see everything gets nothing that is taken, either."""
+def _check_not_taken(claim: IPAMClaim, scope: namespaces.Scope) -> None:
+    """Raise ReservedAddress for the gateway's MAC; with a limited scope, raise for any taken value."""
     gateway = own_addresses.macs(claim.network).get(claim.mac or "")
     if gateway:
         raise errors.ReservedAddress(f"{claim.mac} is the MAC address of the gateway {gateway}.")
@@ -109,25 +111,25 @@ def _refuse_taken(claim: IPAMClaim, scope: namespaces.Scope) -> None:
         scope=scope,
     )
     for duplicate in claim_duplicates:
-        types = {where.type for where in duplicate.places}
+        types = {occurrence.type for occurrence in duplicate.occurrences}
         if duplicate.note:
             continue
         if types & {"gateway", "infrastructure", "reserved_range"}:
-            raise errors.ReservedAddress(f"{duplicate.value} is kept for the network itself.")
+            raise errors.ReservedAddress(f"{duplicate.value} is reserved by the network.")
         if "other" in types:
-            raise errors.AlreadyAllocated(f"{duplicate.value} is in use already.")
+            raise errors.AlreadyAllocated(f"{duplicate.value} is already in use.")
 
 
 @dataclass(frozen=True)
 class ClaimChange:
-    """What is to be another; None stays as it is. `mac` "" takes the request away."""
+    """The fields to change; a field that is None keeps its value. `mac` "" removes the request."""
 
     mac: str | None = None
     ips: Sequence[str] | None = None
     note: str | None = None
 
     @property
-    def requests(self) -> bool:
+    def changes_request(self) -> bool:
         return self.mac is not None or self.ips is not None
 
 
@@ -138,21 +140,25 @@ def change(
     author: events.Author,
     scope: namespaces.Scope = namespaces.EVERYTHING,
 ) -> IPAMClaim:
-    """Change what a claim asks for, as long as it has no addresses; its note always.
+    """Change the request of a claim without addresses, or the note of any claim.
 
     Raises NotFound, ImmutableInUse, ClusterDecides, AlreadyAllocated, ReservedAddress.
     """
     claim = _get(claim_id)
-    with _changing(claim, author):
+    with _lock_for_change(claim, author):
         claim = _get(claim_id, lock=True)
-        if changes.requests:
+        if changes.changes_request:
             if claim.ips:
-                raise errors.ImmutableInUse("The claim has its addresses, which are never changed.")
+                raise errors.ImmutableInUse(
+                    "The claim has addresses; its request cannot be changed."
+                )
             if claim.follows_cluster:
-                raise errors.ClusterDecides("The claim is the cluster's: change its object there.")
+                raise errors.ClusterDecides(
+                    "The cluster owns the claim: change its object in the cluster."
+                )
             claim.mac = claim.mac if changes.mac is None else changes.mac or None
             claim.ips_requested = claim.ips_requested if changes.ips is None else list(changes.ips)
-            _refuse_taken(claim, scope)
+            _check_not_taken(claim, scope)
         if changes.note is not None:
             claim.note = changes.note
         claim.save()
@@ -161,45 +167,45 @@ def change(
 
 
 def delete(claim_id: int, *, author: events.Author) -> None:
-    """A claim that no cluster has; its addresses cool down.
+    """Delete a claim that does not exist in the cluster; its addresses enter cooldown.
 
-    Raises NotFound; ClusterDecides for one that is there: it goes when its object is gone.
+    Raises NotFound, and ClusterDecides for a claim whose object exists in the cluster.
     """
     claim = _get(claim_id)
-    with _changing(claim, author):
+    with _lock_for_change(claim, author):
         claim = _get(claim_id, lock=True)
         if claim.uid:
             command = f"kubectl delete ipamclaims.k8s.cni.cncf.io {claim.name} -n {claim.namespace}"
-            message = f"The claim is in the cluster: delete it there. {command}"
+            message = f"The claim exists in the cluster: delete it there with {command}"
             raise errors.ClusterDecides(message)
         ingest.delete([claim])
 
 
 def release(claim_id: int, *, author: events.Author) -> IPAMClaim:
-    """Give back the register's addresses of a claim that nobody has any more, with a reason.
+    """Release the addresses of a leaked claim, or of one whose deletion is stuck; a reason is required.
 
-    Only of one that was found leaked, or that is to be deleted for long; its object stays, and nothing
-    is granted to it again. Raises NotFound, InvalidInput, Conflict.
+    The object of the claim stays, and the claim gets no addresses again. Raises NotFound, InvalidInput,
+    Conflict.
     """
     if not author.reason:
         raise errors.InvalidInput.for_field(
-            "reason", "required", "Say why its addresses are given back."
+            "reason", "required", "A reason for the release of the addresses is required."
         )
     claim = _get(claim_id)
-    with _changing(claim, author):
+    with _lock_for_change(claim, author):
         claim = _get(claim_id, lock=True)
         if not claim.ips:
             raise errors.Conflict("The claim has no addresses.")
-        if not {finding.code for finding in states.findings(claim)} & _GIVE_BACK:
+        if not {finding.code for finding in states.findings(claim)} & _RELEASABLE:
             raise errors.Conflict(
-                "The claim was not found to be leaked: its VM is there, or it is not known to be gone."
+                "The claim has no leak finding: its VM exists, or is not known to be deleted."
             )
-        let_go(claim)
+        clear_addresses(claim)
     return claim
 
 
-def let_go(claim: IPAMClaim) -> None:
-    """Without addresses from now on, though its object is there; in a transaction of the caller."""
+def clear_addresses(claim: IPAMClaim) -> None:
+    """Remove the addresses of a claim for good; its object stays. The caller opens the transaction."""
     claim.ips = []
     claim.gone_at = Now()
     claim.save()
@@ -218,7 +224,7 @@ def _get(claim_id: int, *, lock: bool = False) -> IPAMClaim:
 
 
 def parse_ips(value: object, network: Network, *, field: str = "ips_requested") -> tuple[str, ...]:
-    """Requested addresses, with a prefix length or without, one of each family at most.
+    """Parse requested addresses, with or without prefix length, at most one of each family.
 
     Raises InvalidInput: the codes of entries.parse_ips, one_per_family.
     """
@@ -235,17 +241,17 @@ def parse_ips(value: object, network: Network, *, field: str = "ips_requested") 
 # --- manifests ------------------------------------------------------------------------------------
 
 
-def dialect_of(claim: IPAMClaim) -> Dialect:
-    """How its cluster writes claims, as far as its object shows; a claim with requests shows them."""
-    observed_object = findings.seen_object(claim)
-    pod = ((observed_object.manifest if observed_object else {}).get("status") or {}).get(
+def claim_dialect(claim: IPAMClaim) -> Dialect:
+    """Return the dialect of the claim's cluster, as far as its object and its requests show it."""
+    observed_object = findings.observed_object(claim)
+    owner_pod = ((observed_object.manifest if observed_object else {}).get("status") or {}).get(
         "ownerPod"
     )
-    asks = bool(claim.mac or claim.ips_requested)
-    words = dialects.PROPOSED if isinstance(pod, str) or asks else dialects.SHIPPED
-    return dialects.with_requests(words)
+    has_request = bool(claim.mac or claim.ips_requested)
+    dialect = dialects.PROPOSED if isinstance(owner_pod, str) or has_request else dialects.SHIPPED
+    return dialects.with_requests(dialect)
 
 
 def manifest(claim: IPAMClaim) -> dict[str, Any]:
-    """The claim as an object, its status as the register has it."""
-    return status_writer.manifest(claim, dialect_of(claim), with_status=True)
+    """Return the claim's manifest, with the status of the register."""
+    return status_writer.manifest(claim, claim_dialect(claim), with_status=True)

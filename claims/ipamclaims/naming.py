@@ -1,4 +1,4 @@
-"""The name of a VM's IPAMClaim, for every entry point that makes one: form, REST and imports."""
+"""Names of IPAMClaims, for every entry point that creates claims: form, REST API and imports."""
 
 from __future__ import annotations
 
@@ -12,17 +12,23 @@ from pools.models import ObservedObject
 
 
 def claim_name(network: Network, namespace: str, vm: str) -> str:
-    """`<vm>.<what the VM calls the network>`; `<vm>.<network>` for a VM that is not observed yet."""
+    """Return the name of a VM's claim: `<vm>.<network name in the VM's spec>`.
+
+    For a VM that is not observed yet it is `<vm>.<network>`.
+    """
     return ipamclaim_names.compose_key(
         vm, vm_networks(network, vm).get((namespace, vm), network.name)
     )
 
 
 def vm_networks(network: Network, vm: str | None = None) -> Mapping[tuple[str, str], str]:
-    """What observed VMs (namespace, name) call the network in `spec.networks`; `vm` names one of them."""
+    """Return the name of the network in the spec of observed VMs, by (namespace, name).
+
+    With `vm` only VMs of this name are read.
+    """
     nads = NAD.objects.filter(network=network).values_list("namespace", "name", "role")
     names = {f"{namespace}/{name}" for namespace, name, _ in nads}
-    primary = {namespace for namespace, _, role in nads if role == udn.PRIMARY}
+    primary_namespaces = {namespace for namespace, _, role in nads if role == udn.PRIMARY}
     rows = ObservedObject.objects.filter(
         cluster_id=network.cluster_id,
         kind__in=[vm_objects.VM, vm_objects.VMI],
@@ -33,9 +39,9 @@ def vm_networks(network: Network, vm: str | None = None) -> Mapping[tuple[str, s
     for namespace, name, manifest in rows.order_by("-kind").values_list(
         "namespace", "name", "manifest"
     ):
-        called = vm_objects.network_name(
-            manifest, names, namespace=namespace, primary=namespace in primary
+        network_name = vm_objects.network_name(
+            manifest, names, namespace=namespace, primary=namespace in primary_namespaces
         )
-        if called:
-            names_by_vm[namespace, name] = called  # the VirtualMachine's comes last
+        if network_name:
+            names_by_vm[namespace, name] = network_name  # the VirtualMachine comes last
     return names_by_vm

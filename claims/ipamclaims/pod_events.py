@@ -1,7 +1,7 @@
-"""Why a VM does not get its address, as an event on its launcher pod.
+"""Kubernetes events on launcher pods: why the VM does not get its address.
 
-Refused claims, and what mutate-pods declined: a pod has no uid yet when it is admitted, so that the event
-is written when the pod was seen. That an event cannot be written fails nothing.
+They report refused claims and declined reviews of mutate-pods. A pod has no uid while it is admitted, so the
+event is written after the pod was observed. A failure to write an event is only logged.
 """
 
 from __future__ import annotations
@@ -22,73 +22,81 @@ from pools.platform import database
 from pools.platform.outbound import faults
 from pools.sql import statements
 
-MOST = 200  # pods of a cluster at once
-_AGAIN = 1800  # seconds until the cluster is asked again: it forgets events after an hour
-_written: dict[tuple[int, str, str], float] = {}  # by cluster, event and moment, in this process
+MOST = 200  # pods of a cluster in one call
+_REPEAT_AFTER = (
+    1800  # seconds until an event is written again; clusters delete events after an hour
+)
+_written_at: dict[
+    tuple[int, str, str], float
+] = {}  # by cluster, event and timestamp, in this process
 
 log = logging.getLogger(__name__)
 
 
-def tell(context: SyncContext) -> None:
-    """Write the events that are missing; not in a transaction, for the cluster may be slow."""
+def write_events(context: SyncContext) -> None:
+    """Write the missing events; call this outside of a transaction, because the cluster may be slow."""
     if context.dry_run:
         return
     now = time.monotonic()
     for refusal in refusals(context.cluster.pk):
         key = (context.cluster.pk, refusal.namespace + "/" + refusal.name, refusal.moment)
-        if now - _written.get(key, -_AGAIN) < _AGAIN:
+        if now - _written_at.get(key, -_REPEAT_AFTER) < _REPEAT_AFTER:
             continue
         try:
             _write(context, refusal)
         except faults.Rejected as error:
-            log.info("an event on %s was refused: %s", refusal.pod, error.message)
+            log.info("the cluster rejected an event on %s: %s", refusal.pod, error.message)
         except faults.ClusterFault as error:
-            log.info("no events on pods of %s: %s", context.cluster, error.message)
+            log.info("no events could be written to pods of %s: %s", context.cluster, error.message)
             return
-        _written[key] = now
-    for key in [key for key, moment in _written.items() if now - moment >= _AGAIN]:
-        _written.pop(key, None)
+        _written_at[key] = now
+    for key in [key for key, moment in _written_at.items() if now - moment >= _REPEAT_AFTER]:
+        _written_at.pop(key, None)
 
 
 def _write(context: SyncContext, refusal: Refusal) -> None:
     try:
-        before = context.client.get(resources.EVENT, refusal.name, refusal.namespace)
+        existing_event = context.client.get(resources.EVENT, refusal.name, refusal.namespace)
     except faults.NotFound:
-        before = None
-    event = pod_events.render(refusal, before)
+        existing_event = None
+    event = pod_events.render(refusal, existing_event)
     if event is not None:
         context.prove()
         context.client.apply(resources.EVENT, event, manager=MANAGER)
 
 
 def refusals(cluster_id: int) -> list[Refusal]:
-    """Of all launcher pods that are not over."""
-    return [*_of_claims(cluster_id), *_of_decisions(cluster_id)][:MOST]
+    """Return the refusals of all launcher pods that have not ended."""
+    return [*_refused_claims(cluster_id), *_declined_pods(cluster_id)][:MOST]
 
 
-def _of_claims(cluster_id: int) -> Iterator[Refusal]:
+def _refused_claims(cluster_id: int) -> Iterator[Refusal]:
     for row in database.fetch(_CLAIMS, {"cluster": cluster_id, "most": MOST}):
         condition = dialects.allocation_condition(json.loads(row["conditions"]))
         outcome = dialects.outcome_of(condition)
         if condition is not None and outcome not in {None, ClaimOutcome.ALLOCATED}:
             yield Refusal(
-                row["namespace"], row["pod"], row["uid"],
+                row["namespace"],
+                row["pod"],
+                row["uid"],
                 reason=str(condition.get("reason") or "AddressRefused"),
                 message=f"IPAMClaim {row['name']}: {condition.get('message', '')}",
                 moment=str(condition.get("lastTransitionTime") or ""),
-            )  # fmt: skip
+            )
 
 
-def _of_decisions(cluster_id: int) -> Iterator[Refusal]:
+def _declined_pods(cluster_id: int) -> Iterator[Refusal]:
     for row in database.fetch(_DECISIONS, {"cluster": cluster_id, "most": MOST}):
         if row["code"] not in pod_events.NOTHING_REFUSED:
             moment: datetime = row["at"]
             yield Refusal(
-                row["namespace"], row["pod"], row["uid"],
+                row["namespace"],
+                row["pod"],
+                row["uid"],
                 reason=pod_events.reason(row["code"]),
                 message=row["message"],
                 moment=f"{moment.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}",
-            )  # fmt: skip
+            )
 
 
 _CLAIMS = statements.read("claims/refused_claims_of_launchers")

@@ -1,4 +1,4 @@
-"""Claims by what somebody types."""
+"""Search in IPAMClaims."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from django.db.models.functions import Cast
 from claims.models import IPAMClaim
 
 
-def matching_claims(rows: QuerySet[IPAMClaim], words: str) -> QuerySet[Any]:
-    """By a part of the name, the VM, the MAC or an address, or by the namespace."""
-    text = words.strip().lower()
+def matching_claims(rows: QuerySet[IPAMClaim], text: str) -> QuerySet[Any]:
+    """Return the claims whose name, VM, MAC or address contains `text`, or whose namespace is `text`."""
+    text = text.strip().lower()
     query = Q(name__icontains=text) | Q(vm__icontains=text) | Q(namespace=text)
-    listed = rows.annotate(
+    annotated_rows = rows.annotate(
         ips_text=Cast("ips", TextField()),
         asked_text=Cast("ips_requested", TextField()),
         mac_text=Cast("mac", TextField()),
     )
-    return listed.filter(
+    return annotated_rows.filter(
         query
         | Q(ips_text__contains=text)
         | Q(asked_text__contains=text)

@@ -1,4 +1,4 @@
-"""How claims stand: in one word for lists, in a sentence for people, and what to do next."""
+"""States of IPAMClaims: a code for lists, a description, and the next step for users."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from typing import Any
 from django.db.models import Case, Exists, OuterRef, Q, QuerySet, Subquery, Value, When
 from django.db.models.functions import Coalesce, Concat
 from django.db.models.lookups import Exact
+from django.utils.translation import gettext, gettext_lazy
 
 from claims.core.ipamclaims import dialects, ipamclaim
 from claims.core.ipamclaims.dialects import ClaimOutcome
 from claims.ipamclaims import findings as ipamclaim_findings
-from claims.models import IPAMClaim, Place, Workload
+from claims.models import IndexEntry, IPAMClaim, Workload
 from claims.models.workloads import WorkloadKind
 from pools.models import Connection, Finding
 from pools.models.connections import ManagedResource
@@ -23,11 +24,11 @@ _CONFLICTS = (ClaimOutcome.IP_CONFLICT, ClaimOutcome.MAC_CONFLICT)
 
 
 def with_state(rows: QuerySet[IPAMClaim]) -> QuerySet[Any]:
-    """The rows, each with its `state`, what stands foremost about it, and the `pods` that run its VM."""
+    """Annotate claims with their `state`, the most severe one, and the `pods` that run their VM."""
     failed = Q(ips=[]) & _refusal_query(*ClaimOutcome)
     conflicting = Q(ips=[]) & _refusal_query(*_CONFLICTS)
-    flagged = Place.objects.filter(claim=OuterRef("pk"), holds=True)
-    duplicate = Exists(flagged.filter(Q(duplicate_mac=True) | Q(duplicate_ip=True)))
+    conflicting_entries = IndexEntry.objects.filter(claim=OuterRef("pk"), holds=True)
+    duplicate = Exists(conflicting_entries.filter(Q(duplicate_mac=True) | Q(duplicate_ip=True)))
     same_vm = Q(uid=OuterRef("vm_uid")) | Q(vm_uid=OuterRef("vm_uid"))
     running = Workload.objects.filter(
         same_vm | Q(Exact(OuterRef("vm_uid"), Value(""))),
@@ -53,15 +54,15 @@ def with_state(rows: QuerySet[IPAMClaim]) -> QuerySet[Any]:
 
 
 def _refusal_query(*outcomes: ClaimOutcome) -> Q:
-    """Whose condition says that they got nothing, for one of these reasons."""
+    """Return the filter for claims whose condition is a refusal with one of these outcomes."""
     query = Q(pk__in=[])
-    for words in (dialects.SHIPPED, dialects.PROPOSED):
-        condition = {"type": words.condition, "status": "False"}
+    for dialect in (dialects.SHIPPED, dialects.PROPOSED):
+        condition = {"type": dialect.condition, "status": "False"}
         if ClaimOutcome.ERROR in outcomes:  # whatever the reason
             query |= Q(conditions__contains=[condition])
             continue
         for outcome in outcomes:
-            query |= Q(conditions__contains=[condition | {"reason": words.reasons[outcome]}])
+            query |= Q(conditions__contains=[condition | {"reason": dialect.reasons[outcome]}])
     return query
 
 
@@ -76,8 +77,8 @@ def findings(claim: IPAMClaim) -> list[Finding]:
     return list(rows.filter(subject=str(claim)).order_by("severity", "code"))
 
 
-def codes(claims: Iterable[IPAMClaim]) -> dict[int, set[str]]:
-    """By their ids, the codes of the findings about these claims."""
+def finding_codes(claims: Iterable[IPAMClaim]) -> dict[int, set[str]]:
+    """Return the codes of the findings about these claims, by claim id."""
     ids_by_subject = {(claim.cluster_id, str(claim)): claim.pk for claim in claims}
     rows = Finding.objects.filter(
         kind=ipamclaim.KIND,
@@ -91,62 +92,75 @@ def codes(claims: Iterable[IPAMClaim]) -> dict[int, set[str]]:
     return codes_by_claim
 
 
-def clusters_answered(ids: Collection[int]) -> set[int]:
-    """Those of the clusters in which the register grants addresses and writes objects."""
+def clusters_with_managed_claims(ids: Collection[int]) -> set[int]:
+    """Return the clusters, of the given ids, in which the register manages IPAMClaims."""
     rows = Connection.objects.filter(cluster__in=ids)
     return {
         connection.cluster_id for connection in rows if connection.manages(ManagedResource.CLAIMS)
     }
 
 
-def words_of(claim: IPAMClaim) -> str:
-    """What a person is told of how the claim stands."""
+def state_description(claim: IPAMClaim) -> str:
+    """Return a description of the claim's state for users."""
     condition = dialects.allocation_condition(claim.conditions)
     outcome = dialects.outcome_of(condition)
     if claim.gone_at is not None:
-        return "its addresses were given back here"
+        return gettext("addresses released")
     if claim.ips:
-        return "it has its addresses"
+        return gettext("addresses assigned")
     if outcome is None or outcome is ClaimOutcome.ALLOCATED:
-        return "not answered yet"
-    return _WORDS[outcome]
+        return gettext("pending")
+    return str(_DESCRIPTIONS[outcome])
 
 
-_WORDS = {
-    ClaimOutcome.IP_CONFLICT: "another has the address",
-    ClaimOutcome.MAC_CONFLICT: "another VM has the MAC",
-    ClaimOutcome.EXHAUSTED: "the network is full",
-    ClaimOutcome.ERROR: "it cannot be granted",
+_DESCRIPTIONS = {
+    ClaimOutcome.IP_CONFLICT: gettext_lazy("address already in use"),
+    ClaimOutcome.MAC_CONFLICT: gettext_lazy("another VM has the MAC address"),
+    ClaimOutcome.EXHAUSTED: gettext_lazy("network exhausted"),
+    ClaimOutcome.ERROR: gettext_lazy("request not valid"),
 }
 
 
-_OF_FINDINGS = {
-    ipamclaim_findings.LEAKED: (
-        "The VM is gone. Remove the finalizer in the cluster, or give the addresses back here."
+_STEPS_BY_FINDING = {
+    ipamclaim_findings.LEAKED: gettext_lazy(
+        "The VM is deleted. Remove the finalizer in the cluster, or release the addresses here."
     ),
-    ipamclaim_findings.STUCK: "See what keeps the object: its finalizer goes when the VM is gone.",
-    ipamclaim_findings.UNKNOWN_NETWORK: "Create the network, or correct its name in the claim.",
+    ipamclaim_findings.STUCK: gettext_lazy(
+        "Check the finalizers of the object: they are removed when the VM is deleted."
+    ),
+    ipamclaim_findings.UNKNOWN_NETWORK: gettext_lazy(
+        "Create the network, or correct its name in the claim."
+    ),
 }
-_OF_OUTCOMES = {
-    ClaimOutcome.IP_CONFLICT: "Ask for another address, or free this one. It is tried again by itself.",
-    ClaimOutcome.MAC_CONFLICT: "Give one of the two VMs another MAC.",
-    ClaimOutcome.EXHAUSTED: "Free addresses of the network. It is tried again by itself.",
-    ClaimOutcome.ERROR: "Correct what the claim asks for.",
+_STEPS_BY_OUTCOME = {
+    ClaimOutcome.IP_CONFLICT: gettext_lazy(
+        "Request another address, or release this one. Retried automatically."
+    ),
+    ClaimOutcome.MAC_CONFLICT: gettext_lazy("Change the MAC address of one of the two VMs."),
+    ClaimOutcome.EXHAUSTED: gettext_lazy(
+        "Release addresses of the network. Retried automatically."
+    ),
+    ClaimOutcome.ERROR: gettext_lazy("Correct the request of the claim."),
 }
 
 
-def next_step(claim: Any, codes: Collection[str], *, answered: bool) -> str:
-    """What somebody does next about a claim, with its state, of which these findings stand."""
-    for code, text in _OF_FINDINGS.items():
+def next_step(claim: Any, codes: Collection[str], *, claims_managed: bool) -> str:
+    """Return the next step for the user about a claim that `with_state` has annotated.
+
+    `codes` are the codes of its findings.
+    """
+    for code, text in _STEPS_BY_FINDING.items():
         if code in codes:
-            return text
+            return str(text)
     if claim.ips and claim.state == CONFLICT:
-        return "See who else has its MAC or address, and give one of the two another."
+        return gettext("Change the MAC or the address of one of the conflicting holders.")
     if claim.ips:
-        return "" if claim.pods or claim.owner_pod else "Start the VM: it gets these addresses."
+        if claim.pods or claim.owner_pod:
+            return ""
+        return gettext("Start the VM: it gets these addresses.")
     outcome = dialects.outcome_of(dialects.allocation_condition(claim.conditions))
-    if outcome in _OF_OUTCOMES:
-        return _OF_OUTCOMES[outcome]
-    if not answered:
-        return "Wait for OVN-Kubernetes, which answers in this cluster."
-    return "Wait for the next pass over the cluster."
+    if outcome in _STEPS_BY_OUTCOME:
+        return str(_STEPS_BY_OUTCOME[outcome])
+    if not claims_managed:
+        return gettext("Wait for OVN-Kubernetes, which allocates the addresses in this cluster.")
+    return gettext("Wait for the next sync of the cluster.")

@@ -1,4 +1,4 @@
-"""What a cluster has yet to be told of claims: statuses, and objects of claims that were made here."""
+"""Manifests to apply for IPAMClaims: their status, and the spec of claims created in the register."""
 
 from __future__ import annotations
 
@@ -22,47 +22,49 @@ from pools.sql import statements
 Manifest = dict[str, Any]
 
 
-def unsaid(cluster_id: int, manager: str) -> list[IPAMClaim]:
-    """Claims whose object does not say in its status what the register says.
+def claims_with_unwritten_status(cluster_id: int, manager: str) -> list[IPAMClaim]:
+    """Return the claims whose status in the cluster differs from the register.
 
-    The owner pod is told only where `manager` wrote the status: other writers keep their own.
+    The owner pod is compared only if `manager` wrote the status: other managers keep theirs.
     """
     values = {"cluster": cluster_id, "manager": f'[{{"manager": "{manager}"}}]'}
-    ids = [pk for (pk,) in database.rows(_UNSAID, values)]
+    ids = [pk for (pk,) in database.rows(_UNWRITTEN, values)]
     if not ids:
         return []
     return list(IPAMClaim.objects.filter(pk__in=ids).select_related("network").order_by("pk"))
 
 
-_UNSAID = statements.read("claims/claims_with_unwritten_status")
+_UNWRITTEN = statements.read("claims/claims_with_unwritten_status")
 
 
-def status(
+def status_manifest(
     claim: IPAMClaim,
     current: Mapping[str, Any] | None,
-    words: Dialect,
+    dialect: Dialect,
     now: datetime,
     *,
     manager: str,
 ) -> Manifest | None:
-    """What `manager` applies to the status of the object; None when it is another one, or says more.
+    """Return the status that `manager` applies to the object, or None if the object has another uid.
 
-    Addresses that are there are never overwritten, and conditions of other types are kept.
+    Existing addresses are never overwritten, and conditions of other types are kept.
     """
     if current is None or not claim.uid or current["metadata"].get("uid") != claim.uid:
         return None
-    there = current.get("status") or {}
-    ips = list(there.get("ips") or claim.ips)
-    before = [
-        condition for condition in there.get("conditions") or () if isinstance(condition, dict)
+    current_status = current.get("status") or {}
+    ips = list(current_status.get("ips") or claim.ips)
+    conditions = [
+        condition
+        for condition in current_status.get("conditions") or ()
+        if isinstance(condition, dict)
     ]
     ours = dialects.allocation_condition(claim.conditions)
-    if ours is not None and not dialects.matches(dialects.allocation_condition(before), ours):
-        before = dialects.merge_conditions(before, ours, now=now)
-    rendered_status = dialects.render_status(ips, claim.owner_pod, before, words)
+    if ours is not None and not dialects.matches(dialects.allocation_condition(conditions), ours):
+        conditions = dialects.merge_conditions(conditions, ours, now=now)
+    rendered_status = dialects.render_status(ips, claim.owner_pod, conditions, dialect)
     if "ownerPod" not in rendered_status and _owns_pod(current, manager):
-        # A field that is left out becomes null on servers before 1.22, which the definition refuses.
-        rendered_status["ownerPod"] = {"name": ""} if words.pod_is_object else ""
+        # API servers before 1.22 set an omitted field to null, which the CRD's schema refuses.
+        rendered_status["ownerPod"] = {"name": ""} if dialect.pod_is_object else ""
     return _identity(claim) | {"status": rendered_status}
 
 
@@ -81,10 +83,10 @@ def _identity(claim: IPAMClaim) -> Manifest:
     }
 
 
-def made_here(cluster_id: int) -> list[IPAMClaim]:
-    """The claims that were made in the register, and are to be there in the cluster.
+def register_claims(cluster_id: int) -> list[IPAMClaim]:
+    """Return the claims that were created in the register and should exist in the cluster.
 
-    One whose VM is gone goes with it: written again, it would be collected again as garbage.
+    Claims of a deleted VM are left out: the cluster would garbage-collect them again.
     """
     rows = IPAMClaim.objects.filter(cluster=cluster_id, follows_cluster=False, gone_at=None)
     vms = ObservedObject.objects.filter(
@@ -94,12 +96,12 @@ def made_here(cluster_id: int) -> list[IPAMClaim]:
     return list(rows.select_related("network").order_by("pk"))
 
 
-def manifest(claim: IPAMClaim, words: Dialect, *, with_status: bool = False) -> Manifest:
-    """The object of a claim as the register has it."""
-    return ipamclaim.render(as_value(claim), words, status=with_status)
+def manifest(claim: IPAMClaim, dialect: Dialect, *, with_status: bool = False) -> Manifest:
+    """Return the manifest of a claim, by the register's values."""
+    return ipamclaim.render(claim_value(claim), dialect, status=with_status)
 
 
-def as_value(claim: IPAMClaim) -> Claim:
+def claim_value(claim: IPAMClaim) -> Claim:
     return Claim(
         namespace=claim.namespace,
         name=claim.name,
@@ -117,31 +119,33 @@ def as_value(claim: IPAMClaim) -> Claim:
     )
 
 
-def spec(claim: IPAMClaim, current: Mapping[str, Any] | None, words: Dialect) -> Manifest | None:
-    """What to apply so that a claim that was made here is there; None for another's object."""
+def spec_manifest(
+    claim: IPAMClaim, current: Mapping[str, Any] | None, dialect: Dialect
+) -> Manifest | None:
+    """Return the manifest to apply for a claim of the register; None if the object has another uid."""
     if current is not None and claim.uid and current["metadata"].get("uid") != claim.uid:
         return None
-    return manifest(claim, words)
+    return manifest(claim, dialect)
 
 
-def unwritable(claims: Sequence[IPAMClaim], words: Dialect) -> list[IPAMClaim]:
-    """Those whose requests the cluster's definition has no fields for, nor the status an answer."""
+def unwritable_claims(claims: Sequence[IPAMClaim], dialect: Dialect) -> list[IPAMClaim]:
+    """Return the claims whose request fits no field of the cluster's CRD, and no address shows it."""
     return [
         claim
         for claim in claims
-        if (claim.mac and not words.spec_mac)
-        or (claim.ips_requested and not claim.ips and not words.spec_ips)
+        if (claim.mac and not dialect.spec_mac)
+        or (claim.ips_requested and not claim.ips and not dialect.spec_ips)
     ]
 
 
-def wrote(manifest: Mapping[str, Any], manager: str) -> bool:
-    """Whether this manager wrote fields of the object's spec."""
+def is_written_by(manifest: Mapping[str, Any], manager: str) -> bool:
+    """Return True if the manager wrote fields of the object, outside of its subresources."""
     return any(
         owner.manager == manager and not owner.subresource
         for owner in managed_fields.parse(dict(manifest))
     )
 
 
-def broken(problems: Sequence[errors.FieldProblem]) -> str:
-    """What of an object cannot be understood, in one line."""
+def problem_text(problems: Sequence[errors.FieldProblem]) -> str:
+    """Return the parse errors of an object in one line."""
     return "; ".join(f"{problem.field}: {problem.message}" for problem in problems)[:1000]

@@ -42,7 +42,7 @@ class Migration(migrations.Migration):
             name='AnyMembership',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('source', models.CharField(choices=[('local', 'here'), ('cluster', 'the cluster')], max_length=7)),
+                ('source', models.CharField(choices=[('local', 'local'), ('cluster', 'cluster')], max_length=7)),
                 ('subject_user', models.CharField(max_length=150)),
                 ('subject_group', models.CharField(max_length=150)),
                 ('namespaces', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=253), size=None)),
@@ -58,7 +58,7 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
-            name='OwnVerdict',
+            name='NamespaceWorkloadComparison',
             fields=[
                 ('section', models.IntegerField()),
                 ('item', models.BigIntegerField()),
@@ -73,14 +73,14 @@ class Migration(migrations.Migration):
                 ('namespace', models.CharField(max_length=253)),
             ],
             options={
-                'db_table': 'claims_own_verdict',
+                'db_table': 'claims_namespace_workload_comparison',
                 'ordering': ['section', 'item', 'beside'],
                 'abstract': False,
                 'managed': False,
             },
         ),
         migrations.CreateModel(
-            name='Verdict',
+            name='WorkloadComparison',
             fields=[
                 ('id', models.CharField(max_length=64, primary_key=True, serialize=False)),
                 ('section', models.IntegerField()),
@@ -94,7 +94,7 @@ class Migration(migrations.Migration):
                 ('verdict', models.CharField(choices=[('matching', 'matching'), ('missing', 'missing'), ('different', 'different'), ('unknown', 'unknown')], max_length=9)),
             ],
             options={
-                'db_table': 'claims_verdict',
+                'db_table': 'claims_workload_comparison',
                 'ordering': ['section', 'item', 'beside'],
                 'abstract': False,
                 'managed': False,
@@ -160,7 +160,7 @@ class Migration(migrations.Migration):
                 ('ips', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=64), size=None)),
                 ('vm', models.CharField(blank=True, default='', max_length=253, verbose_name='VM')),
                 ('namespace', models.CharField(blank=True, default='', max_length=253)),
-                ('source', models.CharField(choices=[('hand', 'by hand'), ('api', 'REST'), ('cluster', "the cluster's IPPool"), ('import', 'import'), ('adopted', 'adopted from what runs'), ('request', 'requested by a VM owner')], default='hand', max_length=8)),
+                ('source', models.CharField(choices=[('hand', 'manual'), ('api', 'REST'), ('cluster', 'IPPool of the cluster'), ('import', 'import'), ('adopted', 'adopted from a running workload'), ('request', 'requested by a VM owner')], default='hand', max_length=8)),
                 ('note', models.CharField(blank=True, default='', max_length=500)),
                 ('created_at', models.DateTimeField(auto_now_add=True)),
                 ('ippool', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='entries', to='claims.ippool')),
@@ -255,13 +255,13 @@ class Migration(migrations.Migration):
                 ('pgh_id', models.BigIntegerField(db_default=models.Func(models.Value('pools_event_number'), function='nextval'), primary_key=True, serialize=False)),
                 ('cluster', models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', related_query_name='+', to='pools.cluster')),
                 ('pgh_obj', models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', to='claims.ippool')),
-                ('network', models.ForeignKey(db_constraint=False, db_index=False, error_messages={'unique': 'The network has an IPPool already.'}, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', related_query_name='+', to='claims.network')),
+                ('network', models.ForeignKey(db_constraint=False, db_index=False, error_messages={'unique': 'The network already has an IPPool.'}, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', related_query_name='+', to='claims.network')),
             ],
         ),
         migrations.AddField(
             model_name='ippool',
             name='network',
-            field=models.OneToOneField(error_messages={'unique': 'The network has an IPPool already.'}, on_delete=django.db.models.deletion.RESTRICT, related_name='ippool', to='claims.network'),
+            field=models.OneToOneField(error_messages={'unique': 'The network already has an IPPool.'}, on_delete=django.db.models.deletion.RESTRICT, related_name='ippool', to='claims.network'),
         ),
         migrations.CreateModel(
             name='IPAMClaimEvent',
@@ -319,7 +319,7 @@ class Migration(migrations.Migration):
             name='NetworkSettings',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('annotation', models.CharField(choices=[('default-network', 'v1.multus-cni.io/default-network on pods (enhancement proposal)'), ('addresses', "network.kubevirt.io/addresses on VMs (today's ipam-extensions)")], default='default-network', max_length=16)),
+                ('annotation', models.CharField(choices=[('default-network', 'v1.multus-cni.io/default-network on pods (enhancement proposal)'), ('addresses', 'network.kubevirt.io/addresses on VMs (ipam-extensions)')], default='default-network', max_length=16)),
                 ('default_nad_namespace', models.CharField(default='ovn-kubernetes', max_length=63)),
                 ('default_nad_name', models.CharField(default='default', max_length=253)),
                 ('cluster', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='network_settings', to='pools.cluster')),
@@ -335,7 +335,7 @@ class Migration(migrations.Migration):
                 ('pgh_created_at', models.DateTimeField(auto_now_add=True)),
                 ('pgh_label', models.TextField(help_text='The event label.')),
                 ('pgh_context', pghistory.utils.JSONField(null=True)),
-                ('annotation', models.CharField(choices=[('default-network', 'v1.multus-cni.io/default-network on pods (enhancement proposal)'), ('addresses', "network.kubevirt.io/addresses on VMs (today's ipam-extensions)")], default='default-network', max_length=16)),
+                ('annotation', models.CharField(choices=[('default-network', 'v1.multus-cni.io/default-network on pods (enhancement proposal)'), ('addresses', 'network.kubevirt.io/addresses on VMs (ipam-extensions)')], default='default-network', max_length=16)),
                 ('default_nad_namespace', models.CharField(default='ovn-kubernetes', max_length=63)),
                 ('default_nad_name', models.CharField(default='default', max_length=253)),
                 ('pgh_id', models.BigIntegerField(db_default=models.Func(models.Value('pools_event_number'), function='nextval'), primary_key=True, serialize=False)),
@@ -369,7 +369,7 @@ class Migration(migrations.Migration):
                 ('mapping', models.JSONField(blank=True, default=dict)),
                 ('format', models.CharField(blank=True, default='', max_length=32)),
                 ('file_name', models.CharField(blank=True, default='', max_length=255)),
-                ('status', models.CharField(choices=[('queued', 'queued'), ('drafting', 'being read'), ('drafted', 'to be looked at'), ('committing', 'being written'), ('committed', 'written'), ('undone', 'undone'), ('cancelled', 'cancelled'), ('failed', 'failed')], default='queued', max_length=10)),
+                ('status', models.CharField(choices=[('queued', 'queued'), ('drafting', 'reading'), ('drafted', 'ready for review'), ('committing', 'committing'), ('committed', 'committed'), ('undone', 'undone'), ('cancelled', 'cancelled'), ('failed', 'failed')], default='queued', max_length=10)),
                 ('counts', models.JSONField(blank=True, default=dict)),
                 ('left_out', models.JSONField(blank=True, default=dict)),
                 ('notes', models.JSONField(blank=True, default=list)),
@@ -436,7 +436,7 @@ class Migration(migrations.Migration):
                 ('vm_import', models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='rows', to='claims.vmimport')),
             ],
             options={
-                'verbose_name': 'row of an import',
+                'verbose_name': 'import row',
                 'ordering': ['vm_import_id', 'number'],
             },
         ),
@@ -458,7 +458,7 @@ class Migration(migrations.Migration):
                 ('target', models.CharField(choices=[('ippool', 'IPPool entries'), ('ipamclaims', 'IPAMClaims')], default='ippool', max_length=10)),
                 ('format', models.CharField(blank=True, default='', max_length=32)),
                 ('file_name', models.CharField(blank=True, default='', max_length=255)),
-                ('status', models.CharField(choices=[('queued', 'queued'), ('drafting', 'being read'), ('drafted', 'to be looked at'), ('committing', 'being written'), ('committed', 'written'), ('undone', 'undone'), ('cancelled', 'cancelled'), ('failed', 'failed')], default='queued', max_length=10)),
+                ('status', models.CharField(choices=[('queued', 'queued'), ('drafting', 'reading'), ('drafted', 'ready for review'), ('committing', 'committing'), ('committed', 'committed'), ('undone', 'undone'), ('cancelled', 'cancelled'), ('failed', 'failed')], default='queued', max_length=10)),
                 ('counts', models.JSONField(blank=True, default=dict)),
                 ('pgh_id', models.BigIntegerField(db_default=models.Func(models.Value('pools_event_number'), function='nextval'), primary_key=True, serialize=False)),
                 ('cluster', models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', related_query_name='+', to='pools.cluster')),
@@ -507,8 +507,8 @@ class Migration(migrations.Migration):
                 ('wave', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='vms', to='claims.wave')),
             ],
             options={
-                'verbose_name': 'VM of a wave',
-                'verbose_name_plural': 'VMs of a wave',
+                'verbose_name': 'wave VM',
+                'verbose_name_plural': 'wave VMs',
                 'ordering': ['namespace', 'vm'],
             },
         ),
@@ -535,7 +535,7 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
-            name='Place',
+            name='IndexEntry',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('address', pools.models.fields.HostAddressField(max_length=39, null=True)),
@@ -545,10 +545,10 @@ class Migration(migrations.Migration):
                 ('holds', models.BooleanField(db_default=True, default=True)),
                 ('duplicate_mac', models.BooleanField(db_default=False, default=False)),
                 ('duplicate_ip', models.BooleanField(db_default=False, default=False)),
-                ('claim', models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='places', to='claims.ipamclaim')),
-                ('entry', models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='places', to='claims.entry')),
-                ('network', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='places', to='claims.network')),
-                ('workload', models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='places', to='claims.workload')),
+                ('entry', models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='index_entries', to='claims.entry')),
+                ('claim', models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='index_entries', to='claims.ipamclaim')),
+                ('network', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='index_entries', to='claims.network')),
+                ('workload', models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='index_entries', to='claims.workload')),
             ],
         ),
         migrations.CreateModel(
@@ -580,8 +580,8 @@ class Migration(migrations.Migration):
                 ('connection', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='vm_owners', to='pools.connection')),
             ],
             options={
-                'verbose_name': 'VM owner by a cluster',
-                'verbose_name_plural': 'VM owners by clusters',
+                'verbose_name': 'VM owner from a cluster',
+                'verbose_name_plural': 'VM owners from clusters',
                 'ordering': ['connection__cluster__name', 'namespace', 'subject', 'id'],
                 'default_permissions': (),
                 'indexes': [models.Index(fields=['subject', 'subject_kind'], name='cluster_owner_subject')],
@@ -621,7 +621,7 @@ class Migration(migrations.Migration):
                 ('ips', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=64), size=None)),
                 ('vm', models.CharField(blank=True, default='', max_length=253, verbose_name='VM')),
                 ('namespace', models.CharField(blank=True, default='', max_length=253)),
-                ('source', models.CharField(choices=[('hand', 'by hand'), ('api', 'REST'), ('cluster', "the cluster's IPPool"), ('import', 'import'), ('adopted', 'adopted from what runs'), ('request', 'requested by a VM owner')], default='hand', max_length=8)),
+                ('source', models.CharField(choices=[('hand', 'manual'), ('api', 'REST'), ('cluster', 'IPPool of the cluster'), ('import', 'import'), ('adopted', 'adopted from a running workload'), ('request', 'requested by a VM owner')], default='hand', max_length=8)),
                 ('note', models.CharField(blank=True, default='', max_length=500)),
                 ('pgh_id', models.BigIntegerField(db_default=models.Func(models.Value('pools_event_number'), function='nextval'), primary_key=True, serialize=False)),
                 ('pgh_obj', models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', to='claims.entry')),
@@ -657,7 +657,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddConstraint(
             model_name='membership',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('group', None), ('user__isnull', False)), models.Q(('group__isnull', False), ('user', None)), _connector='OR'), name='membership_of_a_user_or_a_group', violation_error_message='Name a user or a group.'),
+            constraint=models.CheckConstraint(condition=models.Q(models.Q(('group', None), ('user__isnull', False)), models.Q(('group__isnull', False), ('user', None)), _connector='OR'), name='membership_of_a_user_or_a_group', violation_error_message='Select either a user or a group.'),
         ),
         migrations.AddConstraint(
             model_name='membership',
@@ -685,7 +685,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddConstraint(
             model_name='network',
-            constraint=models.UniqueConstraint(fields=('cluster', 'name'), name='network_name_unique', violation_error_code='already_exists', violation_error_message='The cluster has a network of this name.'),
+            constraint=models.UniqueConstraint(fields=('cluster', 'name'), name='network_name_unique', violation_error_code='already_exists', violation_error_message='The cluster already has a network with this name.'),
         ),
         pgtrigger.migrations.AddTrigger(
             model_name='network',
@@ -717,7 +717,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddConstraint(
             model_name='ippool',
-            constraint=models.UniqueConstraint(fields=('cluster', 'name'), name='ippool_name_unique', violation_error_code='already_exists', violation_error_message='The cluster has an IPPool of this name.'),
+            constraint=models.UniqueConstraint(fields=('cluster', 'name'), name='ippool_name_unique', violation_error_code='already_exists', violation_error_message='The cluster already has an IPPool with this name.'),
         ),
         pgtrigger.migrations.AddTrigger(
             model_name='ippool',
@@ -765,7 +765,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddConstraint(
             model_name='ipamclaim',
-            constraint=models.UniqueConstraint(fields=('cluster', 'namespace', 'name'), name='ipamclaim_name_unique', violation_error_code='already_exists', violation_error_message='The namespace has an IPAMClaim of this name.'),
+            constraint=models.UniqueConstraint(fields=('cluster', 'namespace', 'name'), name='ipamclaim_name_unique', violation_error_code='already_exists', violation_error_message='The namespace already has an IPAMClaim with this name.'),
         ),
         pgtrigger.migrations.AddTrigger(
             model_name='ipamclaim',
@@ -833,7 +833,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddConstraint(
             model_name='wave',
-            constraint=models.UniqueConstraint(fields=('cluster', 'name'), name='wave_name_unique', violation_error_code='already_exists', violation_error_message='The cluster has a wave of this name.'),
+            constraint=models.UniqueConstraint(fields=('cluster', 'name'), name='wave_name_unique', violation_error_code='already_exists', violation_error_message='The cluster already has a wave with this name.'),
         ),
         pgtrigger.migrations.AddTrigger(
             model_name='wave',
@@ -864,23 +864,23 @@ class Migration(migrations.Migration):
             constraint=models.UniqueConstraint(fields=('network', 'kind', 'uid', 'interface'), name='workload_unique'),
         ),
         migrations.AddIndex(
-            model_name='place',
-            index=models.Index(condition=models.Q(('address__isnull', False)), fields=['network', 'address'], name='place_address'),
+            model_name='indexentry',
+            index=models.Index(condition=models.Q(('address__isnull', False)), fields=['network', 'address'], name='index_entry_address'),
         ),
         migrations.AddIndex(
-            model_name='place',
-            index=models.Index(condition=models.Q(('mac__isnull', False)), fields=['network', 'mac'], name='place_mac'),
+            model_name='indexentry',
+            index=models.Index(condition=models.Q(('mac__isnull', False)), fields=['network', 'mac'], name='index_entry_mac'),
         ),
         migrations.AddIndex(
-            model_name='place',
-            index=models.Index(condition=models.Q(('duplicate_mac', True), ('duplicate_ip', True), _connector='OR'), fields=['network'], name='place_duplicate'),
+            model_name='indexentry',
+            index=models.Index(condition=models.Q(('duplicate_mac', True), ('duplicate_ip', True), _connector='OR'), fields=['network'], name='index_entry_duplicate'),
         ),
         migrations.AddConstraint(
-            model_name='place',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('claim', None), ('entry__isnull', False), ('workload', None)), models.Q(('claim__isnull', False), ('entry', None), ('workload', None)), models.Q(('claim', None), ('entry', None), ('workload__isnull', False)), _connector='OR'), name='place_has_one_owner'),
+            model_name='indexentry',
+            constraint=models.CheckConstraint(condition=models.Q(models.Q(('claim', None), ('entry__isnull', False), ('workload', None)), models.Q(('claim__isnull', False), ('entry', None), ('workload', None)), models.Q(('claim', None), ('entry', None), ('workload__isnull', False)), _connector='OR'), name='index_entry_has_one_owner'),
         ),
         migrations.AddConstraint(
-            model_name='place',
-            constraint=models.CheckConstraint(condition=models.Q(('address__isnull', False), ('mac__isnull', False), models.Q(('vm', ''), _negated=True), _connector='OR'), name='place_names_something'),
+            model_name='indexentry',
+            constraint=models.CheckConstraint(condition=models.Q(('address__isnull', False), ('mac__isnull', False), models.Q(('vm', ''), _negated=True), _connector='OR'), name='index_entry_names_something'),
         ),
     ]

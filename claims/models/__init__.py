@@ -1,4 +1,4 @@
-"""The tables of VM networks. Rules live in constraints here, decisions in services."""
+"""Tables of VM networks. Constraints of the models enforce the rules; the packages beside this one make the decisions."""
 
 from claims.models.access import Membership
 from claims.models.cluster_owners import AnyMembership, ClusterGroupMember, ClusterOwner
@@ -14,12 +14,12 @@ from claims.models.history import (
     WaveEvent,
 )
 from claims.models.imports import ImportFile, ImportRow, PortGroup, VMImport, Wave, WaveVM
+from claims.models.index_entries import IndexEntry
 from claims.models.ipamclaims import IPAMClaim
 from claims.models.ippools import Entry, IPPool
 from claims.models.networks import NAD, Network
-from claims.models.places import Place
 from claims.models.settings import NetworkSettings
-from claims.models.verdicts import OwnVerdict, Verdict
+from claims.models.workload_comparisons import NamespaceWorkloadComparison, WorkloadComparison
 from claims.models.workloads import Workload
 
 __all__ = [
@@ -36,20 +36,20 @@ __all__ = [
     "IPPoolEvent",
     "ImportFile",
     "ImportRow",
+    "IndexEntry",
     "Membership",
     "MembershipEvent",
+    "NamespaceWorkloadComparison",
     "Network",
     "NetworkEvent",
     "NetworkSettings",
     "NetworkSettingsEvent",
-    "OwnVerdict",
-    "Place",
     "PortGroup",
     "VMImport",
     "VMImportEvent",
-    "Verdict",
     "Wave",
     "WaveEvent",
     "WaveVM",
     "Workload",
+    "WorkloadComparison",
 ]

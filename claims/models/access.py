@@ -10,13 +10,13 @@ from pools.models import Cluster
 
 
 class Role(models.TextChoices):
-    """What somebody is in some namespaces of a cluster."""
+    """Roles of a user or a group in namespaces of a cluster."""
 
     VM_OWNER = "vm-owner", _("VM owner")
 
 
 class Membership(models.Model):
-    """Who is what in which namespaces of a cluster: one user, or all users of a group."""
+    """The role of a user, or of all users of a group, in namespaces of a cluster."""
 
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL,
@@ -39,7 +39,7 @@ class Membership(models.Model):
             models.CheckConstraint(
                 name="membership_of_a_user_or_a_group",
                 condition=Q(user__isnull=False, group=None) | Q(user=None, group__isnull=False),
-                violation_error_message=_("Name a user or a group."),
+                violation_error_message=_("Select either a user or a group."),
             ),
             models.UniqueConstraint(
                 fields=["user", "cluster", "role"],

@@ -1,4 +1,4 @@
-"""VM owners whom a cluster makes, and the one list of all VM owners."""
+"""VM owners from RoleBindings of clusters, and the list of all VM owners."""
 
 from __future__ import annotations
 
@@ -13,16 +13,17 @@ from pools.models import Cluster, Connection
 
 
 class Subject(models.TextChoices):
-    """Whom a RoleBinding may name, as Kubernetes writes it."""
+    """Kinds of subjects of a RoleBinding that are read here; values as in Kubernetes."""
 
     USER = role_bindings.USER, "user"
     GROUP = role_bindings.GROUP, "group"
 
 
 class ClusterOwner(models.Model):
-    """One user or group that a RoleBinding of a connected cluster names; it goes with the binding.
+    """A user or a group that a RoleBinding of a connected cluster makes a VM owner.
 
-    Its id is drawn from the ids of memberships: one list shows both.
+    The row is deleted when its binding is. Its id comes from the sequence of memberships, because
+    one list shows both.
     """
 
     id = models.BigIntegerField(
@@ -35,14 +36,14 @@ class ClusterOwner(models.Model):
     uid = models.CharField(max_length=64)  # of the binding
     binding = models.CharField(max_length=253)
     namespace = models.CharField(max_length=253)
-    role = models.CharField(max_length=253)  # as the cluster names it
+    role = models.CharField(max_length=253)  # name of the Role or ClusterRole
     subject_kind = models.CharField(max_length=5, choices=Subject)
     subject = models.CharField(max_length=150)
     since = models.DateTimeField()
 
     class Meta:
-        verbose_name = _("VM owner by a cluster")
-        verbose_name_plural = _("VM owners by clusters")
+        verbose_name = _("VM owner from a cluster")
+        verbose_name_plural = _("VM owners from clusters")
         default_permissions = ()
         ordering = ["connection__cluster__name", "namespace", "subject", "id"]
         constraints = [
@@ -57,7 +58,7 @@ class ClusterOwner(models.Model):
 
 
 class ClusterGroupMember(models.Model):
-    """A user of a group of a cluster (OpenShift has them) that a binding names."""
+    """A member of a cluster's group that a RoleBinding names (OpenShift has such groups)."""
 
     connection = models.ForeignKey(
         Connection, on_delete=models.CASCADE, related_name="group_members", db_index=False
@@ -80,17 +81,17 @@ class ClusterGroupMember(models.Model):
 
 
 class MembershipSource(models.TextChoices):
-    """Who made somebody a VM owner."""
+    """Where a VM owner was defined."""
 
-    LOCAL = "local", "here"
-    CLUSTER = "cluster", _("the cluster")
+    LOCAL = "local", _("local")
+    CLUSTER = "cluster", _("cluster")
 
 
 class AnyMembership(models.Model):
-    """Memberships and what clusters say beside them (a view: claims/sql/memberships.sql).
+    """A membership, or a VM owner from a cluster (a view: claims/sql/memberships.sql).
 
-    Of one that a cluster made, `subject_user` or `subject_group` is the name in the cluster; there
-    may be nobody here of that name.
+    For one from a cluster, `subject_user` or `subject_group` is the name in the cluster; no user or
+    group of that name need exist here.
     """
 
     source = models.CharField(max_length=7, choices=MembershipSource)

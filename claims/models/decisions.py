@@ -6,7 +6,10 @@ from pools.models import Cluster
 
 
 class Decision(models.Model):
-    """What the webhook made of one pod or VM, and why; dry runs leave none. Tidied by age."""
+    """A decision of the admission webhook about one object, with its reason.
+
+    Dry runs are not recorded. Old decisions are deleted.
+    """
 
     cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="decisions")
     at = models.DateTimeField()

@@ -12,7 +12,7 @@ from pools.core import errors
 
 
 class MACField(MACAddressField):
-    """A `macaddr`, in Python a text in lower-case colon form; read by the one parser."""
+    """A `macaddr` column; in Python a string in lower case with colons, as `macs.parse_mac` returns it."""
 
     def from_db_value(self, value: Any, *_args: Any) -> str | None:
         return None if value is None else str(value)

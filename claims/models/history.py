@@ -1,6 +1,6 @@
-"""What happened to networks, entries, claims and memberships, written by triggers.
+"""Event tables of VM networks, written by triggers.
 
-The event tables are of the same make as those of pools/models/history.py and share their numbers.
+They are built like those of pools/models/history.py and share their sequence of event numbers.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from claims.models.ipamclaims import IPAMClaim
 from claims.models.ippools import Entry, IPPool
 from claims.models.networks import Network
 from claims.models.settings import NetworkSettings
-from pools.models.history import APPEND_ONLY, number, tracks
+from pools.models.history import APPEND_ONLY, create_event_model, event_number_field
 
 
 def _whole_life(model: type[models.Model], fields: list[str]) -> Any:
-    # For each statement once: an IPPool may have a hundred thousand entries.
-    return tracks(
+    # Triggers run once for each statement, because an IPPool may have a hundred thousand entries.
+    return create_event_model(
         model,
         pghistory.InsertEvent("created", level=pghistory.Statement),
         pghistory.UpdateEvent("changed", level=pghistory.Statement),
@@ -42,14 +42,14 @@ _NetworkEvent: Any = _whole_life(
 
 
 class NetworkEvent(_NetworkEvent):  # type: ignore[misc]  # made at run time
-    pgh_id = number()
+    pgh_id = event_number_field()
 
 
 _IPPoolEvent: Any = _whole_life(IPPool, ["cluster", "network", "name", "note", "gone_at"])
 
 
 class IPPoolEvent(_IPPoolEvent):  # type: ignore[misc]  # made at run time
-    pgh_id = number()
+    pgh_id = event_number_field()
 
     class Meta:
         triggers = [APPEND_ONLY]
@@ -60,7 +60,7 @@ _EntryEvent: Any = _whole_life(Entry, ["ippool", "mac", "ips", "vm", "namespace"
 
 
 class EntryEvent(_EntryEvent):  # type: ignore[misc]  # made at run time
-    pgh_id = number()
+    pgh_id = event_number_field()
 
     class Meta:
         triggers = [APPEND_ONLY]
@@ -83,7 +83,7 @@ _IPAMClaimEvent: Any = _whole_life(
 
 
 class IPAMClaimEvent(_IPAMClaimEvent):  # type: ignore[misc]  # made at run time
-    pgh_id = number()
+    pgh_id = event_number_field()
 
     class Meta:
         triggers = [APPEND_ONLY]
@@ -101,7 +101,7 @@ _MembershipEvent: Any = _whole_life(Membership, ["user", "group", "cluster", "na
 
 
 class MembershipEvent(_MembershipEvent):  # type: ignore[misc]  # made at run time
-    pgh_id = number()
+    pgh_id = event_number_field()
 
 
 _NetworkSettingsEvent: Any = _whole_life(
@@ -110,12 +110,12 @@ _NetworkSettingsEvent: Any = _whole_life(
 
 
 class NetworkSettingsEvent(_NetworkSettingsEvent):  # type: ignore[misc]  # made at run time
-    pgh_id = number()
+    pgh_id = event_number_field()
 
 
-_VMImportEvent: Any = tracks(
+_VMImportEvent: Any = create_event_model(
     VMImport,
-    # One event for what became of an import; its rows say the rest.
+    # One event for each outcome of an import; its rows hold the details.
     pghistory.InsertEvent("created"),
     pghistory.UpdateEvent(
         "changed",
@@ -129,7 +129,7 @@ _VMImportEvent: Any = tracks(
 
 
 class VMImportEvent(_VMImportEvent):  # type: ignore[misc]  # made at run time
-    pgh_id = number()
+    pgh_id = event_number_field()
 
     class Meta:
         triggers = [APPEND_ONLY]
@@ -140,7 +140,7 @@ _WaveEvent: Any = _whole_life(Wave, ["cluster", "name", "planned_at", "note"])
 
 
 class WaveEvent(_WaveEvent):  # type: ignore[misc]  # made at run time
-    pgh_id = number()
+    pgh_id = event_number_field()
 
 
 ALL: tuple[Any, ...] = (

@@ -15,49 +15,50 @@ from pools.models import Cluster
 
 
 class ImportTarget(models.TextChoices):
-    """What an import writes."""
+    """Objects that an import creates."""
 
     IPPOOL = "ippool", _("IPPool entries")
     IPAMCLAIMS = "ipamclaims", "IPAMClaims"
 
 
 class Status(models.TextChoices):
-    """How far an import is; those after `drafted` say what became of it."""
+    """Status of an import; the values after `drafted` are its outcome."""
 
-    QUEUED = "queued", "queued"
-    DRAFTING = "drafting", _("being read")
-    DRAFTED = "drafted", _("to be looked at")
-    COMMITTING = "committing", _("being written")
-    COMMITTED = "committed", "written"
-    UNDONE = "undone", "undone"
-    CANCELLED = "cancelled", "cancelled"
-    FAILED = "failed", "failed"
+    QUEUED = "queued", _("queued")
+    DRAFTING = "drafting", _("reading")
+    DRAFTED = "drafted", _("ready for review")
+    COMMITTING = "committing", _("committing")
+    COMMITTED = "committed", _("committed")
+    UNDONE = "undone", _("undone")
+    CANCELLED = "cancelled", _("cancelled")
+    FAILED = "failed", _("failed")
 
 
-class RowVerdict(models.TextChoices):
-    """What a commit would do with a row, or what it did."""
+class RowStatus(models.TextChoices):
+    """Effect of a commit on a row: what it would do, or did."""
 
     NEW = "new", "new"
     CHANGED = "changed", "changed"
     UNCHANGED = "unchanged", "unchanged"
     CONFLICT = "conflict", "conflict"
     REFUSED = "refused", "refused"
-    SKIPPED = "skipped", "skipped"  # by a person
+    SKIPPED = "skipped", "skipped"  # by a user
 
 
 def _unbound(to: type[models.Model]) -> Any:
-    """A reference that keeps nothing from being deleted: bulk deletes do not ask for them."""
+    """Return a foreign key without a database constraint, so that bulk deletes do not check it."""
     return models.ForeignKey(
         to, models.DO_NOTHING, null=True, related_name="+", db_constraint=False, db_index=False
     )
 
 
 class VMImport(models.Model):
-    """One file, list or form of VMs: first a draft, then written, undone or thrown away.
+    """A file, list or form of VMs: first a draft, which is then committed, undone or discarded.
 
-    `network` and `namespace` are those of rows for which `mapping` (`{port group: {"network": id,
-    "namespace"}}`) has none. `counts` are the rows by verdict, `left_out` what of the file is no row,
-    by reason. `fence` and `leased_until` say who works on it (claims/imports/leases.py).
+    `network` and `namespace` apply to rows whose port group is not in `mapping` (`{port group:
+    {"network": id, "namespace"}}`). `counts` is the number of rows by `verdict`; `left_out` is the
+    number of items of the file that are no rows, by reason. `fence` and `leased_until` are the lease
+    of the worker that processes the import (claims/imports/leases.py).
     """
 
     cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="vm_imports")
@@ -72,13 +73,17 @@ class VMImport(models.Model):
     status = models.CharField(max_length=10, choices=Status, default=Status.QUEUED)
     counts = models.JSONField(default=dict, blank=True)
     left_out = models.JSONField(default=dict, blank=True)
-    notes = models.JSONField(default=list, blank=True)  # what was guessed: [{"code", "message"}]
+    notes = models.JSONField(
+        default=list, blank=True
+    )  # assumptions of the reader: [{"code", "message"}]
     rows_total = models.PositiveIntegerField(null=True, blank=True)
     rows_done = models.PositiveIntegerField(default=0)
-    commit_wanted = models.BooleanField(default=False)  # as soon as it is drafted
-    skip_bad = models.BooleanField(default=False)  # of the commit that is wanted or was made
+    commit_wanted = models.BooleanField(default=False)  # commit as soon as the draft is complete
+    skip_bad = models.BooleanField(
+        default=False
+    )  # of the requested or done commit: leave out rows with errors
     cancel_wanted = models.BooleanField(default=False)
-    undo_wanted = models.BooleanField(default=False, db_default=False)  # by a worker
+    undo_wanted = models.BooleanField(default=False, db_default=False)  # undo by a worker
     error_code = models.CharField(max_length=63, blank=True, default="")
     error = models.CharField(max_length=1000, blank=True, default="")
     user = models.ForeignKey(
@@ -88,16 +93,18 @@ class VMImport(models.Model):
         blank=True,
         related_name="vm_imports",
     )
-    # Only namespaces of the user's own memberships, and nothing of others is told.
+    # Limited to the namespaces of the user's memberships; nothing of other namespaces is shown.
     limited = models.BooleanField(default=False)
     actor = models.CharField(max_length=150, blank=True, default="")
     source = models.CharField(max_length=8, blank=True, default="")
     request_id = models.CharField(max_length=64, blank=True, default="")
     fence = models.PositiveBigIntegerField(default=0, editable=False)
     leased_until = models.DateTimeField(null=True, editable=False)
-    tries = models.PositiveSmallIntegerField(default=0, editable=False)  # since it was last queued
+    tries = models.PositiveSmallIntegerField(
+        default=0, editable=False
+    )  # since the import was last queued
     created_at = models.DateTimeField(auto_now_add=True)
-    started_at = models.DateTimeField(null=True, blank=True)  # of the work that is under way
+    started_at = models.DateTimeField(null=True, blank=True)  # of the step in progress
     drafted_at = models.DateTimeField(null=True, blank=True)
     committed_at = models.DateTimeField(null=True, blank=True)
     undone_at = models.DateTimeField(null=True, blank=True)
@@ -118,7 +125,7 @@ class VMImport(models.Model):
 
 
 class ImportFile(models.Model):
-    """What was uploaded, as long as it is not read: of the words `file`, `rows` or `text`."""
+    """An upload that has not been read yet; `kind` is `file`, `rows` or `text`."""
 
     vm_import = models.OneToOneField(VMImport, on_delete=models.CASCADE, related_name="file")
     kind = models.CharField(max_length=4, default="file")
@@ -129,20 +136,22 @@ class ImportFile(models.Model):
 
 
 class ImportRow(models.Model):
-    """One network interface of one VM in an import, as the source says it and as it would be.
+    """A network interface of a VM in an import: the values of the source and the resulting values.
 
-    `source_mac` and `source_ips` are the source's texts, corrected by a person or not; `mac` and `ips`
-    what was made of them for the row's network. `problems` were found while reading, `reasons` are
-    these and what the register says; each `[{"code", "message"}]`. `entry` or `claim` is what the row
-    speaks of: it is there already (`before` are its values then), or was made by the commit.
+    `source_mac` and `source_ips` are the strings of the source, or a user's correction of them; `mac`
+    and `ips` are the parsed values for the row's network. `problems` were found while reading;
+    `reasons` are these and the conflicts with the register; each `[{"code", "message"}]`. `entry` or
+    `claim` is the object of the row: it existed before (`before` are its former values), or the commit
+    created it.
     """
 
-    # Without a check for each of a hundred thousand rows; who writes them holds the import.
+    # Without a constraint, which would be checked for each of a hundred thousand rows. Only the worker
+    # with the import's lease writes rows.
     vm_import = models.ForeignKey(
         VMImport, models.CASCADE, related_name="rows", db_constraint=False, db_index=False
     )
-    number = models.PositiveIntegerField()  # 1, 2, … in the import
-    row = models.PositiveIntegerField()  # in the file
+    number = models.PositiveIntegerField()  # counts from 1 in the import
+    row = models.PositiveIntegerField()  # its position in the file
     sheet = models.CharField(max_length=64, blank=True, default="")
     source_vm = models.CharField(max_length=300, blank=True, default="")
     source_mac = models.CharField(max_length=300, blank=True, default="")
@@ -156,12 +165,12 @@ class ImportRow(models.Model):
     mac = MACField(null=True, blank=True)
     ips = ArrayField(models.CharField(max_length=64), default=list, blank=True)
     claim_name = models.CharField(max_length=253, blank=True, default="")
-    usable = models.BooleanField(default=True)  # False: refused by what was read
-    # What the file itself has for problems, `[{"field", "code", "message"}]`, and whether it is unusable.
+    usable = models.BooleanField(default=True)  # False if the row was refused while reading
+    # Problems of the file itself, `[{"field", "code", "message"}]`, and whether they refuse the row.
     found = models.JSONField(default=list, blank=True)
     found_refused = models.BooleanField(default=False)
     problems = models.JSONField(default=list, blank=True)
-    verdict = models.CharField(max_length=9, choices=RowVerdict, default=RowVerdict.NEW)
+    verdict = models.CharField(max_length=9, choices=RowStatus, default=RowStatus.NEW)
     reasons = models.JSONField(default=list, blank=True)
     entry = _unbound(Entry)
     claim = _unbound(IPAMClaim)
@@ -171,7 +180,7 @@ class ImportRow(models.Model):
     written = models.BooleanField(default=False, db_default=False)
 
     class Meta:
-        verbose_name = _("row of an import")
+        verbose_name = _("import row")
         ordering = ["vm_import_id", "number"]
         constraints = [
             models.UniqueConstraint(fields=["vm_import", "number"], name="import_row_number"),
@@ -185,7 +194,7 @@ class ImportRow(models.Model):
 
 
 class PortGroup(models.Model):
-    """To which network and namespace a port group of a source was mapped last."""
+    """The network and namespace to which a port group was last mapped."""
 
     cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="port_groups")
     name = models.CharField(max_length=300)
@@ -204,7 +213,7 @@ class PortGroup(models.Model):
 
 
 class Wave(models.Model):
-    """VMs that are migrated together."""
+    """A migration wave: VMs that are migrated together."""
 
     cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="waves")
     name = models.CharField(max_length=63)
@@ -219,7 +228,7 @@ class Wave(models.Model):
                 fields=["cluster", "name"],
                 name="wave_name_unique",
                 violation_error_code="already_exists",
-                violation_error_message=_("The cluster has a wave of this name."),
+                violation_error_message=_("The cluster already has a wave with this name."),
             ),
         ]
 
@@ -228,7 +237,7 @@ class Wave(models.Model):
 
 
 class WaveVM(models.Model):
-    """A VM of a wave, by its name in the cluster; it need not be there yet."""
+    """A VM of a wave, by its name in the cluster; the VM need not exist yet."""
 
     wave = models.ForeignKey(Wave, on_delete=models.CASCADE, related_name="vms", db_index=False)
     namespace = models.CharField(max_length=63, blank=True, default="")
@@ -236,8 +245,8 @@ class WaveVM(models.Model):
     source_vm = models.CharField(max_length=300, blank=True, default="")
 
     class Meta:
-        verbose_name = _("VM of a wave")
-        verbose_name_plural = _("VMs of a wave")
+        verbose_name = _("wave VM")
+        verbose_name_plural = _("wave VMs")
         ordering = ["namespace", "vm"]
         constraints = [
             models.UniqueConstraint(fields=["wave", "namespace", "vm"], name="wave_vm_unique"),

@@ -10,11 +10,11 @@ from pools.models import Cluster
 
 
 class IPAMClaim(models.Model):
-    """The claim of a VM's interface to addresses that outlive its pods (k8s.cni.cncf.io/v1alpha1).
+    """An IPAMClaim (k8s.cni.cncf.io/v1alpha1): addresses of a VM's interface that outlive its pods.
 
     `mac` and `ips_requested` are the requests of the enhancement proposal's decentralized form. `ips`,
-    `owner_pod` and `conditions` are its status as last seen in the cluster, or as worked out here while the
-    register is the one who answers (managed resource `claims`). Addresses are texts with a prefix length.
+    `owner_pod` and `conditions` are the status: as last observed in the cluster, or as allocated here if
+    Cadastre writes the status (managed resource `claims`). Addresses are strings with a prefix length.
     """
 
     cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="ipamclaims")
@@ -33,7 +33,7 @@ class IPAMClaim(models.Model):
     deleted_at = models.DateTimeField(null=True, blank=True)  # metadata.deletionTimestamp
     uid = models.CharField(max_length=64, blank=True, default="", editable=False)
     follows_cluster = models.BooleanField(default=False, editable=False)
-    # Kept while its object is gone and blocks of it are not yet given back, or it was never written.
+    # Set when the object is deleted. The row is kept until its blocks are released.
     gone_at = models.DateTimeField(null=True, blank=True, editable=False)
     note = models.CharField(max_length=500, blank=True, default="")
     created_at = models.DateTimeField(auto_now_add=True)
@@ -46,7 +46,7 @@ class IPAMClaim(models.Model):
                 fields=["cluster", "namespace", "name"],
                 name="ipamclaim_name_unique",
                 violation_error_code="already_exists",
-                violation_error_message=_("The namespace has an IPAMClaim of this name."),
+                violation_error_message=_("The namespace already has an IPAMClaim with this name."),
             ),
         ]
         indexes = [models.Index(fields=["cluster", "namespace", "vm"], name="ipamclaim_vm")]

@@ -10,24 +10,23 @@ from pools.models import Cluster
 
 
 class EntrySource(models.TextChoices):
-    """How an entry came here."""
+    """Where an entry came from."""
 
-    HAND = "hand", _("by hand")
+    HAND = "hand", _("manual")
     API = "api", "REST"
-    CLUSTER = "cluster", _("the cluster's IPPool")
+    CLUSTER = "cluster", _("IPPool of the cluster")
     IMPORT = "import", "import"
-    ADOPTED = "adopted", _("adopted from what runs")
+    ADOPTED = "adopted", _("adopted from a running workload")
     REQUEST = "request", _("requested by a VM owner")
 
 
 class IPPool(models.Model):
-    """Which MAC address has which addresses on one logical network.
+    """An IPPool: the addresses of each MAC address on one logical network.
 
-    The centralized form of the enhancement proposal.
-
-    One for each network of a cluster. `conditions` are those of its status (claims/core/ippool.py),
-    kept with their transition times. `problems` are the parts of the cluster's object that could not
-    be taken in: `[{"mac", "code", "message"}]`.
+    This is the centralized form of the enhancement proposal. Each network of a cluster has at most
+    one. `conditions` are those of the object's status (claims/core/ippool.py), with their transition
+    times. `problems` are the parts of the cluster's object that are not valid:
+    `[{"mac", "code", "message"}]`.
     """
 
     cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="ippools")
@@ -35,21 +34,25 @@ class IPPool(models.Model):
         Network,
         on_delete=models.RESTRICT,
         related_name="ippool",
-        error_messages={"unique": _("The network has an IPPool already.")},
+        error_messages={"unique": _("The network already has an IPPool.")},
     )
     name = models.CharField(max_length=253)
     conditions = models.JSONField(default=list, blank=True, editable=False)
     problems = models.JSONField(default=list, blank=True, editable=False)
-    duplicate_macs = models.PositiveIntegerField(default=0, editable=False)  # values, not entries
+    duplicate_macs = models.PositiveIntegerField(
+        default=0, editable=False
+    )  # number of values, not of entries
     duplicate_ips = models.PositiveIntegerField(default=0, editable=False)
     uid = models.CharField(max_length=64, blank=True, default="", editable=False)
-    # Taken in from the cluster and changed by nobody here since: what its object says, it says.
+    # True if the row mirrors the cluster's object: observed there, and not edited here since.
     follows_cluster = models.BooleanField(default=False, editable=False)
-    # Rises with every change of entries; `agreed` is the object's uid, resourceVersion and this
-    # version when both last said the same.
+    # Incremented by every change of entries. `agreed` holds the object's uid, its resourceVersion and
+    # the version here when the object and the row were last equal.
     version = models.PositiveBigIntegerField(default=1, editable=False)
     agreed = models.CharField(max_length=160, blank=True, default="", editable=False)
-    gone_at = models.DateTimeField(null=True, blank=True, editable=False)  # its object is deleted
+    gone_at = models.DateTimeField(
+        null=True, blank=True, editable=False
+    )  # when the object was deleted
     note = models.CharField(max_length=500, blank=True, default="")
     created_at = models.DateTimeField(auto_now_add=True)
 
@@ -62,7 +65,7 @@ class IPPool(models.Model):
                 fields=["cluster", "name"],
                 name="ippool_name_unique",
                 violation_error_code="already_exists",
-                violation_error_message=_("The cluster has an IPPool of this name."),
+                violation_error_message=_("The cluster already has an IPPool with this name."),
             ),
         ]
 
@@ -71,9 +74,10 @@ class IPPool(models.Model):
 
 
 class Entry(models.Model):
-    """One MAC address of an IPPool and its addresses, `10.0.0.5/24`: host address and prefix length.
+    """A MAC entry: a MAC address of an IPPool and its addresses.
 
-    Duplicates are allowed, because people must see them; `claims.models.Place` finds them.
+    An address is a host address with a prefix length, `10.0.0.5/24`. Duplicates can be stored, because
+    people must see them; `claims.models.IndexEntry` marks them.
     """
 
     ippool = models.ForeignKey(IPPool, on_delete=models.CASCADE, related_name="entries")

@@ -10,26 +10,26 @@ from pools.models import Cluster, Pool
 
 
 class NetworkKind(models.TextChoices):
-    """What made the network; empty when only an IPPool or a claim names it."""
+    """Kind of the object that defines a network; empty if only an IPPool or a claim names the network."""
 
     CUDN = "cudn", "ClusterUserDefinedNetwork"
     UDN = "udn", "UserDefinedNetwork"
-    NAD = "nad", "NetworkAttachmentDefinition"  # made by hand, without a UDN
+    NAD = "nad", "NetworkAttachmentDefinition"  # without a UDN
     UNKNOWN = "", _("not seen in the cluster")
 
 
-def _texts(longest: int = 64) -> Any:
-    return ArrayField(models.CharField(max_length=longest), default=list, blank=True)
+def _strings(max_length: int = 64) -> Any:
+    return ArrayField(models.CharField(max_length=max_length), default=list, blank=True)
 
 
 class Network(models.Model):
-    """A logical network of OVN-Kubernetes in one cluster: what a NAD's `spec.config` calls `name`.
+    """A logical network of OVN-Kubernetes in one cluster: the `name` in a NAD's `spec.config`.
 
-    Addresses are texts in canonical form. `default_gateways` are those that were configured; without
-    any the first address of each subnet is the gateway (claims/core/networks/udn.py). `pool` has the
-    subnets, in an address space of the network's own; there is none without subnets. A network that
-    an IPPool or a claim names before it is seen has a row of kind UNKNOWN, so that nothing that
-    speaks of it is lost.
+    Addresses are strings in canonical form. `default_gateways` are the configured gateways; without
+    them the first address of each subnet is the gateway (claims/core/networks/udn.py). `pool` has the
+    subnets, in an address space of the network alone; a network without subnets has no pool. A
+    network that an IPPool or a claim names before its object is observed has a row of kind UNKNOWN,
+    so that the IPPool or claim can be stored.
     """
 
     cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="networks")
@@ -44,23 +44,25 @@ class Network(models.Model):
     ipam_mode = models.CharField(max_length=16, blank=True, default="")  # Enabled, Disabled
     lifecycle = models.CharField(max_length=16, blank=True, default="")  # Persistent or ""
     mtu = models.PositiveIntegerField(null=True, blank=True)
-    subnets = _texts()
-    default_gateways = _texts()
-    reserved_subnets = _texts()
-    infrastructure_subnets = _texts()
-    exclude_subnets = _texts()
-    join_subnets = _texts()
+    subnets = _strings()
+    default_gateways = _strings()
+    reserved_subnets = _strings()
+    infrastructure_subnets = _strings()
+    exclude_subnets = _strings()
+    join_subnets = _strings()
     namespace_selector = models.JSONField(null=True, blank=True)  # of a ClusterUserDefinedNetwork
     conditions = models.JSONField(default=list, blank=True)  # of the (C)UDN's status
     uid = models.CharField(max_length=64, blank=True, default="", editable=False)
     pool = models.OneToOneField(
         Pool, on_delete=models.SET_NULL, null=True, blank=True, related_name="network"
     )
-    # Taken in from the cluster: what its object says, it says. False: made here, by hand.
+    # True if the row mirrors the cluster's object; False if the network was created here.
     follows_cluster = models.BooleanField(default=False, editable=False)
-    # Made here, and to be written to the cluster (a managed one) by reconcile.
+    # True if the network was created here and reconcile writes it to the (managed) cluster.
     applied = models.BooleanField(default=False)
-    gone_at = models.DateTimeField(null=True, blank=True, editable=False)  # its object is deleted
+    gone_at = models.DateTimeField(
+        null=True, blank=True, editable=False
+    )  # when the object was deleted
     description = models.CharField(max_length=500, blank=True, default="")
     created_at = models.DateTimeField(auto_now_add=True)
 
@@ -72,7 +74,7 @@ class Network(models.Model):
                 fields=["cluster", "name"],
                 name="network_name_unique",
                 violation_error_code="already_exists",
-                violation_error_message=_("The cluster has a network of this name."),
+                violation_error_message=_("The cluster already has a network with this name."),
             ),
         ]
         permissions = [
@@ -93,7 +95,9 @@ class NAD(models.Model):
     uid = models.CharField(max_length=64, blank=True, default="", editable=False)
     role = models.CharField(max_length=16, blank=True, default="")
     allow_persistent_ips = models.BooleanField(default=False)
-    subnets = _texts()  # of its own config; those of the network unless somebody edits NADs
+    subnets = (
+        _strings()
+    )  # of the NAD's config; they differ from the network's only if the NAD was edited
     config = models.JSONField(default=dict, blank=True)
 
     class Meta:

@@ -7,17 +7,17 @@ from pools.models import Cluster
 
 
 class Annotation(models.TextChoices):
-    """Which annotation the mutating webhook writes."""
+    """The annotation that the mutating webhook writes."""
 
     DEFAULT_NETWORK = (
         "default-network",
         _("v1.multus-cni.io/default-network on pods (enhancement proposal)"),
     )
-    ADDRESSES = "addresses", _("network.kubevirt.io/addresses on VMs (today's ipam-extensions)")
+    ADDRESSES = "addresses", _("network.kubevirt.io/addresses on VMs (ipam-extensions)")
 
 
 class NetworkSettings(models.Model):
-    """How one cluster's VMs are told of their addresses."""
+    """How the VMs of a cluster receive their addresses."""
 
     cluster = models.OneToOneField(
         Cluster, on_delete=models.CASCADE, related_name="network_settings"
@@ -25,7 +25,7 @@ class NetworkSettings(models.Model):
     annotation = models.CharField(
         max_length=16, choices=Annotation, default=Annotation.DEFAULT_NETWORK
     )
-    # Of the element that stands for the default network: OVN-Kubernetes checks both.
+    # Namespace and name in the annotation's element for the default network; OVN-Kubernetes checks both.
     default_nad_namespace = models.CharField(max_length=63, default="ovn-kubernetes")
     default_nad_name = models.CharField(max_length=253, default="default")
 

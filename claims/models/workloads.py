@@ -8,17 +8,18 @@ from claims.models.networks import Network
 
 
 class WorkloadKind(models.TextChoices):
-    """What is attached; launcher pods of a VM are not workloads of their own."""
+    """Kind of a workload; launcher pods belong to the workload of their VM."""
 
     VMI = "vmi", "VM"
     POD = "pod", "pod"
 
 
 class Workload(models.Model):
-    """What runs attached to a network, with the MAC and the addresses that it really has.
+    """A running VM or pod on a network, with the MAC and the addresses observed in the cluster.
 
-    One row for each attachment of a VMI (its launcher pods, two during a live migration, are listed
-    in `pods`) or of a plain pod. `vm_uid` is that of the VirtualMachine, which outlives its VMIs.
+    Each attachment of a VMI, or of a pod that belongs to no VM, has one row. `pods` lists the launcher
+    pods of a VMI (two during a live migration). `vm_uid` is that of the VirtualMachine, which outlives
+    its VMIs.
     """
 
     network = models.ForeignKey(Network, on_delete=models.CASCADE, related_name="workloads")

@@ -78,7 +78,7 @@ def orphans(context: SyncContext) -> Iterator[ReconcileFinding]:
 
 
 def _orphan(cidr: PoolCIDR) -> ReconcileFinding:
-    rows = pools.in_use(cidr)
+    rows = pools.blocks_in_use(cidr)
     count = rows.count()
     holders = [
         {"kind": row.holder_kind, "id": row.holder_id, "cidr": str(row.cidr)}

@@ -161,7 +161,7 @@ def _orphan_pool(
 ) -> bool:
     if pool.orphaned_at is not None or not present:
         return False
-    pool_sync.lose(pool, author=author)
+    pool_sync.remove_pool(pool, author=author)
     network.pool = Pool.objects.filter(pk=pool.pk).first()
     return True
 
@@ -186,7 +186,7 @@ def tidy(cluster: Cluster, *, author: events.Author) -> int:
     """Remove orphaned subnets of which nothing is in use any more; how many went."""
     rows = PoolCIDR.objects.filter(pool__cluster=cluster, pool__category=Category.VM)
     orphaned_cidrs = list(rows.exclude(orphaned_at=None).select_related("pool__cluster"))
-    return pool_sync.tidy(orphaned_cidrs, author=author) if orphaned_cidrs else 0
+    return pool_sync.remove_unused_orphans(orphaned_cidrs, author=author) if orphaned_cidrs else 0
 
 
 def orphans(cluster: Cluster) -> list[PoolCIDR]:
@@ -211,12 +211,12 @@ def _sync_ranges(network: Network, pool: Pool, author: events.Author) -> bool:
 def _reservations(network: Network) -> Iterator[tuple[AddressRange, str]]:
     """The first one that has an address says why it is reserved."""
     for text in network.infrastructure_subnets:
-        yield AddressRange.covering(ip_network(text)), INFRASTRUCTURE
+        yield AddressRange.from_network(ip_network(text)), INFRASTRUCTURE
     for text in udn.gateways(network):
         gateway = ip_address(text)
         yield AddressRange(gateway, gateway), GATEWAY
     for text in network.reserved_subnets:
-        yield AddressRange.covering(ip_network(text)), RESERVED
+        yield AddressRange.from_network(ip_network(text)), RESERVED
 
 
 def _sync_cidr_ranges(

@@ -138,7 +138,9 @@ def _writes(context: SyncContext) -> Iterator[Write]:
 def _make(current: Manifest | None, manifest: Manifest) -> Manifest | None:
     if current is None:
         return manifest
-    field_differences = differences.find(manifest, current, structure=STRUCTURE, manager=MANAGER)
+    field_differences = differences.find_differences(
+        manifest, current, structure=STRUCTURE, manager=MANAGER
+    )
     return manifest if field_differences else None
 
 

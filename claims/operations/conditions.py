@@ -1,4 +1,4 @@
-"""Conditions of VM networks, beside those of pools/platform/conditions."""
+"""Conditions of VM networks (pools/platform/conditions)."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from django.db.models import Q, Sum
 
 from claims.models import IPPool
 from pools.models.notices import Level
-from pools.platform.conditions.registry import Condition, Found, Known
+from pools.platform.conditions.registry import ActiveCondition, Condition, OpenLevels
 from pools.register.conditions import register
 
 _MOST = 1000  # clusters
 
 
-def _duplicates(_known: Known) -> Iterator[Found]:
-    """What several entries, claims or workloads name, as it is counted for the IPPools' conditions."""
+def _duplicates(_context: OpenLevels) -> Iterator[ActiveCondition]:
+    """Yield a condition for each cluster with duplicates, as counted for the IPPools' conditions."""
     rows = IPPool.objects.filter(Q(duplicate_ips__gt=0) | Q(duplicate_macs__gt=0))
     summed = rows.values("cluster_id", "cluster__name").annotate(
         ips=Sum("duplicate_ips"), macs=Sum("duplicate_macs")
     )
     for row in summed.order_by("cluster_id")[:_MOST]:
-        yield Found(
+        yield ActiveCondition(
             register.DUPLICATE,
             f"cluster/{row['cluster_id']}/vm-networks",
             Level.ERROR,

@@ -1,4 +1,4 @@
-"""VM networks of the demo fleet: one that works, with what goes wrong in it, and two that do not."""
+"""VM networks of the demo fleet: a working one with typical problems, and two unusable ones."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ from pools.platform import database
 from pools.register.demo import demo
 
 BLUE, LEGACY, RETIRED = "cluster_udn_tenant-blue", "cluster_udn_legacy", "cluster_udn_retired"
-OWNER = "demo-owner"  # somebody of this name, if there is one, owns the VMs of the namespace shop
+OWNER = "demo-owner"  # the user of this name, if any, owns the VMs of the namespace shop
 _COUNT = 60
 _NAME = "kubernetes.io/metadata.name"
 
 
 def steps() -> Iterator[demo.DemoStep]:
-    """What happened, for the fleet's own clock."""
+    """Yield the steps of the demo with their age in days."""
     cluster = demo.FRANKFURT
     yield demo.DemoStep(12, cluster, _networks)
     yield demo.DemoStep(11, cluster, _entries)
@@ -53,7 +53,7 @@ def steps() -> Iterator[demo.DemoStep]:
 
 
 def forget(cluster: Cluster) -> None:
-    """All VM networks of a cluster, with their events."""
+    """Delete all VM networks of a cluster with their events."""
     ids = list(IPPool.objects.filter(cluster=cluster).values_list("pk", flat=True))
     Workload.objects.filter(network__cluster=cluster).delete()
     for model in (IPAMClaim, IPPool, Network, Membership):
@@ -64,43 +64,62 @@ def forget(cluster: Cluster) -> None:
             event.objects.filter(cluster_id=cluster.pk).delete()
 
 
-# --- what happened --------------------------------------------------------------------------------
+# --- steps ----------------------------------------------------------------------------------------
 
 
 def _networks(cluster: Cluster) -> None:
     blue = UDN(
-        name=BLUE, kind="cudn", object_name="tenant-blue", topology="layer2", role="primary",
-        ipam_mode="Enabled", lifecycle="Persistent", subnets=("10.128.0.0/22",),
+        name=BLUE,
+        kind="cudn",
+        object_name="tenant-blue",
+        topology="layer2",
+        role="primary",
+        ipam_mode="Enabled",
+        lifecycle="Persistent",
+        subnets=("10.128.0.0/22",),
         infrastructure_subnets=("10.128.0.0/28",),
         namespace_selector={
             "matchExpressions": [
                 {"key": _NAME, "operator": "In", "values": ["bank", "shop"]},
             ]
         },
-    )  # fmt: skip
-    network = networks.create_by_hand(cluster, blue, author=demo.BY, description="VMs of two teams")
+    )
+    network = networks.create_by_hand(
+        cluster, blue, author=demo.AUTHOR, description="VMs of two teams"
+    )
     for namespace in ("shop", "bank"):
         NAD.objects.create(
-            network=network, namespace=namespace, name="tenant-blue", role="primary",
-            allow_persistent_ips=True, subnets=network.subnets,
-        )  # fmt: skip
+            network=network,
+            namespace=namespace,
+            name="tenant-blue",
+            role="primary",
+            allow_persistent_ips=True,
+            subnets=network.subnets,
+        )
     legacy = UDN(
-        name=LEGACY, kind="cudn", object_name="legacy", topology="layer3", role="primary",
-        ipam_mode="Enabled", subnets=("10.132.0.0/20",),
-    )  # fmt: skip
-    networks.create_by_hand(cluster, legacy, author=demo.BY, description="Cannot hold static VMs")
+        name=LEGACY,
+        kind="cudn",
+        object_name="legacy",
+        topology="layer3",
+        role="primary",
+        ipam_mode="Enabled",
+        subnets=("10.132.0.0/20",),
+    )
+    networks.create_by_hand(
+        cluster, legacy, author=demo.AUTHOR, description="Cannot hold static VMs"
+    )
 
 
 def _entries(cluster: Cluster) -> None:
-    blue = ippools.create(cluster, "tenant-blue", BLUE, author=demo.BY)
+    blue = ippools.create(cluster, "tenant-blue", BLUE, author=demo.AUTHOR)
     _add(blue, [_entry(number) for number in range(1, _COUNT + 1)])
-    legacy = ippools.create(cluster, "legacy", LEGACY, author=demo.BY)
+    legacy = ippools.create(cluster, "legacy", LEGACY, author=demo.AUTHOR)
     _add(legacy, [EntrySpec("02:42:0a:84:00:01", ("10.132.0.10/20",), "old-1", "bank")])
-    ippools.create(cluster, "retired", RETIRED, author=demo.BY, note="Its network is gone")
+    ippools.create(cluster, "retired", RETIRED, author=demo.AUTHOR, note="Its network is gone")
 
 
 def _duplicates(cluster: Cluster) -> None:
-    """One MAC with two entries, two addresses with two MACs."""
+    """Add a MAC with two entries, and two addresses with two MACs each."""
     blue = IPPool.objects.get(cluster=cluster, network__name=BLUE)
     _add(
         blue,
@@ -113,11 +132,11 @@ def _duplicates(cluster: Cluster) -> None:
 
 
 def _add(ippool: IPPool, specs: Sequence[EntrySpec]) -> None:
-    entries.add(ippool.pk, specs, source=EntrySource.HAND, author=demo.BY)
+    entries.add(ippool.pk, specs, source=EntrySource.HAND, author=demo.AUTHOR)
 
 
 def _workloads(cluster: Cluster) -> None:
-    """Most run as registered, one with another address, one that nobody registered."""
+    """Add workloads: most match the register, one has another address, one is not registered."""
     network = Network.objects.get(cluster=cluster, name=BLUE)
     rows = [_workload(network, _vm(number), _mac(number), _ip(number)) for number in range(1, 25)]
     rows.append(_workload(network, _vm(25), _mac(25), _ip(200)))
@@ -127,35 +146,48 @@ def _workloads(cluster: Cluster) -> None:
 
 def _workload(network: Network, name: str, mac: str, ip: str) -> Workload:
     return Workload(
-        network=network, kind=WorkloadKind.VMI, namespace="shop", name=name, uid=f"demo-vmi-{name}",
-        vm_uid=f"demo-vm-{name}", mac=mac, ips=[ip], node="fra-node-001", phase="Running",
-        pods=[f"virt-launcher-{name}"], since=database.now(),
-    )  # fmt: skip
+        network=network,
+        kind=WorkloadKind.VMI,
+        namespace="shop",
+        name=name,
+        uid=f"demo-vmi-{name}",
+        vm_uid=f"demo-vm-{name}",
+        mac=mac,
+        ips=[ip],
+        node="fra-node-001",
+        phase="Running",
+        pods=[f"virt-launcher-{name}"],
+        since=database.now(),
+    )
 
 
 def _claims(cluster: Cluster) -> None:
-    """Bound ones, one whose address another VM has, one that outlived its VM."""
+    """Add bound claims, one with a conflicting address, and one whose VM is deleted."""
     network = Network.objects.get(cluster=cluster, name=BLUE)
     now = database.now()
-    rows = [_bound(network, _vm(number), _mac(number), _ip(number)) for number in range(1, 7)]
+    rows = [_bound_claim(network, _vm(number), _mac(number), _ip(number)) for number in range(1, 7)]
     failed = _claim(network, "bank", "bank-99", "02:42:0a:80:ff:02")
     failed.ips_requested = [_ip(7)]
     refusal = dialects.condition(
         ClaimOutcome.IP_CONFLICT, dialects.ip_conflict([_ip(7)]), dialects.PROPOSED
     )
     failed.conditions = dialects.merge_conditions([], refusal, now=now)
-    leaked = _bound(network, "shop-77", "02:42:0a:80:ff:03", _ip(210))
+    leaked = _bound_claim(network, "shop-77", "02:42:0a:80:ff:03", _ip(210))
     leaked.owner_pod, leaked.deleted_at = "", now
     leaked.finalizers = ["kubevirt.io/persistent-ipam"]
     rows = IPAMClaim.objects.bulk_create([*rows, failed, leaked])
     index.write(claims=rows)
     Finding.objects.create(
-        cluster=cluster, kind=ipamclaim.KIND, code=findings.LEAKED, subject=str(leaked),
-        message="Its VM is gone, its finalizer keeps it.", since=now,
-    )  # fmt: skip
+        cluster=cluster,
+        kind=ipamclaim.KIND,
+        code=findings.LEAKED,
+        subject=str(leaked),
+        message="Its VM is deleted; its finalizer keeps the claim.",
+        since=now,
+    )
 
 
-def _bound(network: Network, vm: str, mac: str, ip: str) -> IPAMClaim:
+def _bound_claim(network: Network, vm: str, mac: str, ip: str) -> IPAMClaim:
     claim = _claim(network, "shop", vm, mac)
     condition = dialects.condition(
         ClaimOutcome.ALLOCATED, dialects.allocated([ip]), dialects.SHIPPED
@@ -167,19 +199,25 @@ def _bound(network: Network, vm: str, mac: str, ip: str) -> IPAMClaim:
 
 def _claim(network: Network, namespace: str, vm: str, mac: str) -> IPAMClaim:
     return IPAMClaim(
-        cluster=network.cluster, network=network, namespace=namespace, name=f"{vm}.{network.name}",
-        interface="default", vm=vm, vm_uid=f"demo-vm-{vm}", mac=mac,
-    )  # fmt: skip
+        cluster=network.cluster,
+        network=network,
+        namespace=namespace,
+        name=f"{vm}.{network.name}",
+        interface="default",
+        vm=vm,
+        vm_uid=f"demo-vm-{vm}",
+        mac=mac,
+    )
 
 
 def _owner(cluster: Cluster) -> None:
     user = User.objects.filter(username=OWNER).first()
     if user is not None:
-        memberships.create(cluster, ["shop"], author=demo.BY, user=user)
+        memberships.create(cluster, ["shop"], author=demo.AUTHOR, user=user)
 
 
 def _entry(number: int) -> EntrySpec:
-    """The first half of the VMs is of the namespace shop."""
+    """Return the entry of a VM; the first half of the VMs is in the namespace shop."""
     namespace = "shop" if number <= _COUNT // 2 else "bank"
     return EntrySpec(_mac(number), (_ip(number),), _vm(number), namespace)
 

@@ -1,4 +1,4 @@
-"""The history of VM networks: which events are about an address, a MAC, a VM; who named them when."""
+"""History of VM networks: events of an address, MAC or VM, and registered addresses at a point in time."""
 
 from __future__ import annotations
 
@@ -27,32 +27,32 @@ from claims.models import (
 from pools.core import addresses, errors
 from pools.models import ClusterEvent
 from pools.platform.history import search
-from pools.platform.history.search import Searcher, Wanted
+from pools.platform.history.search import HistoryQuery, Searcher
 
-MOST = 1000  # events of a MAC or a VM
-SMALL = 256  # addresses of a CIDR that are looked for one by one
+MOST = 1000  # objects of a MAC or a VM
+SMALL = 256  # addresses of a CIDR that can be searched one by one
 _VIEW = {EntryEvent: "claims.view_entry", IPAMClaimEvent: "claims.view_ipamclaim"}
 
 
-def read(text: str) -> Wanted | None:
-    """A MAC address in any spelling."""
+def parse_mac_criteria(text: str) -> HistoryQuery | None:
+    """Return search criteria for a MAC address in any notation, or None."""
     with contextlib.suppress(errors.InvalidInput):
-        return Wanted(mac=macs.parse_mac(text, lenient=True))
+        return HistoryQuery(mac=macs.parse_mac(text, lenient=True))
     return None
 
 
-def _of_entries(criteria: Wanted) -> Q | None:
-    query = _of_vms(replace(criteria, cluster_id=None), "ips")
+def _entry_query(criteria: HistoryQuery) -> Q | None:
+    query = _vm_address_query(replace(criteria, cluster_id=None), "ips")
     if query is None or criteria.cluster_id is None:
         return query
-    return query & _in_ippools(criteria.cluster_id)
+    return query & _cluster_ippools_query(criteria.cluster_id)
 
 
-def _of_claims(criteria: Wanted) -> Q | None:
-    query = _of_vms(criteria, "ips")
+def _claim_query(criteria: HistoryQuery) -> Q | None:
+    query = _vm_address_query(criteria, "ips")
     by_name = bool(criteria.name) and query is None
     if by_name:
-        query = _of_vms(replace(criteria, name=""), "ips")
+        query = _vm_address_query(replace(criteria, name=""), "ips")
     if query is None:
         return None
     if by_name:
@@ -60,52 +60,52 @@ def _of_claims(criteria: Wanted) -> Q | None:
     return query & Q(cluster_id=criteria.cluster_id) if criteria.cluster_id is not None else query
 
 
-def _of_vms(criteria: Wanted, addresses_of: str) -> Q | None:
-    """Rows that tell of the MAC, the VM or an address."""
+def _vm_address_query(criteria: HistoryQuery, address_field: str) -> Q | None:
+    """Return the filter for events with the MAC, VM or address, or None if none can match."""
     if criteria.name:
         return None
     query = Q()
     if criteria.network is not None:
-        within = _texts(criteria.network)
-        if within is None:
+        addresses_ = _address_strings(criteria.network)
+        if addresses_ is None:
             return None
-        query &= Q(**{f"{addresses_of}__overlap": within})
+        query &= Q(**{f"{address_field}__overlap": addresses_})
     if criteria.mac:
         query &= Q(mac=criteria.mac)
     if criteria.vm:
-        query &= _vm(criteria.vm)
+        query &= _vm_query(criteria.vm)
     if criteria.holder or criteria.holder_kind:
-        return _of_holder(criteria, query)
+        return _holder_query(criteria, query)
     return query
 
 
-def _of_holder(criteria: Wanted, query: Q) -> Q | None:
-    """A VM holds addresses as `namespace/name`, one without a name as its MAC."""
-    if criteria.holder_kind == "mac" or (criteria.holder and read(criteria.holder)):
-        mac = read(criteria.holder)
+def _holder_query(criteria: HistoryQuery, query: Q) -> Q | None:
+    """Return the filter by holder: a VM holds addresses as `namespace/name`, an unnamed one as its MAC."""
+    if criteria.holder_kind == "mac" or (criteria.holder and parse_mac_criteria(criteria.holder)):
+        mac = parse_mac_criteria(criteria.holder)
         return query & Q(mac=mac.mac) if mac else None
     if criteria.holder_kind not in {"", "vm"}:
         return None
-    return query & _vm(criteria.holder) if criteria.holder else query & ~Q(vm="")
+    return query & _vm_query(criteria.holder) if criteria.holder else query & ~Q(vm="")
 
 
-def _vm(text: str) -> Q:
+def _vm_query(text: str) -> Q:
     namespace, slash, name = text.partition("/")
     return Q(namespace=namespace, vm=name) if slash else Q(vm=text)
 
 
-def _texts(network: addresses.Network) -> list[str] | None:
-    """The addresses as entries write them, with every prefix length that a network has or had.
+def _address_strings(network: addresses.Network) -> list[str] | None:
+    """Return the addresses of a CIDR with each prefix length that a network has or had.
 
-    None of a CIDR with more addresses than one would look for one by one.
+    Return None for a CIDR with more than SMALL addresses.
     """
     if network.num_addresses > SMALL:
         return None
-    lengths = _lengths(network.version)
+    lengths = _prefix_lengths(network.version)
     return [f"{address}/{length}" for address in network for length in lengths]
 
 
-def _lengths(version: int) -> list[int]:
+def _prefix_lengths(version: int) -> list[int]:
     rows = [*Network.objects.values_list("subnets", flat=True).distinct()]
     rows += NetworkEvent.objects.values_list("subnets", flat=True).distinct()
     networks = {ip_network(text, strict=False) for subnets in rows for text in subnets}
@@ -115,27 +115,27 @@ def _lengths(version: int) -> list[int]:
     )
 
 
-def _in_ippools(cluster_id: int) -> Q:
-    """Entries of the IPPools that a cluster has or had."""
-    now = IPPool.objects.filter(cluster_id=cluster_id).values("pk")
-    ever = IPPoolEvent.objects.filter(cluster_id=cluster_id).values("pgh_obj_id")
-    return Q(ippool_id__in=now) | Q(ippool_id__in=ever)
+def _cluster_ippools_query(cluster_id: int) -> Q:
+    """Return the filter for entries of the IPPools that a cluster has or had."""
+    current_ids = IPPool.objects.filter(cluster_id=cluster_id).values("pk")
+    past_ids = IPPoolEvent.objects.filter(cluster_id=cluster_id).values("pgh_obj_id")
+    return Q(ippool_id__in=current_ids) | Q(ippool_id__in=past_ids)
 
 
-# --- who sees what --------------------------------------------------------------------------------
+# --- visibility -----------------------------------------------------------------------------------
 
 
-def _seen_entries(user: Any) -> Q | None:
-    return _visible_query(user, EntryEvent, _in_ippools)
+def _visible_entries(user: Any) -> Q | None:
+    return _visible_query(user, EntryEvent, _cluster_ippools_query)
 
 
-def _seen_claims(user: Any) -> Q | None:
+def _visible_claims(user: Any) -> Q | None:
     return _visible_query(user, IPAMClaimEvent, lambda cluster: Q(cluster_id=cluster))
 
 
-def _visible_query(user: Any, model: Any, within: Any) -> Q | None:
-    """All for who sees the events; for others what is of namespaces that they see."""
-    if user is None or user.has_perm(search.SEE):
+def _visible_query(user: Any, model: Any, cluster_query: Any) -> Q | None:
+    """Return the filter for events that the user sees: all, or those of the user's namespaces."""
+    if user is None or user.has_perm(search.VIEW_EVENTS):
         return Q()
     if not user.has_perm(_VIEW[model]):
         return None
@@ -144,7 +144,7 @@ def _visible_query(user: Any, model: Any, within: Any) -> Q | None:
         return Q()
     query = Q(pk__in=[])
     for cluster_id, namespaces in scope.namespaces.items():
-        query |= within(cluster_id) & Q(namespace__in=sorted(namespaces))
+        query |= cluster_query(cluster_id) & Q(namespace__in=sorted(namespaces))
     return query
 
 
@@ -152,13 +152,13 @@ def _name_searcher(model: Any, kind: str, name: str = "name") -> Searcher:
     return Searcher(
         model,
         kind,
-        lambda criteria: search.about(criteria, name=name, cluster="cluster_id"),
+        lambda criteria: search.filter_by_name(criteria, name=name, cluster="cluster_id"),
     )
 
 
 SEARCHERS: tuple[Searcher, ...] = (
-    Searcher(EntryEvent, "entry", _of_entries, _seen_entries),
-    Searcher(IPAMClaimEvent, "ipamclaim", _of_claims, _seen_claims),
+    Searcher(EntryEvent, "entry", _entry_query, _visible_entries),
+    Searcher(IPAMClaimEvent, "ipamclaim", _claim_query, _visible_claims),
     _name_searcher(NetworkEvent, "network"),
     _name_searcher(IPPoolEvent, "ippool"),
     _name_searcher(VMImportEvent, "import", "file_name"),
@@ -168,29 +168,33 @@ SEARCHERS: tuple[Searcher, ...] = (
 )
 
 
-# --- who named what at a time ---------------------------------------------------------------------
+# --- addresses at a point in time -----------------------------------------------------------------
 
 
-def named_at(text: str, cluster_id: int | None, moment: datetime) -> list[dict[str, Any]]:
-    """The addresses that entries and claims named for a MAC or a VM at that moment."""
-    criteria = read(text) or Wanted(vm=text)
+def registered_addresses(
+    text: str, cluster_id: int | None, timestamp: datetime
+) -> list[dict[str, Any]]:
+    """Return the addresses that entries and claims had for a MAC or a VM at `timestamp`."""
+    criteria = parse_mac_criteria(text) or HistoryQuery(vm=text)
     criteria = replace(criteria, cluster_id=cluster_id)
     rows = []
-    for model, match, word in (
-        (EntryEvent, _of_entries, "entry"),
-        (IPAMClaimEvent, _of_claims, "claim"),
+    for model, match, source in (
+        (EntryEvent, _entry_query, "entry"),
+        (IPAMClaimEvent, _claim_query, "claim"),
     ):
         query = match(criteria)
         if query is not None:
-            rows += [_row(event, word) for event in _last(model, query, moment)]
+            rows += [_row(event, source) for event in _last_events(model, query, timestamp)]
     return [row for row in rows if row["address"]]
 
 
-def _last(model: Any, matching: Q, moment: datetime) -> list[Any]:
-    """The last event of each object until then, as far as it still matched and was there."""
-    touched = model.objects.filter(matching, pgh_created_at__lte=moment).order_by("-pgh_id")
-    objects = list(dict.fromkeys(touched.values_list("pgh_obj_id", flat=True)[:MOST]))
-    rows = model.objects.filter(pgh_obj_id__in=objects, pgh_created_at__lte=moment)
+def _last_events(model: Any, matching: Q, timestamp: datetime) -> list[Any]:
+    """Return the last event of each object up to `timestamp`, if it matches and is no deletion."""
+    matching_events = model.objects.filter(matching, pgh_created_at__lte=timestamp).order_by(
+        "-pgh_id"
+    )
+    objects = list(dict.fromkeys(matching_events.values_list("pgh_obj_id", flat=True)[:MOST]))
+    rows = model.objects.filter(pgh_obj_id__in=objects, pgh_created_at__lte=timestamp)
     last = list(
         rows.order_by("pgh_obj_id", "-pgh_id").distinct("pgh_obj_id").values_list("pk", flat=True)
     )
@@ -198,11 +202,11 @@ def _last(model: Any, matching: Q, moment: datetime) -> list[Any]:
     return list(last_events.order_by("pk"))
 
 
-def _row(event: Any, word: str) -> dict[str, Any]:
-    cluster = _cluster(event)
+def _row(event: Any, source: str) -> dict[str, Any]:
+    cluster = _cluster_name(event)
     return {
         "address": [str(ip_interface(text).ip) for text in event.ips],
-        "state": word,
+        "state": source,
         "holder_kind": "vm" if event.vm else "mac",
         "holder_id": f"{event.namespace}/{event.vm}".strip("/") if event.vm else str(event.mac),
         "holder_uid": getattr(event, "vm_uid", ""),
@@ -212,7 +216,7 @@ def _row(event: Any, word: str) -> dict[str, Any]:
     }
 
 
-def _cluster(event: Any) -> str:
+def _cluster_name(event: Any) -> str:
     cluster_id = getattr(event, "cluster_id", None)
     if cluster_id is None:
         ippool_events = IPPoolEvent.objects.filter(pgh_obj_id=event.ippool_id).order_by("-pgh_id")

@@ -1,9 +1,8 @@
-"""Who refers to the addresses of VM networks, for the leaks of the register (pools/register/leaks/detection.py).
+"""Leak detection in VM networks: which objects refer to a held address (pools/register/leaks/detection.py).
 
-The owner is the VM, by its uid, not the pods that run it: during a live migration there are two of them
-(rule `migration-keeps-the-address`). An entry is somebody's word that its address is used. A claim stands
-for its VM: it refers to its addresses unless the VM that owned it is known to be gone; of any other owner
-nothing is known.
+The owner of an address is the VM, by its uid, not its pods: during a live migration a VM has two pods (rule
+`migration-keeps-the-address`). An entry always refers to its address. A claim refers to its addresses unless
+the VM that owned it is known to be deleted; other owners are unknown, and the claim refers to them.
 """
 
 from __future__ import annotations
@@ -20,17 +19,17 @@ from pools.models import Block
 from pools.platform import database
 from pools.register.leaks import detection, reclaim
 
-_PLACED = sql.SQL("""
-    SELECT FROM claims_network n JOIN claims_place e ON e.network_id = n.id {joined}
+_INDEXED = sql.SQL("""
+    SELECT FROM claims_network n JOIN claims_indexentry e ON e.network_id = n.id {joined}
     WHERE n.cluster_id = %(cluster)s AND n.pool_id = b.pool_id AND e.address = host(b.cidr)::inet
       AND e.network_id = ANY(ARRAY(SELECT id FROM claims_network WHERE cluster_id = %(cluster)s))
       AND e.address IS NOT NULL AND e.holds AND {condition}
 """)
-_ENTRY_OR_WORKLOAD = _PLACED.format(
+_ENTRY_OR_WORKLOAD = _INDEXED.format(
     joined=sql.SQL(""),
     condition=sql.SQL("(e.entry_id IS NOT NULL OR e.workload_id IS NOT NULL)"),
 )
-_CLAIM = _PLACED.format(
+_CLAIM = _INDEXED.format(
     joined=sql.SQL("""JOIN claims_ipamclaim c ON c.id = e.claim_id
         LEFT JOIN pools_observedobject o ON o.cluster_id = %(cluster)s AND o.kind = 'IPAMClaim'
             AND o.uid = c.uid"""),
@@ -49,33 +48,33 @@ _OBJECT = sql.SQL("""
       AND o.namespace || '/' || o.name = b.holder_id AND b.holder_uid IN ('', o.uid)
       AND o.missed_at IS NULL
 """)
-# A name without a namespace is an entry's, and nobody else's.
+# Only entries have holders without a namespace.
 _COVERS = sql.SQL("""
     p.category = 'vm' AND b.holder_kind = {holder} AND b.holder_id LIKE '%%/%%'
     AND p.id IN (SELECT n.pool_id FROM claims_network n WHERE n.cluster_id = %(cluster)s)
 """)
 
 
-def give_back(blocks: Collection[Block]) -> None:
-    """The claims that had these blocks are without addresses from now on; all of those cool down."""
+def clear_claims(blocks: Collection[Block]) -> None:
+    """Remove the addresses of the claims that have these blocks; all blocks of these claims enter cooldown."""
     ids = [pk for (pk,) in database.rows(_CLAIMS, [[block.pk for block in blocks]])]
     if not ids:
         return
     claims = list(IPAMClaim.objects.filter(pk__in=ids).order_by("pk").select_for_update())
-    ingest.lock(claim.network_id for claim in claims)
-    reclaim.cool([pk for (pk,) in database.rows(_BLOCKS, [ids])])
+    ingest.lock_pools(claim.network_id for claim in claims)
+    reclaim.start_cooldown([pk for (pk,) in database.rows(_BLOCKS, [ids])])
     for claim in claims:
-        ipamclaims.let_go(claim)
+        ipamclaims.clear_addresses(claim)
 
 
 _CLAIMS = """
     SELECT DISTINCT e.claim_id FROM pools_block b JOIN claims_network n ON n.pool_id = b.pool_id
-    JOIN claims_place e ON e.network_id = n.id AND e.address = host(b.cidr)::inet
+    JOIN claims_indexentry e ON e.network_id = n.id AND e.address = host(b.cidr)::inet
     WHERE b.id = ANY(%s::bigint[]) AND e.claim_id IS NOT NULL AND e.holds
 """
-# A claim has an address of each family, and its VM is gone with all of them.
+# A claim has an address of each family; its VM is deleted, so all of them are released.
 _BLOCKS = """
-    SELECT b.id FROM claims_place e JOIN claims_network n ON n.id = e.network_id
+    SELECT b.id FROM claims_indexentry e JOIN claims_network n ON n.id = e.network_id
     JOIN pools_pool p ON p.id = n.pool_id
     JOIN pools_block b ON b.space_id = p.space_id AND b.cidr = e.address::cidr
     JOIN claims_ipamclaim c ON c.id = e.claim_id
@@ -95,7 +94,7 @@ VMS = detection.LeakSource(
             kinds=sql.SQL("'VirtualMachine', 'VirtualMachineInstance'"), holder=sql.Literal("vm")
         ),
     ),
-    give_back,
+    clear_claims,
 )
 PODS = detection.LeakSource(
     "pods",

@@ -1,4 +1,4 @@
-"""What metrics say of VM networks."""
+"""Metrics of VM networks."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 from django.db.models import Count, Q
 
-from claims.models import Place
+from claims.models import IndexEntry
 from pools.platform.metrics.values import Value, value
 
 
 def values() -> Iterator[Value]:
-    """Places that contradict others, by cluster; clusters without any are there already, with 0."""
-    rows = Place.objects.filter(Q(duplicate_mac=True) | Q(duplicate_ip=True)).order_by()
+    """Index entries the number of conflicting index entries by cluster; clusters without any are already 0."""
+    rows = IndexEntry.objects.filter(Q(duplicate_mac=True) | Q(duplicate_ip=True)).order_by()
     counted = rows.values_list("network__cluster__name").annotate(count=Count("pk"))
     for cluster, count in counted:
         yield value("ipam_duplicates_detected", count, cluster=cluster)

@@ -9,7 +9,7 @@ BEFORE_TABLES = ()
 
 def read_objects() -> dict[str, str]:
     """Return the text of each SQL object, in the order of installation."""
-    names = ("memberships", "contradictions", "launchers", "verdicts", "storage")
+    names = ("memberships", "contradictions", "launchers", "workload_comparison", "storage")
     own = {name: sql.text(name, __name__) for name in names}
     # The tables of this app have triggers of django-pgtrigger too, whose migrations overwrite its function.
     return own | {"event_log": event_log(), "pgtrigger": sql.text("pgtrigger")}

@@ -1,8 +1,9 @@
--- When two index entries of a network contradict each other (claims/address_index/conflicts.py says why).
--- Both are inlined into the statements that call them.
+-- Conflicts of two index entries of a network (claims/address_index/conflicts.py gives the reasons).
+-- PostgreSQL inlines both functions into the statements that call them.
 
--- The MAC of both is the same. Two MAC entries always contradict. Two claims do unless they are of the
--- same VM. Otherwise only two VMs that are certainly not the same one do.
+-- Return true if two index entries with the same MAC conflict. Two MAC entries always conflict. Two
+-- claims conflict unless they belong to the same VM. Otherwise only two VMs that are known to be
+-- different conflict.
 CREATE OR REPLACE FUNCTION claims_macs_contradict(
     entry bigint, claim bigint, namespace varchar, vm varchar,
     other_entry bigint, other_claim bigint, other_namespace varchar, other_vm varchar)
@@ -17,8 +18,8 @@ RETURNS boolean LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
             OR namespace <> '' AND other_namespace <> '' AND namespace <> other_namespace) END
 $$;
 
--- The address of both is the same. An entry that names an address twice contradicts itself. Otherwise
--- the MACs decide where both have one, and the VMs where not.
+-- Return true if two index entries with the same address conflict. A MAC entry that names an address
+-- twice conflicts with itself. Otherwise the MACs decide if both have one, else the VMs.
 CREATE OR REPLACE FUNCTION claims_addresses_contradict(
     entry bigint, claim bigint, workload bigint, mac macaddr, namespace varchar, vm varchar,
     other_entry bigint, other_claim bigint, other_workload bigint, other_mac macaddr,

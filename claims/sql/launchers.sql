@@ -1,4 +1,4 @@
--- The launcher pods of VMs that have not ended: `vms` are the names that KubeVirt's annotation and label give.
+-- Launcher pods of VMs that have not terminated; `vms` are the VM names in KubeVirt's annotation and label.
 CREATE OR REPLACE VIEW claims_launcher_pod AS
 SELECT id, cluster_id, namespace, name, uid,
     ARRAY[manifest #>> '{metadata,annotations,kubevirt.io/domain}',

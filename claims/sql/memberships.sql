@@ -1,5 +1,5 @@
--- All VM owners as one list: by memberships, and by RoleBindings of connected clusters. Ids are of one
--- sequence. Read in claims/api/memberships.py.
+-- All VM owners: memberships, and subjects of RoleBindings in connected clusters. Both take their ids
+-- from one sequence. Read in claims/api/memberships.py.
 CREATE OR REPLACE VIEW claims_anymembership AS
 SELECT id, 'local' AS source, user_id, group_id, '' AS subject_user, '' AS subject_group, cluster_id,
     namespaces::varchar[] AS namespaces, role::varchar AS role, created_at, '' AS cluster_role,

@@ -1,2 +1,2 @@
--- The content of an uploaded file is often compressed already, and is deleted after a while.
+-- Uploaded files are often compressed already, and are deleted after a while.
 ALTER TABLE claims_importfile ALTER COLUMN content SET STORAGE EXTERNAL;

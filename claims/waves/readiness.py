@@ -1,4 +1,4 @@
-"""Is everything ready for a wave? What is registered for each VM, what contradicts it, where it goes."""
+"""Readiness of a migration wave: registration, conflicts and networks of each VM."""
 
 from __future__ import annotations
 
@@ -22,27 +22,36 @@ from pools.sql import statements
 
 READY, WARNING, NOT_READY = "ready", "warning", "not-ready"
 _HARD = {
-    "not_registered", "duplicate_mac", "duplicate_ip", "network_unfit", "no_nad", "claim_refused",
-    "no_address", "too_many_addresses", "family_missing", "outside_subnet", "unusable_address",
-}  # fmt: skip
+    "not_registered",
+    "duplicate_mac",
+    "duplicate_ip",
+    "network_unfit",
+    "no_nad",
+    "claim_refused",
+    "no_address",
+    "too_many_addresses",
+    "family_missing",
+    "outside_subnet",
+    "unusable_address",
+}
 Reason = tuple[str, str]  # code, message
 
 
 @dataclass(frozen=True)
 class WaveInterface:
-    """What the register has for a VM on one network; `standing` as import_standing says it."""
+    """The registration of a VM on one network; `status` is one of claims.imports.vm_status."""
 
     network_id: int
     network: str
     source: str  # ippool, ipamclaim
     mac: str | None
     ips: tuple[str, ...]
-    standing: str
+    status: str
 
 
 @dataclass
 class WaveMachine:
-    """A VM of the wave; not ready for the reasons that are hard, ready with warnings for others."""
+    """A VM of the wave; reasons in _HARD make it not ready, other reasons are warnings."""
 
     id: int
     namespace: str
@@ -52,15 +61,15 @@ class WaveMachine:
     reasons: list[Reason] = field(default_factory=list)
 
     @property
-    def verdict(self) -> str:
+    def status(self) -> str:
         if any(code in _HARD for code, _ in self.reasons):
             return NOT_READY
         return WARNING if self.reasons else READY
 
 
 @dataclass(frozen=True)
-class Fit:
-    """A network that VMs of the wave go to; `free` addresses by family."""
+class NetworkReadiness:
+    """A target network of the wave; `free` has the free addresses by family, `vms` the number of VMs."""
 
     network: Network
     reasons: tuple[Reason, ...]
@@ -71,35 +80,35 @@ class Fit:
 
 @dataclass(frozen=True)
 class WaveReadiness:
-    """The report of a wave."""
+    """The readiness report of a wave."""
 
     wave: Wave
     machines: list[WaveMachine]
-    networks: list[Fit]
+    networks: list[NetworkReadiness]
     settings: list[Setting]
 
     @property
     def counts(self) -> dict[str, int]:
-        verdicts = [machine.verdict for machine in self.machines]
-        return {name: verdicts.count(name) for name in (READY, WARNING, NOT_READY)}
+        statuses = [machine.status for machine in self.machines]
+        return {name: statuses.count(name) for name in (READY, WARNING, NOT_READY)}
 
     @property
     def ready(self) -> bool:
         return bool(self.machines) and not self.counts[NOT_READY]
 
 
-def for_wave(wave: Wave) -> WaveReadiness:
-    """Few statements, whatever the number of VMs."""
+def wave_readiness(wave: Wave) -> WaveReadiness:
+    """Return the readiness report of a wave, with few statements for any number of VMs."""
     machines = _machines(wave)
-    fits = _fits(machines)
-    _check_networks(machines, fits)
+    network_readiness = _network_readiness(machines)
+    _check_networks(machines, network_readiness)
     namespaces = sorted({machine.namespace for machine in machines.values() if machine.namespace})
-    targets = [
+    target_networks = [
         migration_settings.TargetNetwork(fit.network.name, fit.network.role, fit.network.subnets)
-        for fit in fits.values()
+        for fit in network_readiness.values()
     ]
-    settings = list(migration_settings.needed(targets, namespaces))
-    return WaveReadiness(wave, list(machines.values()), list(fits.values()), settings)
+    settings = list(migration_settings.needed(target_networks, namespaces))
+    return WaveReadiness(wave, list(machines.values()), list(network_readiness.values()), settings)
 
 
 def _machines(wave: Wave) -> dict[int, WaveMachine]:
@@ -109,17 +118,17 @@ def _machines(wave: Wave) -> dict[int, WaveMachine]:
         if machine is None:
             machine = WaveMachine(row["id"], row["namespace"], row["vm"], row["source_vm"])
             machines[machine.id] = machine
-            _check_name(machine, row)
+            _check_registration(machine, row)
         if row["network_id"] is not None:
             _add(machine, row)
     return machines
 
 
-def _check_name(machine: WaveMachine, row: Any) -> None:
+def _check_registration(machine: WaveMachine, row: Any) -> None:
     if row["network_id"] is None:
-        machine.reasons.append(("not_registered", "Neither an entry nor a claim is registered."))
+        machine.reasons.append(("not_registered", "No entry and no IPAMClaim is registered."))
     if not machine.namespace:
-        machine.reasons.append(("no_namespace", "Nobody has said in which namespace it will be."))
+        machine.reasons.append(("no_namespace", "No target namespace is set."))
 
 
 def _add(machine: WaveMachine, row: Any) -> None:
@@ -130,17 +139,19 @@ def _add(machine: WaveMachine, row: Any) -> None:
             row["source"],
             row["mac"],
             tuple(row["ips"]),
-            row["standing"],
+            row["status"],
         )
     )
     for code, value in (("duplicate_mac", row["bad_mac"]), ("duplicate_ip", row["bad_ip"])):
         if value:
-            what = "MAC address" if code == "duplicate_mac" else "address"
-            machine.reasons.append((code, f"The {what} {value} is used twice on {row['network']}."))
+            kind = "MAC address" if code == "duplicate_mac" else "address"
+            machine.reasons.append(
+                (code, f"The {kind} {value} is a duplicate on {row['network']}.")
+            )
     if not row["ips"] and row["source"] == "ippool":
-        machine.reasons.append(("no_address", "Its entry has no address."))
-    if row["standing"] == "differing":
-        message = f"It runs on {row['network']} with something else than is registered."
+        machine.reasons.append(("no_address", "Its MAC entry has no address."))
+    if row["status"] == "differing":
+        message = f"It runs on {row['network']} with other values than registered."
         machine.reasons.append(("differing", message))
     condition = dialects.allocation_condition(json.loads(row["conditions"] or "[]"))
     if condition and not row["granted"]:
@@ -149,49 +160,51 @@ def _add(machine: WaveMachine, row: Any) -> None:
             machine.reasons.append(("claim_refused", condition.get("message") or str(outcome)))
 
 
-def _fits(machines: dict[int, WaveMachine]) -> dict[int, Fit]:
-    counted: dict[int, set[int]] = {}
+def _network_readiness(machines: dict[int, WaveMachine]) -> dict[int, NetworkReadiness]:
+    machines_by_network: dict[int, set[int]] = {}
     for machine in machines.values():
         for interface in machine.interfaces:
-            counted.setdefault(interface.network_id, set()).add(machine.id)
-    rows = Network.objects.filter(pk__in=counted).select_related("cluster", "pool")
+            machines_by_network.setdefault(interface.network_id, set()).add(machine.id)
+    rows = Network.objects.filter(pk__in=machines_by_network).select_related("cluster", "pool")
     wave_networks = list(rows.prefetch_related("nads").order_by("name"))
-    room = usage.of_pools([network.pool for network in wave_networks if network.pool])
-    fits = {}
+    usage_by_pool = usage.usage_by_pool([network.pool for network in wave_networks if network.pool])
+    readiness_by_network = {}
     for network in wave_networks:
-        verdict = networks.static_vm_check(network)
-        free = room.get(network.pool_id or 0, {})
-        fits[network.pk] = Fit(
+        check = networks.static_vm_check(network)
+        usage_by_family = usage_by_pool.get(network.pool_id or 0, {})
+        readiness_by_network[network.pk] = NetworkReadiness(
             network,
-            tuple((reason.code, reason.message) for reason in verdict.reasons),
-            tuple((note.code, note.message) for note in verdict.notes),
-            {family: family_usage.free for family, family_usage in free.items()},
-            len(counted[network.pk]),
+            tuple((reason.code, reason.message) for reason in check.reasons),
+            tuple((note.code, note.message) for note in check.notes),
+            {family: family_usage.free for family, family_usage in usage_by_family.items()},
+            len(machines_by_network[network.pk]),
         )
-    return fits
+    return readiness_by_network
 
 
-def _check_networks(machines: dict[int, WaveMachine], fits: dict[int, Fit]) -> None:
-    nads = NAD.objects.filter(network__in=fits).values_list("network_id", "namespace")
-    used = set(nads)
+def _check_networks(
+    machines: dict[int, WaveMachine], network_readiness: dict[int, NetworkReadiness]
+) -> None:
+    nads = NAD.objects.filter(network__in=network_readiness).values_list("network_id", "namespace")
+    served = set(nads)
     for machine in machines.values():
         for network_id in dict.fromkeys(interface.network_id for interface in machine.interfaces):
-            fit = fits[network_id]
+            fit = network_readiness[network_id]
             if fit.reasons:
                 message = f"{fit.network.name} cannot hold static VMs: {fit.reasons[0][1]}"
                 machine.reasons.append(("network_unfit", message))
             for interface in machine.interfaces:
                 if interface.network_id == network_id and (
-                    problem := _unfit(interface, fit.network)
+                    problem := _address_problem(interface, fit.network)
                 ):
                     machine.reasons.append(problem)
-            if machine.namespace and (network_id, machine.namespace) not in used:
-                message = f"{machine.namespace} has no network attachment definition of {fit.network.name}."
+            if machine.namespace and (network_id, machine.namespace) not in served:
+                message = f"The namespace {machine.namespace} has no network attachment definition of {fit.network.name}."
                 machine.reasons.append(("no_nad", message))
 
 
-def _unfit(interface: WaveInterface, network: Network) -> Reason | None:
-    """Why OVN-Kubernetes would refuse the addresses."""
+def _address_problem(interface: WaveInterface, network: Network) -> Reason | None:
+    """Return the reason why OVN-Kubernetes would refuse the addresses, or None."""
     source = "Its entry" if interface.source == "ippool" else "Its IPAMClaim"
     try:
         address_requests.fit(interface.ips, network, source)
@@ -200,39 +213,50 @@ def _unfit(interface: WaveInterface, network: Network) -> Reason | None:
     return None
 
 
-# One row for each entry and claim of each VM, or one without any.
+# One row for each entry and claim of each VM; one row for a VM without any.
 _ROWS = statements.read("claims/wave_vms")
 
 _HEADER = (
-    "namespace", "vm", "source_vm", "verdict", "network", "source", "mac", "ips", "standing",
+    "namespace",
+    "vm",
+    "source_vm",
+    "verdict",
+    "network",
+    "source",
+    "mac",
+    "ips",
+    "standing",
     "reasons",
-)  # fmt: skip
+)
 
 
 def as_csv(report: WaveReadiness) -> str:
-    """One line for each interface, or one for a VM without any; safe for spreadsheets."""
+    """Return the report as CSV: a line for each interface, or one for a VM without any.
+
+    Cells are escaped for spreadsheets.
+    """
     stream = io.StringIO(newline="")
     writer = csv.writer(stream)
     writer.writerow(_HEADER)
     for machine in report.machines:
         writer.writerows(
-            [spreadsheet_cells.escaped(text) for text in line] for line in _lines(machine)
+            [spreadsheet_cells.escape(text) for text in line] for line in _lines(machine)
         )
     return stream.getvalue()
 
 
 def _lines(machine: WaveMachine) -> Iterator[Sequence[str]]:
-    who = (machine.namespace, machine.vm, machine.source_vm, machine.verdict)
-    why = "; ".join(message for _, message in machine.reasons)
+    vm_columns = (machine.namespace, machine.vm, machine.source_vm, machine.status)
+    reasons = "; ".join(message for _, message in machine.reasons)
     if not machine.interfaces:
-        yield (*who, "", "", "", "", "", why)
+        yield (*vm_columns, "", "", "", "", "", reasons)
     for interface in machine.interfaces:
         yield (
-            *who,
+            *vm_columns,
             interface.network,
             interface.source,
             interface.mac or "",
             ", ".join(interface.ips),
-            interface.standing,
-            why,
+            interface.status,
+            reasons,
         )

@@ -1,4 +1,4 @@
-"""Waves: VMs that are migrated together. The cluster need not have them yet."""
+"""Migration waves: VMs that are migrated together; they need not exist in the cluster yet."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from datetime import datetime
 from typing import Any
 
 from claims.models import VMImport, Wave, WaveVM
-from claims.models.imports import RowVerdict
+from claims.models.imports import RowStatus
 from pools.core import errors, holders
 from pools.models import Cluster
 from pools.platform import database, events
 
 MOST_VMS = 10_000
-_COMING = (RowVerdict.NEW, RowVerdict.CHANGED, RowVerdict.UNCHANGED)
+_TO_MIGRATE = (RowStatus.NEW, RowStatus.CHANGED, RowStatus.UNCHANGED)
 VM = tuple[str, str]  # namespace, name
 
 
@@ -25,7 +25,7 @@ def create(
     note: str = "",
     author: events.Author,
 ) -> Wave:
-    """Raises InvalidInput, AlreadyExists."""
+    """Create a wave. Raises InvalidInput, AlreadyExists."""
     with events.recorded(author):
         wave = Wave(
             cluster=cluster,
@@ -38,7 +38,7 @@ def create(
 
 
 def change(wave_id: int, values: Mapping[str, Any], *, author: events.Author) -> Wave:
-    """`name`, `planned_at`, `note`. Raises NotFound, InvalidInput, AlreadyExists."""
+    """Change `name`, `planned_at` or `note` of a wave. Raises NotFound, InvalidInput, AlreadyExists."""
     with events.recorded(author):
         wave = get(wave_id, lock=True)
         if "name" in values:
@@ -52,14 +52,14 @@ def change(wave_id: int, values: Mapping[str, Any], *, author: events.Author) ->
 
 
 def _save(wave: Wave) -> None:
-    same = Wave.objects.filter(cluster=wave.cluster_id, name=wave.name).exclude(pk=wave.pk)
-    if same.exists():
-        raise errors.AlreadyExists(f"{wave.cluster} has a wave {wave.name}.")
+    same_name = Wave.objects.filter(cluster=wave.cluster_id, name=wave.name).exclude(pk=wave.pk)
+    if same_name.exists():
+        raise errors.AlreadyExists(f"The cluster {wave.cluster} already has a wave {wave.name}.")
     database.save(wave)
 
 
 def delete(wave_id: int, *, author: events.Author) -> None:
-    """Forget a wave; its VMs stay as they are. Raises NotFound."""
+    """Delete a wave; its VMs and their registrations stay. Raises NotFound."""
     with events.recorded(author):
         get(wave_id, lock=True).delete()
 
@@ -73,7 +73,7 @@ def get(wave_id: int, *, lock: bool = False) -> Wave:
 
 
 def add(wave_id: int, vms: Sequence[VM], *, author: events.Author) -> int:
-    """Put VMs into a wave, by namespace and name; how many were not in it.
+    """Add VMs to a wave, by namespace and name, and return how many were new.
 
     Raises NotFound, InvalidInput (k8s_name, too_many).
     """
@@ -89,9 +89,16 @@ def add(wave_id: int, vms: Sequence[VM], *, author: events.Author) -> int:
 
 
 def add_import(
-    wave_id: int, vm_import: VMImport, *, verdicts: Collection[str] = _COMING, author: events.Author
+    wave_id: int,
+    vm_import: VMImport,
+    *,
+    verdicts: Collection[str] = _TO_MIGRATE,
+    author: events.Author,
 ) -> int:
-    """Put the VMs of an import into a wave: those that it writes, or those of some verdicts."""
+    """Add the VMs of an import to a wave, and return how many were new.
+
+    By default these are the VMs that the import registers; `verdicts` selects rows by status.
+    """
     rows = vm_import.rows.filter(verdict__in=verdicts).exclude(vm="")
     vm_rows = rows.order_by("number").values_list("namespace", "vm", "source_vm")
     wave_vms = {
@@ -114,11 +121,11 @@ def _add(wave_id: int, wave_vms: Sequence[WaveVM], author: events.Author) -> int
 
 
 def remove(wave_id: int, ids: Collection[int], *, author: events.Author) -> int:
-    """Take VMs out of a wave, by the ids of their rows; how many were in it. Raises NotFound."""
+    """Remove VMs from a wave by the ids of their rows, and return their number. Raises NotFound."""
     with events.recorded(author):
         get(wave_id, lock=True)
-        gone, _ = WaveVM.objects.filter(wave=wave_id, pk__in=ids).delete()
-    return gone
+        deleted_count, _ = WaveVM.objects.filter(wave=wave_id, pk__in=ids).delete()
+    return deleted_count
 
 
 def _namespace(name: str, path: str) -> str:

@@ -1,8 +1,8 @@
 """The webhook configurations of VM networks.
 
-API servers call mutating webhooks in the order of their configurations' names. Ours come after
-`kubevirt-ipam-claims-…`, so that ipam-extensions finds no annotation (it refuses pods that bring one)
-and what it wrote is completed here.
+API servers call mutating webhooks in the order of their configurations' names. Those of Cadastre come after
+`kubevirt-ipam-claims-…`: ipam-extensions then finds no annotation (it refuses pods that have one), and
+Cadastre completes the annotation that ipam-extensions wrote.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from pools.models import Cluster
 from pools.webhooks.configuration import IGNORE, MUTATING, VALIDATING, Hook
 
 
-def _on_vms(cluster: Cluster) -> bool:
+def _mutates_vms(cluster: Cluster) -> bool:
     return vm_lookup.settings(cluster.pk).addresses
 
 
-def _on_pods(cluster: Cluster) -> bool:
-    return not _on_vms(cluster)
+def _mutates_pods(cluster: Cluster) -> bool:
+    return not _mutates_vms(cluster)
 
 
 MUTATE_PODS = Hook(
@@ -38,7 +38,7 @@ MUTATE_PODS = Hook(
     ),
     failure_policy=IGNORE,
     selector={"matchLabels": dict([vm_objects.LAUNCHER])},
-    wanted=_on_pods,
+    applies_to=_mutates_pods,
 )
 MUTATE_VMS = Hook(
     address="mutate-vms",
@@ -62,7 +62,7 @@ MUTATE_VMS = Hook(
         },
     ),
     failure_policy=IGNORE,
-    wanted=_on_vms,
+    applies_to=_mutates_vms,
 )
 VALIDATE_IPPOOLS = Hook(
     address="validate-ippools",

@@ -1,8 +1,8 @@
-"""What may become of a cluster's IPPools, as the register sees it.
+"""Validating webhook for IPPools.
 
-Refused are a second IPPool of a logical network and entries that cannot be used; duplicates are warned
-of, because the register takes them too. Judged is what a request changes, never what was there before,
-so that an object which is wrong already can be labelled, repaired and deleted.
+It refuses a second IPPool of a logical network and unusable entries. Duplicates are warnings, because the
+register accepts them too. Only what a request changes is validated, so that an object that is already
+invalid can still be labelled, repaired and deleted.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ from claims.models import Entry, IPPool, Network
 from pools.core import errors, object_reader
 from pools.models import AddressSpace
 from pools.webhooks import reviews, views
-from pools.webhooks.reviews import Review, Verdict
+from pools.webhooks.reviews import Review, ReviewResult
 
-_TOLD = 20  # entries whose problems or duplicates are told
+_MOST_CHECKED = 20  # entries that are checked for duplicates elsewhere
 
 
 class ValidateIPPools(views.Webhook):
     group = resources.IPPOOL.group
     plurals = (resources.IPPOOL.plural,)
 
-    def judge(self, review: Review, space: AddressSpace) -> Verdict:
+    def evaluate(self, review: Review, space: AddressSpace) -> ReviewResult:
         return validate(review, space.cluster_id)
 
 
-def validate(review: Review, cluster_id: int) -> Verdict:
-    """The verdict over one request. Reads only."""
-    verdict = Verdict()
+def validate(review: Review, cluster_id: int) -> ReviewResult:
+    """Return the result of one admission review. Reads only."""
+    verdict = ReviewResult()
     if review.operation == reviews.DELETE:
         _validate_removal(review, cluster_id, verdict)
     elif review.old is None or review.old.get("spec") != (review.new or {}).get("spec"):
@@ -49,16 +49,16 @@ def validate(review: Review, cluster_id: int) -> Verdict:
     return verdict
 
 
-def _validate_removal(review: Review, cluster_id: int, verdict: Verdict) -> None:
+def _validate_removal(review: Review, cluster_id: int, verdict: ReviewResult) -> None:
     existing_ippool = IPPool.objects.filter(cluster=cluster_id, name=review.name).first()
     count = Entry.objects.filter(ippool=existing_ippool).count() if existing_ippool else 0
     if count:
         entries = "one entry keeps its" if count == 1 else f"{count} entries keep their"
-        verdict.warn(f"{entries} addresses in the register until its IPPool is deleted, too")
+        verdict.warn(f"{entries} addresses until the IPPool is deleted in the register, too")
 
 
 def _validate_change(
-    ippool_spec: ippool.ParsedIPPool, review: Review, cluster_id: int, verdict: Verdict
+    ippool_spec: ippool.ParsedIPPool, review: Review, cluster_id: int, verdict: ReviewResult
 ) -> None:
     before = _spec(review.old)
     network = Network.objects.filter(cluster=cluster_id, name=ippool_spec.network_name).first()
@@ -66,14 +66,16 @@ def _validate_change(
         _validate_network(ippool_spec, network, cluster_id, verdict)
     if network is None:
         network = Network(cluster_id=cluster_id, name=ippool_spec.network_name)
-    moved = before.get("network-name") not in (None, ippool_spec.network_name)
-    there = {} if moved else _entries(before)
-    fresh = [(key, ips) for key, ips in ippool_spec.entries if there.get(key) != ips]
+    has_moved = before.get("network-name") not in (None, ippool_spec.network_name)
+    existing_entries = {} if has_moved else _entries(before)
+    new_entries = [
+        (key, ips) for key, ips in ippool_spec.entries if existing_entries.get(key) != ips
+    ]
     rules = ippools.rules(network)
-    usable = _validate_entries(fresh, rules, verdict)
-    for path, message in _within(ippool_spec, usable):
+    usable = _validate_entries(new_entries, rules, verdict)
+    for path, message in _duplicates_within(ippool_spec, usable):
         verdict.warn(message, path)
-    for path, message in _elsewhere(network, usable[:_TOLD]):
+    for path, message in _duplicates_elsewhere(network, usable[:_MOST_CHECKED]):
         verdict.warn(message, path)
 
 
@@ -88,37 +90,44 @@ def _entries(spec: Mapping[str, object]) -> Mapping[str, object]:
 
 
 def _validate_network(
-    ippool_spec: ippool.ParsedIPPool, network: Network | None, cluster_id: int, verdict: Verdict
+    ippool_spec: ippool.ParsedIPPool,
+    network: Network | None,
+    cluster_id: int,
+    verdict: ReviewResult,
 ) -> None:
     if network is None or not network.kind:
         verdict.warn(
-            f"the register knows no logical network {ippool_spec.network_name} in this cluster",
+            f"this cluster has no logical network {ippool_spec.network_name} in the register",
             "spec.network-name",
         )
-    # One whose object is gone, or was never there, yields to a new object if it only follows.
-    gone = Q(follows_cluster=True, uid="")
-    others = IPPool.objects.filter(cluster=cluster_id, network__name=ippool_spec.network_name)
-    other = others.exclude(name=ippool_spec.name).exclude(gone).first()
-    if other is not None:
-        message = f"the network {ippool_spec.network_name} has an IPPool already: {other.name}"
+    # An IPPool without an object in the cluster is replaced by a new object if it follows the cluster.
+    is_replaceable = Q(follows_cluster=True, uid="")
+    ippools_of_network = IPPool.objects.filter(
+        cluster=cluster_id, network__name=ippool_spec.network_name
+    )
+    other_ippool = ippools_of_network.exclude(name=ippool_spec.name).exclude(is_replaceable).first()
+    if other_ippool is not None:
+        message = (
+            f"the network {ippool_spec.network_name} already has an IPPool: {other_ippool.name}"
+        )
         problem = errors.FieldProblem("spec.network-name", "network_has_ippool", message)
         verdict.refuse(errors.AlreadyExists(message, problems=[problem]))
 
 
 @dataclass(frozen=True)
 class _Usable:
-    """An entry of the object that the request brings, and where it stands."""
+    """A valid entry that the request adds or changes, and its path in the object."""
 
     path: str
     spec: EntrySpec
 
 
 def _validate_entries(
-    fresh: Sequence[tuple[str, object]], rules: core.Rules, verdict: Verdict
+    new_entries: Sequence[tuple[str, object]], rules: core.Rules, verdict: ReviewResult
 ) -> list[_Usable]:
     usable_entries = []
     problems: list[errors.FieldProblem] = []
-    for key, ips in fresh:
+    for key, ips in new_entries:
         path = f"spec.entries.{errors.shown(key)}"
         try:
             spec = core.parse_pair(key, ips, rules, field=path)
@@ -133,27 +142,27 @@ def _validate_entries(
     return usable_entries
 
 
-def _within(
+def _duplicates_within(
     ippool_spec: ippool.ParsedIPPool, usable: Sequence[_Usable]
 ) -> Iterator[tuple[str, str]]:
-    """Duplicates inside the object, of what the request brings."""
-    repeated = set(ippool.repeated_macs(ippool_spec.entries))
-    holders: dict[str, set[str]] = {}
+    """Yield path and message of the duplicates within the object."""
+    repeated_macs = set(ippool.repeated_macs(ippool_spec.entries))
+    macs_by_address: dict[str, set[str]] = {}
     for key, ips in ippool_spec.entries if usable else ():
         for ip in ips if isinstance(ips, list) else ():
             if isinstance(ip, str):
-                holders.setdefault(ip.partition("/")[0].lower(), set()).add(key)
+                macs_by_address.setdefault(ip.partition("/")[0].lower(), set()).add(key)
     for entry in usable:
-        if entry.spec.mac in repeated:
-            yield entry.path, f"the MAC address {entry.spec.mac} is there in several spellings"
+        if entry.spec.mac in repeated_macs:
+            yield entry.path, f"the MAC address {entry.spec.mac} occurs in several notations"
         for ip in entry.spec.ips:
             address = ip.partition("/")[0]
-            if len(holders.get(address, ())) > 1:
-                yield entry.path, f"{address} is the address of several MAC addresses"
+            if len(macs_by_address.get(address, ())) > 1:
+                yield entry.path, f"{address} is assigned to several MAC addresses"
 
 
-def _elsewhere(network: Network, usable: Sequence[_Usable]) -> Iterator[tuple[str, str]]:
-    """Duplicates of IPAMClaims, of what runs, and of what the network uses itself."""
+def _duplicates_elsewhere(network: Network, usable: Sequence[_Usable]) -> Iterator[tuple[str, str]]:
+    """Yield path and message of duplicates with IPAMClaims, workloads and the network's own addresses."""
     if network.pk is None:
         return
     macs = [entry.spec.mac for entry in usable]
@@ -168,13 +177,15 @@ def _elsewhere(network: Network, usable: Sequence[_Usable]) -> Iterator[tuple[st
             entry_id=entry_ids.get(entry.spec.mac),
         )
         for duplicate in entry_duplicates:
-            places = [where for where in duplicate.places if where.type != "entry"]
-            if places:
-                place_names = ", ".join(_place(where) for where in places)
-                verb = "lies in" if duplicate.note else "is also that of"
-                yield entry.path, f"{duplicate.value} {verb} {place_names}"
+            occurrences = [
+                occurrence for occurrence in duplicate.occurrences if occurrence.type != "entry"
+            ]
+            if occurrences:
+                names = ", ".join(map(_occurrence_name, occurrences))
+                verb = "is in" if duplicate.note else "is also used by"
+                yield entry.path, f"{duplicate.value} {verb} {names}"
 
 
-def _place(where: duplicates.Where) -> str:
-    name = f"{where.namespace}/{where.name}" if where.namespace else where.name
-    return f"the {where.type.replace('_', ' ')} {name}".strip()
+def _occurrence_name(occurrence: duplicates.Occurrence) -> str:
+    name = f"{occurrence.namespace}/{occurrence.name}" if occurrence.namespace else occurrence.name
+    return f"the {occurrence.type.replace('_', ' ')} {name}".strip()

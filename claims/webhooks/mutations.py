@@ -1,7 +1,7 @@
-"""What API servers ask about launcher pods and VMs: their addresses are written into them.
+"""Mutating webhooks that write registered addresses into launcher pods and VMs.
 
-Nothing is ever refused: an object that is not understood, or that has no addresses here, passes as it
-is. What was decided is told in the warnings and written down.
+They never refuse an object: one that cannot be parsed, or has no registered addresses, is admitted
+unchanged. The decision is returned as warnings and recorded in the log of decisions.
 """
 
 from __future__ import annotations
@@ -19,43 +19,45 @@ from claims.core.workloads.vm_addresses import VM
 from claims.workloads import vm_lookup, webhook_decisions
 from pools.models import AddressSpace
 from pools.webhooks import reviews, views
-from pools.webhooks.reviews import Review, Verdict
+from pools.webhooks.reviews import Review, ReviewResult
 
 log = logging.getLogger(__name__)
 
-# Of these an update, of which there are many, leaves no line in the log of decisions.
+# Updates are frequent; those with one of these outcomes are not recorded.
 _NOTHING_NEW = QUIET | {"no_entry", "left_to_ipam_extensions"}
 
 
 class _Mutation(views.Webhook):
-    """Looks up, decides, answers, writes down; in this order."""
+    """A mutating webhook: it looks up the VM, decides, responds, and then records the decision."""
 
     path_name = ""
 
-    def judge(self, review: Review, space: AddressSpace) -> Verdict:
+    def evaluate(self, review: Review, space: AddressSpace) -> ReviewResult:
         started = time.perf_counter()
         self.vm: VM | None = None
-        self.outcome = MutationOutcome("not_asked", "only creations and updates are of interest")
+        self.outcome = MutationOutcome("not_asked", "only creations and updates are processed")
         if review.new is not None:
             self.outcome = self._outcome(review, space.cluster_id)
         self.milliseconds = (time.perf_counter() - started) * 1000
-        return Verdict(warnings=list(self.outcome.warnings), patch=self.outcome.patch)
+        return ReviewResult(warnings=list(self.outcome.warnings), patch=self.outcome.patch)
 
     def _outcome(self, review: Review, cluster_id: int) -> MutationOutcome:
         try:
             outcome = self.decide(review, cluster_id)
         except DatabaseError:
-            raise  # 503: the failurePolicy decides
+            raise  # 503: the failurePolicy applies
         except Exception:
-            # A VM that does not start is worse than one with another address.
-            log.exception("the webhook %s could not decide", self.path_name)
-            return pod_mutation.explained_outcome("unexpected", "an error of Cadastre; see its log")
+            # A VM that does not start is worse than a VM with another address.
+            log.exception("the webhook %s failed", self.path_name)
+            return pod_mutation.explained_outcome(
+                "unexpected", "internal error of Cadastre; see its log"
+            )
         if review.operation != reviews.CREATE and outcome.code in _NOTHING_NEW:
             return dataclasses.replace(outcome, warnings=())
         return outcome
 
     def decide(self, review: Review, cluster_id: int) -> MutationOutcome:
-        """Sets `vm` and gives the outcome."""
+        """Set `self.vm` and return the outcome."""
         raise NotImplementedError
 
     def after_review(self, review: Review, space: AddressSpace) -> None:
@@ -80,7 +82,7 @@ class _Mutation(views.Webhook):
 
 
 class MutatePods(_Mutation):
-    """virt-launcher pods get the default-network element; every other pod passes as it is."""
+    """Writes the default-network element into virt-launcher pods; other pods are unchanged."""
 
     group = resources.POD.group
     plurals = (resources.POD.plural,)
@@ -89,17 +91,17 @@ class MutatePods(_Mutation):
     def decide(self, review: Review, cluster_id: int) -> MutationOutcome:
         pod = review.new
         self.vm = vm = pod_mutation.subject(pod, review.namespace)
-        settings, what = pod_mutation.Settings(), vm_lookup.NOTHING
+        settings, registrations = pod_mutation.Settings(), vm_lookup.NO_REGISTRATIONS
         if vm is not None:
             settings = vm_lookup.settings(cluster_id)
         if vm is not None and not settings.addresses:
             self.vm = vm = vm_lookup.observed_vm(cluster_id, vm, vmi_uid=vm_objects.owner_uid(pod))
-            what = vm_lookup.known_addresses(cluster_id, vm)
-        return pod_mutation.decide(pod, vm, what, settings, review.operation)
+            registrations = vm_lookup.registrations(cluster_id, vm)
+        return pod_mutation.decide(pod, vm, registrations, settings, review.operation)
 
 
 class MutateVMs(_Mutation):
-    """VirtualMachines get the annotation of the cluster's settings in their template, VMIs their own."""
+    """Writes the annotation of the cluster's settings into the templates of VMs, and into VMIs."""
 
     group = resources.VM.group
     plurals = (resources.VM.plural, resources.VMI.plural)
@@ -108,5 +110,5 @@ class MutateVMs(_Mutation):
     def decide(self, review: Review, cluster_id: int) -> MutationOutcome:
         self.vm = vm = vm_mutation.subject(review.new, review.namespace)
         settings = vm_lookup.settings(cluster_id)
-        what = vm_lookup.known_addresses(cluster_id, vm)
-        return vm_mutation.decide(review.new, vm, what, settings, review.operation)
+        registrations = vm_lookup.registrations(cluster_id, vm)
+        return vm_mutation.decide(review.new, vm, registrations, settings, review.operation)

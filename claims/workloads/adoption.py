@@ -1,7 +1,7 @@
-"""Taking what runs into the register: the IPPool says afterwards what the cluster does already.
+"""Adoption of running workloads: the IPPool gets an entry for what the cluster already runs.
 
-A plan says first what would change; adopting works the plan out anew and carries it out in one
-transaction. What agrees already is left alone, so that adopting twice is adopting once.
+A plan shows the changes first; `adopt` computes the plan again and applies it in one transaction. Workloads
+that match their entry are left alone, so that adopting twice changes nothing.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from claims.core.entries import EntrySpec
 from claims.entries import entries, ippools
 from claims.models import Entry, IPPool, Network, Workload
 from claims.models.ippools import EntrySource
-from claims.models.verdicts import ComparisonResult
+from claims.models.workload_comparisons import ComparisonResult
 from claims.models.workloads import WorkloadKind
 from claims.workloads import results
 from pools.core import errors
@@ -25,17 +25,17 @@ from pools.platform import events
 
 CREATE, CHANGE, UNCHANGED, REFUSE = "create", "change", "unchanged", "refuse"
 ADOPTABLE = (ComparisonResult.UNKNOWN.value, ComparisonResult.DIFFERENT.value)
-MOST = 10_000  # workloads at once, by their ids
+MOST = 10_000  # workloads in one call
 _BY = ("mac", "vm", "address")
 
 
 @dataclass(frozen=True)
 class AdoptionStep:
-    """What adopting does about one workload; `code` and `message` say why it is refused."""
+    """The step of an adoption for one workload; `code` and `message` are the reason of a refusal."""
 
     workload: Workload
     action: str
-    entry: Entry | None = None  # before it is changed
+    entry: Entry | None = None  # before the change
     spec: EntrySpec | None = None
     code: str = ""
     message: str = ""
@@ -57,7 +57,7 @@ class AdoptionStep:
 
 @dataclass(frozen=True)
 class Plan:
-    """All steps; `ippool` is the name of the IPPool, `makes_ippool` when there is none yet."""
+    """The steps of an adoption; `ippool` is the IPPool's name, `makes_ippool` if it has to be created."""
 
     network: Network
     ippool: str
@@ -83,9 +83,10 @@ def plan(
     verdict: str = "",
     scope: Scope = EVERYTHING,
 ) -> Plan:
-    """What adopting some workloads of a network would do, or all of a verdict.
+    """Return the plan for adopting the given workloads of a network, or all with one result.
 
-    Raises NotFound for a workload that the network does not have, or that is not seen.
+    `verdict` is a ComparisonResult. Raises NotFound for a workload that is not on the network, or outside
+    of the scope.
     """
     rows = list(_rows(network, ids, verdict, scope))
     by_workload: dict[int, list[dict[str, Any]]] = {}
@@ -93,20 +94,23 @@ def plan(
         by_workload.setdefault(row["workload_id"], []).append(row)
     workloads = Workload.objects.in_bulk(by_workload)
     if ids is not None and set(ids) != set(workloads):
-        raise errors.NotFound("There is no such workload on this network.")
+        raise errors.NotFound("The network has no such workload.")
     entry_ids = {row["entry_id"] for row in rows if row["entry_id"]}
     entry_rows = Entry.objects.in_bulk(entry_ids)
-    taken_ids = _agreeing(network, entry_ids)
+    followed_ids = _matching_entry_ids(network, entry_ids)
     steps = []
     for pk, pairs in sorted(by_workload.items()):
         step = _step(
-            workloads[pk], _entry_of(workloads[pk], pairs, entry_rows, taken_ids), network, pairs
+            workloads[pk],
+            _entry_to_follow(workloads[pk], pairs, entry_rows, followed_ids),
+            network,
+            pairs,
         )
         if step.entry:
-            taken_ids.add(step.entry.pk)  # one entry follows one workload
+            followed_ids.add(step.entry.pk)  # one entry follows one workload
         steps.append(step)
     ippool = IPPool.objects.filter(network=network).first()
-    return Plan(network, ippool.name if ippool else _name(network), ippool is None, steps)
+    return Plan(network, ippool.name if ippool else _ippool_name(network), ippool is None, steps)
 
 
 def adopt(
@@ -117,7 +121,7 @@ def adopt(
     scope: Scope = EVERYTHING,
     author: events.Author,
 ) -> Plan:
-    """Carry the plan out; what it refuses is left as it is, and told.
+    """Compute the plan, apply it and return it; refused workloads are not changed.
 
     Raises NotFound, and ClusterDecides for an IPPool that only its cluster may change.
     """
@@ -125,41 +129,41 @@ def adopt(
         Network.objects.select_for_update().get(pk=network.pk)
         adoption_plan = plan(network, ids=ids, verdict=verdict, scope=scope)
         if adoption_plan.count(CREATE) or adoption_plan.count(CHANGE):
-            _carry_out(adoption_plan, author)
+            _apply(adoption_plan, author)
     return adoption_plan
 
 
 def _rows(
     network: Network, ids: Collection[int] | None, verdict: str, scope: Scope
 ) -> Iterator[dict[str, Any]]:
-    rows = results.rows(scope).filter(network_id=network.pk)
+    rows = results.visible_rows(scope).filter(network_id=network.pk)
     rows = rows.filter(workload_id__isnull=False)
     rows = rows.filter(workload_id__in=ids) if ids is not None else rows.filter(verdict=verdict)
     yield from rows.order_by(*results.ORDER).values()
 
 
-def _agreeing(network: Network, entry_ids: Collection[int]) -> set[int]:
-    """Those of the entries that some workload runs with exactly."""
+def _matching_entry_ids(network: Network, entry_ids: Collection[int]) -> set[int]:
+    """Return the ids of the entries, of the given ones, that a workload matches exactly."""
     if not entry_ids:
         return set()
-    rows = results.rows().filter(network_id=network.pk, verdict=ComparisonResult.MATCHING)
+    rows = results.visible_rows().filter(network_id=network.pk, verdict=ComparisonResult.MATCHING)
     return set(rows.filter(entry_id__in=entry_ids).values_list("entry_id", flat=True))
 
 
-def _entry_of(
+def _entry_to_follow(
     workload: Workload,
     pairs: Sequence[dict[str, Any]],
     entries_by_id: Mapping[int, Entry],
-    taken_ids: Collection[int],
+    followed_ids: Collection[int],
 ) -> Entry | None:
-    """The entry that is to follow the workload: by its MAC, else by its VM, else by an address.
+    """Return the entry to change to the workload: by its MAC, else by its VM, else by an address.
 
-    None that follows another one, nor one that shares no more than an address and names another VM:
-    a new entry then shows the contradiction as a duplicate.
+    Entries in `followed_ids` belong to another workload. An entry that only shares an address and has
+    another VM is left out: the new entry then shows the conflict as a duplicate.
     """
     for row in sorted(pairs, key=lambda row: _BY.index(row["by"] or _BY[0])):
         entry = entries_by_id.get(row["entry_id"])
-        if entry is None or entry.pk in taken_ids:
+        if entry is None or entry.pk in followed_ids:
             continue
         if row["by"] != "address" or entry.vm in {"", workload.name}:
             return entry
@@ -172,8 +176,8 @@ def _step(
     if any(row["verdict"] == ComparisonResult.MATCHING and row["entry_id"] for row in pairs):
         return AdoptionStep(workload, UNCHANGED)
     if workload.mac is None or not workload.ips:
-        lacking = "MAC address" if workload.mac is None else "addresses"
-        message = f"The cluster does not tell its {lacking}."
+        missing_value = "MAC address" if workload.mac is None else "addresses"
+        message = f"The {missing_value} of the workload is unknown."
         return AdoptionStep(workload, REFUSE, code="nothing_to_adopt", message=message)
     try:
         ips = rules.parse_ips(workload.ips, ippools.rules(network))
@@ -184,31 +188,31 @@ def _step(
     return AdoptionStep(workload, CHANGE if entry else CREATE, entry, spec)
 
 
-def _name(network: Network) -> str:
-    """A name that an object may have, and that the cluster's IPPools have not."""
-    words = re.sub("[^a-z0-9.-]+", "-", (network.object_name or network.name).lower())
-    name = words.strip(".-")[:200] or "network"
-    name_taken = IPPool.objects.filter(cluster=network.cluster, name=name).exists()
-    return f"{name}-{network.pk}" if name_taken else name
+def _ippool_name(network: Network) -> str:
+    """Return a valid object name for the network's IPPool that no IPPool of the cluster has."""
+    slug = re.sub("[^a-z0-9.-]+", "-", (network.object_name or network.name).lower())
+    name = slug.strip(".-")[:200] or "network"
+    is_taken = IPPool.objects.filter(cluster=network.cluster, name=name).exists()
+    return f"{name}-{network.pk}" if is_taken else name
 
 
-def _carry_out(adoption_plan: Plan, author: events.Author) -> None:
+def _apply(adoption_plan: Plan, author: events.Author) -> None:
     network = adoption_plan.network
     ippool = IPPool.objects.filter(network=network).first()
     if ippool is None:
         ippool = ippools.create(network.cluster, adoption_plan.ippool, network.name, author=author)
-    news = [step.spec for step in adoption_plan.steps if step.action == CREATE and step.spec]
-    if news:
-        entries.add(ippool.pk, news, source=EntrySource.ADOPTED, author=author)
-    changed = [_changed(step) for step in adoption_plan.steps if step.action == CHANGE]
+    new_specs = [step.spec for step in adoption_plan.steps if step.action == CREATE and step.spec]
+    if new_specs:
+        entries.add(ippool.pk, new_specs, source=EntrySource.ADOPTED, author=author)
+    changed = [_changed_row(step) for step in adoption_plan.steps if step.action == CHANGE]
     if changed:
         Entry.objects.filter(pk__in=[row.pk for row in changed]).update(source=EntrySource.ADOPTED)
         entries.apply_diff(ippool, entries.EntryDiff(changed=changed), {}, author=author)
 
 
-def _changed(step: AdoptionStep) -> entries.EntryRow:
+def _changed_row(step: AdoptionStep) -> entries.EntryRow:
     if step.entry is None or step.spec is None:
-        raise ValueError("a change needs both")
+        raise ValueError("a change needs an entry and a spec")
     row, spec = step.entry, step.spec
     return entries.EntryRow(
         row.pk,

@@ -1,8 +1,8 @@
-"""VirtualMachines, their instances, and pods: what is attached to the networks of a cluster.
+"""Reconcile handlers of VirtualMachines, VirtualMachineInstances and pods: attachments to networks.
 
-All of them are only read, and only where NADs are served. Of pods those are kept that run a VM or are
-attached to more than the cluster's default network; of all objects what is looked at. An annotation
-that cannot be read is that object's problem; the rest of it counts.
+The objects are only read, and only in clusters that serve NADs. Pods are stored if they run a VM or are
+attached to more than the cluster's default network; all objects are stored as projections. An invalid
+annotation is recorded as a problem of its object; the rest of the object is used.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pools.models import ObservedObject
 
 
 class VirtualMachines(Handler):
-    """Known, so that a VM that is stopped is told from one that does not exist."""
+    """VirtualMachines; they distinguish a stopped VM from one that does not exist."""
 
     kind = resources.VM.kind
     resources: Sequence[Resource] = (resources.VM,)
@@ -36,11 +36,11 @@ class VirtualMachines(Handler):
         _record_problems(parsed_objects)
 
     def forget(self, context: SyncContext, rows: Sequence[ObservedObject]) -> None:
-        """What runs of it has objects of its own."""
+        """Do nothing: instances and pods have objects of their own."""
 
 
 class VirtualMachineInstances(Handler):
-    """The VMs that run."""
+    """VirtualMachineInstances: the running VMs."""
 
     kind = resources.VMI.kind
     resources: Sequence[Resource] = (resources.VMI,)
@@ -63,11 +63,11 @@ class VirtualMachineInstances(Handler):
         _record_problems(parsed_objects)
 
     def forget(self, context: SyncContext, rows: Sequence[ObservedObject]) -> None:
-        running.update_workloads(context.cluster.pk, WorkloadChanges(gone=rows))
+        running.update_workloads(context.cluster.pk, WorkloadChanges(deleted=rows))
 
 
 class Pods(Handler):
-    """The launcher pods of VMs, and all others that are attached to a network."""
+    """Launcher pods of VMs, and other pods that are attached to a network."""
 
     kind = resources.POD.kind
     resources: Sequence[Resource] = (resources.POD,)
@@ -82,7 +82,7 @@ class Pods(Handler):
         return attachments.pod(manifest)
 
     def ingest(self, context: SyncContext, parsed_objects: Sequence[ParsedObject]) -> None:
-        """A pod on a network that is not known yet is looked at again."""
+        """Ingest pods; a pod on a network that is not known yet stays pending and is ingested again."""
         pods = {parsed_object.row.uid: parsed_object.parsed for parsed_object in parsed_objects}
         networks = running.update_workloads(context.cluster.pk, WorkloadChanges(pods=pods))
         for parsed_object in parsed_objects:
@@ -92,11 +92,11 @@ class Pods(Handler):
         _record_problems(parsed_objects)
 
     def forget(self, context: SyncContext, rows: Sequence[ObservedObject]) -> None:
-        running.update_workloads(context.cluster.pk, WorkloadChanges(gone=rows))
+        running.update_workloads(context.cluster.pk, WorkloadChanges(deleted=rows))
 
 
 def _record_problems(parsed_objects: Sequence[ParsedObject]) -> None:
     for parsed_object in parsed_objects:
-        parsed_object.row.problem_code, parsed_object.row.problem = running.problems(
+        parsed_object.row.problem_code, parsed_object.row.problem = running.summarize_problems(
             parsed_object.parsed.problems
         )

@@ -1,8 +1,7 @@
-"""Does what runs agree with the register? Verdicts of a network's entries, claims and workloads.
+"""Comparison of running workloads with the register: results for entries, claims and workloads.
 
-The comparison is one statement in the database, whatever the number (claims/sql/verdicts.sql). For
-somebody who sees some namespaces only, what is foreign does not exist: each namespace is compared by
-itself.
+The comparison is a view in the database (claims/sql/workload_comparison.sql). For users with a limited scope, objects
+of other namespaces do not exist: each namespace is compared by itself.
 """
 
 from __future__ import annotations
@@ -15,8 +14,14 @@ from django.db.models import Count, QuerySet
 from claims.access.namespaces import EVERYTHING, Scope
 from claims.core.workloads import results
 from claims.core.workloads.results import Side
-from claims.models import Entry, IPAMClaim, OwnVerdict, Verdict, Workload
-from claims.models.verdicts import ComparisonResult
+from claims.models import (
+    Entry,
+    IPAMClaim,
+    NamespaceWorkloadComparison,
+    Workload,
+    WorkloadComparison,
+)
+from claims.models.workload_comparisons import ComparisonResult
 from claims.models.workloads import WorkloadKind
 from pools.core.block_fields import time
 from pools.platform import database
@@ -25,52 +30,56 @@ from pools.sql import statements
 VM_KIND = "VirtualMachine"
 ORDER = ("section", "item", "beside")
 
-Shape = dict[str, Any]
+JsonObject = dict[str, Any]
 
 
-def rows(scope: Scope = EVERYTHING) -> QuerySet[Any]:
-    """The verdicts that somebody sees. Filter by network: each that is left in is compared whole."""
+def visible_rows(scope: Scope = EVERYTHING) -> QuerySet[Any]:
+    """Return the results in the scope. Filter them by network: each remaining network is compared fully."""
     if scope.everything:
-        return Verdict.objects.all()
-    return OwnVerdict.objects.filter(scope.within("network__cluster_id", "namespace"))
+        return WorkloadComparison.objects.all()
+    return NamespaceWorkloadComparison.objects.filter(
+        scope.within("network__cluster_id", "namespace")
+    )
 
 
-def counts(network_id: int, scope: Scope = EVERYTHING) -> dict[str, int]:
-    """By verdict, how many rows the network has of it: `{"matching": 3, "missing": 0, …}`."""
-    return counts_of([network_id], scope)[network_id]
+def result_counts(network_id: int, scope: Scope = EVERYTHING) -> dict[str, int]:
+    """Return the number of rows of a network by result: `{"matching": 3, "missing": 0, …}`."""
+    return counts_by_network([network_id], scope)[network_id]
 
 
-def counts_of(network_ids: Sequence[int], scope: Scope = EVERYTHING) -> dict[int, dict[str, int]]:
-    """The same of some networks, by their ids, in one statement."""
-    result_rows = rows(scope).filter(network_id__in=network_ids).order_by()
-    counted = {pk: dict.fromkeys(ComparisonResult.values, 0) for pk in network_ids}
-    for pk, verdict, number in result_rows.values_list("network_id", "verdict").annotate(
+def counts_by_network(
+    network_ids: Sequence[int], scope: Scope = EVERYTHING
+) -> dict[int, dict[str, int]]:
+    """Return the number of rows by result for each of the given networks, in one statement."""
+    result_rows = visible_rows(scope).filter(network_id__in=network_ids).order_by()
+    counts = {pk: dict.fromkeys(ComparisonResult.values, 0) for pk in network_ids}
+    for pk, result, number in result_rows.values_list("network_id", "verdict").annotate(
         Count("id")
     ):
-        counted[pk][verdict] = number
-    return counted
+        counts[pk][result] = number
+    return counts
 
 
-def shapes(result_rows: Sequence[Mapping[str, Any]]) -> list[Shape]:
-    """Rows of `rows`, read by `.values()`, for people and programs; four statements at most.
+def render_rows(result_rows: Sequence[Mapping[str, Any]]) -> list[JsonObject]:
+    """Return the JSON objects of rows that `visible_rows(…).values()` returned, in four statements.
 
     `{"verdict", "workload", "registered": {"source": "ippool|ipamclaim", "id", "name", "mac", "ips",
-    "vm", "namespace"}, "running": {"mac", "ips"}, "reasons": [{"code", "message"}]}`; each part null
-    when there is none, or none that may be seen.
+    "vm", "namespace"}, "running": {"mac", "ips"}, "reasons": [{"code", "message"}]}`; a part is
+    null if it does not exist or is outside of the scope.
     """
     entries = Entry.objects.select_related("ippool").in_bulk(_ids(result_rows, "entry_id"))
     claims = IPAMClaim.objects.in_bulk(_ids(result_rows, "claim_id"))
     workloads = Workload.objects.in_bulk(_ids(result_rows, "workload_id"))
-    sides: list[tuple[Shape | None, Workload | None]] = []
+    sides: list[tuple[JsonObject | None, Workload | None]] = []
     for row in result_rows:
         entry, claim = entries.get(row["entry_id"]), claims.get(row["claim_id"])
-        shape = _of_entry(entry) if entry else _of_claim(claim) if claim else None
+        shape = _render_entry(entry) if entry else _render_claim(claim) if claim else None
         sides.append((shape, workloads.get(row["workload_id"])))
-    missing = [registered for registered, runs in sides if registered and runs is None]
+    missing = [registered for registered, workload in sides if registered and workload is None]
     statuses = _vm_statuses(_ids(result_rows, "network_id"), missing)
     return [
-        _shape(row, registered, runs, statuses)
-        for row, (registered, runs) in zip(result_rows, sides, strict=True)
+        _render_row(row, registered, workload, statuses)
+        for row, (registered, workload) in zip(result_rows, sides, strict=True)
     ]
 
 
@@ -78,7 +87,7 @@ def _ids(result_rows: Collection[Mapping[str, Any]], column: str) -> set[int]:
     return {row[column] for row in result_rows if row[column] is not None}
 
 
-def _of_entry(entry: Entry) -> Shape:
+def _render_entry(entry: Entry) -> JsonObject:
     return {
         "source": "ippool",
         "id": entry.pk,
@@ -90,7 +99,7 @@ def _of_entry(entry: Entry) -> Shape:
     }
 
 
-def _of_claim(claim: IPAMClaim) -> Shape:
+def _render_claim(claim: IPAMClaim) -> JsonObject:
     return {
         "source": "ipamclaim",
         "id": claim.pk,
@@ -102,7 +111,7 @@ def _of_claim(claim: IPAMClaim) -> Shape:
     }
 
 
-def _of_workload(workload: Workload) -> Shape:
+def _render_workload(workload: Workload) -> JsonObject:
     return {
         "id": workload.pk,
         "kind": workload.kind,
@@ -116,44 +125,44 @@ def _of_workload(workload: Workload) -> Shape:
     }
 
 
-def side(workload: Workload) -> Side:
-    """What runs, for the comparison."""
-    vm = workload.kind == WorkloadKind.VMI
+def running_side(workload: Workload) -> Side:
+    """Return the running side of the comparison."""
+    is_vm = workload.kind == WorkloadKind.VMI
     return Side(
         workload.mac,
         workload.ips,
-        vm=workload.name if vm else "",
+        vm=workload.name if is_vm else "",
         namespace=workload.namespace,
-        pod="" if vm else workload.name,
+        pod="" if is_vm else workload.name,
     )
 
 
-def _registered_side(registered: Shape) -> Side:
+def _registered_side(registered: JsonObject) -> Side:
     return Side(*(registered[name] for name in ("mac", "ips", "vm", "namespace")))
 
 
-def _shape(
+def _render_row(
     row: Mapping[str, Any],
-    registered: Shape | None,
+    registered: JsonObject | None,
     workload: Workload | None,
     statuses: Mapping[tuple[int, str, str], str],
-) -> Shape:
-    runs = side(workload) if workload else None
+) -> JsonObject:
+    running = running_side(workload) if workload else None
     registered_side = _registered_side(registered) if registered else None
     reasons: list[results.Reason] = []
-    if registered_side and runs:
-        reasons = [*results.differences(registered_side, runs), *results.untold(runs)]
+    if registered_side and running:
+        reasons = [*results.differences(registered_side, running), *results.untold(running)]
     elif registered_side:
         status = statuses.get((row["network_id"], registered_side.namespace, registered_side.vm))
         reasons = [results.absence(registered_side, status)]
-    elif runs:
+    elif running:
         reasons = [
-            ("not_registered", f"Nothing is registered for {runs.who}."),
-            *results.untold(runs),
+            ("not_registered", f"{running.who} is not registered."),
+            *results.untold(running),
         ]
     return {
         "verdict": row["verdict"],
-        "workload": _of_workload(workload) if workload else None,
+        "workload": _render_workload(workload) if workload else None,
         "registered": registered,
         "running": {"mac": workload.mac, "ips": workload.ips} if workload else None,
         "reasons": [{"code": code, "message": message} for code, message in reasons],
@@ -161,16 +170,16 @@ def _shape(
 
 
 def _vm_statuses(
-    networks: Collection[int], missing_shapes: Sequence[Shape]
+    networks: Collection[int], missing_objects: Sequence[JsonObject]
 ) -> dict[tuple[int, str, str], str]:
-    """The printableStatus of the VMs that are there, by network, namespace and name."""
-    named_shapes = [shape for shape in missing_shapes if shape["vm"]]
-    if not named_shapes:
+    """Return the printableStatus of the existing VMs, by network, namespace and name."""
+    objects_with_vm = [json_object for json_object in missing_objects if json_object["vm"]]
+    if not objects_with_vm:
         return {}
     values = {
         "networks": database.joined(networks),
-        "namespaces": [shape["namespace"] for shape in named_shapes],
-        "names": [shape["vm"] for shape in named_shapes],
+        "namespaces": [json_object["namespace"] for json_object in objects_with_vm],
+        "names": [json_object["vm"] for json_object in objects_with_vm],
         "kind": VM_KIND,
     }
     return {
@@ -182,11 +191,11 @@ def _vm_statuses(
 _VM_STATUSES = statements.read("claims/vm_printable_statuses")
 
 
-def shapes_by_entry(entry_ids: Collection[int], scope: Scope = EVERYTHING) -> dict[int, Shape]:
-    """What runs with each of some entries of one page: as `shapes` has it, by the entry's id.
+def render_by_entry(entry_ids: Collection[int], scope: Scope = EVERYTHING) -> dict[int, JsonObject]:
+    """Return the JSON object of each given entry and its workload, as `render_rows` does, by entry id.
 
-    Of several workloads the one that agrees best. By indexes alone, so that it costs the same in a
-    network of any size. Entries that may not be seen are left out.
+    Of several workloads the best match is used. The statements use indexes only, so that the cost does
+    not grow with the network. Entries outside of the scope are left out.
     """
     entry_rows = Entry.objects.filter(pk__in=entry_ids).select_related("ippool")
     entries = {
@@ -194,45 +203,45 @@ def shapes_by_entry(entry_ids: Collection[int], scope: Scope = EVERYTHING) -> di
         for entry in entry_rows
         if scope.has(entry.ippool.cluster_id, entry.namespace)
     }
-    beside: dict[int, tuple[int, list[int]]] = {}
+    candidates: dict[int, tuple[int, list[int]]] = {}
     values = {"ids": database.joined(entries), "all": scope.everything}
-    for row in database.fetch(_BESIDE, values):
-        level, ids = beside.setdefault(row["id"], (row["level"], []))
+    for row in database.fetch(_WORKLOADS_OF_ENTRIES, values):
+        level, ids = candidates.setdefault(row["id"], (row["level"], []))
         if level == row["level"]:
             ids.append(row["workload_id"])
-    running = Workload.objects.in_bulk({pk for _, ids in beside.values() for pk in ids})
-    registered = {pk: _of_entry(entry) for pk, entry in entries.items()}
-    runs = {
-        pk: _best(
+    running = Workload.objects.in_bulk({pk for _, ids in candidates.values() for pk in ids})
+    registered = {pk: _render_entry(entry) for pk, entry in entries.items()}
+    workload_by_entry = {
+        pk: _best_match(
             registered[pk], [running[workload_id] for workload_id in ids if workload_id in running]
         )
-        for pk, (_, ids) in beside.items()
+        for pk, (_, ids) in candidates.items()
     }
-    missing = [registered[pk] for pk in entries if runs.get(pk) is None]
+    missing = [registered[pk] for pk in entries if workload_by_entry.get(pk) is None]
     statuses = _vm_statuses({entry.ippool.network_id for entry in entries.values()}, missing)
-    shapes_by_id = {}
+    objects_by_id = {}
     for pk, entry in entries.items():
-        verdict = _verdict(registered[pk], runs.get(pk))
-        row = {"verdict": verdict, "network_id": entry.ippool.network_id}
-        shapes_by_id[pk] = _shape(row, registered[pk], runs.get(pk), statuses)
-    return shapes_by_id
+        result = _compare(registered[pk], workload_by_entry.get(pk))
+        row = {"verdict": result, "network_id": entry.ippool.network_id}
+        objects_by_id[pk] = _render_row(row, registered[pk], workload_by_entry.get(pk), statuses)
+    return objects_by_id
 
 
-def _best(registered: Shape, workloads: Sequence[Workload]) -> Workload | None:
+def _best_match(registered: JsonObject, workloads: Sequence[Workload]) -> Workload | None:
     agreeing = (
         workload
         for workload in workloads
-        if _verdict(registered, workload) == ComparisonResult.MATCHING
+        if _compare(registered, workload) == ComparisonResult.MATCHING
     )
     return next(agreeing, workloads[0] if workloads else None)
 
 
-def _verdict(registered: Shape, workload: Workload | None) -> str:
+def _compare(registered: JsonObject, workload: Workload | None) -> str:
     if workload is None:
         return ComparisonResult.MISSING.value
-    differs = any(results.differences(_registered_side(registered), side(workload)))
+    differs = any(results.differences(_registered_side(registered), running_side(workload)))
     return ComparisonResult.DIFFERENT.value if differs else ComparisonResult.MATCHING.value
 
 
-# The same pairs as claims/sql/verdicts.sql finds, for a few entries.
-_BESIDE = statements.read("claims/workloads_of_entries")
+# The same pairs as in claims/sql/workload_comparison.sql, for a few entries.
+_WORKLOADS_OF_ENTRIES = statements.read("claims/workloads_of_entries")

@@ -1,7 +1,7 @@
-"""What runs, kept as it is seen: one row for each attachment of a VM or a pod to a known network.
+"""Running workloads: one row for each attachment of a VM or a pod to a known network.
 
-A VM is its instance and its launcher pods together, in whatever order a cluster tells of them; what
-is not told now is read from what was seen before. Rows go when their objects are gone.
+A VM consists of its instance and its launcher pods, which arrive in any order; missing parts are read from
+the observed objects. A row is deleted with its objects.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from pools.platform import database
 from pools.sql import statements
 
 T = TypeVar("T")
-Place = tuple[str, str]  # namespace and name
+ObjectName = tuple[str, str]  # namespace and name
 Key = tuple[int, str, str, str]
 
 _UNIQUE = ("network", "kind", "uid", "interface")
@@ -34,39 +34,39 @@ _CHANGING = ("namespace", "name", "vm_uid", "mac", "ips", "node", "phase", "pods
 
 @dataclass
 class WorkloadChanges:
-    """Objects as they are now, by uid, and the rows of objects that are gone."""
+    """Current objects by uid, and the rows of deleted objects."""
 
     instances: Mapping[str, Instance] = field(default_factory=dict)
     pods: Mapping[str, Pod] = field(default_factory=dict)
-    gone: Sequence[ObservedObject] = ()
+    deleted: Sequence[ObservedObject] = ()
 
 
 @dataclass
-class _Scene:
-    """All that has to be looked at again: VMs by the uid of their instance, and other pods."""
+class _AffectedObjects:
+    """Objects whose workloads are updated: VMs by the uid of their instance, and other pods."""
 
-    vms: dict[str, Place] = field(default_factory=dict)
+    vms: dict[str, ObjectName] = field(default_factory=dict)
     instances: dict[str, Instance] = field(default_factory=dict)
-    pods: dict[str, Pod] = field(default_factory=dict)  # by uid, launchers and others
-    gone: dict[str, Place] = field(default_factory=dict)
+    pods: dict[str, Pod] = field(default_factory=dict)  # by uid: launchers and other pods
+    deleted: dict[str, ObjectName] = field(default_factory=dict)
 
     @property
-    def places(self) -> dict[str, Place]:
-        """Where the rows of all of them are found."""
+    def places(self) -> dict[str, ObjectName]:
+        """Return the names of all affected workloads by uid."""
         plain = {uid: (pod.namespace, pod.name) for uid, pod in self.pods.items() if not pod.vm}
-        return self.gone | plain | self.vms
+        return self.deleted | plain | self.vms
 
 
 def update_workloads(cluster_id: int, changes: WorkloadChanges) -> ClusterNetworks:
-    """Bring the rows of all VMs and pods that were told of to what they are now.
+    """Update the rows of all changed VMs and pods, and return the networks of their namespaces.
 
-    Stands in a transaction of the caller. Answers what is known of the networks that they name.
+    The caller opens the transaction.
     """
-    scene = _Scene()
+    scene = _AffectedObjects()
     scene.instances.update(changes.instances)
     scene.pods.update(changes.pods)
-    scene.gone.update({row.uid: (row.namespace, row.name) for row in changes.gone})
-    for row in changes.gone:
+    scene.deleted.update({row.uid: (row.namespace, row.name) for row in changes.deleted})
+    for row in changes.deleted:
         _add_gone(scene, row)
     scene.vms |= {pod.vmi_uid: (pod.namespace, pod.vm) for pod in changes.pods.values() if pod.vm}
     scene.vms |= {
@@ -74,15 +74,15 @@ def update_workloads(cluster_id: int, changes: WorkloadChanges) -> ClusterNetwor
     }
     before = _rows(cluster_id, scene.places)
     _add_observed(cluster_id, scene, before)
-    networks = known_networks(cluster_id, _namespaces(scene))
+    networks = cluster_networks(cluster_id, _namespaces(scene))
     _write_rows(
         before, {attachment.key: attachment for attachment in _running_attachments(scene, networks)}
     )
     return networks
 
 
-def known_networks(cluster_id: int, namespaces: Collection[str]) -> ClusterNetworks:
-    """The networks of the NADs in these namespaces."""
+def cluster_networks(cluster_id: int, namespaces: Collection[str]) -> ClusterNetworks:
+    """Return the networks of the NADs in the given namespaces."""
     rows = NAD.objects.filter(network__cluster_id=cluster_id, namespace__in=namespaces)
     nads: dict[str, Net] = {}
     primary: dict[str, str] = {}
@@ -95,17 +95,17 @@ def known_networks(cluster_id: int, namespaces: Collection[str]) -> ClusterNetwo
     return ClusterNetworks(nads, primary)
 
 
-def _add_gone(scene: _Scene, row: ObservedObject) -> None:
+def _add_gone(scene: _AffectedObjects, row: ObservedObject) -> None:
     if row.kind == resources.VMI.kind:
         scene.vms[row.uid] = row.namespace, row.name
         return
-    pod = _read(row.manifest, attachments.pod)
+    pod = _parse_or_none(row.manifest, attachments.pod)
     if pod is not None and pod.vm:
         scene.vms[pod.vmi_uid] = pod.namespace, pod.vm
 
 
-def _rows(cluster_id: int, places_by_uid: Mapping[str, Place]) -> dict[Key, Workload]:
-    """The rows that there are of these uids."""
+def _rows(cluster_id: int, places_by_uid: Mapping[str, ObjectName]) -> dict[Key, Workload]:
+    """Return the existing rows of these uids."""
     values = {
         "cluster": cluster_id,
         "uids": list(places_by_uid),
@@ -117,34 +117,34 @@ def _rows(cluster_id: int, places_by_uid: Mapping[str, Place]) -> dict[Key, Work
     return {(row.network_id, row.kind, row.uid, row.interface): row for row in rows}
 
 
-# By an index that there is, whatever the number of networks.
+# The statement uses an index for any number of networks.
 _ROWS = statements.read("claims/workloads_by_uid")
 
 
-def _add_observed(cluster_id: int, scene: _Scene, before: Mapping[Key, Workload]) -> None:
-    """The instances and the launcher pods that were seen before and are not told of now."""
-    lacking = [
+def _add_observed(cluster_id: int, scene: _AffectedObjects, before: Mapping[Key, Workload]) -> None:
+    """Add the observed instances and launcher pods that are not among the changed objects."""
+    missing_vms = [
         (namespace, name)
         for uid, (namespace, name) in scene.vms.items()
-        if uid not in scene.instances and uid not in scene.gone
+        if uid not in scene.instances and uid not in scene.deleted
     ]
-    for uid, manifest in _observed_manifests(cluster_id, resources.VMI.kind, lacking):
-        instance = _read(manifest, attachments.instance)
+    for uid, manifest in _observed_manifests(cluster_id, resources.VMI.kind, missing_vms):
+        instance = _parse_or_none(manifest, attachments.instance)
         if instance is not None and uid in scene.vms:
             scene.instances.setdefault(uid, instance)
-    listed = {
+    pod_names = {
         (row.namespace, pod) for row in before.values() if row.uid in scene.vms for pod in row.pods
     }
-    for uid, manifest in _observed_manifests(cluster_id, resources.POD.kind, sorted(listed)):
-        pod = _read(manifest, attachments.pod)
-        if pod is not None and pod.vmi_uid in scene.vms and uid not in scene.gone:
+    for uid, manifest in _observed_manifests(cluster_id, resources.POD.kind, sorted(pod_names)):
+        pod = _parse_or_none(manifest, attachments.pod)
+        if pod is not None and pod.vmi_uid in scene.vms and uid not in scene.deleted:
             scene.pods.setdefault(uid, pod)
 
 
 def _observed_manifests(
-    cluster_id: int, kind: str, places: Sequence[Place]
+    cluster_id: int, kind: str, places: Sequence[ObjectName]
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Uid and manifest of the objects of these names."""
+    """Yield uid and manifest of the observed objects with these names."""
     if not places:
         return
     values = {
@@ -153,11 +153,11 @@ def _observed_manifests(
         "namespaces": [namespace for namespace, _ in places],
         "names": [name for _, name in places],
     }
-    for row in database.fetch(_SEEN, values):
+    for row in database.fetch(_OBSERVED, values):
         yield row["uid"], json.loads(row["manifest"])
 
 
-_SEEN = """
+_OBSERVED = """
     SELECT o.uid, o.manifest
     FROM unnest(%(namespaces)s::text[], %(names)s::text[]) AS t(namespace, name)
     CROSS JOIN LATERAL (SELECT uid, manifest FROM pools_observedobject
@@ -166,23 +166,23 @@ _SEEN = """
 """
 
 
-def _read(manifest: dict[str, Any], read: Callable[[dict[str, Any]], T]) -> T | None:
-    """What was seen once may be a stub by now, of content that could not be stored."""
+def _parse_or_none(manifest: dict[str, Any], read: Callable[[dict[str, Any]], T]) -> T | None:
+    """Parse a stored manifest; return None for a stub of an object that could not be stored."""
     try:
         return read(manifest)
     except errors.InvalidInput:
         return None
 
 
-def _namespaces(scene: _Scene) -> set[str]:
-    """Of all NADs that somebody names, and of all VMs, whose primary network has no name there."""
+def _namespaces(scene: _AffectedObjects) -> set[str]:
+    """Return the namespaces of all referenced NADs, and of all VMs because of their primary network."""
     nads = [attachment.nad for pod in scene.pods.values() for attachment in pod.attachments]
     nads += [nic.nad for vm in scene.instances.values() for nic in vm.nics]
     namespaces = {nad.partition("/")[0] for nad in nads}
     return namespaces | {vm.namespace for vm in scene.instances.values()}
 
 
-def _running_attachments(scene: _Scene, networks: ClusterNetworks) -> Iterator[Running]:
+def _running_attachments(scene: _AffectedObjects, networks: ClusterNetworks) -> Iterator[Running]:
     launchers: dict[str, list[Pod]] = {}
     for pod in scene.pods.values():
         if pod.vm:
@@ -194,18 +194,18 @@ def _running_attachments(scene: _Scene, networks: ClusterNetworks) -> Iterator[R
 
 
 def _write_rows(before: Mapping[Key, Workload], attachments_by_key: Mapping[Key, Running]) -> None:
-    """New and changed rows in one statement, then those that run no more."""
+    """Write new and changed rows in one statement, then delete the rows that no longer run."""
     now = database.now()
     rows = {key: _row(attachment, now) for key, attachment in attachments_by_key.items()}
-    news = [row for key, row in rows.items() if key not in before or _differs(row, before[key])]
-    if news:
+    new_rows = [row for key, row in rows.items() if key not in before or _differs(row, before[key])]
+    if new_rows:
         saved_rows = Workload.objects.bulk_create(
-            news, update_conflicts=True, unique_fields=_UNIQUE, update_fields=_CHANGING
+            new_rows, update_conflicts=True, unique_fields=_UNIQUE, update_fields=_CHANGING
         )
         index.write(workloads=saved_rows)
-    if ended := [row.pk for key, row in before.items() if key not in attachments_by_key]:
-        index.remove(workloads=ended)
-        Workload.objects.filter(pk__in=ended).delete()
+    if ended_ids := [row.pk for key, row in before.items() if key not in attachments_by_key]:
+        index.remove(workloads=ended_ids)
+        Workload.objects.filter(pk__in=ended_ids).delete()
 
 
 def _row(attachment: Running, now: datetime) -> Workload:
@@ -222,7 +222,7 @@ def _row(attachment: Running, now: datetime) -> Workload:
         node=attachment.node,
         phase=attachment.phase,
         pods=list(attachment.pods),
-        since=_moment(attachment.since) or now,
+        since=_parse_timestamp(attachment.since) or now,
     )
 
 
@@ -231,17 +231,17 @@ def _differs(row: Workload, before: Workload) -> bool:
     return any(getattr(row, name) != getattr(before, name) for name in timeless)
 
 
-def _moment(text: str) -> datetime | None:
+def _parse_timestamp(text: str) -> datetime | None:
     try:
-        moment = datetime.fromisoformat(text)
+        timestamp = datetime.fromisoformat(text)
     except ValueError:
         return None
-    return moment if moment.tzinfo else None
+    return timestamp if timestamp.tzinfo else None
 
 
-def problems(field_problems: Iterable[errors.FieldProblem]) -> tuple[str, str]:
-    """Code and text of what is wrong with an object that was taken in, ("", "") when nothing is."""
-    listed = list(field_problems)
-    text = "; ".join(f"{problem.field}: {problem.message}" for problem in listed)
+def summarize_problems(field_problems: Iterable[errors.FieldProblem]) -> tuple[str, str]:
+    """Return the code of the first problem of an object and the text of all; ("", "") without any."""
+    problems = list(field_problems)
+    text = "; ".join(f"{problem.field}: {problem.message}" for problem in problems)
     printable = "".join(char if char.isprintable() else " " for char in text)
-    return (listed[0].code[:63], printable[:1000]) if listed else ("", "")
+    return (problems[0].code[:63], printable[:1000]) if problems else ("", "")

@@ -1,4 +1,4 @@
-"""What the register knows when a VM starts: five statements, each by an index, that write nothing."""
+"""Registrations of a starting VM, read by five indexed statements for the webhooks."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ from claims.models.settings import Annotation
 from pools.core import errors
 from pools.models import ObservedObject
 
-NOTHING = Registrations()
-MOST = 20  # of each kind: more of one VM are ambiguous anyway
+NO_REGISTRATIONS = Registrations()
+MOST = 20  # registrations of each kind; more of one VM are ambiguous
 
 
 def settings(cluster_id: int) -> Settings:
-    """The cluster's, or what holds without any."""
+    """Return the webhook settings of the cluster, or the defaults."""
     row = NetworkSettings.objects.filter(cluster_id=cluster_id).first() or NetworkSettings()
     return Settings(
         addresses=row.annotation == Annotation.ADDRESSES,
@@ -44,10 +44,10 @@ def settings(cluster_id: int) -> Settings:
 
 
 def observed_vm(cluster_id: int, vm: VM, *, vmi_uid: str = "") -> VM:
-    """The VM with the interface that its observed objects say.
+    """Return the VM with the interface of its observed objects.
 
-    The VMI of a pod (by its uid) knows best, then the VM, then any VMI of the name. The MAC that the
-    pod asks for counts where they have none.
+    The VMI of the pod (by its uid) has precedence, then the VM, then any VMI of the name. If none of them
+    has a MAC, the one that the pod requests is used.
     """
     rows = ObservedObject.objects.filter(
         cluster_id=cluster_id,
@@ -66,8 +66,8 @@ def observed_vm(cluster_id: int, vm: VM, *, vmi_uid: str = "") -> VM:
     return dataclasses.replace(vm, observed=True, interface=interface)
 
 
-def known_addresses(cluster_id: int, vm: VM) -> Registrations:
-    """The primary networks of the VM's namespace, and entries and claims that may be of the VM."""
+def registrations(cluster_id: int, vm: VM) -> Registrations:
+    """Return the primary networks of the VM's namespace, and the entries and claims that may be the VM's."""
     nads = list(
         NAD.objects.filter(
             network__cluster_id=cluster_id,
@@ -82,7 +82,7 @@ def known_addresses(cluster_id: int, vm: VM) -> Registrations:
         networks=tuple(map(_network, nads)),
         entries=_entries(cluster_id, vm, nads),
         claims=_claims(cluster_id, vm, nads),
-        unusable=tuple(_unusable(vm, nads)),
+        unusable=tuple(_unusable_entries(vm, nads)),
     )
 
 
@@ -100,12 +100,12 @@ def _network(nad: NAD) -> PrimaryNetwork:
 
 
 def _entries(cluster_id: int, vm: VM, nads: Sequence[NAD]) -> tuple[MACEntry, ...]:
-    which: Any = Q(namespace=vm.namespace, vm=vm.name)
+    condition: Any = Q(namespace=vm.namespace, vm=vm.name)
     if vm.interface and vm.interface.mac:
-        # Columns of one table on both sides of the OR: PostgreSQL joins two indexes then.
+        # With columns of one table on both sides of the OR, PostgreSQL combines two indexes.
         pools = [nad.network.ippool.pk for nad in nads if hasattr(nad.network, "ippool")]
-        which |= Q(ippool__in=pools, mac=vm.interface.mac)
-    rows = EntryRow.objects.filter(which, ippool__cluster_id=cluster_id, ippool__gone_at=None)
+        condition |= Q(ippool__in=pools, mac=vm.interface.mac)
+    rows = EntryRow.objects.filter(condition, ippool__cluster_id=cluster_id, ippool__gone_at=None)
     return tuple(
         MACEntry(
             network=row.ippool.network.name,
@@ -119,8 +119,8 @@ def _entries(cluster_id: int, vm: VM, nads: Sequence[NAD]) -> tuple[MACEntry, ..
     )
 
 
-def _unusable(vm: VM, nads: Sequence[NAD]) -> Iterator[UnusableEntry]:
-    """The entries of the VM's MAC in objects of IPPools that the register could not take in."""
+def _unusable_entries(vm: VM, nads: Sequence[NAD]) -> Iterator[UnusableEntry]:
+    """Yield the invalid entries of the VM's MAC, which the register could not ingest from IPPools."""
     mac = vm.interface.mac if vm.interface else None
     ippools = [nad.network.ippool for nad in nads if hasattr(nad.network, "ippool")]
     for ippool in ippools if mac else ():
@@ -131,7 +131,7 @@ def _unusable(vm: VM, nads: Sequence[NAD]) -> Iterator[UnusableEntry]:
 
 
 def _claims(cluster_id: int, vm: VM, nads: Sequence[NAD]) -> tuple[Claim, ...]:
-    """Those of the VM, those that ask for its MAC, and those that are called as its own would be."""
+    """Return the claims of the VM, those that request its MAC, and those with the name of its claim."""
     network_names = {nad.network.name for nad in nads} | (
         {vm.interface.name} if vm.interface else set()
     )
@@ -140,11 +140,11 @@ def _claims(cluster_id: int, vm: VM, nads: Sequence[NAD]) -> tuple[Claim, ...]:
         for network_name in network_names
         if network_name
     }
-    which = Q(vm=vm.name) | Q(name__in=names)
+    condition = Q(vm=vm.name) | Q(name__in=names)
     if vm.interface and vm.interface.mac:
-        which |= Q(vm="", mac=vm.interface.mac)
+        condition |= Q(vm="", mac=vm.interface.mac)
     rows = IPAMClaim.objects.filter(
-        which,
+        condition,
         cluster_id=cluster_id,
         network__in=[nad.network_id for nad in nads],
         namespace=vm.namespace,

@@ -1,4 +1,4 @@
-"""The VirtualMachine that gets its addresses, ready to be copied: with its MAC and its annotation."""
+"""Manifest of a VirtualMachine with its registered MAC and address annotation, for copying."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from claims.models import NAD, Entry, IPAMClaim, Network
 from claims.workloads import vm_lookup
 from pools.core import errors
 
-INTERFACE = "default"  # what the VM calls the pod network
+INTERFACE = "default"  # name of the pod network in the VM's spec
 _ABSENT = {"no_entry", "entry_of_another_vm", "claim_of_another_vm"}
 
 
@@ -30,42 +30,42 @@ def vm_manifest(
     mac: str | None = None,
     scope: namespaces.Scope = namespaces.EVERYTHING,
 ) -> dict[str, Any]:
-    """The VM with what the entry or the claim for it says, as its cluster is told of it.
+    """Return the manifest of a VM with the MAC and the addresses of its entry or claim.
 
-    Raises NotFound (code no_entry) when neither is there, or none that is seen; Conflict, with a code
-    of vm_addresses.choose, when OVN-Kubernetes would refuse it, and not_primary.
+    Raises NotFound (code no_entry) if neither exists in the scope; Conflict with the code not_primary, or
+    with a code of vm_addresses.choose if OVN-Kubernetes would refuse the addresses.
     """
     if network.role not in {udn.PRIMARY, ""}:
-        raise _refused("not_primary", f"{network.name} is no primary network")
+        raise _conflict_error("not_primary", f"{network.name} is not a primary network")
     machine = VM(namespace, vm, observed=True, interface=Interface(INTERFACE, mac))
     try:
-        choice = vm_addresses.choose(machine, _known_addresses(network, machine, scope))
+        choice = vm_addresses.choose(machine, _registrations(network, machine, scope))
     except DeclinedError as declined:
         if declined.code in _ABSENT:
-            missing = errors.NotFound(
+            not_found = errors.NotFound(
                 f"Neither a MAC entry nor an IPAMClaim of {network.name} has addresses for"
                 f" {namespace}/{vm}."
             )
-            missing.code = "no_entry"
-            raise missing from declined
-        raise _refused(declined.code, declined.message) from declined
+            not_found.code = "no_entry"
+            raise not_found from declined
+        raise _conflict_error(declined.code, declined.message) from declined
     return _manifest(machine, choice, vm_lookup.settings(network.cluster_id))
 
 
-def _refused(code: str, message: str) -> errors.Conflict:
+def _conflict_error(code: str, message: str) -> errors.Conflict:
     error = errors.Conflict(f"{message[:1].upper()}{message[1:]}.")
     error.code = code
     return error
 
 
-def _known_addresses(network: Network, machine: VM, scope: namespaces.Scope) -> Registrations:
-    """What is seen of the network; a namespace that has no NAD of it yet is told the same."""
+def _registrations(network: Network, machine: VM, scope: namespaces.Scope) -> Registrations:
+    """Return the registrations of the VM in the scope; the namespace need not have a NAD yet."""
     nad = NAD.objects.filter(network=network, namespace=machine.namespace).first()
-    which = Q(namespace=machine.namespace, vm=machine.name)
+    condition = Q(namespace=machine.namespace, vm=machine.name)
     mac = machine.interface.mac if machine.interface else None
     if mac:
-        which |= Q(mac=mac)
-    entries = namespaces.visible(Entry.objects.filter(which, ippool__network=network), scope)
+        condition |= Q(mac=mac)
+    entries = namespaces.visible(Entry.objects.filter(condition, ippool__network=network), scope)
     claims = namespaces.visible(
         IPAMClaim.objects.filter(
             network=network, namespace=machine.namespace, vm=machine.name, gone_at=None
@@ -116,7 +116,7 @@ def _manifest(
         name = network_selection.ADDRESSES
         value = network_selection.render_addresses({INTERFACE: bare})
     else:
-        # The name of the claim is put in by the webhook, on the pod.
+        # The webhook adds the name of the claim to the pod.
         element = dataclasses.replace(pod_mutation.element(choice, settings), claim="")
         name, value = network_selection.DEFAULT_NETWORK, network_selection.render([element])
     mac = choice.mac or (machine.interface.mac if machine.interface else None)

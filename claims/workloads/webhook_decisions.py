@@ -1,4 +1,4 @@
-"""The log of what the webhooks decided: for people who ask why a VM has the address that it has."""
+"""Log of webhook decisions, which explains why a VM has its address."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from pools.models.fields import Now
 
 log = logging.getLogger(__name__)
 
-WAIT_MS = 300  # an API server waits for the answer meanwhile
+WAIT_MS = 300  # timeout of the insert; the API server waits for the response meanwhile
 _LONGEST = {field.name: field.max_length for field in Decision._meta.fields if field.max_length}
 _AT_ONCE = 10_000
 
 
 def record(cluster_id: int, **values: Any) -> None:
-    """Write one decision; `values` are the fields of a Decision. That it fails is logged, no more."""
-    texts = {key: _truncate(value, _LONGEST.get(key)) for key, value in values.items()}
+    """Record one decision; `values` are the fields of a Decision. A failure is only logged."""
+    truncated_values = {key: _truncate(value, _LONGEST.get(key)) for key, value in values.items()}
     try:
         with transaction.atomic():
             with connection.cursor() as cursor:
@@ -29,17 +29,17 @@ def record(cluster_id: int, **values: Any) -> None:
                     " set_config('lock_timeout', %(ms)s, true)",
                     {"ms": str(WAIT_MS)},
                 )
-            Decision.objects.create(cluster_id=cluster_id, at=Now(), **texts)
+            Decision.objects.create(cluster_id=cluster_id, at=Now(), **truncated_values)
     except DatabaseError as error:
-        log.warning("a decision of a webhook was not written down: %s", error)
+        log.warning("a webhook decision was not recorded: %s", error)
 
 
 def _truncate(value: Any, longest: int | None) -> Any:
     return value[:longest] if isinstance(value, str) else value
 
 
-def tidy(days: int) -> int:
-    """Delete decisions older than so many days; how many. 0 keeps them for ever."""
+def delete_old(days: int) -> int:
+    """Delete decisions older than `days`, and return their number; 0 keeps all decisions."""
     if days <= 0:
         return 0
     deleted = 0

@@ -1,4 +1,4 @@
-"""What a browser gets instead of a page: for staff inside the admin's frame, else plain."""
+"""Error pages: for signed-in users with the frame of the admin site, else without it."""
 
 from __future__ import annotations
 
@@ -8,19 +8,20 @@ from django.contrib import admin
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.template import loader
 from django.urls import reverse
+from django.utils.translation import gettext_lazy as _
 
 from pools.platform.admin import pages
 
 _TEXTS = {
-    400: "The request could not be understood.",
-    403: "You lack the permission for this. An administrator can give it to you.",
-    404: "There is no such page or object, or it is not yours to see.",
-    500: "Something went wrong in Cadastre. What you did was not saved; the log says why.",
+    400: _("The request is not valid."),
+    403: _("You lack the permission for this. An administrator can grant it to you."),
+    404: _("This page or object does not exist, or you have no permission to view it."),
+    500: _("An internal error occurred. Your changes were not saved. The log has the details."),
 }
 
 
 def answer(request: HttpRequest, status: int, text: str = "") -> HttpResponseBase:
-    """`text` is what is known besides the status."""
+    """Return the error page of a status; `text` describes the error further."""
     if not _has_frame(request):
         return plain(status, text)
     title, text = _words(status, text)
@@ -28,14 +29,17 @@ def answer(request: HttpRequest, status: int, text: str = "") -> HttpResponseBas
 
 
 def _has_frame(request: HttpRequest) -> bool:
-    """Elsewhere the policy forbids what the frame does; without a session nobody is known."""
+    """Return True for pages of the admin site with a signed-in user.
+
+    On other paths the content security policy forbids the scripts and styles of the frame.
+    """
     if not request.path_info.startswith(reverse("admin:index")):
         return False
     return hasattr(request, "user") and admin.site.has_permission(request)
 
 
 def plain(status: int, text: str = "", *, title: str = "") -> HttpResponse:
-    """Asks nothing of the database, as the site's frame does."""
+    """Return an error page without the frame of the admin site, which uses the database."""
     heading, text = _words(status, text)
     context = {"title": title or heading, "text": text}
     page = loader.render_to_string("cadastre/error_plain.html", context)
@@ -44,4 +48,4 @@ def plain(status: int, text: str = "", *, title: str = "") -> HttpResponse:
 
 def _words(status: int, text: str) -> tuple[str, str]:
     title = http.HTTPStatus(status).phrase.capitalize()
-    return title, pages.sentence(text or _TEXTS[status])
+    return title, pages.sentence(text or str(_TEXTS[status]))

@@ -1,4 +1,4 @@
-"""Headers that every answer carries beside those of Django's SecurityMiddleware."""
+"""Response headers in addition to those of Django's SecurityMiddleware."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NOTHING = "default-src 'none'; frame-ancestors 'none'"
 
 
 class HeadersMiddleware(csp.CSPMiddleware):
-    """Content-Security-Policy by path, Permissions-Policy, and no caching of what a login shows."""
+    """Set Content-Security-Policy by path, Permissions-Policy, and no caching of private pages."""
 
     def process_response(
         self, request: HttpRequest, response: HttpResponseBase
@@ -25,10 +25,10 @@ class HeadersMiddleware(csp.CSPMiddleware):
             "Permissions-Policy", "camera=(), geolocation=(), microphone=()"
         )
         response.headers.setdefault("Cache-Control", "private, no-store")
-        # The page of the API's description asks for less, for logins of others in a window of their own.
+        # The API browser sets a weaker policy, for sign-in in a window of another site.
         response.headers["Cross-Origin-Opener-Policy"] = settings.SECURE_CROSS_ORIGIN_OPENER_POLICY
         if response.headers.get("Content-Type", "").startswith(_DATA):
-            # Data shows nothing and loads nothing: no policy has to be put together for it.
+            # Data loads no resources: a constant policy is enough.
             response.headers.setdefault("Content-Security-Policy", _NOTHING)
             return response
         return super().process_response(request, response)

@@ -1,8 +1,8 @@
-"""/healthz: this process answers. /readyz: it can do its work.
+"""/healthz: the process answers. /readyz: the process can serve requests.
 
-Answered by the outermost middleware: a probe has no session, no login and often no host name, and
-must not be redirected to HTTPS. Ready means that the database takes writes and has every migration,
-and that nobody said to drain. Redis away is degraded, not unready: allocation does not need it.
+The outermost middleware answers both: a probe has no session and often no host name, and must not be
+redirected to HTTPS. A process is ready if the database accepts writes and has all migrations, and if
+`manage.py drain` was not run. Without Redis it is degraded and ready: allocation does not need Redis.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from django.db.migrations import loader
 
 from ipam_site import database_watch
 
-# A probe answers within this time whatever the servers do; connecting has its own limit below it.
+# A probe is answered within this time, even if a server hangs. Connecting has a lower limit.
 _SECONDS = 3.0
 _CONNECT_SECONDS = 2
 
@@ -54,13 +54,13 @@ def _answer(readiness: Readiness) -> http.JsonResponse:
 
 
 def readiness() -> Readiness:
-    """`status` is ok, degraded (both 200) or unavailable (503); `checks` says a word for each part."""
-    # Both are asked before either is waited for: they share the deadline.
-    asked = [_database.ask(), _redis.ask()]
+    """Return `status`: ok, degraded (both 200) or unavailable (503), and the result of each check."""
+    # Both checks start before the first result is awaited: they share the deadline.
+    answers = [_database.ask(), _redis.ask()]
     until = time.monotonic() + _SECONDS
-    database, broker = [_word(answer, until) for answer in asked]
-    if database == "ok" and database_watch.refuses():
-        database = "hung"  # this process did not see yet that it answers again
+    database, broker = [_await_result(answer, until) for answer in answers]
+    if database == "ok" and database_watch.is_refusing():
+        database = "hung"  # this process still refuses requests
     draining = (settings.IPAM_DATA / "draining").exists()
     checks = {"database": database, "redis": broker, "draining": "yes" if draining else "no"}
     if database != "ok" or draining:
@@ -69,34 +69,34 @@ def readiness() -> Readiness:
 
 
 class _Check:
-    """A check in a thread of its own, with a deadline.
+    """A check that runs in a thread, so that the caller can wait with a deadline.
 
-    A server that took the connection and then hangs has no other limit. One thread for each check:
-    while it hangs, further probes wait for the same answer and pile up nothing.
+    Nothing else limits a server that accepts the connection and then hangs. Each check has at most
+    one thread: while it hangs, further probes wait for the same result.
     """
 
     def __init__(self, ask: Callable[[], str]) -> None:
         self._ask = ask
         self._lock = threading.Lock()
-        self._asked: concurrent.futures.Future[str] | None = None
+        self._answer: concurrent.futures.Future[str] | None = None
 
     def ask(self) -> concurrent.futures.Future[str]:
         with self._lock:
-            if self._asked is None or self._asked.done():
-                self._asked = concurrent.futures.Future()
-                threading.Thread(target=self._run, args=[self._asked], daemon=True).start()
-            return self._asked
+            if self._answer is None or self._answer.done():
+                self._answer = concurrent.futures.Future()
+                threading.Thread(target=self._run, args=[self._answer], daemon=True).start()
+            return self._answer
 
-    def _run(self, asked: concurrent.futures.Future[str]) -> None:
+    def _run(self, answer: concurrent.futures.Future[str]) -> None:
         try:
-            asked.set_result(self._ask())
+            answer.set_result(self._ask())
         except Exception:
-            # Whatever went wrong, the probe gets an answer.
+            # The probe gets an answer in any case.
             log.exception("A readiness check failed")
-            asked.set_result("error")
+            answer.set_result("error")
 
 
-def _word(answer: concurrent.futures.Future[str], until: float) -> str:
+def _await_result(answer: concurrent.futures.Future[str], until: float) -> str:
     try:
         return answer.result(max(0.0, until - time.monotonic()))
     except concurrent.futures.TimeoutError:
@@ -107,7 +107,7 @@ _all_applied = threading.Event()
 
 
 def _ask_database() -> str:
-    # A short connection of its own: the thread's usual one may be broken without knowing it.
+    # A new connection: the persistent one of the thread may be broken.
     parameters = connection.get_connection_params()
     parameters["connect_timeout"] = _CONNECT_SECONDS
     parameters["options"] += f" -c statement_timeout={_CONNECT_SECONDS}s"
@@ -115,19 +115,19 @@ def _ask_database() -> str:
         with psycopg.connect(**parameters, autocommit=True) as probe:
             if probe.execute("SHOW transaction_read_only").fetchone() != ("off",):
                 return "read-only"
-            return "ok" if _migrated(probe) else "migrations missing"
+            return "ok" if _is_migrated(probe) else "migrations missing"
     except psycopg.errors.UndefinedTable:
         return "migrations missing"
     except psycopg.Error:
         return "away"
 
 
-def _migrated(probe: psycopg.Connection) -> bool:
-    """Whether every migration of the code is applied; asked until the answer was yes once."""
+def _is_migrated(probe: psycopg.Connection) -> bool:
+    """Return True if all migrations of the code are applied; a positive result is cached."""
     if not _all_applied.is_set():
-        known = loader.MigrationLoader(None, ignore_no_migrations=True).disk_migrations or {}
+        expected = loader.MigrationLoader(None, ignore_no_migrations=True).disk_migrations or {}
         applied = set(probe.execute("SELECT app, name FROM django_migrations").fetchall())
-        if not set(known) <= applied:
+        if not set(expected) <= applied:
             return False
         _all_applied.set()
     return True

@@ -1,8 +1,8 @@
-"""/metrics for Prometheus, answered from the database at the time of the scrape.
+"""/metrics for Prometheus, computed from the database at each scrape.
 
-Who comes with an `Authorization` header is answered by an outer middleware: a scrape inside a cluster
-names a pod's address as its host and speaks plain HTTP, and must neither be refused for the one nor
-redirected for the other. Who comes with the admin's session gets the same page by the usual way.
+A middleware before Django's own answers requests with an `Authorization` header: a scrape inside a
+cluster uses a pod's address as host and plain HTTP, and must be neither refused nor redirected for
+that. Requests with a session of the admin site reach the same page by its URL.
 """
 
 from __future__ import annotations
@@ -41,40 +41,47 @@ class MetricsMiddleware:
             return _by_header(request)
         if settings.SESSION_COOKIE_NAME in request.COOKIES:
             return self._get_response(request)
-        return _refused(401)
+        return _error(401)
 
 
 def by_session(request: http.HttpRequest) -> http.HttpResponseBase:
-    """For whoever is logged in to the admin."""
+    """Return the metrics for a user who is signed in to the admin site."""
     if not request.user.is_authenticated:
-        return _refused(401)
-    return _answer(request) if request.user.has_perm(PERMISSION) else _refused(403)
+        return _error(401)
+    return _answer(request) if request.user.has_perm(PERMISSION) else _error(403)
 
 
 def _by_header(request: http.HttpRequest) -> http.HttpResponseBase:
     if _is_scraper(request.META["HTTP_AUTHORIZATION"]):
         return _answer(request)
     try:
-        found = authentication.TokenAuthentication().authenticate(request)  # type: ignore[arg-type]  # reads META only
+        user_and_token = authentication.TokenAuthentication().authenticate(request)  # type: ignore[arg-type]  # reads META only
     except exceptions.AuthenticationFailed:
-        return _refused(401)
+        return _error(401)
     except (DatabaseError, InterfaceError):
-        return _refused(503)
-    if found is None:
-        return _refused(401)
-    return _answer(request) if found[0].has_perm(PERMISSION) else _refused(403)
+        return _error(503)
+    if user_and_token is None:
+        return _error(401)
+    return _answer(request) if user_and_token[0].has_perm(PERMISSION) else _error(403)
 
 
 def _is_scraper(header: str) -> bool:
-    """Whether this is the token that is for scrapes only."""
+    """Return True for the token of IPAM_METRICS_TOKEN, which is only for scrapes."""
     scheme, _, token = header.partition(" ")
-    given, known = token.strip().encode(errors="replace"), settings.IPAM_METRICS_TOKEN.encode()
-    return scheme.lower() == "bearer" and bool(known) and hmac.compare_digest(given, known)
+    presented, configured = (
+        token.strip().encode(errors="replace"),
+        settings.IPAM_METRICS_TOKEN.encode(),
+    )
+    return (
+        scheme.lower() == "bearer"
+        and bool(configured)
+        and hmac.compare_digest(presented, configured)
+    )
 
 
 def _answer(request: http.HttpRequest) -> http.HttpResponseBase:
     if request.method not in {"GET", "HEAD"}:
-        return _refused(405, Allow="GET, HEAD")
+        return _error(405, Allow="GET, HEAD")
     is_open = _OPEN_METRICS in request.headers.get("Accept", "")
     content_type = (
         openmetrics.CONTENT_TYPE_LATEST if is_open else exposition.CONTENT_TYPE_PLAIN_0_0_4
@@ -83,38 +90,38 @@ def _answer(request: http.HttpRequest) -> http.HttpResponseBase:
     if request.method == "HEAD":
         return http.HttpResponse(content_type=content_type, headers=headers)
     try:
-        text = exposed(open_metrics=is_open)
+        text = render(open_metrics=is_open)
     except (DatabaseError, InterfaceError):
-        return _refused(503)
+        return _error(503)
     if "gzip" in request.headers.get("Accept-Encoding", ""):
         headers["Content-Encoding"] = "gzip"
         text = gzip.compress(text, compresslevel=1)
     return http.HttpResponse(text, content_type=content_type, headers=headers)
 
 
-_SAID = {
-    401: "These metrics need a token.\n",
-    403: f"These metrics need the permission {PERMISSION}.\n",
-    405: "GET is the way to read metrics.\n",
+_ERROR_TEXTS = {
+    401: "The metrics require a token.\n",
+    403: f"The metrics require the permission {PERMISSION}.\n",
+    405: "Use GET to read the metrics.\n",
     503: "The database does not answer.\n",
 }
 
 
-def _refused(status: int, **headers: str) -> http.HttpResponse:
+def _error(status: int, **headers: str) -> http.HttpResponse:
     if status == 401:
         headers["WWW-Authenticate"] = "Bearer"
     if status == 503:
         headers["Retry-After"] = "2"
     return http.HttpResponse(
-        _SAID[status],
+        _ERROR_TEXTS[status],
         status=status,
         content_type="text/plain; charset=utf-8",
         headers={**_HEADERS, **headers},
     )
 
 
-def exposed(*, open_metrics: bool = False) -> bytes:
-    """All metrics as text, in Prometheus' format 0.0.4 or in OpenMetrics."""
+def render(*, open_metrics: bool = False) -> bytes:
+    """Return all metrics, in the Prometheus text format 0.0.4 or in OpenMetrics."""
     write = openmetrics.generate_latest if open_metrics else exposition.generate_latest
     return write(_Register())
 

@@ -1,7 +1,7 @@
-"""Errors -> RFC 9457 `application/problem+json`, for everything below /api/.
+"""Convert errors to RFC 9457 `application/problem+json` responses, for all paths below /api/.
 
-An error of the register keeps its code; one of Django, DRF or the database gets a code here. The
-codes are listed in docs/api.md.
+Errors of the register have a code; errors of Django, DRF and the database get one here. docs/api.md
+lists the codes.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from django.db import DatabaseError, IntegrityError, InterfaceError, Operational
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
 from django.http.multipartparser import MultiPartParserError
 from django.urls import Resolver404
+from django.utils.translation import gettext as _
 from rest_framework import exceptions, views
 
 from ipam_site.http import error_pages
@@ -31,8 +32,8 @@ API = "/api/"
 REQUEST_ID = "ipam.request_id"  # key in request.META
 CONTENT_TYPE = "application/problem+json"
 TYPE = "urn:problem-type:cadastre:"
-RETRY_AFTER = 2  # seconds; a database that restarts is back in a few
-_READ_ONLY = "25006"  # the server became a standby
+RETRY_AFTER = 2  # seconds; a database restart takes a few
+_READ_ONLY = "25006"  # SQLSTATE of a server that became a standby
 
 log = logging.getLogger(__name__)
 
@@ -49,7 +50,7 @@ _STATUS: list[tuple[type[errors.IpamError], int]] = [
     (faults.SecretUnreadable, 503),
     (faults.ClusterFault, 502),
 ]
-# What is said when nothing more is known than the status.
+# Codes of errors of which only the status is known.
 _CODES = {
     400: "bad_request",
     401: "not_authenticated",
@@ -66,7 +67,7 @@ _CODES = {
 
 @dataclass(frozen=True)
 class Problem:
-    """One answer; `extra` are further members of the document."""
+    """A problem document; `extra` has further members of it."""
 
     status: int
     code: str
@@ -93,29 +94,29 @@ class Problem:
 
 
 def exception_handler(error: Exception, context: dict[str, Any]) -> HttpResponseBase | None:
-    """DRF's EXCEPTION_HANDLER; None for what nobody expected (a 500)."""
+    """DRF's EXCEPTION_HANDLER; returns None for unexpected errors, which become a 500."""
     problem = problem_of(error)
     if problem is None:
         return None
     views.set_rollback()
     request = context["request"]
-    clusters = _waited_for(error)
+    clusters = _waiting_clusters(error)
     if clusters is not None and request.user.has_perm("pools.view_cluster"):
         problem = replace(problem, extra={**problem.extra, "clusters": clusters})
     return problem.response(request._request)
 
 
-def _waited_for(error: Exception) -> list[str] | None:
-    """The clusters that a recovery waits for, where an error is about one."""
+def _waiting_clusters(error: Exception) -> list[str] | None:
+    """Return the clusters that a recovery waits for, None if the error is about something else."""
     if isinstance(error, DatabaseError) and database.sqlstate(error) == database.RECOVERING:
-        error = database.recovering(error)
+        error = database.recovery_error(error)
     if not isinstance(error, errors.Recovering):
         return None
     return error.clusters.split(", ") if error.clusters else []
 
 
 def problem_of(error: BaseException) -> Problem | None:
-    """What an error means to a client, None for one that is our own fault."""
+    """Return the problem document of an error, None for an unexpected error."""
     if isinstance(error, errors.IpamError):
         return _of_register(error)
     if isinstance(error, exceptions.APIException):
@@ -128,8 +129,10 @@ def problem_of(error: BaseException) -> Problem | None:
         return _plain(403, str(error))
     if isinstance(error, core_exceptions.RequestDataTooBig):
         return _plain(413, str(error))
-    bad = core_exceptions.SuspiciousOperation | core_exceptions.BadRequest | MultiPartParserError
-    return _plain(400, str(error)) if isinstance(error, bad) else None
+    bad_requests = (
+        core_exceptions.SuspiciousOperation | core_exceptions.BadRequest | MultiPartParserError
+    )
+    return _plain(400, str(error)) if isinstance(error, bad_requests) else None
 
 
 def _plain(status: int, detail: str = "") -> Problem:
@@ -178,15 +181,15 @@ def _of_rest_framework(error: exceptions.APIException) -> Problem:
 
 
 def _of_database(error: DatabaseError | InterfaceError) -> Problem | None:
-    """Away, overloaded or a standby: 503. A rule that no service foresaw: 409."""
+    """Return 503 for a database that is unavailable, 409 for a constraint, else None."""
     if database.sqlstate(error) == database.RECOVERING:
-        return _of_register(database.recovering(error))
-    away = isinstance(error, OperationalError | InterfaceError)
-    if away or database.sqlstate(error) == _READ_ONLY:
-        log.warning("the database did not serve a request: %s", error)
+        return _of_register(database.recovery_error(error))
+    unavailable = isinstance(error, OperationalError | InterfaceError)
+    if unavailable or database.sqlstate(error) == _READ_ONLY:
+        log.warning("database unavailable for a request: %s", error)
         return _of_register(errors.Unavailable())
     if isinstance(error, IntegrityError):
-        log.error("a constraint refused a request: %s", error)
+        log.error("request violates a constraint: %s", error)
         return _of_register(errors.Conflict())
     return None
 
@@ -194,18 +197,18 @@ def _of_database(error: DatabaseError | InterfaceError) -> Problem | None:
 # --- outside of DRF's views -----------------------------------------------------------------------
 
 
-def instead_of_page(request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
-    """A problem document where Django or a middleware answered an API request with a page."""
+def replace_page(request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
+    """Replace a page of Django or a middleware by a problem document, for an API request."""
     if response.status_code in {301, 302} and request.method not in {"GET", "HEAD"}:
-        # Others than these repeat a 308 with its method and body.
-        return _redirected(response)
+        # Clients repeat a 308, unlike a 301 or 302, with the same method and body.
+        return _permanent_redirect(response)
     kind = response.headers.get("Content-Type", "")
     if response.status_code < 400 or "json" in kind or "yaml" in kind:
         return response
     return _plain(response.status_code).response(request)
 
 
-def _redirected(response: HttpResponseBase) -> HttpResponse:
+def _permanent_redirect(response: HttpResponseBase) -> HttpResponse:
     return HttpResponse(
         status=308, headers={"Location": response.headers["Location"], "Content-Length": "0"}
     )
@@ -227,21 +230,24 @@ def permission_denied(request: HttpRequest, exception: Exception) -> HttpRespons
 def page_not_found(request: HttpRequest, exception: Exception) -> HttpResponseBase:
     if _is_api(request):
         return _plain(404, "There is no such endpoint.").response(request)
-    # A resolver's exception holds what it tried.
+    # The exception of a resolver lists all URL patterns.
     text = "" if isinstance(exception, Resolver404) else str(exception)
     return error_pages.answer(request, 404, text)
 
 
 def csrf_failure(request: HttpRequest, **_reason: str) -> HttpResponseBase:
-    """Django calls it for a form without the token of its session."""
+    """Handle a form without the CSRF token of the session (CSRF_FAILURE_VIEW)."""
     if _is_api(request):
         return _plain(403).response(request)
-    text = "This form belongs to another session, or its page was open for too long."
-    return error_pages.answer(request, 403, f"{text} Go back, reload the page and send it again.")
+    text = _(
+        "The form was not sent: its session has ended or it belongs to another session. Go back,"
+        " reload the page and submit the form again."
+    )
+    return error_pages.answer(request, 403, text)
 
 
 def server_error(request: HttpRequest) -> HttpResponseBase:
-    """Django calls it while it handles the exception; that may be a database that is away."""
+    """Return the page of an unexpected error, 503 if the database is unavailable (handler500)."""
     error = sys.exc_info()[1]
     problem = problem_of(error) if error else None
     if _is_api(request):
@@ -252,13 +258,16 @@ def server_error(request: HttpRequest) -> HttpResponseBase:
 
 
 def unavailable(request: HttpRequest) -> HttpResponse:
-    """The database does not answer; asks nothing of it."""
+    """Return a 503 response without using the database, which does not answer."""
     problem = _of_register(errors.Unavailable())
     return problem.response(request) if _is_api(request) else _unavailable_page(problem)
 
 
 def _unavailable_page(problem: Problem) -> HttpResponse:
-    text = f"{problem.detail} Nothing was changed. Try again in a moment. ({problem.code})"
+    text = _("%(detail)s Nothing was changed. Try again in a moment. (%(code)s)") % {
+        "detail": problem.detail,
+        "code": problem.code,
+    }
     answer = error_pages.plain(503, text, title=problem.title)
     for name, value in {**problem.headers, "Cache-Control": "no-store"}.items():
         answer.headers[name] = value

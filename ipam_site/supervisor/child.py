@@ -1,4 +1,4 @@
-"""One child of the supervisor: started, watched, started again with back-off, stopped."""
+"""A child process of the supervisor: start it, restart it with back-off, stop it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import subprocess
 import time
 from typing import TYPE_CHECKING
 
-from ipam_site.supervisor import processes, stops
+from ipam_site.supervisor import processes, stop_signals
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,17 +21,17 @@ if TYPE_CHECKING:
 
 _LOG_BYTES = 20_000_000
 _LONGEST_PAUSE = 10.0
-# A child that ran this long was well: its next death counts as the first one.
+# The back-off starts anew for a child that ran this long.
 _STEADY_SECONDS = 30.0
 
 
 @dataclasses.dataclass(frozen=True)
 class Spec:
-    """What to run and how to end it.
+    """The command of a child process, and how to stop it.
 
-    `stop` are pairs of signal and the seconds that it may take; SIGKILL follows them. `on_death` is
-    what the kernel sends when the supervisor itself was killed. `stdin` is for what must not stand
-    on a command line, which every user of the machine can read.
+    `stop` has pairs of a signal and the seconds to wait after it; SIGKILL follows. The kernel sends
+    `on_death` if the supervisor is killed. `stdin` is for secrets, because every user of the machine
+    can read command lines.
     """
 
     name: str
@@ -45,7 +45,7 @@ class Spec:
 
 
 class Child:
-    """A running Spec. Call it from the main thread only, see processes.die_with_parent."""
+    """The process of a Spec. Only the main thread may use it, see processes.die_with_parent."""
 
     def __init__(self, spec: Spec, *, logs: pathlib.Path, say: Callable[[str], None]) -> None:
         self.spec = spec
@@ -60,7 +60,7 @@ class Child:
         spec = self.spec
         self._trim_log()
         self._started = time.monotonic()
-        with self._log.open("ab") as log, stops.held():
+        with self._log.open("ab") as log, stop_signals.defer():
             self._process = subprocess.Popen(
                 spec.command,
                 cwd=spec.folder,
@@ -68,7 +68,7 @@ class Child:
                 stdin=subprocess.PIPE if spec.stdin else subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                # Ctrl-C reaches the supervisor alone, which stops its children in order.
+                # Ctrl-C reaches only the supervisor, which stops its children in order.
                 start_new_session=True,
                 preexec_fn=processes.die_with_parent(spec.on_death),
                 **(spec.account.popen() if spec.account else {}),
@@ -81,7 +81,7 @@ class Child:
         return self._process is not None and self._process.poll() is None
 
     def watch(self) -> None:
-        """Start the child again when it is dead: at once the first time, then ever later."""
+        """Restart the child if it is dead: at once the first time, then after growing pauses."""
         if self.alive():
             self._trim_log()
         elif self._process is not None:
@@ -96,17 +96,17 @@ class Child:
         pause = min(_LONGEST_PAUSE, 0.25 * 2 ** (self._deaths - 1))
         self._process, self._start_at = None, time.monotonic() + pause
         self._say(
-            f"{self.spec.name} ended ({_how(process.returncode)}), starting it again in {pause:g} s;"
-            f" see {self._log}"
+            f"{self.spec.name} ended ({_exit_reason(process.returncode)}), restarting it in"
+            f" {pause:g} s; see {self._log}"
         )
 
     def kill(self) -> None:
-        """It lives and does not get on: `watch` starts it again."""
+        """Kill a stuck child; `watch` restarts it."""
         if self._process is not None:
             processes.kill_group(self._process.pid)
 
     def stop(self) -> None:
-        """Ask it to end, ever less politely; returns when it and its process group are gone."""
+        """Send the stop signals in order until the child and its process group have ended."""
         process = self._process
         if process is None:
             return
@@ -120,12 +120,12 @@ class Child:
         self._process = None
 
     def _trim_log(self) -> None:
-        # Copied and cut, because the child holds the file open (in append mode, so this works).
+        # Copy and truncate, because the child has the file open (in append mode, so this works).
         with contextlib.suppress(FileNotFoundError):
             if self._log.stat().st_size > _LOG_BYTES:
                 shutil.copyfile(self._log, self._log.with_suffix(".log.1"))
                 os.truncate(self._log, 0)
 
 
-def _how(code: int) -> str:
+def _exit_reason(code: int) -> str:
     return f"exit code {code}" if code >= 0 else f"signal {signal.Signals(-code).name}"

@@ -1,4 +1,4 @@
-"""The embedded servers as children: cleared of an earlier life, made at the first start, connected."""
+"""The embedded servers as child processes: stop leftovers, initialize, build URLs."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True)
 class Embedded:
-    """A server of ours: how to run it, how to see that it answers, what its clients need."""
+    """An embedded server: how to run it, its URL, and a function that waits until it answers."""
 
     spec: child.Spec
     url: str
     wait: Callable[[Callable[[], bool]], None]
 
 
-# Signals, and the seconds that each may take. PostgreSQL ends fast, then at once (the log is replayed
-# at the next start).
+# Signals, and the seconds to wait after each. PostgreSQL: fast shutdown, then immediate shutdown,
+# after which the next start replays the log.
 STOP = {
     "redis": ((signal.SIGTERM, 1.5),),
     "postgres": ((signal.SIGINT, 3.0), (signal.SIGQUIT, 1.0)),
@@ -39,7 +39,7 @@ STOP = {
 
 
 def postgres_server(data: pathlib.Path, secrets: dict[str, str]) -> Embedded:
-    """PostgreSQL in the data folder; initdb at the first start."""
+    """Return PostgreSQL in the data folder; the first start runs initdb."""
     servers, account = accounts.servers_folder(data)
     server = postgres.Server(
         bin=programs.postgres(programs.folder(account)),
@@ -48,10 +48,10 @@ def postgres_server(data: pathlib.Path, secrets: dict[str, str]) -> Embedded:
         port=_port(data, "database_url"),
         password=secrets["postgres_superuser"],
     )
-    # Of a supervisor that was killed a moment ago. A new server beside it would be refused, but a
-    # probe of the port would find the old one and call it ready.
-    polite = (signal.SIGINT, signal.SIGQUIT, signal.SIGKILL)
-    processes.stop_running_in(server.data, signals=polite, seconds=10)
+    # A server of a supervisor that was just killed may still run. A second server would not start,
+    # but the readiness check would reach the old one.
+    signals = (signal.SIGINT, signal.SIGQUIT, signal.SIGKILL)
+    processes.stop_processes_in(server.data, signals=signals, seconds=10)
     postgres.make_data(server)
     spec = child.Spec(
         name="postgres",
@@ -71,13 +71,13 @@ def postgres_server(data: pathlib.Path, secrets: dict[str, str]) -> Embedded:
 
 
 def redis_server(data: pathlib.Path, secrets: dict[str, str]) -> Embedded:
-    """Redis in the data folder: a broker, so it never evicts, and it keeps its queue on disk."""
+    """Return Redis in the data folder: as a broker it never evicts, and persists its queues."""
     servers, account = accounts.servers_folder(data)
     folder = servers / "redis"
     if not folder.exists():
         folder.mkdir(mode=0o700)
-        account.own(folder)
-    processes.stop_running_in(folder, signals=(signal.SIGTERM, signal.SIGKILL), seconds=5)
+        account.chown(folder)
+    processes.stop_processes_in(folder, signals=(signal.SIGTERM, signal.SIGKILL), seconds=5)
     port, password = _port(data, "redis_url"), secrets["redis"]
     config = {
         "bind": "127.0.0.1",
@@ -103,19 +103,19 @@ def redis_server(data: pathlib.Path, secrets: dict[str, str]) -> Embedded:
 
 
 def _port(data: pathlib.Path, key: str) -> int:
-    """The port of the last start, so that what was connected finds the server again."""
+    """Return the port of the last start if it is free, so that clients can reconnect."""
     earlier = data_folder.connections(data).get(key, "")
     return processes.free_port(parse.urlsplit(earlier).port if earlier else None)
 
 
 def wait_for_redis(url: str, alive: Callable[[], bool]) -> None:
-    """Until it answers. Raises TimeoutError when it is gone, or silent for 30 s."""
+    """Wait until Redis answers. Raises TimeoutError if it ended or does not answer for 30 s."""
     deadline = time.monotonic() + 30
     with redis.Redis.from_url(url, socket_timeout=2) as client:
         while alive() and time.monotonic() < deadline:
-            # Also while it loads its file.
+            # Redis also refuses commands while it loads its data.
             with contextlib.suppress(redis.ConnectionError, redis.TimeoutError):
                 client.ping()
                 return
             time.sleep(0.05)
-    raise TimeoutError("Redis did not start, see logs/redis.log of the data folder")
+    raise TimeoutError("Redis did not start; see logs/redis.log in the data folder")

@@ -1,4 +1,4 @@
-"""The data folder as the supervisor sees it: locked, with generated secrets. See ipam_site.data_folder."""
+"""Lock the data folder and generate its secrets. See ipam_site.data_folder."""
 
 from __future__ import annotations
 
@@ -16,26 +16,25 @@ _SECRETS = ("secret_key", "postgres_superuser", "postgres", "redis")
 
 
 class InUseError(Exception):
-    """Another `up` runs on this data folder, or it belongs to somebody else."""
+    """Another `up` uses this data folder, or the folder belongs to another user."""
 
 
 def lock(data: pathlib.Path) -> int:
-    """Make the folder when it is missing and take it for this process; the lock's file descriptor.
+    """Create the folder if it is missing, lock it, and return the file descriptor of the lock.
 
-    The kernel gives the lock back when the process ends, however it ends. Children do not inherit it.
-    Raises InUseError.
+    The kernel releases the lock when the process ends. Children do not inherit it. Raises InUseError.
     """
     try:
         data.mkdir(mode=0o700, parents=True, exist_ok=True)
         if os.geteuid() == 0 and not any(data.iterdir()):
-            # New, so it is ours alone: root's servers run under another account, which has to get
-            # through. What lies in it is closed one by one.
+            # The folder is new. Root's servers run under another account, which has to traverse it;
+            # its content has permissions of its own.
             data.chmod(0o711)
         (data / "logs").mkdir(mode=0o700, exist_ok=True)
         handle = os.open(data / "up.lock", os.O_RDWR | os.O_CREAT, 0o600)
     except PermissionError as error:
         raise InUseError(
-            f"{error.filename} belongs to another user: choose another DATA"
+            f"{error.filename} belongs to another user; choose another DATA folder"
         ) from error
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -49,15 +48,15 @@ def lock(data: pathlib.Path) -> int:
 
 
 def secrets_of(data: pathlib.Path) -> dict[str, str]:
-    """The folder's secrets, generated at its first start and never changed."""
-    known = data_folder.secrets(data)
-    if not set(_SECRETS) <= set(known) and (data / "servers" / "postgres").exists():
+    """Return the secrets of the folder, which the first start generates and no start changes."""
+    stored = data_folder.secrets(data)
+    if not set(_SECRETS) <= set(stored) and (data / "servers" / "postgres").exists():
         raise FileNotFoundError(
-            f"{data}/secrets.json is missing or incomplete, without it the database cannot be opened"
+            f"{data}/secrets.json is missing or incomplete: the database cannot be opened without it"
         )
-    # These came later than the others: a folder without a key ring has sealed nothing yet.
+    # Older folders lack these: without a key ring, nothing has been encrypted yet.
     sizes = dict.fromkeys(_SECRETS, 48) | {"key_ring": 32, "metrics_token": 32}
-    if not set(sizes) <= set(known):
-        known = {name: secrets.token_urlsafe(size) for name, size in sizes.items()} | known
-        data_folder.write(data / "secrets.json", known)
-    return known
+    if not set(sizes) <= set(stored):
+        stored = {name: secrets.token_urlsafe(size) for name, size in sizes.items()} | stored
+        data_folder.write(data / "secrets.json", stored)
+    return stored

@@ -1,7 +1,8 @@
-"""The embedded PostgreSQL: make its data directory, its command line, its role and database.
+"""The embedded PostgreSQL: create its data directory, its command line, its role and database.
 
-TCP on 127.0.0.1 only and no socket file: a socket's path may have 107 bytes, a data folder's more.
-The application's role owns its database and nothing else; only `up` knows the superuser.
+The server listens on TCP of 127.0.0.1 only, without a socket file: the path of a socket is limited
+to 107 bytes, and the path of a data folder may be longer. The application's role owns only its
+database; only `up` has the superuser's password.
 """
 
 from __future__ import annotations
@@ -28,28 +29,28 @@ if TYPE_CHECKING:
 SUPERUSER = "postgres"
 NAME = "cadastre"
 
-# fsync and synchronous_commit stay on: what was answered with 201 survives a power cut.
+# fsync and synchronous_commit stay on: a change that was answered with 201 survives a power failure.
 SETTINGS = {
     "max_connections": "100",
     "shared_buffers": "128MB",
     "effective_cache_size": "1GB",
     "random_page_cost": "1.1",
-    # Short statements only: compiling or sharing them out costs more than it gains.
+    # All statements are short: compiling or parallelizing them costs more than it gains.
     "jit": "off",
     "max_parallel_workers_per_gather": "0",
     "log_line_prefix": "%m [%p] %q%u@%d ",
-    # Statements may carry what must not be in a log.
+    # Statements may contain secrets, which must not be logged.
     "log_min_error_statement": "panic",
     "timezone": "UTC",
     "log_timezone": "UTC",
 }
-# PostgreSQL's own, the same on every machine: byte order for sorting, Unicode for upper and lower.
+# Built-in locales, the same on every machine: sort by bytes, Unicode rules for upper and lower.
 LOCALE = ("--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8")
 
 
 @dataclasses.dataclass(frozen=True)
 class Server:
-    """One server: its programs, its data directory, the account it runs under, its port."""
+    """A server: its programs, its data directory, its account, port and password."""
 
     bin: pathlib.Path
     data: pathlib.Path
@@ -68,7 +69,7 @@ class Server:
         return [str(self.bin / "postgres"), "-D", str(self.data), *options]
 
     def connect(self, database: str = "postgres") -> psycopg.Connection:
-        """A superuser's connection. SCRAM proves both sides: it fails at another server's port."""
+        """Connect as superuser. SCRAM authenticates the server, too: another one is refused."""
         return psycopg.connect(
             host="127.0.0.1",
             port=self.port,
@@ -81,11 +82,14 @@ class Server:
 
 
 class InitError(Exception):
-    """The data directory could not be made."""
+    """The data directory could not be created."""
 
 
 def make_data(server: Server) -> None:
-    """initdb, once: into a folder beside, renamed when it is complete. Raises InitError."""
+    """Run initdb if there is no data directory yet. Raises InitError.
+
+    initdb writes to a temporary folder, which is renamed when it is complete.
+    """
     if server.data.exists():
         return
     half = server.data.with_name(f"{server.data.name}.new")
@@ -107,7 +111,7 @@ def make_data(server: Server) -> None:
             **server.account.popen(),
         )
     if code:
-        raise InitError(f"initdb failed (exit code {code}), for the reason that it printed")
+        raise InitError(f"initdb failed with exit code {code}; see its output above")
     os.rename(half, server.data)
 
 
@@ -119,21 +123,22 @@ def _password_file(server: Server) -> Iterator[pathlib.Path]:
     try:
         with os.fdopen(handle, "w") as file:
             file.write(server.password)
-        server.account.own(path)
+        server.account.chown(path)
         yield path
     finally:
         path.unlink()
 
 
 def environment() -> dict[str, str]:
-    """What the servers see of our environment: no PG* variable may change where they look."""
+    """Return the environment of the servers, without PG* variables, which would configure them."""
     return {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C"}
 
 
 def wait_until_ready(server: Server, alive: Callable[[], bool], *, seconds: float = 60) -> None:
-    """Until the server lets us in; raises the last error when it died or the time is over.
+    """Wait until the server accepts connections.
 
-    A minute, because replaying the log after a crash takes its time.
+    Raises the last error if the server died or after `seconds`: a minute, because the server may
+    have to replay its log after a crash.
     """
     deadline = time.monotonic() + seconds
     while True:
@@ -148,7 +153,7 @@ def wait_until_ready(server: Server, alive: Callable[[], bool], *, seconds: floa
 
 
 def make_database(server: Server, *, name: str, password: str, createdb: bool = False) -> None:
-    """The application's role with this password, and its database; changes nothing the second time."""
+    """Create the application's role and database if they are missing, and set the password."""
     role = sql.Identifier(name)
     with server.connect() as connection:
         if not connection.execute("SELECT FROM pg_roles WHERE rolname = %s", [name]).rowcount:

@@ -1,4 +1,4 @@
-"""Processes that end with the supervisor, however it ends."""
+"""Start, find and end processes; children end with the supervisor even if it is killed."""
 
 from __future__ import annotations
 
@@ -13,30 +13,30 @@ import subprocess
 import time
 from typing import TYPE_CHECKING, Any
 
-from ipam_site.supervisor import stops
+from ipam_site.supervisor import stop_signals
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 _PR_SET_PDEATHSIG = 1
 _EPHEMERAL = pathlib.Path("/proc/sys/net/ipv4/ip_local_port_range")
-# From 30000 on a Kubernetes node forwards ports (NodePort).
+# Kubernetes nodes use ports from 30000 on for NodePort services.
 _QUIET_PORTS = range(20_000, 30_000)
 _TRIES = 100
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def die_with_parent(signum: int, *, parent: int | None = None) -> Callable[[], None]:
-    """For preexec_fn: the kernel sends `signum` to the child when its parent dies, kill -9 included.
+    """Return a preexec_fn: the kernel sends `signum` to the child when `parent` dies, also by kill -9.
 
-    `parent` is the process that calls this, unless given. Set after subprocess has changed the user,
-    because that change would clear it. The kernel means the parent's *thread*, so children are
-    started from the main thread only. The child hears the signals that `stops.held` made wait.
+    `parent` defaults to the calling process. preexec_fn runs after subprocess has changed the user,
+    which would clear the setting. The kernel tracks the parent's *thread*, so only the main thread
+    may start children. The function also unblocks the signals that `stop_signals.defer` blocked.
     """
     parent = parent or os.getpid()
 
     def prepare() -> None:
-        stops.release()
+        stop_signals.release()
         _libc.prctl(_PR_SET_PDEATHSIG, signum)
         if os.getppid() != parent:
             os._exit(1)
@@ -45,9 +45,9 @@ def die_with_parent(signum: int, *, parent: int | None = None) -> Callable[[], N
 
 
 def run(command: list[str], **popen: Any) -> tuple[int, str]:
-    """Exit code and output of a command that ends by itself, or with the supervisor, however it ends."""
+    """Run a command, and return its exit code and output; it ends with the supervisor at the latest."""
     with contextlib.ExitStack() as stack:
-        with stops.held():
+        with stop_signals.defer():
             process = stack.enter_context(
                 subprocess.Popen(
                     command,
@@ -64,43 +64,43 @@ def run(command: list[str], **popen: Any) -> tuple[int, str]:
     return process.returncode, output
 
 
-def running() -> dict[int, tuple[int, int]]:
-    """Parent and process group of each process that runs; a zombie waits for its parent only."""
-    found = {}
+def running_processes() -> dict[int, tuple[int, int]]:
+    """Return (parent, process group) of each process by pid, without zombies."""
+    table = {}
     for entry in _entries():
         with contextlib.suppress(OSError):
-            # Behind the name, which may hold anything: state, parent, group (man 5 proc).
+            # After the name, which may contain any character: state, parent, group (man 5 proc).
             text = (entry / "stat").read_text(errors="replace")
             state, parent, group, *_ = text.rpartition(")")[2].split()
             if state not in {"Z", "X"}:
-                found[int(entry.name)] = (int(parent), int(group))
-    return found
+                table[int(entry.name)] = (int(parent), int(group))
+    return table
 
 
-def running_in(folder: pathlib.Path) -> list[int]:
-    """Processes whose working directory is the folder: servers of an `up` that was killed.
+def pids_in(folder: pathlib.Path) -> list[int]:
+    """Return the pids of processes with this working directory: servers of an `up` that was killed.
 
-    By working directory and not by a pid file, whose number may be another process' by now.
+    A pid file would not do: its pid may belong to another process by now.
     """
-    found = []
+    pids = []
     for entry in _entries():
         with contextlib.suppress(OSError):
             if (entry / "cwd").readlink() == folder:
-                found.append(int(entry.name))
-    return found
+                pids.append(int(entry.name))
+    return pids
 
 
 def _entries() -> Iterator[pathlib.Path]:
     return (entry for entry in pathlib.Path("/proc").iterdir() if entry.name.isdigit())
 
 
-def stop_running_in(folder: pathlib.Path, *, signals: tuple[int, ...], seconds: float) -> None:
-    """Send the signals one after the other, `seconds` apart, until nothing runs in the folder."""
+def stop_processes_in(folder: pathlib.Path, *, signals: tuple[int, ...], seconds: float) -> None:
+    """Send the signals in order, `seconds` apart, until no process runs in the folder."""
     for signum in signals:
         deadline = time.monotonic() + seconds
-        for pid in running_in(folder):
+        for pid in pids_in(folder):
             send(pid, signum)
-        while running_in(folder) and time.monotonic() < deadline:
+        while pids_in(folder) and time.monotonic() < deadline:
             time.sleep(0.05)
 
 
@@ -110,24 +110,26 @@ def send(pid: int, signum: int) -> None:
 
 
 def kill_group(group: int) -> None:
-    """What a dead child left of its process group; a new session makes child and group the same."""
+    """Kill the process group of a child; it has the child's pid, because of the new session."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(group, signal.SIGKILL)
 
 
 def end_group(group: int, *, seconds: float = 5) -> None:
-    """`kill_group`, and wait until the kernel has done it: it takes its time to end who was killed."""
+    """Kill the process group, and wait until its processes have ended."""
     kill_group(group)
     deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline and any(group == of for _, of in running().values()):
+    while time.monotonic() < deadline and any(
+        group == process_group for _, process_group in running_processes().values()
+    ):
         time.sleep(0.01)
 
 
 def free_port(preferred: int | None = None) -> int:
-    """The preferred port of 127.0.0.1 when nobody listens there, else any free one.
+    """Return the preferred port of 127.0.0.1 if it is free, else another free one.
 
-    If possible it is none of those that the kernel gives to whoever asks for any: it is bound by
-    another process, seconds later.
+    If possible it is no ephemeral port: the server binds it seconds later, and until then the kernel
+    could give it to another process.
     """
     for port in _ports(preferred):
         with socket.socket() as probe, contextlib.suppress(OSError):
@@ -145,10 +147,10 @@ def _ports(preferred: int | None) -> Iterator[int]:
 
 
 def _quiet_ports() -> list[int]:
-    """Some ports, in no order, that the kernel gives to nobody by itself."""
-    given = range(0)
+    """Return some ports in random order that are not ephemeral."""
+    ephemeral = range(0)
     with contextlib.suppress(OSError):  # not on Linux
         first, last = map(int, _EPHEMERAL.read_text().split())
-        given = range(first, last + 1)
-    quiet = [port for port in _QUIET_PORTS if port not in given]
+        ephemeral = range(first, last + 1)
+    quiet = [port for port in _QUIET_PORTS if port not in ephemeral]
     return secrets.SystemRandom().sample(quiet, min(_TRIES, len(quiet)))

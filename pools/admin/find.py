@@ -1,4 +1,4 @@
-"""One box for an address, a CIDR, a holder, an environment or a pool: who is this?"""
+"""The search page: addresses, CIDRs, holders, environments, pools, clusters and objects."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 from django.core.exceptions import PermissionDenied
 from django.db.models import Q
 from django.http import HttpRequest, HttpResponseBase
+from django.utils.translation import gettext
 
 from pools.admin.pools import blocks as block_list
 from pools.clusters.reconcile import registry
@@ -24,21 +25,21 @@ MOST = 50
 
 @dataclass(frozen=True)
 class Section:
-    """Something that was found: a template, and what it shows as `section.found`."""
+    """A section of the results: a template and its values, `section.context` in the template."""
 
     template: str
-    found: Mapping[str, Any]
+    context: Mapping[str, Any]
 
 
-Finder = Callable[[HttpRequest, search_text.Searched], Iterable[Section]]
-# Apps that use this one add their finders, and the permission of those who may ask them.
+Finder = Callable[[HttpRequest, search_text.SearchText], Iterable[Section]]
+# Apps add their finders, and the permissions that allow to use them.
 FINDERS: list[Finder] = []  # filled by pools.extension
-PERMISSIONS: list[str] = []  # one of them is enough; filled by pools.extension
+PERMISSIONS: list[str] = []  # any of them; filled by pools.extension
 
 
 @dataclass(frozen=True)
-class Place:
-    """A CIDR that holds the address, what the address is there, and free blocks near it."""
+class AddressMatch:
+    """A CIDR that contains the address, its block or reserved range, and nearby free blocks."""
 
     cidr: PoolCIDR
     block: Block | None
@@ -55,13 +56,15 @@ class Place:
 def view(request: HttpRequest) -> HttpResponseBase:
     if not any(request.user.has_perm(name) for name in PERMISSIONS):
         raise PermissionDenied
-    searched = search_text.read(request.GET.get("q", ""))
-    found, sections = _answer(request, searched)
+    searched = search_text.parse(request.GET.get("q", ""))
+    results, sections = _search(request, searched)
     _, blank, name = searched.text.partition(" ")
-    if blank and not found and not sections:  # pages print `node fra-1`, `VM shop/web`
-        found, sections = _answer(request, search_text.read(name))
-    nothing = bool(searched.text) and not found and not sections
-    title = f"Find {searched.text}" if searched.text else "Find"
+    if (
+        blank and not results and not sections
+    ):  # pages print `node fra-1`, `VM shop/web`: search without the kind
+        results, sections = _search(request, search_text.parse(name))
+    nothing = bool(searched.text) and not results and not sections
+    title = gettext("Find %(text)s") % {"text": searched.text} if searched.text else gettext("Find")
     return pages.page(
         request,
         "find.html",
@@ -69,60 +72,70 @@ def view(request: HttpRequest) -> HttpResponseBase:
         searched=searched,
         nothing=nothing,
         sections=sections,
-        **found,
+        **results,
     )
 
 
-def _answer(
-    request: HttpRequest, searched: search_text.Searched
+def _search(
+    request: HttpRequest, searched: search_text.SearchText
 ) -> tuple[dict[str, Any], list[Section]]:
-    """What the register and the apps that use it know; empty when that is nothing."""
+    """Return the results of the register (as template context) and the sections of the apps."""
     if not searched.text:
         return {}, []
-    found: dict[str, Any] = {}
+    results: dict[str, Any] = {}
     if request.user.has_perm("pools.view_block"):
-        found = _found(request, searched)
+        results = _search_register(request, searched)
     sections = [section for finder in FINDERS for section in finder(request, searched)]
-    return found if any(found.values()) else {}, sections
+    return results if any(results.values()) else {}, sections
 
 
-def _found(request: HttpRequest, searched: search_text.Searched) -> dict[str, Any]:
+def _search_register(request: HttpRequest, searched: search_text.SearchText) -> dict[str, Any]:
     if searched.address is not None:
-        return _address(searched.address)
+        return _search_address(searched.address)
     if searched.network is not None:
-        return _network(searched.network)
-    seen = _observed(searched.text) if request.user.has_perm("pools.view_observedobject") else []
-    return {**_name(searched.text), "observed": seen}
+        return _search_cidr(searched.network)
+    observed = (
+        _search_objects(searched.text) if request.user.has_perm("pools.view_observedobject") else []
+    )
+    return {**_search_name(searched.text), "observed": observed}
 
 
-def _address(address: addresses.Address) -> dict[str, Any]:
-    _, tenures = history_addresses.holders(address)
+def _search_address(address: addresses.Address) -> dict[str, Any]:
+    _, tenures = history_addresses.find_holders(address)
     cidrs = PoolCIDR.objects.filter(cidr__net_contains_or_equals=str(address))
     cidrs = cidrs.select_related("pool__cluster").prefetch_related("reserved_ranges")
-    places = [_place(cidr, address) for cidr in cidrs[:MOST]]
-    return {"address": address if places or tenures else None, "places": places, "tenures": tenures}
+    matches = [_address_match(cidr, address) for cidr in cidrs[:MOST]]
+    return {
+        "address": address if matches or tenures else None,
+        "matches": matches,
+        "tenures": tenures,
+    }
 
 
-def _place(cidr: PoolCIDR, address: addresses.Address) -> Place:
+def _address_match(cidr: PoolCIDR, address: addresses.Address) -> AddressMatch:
     rows = Block.objects.filter(space=cidr.space_id, state__in=LIVE)
-    block = block_list.found(rows, str(address)).select_related("pool__cluster").first()
+    block = block_list.filter_blocks(rows, str(address)).select_related("pool__cluster").first()
     reserved = [
-        one for one in cidr.reserved_ranges.all() if int(one.first) <= int(address) <= int(one.last)
+        reserved_range
+        for reserved_range in cidr.reserved_ranges.all()
+        if int(reserved_range.first) <= int(address) <= int(reserved_range.last)
     ]
-    return Place(cidr, block, reserved[:1], neighbours.free_near(cidr, address, 6))
+    return AddressMatch(cidr, block, reserved[:1], neighbours.nearest_free_blocks(cidr, address, 6))
 
 
-def _network(network: addresses.Network) -> dict[str, Any]:
+def _search_cidr(network: addresses.Network) -> dict[str, Any]:
     cidrs = PoolCIDR.objects.filter(cidr__net_overlaps=str(network)).select_related("pool__cluster")
     rows = Block.objects.filter(state__in=LIVE).select_related("pool__cluster")
     return {
         "cidrs": list(cidrs[:MOST]),
-        "blocks": list(block_list.found(rows, str(network)).order_by("space_id", "cidr")[:MOST]),
+        "blocks": list(
+            block_list.filter_blocks(rows, str(network)).order_by("space_id", "cidr")[:MOST]
+        ),
     }
 
 
-def _name(text: str) -> dict[str, Any]:
-    """`i-42`, `acme`, `env-03`, `acme/env-03`, `green-pool`, `frankfurt/green-pool`, …"""
+def _search_name(text: str) -> dict[str, Any]:
+    """Return what has this name: `i-42`, `acme`, `acme/env-03`, `green-pool`, `frankfurt/green-pool`."""
     first, slash, second = text.partition("/")
     pools, tenant = Q(name__icontains=text), Q(env=text) | Q(org=text)
     if slash:
@@ -131,7 +144,7 @@ def _name(text: str) -> dict[str, Any]:
     rows = Block.objects.filter(state__in=LIVE).select_related("pool__cluster")
     before = BlockEvent.objects.filter(holder_id=text).order_by("-pgh_id")
     return {
-        "blocks": list(block_list.found(rows, text).order_by("space_id", "cidr")[:MOST]),
+        "blocks": list(block_list.filter_blocks(rows, text).order_by("space_id", "cidr")[:MOST]),
         "past": list(before.values_list("cidr", "pgh_label", "pgh_created_at")[:MOST]),
         "pools": list(Pool.objects.filter(pools).select_related("cluster")[:MOST]),
         "clusters": list(Cluster.objects.filter(name__icontains=text)[:MOST]),
@@ -139,8 +152,11 @@ def _name(text: str) -> dict[str, Any]:
     }
 
 
-def _observed(text: str) -> list[ObservedObject]:
-    """Objects of clusters, by name or `namespace/name`: all that the index begins with is named."""
+def _search_objects(text: str) -> list[ObservedObject]:
+    """Return the cluster objects with this name or `namespace/name`.
+
+    The query gives all leading columns of the index.
+    """
     namespace, slash, name = text.partition("/")
     rows = ObservedObject.objects.filter(
         cluster__in=list(Cluster.objects.values_list("pk", flat=True)),

@@ -1,4 +1,4 @@
-"""What was: one box, a time, a timeline; what somebody had then and has now; a pool at a time."""
+"""The history: events of a search, allocations at a time and now, and a pool at a time."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponseBase
 from django.urls import reverse
+from django.utils.translation import gettext, ngettext
 
 from pools.admin.overview import attention
 from pools.core import block_fields, errors
@@ -19,158 +20,187 @@ from pools.platform.admin import export, lists, pages, search_text
 from pools.platform.audit import verification
 from pools.platform.history import search as history_search
 from pools.platform.history import snapshots
-from pools.platform.history.search import Wanted
+from pools.platform.history.search import HistoryQuery
 from pools.register.history import addresses, holders, pools
 from pools.register.history.addresses import Tenure
 
 PAGE = 50
 EXPORTED = 10_000  # events
-FIELDS = 8  # changed ones that a line shows
+FIELDS = 8  # changed fields that an entry shows
 _HEAD = (
-    "id", "at", "type", "cidr", "holder_kind", "holder_id", "org", "env", "actor", "request_id",
-    "reason", "message",
-)  # fmt: skip
+    "id",
+    "at",
+    "type",
+    "cidr",
+    "holder_kind",
+    "holder_id",
+    "org",
+    "env",
+    "actor",
+    "request_id",
+    "reason",
+    "message",
+)
 
 
 @dataclass(frozen=True)
-class Line:
-    """An event of the timeline; `changed` are (field, before, after) as texts."""
+class TimelineEntry:
+    """An event of the timeline. `changed` are (field, before, after) as strings."""
 
     event: Event
     changed: list[tuple[str, str, str]]
-    further: int  # fields that changed besides
+    further: int  # number of the other changed fields
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _Query:
     text: str
-    at: datetime | None
+    moment: datetime | None
     since: datetime | None
-    wanted: list[Wanted]
+    searches: list[HistoryQuery]
     problems: list[str]
 
     @property
-    def anything(self) -> bool:
-        return bool(self.wanted) and not self.problems
+    def is_search(self) -> bool:
+        return bool(self.searches) and not self.problems
 
 
 def view(request: HttpRequest) -> HttpResponseBase:
     if not any(request.user.has_perm(name) for name in history_search.PERMISSIONS):
         raise PermissionDenied
-    asked = _asked(request)
+    query = _parse_query(request)
     form = request.GET.get("format", "")
-    if form and asked.anything:
-        rows = ([row[name] for name in _HEAD] for row in _rows(asked, request.user))
+    if form and query.is_search:
+        rows = ([row[name] for name in _HEAD] for row in _rows(query, request.user))
         return export.download(form, "history", _HEAD, rows)
-    found = history_search.Found([], None)
-    if asked.anything:
+    result = history_search.HistoryPage([], None)
+    if query.is_search:
         below = lists.number(request.GET.get("cursor", "")) or None
-        found = history_search.search(asked.wanted, user=request.user, below=below, limit=PAGE)
+        result = history_search.search(query.searches, user=request.user, below=below, limit=PAGE)
     return pages.page(
         request,
         "history.html",
-        title=f"History of {asked.text}" if asked.text else "History",
-        asked=asked,
+        title=gettext("History of %(text)s") % {"text": query.text}
+        if query.text
+        else gettext("History"),
+        query=query,
         at_text=request.GET.get("at", ""),
         since_text=request.GET.get("since", ""),
-        lines=lines(found.events, request.user),
-        following=_link(request, cursor=found.below) if found.below else "",
-        links={form: _link(request, format=form) for form in export.FORMATS},
-        sees=request.user.has_perm(history_search.SEE),
-        **_tenures(request, asked),
+        lines=lines(result.events, request.user),
+        following=_page_url(request, cursor=result.below) if result.below else "",
+        links={form: _page_url(request, format=form) for form in export.FORMATS},
+        sees=request.user.has_perm(history_search.VIEW_EVENTS),
+        **_tenures(request, query),
     )
 
 
-def _asked(request: HttpRequest) -> _Asked:
-    text = search_text.read(request.GET.get("q", "")).text
+def _parse_query(request: HttpRequest) -> _Query:
+    text = search_text.parse(request.GET.get("q", "")).text
     problems: list[str] = []
-    at, since = (_moment(request.GET.get(name, ""), problems) for name in ("at", "since"))
+    moment, since = (_parse_time(request.GET.get(name, ""), problems) for name in ("at", "since"))
     kind, number = request.GET.get("kind", ""), lists.number(request.GET.get("object", ""))
-    wanted: list[Wanted] = []
+    searches: list[HistoryQuery] = []
     if kind and number:
-        wanted = [Wanted(kind=kind, object_id=number)]
+        searches = [HistoryQuery(kind=kind, object_id=number)]
     elif text:
-        wanted = history_search.of_text(text)
-    elif at or since:
-        wanted = [Wanted()]
-    until = at and at + addresses.AHEAD / 30
-    return _Asked(
-        text, at, since, [replace(one, since=since, until=until) for one in wanted], problems
+        searches = history_search.queries_of_text(text)
+    elif moment or since:
+        searches = [HistoryQuery()]
+    until = moment and moment + addresses.AHEAD / 30
+    return _Query(
+        text,
+        moment,
+        since,
+        [replace(search, since=since, until=until) for search in searches],
+        problems,
     )
 
 
-def _moment(text: str, problems: list[str]) -> datetime | None:
-    """A time of the form, which has no zone: UTC; or RFC 3339."""
+def _parse_time(text: str, problems: list[str]) -> datetime | None:
+    """Parse a time of the form (no zone: UTC) or in RFC 3339; add errors to `problems`."""
     if not text.strip():
         return None
-    given = text.strip()
-    if "T" in given and not given.endswith("Z") and "+" not in given and given.count("-") == 2:
-        given += "Z"
+    timestamp = text.strip()
+    if (
+        "T" in timestamp
+        and not timestamp.endswith("Z")
+        and "+" not in timestamp
+        and timestamp.count("-") == 2
+    ):
+        timestamp += "Z"
     try:
-        return addresses.past(given)
+        return addresses.parse_past_time(timestamp)
     except errors.InvalidInput as error:
-        problems.append(pages.sentence(f"the time {errors.shown(text)} {error.message}"))
+        problems.append(
+            gettext("Invalid time %(time)s: %(error)s.")
+            % {"time": errors.shown(text), "error": error.message}
+        )
         return None
 
 
-def _link(request: HttpRequest, **changes: object) -> str:
-    given = request.GET.copy()
+def _page_url(request: HttpRequest, **changes: object) -> str:
+    parameters = request.GET.copy()
     for name, value in changes.items():
-        given[name] = str(value)
-    return f"?{given.urlencode()}"
+        parameters[name] = str(value)
+    return f"?{parameters.urlencode()}"
 
 
 # --- then and now ---------------------------------------------------------------------------------
 
 
-def _tenures(request: HttpRequest, asked: _Asked) -> dict[str, Any]:
-    """Who had the address, or what the holder had, then and now."""
-    if not (asked.text and asked.anything and request.user.has_perm("pools.view_block")):
+def _tenures(request: HttpRequest, query: _Query) -> dict[str, Any]:
+    """Return the allocations of the address or holder, at the given time and now."""
+    if not (query.text and query.is_search and request.user.has_perm("pools.view_block")):
         return {}
     now = database.now()
-    found: dict[str, Any] = {"now": _had(asked.text, now)}
-    sees = request.user.has_perm(history_search.SEE)
+    sections: dict[str, Any] = {"now": _tenures_at(query.text, now)}
+    sees = request.user.has_perm(history_search.VIEW_EVENTS)
     if sees:
-        found["named"] = _named(asked.text, asked.at or now)
-    if asked.at is not None:
-        found["then"] = _had(asked.text, asked.at)
-        found["same"] = _who(found["then"]) == _who(found["now"])
-    return found
+        sections["registrations"] = _registrations(query.text, query.moment or now)
+    if query.moment is not None:
+        sections["then"] = _tenures_at(query.text, query.moment)
+        sections["same"] = _holder_keys(sections["then"]) == _holder_keys(sections["now"])
+    return sections
 
 
-def _had(text: str, moment: datetime) -> list[Tenure]:
-    searched = search_text.read(text)
+def _tenures_at(text: str, moment: datetime) -> list[Tenure]:
+    searched = search_text.parse(text)
     if searched.address is not None:
-        return addresses.holders(searched.address, at=moment)[0]
+        return addresses.find_holders(searched.address, at=moment)[0]
     if searched.network is not None:
         return []
-    names = [one.mac or one.holder for one in history_search.of_text(text)]
-    held = [holders.held(holder=name, moment=moment, limit=PAGE) for name in {*names} - {""}]
-    return [one for found in held for one in found.tenures][:PAGE]
+    names = [search.mac or search.holder for search in history_search.queries_of_text(text)]
+    held = [
+        holders.find_tenures(holder=name, moment=moment, limit=PAGE) for name in {*names} - {""}
+    ]
+    return [tenure for held_page in held for tenure in held_page.tenures][:PAGE]
 
 
-def _named(text: str, moment: datetime) -> list[dict[str, Any]]:
-    """What named a MAC or a VM then: entries and claims."""
-    return [row for reader in holders.NAMED for row in reader(text, None, moment)][:PAGE]
+def _registrations(text: str, moment: datetime) -> list[dict[str, Any]]:
+    """Return the entries and claims that named a MAC address or VM at that time."""
+    return [row for reader in holders.ADDRESS_NAMERS for row in reader(text, None, moment)][:PAGE]
 
 
-def _who(tenures: Iterable[Tenure]) -> list[tuple[str, str, str, str]]:
-    return sorted((one.block, one.state, one.holder["kind"], one.holder["id"]) for one in tenures)
+def _holder_keys(tenures: Iterable[Tenure]) -> list[tuple[str, str, str, str]]:
+    return sorted(
+        (tenure.block, tenure.state, tenure.holder["kind"], tenure.holder["id"])
+        for tenure in tenures
+    )
 
 
 # --- the timeline ---------------------------------------------------------------------------------
 
 
-def lines(events: list[Event], user: Any) -> list[Line]:
-    """The events with the fields that each changed."""
+def lines(events: list[Event], user: Any) -> list[TimelineEntry]:
+    """Return the events, each with the fields that it changed."""
     states = history_search.changes(events, user=user)
-    return [_line(event, states[event.pk]) for event in events]
+    return [_timeline_entry(event, states[event.pk]) for event in events]
 
 
-def _line(event: Event, change: snapshots.Change) -> Line:
+def _timeline_entry(event: Event, change: snapshots.Change) -> TimelineEntry:
     before, after = change.before, change.after
     if before is None or after is None:
-        return Line(event, [], 0)
+        return TimelineEntry(event, [], 0)
     changed = [
         (
             name.removesuffix("_id") if name != "holder_id" else name,
@@ -180,7 +210,7 @@ def _line(event: Event, change: snapshots.Change) -> Line:
         for name, value in after.items()
         if before.get(name) != value
     ]
-    return Line(event, changed[:FIELDS], max(0, len(changed) - FIELDS))
+    return TimelineEntry(event, changed[:FIELDS], max(0, len(changed) - FIELDS))
 
 
 def _text(value: Any) -> str:
@@ -189,18 +219,18 @@ def _text(value: Any) -> str:
     return "" if value is None else str(value)
 
 
-def _rows(asked: _Asked, user: Any) -> Iterator[dict[str, Any]]:
+def _rows(query: _Query, user: Any) -> Iterator[dict[str, Any]]:
     below: int | None = None
     count = 0
     while count < EXPORTED:
         limit = min(1000, EXPORTED - count)
-        found = history_search.search(asked.wanted, user=user, below=below, limit=limit)
-        for event in found.events:
+        result = history_search.search(query.searches, user=user, below=below, limit=limit)
+        for event in result.events:
             count += 1
             yield {name: getattr(event, name) for name in _HEAD} | {
                 "at": block_fields.time(event.at)
             }
-        below = found.below
+        below = result.below
         if below is None:
             return
 
@@ -208,30 +238,30 @@ def _rows(asked: _Asked, user: Any) -> Iterator[dict[str, Any]]:
 # --- a pool ---------------------------------------------------------------------------------------
 
 
-def of_pool(request: HttpRequest, pool_id: int) -> HttpResponseBase:
+def pool_view(request: HttpRequest, pool_id: int) -> HttpResponseBase:
     pages.require(request, "pools.view_pool", "pools.view_block")
     problems: list[str] = []
-    moment = _moment(request.GET.get("at", ""), problems) or database.now()
+    moment = _parse_time(request.GET.get("at", ""), problems) or database.now()
     try:
-        standing = pools.pool_snapshot(pool_id, moment)
+        snapshot = pools.pool_snapshot(pool_id, moment)
     except errors.NotFound as error:
         raise Http404(error.message) from error
     below = lists.number(request.GET.get("cursor", "")) or None
-    found = pools.holders(pool_id, moment, below=below, limit=PAGE)
+    holders = pools.pool_holders(pool_id, moment, below=below, limit=PAGE)
     pool = Pool.objects.filter(pk=pool_id).select_related("cluster").first()
-    name = standing.settings.name if standing.settings else pool.name if pool else str(pool_id)
+    name = snapshot.settings.name if snapshot.settings else pool.name if pool else str(pool_id)
     return pages.page(
         request,
         "history_pool.html",
-        title=f"{name} at a time",
-        standing=standing,
-        cluster=pools.cluster_name(standing),
+        title=gettext("%(pool)s: state at a point in time") % {"pool": name},
+        snapshot=snapshot,
+        cluster=pools.cluster_name(snapshot),
         pool=pool,
         name=name,
         at_text=request.GET.get("at", ""),
         problems=problems,
-        tenures=found.tenures,
-        following=_link(request, cursor=found.below) if found.below else "",
+        tenures=holders.tenures,
+        following=_page_url(request, cursor=holders.below) if holders.below else "",
         call=f"pools/{pool_id}/at/?at={block_fields.time(moment)}",
     )
 
@@ -240,15 +270,17 @@ def of_pool(request: HttpRequest, pool_id: int) -> HttpResponseBase:
 
 
 def chain_lines(request: HttpRequest) -> Iterator[attention.Attention]:
-    """A history that is not what was sealed."""
+    """Yield a line if the history differs from its sealed digests."""
     if not request.user.has_perm("pools.view_auditsegment"):
         return
-    last = verification.standing()
+    last = verification.latest()
     if last is None or last.ok:
         return
-    words = "1 fault" if last.fault_count == 1 else f"{last.fault_count} faults"
-    first = last.faults[0]["message"] if last.faults else ""
+    text = ngettext(
+        "The audit chain is broken: %(number)s fault",
+        "The audit chain is broken: %(number)s faults",
+        last.fault_count,
+    ) % {"number": last.fault_count}
+    detail = last.faults[0]["message"] if last.faults else ""
     url = reverse("admin:history")
-    yield attention.Attention(
-        "bad", f"The audit chain is broken: {words}", first, url, "History", url, last.finished_at
-    )
+    yield attention.Attention("bad", text, detail, url, gettext("History"), url, last.finished_at)

@@ -1,4 +1,4 @@
-"""Notices: what somebody should know of now, and what was so before."""
+"""Notices: open conditions and past ones."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from django.db.models import F, QuerySet
 from django.http import Http404, HttpRequest, HttpResponseBase, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from pools.models import Delivery, Notice
 from pools.models.notices import Level
@@ -17,24 +19,24 @@ from pools.platform.admin import display, lists, pages
 from pools.platform.conditions import registry
 
 MOST = 50  # deliveries on the page of a notice
-_WORDS = {"true": "open", "false": "ended"}
+_STATES = {"true": _("open"), "false": _("ended")}
 
 
-class StateFilter(lists.Choice):
-    title = "state"
+class NoticeStateFilter(lists.Choice):
+    title = _("state")
     parameter_name = "open"
 
     def options(self, request: HttpRequest) -> list[tuple[str, str]]:
-        return list(_WORDS.items())
+        return [(key, str(label)) for key, label in _STATES.items()]
 
     def queryset(self, request: HttpRequest, rows: QuerySet[Notice]) -> QuerySet[Notice]:
-        if self.value() in _WORDS:
+        if self.value() in _STATES:
             return rows.filter(ended_at__isnull=self.value() == "true")
         return rows
 
 
-class LevelFilter(lists.Choice):
-    title = "level"
+class NoticeLevelFilter(lists.Choice):
+    title = _("level")
     parameter_name = "level"
 
     def options(self, request: HttpRequest) -> list[tuple[str, str]]:
@@ -44,8 +46,8 @@ class LevelFilter(lists.Choice):
         return rows.filter(level=self.value()) if self.value() else rows
 
 
-class CodeFilter(lists.Choice):
-    title = "condition"
+class NoticeCodeFilter(lists.Choice):
+    title = _("condition")
     parameter_name = "code"
 
     def options(self, request: HttpRequest) -> list[tuple[str, str]]:
@@ -56,89 +58,93 @@ class CodeFilter(lists.Choice):
 
 
 def words(code: str) -> str:
-    """`pool_nearly_full` -> `pool nearly full`."""
+    """Return a condition code as text: `pool_nearly_full` -> `pool nearly full`."""
     return code.replace("_", " ")
 
 
 def count(request: HttpRequest) -> str:
-    """How many are open, beside the menu's entry; nothing when none is, or for who may not see them."""
+    """Return the number of open notices for the menu; empty if there are none or the user may not view them."""
     if not request.user.has_perm("pools.view_notice"):
         return ""
-    found = Notice.objects.filter(ended_at=None).order_by()[: lists.REACH].count()
-    return display.digits(found) if found else ""
+    count = Notice.objects.filter(ended_at=None).order_by()[: lists.REACH].count()
+    return display.digits(count) if count else ""
 
 
 @admin.register(Notice)
 class NoticeAdmin(lists.Listed[Notice]):
     list_display = ("shown_level", "shown_title", "shown_code", "shown_since", "shown_end", "about")
     list_display_links = None
-    list_filter = (StateFilter, LevelFilter, CodeFilter)
+    list_filter = (NoticeStateFilter, NoticeLevelFilter, NoticeCodeFilter)
     exported = ("id", "code", "subject", "level", "title", "detail", "since", "ended_at")
     search_fields = ("title", "detail", "subject")
-    search_help_text = "Words of a notice, or a subject such as cluster/3"
-    # Open ones first, the newest of each on top.
+    search_help_text = _("Title, detail or subject (for example cluster/3)")
+    # Open notices first; newest first in each group.
     ordering = (F("ended_at").desc(nulls_first=True), "-id")
     sortable_by = ()
     paginator = lists.BoundedPaginator
     list_before_template = "cadastre/notices_intro.html"
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponseBase:  # type: ignore[override]
-        silence = scheduler.silence()
+        silence = scheduler.seconds_since_tick()
         stopped = silence is not None and silence > scheduler.MOST_SILENCE
         more = {"silence": display.duration(silence or 0)} if stopped else {}
         return super().changelist_view(request, {**(extra_context or {}), **more})
 
-    @admin.display(description="level")
+    @admin.display(description=_("level"))
     def shown_level(self, notice: Notice) -> SafeString:
         return display.state(notice.level)
 
-    @admin.display(description="notice")
+    @admin.display(description=_("notice"))
     def shown_title(self, notice: Notice) -> SafeString:
         return display.to(notice, notice.title)
 
-    @admin.display(description="condition")
+    @admin.display(description=_("condition"))
     def shown_code(self, notice: Notice) -> str:
         return words(notice.code)
 
-    @admin.display(description="since")
+    @admin.display(description=_("since"))
     def shown_since(self, notice: Notice) -> SafeString:
         return display.when(notice.since)
 
-    @admin.display(description="ended")
+    @admin.display(description=_("ended"))
     def shown_end(self, notice: Notice) -> SafeString:
-        return display.when(notice.ended_at) if notice.ended_at else SafeString("not yet")
+        return display.when(notice.ended_at) if notice.ended_at else SafeString(gettext("open"))
 
-    @admin.display(description="about")
+    @admin.display(description=_("subject"))
     def about(self, notice: Notice) -> SafeString:
-        return display.link(notice.url, "See it") if notice.url else display.DASH
+        return display.link(notice.url, gettext("Show")) if notice.url else display.DASH
 
     def change_view(  # type: ignore[override]
         self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
     ) -> HttpResponseBase:
         pages.require(request, "pools.view_notice")
-        one = Notice.objects.filter(pk=lists.number(object_id)).first()
-        if one is None:
-            raise Http404("There is no such notice.")
-        told: QuerySet[Delivery] = Delivery.objects.none()
+        notice = Notice.objects.filter(pk=lists.number(object_id)).first()
+        if notice is None:
+            raise Http404(gettext("This notice does not exist."))
+        deliveries: QuerySet[Delivery] = Delivery.objects.none()
         if request.user.has_perm("pools.view_delivery"):
-            told = Delivery.objects.filter(notice=one).select_related("target").defer("body")
-        before = Notice.objects.filter(code=one.code, subject=one.subject).exclude(pk=one.pk)
+            deliveries = (
+                Delivery.objects.filter(notice=notice).select_related("target").defer("body")
+            )
+        before = Notice.objects.filter(code=notice.code, subject=notice.subject).exclude(
+            pk=notice.pk
+        )
         return pages.page(
             request,
             "notice.html",
-            title=one.title,
+            title=notice.title,
             opts=Notice._meta,
-            original=one,
-            row=one,
-            condition=words(one.code),
-            deliveries=told[:MOST],
+            original=notice,
+            row=notice,
+            condition=words(notice.code),
+            deliveries=deliveries[:MOST],
             before=before[:MOST],
-            call=f"notices/{one.pk}/",
+            call=f"notices/{notice.pk}/",
         )
 
     def history_view(  # type: ignore[override]
         self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
     ) -> HttpResponseBase:
-        """A notice is a history itself."""
+        """Redirect to the list: notices have no history of their own."""
         pages.require(request, "pools.view_notice")
         return HttpResponseRedirect(reverse("admin:pools_notice_changelist"))

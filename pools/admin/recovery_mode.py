@@ -1,4 +1,4 @@
-"""While the register recovers, pages say so, and the overview as its first trouble."""
+"""The recovery-mode banner of all pages, and the first line of the overview."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from datetime import datetime
 
 from django.http import HttpRequest
 from django.urls import reverse
+from django.utils.translation import gettext
 
 from pools.admin.overview.attention import Attention
 from pools.clusters import recovery_mode
@@ -17,7 +18,10 @@ SHOWN = 5
 
 @dataclass(frozen=True)
 class Banner:
-    """`clusters` are the first that are still to be listed, None for somebody who sees no clusters."""
+    """The banner. `clusters` are the first clusters that are not synced yet.
+
+    None if the user may not view clusters; `more` counts the others.
+    """
 
     since: datetime
     reason: str
@@ -26,21 +30,21 @@ class Banner:
 
 
 def banner(request: HttpRequest | None) -> Banner | None:
-    """What a page says to this user; None while nothing recovers or nobody is logged in."""
+    """Return the banner for this user; None outside recovery mode or without a login."""
     if request is None or not getattr(request, "user", None) or not request.user.is_authenticated:
         return None
-    row = recovery_mode.current()
+    row = recovery_mode.current_recovery()
     if row is None:
         return None
     if not request.user.has_perm("pools.view_cluster"):
         return Banner(row.since, "", None)
-    left = recovery_mode.waits_for()
-    return Banner(row.since, row.reason, left[:SHOWN], max(0, len(left) - SHOWN))
+    waiting = recovery_mode.clusters_to_list()
+    return Banner(row.since, row.reason, waiting[:SHOWN], max(0, len(waiting) - SHOWN))
 
 
 def lines(request: HttpRequest) -> Iterator[Attention]:
-    row = recovery_mode.current()
+    row = recovery_mode.current_recovery()
     if row is not None and request.user.has_perm("pools.view_cluster"):
         url = reverse("admin:pools_cluster_changelist")
-        text = "The register recovers: nothing is allocated"
-        yield Attention("bad", text, row.reason, url, "Clusters", url, row.since)
+        text = gettext("Recovery mode: no blocks are allocated")
+        yield Attention("bad", text, row.reason, url, gettext("Clusters"), url, row.since)

@@ -1,4 +1,4 @@
-"""The looks of values (pools.platform.admin.display) for the templates."""
+"""Template filters and tags of the admin pages (library `cadastre`)."""
 
 from __future__ import annotations
 
@@ -21,73 +21,73 @@ register.filter("num", display.number)
 register.filter("digits", display.digits)
 register.filter("mono", display.address)
 register.filter("plain", display.plain_cidr)
-register.filter("found", display.found)
-register.filter("named", display.named)
+register.filter("find_link", display.address_link)
+register.filter("search_link", display.search_link)
 register.filter("when", display.when)
 register.filter("state", display.state)
 register.filter("to", display.to)
 register.filter("bar", usage_bars.bar)
 register.filter("bars", usage_bars.bars)
 register.filter("share_bar", display.share_bar)
-register.filter("most", usage_bars.most)
+register.filter("highest_utilization", usage_bars.highest_utilization)
 register.filter("percent", usage_bars.percent)
-register.filter("standing", display.standing)
+register.filter("connection_status", display.connection_status)
 register.filter("outcome", sync_runs.outcome)
 register.filter("took", sync_runs.took)
 register.filter("counts", sync_runs.counts)
 register.filter("manifest_value", drift.value)
 register.filter("drift_state", drift.state)
-register.filter("event_type", events.type_of)
-register.filter("begun", pages.begun)
+register.filter("event_type", events.type_label)
+register.filter("capitalized", pages.capitalize)
 register.filter("menu_entry", menu.entry)
 
 
 @register.simple_tag(takes_context=True)
 def recovery(context: template.Context) -> recovery_mode.Banner | None:
-    """What every page says while the register recovers."""
+    """Return the recovery-mode banner; None outside recovery mode."""
     return recovery_mode.banner(context.get("request"))
 
 
 @register.simple_tag(takes_context=True)
 def back(context: template.Context, name: str) -> str:
-    """The list that an action was started from, with its filters."""
-    return lists.back(context["request"], name)
+    """Return the URL of the list that an action was started from, with its filters."""
+    return lists.list_url(context["request"], name)
 
 
 @register.filter
-def about(one: usage.Usage, name: str) -> SafeString:
-    """One of the counts of a usage; estimates are marked."""
-    return display.number(getattr(one, name), about=one.approximate and name != "capacity")
+def usage_number(counts: usage.Usage, name: str) -> SafeString:
+    """Return one count of a usage, for example `free`; estimates are marked with ≈."""
+    return display.number(getattr(counts, name), about=counts.approximate and name != "capacity")
 
 
 @register.filter
-def holder(one: Block | Event) -> SafeString:
-    """Whoever holds the block, or whom the event is about."""
-    return display.holder(one.holder_kind, one.holder_id)
+def holder(row: Block | Event) -> SafeString:
+    """Return the holder of a block or of an event as a link."""
+    return display.holder(row.holder_kind, row.holder_id)
 
 
 @register.filter
-def of_family(found: dict[int, Any], family: int) -> Any:
-    """What is said of one family."""
-    return found.get(family, "")
+def family_value(by_family: dict[int, Any], family: int) -> Any:
+    """Return the value of one IP family."""
+    return by_family.get(family, "")
 
 
 @register.filter
-def tenant(one: Any) -> SafeString:
-    """The environment of a block or tenure, after its organisation; it leads to what they have."""
-    return display.named("/".join(part for part in (one.org, one.env) if part))
+def tenant(row: Any) -> SafeString:
+    """Return `organization/environment` of a block or tenure as a link to its search results."""
+    return display.search_link("/".join(part for part in (row.org, row.env) if part))
 
 
 @register.filter
-def block_link(one: Block) -> SafeString:
-    return display.address(one.cidr, display.url_of(one))
+def block_link(block: Block) -> SafeString:
+    return display.address(block.cidr, display.url_of(block))
 
 
 @register.filter
 def count(number: int, words: str) -> str:
     """`3|count:"block,blocks"` -> `3 blocks`."""
-    one, _, many = words.partition(",")
-    return f"{display.digits(number)} {one if number == 1 else many}"
+    singular, _, many = words.partition(",")
+    return f"{display.digits(number)} {singular if number == 1 else many}"
 
 
 @register.filter
@@ -97,22 +97,22 @@ def url(row: Any) -> str:
 
 @register.filter
 def can(user: Any, permission: str) -> bool:
-    """`user|can:"pools.allocate"`."""
+    """Return True if the user has the permission: `user|can:"pools.allocate"`."""
     return bool(user.has_perm(permission))
 
 
 @register.filter
 def holder_named(holder: dict[str, str]) -> SafeString:
-    """A holder as history tells it."""
+    """Return a holder of the history API (`kind`, `id`) as a link."""
     return display.holder(holder["kind"], holder["id"])
 
 
 @register.filter
 def by_family(numbers: dict[int, int]) -> SafeString:
-    """The numbers of both families as far as they are not 0: `v4 12`, or 0."""
-    found = [(f"v{family}", display.digits(count)) for family, count in numbers.items() if count]
-    if not found:
+    """Return the numbers of both families that are not 0: `v4 12`; otherwise 0."""
+    shown = [(f"v{family}", display.digits(count)) for family, count in numbers.items() if count]
+    if not shown:
         return SafeString('<span class="cad-num">0</span>')
     return format_html_join(
-        "", '<span class="cad-num"><span class="cad-kind">{}</span> {}</span>', found
+        "", '<span class="cad-num"><span class="cad-kind">{}</span> {}</span>', shown
     )

@@ -1,4 +1,4 @@
-"""Pages of the admin that belong to no table."""
+"""URLs of the admin pages that belong to no model."""
 
 from __future__ import annotations
 
@@ -11,16 +11,18 @@ from pools.admin.clusters import guides, nodes
 from pools.admin.pools import imports
 
 
-def of(site: Any) -> list[URLPattern]:
-    """Below /admin/, in the site's own name space."""
+def admin_urls(site: Any) -> list[URLPattern]:
+    """Return the URL patterns below /admin/, in the namespace of the site."""
     return [
         path("find/", site.admin_view(find.view), name="find"),
         path("history/", site.admin_view(history.view), name="history"),
-        path("history/pool/<int:pool_id>/", site.admin_view(history.of_pool), name="history_pool"),
+        path(
+            "history/pool/<int:pool_id>/", site.admin_view(history.pool_view), name="history_pool"
+        ),
         path("nodes/", site.admin_view(nodes.view), name="nodes"),
         path("import/", site.admin_view(imports.view), name="import"),
         path("node-demand/", site.admin_view(guides.demand_of_node), name="node_demand"),
-        path("overlaps/", site.admin_view(guides.overlapping), name="overlaps"),
+        path("overlaps/", site.admin_view(guides.overlap_list), name="overlaps"),
         path("pool-for-pod/", site.admin_view(guides.pool_for_pod), name="pool_for_pod"),
         path("preflight/", site.admin_view(guides.preflight), name="preflight"),
     ]

@@ -1,4 +1,4 @@
-"""Users and groups in unfold's looks, and API tokens, whose text is shown once."""
+"""Users, groups and API tokens. The text of a token is shown once, when it is created."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponseBase
 from django.urls import URLPattern, path
+from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext_lazy as _
 from knox.models import AuthToken
 from unfold import admin as unfold
 from unfold import forms as unfold_forms
@@ -37,7 +39,10 @@ for model in (User, Group, AuthToken):
 
 
 class _History:
-    """Django looks for the row before it asks who may see it, and so tells which ones there are."""
+    """Check the permission before the row is read.
+
+    Django reads the row first, so its answer tells an unauthorized user whether the row exists.
+    """
 
     def history_view(self, request: HttpRequest, object_id: str, extra_context: Any = None) -> Any:
         model_admin: Any = super()
@@ -58,28 +63,28 @@ class UserAdmin(_History, _Users):
         return super().get_queryset(request).prefetch_related("groups")
 
     def get_readonly_fields(self, request: HttpRequest, obj: User | None = None) -> tuple[str, ...]:
-        """Nobody gives more than a group's rights, unless they may do everything themselves."""
+        """Only superusers may grant superuser status and individual permissions."""
         fixed = tuple(super().get_readonly_fields(request, obj))
         return fixed if request.user.is_superuser else (*fixed, "is_superuser", "user_permissions")
 
     def has_change_permission(self, request: HttpRequest, obj: User | None = None) -> bool:
-        """Also asked before a password is set."""
+        """Return the permission to change a user; Django checks it before a password change too."""
         return super().has_change_permission(request, obj) and _may_touch(request, obj)
 
     def has_delete_permission(self, request: HttpRequest, obj: User | None = None) -> bool:
         return super().has_delete_permission(request, obj) and _may_touch(request, obj)
 
     def get_actions(self, request: HttpRequest) -> dict[str, Any]:
-        """No deletion in bulk: it would not look at each user."""
+        """Remove bulk deletion: it does not check the permission for each user."""
         return {}
 
-    @admin.display(description="groups")
+    @admin.display(description=_("groups"))
     def shown_groups(self, user: User) -> str:
         return ", ".join(group.name for group in user.groups.all())
 
 
 def _may_touch(request: HttpRequest, user: User | None) -> bool:
-    """Superusers are changed by superusers only."""
+    """Return False if the user is a superuser and the requester is not."""
     return user is None or not user.is_superuser or bool(request.user.is_superuser)
 
 
@@ -89,9 +94,11 @@ class GroupAdmin(_History, _Groups):
 
 
 class TokenForm(forms.Form):
-    user = forms.ModelChoiceField(User.objects.order_by("username"), widget=fields.select())
+    user = forms.ModelChoiceField(
+        User.objects.order_by("username"), label=_("User"), widget=fields.select()
+    )
     days = forms.IntegerField(
-        label="Valid for days",
+        label=_("Validity in days"),
         initial=365,
         min_value=1,
         max_value=3650,
@@ -102,7 +109,7 @@ class TokenForm(forms.Form):
         super().__init__(data, initial={"user": user.pk})
         owners = User.objects.order_by("username")
         if not user.has_perm("knox.add_authtoken"):
-            # Anybody may have tokens of their own: they can do no more than their owner.
+            # Every user may create tokens for itself: a token has no more permissions than its owner.
             owners = owners.filter(pk=user.pk)
         elif not user.is_superuser:
             owners = owners.filter(Q(is_superuser=False) | Q(pk=user.pk))
@@ -130,36 +137,44 @@ class TokenAdmin(lists.Listed[AuthToken]):
 
     def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return (
-            obj is None or self._own(request, obj) or request.user.has_perm("knox.view_authtoken")
+            obj is None
+            or self._is_owner(request, obj)
+            or request.user.has_perm("knox.view_authtoken")
         )
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return (
-            obj is None or self._own(request, obj) or request.user.has_perm("knox.delete_authtoken")
+            obj is None
+            or self._is_owner(request, obj)
+            or request.user.has_perm("knox.delete_authtoken")
         )
 
-    def _own(self, request: HttpRequest, token: AuthToken) -> bool:
+    def _is_owner(self, request: HttpRequest, token: AuthToken) -> bool:
         return bool(token.user_id == request.user.pk)
 
-    @admin.display(description="made", ordering="created")
+    @admin.display(description=_("created"), ordering="created")
     def shown_created(self, token: AuthToken) -> str:
         return display.when(token.created)
 
-    @admin.display(description="last used", ordering="use__used_at")
+    @admin.display(description=_("last used"), ordering="use__used_at")
     def shown_use(self, token: AuthToken) -> str:
         use = getattr(token, "use", None)
-        return display.when(use.used_at) if use else "never"
+        return display.when(use.used_at) if use else gettext("never")
 
-    @admin.display(description="ends", ordering="expiry")
+    @admin.display(description=_("expires"), ordering="expiry")
     def shown_expiry(self, token: AuthToken) -> str:
         return display.when(token.expiry)
 
-    @admin.action(description="Revoke")
+    @admin.action(description=_("Revoke"))
     def revoke(self, request: HttpRequest, rows: QuerySet[AuthToken]) -> None:
         mine = [token for token in rows if self.has_delete_permission(request, token)]
         for token in mine:
             token.delete()
-        self.message_user(request, f"{len(mine)} tokens were revoked.")
+        self.message_user(
+            request,
+            ngettext("%(number)s token was revoked.", "%(number)s tokens were revoked.", len(mine))
+            % {"number": len(mine)},
+        )
 
     def get_urls(self) -> list[URLPattern]:
         create = path("create/", pages.in_admin(_create), name="knox_authtoken_create")
@@ -172,12 +187,12 @@ def _create(request: HttpRequest) -> HttpResponseBase:
     if request.method == "POST" and form.is_valid():
         owner, days = form.cleaned_data["user"], form.cleaned_data["days"]
         tokens: Any = AuthToken.objects
-        # In this answer only: the register keeps a digest of it.
+        # The token is in this response only: the register stores its digest.
         token = tokens.create(owner, expiry=timedelta(days=days))[1]
     return pages.page(
         request,
         "token.html",
-        title="Create a token",
+        title=gettext("Create API token"),
         opts=AuthToken._meta,
         form=form,
         token=token,

@@ -1,4 +1,4 @@
-"""Webhooks: who is told of notices; each secret is shown in the answer that made it, and never again."""
+"""Webhooks: receivers of notices. A secret is shown once, in the response that creates it."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from django.db.models import Count, Q, QuerySet
 from django.http import Http404, HttpRequest, HttpResponseBase, HttpResponseRedirect
 from django.urls import URLPattern, path, reverse
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext_lazy as _
 from django.views.decorators.debug import sensitive_variables
 
 from pools.admin import notices
@@ -19,7 +21,7 @@ from pools.platform.admin import display, lists, pages
 from pools.platform.admin import forms as fields
 from pools.platform.alerts import outbox, targets
 
-MOST = 50  # messages on the page of a target
+MOST = 50  # deliveries on the page of a target
 LIST = "admin:pools_webhooktarget_changelist"
 
 
@@ -28,29 +30,35 @@ def _codes() -> list[tuple[str, str]]:
 
 
 class TargetForm(forms.Form):
-    name = fields.ParsedField(targets.parse_name, widget=fields.text(placeholder="on-call"))
+    name = fields.ParsedField(
+        targets.parse_name, label=_("Name"), widget=fields.text(placeholder="on-call")
+    )
     url = fields.ParsedField(
         targets.parse_url,
-        label="URL",
+        label=_("URL"),
         widget=fields.text(placeholder="https://alerts.example.org/cadastre"),
-        help_text="Over https. Redirects are not followed; this machine and link-local addresses"
-        " are refused.",
+        help_text=_(
+            "HTTPS only. Redirects are not followed. Loopback and link-local "
+            "addresses are not allowed."
+        ),
     )
     codes = forms.MultipleChoiceField(
         choices=_codes,
         required=False,
-        label="Conditions",
+        label=_("Conditions"),
         widget=forms.CheckboxSelectMultiple,
-        help_text="None means all, those that later versions add included.",
+        help_text=_("No selection: all conditions, including those that later versions add."),
     )
     ca = fields.ParsedField(
         targets.parse_ca,
-        label="CA certificate",
+        label=_("CA certificate"),
         required=False,
-        widget=fields.lines(4, placeholder="-----BEGIN CERTIFICATE-----"),
-        help_text="PEM, when the receiver's certificate is of an authority of your own.",
+        widget=fields.lines(4, placeholder="-----BEGIN CERTIFICATE-----"),  # no text: PEM
+        help_text=_("PEM. Required if the certificate of the receiver is issued by a private CA."),
     )
-    enabled = forms.BooleanField(required=False, initial=True, widget=fields.tick())
+    enabled = forms.BooleanField(
+        label=_("Enabled"), required=False, initial=True, widget=fields.tick()
+    )
 
     def values(self) -> dict[str, Any]:
         return {**self.cleaned_data, "ca": self.cleaned_data["ca"] or ""}
@@ -61,7 +69,7 @@ class WebhookTargetAdmin(lists.Listed[WebhookTarget]):
     list_display = ("shown_name", "shown_state", "shown_url", "shown_codes", "shown_counts")
     list_display_links = None
     search_fields = ("name", "url")
-    search_help_text = "Name or URL"
+    search_help_text = _("Name or URL")
     exported = ("id", "name", "url", "codes", "enabled", "created_at")
     ordering = ("name",)
     sortable_by = ()
@@ -74,30 +82,30 @@ class WebhookTargetAdmin(lists.Listed[WebhookTarget]):
     def has_add_permission(self, request: HttpRequest) -> bool:
         return request.user.has_perm("pools.add_webhooktarget")
 
-    @admin.display(description="name")
+    @admin.display(description=_("name"))
     def shown_name(self, target: WebhookTarget) -> SafeString:
         return display.to(target)
 
-    @admin.display(description="state")
+    @admin.display(description=_("state"))
     def shown_state(self, target: WebhookTarget) -> SafeString:
         return state(target)
 
-    @admin.display(description="URL")
+    @admin.display(description=_("URL"))
     def shown_url(self, target: WebhookTarget) -> SafeString:
         return display.address(target.url)
 
-    @admin.display(description="conditions")
+    @admin.display(description=_("conditions"))
     def shown_codes(self, target: WebhookTarget) -> str:
-        return ", ".join(map(notices.words, target.codes)) or "all"
+        return ", ".join(map(notices.words, target.codes)) or gettext("all")
 
-    @admin.display(description="waiting")
+    @admin.display(description=_("pending deliveries"))
     def shown_counts(self, target: Any) -> SafeString:
         return display.number(target.waiting)
 
     # --- pages ------------------------------------------------------------------------------------
 
     def get_urls(self) -> list[URLPattern]:
-        own = [
+        urls = [
             path(
                 f"<int:target_id>/{name}/", pages.in_admin(view), name=f"pools_webhooktarget_{name}"
             )
@@ -105,10 +113,10 @@ class WebhookTargetAdmin(lists.Listed[WebhookTarget]):
         ]
         again = path(
             "<int:target_id>/again/<int:delivery_id>/",
-            pages.in_admin(_again),
+            pages.in_admin(_resend),
             name="pools_webhooktarget_again",
         )
-        return [*own, again, *super().get_urls()]
+        return [*urls, again, *super().get_urls()]
 
     @sensitive_variables("secret")
     def add_view(self, request: HttpRequest, *_args: Any, **_options: Any) -> HttpResponseBase:  # type: ignore[override]
@@ -116,13 +124,13 @@ class WebhookTargetAdmin(lists.Listed[WebhookTarget]):
         form = TargetForm(request.POST or None)
         if request.method == "POST" and form.is_valid():
             try:
-                made, secret = targets.create(author=pages.author(request), **form.values())
+                target, secret = targets.create(author=pages.author(request), **form.values())
             except errors.IpamError as error:
-                pages.put(form, error)
+                pages.add_errors(form, error)
             else:
-                return _secret_page(request, made, secret)
+                return _secret_page(request, target, secret)
         return pages.page(
-            request, "webhook_form.html", title="Add a webhook", opts=self.opts, form=form
+            request, "webhook_form.html", title=gettext("Add a webhook"), opts=self.opts, form=form
         )
 
     def change_view(  # type: ignore[override]
@@ -140,9 +148,9 @@ class WebhookTargetAdmin(lists.Listed[WebhookTarget]):
                 try:
                     targets.change(row, form.values(), author=pages.author(request))
                 except errors.IpamError as error:
-                    pages.put(form, error)
+                    pages.add_errors(form, error)
                 else:
-                    messages.success(request, "The webhook was changed.")
+                    messages.success(request, gettext("The webhook was changed."))
                     return HttpResponseRedirect(display.url_of(row))
         deliveries: QuerySet[Delivery] = Delivery.objects.none()
         if request.user.has_perm("pools.view_delivery"):
@@ -168,12 +176,14 @@ class WebhookTargetAdmin(lists.Listed[WebhookTarget]):
         row = _row(lists.number(object_id))
         if request.method == "POST":
             targets.delete(row, author=pages.author(request))
-            messages.success(request, f"{row.name} is told of nothing any more.")
+            messages.success(
+                request, gettext("Webhook %(webhook)s was deleted.") % {"webhook": row.name}
+            )
             return HttpResponseRedirect(reverse(LIST))
         return pages.page(
             request,
             "webhook_delete.html",
-            title=f"Delete the webhook {row.name}?",
+            title=gettext("Delete webhook %(webhook)s?") % {"webhook": row.name},
             opts=self.opts,
             original=row,
             row=row,
@@ -188,20 +198,26 @@ class WebhookTargetAdmin(lists.Listed[WebhookTarget]):
 
 
 def state(target: WebhookTarget) -> SafeString:
-    """Off, failing, or well."""
+    """Return the state of a webhook: disabled, failing or ok."""
     if not target.enabled:
-        return display.state(
-            "ignored", "Switched off: nothing is sent, and nothing is written for it."
-        )
+        return display.state("ignored", gettext("Disabled: no deliveries are created or sent."))
     if target.failures:
-        return display.state("failed", f"The last {target.failures} tries failed.")
+        return display.state(
+            "failed",
+            ngettext(
+                "The last delivery failed.",
+                "The last %(number)s deliveries failed.",
+                target.failures,
+            )
+            % {"number": target.failures},
+        )
     return display.state("ok")
 
 
 def _row(pk: int) -> WebhookTarget:
     row = WebhookTarget.objects.defer("sealed").filter(pk=pk).first()
     if row is None:
-        raise Http404("There is no such webhook.")
+        raise Http404(gettext("This webhook does not exist."))
     return row
 
 
@@ -219,32 +235,40 @@ def _test(request: HttpRequest, target_id: int) -> HttpResponseBase:
     pages.require(request, "pools.change_webhooktarget")
     row = _row(target_id)
     if request.method == "POST":
-        with pages.told(request):
+        with pages.errors_as_messages(request):
             outbox.write_test(row)
-            messages.success(request, "A test message is sent within seconds: see below.")
+            messages.success(
+                request,
+                gettext(
+                    "A test delivery is queued and is sent within seconds. Its result is "
+                    "listed below."
+                ),
+            )
     return HttpResponseRedirect(display.url_of(row))
 
 
-def _again(request: HttpRequest, target_id: int, delivery_id: int) -> HttpResponseBase:
+def _resend(request: HttpRequest, target_id: int, delivery_id: int) -> HttpResponseBase:
     pages.require(request, "pools.change_webhooktarget")
     row = _row(target_id)
-    one = Delivery.objects.filter(target=row, pk=delivery_id).first()
-    if one is None:
-        raise Http404("There is no such message.")
+    delivery = Delivery.objects.filter(target=row, pk=delivery_id).first()
+    if delivery is None:
+        raise Http404(gettext("This delivery does not exist."))
     if request.method == "POST":
-        with pages.told(request):
-            outbox.send_again(one)
-            messages.success(request, "The message is sent again within seconds.")
+        with pages.errors_as_messages(request):
+            outbox.send_again(delivery)
+            messages.success(
+                request, gettext("The delivery is queued again and is sent within seconds.")
+            )
     return HttpResponseRedirect(display.url_of(row))
 
 
 @sensitive_variables("secret")
 def _secret_page(request: HttpRequest, row: WebhookTarget, secret: str) -> HttpResponseBase:
-    """In this answer only: the register keeps it sealed."""
+    """Return the page with the secret. The register stores the secret encrypted."""
     return pages.page(
         request,
         "webhook_secret.html",
-        title=f"The secret of {row.name}",
+        title=gettext("Secret of %(webhook)s") % {"webhook": row.name},
         opts=WebhookTarget._meta,
         original=row,
         row=row,

@@ -1,1 +1,1 @@
-"""REST under /api/v1/: views read a request, call one service, shape the answer (docs/api.md)."""
+"""REST API below /api/v1/ (docs/api.md): views parse a request, call one service, build the response."""

@@ -1,4 +1,4 @@
-"""addresses/{ip}/ and instances/{id}/network/: who is this, and what is it told."""
+"""addresses/{ip}/ and instances/{id}/network/: holders of an address, network of an instance."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ class Address(views.View):
     @extend_schema(**endpoints.ADDRESS)
     def get(self, request: Request, address: str) -> views.Answer:
         parameters = query.Query(request)
-        cluster = parameters.parse("cluster", lookups.past_or_present)
-        at = parameters.parse("at", lookups.past)
+        cluster = parameters.parse("cluster", lookups.current_or_former_cluster_id)
+        timestamp = parameters.parse("at", lookups.past_time)
         with parameters.report.collecting():
             parsed = addresses.parse_address(address, field="address")
         parameters.done()
-        matches, tenures = history_addresses.holders(parsed, cluster_id=cluster, at=at)
+        matches, tenures = history_addresses.find_holders(parsed, cluster_id=cluster, at=timestamp)
         return views.answer(
             {
                 "address": str(parsed),
-                "at": block_fields.time(at),
+                "at": block_fields.time(timestamp),
                 "matches": [tenure.as_json() for tenure in matches],
                 "history": [tenure.as_json() for tenure in tenures],
             }
@@ -45,7 +45,7 @@ class InstanceNetwork(views.View):
         parameters = query.Query(request)
         cluster = parameters.parse("cluster", lookups.cluster)
         parameters.done()
-        held = Block.objects.filter(
+        blocks = Block.objects.filter(
             holder_id=instance,
             holder_kind="instance",
             category=Category.INSTANCE,
@@ -53,20 +53,20 @@ class InstanceNetwork(views.View):
             family=6,
         )
         if cluster is not None:
-            held = held.filter(space__cluster=cluster)
-        found = list(held.select_related("space__cluster").order_by("id")[:2])
-        if not found:
+            blocks = blocks.filter(space__cluster=cluster)
+        instance_blocks = list(blocks.select_related("space__cluster").order_by("id")[:2])
+        if not instance_blocks:
             raise errors.NotFound(f"The instance {instance} holds no overlay address.")
-        if len(found) > 1:
+        if len(instance_blocks) > 1:
             message = "several clusters have such an instance: name one"
             raise errors.InvalidInput.for_field("cluster", "required", message)
-        return views.answer(_network(found[0], found[0].space.cluster))
+        return views.answer(_network(instance_blocks[0], instance_blocks[0].space.cluster))
 
 
 def _network(block: Block, cluster: Cluster) -> dict[str, object]:
-    """The part `network` of the specification of a workload: what its runtime configures."""
+    """Return the network configuration that the runtime of the instance applies."""
     return {
-        "overlay_ipv6": block_fields.address(str(block.cidr)) or str(block.cidr),
+        "overlay_ipv6": block_fields.host_address(str(block.cidr)) or str(block.cidr),
         "gateway_ipv6": str(cluster.instance_gateway),
         "mtu": cluster.instance_mtu,
         "dns": [str(server) for server in cluster.instance_dns],

@@ -1,4 +1,4 @@
-"""POST pools/{id}/allocations/: the hot path, one round trip to the database after the login."""
+"""POST pools/{id}/allocations/: the hot path, one database round trip after authentication."""
 
 from __future__ import annotations
 
@@ -24,49 +24,52 @@ class Allocations(views.View):
 
     @extend_schema(**endpoints.ALLOCATE)
     def post(self, request: Request, pool_id: int) -> views.Answer:
-        wanted, wait = read(parsing.fields(request, *_FIELDS))
-        done = allocator_requests.allocate(
-            pool_id, wanted, author=views.author(request), key=views.key(request), wait=wait
+        block_demand, wait = parse_demand(parsing.fields(request, *_FIELDS))
+        outcome = allocator_requests.allocate(
+            pool_id, block_demand, author=views.author(request), key=views.key(request), wait=wait
         )
-        if isinstance(done, allocation.Allocation):
-            return views.answer({"blocks": done.blocks}, status=done.status)
-        place = reverse("api:request", args=[done.pk])
-        return views.answer(requests.shape(done), status=202, headers={"Location": place})
+        if isinstance(outcome, allocation.Allocation):
+            return views.answer({"blocks": outcome.blocks}, status=outcome.status)
+        location = reverse("api:request", args=[outcome.pk])
+        return views.answer(requests.shape(outcome), status=202, headers={"Location": location})
 
 
-def read(body: object_reader.Fields) -> tuple[demand.BlockDemand, bool]:
-    """What is wanted, and whether to wait for it; InvalidInput with all problems."""
+def parse_demand(body: object_reader.Fields) -> tuple[demand.BlockDemand, bool]:
+    """Return the demand of the body, and whether the request may wait for free blocks.
+
+    Raises InvalidInput with all problems of the body.
+    """
     report = body.report
-    wanted = demand.BlockDemand(
+    block_demand = demand.BlockDemand(
         holders=_holders(body),
-        families=(family,) if (family := _optional(body, "family", _family)) else (),
-        count=_optional(body, "count", _count) or 1,
-        org=_optional(body, "org", identifier) or "",
-        env=_optional(body, "env", identifier) or "",
-        cidr=_optional(body, "cidr", _block),
+        families=(family,) if (family := _parse_optional(body, "family", _family)) else (),
+        count=_parse_optional(body, "count", _count) or 1,
+        org=_parse_optional(body, "org", identifier) or "",
+        env=_parse_optional(body, "env", identifier) or "",
+        cidr=_parse_optional(body, "cidr", _block),
     )
     wait = body.flag("wait")
     if not report.problems:
-        _check_together(wanted, report)
+        _check_together(block_demand, report)
     report.raise_any()
-    return wanted, wait
+    return block_demand, wait
 
 
-def _check_together(wanted: demand.BlockDemand, report: object_reader.ProblemReport) -> None:
-    if len(wanted.holders) * wanted.count > demand.MOST:
+def _check_together(block_demand: demand.BlockDemand, report: object_reader.ProblemReport) -> None:
+    if len(block_demand.holders) * block_demand.count > demand.MOST:
         report.add("count", "out_of_range", f"at most {demand.MOST} blocks in one request")
-    if wanted.cidr is None:
+    if block_demand.cidr is None:
         return
-    if len(wanted.holders) > 1 or wanted.count > 1:
+    if len(block_demand.holders) > 1 or block_demand.count > 1:
         report.add(
             "cidr", "conflicting_fields", "an exact block is for one holder and a count of 1"
         )
-    if wanted.families and wanted.families[0] != wanted.cidr.version:
-        message = f"{wanted.cidr} is not an IPv{wanted.families[0]} block"
-        report.add("cidr", "mixed_family", message, str(wanted.cidr))
+    if block_demand.families and block_demand.families[0] != block_demand.cidr.version:
+        message = f"{block_demand.cidr} is not an IPv{block_demand.families[0]} block"
+        report.add("cidr", "mixed_family", message, str(block_demand.cidr))
 
 
-def _optional(
+def _parse_optional(
     body: object_reader.Fields, key: str, parser: Callable[[object, str], object_reader.T]
 ) -> object_reader.T | None:
     return body.parse(key, parser) if body.has(key) else None
@@ -74,73 +77,75 @@ def _optional(
 
 def _holders(body: object_reader.Fields) -> tuple[demand.Holder, ...]:
     if not body.has("holders"):
-        one = body.parse("holder", holder)
-        return (one,) if one else ()
+        single_holder = body.parse("holder", holder)
+        return (single_holder,) if single_holder else ()
     if body.has("holder"):
         body.report.add("holder", "conflicting_fields", "give either holder or holders")
-    listed = body.data["holders"]
-    if not isinstance(listed, list) or not 1 <= len(listed) <= demand.MOST:
+    values = body.data["holders"]
+    if not isinstance(values, list) or not 1 <= len(values) <= demand.MOST:
         body.report.add(
             "holders", "wrong_type", f"a list of 1 to {demand.MOST} holders is expected"
         )
         return ()
-    found = [
-        one
-        for index, value in enumerate(listed)
-        if (one := _listed(value, f"holders.{index}", body.report))
+    parsed = [
+        listed_holder
+        for index, value in enumerate(values)
+        if (listed_holder := _listed_holder(value, f"holders.{index}", body.report))
     ]
-    _check_distinct(found, body.report)
-    return tuple(found)
+    _check_distinct(parsed, body.report)
+    return tuple(parsed)
 
 
-def _listed(value: object, at: str, report: object_reader.ProblemReport) -> demand.Holder | None:
+def _listed_holder(
+    value: object, field: str, report: object_reader.ProblemReport
+) -> demand.Holder | None:
     with report.collecting():
-        return holder(value, at)
+        return holder(value, field)
     return None
 
 
-def _check_distinct(found: list[demand.Holder], report: object_reader.ProblemReport) -> None:
-    seen = set()
-    for index, holder in enumerate(found):
-        if (holder.kind, holder.id) in seen:
-            message = f"{holder.kind} {holder.id} is there twice"
+def _check_distinct(parsed: list[demand.Holder], report: object_reader.ProblemReport) -> None:
+    holder_keys = set()
+    for index, holder in enumerate(parsed):
+        if (holder.kind, holder.id) in holder_keys:
+            message = f"{holder.kind} {holder.id} is listed twice"
             report.add(f"holders.{index}", "duplicate_holder", message, holder.id)
-        seen.add((holder.kind, holder.id))
+        holder_keys.add((holder.kind, holder.id))
 
 
-def holder(value: object, at: str) -> demand.Holder:
-    """A holder as requests write it: {"kind", "id", "uid"?}."""
+def holder(value: object, field: str) -> demand.Holder:
+    """Parse a holder of a request: {"kind", "id", "uid"?}. Raises InvalidInput."""
     if not isinstance(value, dict):
-        raise errors.InvalidInput.for_field(at, "wrong_type", "an object is expected", value)
+        raise errors.InvalidInput.for_field(field, "wrong_type", "an object is expected", value)
     report = object_reader.ProblemReport()
-    body = object_reader.Fields(value, at, report)
+    body = object_reader.Fields(value, field, report)
     body.only("kind", "id", "uid")
     kind = body.parse("kind", _kind)
     name = body.parse("id", identifier)
-    uid = _optional(body, "uid", identifier)
+    uid = _parse_optional(body, "uid", identifier)
     report.raise_any()
     return demand.Holder(kind or "", name or "", uid or "")
 
 
-def _kind(value: object, at: str) -> str:
-    return holders.parse_name(value, field=at, kind="label")
+def _kind(value: object, field: str) -> str:
+    return holders.parse_name(value, field=field, kind="label")
 
 
-def identifier(value: object, at: str) -> str:
-    """The id of a holder, an organisation or an environment."""
-    return holders.parse_identifier(value, field=at)
+def identifier(value: object, field: str) -> str:
+    """Parse the id of a holder, an organization or an environment. Raises InvalidInput."""
+    return holders.parse_identifier(value, field=field)
 
 
-def _family(value: object, at: str) -> int:
-    number = parsing.integer(value, at, least=4, most=6)
+def _family(value: object, field: str) -> int:
+    number = parsing.integer(value, field, least=4, most=6)
     if number == 5:
-        raise errors.InvalidInput.for_field(at, "out_of_range", "must be 4 or 6", value)
+        raise errors.InvalidInput.for_field(field, "out_of_range", "must be 4 or 6", value)
     return number
 
 
-def _count(value: object, at: str) -> int:
-    return parsing.integer(value, at, least=1, most=demand.MOST)
+def _count(value: object, field: str) -> int:
+    return parsing.integer(value, field, least=1, most=demand.MOST)
 
 
-def _block(value: object, at: str) -> addresses.Network:
-    return addresses.parse_block(value, field=at)
+def _block(value: object, field: str) -> addresses.Network:
+    return addresses.parse_block(value, field=field)

@@ -1,4 +1,4 @@
-"""audit/: the days of the audit chain, for whoever keeps their digests elsewhere."""
+"""audit/: the digests of the audit chain by day, to be stored outside of the register."""
 
 from __future__ import annotations
 
@@ -28,31 +28,31 @@ class Audit(views.View):
         parameters.done()
         days = audit_days.days(before=before, limit=limit + 1)
         more = len(days) > limit
-        following = None
+        next_url = None
         if more:
-            given = request.query_params.copy()
-            given["before"] = days[limit - 1].day.isoformat()
-            following = request.build_absolute_uri(f"{request.path}?{given.urlencode()}")
+            next_parameters = request.query_params.copy()
+            next_parameters["before"] = days[limit - 1].day.isoformat()
+            next_url = request.build_absolute_uri(f"{request.path}?{next_parameters.urlencode()}")
         return views.answer(
             {
-                "next": following,
+                "next": next_url,
                 "previous": None,
-                "results": [_shape(one) for one in days[:limit]],
-                "verification": _verification(),
+                "results": [_shape(day) for day in days[:limit]],
+                "verification": _verification_shape(),
             }
         )
 
 
-def _shape(one: audit_days.Day) -> dict[str, Any]:
+def _shape(day: audit_days.Day) -> dict[str, Any]:
     return {
-        **vars(one),
-        "day": one.day.isoformat(),
-        "sealed_at": block_fields.time(one.sealed_at),
+        **vars(day),
+        "day": day.day.isoformat(),
+        "sealed_at": block_fields.time(day.sealed_at),
     }
 
 
-def _verification() -> dict[str, Any] | None:
-    last = verification.standing()
+def _verification_shape() -> dict[str, Any] | None:
+    last = verification.latest()
     if last is None:
         return None
     return {

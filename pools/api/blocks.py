@@ -1,8 +1,7 @@
-"""blocks/: who holds what, and giving it back."""
+"""blocks/: list blocks, release a block, end a cooldown."""
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 from django.db.models import QuerySet
@@ -20,7 +19,7 @@ from pools.platform import idempotency
 from pools.platform.rest import pagination, parsing, query, views
 from pools.register.allocator import allocation
 
-# "cidr" is the order of the addresses inside each address space: the order of an index.
+# "cidr" sorts by address within each address space: that is the order of an index.
 _ORDERINGS = {"id": ("id",), "cidr": ("space_id", "cidr")}
 
 
@@ -30,7 +29,7 @@ class Blocks(views.View):
     @extend_schema(**endpoints.BLOCKS)
     def get(self, request: Request) -> views.Answer:
         parameters = query.Query(request)
-        rows = _filtered(parameters)
+        rows = _filter_rows(parameters)
         return views.answer(
             pagination.page(
                 request,
@@ -70,12 +69,12 @@ class Release(views.View):
         author = views.author(request, reason)
 
         def work() -> idempotency.Stored:
-            done = allocation.release(block_id, holder, author=author, org=org, force=force)
-            if done.waited_for:
-                tasks.nudge(done.block["pool_id"])
-            return idempotency.Stored(200, done.block)
+            result = allocation.release(block_id, holder, author=author, org=org, force=force)
+            if result.has_pending_requests:
+                tasks.nudge(result.block["pool_id"])
+            return idempotency.Stored(200, result.block)
 
-        return views.answer(views.once(request, work).answer)
+        return views.answer(views.run_once(request, work).answer)
 
 
 class EndCooldown(views.View):
@@ -88,15 +87,15 @@ class EndCooldown(views.View):
         body.report.raise_any()
 
         def work() -> idempotency.Stored:
-            done = allocation.skip_cooldown(block_id, author=views.author(request, reason))
-            tasks.nudge(done["pool_id"])
-            return idempotency.Stored(200, done)
+            block = allocation.skip_cooldown(block_id, author=views.author(request, reason))
+            tasks.nudge(block["pool_id"])
+            return idempotency.Stored(200, block)
 
-        return views.answer(views.once(request, work).answer)
+        return views.answer(views.run_once(request, work).answer)
 
 
-def _filtered(parameters: query.Query) -> QuerySet[Block]:
-    rows = _placed(parameters, Block.objects.filter(state__in=LIVE))
+def _filter_rows(parameters: query.Query) -> QuerySet[Block]:
+    rows = _filter_by_location(parameters, Block.objects.filter(state__in=LIVE))
     if state := parameters.parse("state", query.choice(BlockState.HELD, BlockState.COOLING)):
         rows = rows.filter(state=state)
     for name in ("holder_kind", "holder_id", "org", "env"):
@@ -112,14 +111,14 @@ def _filtered(parameters: query.Query) -> QuerySet[Block]:
     return rows
 
 
-def _placed(parameters: query.Query, rows: QuerySet[Block]) -> QuerySet[Block]:
+def _filter_by_location(parameters: query.Query, rows: QuerySet[Block]) -> QuerySet[Block]:
     if cluster := parameters.parse("cluster", lookups.cluster):
         rows = rows.filter(space__in=list(_spaces(cluster.pk)))
     if pools := parameters.parse("pool", lookups.pools):
         spaces = Pool.objects.filter(pk__in=pools).values_list("space_id", flat=True)
         rows = rows.filter(pool__in=pools, space__in=list(spaces))
     if within := parameters.parse("within", query.cidr):
-        # With the space named, this is one range of the index (space, cidr) for each space.
+        # With the list of spaces, PostgreSQL reads one range of the index (space, cidr) for each.
         rows = rows.filter(cidr__net_contained_or_equal=within, space__in=list(_spaces()))
     return rows
 
@@ -130,16 +129,15 @@ def _spaces(cluster_id: int | None = None) -> QuerySet[AddressSpace, int]:
 
 
 def shapes(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Rows of the table of blocks as they are said."""
+    """Return the JSON objects of block rows, with the names of their pools and clusters."""
     pools = Pool.objects.filter(pk__in={row["pool_id"] for row in rows})
     names = {
         pk: (name, cluster)
         for pk, name, cluster in pools.values_list("pk", "name", "cluster__name")
     }
-    say = partial(_said, names)
-    return [say(row) for row in rows]
+    return [_shape(names, row) for row in rows]
 
 
-def _said(names: dict[int, tuple[str, str]], row: dict[str, Any]) -> dict[str, Any]:
+def _shape(names: dict[int, tuple[str, str]], row: dict[str, Any]) -> dict[str, Any]:
     pool, cluster = names[row["pool_id"]]
-    return {**block_fields.answer(row, pool=pool, cluster=cluster)}
+    return {**block_fields.block_answer(row, pool=pool, cluster=cluster)}

@@ -1,4 +1,4 @@
-"""checks/: proofs of the register's invariants, and asking for one."""
+"""checks/: runs of the integrity checks, and requests for a new run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pools.platform import database, idempotency
 from pools.platform.checks import registry, runs
 from pools.platform.rest import pagination, parsing, query, views
 
-_LIGHT = [one.attname for one in CheckRun._meta.concrete_fields if one.name != "report"]
+_LIGHT = [field.attname for field in CheckRun._meta.concrete_fields if field.name != "report"]
 
 
 class Checks(views.View):
@@ -46,7 +46,7 @@ class Checks(views.View):
     def post(self, request: Request) -> views.Answer:
         body = parsing.fields(request, "repair", "only", "seconds")
         repair = body.flag("repair")
-        only = [parsing.text(value, at) for at, value in body.items("only")]
+        only = [parsing.text(value, path) for path, value in body.items("only")]
         seconds = body.parse("seconds", _seconds) if body.has("seconds") else None
         body.report.raise_any()
         if repair:
@@ -54,11 +54,13 @@ class Checks(views.View):
 
         def work() -> idempotency.Stored:
             author = views.author(request)
-            run = runs.ask(author=author, repair=repair, only=only, seconds=seconds or runs.SECONDS)
+            run = runs.request_run(
+                author=author, repair=repair, only=only, seconds=seconds or runs.SECONDS
+            )
             tasks.nudge_checks()
-            return idempotency.Stored(202, _whole(run))
+            return idempotency.Stored(202, _shape_with_checks(run))
 
-        return views.answer(views.once(request, work).answer, status=202)
+        return views.answer(views.run_once(request, work).answer, status=202)
 
 
 class CheckView(views.View):
@@ -69,11 +71,11 @@ class CheckView(views.View):
         run = CheckRun.objects.filter(pk=check_id).first()
         if run is None:
             raise errors.NotFound("There is no such check.")
-        return views.answer(_whole(run))
+        return views.answer(_shape_with_checks(run))
 
 
-def _seconds(value: object, at: str) -> int:
-    return parsing.integer(value, at, least=1, most=runs.LONGEST)
+def _seconds(value: object, field: str) -> int:
+    return parsing.integer(value, field, least=1, most=runs.LONGEST)
 
 
 def _shapes(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -98,21 +100,21 @@ def _shape(run: CheckRun, state: str) -> dict[str, Any]:
     }
 
 
-def _whole(run: CheckRun) -> dict[str, Any]:
+def _shape_with_checks(run: CheckRun) -> dict[str, Any]:
     return {
         **_shape(run, runs.state(run, database.now())),
         "checks": [
             {
-                "code": one["code"],
-                "invariants": one["invariants"],
-                "proves": registry.sentence(one["code"]),
-                "state": one["state"],
-                "complete": one["complete"],
-                "violations": one["count"],
-                "repaired": one["repaired"],
-                "seconds": one["seconds"],
-                "examples": one["examples"],
+                "code": entry["code"],
+                "invariants": entry["invariants"],
+                "proves": registry.sentence(entry["code"]),
+                "state": entry["state"],
+                "complete": entry["complete"],
+                "violations": entry["count"],
+                "repaired": entry["repaired"],
+                "seconds": entry["seconds"],
+                "examples": entry["examples"],
             }
-            for one in run.report
+            for entry in run.report
         ],
     }

@@ -1,4 +1,4 @@
-"""events/: what happened, newest first, with the state before and after."""
+"""events/: the event log, newest first, with the state before and after each event."""
 
 from __future__ import annotations
 
@@ -52,21 +52,24 @@ class Events(views.View):
 def shapes(
     rows: list[dict[str, Any]], states: Mapping[int, snapshots.Change] | None = None
 ) -> list[dict[str, Any]]:
-    """Rows of the view of all events, as REST tells them."""
-    told = PoolEvent.objects.filter(pgh_obj_id__in={row["pool_id"] for row in rows})
-    told = told.order_by("pgh_id")
-    pools: dict[int, str] = dict(told.values_list("pgh_obj_id", "name"))
+    """Return the JSON objects of event rows.
+
+    `states` has the states before and after by event id; without it they are read here.
+    """
+    pool_events = PoolEvent.objects.filter(pgh_obj_id__in={row["pool_id"] for row in rows})
+    pool_events = pool_events.order_by("pgh_id")
+    pools: dict[int, str] = dict(pool_events.values_list("pgh_obj_id", "name"))
     pools |= dict(Pool.objects.filter(pk__in=pools).values_list("pk", "name"))
-    # Events of blocks know their cluster by their pool when it was forgotten.
-    cluster_of = dict(told.values_list("pgh_obj_id", "cluster_id"))
+    # Events of blocks have no cluster id: after the pool was deleted, its events still have it.
+    cluster_of = dict(pool_events.values_list("pgh_obj_id", "cluster_id"))
     for row in rows:
         row["cluster_id"] = row["cluster_id"] or cluster_of.get(row["pool_id"])
     ids = {row["cluster_id"] for row in rows}
-    former = ClusterEvent.objects.filter(pgh_obj_id__in=ids).order_by("pgh_id")
-    clusters: dict[int, str] = dict(former.values_list("pgh_obj_id", "name"))
+    cluster_events = ClusterEvent.objects.filter(pgh_obj_id__in=ids).order_by("pgh_id")
+    clusters: dict[int, str] = dict(cluster_events.values_list("pgh_obj_id", "name"))
     clusters |= dict(Cluster.objects.filter(pk__in=ids).values_list("pk", "name"))
     if states is None:
-        states = snapshots.of([(row["table"], row["id"]) for row in rows])
+        states = snapshots.read_changes([(row["table"], row["id"]) for row in rows])
     return [
         {
             "id": row["id"],

@@ -1,4 +1,4 @@
-"""history/, holders/…/history/ and pools/{id}/at/: what was, and who had what."""
+"""history/, holders/…/history/ and pools/{id}/at/: search the history, and past states."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pools.core import addresses, block_fields, errors
 from pools.models import Event
 from pools.platform import database
 from pools.platform.history import search
-from pools.platform.history.search import Wanted
+from pools.platform.history.search import HistoryQuery
 from pools.platform.rest import pagination, query, views
 from pools.register.history import addresses as history_addresses
 from pools.register.history import holders as history_holders
@@ -23,7 +23,7 @@ from pools.register.history import pools
 
 
 class History(views.View):
-    """Needs one of history_search.PERMISSIONS, which limits what is found."""
+    """Requires one of search.PERMISSIONS; the permissions of the user limit the results."""
 
     needs = {"GET": ()}
 
@@ -32,16 +32,18 @@ class History(views.View):
         if not any(request.user.has_perm(name) for name in search.PERMISSIONS):
             raise errors.NotAllowed("This needs the permission pools.view_event.")
         parameters = query.Query(request)
-        base = _wanted(parameters, names_clusters=request.user.has_perm(search.SEE))
+        base = _criteria(parameters, names_clusters=request.user.has_perm(search.VIEW_EVENTS))
         text = parameters.text("q")
         limit, below = _page(parameters)
         parameters.done()
         alternatives = [base]
         if text:
-            alternatives = [merged(base, one) for one in search.of_text(text)]
-        found = search.search(alternatives, user=request.user, below=below, limit=limit)
-        results = told(found.events, request.user)
-        return views.answer(_paged(request, results, found.below))
+            alternatives = [
+                merge_criteria(base, criteria) for criteria in search.queries_of_text(text)
+            ]
+        page = search.search(alternatives, user=request.user, below=below, limit=limit)
+        results = event_documents(page.events, request.user)
+        return views.answer(_page_document(request, results, page.below))
 
 
 class HolderHistory(views.View):
@@ -49,7 +51,7 @@ class HolderHistory(views.View):
 
     @extend_schema(**schema.HOLDER)
     def get(self, request: Request, kind: str, holder: str) -> views.Answer:
-        return _held(request, kind=kind, holder=holder)
+        return _tenure_history(request, kind=kind, holder=holder)
 
 
 class UidHistory(views.View):
@@ -57,7 +59,7 @@ class UidHistory(views.View):
 
     @extend_schema(**schema.UID)
     def get(self, request: Request, uid: str) -> views.Answer:
-        return _held(request, uid=uid)
+        return _tenure_history(request, uid=uid)
 
 
 class PoolAt(views.View):
@@ -66,56 +68,62 @@ class PoolAt(views.View):
     @extend_schema(**schema.POOL_AT)
     def get(self, request: Request, pool_id: int) -> views.Answer:
         parameters = query.Query(request)
-        moment = parameters.parse("at", lookups.past) or database.now()
+        timestamp = parameters.parse("at", lookups.past_time) or database.now()
         limit, below = _page(parameters)
         parameters.done()
-        standing = pools.pool_snapshot(pool_id, moment)
-        found = pools.holders(pool_id, moment, below=below, limit=limit)
-        holders = [one.as_json() for one in found.tenures]
-        return views.answer(_standing(standing) | _paged(request, holders, found.below))
+        snapshot = pools.pool_snapshot(pool_id, timestamp)
+        page = pools.pool_holders(pool_id, timestamp, below=below, limit=limit)
+        holders = [tenure.as_json() for tenure in page.tenures]
+        return views.answer(
+            _snapshot_shape(snapshot) | _page_document(request, holders, page.below)
+        )
 
 
-def _wanted(parameters: query.Query, *, names_clusters: bool) -> Wanted:
+def _criteria(parameters: query.Query, *, names_clusters: bool) -> HistoryQuery:
     def network(value: str, name: str) -> addresses.Network:
         return addresses.parse_block(value, field=name)
 
     def cluster(value: str, name: str) -> int:
-        found = lookups.find_cluster(value)
-        # Who may not see clusters has both looked up, or the work would tell that there is one.
-        former = None if found and names_clusters else history_addresses.former_cluster(value)
-        former = found.pk if found else former
-        # To whom clusters are not told an unknown one is like one in which they see nothing.
+        current = lookups.find_cluster(value)
+        # For users who may not see clusters both lookups run: otherwise the duration would reveal
+        # whether the cluster exists.
+        former = (
+            None if current and names_clusters else history_addresses.find_former_cluster(value)
+        )
+        former = current.pk if current else former
+        # For these users an unknown cluster is the same as a cluster without visible objects.
         return former or (lookups.cluster(value, name).pk if names_clusters else 0)
 
     def number(value: str, name: str) -> int:
         return query.integer(1, 10**17)(value, name)
 
     def mac(value: str, name: str) -> str:
-        found = [one for one in (read(value) for read in search.READERS) if one and one.mac]
-        if not found:
+        parsed = (read(value) for read in search.TEXT_READERS)
+        mac_criteria = [criteria for criteria in parsed if criteria and criteria.mac]
+        if not mac_criteria:
             raise errors.InvalidInput.for_field(name, "mac_syntax", "is no MAC address", value)
-        return found[0].mac
+        return mac_criteria[0].mac
 
-    texts = {
+    strings = {
         name: parameters.text(name) or ""
         for name in ("holder_kind", "holder", "uid", "vm", "org", "env", "actor", "name")
     }
-    return Wanted(
+    return HistoryQuery(
         network=parameters.parse("address", network),
         mac=parameters.parse("mac", mac) or "",
         cluster_id=parameters.parse("cluster", cluster),
         kind=parameters.parse("kind", query.choice(*search.kinds())) or "",
         object_id=parameters.parse("object", number),
-        since=parameters.parse("since", lookups.past),
+        since=parameters.parse("since", lookups.past_time),
         until=parameters.parse("until", query.moment),
-        **texts,
+        **strings,
     )
 
 
-def merged(base: Wanted, one: Wanted) -> Wanted:
-    """Both must hold."""
-    said = {name: value for name, value in vars(one).items() if value}
-    return replace(base, **said)
+def merge_criteria(base: HistoryQuery, criteria: HistoryQuery) -> HistoryQuery:
+    """Return the criteria of both; a value of `criteria` replaces that of `base`."""
+    filled = {name: value for name, value in vars(criteria).items() if value}
+    return replace(base, **filled)
 
 
 def _page(parameters: query.Query) -> tuple[int, int | None]:
@@ -123,62 +131,76 @@ def _page(parameters: query.Query) -> tuple[int, int | None]:
     return limit, parameters.parse("cursor", query.integer(1, 10**17))
 
 
-def _paged(request: Request, results: list[Any], below: int | None) -> dict[str, Any]:
-    following = None
+def _page_document(request: Request, results: list[Any], below: int | None) -> dict[str, Any]:
+    next_url = None
     if below is not None:
-        given = request.query_params.copy()
-        given["cursor"] = str(below)
-        following = request.build_absolute_uri(f"{request.path}?{given.urlencode()}")
-    return {"next": following, "previous": None, "results": results}
+        next_parameters = request.query_params.copy()
+        next_parameters["cursor"] = str(below)
+        next_url = request.build_absolute_uri(f"{request.path}?{next_parameters.urlencode()}")
+    return {"next": next_url, "previous": None, "results": results}
 
 
-def told(found: list[Event], user: Any) -> list[dict[str, Any]]:
-    """Events as REST tells them, with what the user may know of the states before and after."""
+def event_documents(events: list[Event], user: Any) -> list[dict[str, Any]]:
+    """Return the JSON objects of events, with the states that the user may see."""
     columns = [field.attname for field in Event._meta.concrete_fields]
-    rows = [{name: getattr(one, name) for name in columns} for one in found]
-    return event_shapes.shapes(rows, search.changes(found, user=user))
+    rows = [{name: getattr(event, name) for name in columns} for event in events]
+    return event_shapes.shapes(rows, search.changes(events, user=user))
 
 
-def _held(request: Request, *, kind: str = "", holder: str = "", uid: str = "") -> views.Answer:
+def _tenure_history(
+    request: Request, *, kind: str = "", holder: str = "", uid: str = ""
+) -> views.Answer:
     parameters = query.Query(request)
-    cluster = parameters.parse("cluster", lookups.past_or_present)
-    at = parameters.parse("at", lookups.past)
+    cluster = parameters.parse("cluster", lookups.current_or_former_cluster_id)
+    timestamp = parameters.parse("at", lookups.past_time)
     uid = uid or parameters.text("uid") or ""
     limit, below = _page(parameters)
     parameters.done()
-    found = history_holders.held(
-        kind=kind, holder=holder, uid=uid, cluster_id=cluster, moment=at, below=below, limit=limit
+    page = history_holders.find_tenures(
+        kind=kind,
+        holder=holder,
+        uid=uid,
+        cluster_id=cluster,
+        moment=timestamp,
+        below=below,
+        limit=limit,
     )
-    return views.answer(_paged(request, [one.as_json() for one in found.tenures], found.below))
+    return views.answer(
+        _page_document(request, [tenure.as_json() for tenure in page.tenures], page.below)
+    )
 
 
-def _standing(standing: pools.PoolSnapshot) -> dict[str, Any]:
-    said = standing.settings
-    settings = {} if said is None else {name: getattr(said, name) for name in schema.SETTINGS}
+def _snapshot_shape(snapshot: pools.PoolSnapshot) -> dict[str, Any]:
+    settings_row = snapshot.settings
+    settings = (
+        {}
+        if settings_row is None
+        else {name: getattr(settings_row, name) for name in schema.SETTINGS}
+    )
     return {
-        "pool_id": standing.pool_id,
-        "at": block_fields.time(standing.moment),
-        "state": "absent" if said is None else "deleted" if standing.deleted else "present",
-        "cluster": pools.cluster_name(standing),
+        "pool_id": snapshot.pool_id,
+        "at": block_fields.time(snapshot.moment),
+        "state": "absent" if settings_row is None else "deleted" if snapshot.deleted else "present",
+        "cluster": pools.cluster_name(snapshot),
         "settings": settings or None,
         "cidrs": [
             {
-                "cidr": str(one.cidr),
-                "orphaned": one.orphaned,
+                "cidr": str(entry.cidr),
+                "orphaned": entry.orphaned,
                 "reserved_ranges": [
                     {"range": f"{span.first}-{span.last}", "reason": reason}
-                    for span, reason in one.reserved
+                    for span, reason in entry.reserved
                 ],
             }
-            for one in standing.cidrs
+            for entry in snapshot.cidrs
         ],
         "counts": {
             f"ipv{family}": {
-                "capacity": str(one.capacity),
-                "held": str(one.held),
-                "cooling": None if one.cooling is None else str(one.cooling),
-                "withheld": str(one.withheld),
+                "capacity": str(entry.capacity),
+                "held": str(entry.held),
+                "cooling": None if entry.cooling is None else str(entry.cooling),
+                "withheld": str(entry.withheld),
             }
-            for family, one in standing.counts.items()
+            for family, entry in snapshot.counts.items()
         },
     }

@@ -1,4 +1,4 @@
-"""pools/import/: CiliumPodIPPools and Helm values, all or nothing, with a report per object."""
+"""pools/import/: import CiliumPodIPPools and Helm values, atomically, with a report per object."""
 
 from __future__ import annotations
 
@@ -26,31 +26,33 @@ class PoolImport(views.View):
     @extend_schema(**endpoints.POOL_IMPORT)
     def post(self, request: Request) -> views.Answer:
         parameters = query.Query(request)
-        named = parameters.text("cluster")
+        cluster_parameter = parameters.text("cluster")
         dry_run = bool(parameters.parse("dry_run", query.flag))
         parameters.done()
-        text, inside = _manifest(request)
-        name = inside or named
+        text, cluster_field = _read_manifest(request)
+        name = cluster_field or cluster_parameter
         if name is None:
             raise errors.InvalidInput.for_field(
                 "cluster", "required", "name the cluster of the pools"
             )
         cluster = lookups.cluster(name, "cluster")
-        # The parts of a form are told apart by a text that is another one each time.
-        said = b"\0".join([name.encode(), text])
-        done = views.once(
-            request, lambda: _import(request, text, cluster, dry_run=dry_run), body=said
+        # Not the raw body: the boundary of a multipart form differs in each request.
+        identity = b"\0".join([name.encode(), text])
+        stored = views.run_once(
+            request, lambda: _import(request, text, cluster, dry_run=dry_run), body=identity
         )
-        return views.answer(done.answer, status=done.status)
+        return views.answer(stored.answer, status=stored.status)
 
 
 def _import(
     request: Request, text: bytes, cluster: Cluster, *, dry_run: bool
 ) -> idempotency.Stored:
-    reports = manifests.pools_from(text, cluster, author=views.author(request), dry_run=dry_run)
-    said = [report_shape(report) for report in reports]
-    refused = [report for report in reports if report.result == "refused"]
-    if refused:
+    reports = manifests.apply_manifests(
+        text, cluster, author=views.author(request), dry_run=dry_run
+    )
+    shapes = [report_shape(report) for report in reports]
+    refused_reports = [report for report in reports if report.result == "refused"]
+    if refused_reports:
         problems = [
             problem.under(f"reports.{index}")
             for index, report in enumerate(reports)
@@ -58,10 +60,10 @@ def _import(
         ]
         error = errors.InvalidInput.all(problems)
         error.code = "import_refused"
-        error.extra = {"reports": said}  # type: ignore[attr-defined]  # read by ipam_site.http.problems
+        error.extra = {"reports": shapes}  # type: ignore[attr-defined]  # read by ipam_site.http.problems
         raise error
-    made = any(report.result == "created" for report in reports) and not dry_run
-    return idempotency.Stored(201 if made else 200, {"reports": said})
+    is_created = any(report.result == "created" for report in reports) and not dry_run
+    return idempotency.Stored(201 if is_created else 200, {"reports": shapes})
 
 
 def report_shape(report: manifests.ManifestReport) -> dict[str, Any]:
@@ -74,11 +76,11 @@ def report_shape(report: manifests.ManifestReport) -> dict[str, Any]:
     }
 
 
-def _manifest(request: Request) -> tuple[bytes, str | None]:
-    """(the YAML or JSON text, the cluster if the body names it)."""
+def _read_manifest(request: Request) -> tuple[bytes, str | None]:
+    """Return the YAML or JSON text, and the cluster's name if the body has one."""
     kind = parsing.media_type(request)
     if kind == "multipart/form-data":
-        return _uploaded(request)
+        return _uploaded_manifest(request)
     if kind in _YAML:
         return parsing.body(request), None
     body = parsing.fields(request, "cluster", "manifest")
@@ -88,7 +90,7 @@ def _manifest(request: Request) -> tuple[bytes, str | None]:
     return (manifest or "").encode(), cluster
 
 
-def _uploaded(request: Request) -> tuple[bytes, str | None]:
+def _uploaded_manifest(request: Request) -> tuple[bytes, str | None]:
     plain = request._request
     if int(plain.META.get("CONTENT_LENGTH") or 0) > 2 * LARGEST_FILE:
         raise parsing.TooLarge

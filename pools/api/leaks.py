@@ -1,4 +1,4 @@
-"""leaks/: blocks that nobody refers to any more, and taking them back."""
+"""leaks/: list leaked blocks and reclaim them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Leaks(views.View):
     @extend_schema(**leak_schema.LEAKS)
     def get(self, request: Request) -> views.Answer:
         parameters = query.Query(request)
-        rows = _filtered(parameters)
+        rows = _filter_rows(parameters)
         return views.answer(
             pagination.page(
                 request,
@@ -34,7 +34,7 @@ class Leaks(views.View):
                 rows,
                 orderings={"id": ("id",)},
                 fields=leak_schema.LEAK_FIELDS,
-                shape=listing.shapes,
+                shape=listing.leak_rows,
             )
         )
 
@@ -45,15 +45,15 @@ class Reclaim(views.View):
     @extend_schema(**leak_schema.RECLAIM)
     def post(self, request: Request, block_id: int) -> views.Answer:
         body = parsing.fields(request, "holder", "org", "allocated_at", "reason")
-        wanted = _wanted(body, block_id)
+        target = _target(body, block_id)
         reason = body.parse("reason", parsing.reason) or ""
         body.report.raise_any()
 
         def work() -> idempotency.Stored:
-            done = reclaim.reclaim(wanted, author=views.author(request, reason))
-            return idempotency.Stored(200, done.block)
+            result = reclaim.reclaim(target, author=views.author(request, reason))
+            return idempotency.Stored(200, result.block)
 
-        return views.answer(views.once(request, work).answer)
+        return views.answer(views.run_once(request, work).answer)
 
 
 class ReclaimAll(views.View):
@@ -62,65 +62,68 @@ class ReclaimAll(views.View):
     @extend_schema(**leak_schema.RECLAIM_ALL)
     def post(self, request: Request) -> views.Answer:
         body = parsing.fields(request, "blocks", "reason")
-        wanted = _blocks(body)
+        targets = _targets(body)
         reason = body.parse("reason", parsing.reason) or ""
         body.report.raise_any()
 
         def work() -> idempotency.Stored:
-            done = reclaim.reclaim_all(wanted, author=views.author(request, reason))
-            return idempotency.Stored(200, {"results": [_said(one) for one in done]})
+            results = reclaim.reclaim_all(targets, author=views.author(request, reason))
+            return idempotency.Stored(
+                200, {"results": [_result_shape(result) for result in results]}
+            )
 
-        return views.answer(views.once(request, work).answer)
+        return views.answer(views.run_once(request, work).answer)
 
 
-def _blocks(body: object_reader.Fields) -> list[reclaim.ReclaimTarget]:
-    listed = body.data.get("blocks")
-    if not isinstance(listed, list) or not 1 <= len(listed) <= MOST:
+def _targets(body: object_reader.Fields) -> list[reclaim.ReclaimTarget]:
+    values = body.data.get("blocks")
+    if not isinstance(values, list) or not 1 <= len(values) <= MOST:
         message = f"a list of 1 to {MOST} blocks is expected"
         body.report.add("blocks", "wrong_type", message)
         return []
-    found = []
-    for one in body.objects("blocks"):
-        one.only("id", "holder", "org", "allocated_at")
-        found.append(_wanted(one, one.parse("id", _id) or 0))
-    return found
+    targets = []
+    for block_fields in body.objects("blocks"):
+        block_fields.only("id", "holder", "org", "allocated_at")
+        targets.append(_target(block_fields, block_fields.parse("id", _id) or 0))
+    return targets
 
 
-def _id(value: object, at: str) -> int:
-    return parsing.integer(value, at, least=1, most=(1 << 63) - 1)
+def _id(value: object, field: str) -> int:
+    return parsing.integer(value, field, least=1, most=(1 << 63) - 1)
 
 
-def _wanted(body: object_reader.Fields, block_id: int) -> reclaim.ReclaimTarget:
+def _target(body: object_reader.Fields, block_id: int) -> reclaim.ReclaimTarget:
     holder = body.parse("holder", allocations.holder)
     org = body.parse("org", allocations.identifier) if body.has("org") else None
-    at = body.parse("allocated_at", _moment) if body.has("allocated_at") else None
+    allocated_at = body.parse("allocated_at", _moment) if body.has("allocated_at") else None
     kind, name, uid = (holder.kind, holder.id, holder.uid) if holder else ("", "", "")
-    return reclaim.ReclaimTarget(block_id, kind, name, uid or None, org, at)
+    return reclaim.ReclaimTarget(block_id, kind, name, uid or None, org, allocated_at)
 
 
-def _moment(value: object, at: str) -> datetime:
-    return query.moment(parsing.text(value, at), at)
+def _moment(value: object, field: str) -> datetime:
+    return query.moment(parsing.text(value, field), field)
 
 
-def _said(result: reclaim.ReclaimResult) -> dict[str, Any]:
+def _result_shape(result: reclaim.ReclaimResult) -> dict[str, Any]:
     error = result.error
     return {
         "id": result.target.block_id,
-        "outcome": listing.outcome(result),
+        "outcome": listing.outcome_code(result),
         "block": result.block,
         "code": error.code if error else "",
         "message": error.message if error else "",
     }
 
 
-def _filtered(parameters: query.Query) -> QuerySet[Leak]:
+def _filter_rows(parameters: query.Query) -> QuerySet[Leak]:
     state = parameters.parse("state", query.choice("leaked", "suspected"))
-    return _placed(
-        parameters, detection.suspected() if state == "suspected" else detection.leaked()
+    return _filter_by_location(
+        parameters,
+        detection.suspected_leaks() if state == "suspected" else detection.confirmed_leaks(),
     )
 
 
-def _placed(parameters: query.Query, rows: QuerySet[Leak]) -> QuerySet[Leak]:
+def _filter_by_location(parameters: query.Query, rows: QuerySet[Leak]) -> QuerySet[Leak]:
     if cluster := parameters.parse("cluster", lookups.cluster):
         rows = rows.filter(cluster=cluster)
     if pools := parameters.parse("pool", lookups.pools):
@@ -131,10 +134,10 @@ def _placed(parameters: query.Query, rows: QuerySet[Leak]) -> QuerySet[Leak]:
     for name in ("org", "env"):
         if value := parameters.text(name):
             rows = rows.filter(**{f"block__{name}": value})
-    return _dated(parameters, rows)
+    return _filter_by_time(parameters, rows)
 
 
-def _dated(parameters: query.Query, rows: QuerySet[Leak]) -> QuerySet[Leak]:
+def _filter_by_time(parameters: query.Query, rows: QuerySet[Leak]) -> QuerySet[Leak]:
     if since := parameters.parse("since", query.moment):
         rows = rows.filter(missed_at__gte=since)
     if until := parameters.parse("until", query.moment):

@@ -1,4 +1,4 @@
-"""Query parameters that name a cluster, a pool, or a time of the history."""
+"""Parsers of query parameters: a cluster, a pool, a time in the past."""
 
 from __future__ import annotations
 
@@ -11,43 +11,49 @@ from pools.models import Cluster, Pool
 from pools.register.history import addresses as history_addresses
 
 
-def past(value: str, name: str) -> datetime:
-    """A time like `moment` that is not ahead."""
-    return history_addresses.past(value, field=name)
+def past_time(value: str, name: str) -> datetime:
+    """Parse a time that is not in the future. Raises InvalidInput."""
+    return history_addresses.parse_past_time(value, field=name)
 
 
 def cluster(value: str, name: str) -> Cluster:
-    """A cluster by name or id."""
-    found = find_cluster(value)
-    if found is None:
+    """Return the cluster with this name or id. Raises InvalidInput (unknown_cluster)."""
+    row = find_cluster(value)
+    if row is None:
         raise errors.InvalidInput.for_field(
             name, "unknown_cluster", "there is no such cluster", value
         )
-    return found
+    return row
 
 
-def past_or_present(value: str, name: str) -> int:
-    """The id of a cluster by name or id, or of the last one of that name that was forgotten."""
-    former = None if find_cluster(value) else history_addresses.former_cluster(value)
+def current_or_former_cluster_id(value: str, name: str) -> int:
+    """Return the id of the cluster with this name or id, else of the last removed one of that name.
+
+    Raises InvalidInput (unknown_cluster).
+    """
+    former = None if find_cluster(value) else history_addresses.find_former_cluster(value)
     return former or cluster(value, name).pk
 
 
 def find_cluster(value: str) -> Cluster | None:
-    """By name first, then by id."""
-    if "\0" in value:  # PostgreSQL has no such text
+    """Return the cluster with this name, else the one with this id, else None."""
+    if "\0" in value:  # PostgreSQL text cannot contain it
         return None
-    named = Cluster.objects.filter(name=value).first()
-    if named is None and value.isascii() and value.isdigit() and len(value) < 18:
+    row = Cluster.objects.filter(name=value).first()
+    if row is None and value.isascii() and value.isdigit() and len(value) < 18:
         return Cluster.objects.filter(pk=int(value)).first()
-    return named
+    return row
 
 
 def pools(value: str, name: str) -> list[int]:
-    """The ids of the pools with that id or name (one name may stand in several clusters)."""
-    wanted = Q(name=value)
+    """Return the ids of the pools with this name or id; several clusters may use the same name.
+
+    Raises InvalidInput (unknown_pool).
+    """
+    condition = Q(name=value)
     if value.isascii() and value.isdigit() and len(value) < 18:
-        wanted |= Q(pk=int(value))
-    found = list(Pool.objects.filter(wanted).values_list("pk", flat=True))
-    if not found:
+        condition |= Q(pk=int(value))
+    ids = list(Pool.objects.filter(condition).values_list("pk", flat=True))
+    if not ids:
         raise errors.InvalidInput.for_field(name, "unknown_pool", "there is no such pool", value)
-    return found
+    return ids

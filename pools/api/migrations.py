@@ -1,4 +1,4 @@
-"""pools/{}/migrations/: the two-step migration of a CIDR, step by step."""
+"""pools/{}/migrations/: migrate the blocks of a CIDR to another one, step by step."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Migrations(views.View):
         rows = CIDRMigration.objects.filter(pool=pool).select_related(
             "pool__cluster", "pool_cidr__pool__cluster"
         )
-        return views.answer({"results": [shape(row, told=0) for row in rows[:LISTED]]})
+        return views.answer({"results": [shape(row, holder_limit=0) for row in rows[:LISTED]]})
 
     @extend_schema(**guide_schema.MIGRATION_BEGIN)
     def post(self, request: Request, pool_id: int) -> views.Answer:
@@ -40,16 +40,16 @@ class Migrations(views.View):
         dry_run = parameters.parse("dry_run", query.flag)
         parameters.done()
         body = parsing.fields(request, "cidr", "range", "to", "reason")
-        want, reason = _wanted(body, pools.get(pool_id)), _reason(body)
+        plan, reason = _plan(body, pools.get(pool_id)), _reason(body)
         author = views.author(request, reason)
         if dry_run:
-            return views.answer(_forecast(want, author))
+            return views.answer(_forecast(plan, author))
 
         def work() -> idempotency.Stored:
-            return idempotency.Stored(201, shape(migrations.begin(want, author=author)))
+            return idempotency.Stored(201, shape(migrations.start_migration(plan, author=author)))
 
-        done = views.once(request, work)
-        return views.answer(done.answer, status=done.status)
+        stored = views.run_once(request, work)
+        return views.answer(stored.answer, status=stored.status)
 
 
 class MigrationView(views.View):
@@ -73,60 +73,62 @@ class MigrationSteps(views.View):
         author = views.author(request, _reason(body))
         migrations.get_migration(migration_id, pool_id=pool_id)
         if dry_run:
-            want = migrations.withholding(migration_id, step or MigrationStep.ABORT)
-            gaps = map(str, migrations.gaps(want.cidr, want.span))
+            plan = migrations.withholding_plan(migration_id, step or MigrationStep.ABORT)
+            gaps = map(str, migrations.unreserved_gaps(plan.cidr, plan.span))
             return views.answer(
-                {"range": str(want.span), "reserves": [*gaps], **_forecast(want, author)}
+                {"range": str(plan.span), "reserves": [*gaps], **_forecast(plan, author)}
             )
 
         def work() -> idempotency.Stored:
-            taken = migrations.take(migration_id, step or MigrationStep.ABORT, author=author)
-            return idempotency.Stored(200, shape(taken))
+            migration = migrations.take_step(
+                migration_id, step or MigrationStep.ABORT, author=author
+            )
+            return idempotency.Stored(200, shape(migration))
 
-        done = views.once(request, work)
-        return views.answer(done.answer, status=done.status)
+        stored = views.run_once(request, work)
+        return views.answer(stored.answer, status=stored.status)
 
 
-def _step(value: object, at: str) -> MigrationStep:
-    return MigrationStep(parsing.choice(value, at, tuple(step.value for step in MigrationStep)))
+def _step(value: object, field: str) -> MigrationStep:
+    return MigrationStep(parsing.choice(value, field, tuple(step.value for step in MigrationStep)))
 
 
 def _reason(body: object_reader.Fields) -> str:
-    """The reason, after which the body has been read: InvalidInput with all problems."""
+    """Return the reason, the last field to parse. Raises InvalidInput with all problems."""
     reason = body.parse("reason", parsing.reason) if body.has("reason") else ""
     body.report.raise_any()
     return reason or ""
 
 
-def _wanted(body: object_reader.Fields, pool: Pool) -> migrations.MigrationPlan:
-    cidr = body.parse("cidr", lambda value, at: addresses.parse_cidr(value, field=at))
+def _plan(body: object_reader.Fields, pool: Pool) -> migrations.MigrationPlan:
+    cidr = body.parse("cidr", lambda value, field: addresses.parse_cidr(value, field=field))
     span = to = None
     if body.has("range"):
-        span = body.parse("range", lambda value, at: addresses.parse_range(value, field=at))
+        span = body.parse("range", lambda value, field: addresses.parse_range(value, field=field))
     if body.has("to"):
-        to = body.parse("to", lambda value, at: addresses.parse_cidr(value, field=at))
+        to = body.parse("to", lambda value, field: addresses.parse_cidr(value, field=field))
     body.report.raise_any()
-    if cidr is None:  # it would have been reported
-        raise AssertionError
+    if cidr is None:
+        raise AssertionError("unreachable: a missing cidr was reported")
     return migrations.plan_migration(pool, cidr, span=span, to=to)
 
 
-def _forecast(want: migrations.MigrationPlan, author: events.Author) -> dict[str, Any]:
-    found = forecast.forecast_migration(want, author=author)
+def _forecast(plan: migrations.MigrationPlan, author: events.Author) -> dict[str, Any]:
+    migration_forecast = forecast.forecast_migration(plan, author=author)
     return {
-        "fits": found.fits,
-        "in_use": found.in_use,
-        "nodes": found.nodes,
-        "free_after": str(found.after.free) if found.after else None,
-        "findings": [guides.finding(one) for one in found.findings],
+        "fits": migration_forecast.fits,
+        "in_use": migration_forecast.in_use,
+        "nodes": migration_forecast.nodes,
+        "free_after": str(migration_forecast.after.free) if migration_forecast.after else None,
+        "findings": [guides.finding(finding) for finding in migration_forecast.findings],
     }
 
 
 def shape(
-    migration: CIDRMigration, *, told: int = cidr_migration_progress.MOST_HOLDERS
+    migration: CIDRMigration, *, holder_limit: int = cidr_migration_progress.MOST_HOLDERS
 ) -> dict[str, Any]:
-    """As it is answered, with the holders that have the most blocks."""
-    progress = cidr_migration_progress.migration_progress(migration, holder_limit=told)
+    """Return the JSON object of a migration, with the `holder_limit` holders with most blocks."""
+    progress = cidr_migration_progress.migration_progress(migration, holder_limit=holder_limit)
     return {
         "id": migration.pk,
         "pool_id": migration.pool_id,
@@ -141,7 +143,7 @@ def shape(
         "steps": [step.value for step in progress.steps],
         "by": "cluster" if progress.by_cluster else "register",
         "unwritten": progress.unwritten,
-        "waiting": pool_cidrs.waiting(drift.waiting_of_pool(migration.pool)),
+        "waiting": pool_cidrs.waiting_fields(drift.conflicts_of_pool(migration.pool)),
         "orphaned": progress.orphaned,
         "in_use": progress.in_use,
         "held": progress.held,
@@ -150,14 +152,14 @@ def shape(
         "percent": progress.percent,
         "holders": [
             {
-                "kind": one.holder_kind,
-                "id": one.holder_id,
-                "state": one.state,
-                "blocks": one.blocks,
-                "first": one.first,
-                "until": time(one.until),
+                "kind": holder.holder_kind,
+                "id": holder.holder_id,
+                "state": holder.state,
+                "blocks": holder.blocks,
+                "first": holder.first,
+                "until": time(holder.until),
             }
-            for one in progress.holders
+            for holder in progress.holders
         ],
         "reason": migration.reason,
         "started_by": migration.started_by,

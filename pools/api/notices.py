@@ -1,4 +1,4 @@
-"""notices/: conditions that somebody should know of, open ones and those that ended."""
+"""notices/: notices about conditions that need attention, open and ended ones."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ SHAPE = openapi.shape(
     seen_at=openapi.TIME, ended_at=openapi.TIME, link=openapi.TEXT,
 )  # fmt: skip
 _LIST = openapi.says(
-    "Notices, open ones and those that ended",
+    "List notices, open and ended",
     {200: openapi.page(SHAPE)},
     parameters=openapi.query(
-        open="true: only those that are true now", level="error or warning",
-        code="such as pool_nearly_full", subject="such as cluster/3", **openapi.PAGED,
+        open="true: only open notices; false: only ended ones", level="error or warning",
+        code="for example pool_nearly_full", subject="for example cluster/3", **openapi.PAGED,
     ),
 )  # fmt: skip
-_ONE = openapi.says("One notice", {200: SHAPE}, fails="404")
+_ONE = openapi.says("Get a notice", {200: SHAPE}, fails="404")
 
 
 class Notices(views.View):
@@ -63,10 +63,10 @@ class NoticeView(views.View):
 
     @extend_schema(**_ONE)
     def get(self, request: Request, notice_id: int) -> views.Answer:
-        found = Notice.objects.filter(pk=notice_id).first()
-        if found is None:
+        notice = Notice.objects.filter(pk=notice_id).first()
+        if notice is None:
             raise errors.NotFound("There is no such object.")
-        return views.answer(outbox.as_json(found))
+        return views.answer(outbox.as_json(notice))
 
 
 def _shapes(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:

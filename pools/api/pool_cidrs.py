@@ -1,4 +1,4 @@
-"""The CIDRs and reserved ranges of a pool: as part of it, and as resources of their own."""
+"""The CIDRs and reserved ranges of a pool: as fields of the pool and as resources."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from pools.register import pools
 
 
 def family(part: Family | None) -> dict[str, Any] | None:
-    """One family of a pool as it is said and taken."""
+    """Return the JSON object of one IP family of a pool; requests have the same fields."""
     if part is None:
         return None
     return {
@@ -32,46 +32,46 @@ def family(part: Family | None) -> dict[str, Any] | None:
 
 
 def families(body: object_reader.Fields) -> dict[int, Family]:
-    """The families that a body names; null is absence."""
-    found = {}
+    """Return the families of a body by IP version; a null field counts as absent."""
+    parsed = {}
     for version, name in ((4, "ipv4"), (6, "ipv6")):
         if body.has(name):
-            found[version] = _family(body.section(name), version)
-    return found
+            parsed[version] = _family(body.section(name), version)
+    return parsed
 
 
 def _family(section: object_reader.Fields, version: int) -> Family:
     section.only("mask_size", "cidrs")
     mask_size = section.parse(
-        "mask_size", lambda value, at: blocks.check_mask_size(value, version, field=at)
+        "mask_size", lambda value, path: blocks.check_mask_size(value, version, field=path)
     )
     if not section.data.get("cidrs"):
         section.report.add(section.path("cidrs"), "required", "a list of CIDRs is expected")
     entries = []
-    for at, item in section.items("cidrs"):
+    for path, item in section.items("cidrs"):
         with section.report.collecting():
-            entries.append(_entry(item, at, version, section.report))
+            entries.append(_entry(item, path, version, section.report))
     return Family(tuple(entries), mask_size or 0)
 
 
-def _entry(item: object, at: str, version: int, report: object_reader.ProblemReport) -> CidrEntry:
+def _entry(item: object, path: str, version: int, report: object_reader.ProblemReport) -> CidrEntry:
     data = {"cidr": item} if isinstance(item, str) else item
     if not isinstance(data, dict):
-        raise errors.InvalidInput.for_field(at, "wrong_type", "an object is expected", item)
-    entry = object_reader.Fields(data, at, report)
+        raise errors.InvalidInput.for_field(path, "wrong_type", "an object is expected", item)
+    entry = object_reader.Fields(data, path, report)
     entry.only("cidr", "reserved_ranges")
-    place = entry.path("cidr")
+    field = entry.path("cidr")
     if not entry.has("cidr"):
-        raise errors.InvalidInput.for_field(place, "required", "is required")
-    cidr = addresses.parse_cidr(data["cidr"], field=place)
+        raise errors.InvalidInput.for_field(field, "required", "is required")
+    cidr = addresses.parse_cidr(data["cidr"], field=field)
     if cidr.version != version:
         message = f"an IPv{version} CIDR is expected"
-        raise errors.InvalidInput.for_field(place, "mixed_family", message, cidr)
+        raise errors.InvalidInput.for_field(field, "mixed_family", message, cidr)
     reserved = []
-    for place, value in entry.items("reserved_ranges"):
+    for field, value in entry.items("reserved_ranges"):
         with report.collecting():
-            span = addresses.parse_range(value, field=place)
-            addresses.require_within(span, cidr, place)
+            span = addresses.parse_range(value, field=field)
+            addresses.require_within(span, cidr, field)
             reserved.append(span)
     return CidrEntry(cidr, tuple(reserved))
 
@@ -98,8 +98,8 @@ class PoolCIDRs(views.View):
             added = pools.add_cidr(pool_id, entry, author=views.author(request))
             return idempotency.Stored(201, cidr_shape(added))
 
-        done = views.once(request, work)
-        return views.answer(done.answer, status=done.status)
+        stored = views.run_once(request, work)
+        return views.answer(stored.answer, status=stored.status)
 
 
 class PoolCIDRView(views.View):
@@ -111,7 +111,7 @@ class PoolCIDRView(views.View):
             raise errors.NotFound("The pool has no such CIDR.")
         waiting = pools.remove_cidr(cidr_id, author=views.author(request))
         if waiting is None:
-            return views.nothing()
+            return views.no_content()
         return views.answer(cidr_shape(waiting), status=202)
 
 
@@ -121,21 +121,23 @@ class ReservedRanges(views.View):
     @extend_schema(**endpoints.RANGE_CREATE)
     def post(self, request: Request, pool_id: int, cidr_id: int) -> views.Answer:
         body = parsing.fields(request, "range", "reason")
-        span = body.parse("range", lambda value, at: addresses.parse_range(value, field=at))
+        span = body.parse("range", lambda value, field: addresses.parse_range(value, field=field))
         reason = ""
         if body.has("reason"):
             reason = body.parse("reason", parsing.reason) or ""
         body.report.raise_any()
         if span is None or not PoolCIDR.objects.filter(pk=cidr_id, pool_id=pool_id).exists():
             raise errors.NotFound("The pool has no such CIDR.")
-        wanted = span
+        reserved_span = span
 
         def work() -> idempotency.Stored:
-            made = pools.reserve(cidr_id, wanted, author=views.author(request), reason=reason)
-            return idempotency.Stored(201, range_shape(made))
+            reserved_range = pools.reserve(
+                cidr_id, reserved_span, author=views.author(request), reason=reason
+            )
+            return idempotency.Stored(201, range_shape(reserved_range))
 
-        done = views.once(request, work)
-        return views.answer(done.answer, status=done.status)
+        stored = views.run_once(request, work)
+        return views.answer(stored.answer, status=stored.status)
 
 
 class ReservedRangeView(views.View):
@@ -146,11 +148,11 @@ class ReservedRangeView(views.View):
         if not ReservedRange.objects.filter(pk=range_id, pool_id=pool_id).exists():
             raise errors.NotFound("The pool has no such reserved range.")
         pools.unreserve(range_id, author=views.author(request))
-        return views.nothing()
+        return views.no_content()
 
 
-def waiting(rows: Sequence[Drift]) -> list[dict[str, Any]]:
-    """The fields of a pool's object that wait because other managers own them."""
+def waiting_fields(rows: Sequence[Drift]) -> list[dict[str, Any]]:
+    """Return the fields of a pool's object that are not written because other managers own them."""
     return [
         {
             "path": row.path,
@@ -167,9 +169,15 @@ def cidr_shape(cidr: PoolCIDR) -> dict[str, Any]:
         "id": cidr.pk,
         "cidr": str(cidr.cidr),
         "pending": cidr.pending or None,
-        "reserved_ranges": [range_shape(one) for one in cidr.reserved_ranges.all()],
+        "reserved_ranges": [
+            range_shape(reserved_range) for reserved_range in cidr.reserved_ranges.all()
+        ],
     }
 
 
-def range_shape(one: ReservedRange) -> dict[str, Any]:
-    return {"id": one.pk, "range": f"{one.first}-{one.last}", "reason": one.reason}
+def range_shape(reserved_range: ReservedRange) -> dict[str, Any]:
+    return {
+        "id": reserved_range.pk,
+        "range": f"{reserved_range.first}-{reserved_range.last}",
+        "reason": reserved_range.reason,
+    }

@@ -1,4 +1,4 @@
-"""pools/: pools with their CIDRs and reserved ranges; ETag and If-Match."""
+"""pools/: pools with their CIDRs and reserved ranges, with ETag and If-Match."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from pools.platform import events, idempotency
 from pools.platform.rest import pagination, parsing, query, views
 from pools.register import pools, usage
 
-# RFC 9110, 8.8.3 and 5.6.1: entity tags, and lists of them, in which elements may be empty. What
-# repeats is possessive: a text that is none costs time in proportion to its length.
+# RFC 9110, 8.8.3 and 5.6.1: entity tags, and lists of them, in which elements may be empty. The
+# quantifiers are possessive: a header that does not match is rejected in linear time.
 _ENTITY_TAG = r'(?:W/)?"[\x21\x23-\x7e\x80-\xff]*+"'
 _TAG = re.compile(_ENTITY_TAG)
 _TAGS = re.compile(rf"[ \t,]*+{_ENTITY_TAG}(?:[ \t]*+,[ \t]*+(?:{_ENTITY_TAG})?)*+[ \t]*")
@@ -62,8 +62,8 @@ class Pools(views.View):
     def post(self, request: Request) -> views.Answer:
         body = parsing.fields(request, *_CREATED, *_READ_ONLY)
         spec = _spec(body)
-        done = views.once(request, lambda: _create(spec, views.author(request)))
-        return views.answer(done.answer, status=done.status)
+        stored = views.run_once(request, lambda: _create(spec, views.author(request)))
+        return views.answer(stored.answer, status=stored.status)
 
 
 class PoolView(views.View):
@@ -81,30 +81,31 @@ class PoolView(views.View):
     def patch(self, request: Request, pool_id: int) -> views.Answer:
         body = parsing.fields(request, *_CHANGED, *_FIXED, *_READ_ONLY)
         pool = get(pool_id)
-        wanted = _change(body, pool)
-        asked = version(request, pool.version)
-        pools.change(pool_id, wanted, author=views.author(request), version=asked)
+        change = _change(body, pool)
+        expected_version = version(request, pool.version)
+        pools.change(pool_id, change, author=views.author(request), version=expected_version)
         return _answer(get(pool_id))
 
     @extend_schema(**endpoints.POOL_DELETE)
     def delete(self, request: Request, pool_id: int) -> views.Answer:
-        asked = version(request, get(pool_id).version)
-        pools.delete(pool_id, author=views.author(request), version=asked)
-        return views.nothing()
+        expected_version = version(request, get(pool_id).version)
+        pools.delete(pool_id, author=views.author(request), version=expected_version)
+        return views.no_content()
 
 
 def get(pool_id: int) -> Pool:
-    """A pool with its cluster; NotFound."""
-    found = Pool.objects.select_related("cluster").filter(pk=pool_id).first()
-    if found is None:
+    """Return a pool with its cluster. Raises NotFound."""
+    pool = Pool.objects.select_related("cluster").filter(pk=pool_id).first()
+    if pool is None:
         raise errors.NotFound("There is no such pool.")
-    return found
+    return pool
 
 
 def version(request: Request, present: int) -> int | None:
-    """The version that If-Match asks for; None without it or for `*` (RFC 9110, 13.1.1).
+    """Return the version that If-Match requires; None without the header or for `*`.
 
-    Of several it is the `present` one, if that is named. Weak and foreign tags match nothing.
+    RFC 9110, 13.1.1. If the header lists several versions, the `present` one has to be among them.
+    Weak tags and tags that are no version match nothing. Raises InvalidInput, VersionMismatch.
     """
     header = request.META.get("HTTP_IF_MATCH")
     if header is None or header.strip() == "*":
@@ -126,15 +127,17 @@ def _answer(pool: Pool) -> views.Answer:
 
 
 def shape(pool: Pool) -> dict[str, Any]:
-    return _shape(pool, usage.of_pool(pool), drift.waiting_of_pool(pool))
+    return _shape(pool, usage.pool_usage(pool), drift.conflicts_of_pool(pool))
 
 
 def _page(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     ids = [row["id"] for row in rows]
-    found = Pool.objects.select_related("cluster").prefetch_related("cidrs__reserved_ranges")
-    by_id = found.in_bulk(ids)
-    used = usage.of_pools(by_id.values())
-    waits = drift.waiting_of_pools(by_id.values())
+    pools_with_parts = Pool.objects.select_related("cluster").prefetch_related(
+        "cidrs__reserved_ranges"
+    )
+    by_id = pools_with_parts.in_bulk(ids)
+    used = usage.usage_by_pool(by_id.values())
+    waits = drift.conflicts_of_pools(by_id.values())
     return [
         _shape(by_id[pool_id], used[pool_id], waits.get(pool_id, ()))
         for pool_id in ids
@@ -159,20 +162,22 @@ def _shape(pool: Pool, used: dict[int, usage.Usage], waits: Sequence[Drift] = ()
         "ipv6": pool_cidrs.family(parts.get(6)),
         "version": pool.version,
         "created_at": pool.created_at.isoformat().replace("+00:00", "Z"),
-        "waiting": pool_cidrs.waiting(waits),
-        "utilization": {f"ipv{family}": _usage(one) for family, one in used.items()},
+        "waiting": pool_cidrs.waiting_fields(waits),
+        "utilization": {
+            f"ipv{family}": _usage(family_usage) for family, family_usage in used.items()
+        },
     }
 
 
-def _usage(one: usage.Usage) -> dict[str, Any]:
+def _usage(family_usage: usage.Usage) -> dict[str, Any]:
     return {
-        "capacity": str(one.capacity),
-        "held": str(one.held),
-        "cooling": str(one.cooling),
-        "reserved": str(one.reserved),
-        "free": str(one.free),
-        "ratio": round(one.ratio, 6),
-        "approximate": one.approximate,
+        "capacity": str(family_usage.capacity),
+        "held": str(family_usage.held),
+        "cooling": str(family_usage.cooling),
+        "reserved": str(family_usage.reserved),
+        "free": str(family_usage.free),
+        "ratio": round(family_usage.ratio, 6),
+        "approximate": family_usage.approximate,
     }
 
 
@@ -188,7 +193,7 @@ def _spec(body: object_reader.Fields) -> pools.PoolSpec:
     families = pool_cidrs.families(body)
     cooldown = _cooldown(body)
     first, last = body.flag("allow_first_ip"), body.flag("allow_last_ip")
-    annotations, labels = body.texts("annotations"), body.texts("labels")
+    annotations, labels = body.string_map("annotations"), body.string_map("labels")
     description = _description(body)
     body.report.raise_any()
     return pools.PoolSpec(
@@ -216,8 +221,8 @@ def _change(body: object_reader.Fields, pool: Pool) -> pools.PoolChange:
         families=pool_cidrs.families(body),
         cooldown_seconds=_cooldown(body),
         description=_description(body),
-        annotations=body.texts("annotations") if body.has("annotations") else None,
-        labels=body.texts("labels") if body.has("labels") else None,
+        annotations=body.string_map("annotations") if body.has("annotations") else None,
+        labels=body.string_map("labels") if body.has("labels") else None,
     )
     body.report.raise_any()
     return change
@@ -226,11 +231,11 @@ def _change(body: object_reader.Fields, pool: Pool) -> pools.PoolChange:
 def _refuse(body: object_reader.Fields, names: tuple[str, ...]) -> None:
     for name in names:
         if name in body.data:
-            body.report.add(name, "read_only_field", "is worked out and cannot be set")
+            body.report.add(name, "read_only_field", "is computed and cannot be set")
 
 
 def _refuse_null(body: object_reader.Fields, pool: Pool) -> None:
-    """A null that asks for what cannot be done is refused, never passed over."""
+    """Report a null that cannot be applied, instead of ignoring it."""
     for name in _CHANGED:
         if name not in body.data or body.data[name] is not None:
             continue
@@ -242,15 +247,18 @@ def _refuse_null(body: object_reader.Fields, pool: Pool) -> None:
 
 
 def _description(body: object_reader.Fields) -> str | None:
-    given = body.has("description")
-    return body.parse("description", parsing.description) if given else None
+    if not body.has("description"):
+        return None
+    return body.parse("description", parsing.description)
 
 
 def _cooldown(body: object_reader.Fields) -> int | None:
     if not body.has("cooldown_seconds"):
         return None
-    return body.parse("cooldown_seconds", lambda value, at: holders.parse_cooldown(value, field=at))
+    return body.parse(
+        "cooldown_seconds", lambda value, field: holders.parse_cooldown(value, field=field)
+    )
 
 
-def _cluster(value: object, at: str) -> Cluster:
-    return lookups.cluster(parsing.name(value, at), at)
+def _cluster(value: object, field: str) -> Cluster:
+    return lookups.cluster(parsing.name(value, field), field)

@@ -1,4 +1,4 @@
-"""references/: who still refers to blocks, as tooling reports it."""
+"""references/: inventory reports, in which tooling lists the holders that still use blocks."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from pools.core import block_fields, errors, holders, object_reader
 from pools.models import Cluster, ReferenceFeed
 from pools.platform.rest import pagination, parsing, query, views
 from pools.register.leaks import references
-from pools.register.leaks.references import MOST, ReferencedHolder
+from pools.register.leaks.references import MOST_HOLDERS, ReferencedHolder
 
-LARGEST = 32 * 1024 * 1024  # bytes: 200,000 holders with ids and uids as Kubernetes has them
+LARGEST = 32 * 1024 * 1024  # bytes: 200,000 holders with Kubernetes names and uids
 _SEQUENCES = 1 << 63
 _FIELDS = ("cluster", "holder_kind", "sequence", "complete", "holders", "removed", "observed_at")
-_NAMED = frozenset({"id", "uid", "org"})
+_HOLDER_FIELDS = frozenset({"id", "uid", "org"})
 
 
 class References(views.View):
@@ -46,81 +46,88 @@ class References(views.View):
 
     @extend_schema(**leaks.REPORT)
     def post(self, request: Request) -> views.Answer:
-        report = read(parsing.fields(request, *_FIELDS, limit=LARGEST))
-        return views.answer(references.take_in(report, author=views.author(request)))
+        report = parse_report(parsing.fields(request, *_FIELDS, limit=LARGEST))
+        return views.answer(references.ingest_report(report, author=views.author(request)))
 
 
-def read(body: object_reader.Fields) -> references.ReferenceReport:
-    """InvalidInput with all problems: unknown_cluster, k8s_name, out_of_range, conflicting_fields, …"""
+def parse_report(body: object_reader.Fields) -> references.ReferenceReport:
+    """Return the report of the body.
+
+    Raises InvalidInput with all problems: unknown_cluster, k8s_name, out_of_range,
+    conflicting_fields, …
+    """
     cluster = body.parse("cluster", _cluster)
     kind = body.parse("holder_kind", _kind)
     sequence = body.parse("sequence", _sequence)
     if body.data.get("complete") is None:
-        body.report.add("complete", "required", "say whether these are all holders")
+        body.report.add("complete", "required", "set whether the report lists all holders")
     complete = body.flag("complete")
     if not body.has("holders"):
         body.report.add("holders", "required", "is required")
-    holders_, removed = _named(body, "holders"), _named(body, "removed")
+    holders_, removed = _holders(body, "holders"), _holders(body, "removed")
     observed_at = body.parse("observed_at", _moment) if body.has("observed_at") else None
     if complete and body.has("removed"):
-        message = "a complete report has all holders: who is not named is not there"
+        message = "a complete report lists all holders and removes those that it does not list"
         body.report.add("removed", "conflicting_fields", message)
     elif both := set(holders_) & set(removed):
-        message = f"{min(both).id} is among the holders, too"
+        message = f"{min(both).id} is also listed in holders"
         body.report.add("removed", "conflicting_fields", message)
     body.report.raise_any()
     if cluster is None or kind is None or sequence is None:
-        raise AssertionError("unreachable: what is missing was reported")
+        raise AssertionError("unreachable: the missing field was reported")
     return references.ReferenceReport(
         cluster, kind, sequence, complete, holders_, removed, observed_at
     )
 
 
-def _cluster(value: object, at: str) -> Cluster:
-    return lookups.cluster(parsing.text(value, at), at)
+def _cluster(value: object, field: str) -> Cluster:
+    return lookups.cluster(parsing.text(value, field), field)
 
 
-def _kind(value: object, at: str) -> str:
-    return holders.parse_name(value, field=at, kind="label")
+def _kind(value: object, field: str) -> str:
+    return holders.parse_name(value, field=field, kind="label")
 
 
-def _sequence(value: object, at: str) -> int:
-    return parsing.integer(value, at, least=0, most=_SEQUENCES - 1)
+def _sequence(value: object, field: str) -> int:
+    return parsing.integer(value, field, least=0, most=_SEQUENCES - 1)
 
 
-def _moment(value: object, at: str) -> datetime:
-    return query.moment(parsing.text(value, at), at).astimezone(UTC)
+def _moment(value: object, field: str) -> datetime:
+    return query.moment(parsing.text(value, field), field).astimezone(UTC)
 
 
-def _named(body: object_reader.Fields, key: str) -> list[ReferencedHolder]:
-    listed = body.data.get(key)
-    if listed is None:
+def _holders(body: object_reader.Fields, key: str) -> list[ReferencedHolder]:
+    values = body.data.get(key)
+    if values is None:
         return []
-    if not isinstance(listed, list):
-        body.report.add(key, "wrong_type", "a list is expected", listed)
+    if not isinstance(values, list):
+        body.report.add(key, "wrong_type", "a list is expected", values)
         return []
-    if len(listed) > MOST:
-        body.report.add(key, "out_of_range", f"at most {MOST} holders in one report")
+    if len(values) > MOST_HOLDERS:
+        body.report.add(key, "out_of_range", f"at most {MOST_HOLDERS} holders in one report")
         return []
-    found = []
-    for index, value in enumerate(listed):
-        named = _plain(value)
-        if named is None:
+    holders_ = []
+    for index, value in enumerate(values):
+        holder = _plain_holder(value)
+        if holder is None:
             with body.report.collecting():
-                named = _one(value, f"{key}.{index}")
-        if named is not None:
-            found.append(named)
+                holder = _parse_holder(value, f"{key}.{index}")
+        if holder is not None:
+            holders_.append(holder)
         elif len(body.report.problems) >= _SHOWN:
             break
-    return found
+    return holders_
 
 
-_SHOWN = 100  # problems of one report
+_SHOWN = 100  # problems in one response
 
 
-def _plain(value: Any) -> ReferencedHolder | None:
-    """A holder of plain ASCII without anything to report, which nearly all are: a hundred thousand."""
-    if not (isinstance(value, dict) and _NAMED.issuperset(value)):
+def _plain_holder(value: Any) -> ReferencedHolder | None:
+    """Return a valid holder of printable ASCII, else None.
+
+    The fast path for nearly all of the hundred thousand holders of a report.
+    """
+    if not (isinstance(value, dict) and _HOLDER_FIELDS.issuperset(value)):
         return None
     name, uid, org = value.get("id"), value.get("uid", ""), value.get("org", "")
     if not (_is_plain(name) and ("uid" not in value or _is_plain(uid))):
@@ -138,10 +145,10 @@ def _is_plain(text: object) -> TypeGuard[str]:
     )
 
 
-def _one(value: object, at: str) -> ReferencedHolder:
+def _parse_holder(value: object, field: str) -> ReferencedHolder:
     if not isinstance(value, dict):
-        raise errors.InvalidInput.for_field(at, "wrong_type", "an object is expected", value)
-    body = object_reader.Fields(value, at, object_reader.ProblemReport())
+        raise errors.InvalidInput.for_field(field, "wrong_type", "an object is expected", value)
+    body = object_reader.Fields(value, field, object_reader.ProblemReport())
     body.only("id", "uid", "org")
     name = body.parse("id", _identifier)
     uid = body.parse("uid", _identifier) if body.has("uid") else None
@@ -150,8 +157,8 @@ def _one(value: object, at: str) -> ReferencedHolder:
     return ReferencedHolder(name or "", uid or "", org or "")
 
 
-def _identifier(value: object, at: str) -> str:
-    return holders.parse_identifier(value, field=at)
+def _identifier(value: object, field: str) -> str:
+    return holders.parse_identifier(value, field=field)
 
 
 def _shapes(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""requests/: allocations that wait for space."""
+"""requests/: allocation requests that wait for free blocks."""
 
 from __future__ import annotations
 
@@ -49,18 +49,19 @@ class RequestView(views.View):
 
     @extend_schema(**endpoints.REQUEST)
     def get(self, request: Request, request_id: int) -> views.Answer:
-        found = AllocationRequest.objects.filter(pk=request_id).first()
-        if found is None:
+        row = AllocationRequest.objects.filter(pk=request_id).first()
+        if row is None:
             raise errors.NotFound("There is no such request.")
-        return views.answer(shape(found))
+        return views.answer(shape(row))
 
     @extend_schema(**endpoints.REQUEST_CANCEL)
     def delete(self, request: Request, request_id: int) -> views.Answer:
         return views.answer(shape(requests.cancel(request_id, author=views.author(request))))
 
 
-def shape(found: AllocationRequest) -> dict[str, Any]:
-    return shapes([dict(row) for row in AllocationRequest.objects.filter(pk=found.pk).values()])[0]
+def shape(request: AllocationRequest) -> dict[str, Any]:
+    rows = AllocationRequest.objects.filter(pk=request.pk).values()
+    return shapes([dict(row) for row in rows])[0]
 
 
 def shapes(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:

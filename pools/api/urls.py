@@ -1,4 +1,4 @@
-"""All addresses below /api/v1/."""
+"""The endpoints of address space below /api/v1/."""
 
 from django.urls import path
 from drf_spectacular.views import SpectacularAPIView
@@ -28,7 +28,7 @@ from pools.platform.rest import docs
 
 app_name = "api"
 urlpatterns = [
-    # What tooling asks most: patterns are tried in this order.
+    # The most frequent request comes first: Django tries patterns in this order.
     path("pools/<int:pool_id>/allocations/", allocations.Allocations.as_view(), name="allocations"),
     path("clusters/", clusters.Clusters.as_view(), name="clusters"),
     path("clusters/<str:cluster>/", clusters.ClusterView.as_view(), name="cluster"),

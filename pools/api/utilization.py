@@ -1,4 +1,4 @@
-"""utilization/ and pools/{}/forecast/: how full, over time, and until when."""
+"""utilization/ and pools/{}/forecast/: utilization over time and its forecast."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _ORDERINGS = {
 }
 
 Row = dict[str, Any]
-# What tells the samples of one row from those of others: pool id, or organisation and name; family.
+# Identifies the samples of one row: (pool id, family), or (org, name, rest, family).
 Key = tuple[Any, ...]
 
 
@@ -43,23 +43,23 @@ class Utilization(views.View):
     @extend_schema(**utilization.UTILIZATION)
     def get(self, request: Request) -> views.Answer:
         parameters = query.Query(request)
-        ways = query.choice(*SampleSum.By.values, BY_POOL)
-        by = parameters.parse("by", ways) or str(SampleSum.By.CATEGORY)
-        if by in _TENANTS:
+        group_choices = query.choice(*SampleSum.By.values, BY_POOL)
+        group_by = parameters.parse("by", group_choices) or str(SampleSum.By.CATEGORY)
+        if group_by in _TENANTS:
             views.require(request, "pools.view_environment")
         days = parameters.parse("days", query.integer(1, MOST_DAYS))
-        if days:  # read again by the page, which allows more
+        if days:  # pagination.page parses it again, with a higher limit
             parameters.parse("limit", query.integer(1, MOST_WITH_HISTORY))
-        rows = _of_pools(parameters) if by == BY_POOL else _sums(by, parameters)
+        rows = _pool_rows(parameters) if group_by == BY_POOL else _sum_rows(group_by, parameters)
         newest = rows.order_by().aggregate(day=Max("day"))["day"]
         return views.answer(
             pagination.page(
                 request,
                 parameters,
                 rows.filter(day=newest),
-                orderings=_ORDERINGS[by == BY_POOL],
+                orderings=_ORDERINGS[group_by == BY_POOL],
                 fields=utilization.FIELDS,
-                shape=partial(_shapes, by, rows, days),
+                shape=partial(_shapes, group_by, rows, days),
                 default="name",
             )
         )
@@ -72,8 +72,8 @@ class Forecast(views.View):
     def get(self, request: Request, pool_id: int) -> views.Answer:
         query.Query(request).done()
         pool = pools.get(pool_id)
-        used = usage.of_pool(pool)
-        told = forecasts.of_pool(pool, used)
+        used = usage.pool_usage(pool)
+        pool_forecasts = forecasts.forecast_pool(pool, used)
         today = database.now().date()
         return views.answer(
             {
@@ -81,32 +81,35 @@ class Forecast(views.View):
                 "pool": pool.name,
                 "cluster": pool.cluster.name,
                 "today": today.isoformat(),
-                "share": forecast.SHARE,
+                "share": forecast.CONFIDENCE,
                 "families": [
-                    _forecast(family, one, used[family], today) for family, one in told.items()
+                    _forecast(family, family_forecast, used[family], today)
+                    for family, family_forecast in pool_forecasts.items()
                 ],
             }
         )
 
 
-def _forecast(family: int, one: forecasts.Dated, used: usage.Usage, today: date) -> Row:
+def _forecast(
+    family: int, family_forecast: forecasts.DatedForecast, used: usage.Usage, today: date
+) -> Row:
     return {
         "family": family,
-        "state": str(one.state),
-        "summary": forecast_text.sentence(
-            one.state,
+        "state": str(family_forecast.state),
+        "summary": forecast_text.describe(
+            family_forecast.state,
             today=today,
-            missing=one.missing,
-            day=one.day,
-            earliest=one.earliest,
-            latest=one.latest,
+            missing=family_forecast.missing,
+            day=family_forecast.day,
+            earliest=family_forecast.earliest,
+            latest=family_forecast.latest,
         ),
-        "day": _iso(one.day),
-        "earliest": _iso(one.earliest),
-        "latest": _iso(one.latest),
-        "per_day": round(one.per_day, 3),
-        "history_days": one.history,
-        "missing_days": one.missing,
+        "day": _iso(family_forecast.day),
+        "earliest": _iso(family_forecast.earliest),
+        "latest": _iso(family_forecast.latest),
+        "per_day": round(family_forecast.per_day, 3),
+        "history_days": family_forecast.history,
+        "missing_days": family_forecast.missing,
         "used": str(used.used),
         "free": str(used.free),
     }
@@ -119,7 +122,7 @@ def _iso(day: date | None) -> str | None:
 # --- rows -----------------------------------------------------------------------------------------
 
 
-def _of_pools(parameters: query.Query) -> QuerySet[Any]:
+def _pool_rows(parameters: query.Query) -> QuerySet[Any]:
     rows: QuerySet[Any] = Sample.objects.all()
     if cluster := parameters.parse("cluster", lookups.cluster):
         rows = rows.filter(cluster=cluster.name)
@@ -130,26 +133,26 @@ def _of_pools(parameters: query.Query) -> QuerySet[Any]:
     return rows
 
 
-def _sums(by: str, parameters: query.Query) -> QuerySet[Any]:
-    rows: QuerySet[Any] = SampleSum.objects.filter(by=by)
+def _sum_rows(group_by: str, parameters: query.Query) -> QuerySet[Any]:
+    rows: QuerySet[Any] = SampleSum.objects.filter(by=group_by)
     if name := parameters.text("name"):
         rows = rows.filter(name=name)
-    if by == SampleSum.By.ENV and (org := parameters.text("org")):
+    if group_by == SampleSum.By.ENV and (org := parameters.text("org")):
         rows = rows.filter(org=org)
     return rows
 
 
-def _shapes(by: str, samples: QuerySet[Any], days: int | None, rows: list[Row]) -> list[Row]:
-    counts = partial(_counts, tenants=by in _TENANTS)
-    keyed = _of_pool if by == BY_POOL else _of_sum
-    past = _past(samples, days, rows, keyed, counts) if days and rows else {}
+def _shapes(group_by: str, samples: QuerySet[Any], days: int | None, rows: list[Row]) -> list[Row]:
+    counts = partial(_counts, tenants=group_by in _TENANTS)
+    row_key = _pool_key if group_by == BY_POOL else _sum_key
+    history = _history_by_key(samples, days, rows, row_key, counts) if days and rows else {}
     return [
         {
-            "by": by,
+            "by": group_by,
             "day": row["day"].isoformat(),
             "taken_at": block_fields.time(row["taken_at"]),
             "org": row.get("org", ""),
-            "name": row["pool"] if by == BY_POOL else row["name"],
+            "name": row["pool"] if group_by == BY_POOL else row["name"],
             "cluster": row.get("cluster", ""),
             "category": row.get("category", ""),
             "pool_id": row.get("pool_id"),
@@ -157,47 +160,47 @@ def _shapes(by: str, samples: QuerySet[Any], days: int | None, rows: list[Row]) 
             "rest": row.get("rest", False),
             "members": row.get("members", 1),
             **counts(row),
-            "history": past.get(keyed(row), []) if days else None,
+            "history": history.get(row_key(row), []) if days else None,
         }
         for row in rows
     ]
 
 
-def _past(
+def _history_by_key(
     samples: QuerySet[Any],
     days: int,
     rows: list[Row],
-    keyed: Callable[[Row], Key],
+    row_key: Callable[[Row], Key],
     counts: Callable[[Row], Row],
 ) -> dict[Key, list[Row]]:
-    """The samples of so many days until today of these rows, oldest first."""
+    """Return the samples of the last `days` days by row key, oldest first."""
     names = ("pool_id",) if "pool_id" in rows[0] else ("org", "name")
-    wanted = {f"{name}__in": {row[name] for row in rows} for name in names}
+    filters = {f"{name}__in": {row[name] for row in rows} for name in names}
     first = database.now().date() - timedelta(days=days - 1)
-    found: dict[Key, list[Row]] = defaultdict(list)
-    for row in samples.filter(**wanted, day__gte=first).order_by("day").values().iterator():
-        found[keyed(row)].append({"day": row["day"].isoformat(), **counts(row)})
-    return found
+    history: dict[Key, list[Row]] = defaultdict(list)
+    for row in samples.filter(**filters, day__gte=first).order_by("day").values().iterator():
+        history[row_key(row)].append({"day": row["day"].isoformat(), **counts(row)})
+    return history
 
 
-def _of_pool(row: Row) -> Key:
+def _pool_key(row: Row) -> Key:
     return row["pool_id"], row["family"]
 
 
-def _of_sum(row: Row) -> Key:
+def _sum_key(row: Row) -> Key:
     return row["org"], row["name"], row["rest"], row["family"]
 
 
 def _counts(row: Row, *, tenants: bool) -> Row:
-    """In blocks; organisations and environments have no capacity of their own."""
-    one = utilization_samples.as_usage(
+    """Return the counts of a row in blocks; organizations and environments have no capacity."""
+    sample_usage = utilization_samples.to_usage(
         Sample(**{name: row[name] for name in utilization_samples.COUNTS})
     )
     return {
-        "capacity": None if tenants else str(one.capacity),
-        "held": str(one.held),
-        "cooling": str(one.cooling),
-        "reserved": None if tenants else str(one.reserved),
-        "free": None if tenants else str(one.free),
-        "ratio": None if tenants else round(one.ratio, 6),
+        "capacity": None if tenants else str(sample_usage.capacity),
+        "held": str(sample_usage.held),
+        "cooling": str(sample_usage.cooling),
+        "reserved": None if tenants else str(sample_usage.reserved),
+        "free": None if tenants else str(sample_usage.free),
+        "ratio": None if tenants else round(sample_usage.ratio, 6),
     }

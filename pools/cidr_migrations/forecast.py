@@ -1,7 +1,7 @@
-"""What the migration of a CIDR would do, before any of it is done: step 0 of the guide.
+"""Forecast a CIDR migration before its first step.
 
-The register's part is done and taken back (previews); what Cilium's operator would give the nodes is
-computed by the operator as a value.
+The change of the pool is applied and rolled back (pools.register.previews). The CIDRs that Cilium's
+operator would assign to nodes are computed by a model of the operator.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from pools.models.pools import Category
 from pools.platform import events
 from pools.register import overlaps, pools, previews, usage
 
-SHOWN = 5  # names in one text
+MOST_NAMES = 5  # in one message
 
 
 @dataclass(frozen=True)
 class MigrationForecast:
-    """What was found, and the pool's family before and after the old CIDR is reserved, the new added.
+    """The findings, and the usage of the family before and after reserving the old CIDR and adding the new.
 
-    `in_use` are the blocks that have to leave; `nodes` were simulated.
+    `in_use` is the number of blocks that have to move, `nodes` the number of simulated nodes.
     """
 
     findings: tuple[PreflightFinding, ...]
@@ -41,59 +41,61 @@ class MigrationForecast:
 
     @property
     def fits(self) -> bool:
-        """Whether nothing is known that would fail."""
+        """True if no finding violates a condition of the migration."""
         return all(finding.result is not RuleResult.VIOLATED for finding in self.findings)
 
 
 def forecast_migration(plan: MigrationPlan, *, author: events.Author) -> MigrationForecast:
-    """Changes nothing."""
+    """Return the forecast of a migration; changes nothing."""
     pool, family = plan.pool, plan.cidr.cidr.version
-    in_use = progress.in_use(plan.cidr, plan.span).count()
+    in_use = progress.blocks_in_use(plan.cidr, plan.span).count()
     findings: list[PreflightFinding] = []
     try:
-        then = previews.of_change(pool, _change(plan), author=author)
+        preview = previews.preview_change(pool, _pool_change(plan), author=author)
     except errors.IpamError as error:
-        findings.append(_refused(plan, error))
-        return MigrationForecast((*findings, *_shape(plan)), in_use)
-    before, after = then.before[family], then.after[family]
+        findings.append(_refused_change(plan, error))
+        return MigrationForecast((*findings, *_check_shape(plan)), in_use)
+    before, after = preview.before[family], preview.after[family]
     if plan.to is not None:
         findings.append(
-            PreflightFinding("new-cidr", RuleResult.OK, f"{plan.to} adds {_gain(then)} blocks")
+            PreflightFinding(
+                "new-cidr", RuleResult.OK, f"{plan.to} adds {_added_blocks(preview)} blocks"
+            )
         )
-        findings += _elsewhere(plan.to, pool)
-    findings.append(_room(plan, in_use, after))
-    findings.append(_meanwhile(plan, author))
+        findings += _check_other_spaces(plan.to, pool)
+    findings.append(_check_room(plan, in_use, after))
+    findings.append(_check_order(plan, author))
     nodes = cilium_configuration.nodes(pool.cluster) if pool.category == Category.POD else []
     if pool.category == Category.POD:
-        findings += _of_pods(plan, nodes)
-    findings += _shape(plan)
+        findings += _check_pods(plan, nodes)
+    findings += _check_shape(plan)
     return MigrationForecast(tuple(findings), in_use, len(nodes), before, after)
 
 
-def _gain(then: previews.Preview) -> int:
+def _added_blocks(preview: previews.Preview) -> int:
     return sum(
-        after.capacity - then.before.get(family, usage.Usage(0)).capacity
-        for family, after in then.after.items()
+        after.capacity - preview.before.get(family, usage.Usage(0)).capacity
+        for family, after in preview.after.items()
     )
 
 
-def _change(plan: MigrationPlan, *, add: bool = True) -> pools.PoolChange:
+def _pool_change(plan: MigrationPlan, *, add: bool = True) -> pools.PoolChange:
     family = plan.cidr.cidr.version
-    family_then = changed(pools.families(plan.pool)[family], plan, add=add)
-    return pools.PoolChange(families={family: family_then})
+    new_family = changed_family(pools.families(plan.pool)[family], plan, add=add)
+    return pools.PoolChange(families={family: new_family})
 
 
-def changed(family: Family, plan: MigrationPlan, *, add: bool) -> Family:
-    """The family with the span reserved, ranges inside of it being part of it, and the new CIDR."""
+def changed_family(family: Family, plan: MigrationPlan, *, add: bool) -> Family:
+    """Return the family with the span reserved, merged with ranges that overlap it, and the new CIDR."""
     entries = []
     for entry in family.cidrs:
         if entry.cidr == plan.cidr.cidr:
             other_ranges = tuple(span for span in entry.reserved if not span.overlaps(plan.span))
-            touched = [span for span in entry.reserved if span.overlaps(plan.span)] + [plan.span]
-            whole = addresses.AddressRange(
-                min(span.first for span in touched), max(span.last for span in touched)
+            merged = [span for span in entry.reserved if span.overlaps(plan.span)] + [plan.span]
+            merged_range = addresses.AddressRange(
+                min(span.first for span in merged), max(span.last for span in merged)
             )
-            entries.append(CidrEntry(entry.cidr, (*other_ranges, whole)))
+            entries.append(CidrEntry(entry.cidr, (*other_ranges, merged_range)))
         else:
             entries.append(entry)
     if add and plan.to is not None and plan.to not in {entry.cidr for entry in entries}:
@@ -101,44 +103,46 @@ def changed(family: Family, plan: MigrationPlan, *, add: bool) -> Family:
     return replace(family, cidrs=tuple(entries))
 
 
-def _refused(plan: MigrationPlan, error: errors.IpamError) -> PreflightFinding:
+def _refused_change(plan: MigrationPlan, error: errors.IpamError) -> PreflightFinding:
     rule = "new-cidr" if plan.to is not None else "reserve"
     return PreflightFinding(rule, RuleResult.VIOLATED, error.message, "choose another CIDR")
 
 
-def _elsewhere(to: addresses.Network, pool: Pool) -> Iterator[PreflightFinding]:
-    """Overlaps that the register allows."""
+def _check_other_spaces(to: addresses.Network, pool: Pool) -> Iterator[PreflightFinding]:
+    """Yield a finding about overlaps with other address spaces, which the register allows."""
     others = sorted(
         f"{network} of {owner.cluster}{'/' + owner.pool if owner.pool else ''}"
-        for network, owner in overlaps.touching(to)
+        for network, owner in overlaps.find_overlapping_networks(to)
         if owner.pool_id != pool.pk
     )
     if others:
         yield PreflightFinding(
             "other-spaces",
             RuleResult.WARNING,
-            f"{to} overlaps {_listed(others)}",
-            "fine while nothing routes between them; else choose another CIDR",
+            f"{to} overlaps {_join_names(others)}",
+            "allowed as long as nothing routes between them; otherwise choose another CIDR",
         )
     else:
         yield PreflightFinding(
-            "other-spaces", RuleResult.OK, "no other cluster or VM network uses it"
+            "other-spaces", RuleResult.OK, f"no other cluster or VM network overlaps {to}"
         )
 
 
-def _room(plan: MigrationPlan, in_use: int, after: usage.Usage) -> PreflightFinding:
-    observation = f"{in_use} blocks have to move, {after.free} are free elsewhere then"
+def _check_room(plan: MigrationPlan, in_use: int, after: usage.Usage) -> PreflightFinding:
+    observation = f"{in_use} blocks have to move, {after.free} blocks will be free"
     if after.free >= in_use:
         return PreflightFinding("room", RuleResult.OK, observation)
-    advice = "name a larger CIDR" if plan.to else "name a CIDR that takes its place"
+    advice = "choose a larger replacement CIDR" if plan.to else "choose a replacement CIDR"
     return PreflightFinding("room", RuleResult.VIOLATED, observation, advice)
 
 
-def _meanwhile(plan: MigrationPlan, author: events.Author) -> PreflightFinding:
-    """What is left while the old CIDR is reserved and the new one is not there."""
+def _check_order(plan: MigrationPlan, author: events.Author) -> PreflightFinding:
+    """Return a finding about the free blocks between reserving the old CIDR and adding the new one."""
     family = plan.cidr.cidr.version
     free_blocks = (
-        previews.of_change(plan.pool, _change(plan, add=False), author=author).after[family].free
+        previews.preview_change(plan.pool, _pool_change(plan, add=False), author=author)
+        .after[family]
+        .free
     )
     if free_blocks:
         return PreflightFinding(
@@ -146,51 +150,51 @@ def _meanwhile(plan: MigrationPlan, author: events.Author) -> PreflightFinding:
         )
     advice = "add the new CIDR before you reserve the old one"
     if plan.to is None:
-        advice = "whoever needs a block meanwhile waits"
+        advice = "allocations fail or wait until blocks are released"
     return PreflightFinding(
-        "order", RuleResult.WARNING, "nothing is free between reserving and adding", advice
+        "order", RuleResult.WARNING, "no block is free between reserving and adding", advice
     )
 
 
-def _of_pods(
+def _check_pods(
     plan: MigrationPlan, nodes: Sequence[ciliumnode.NodeDemand]
 ) -> Iterator[PreflightFinding]:
     manifests = cilium_configuration.pod_pools(plan.pool.cluster)
-    then = [
+    changed_manifests = [
         _with_change(manifest, plan) if manifest.name == plan.pool.name else manifest
         for manifest in manifests
     ]
     yield from (
         finding
-        for finding in preflight.check(configuration.CiliumState(None, then))
+        for finding in preflight.check(configuration.CiliumState(None, changed_manifests))
         if finding.rule == "ipv6-mask-size" and finding.result is RuleResult.VIOLATED
     )
     if not nodes:
-        yield PreflightFinding("nodes", RuleResult.UNKNOWN, "no node is known in the cluster")
+        yield PreflightFinding("nodes", RuleResult.UNKNOWN, "the nodes of the cluster are unknown")
         return
     drained = list(nodes)
     for network in ipaddress.summarize_address_range(plan.span.first, plan.span.last):
-        drained = pod_cidr_operator.drained(drained, network)
+        drained = pod_cidr_operator.drain_nodes(drained, network)
     moved = sum(node != other for node, other in zip(nodes, drained, strict=True))
-    lacking = _lacking(then, drained, plan.pool.name, but=_plan(manifests, nodes))
-    observation = f"{moved} of {len(nodes)} nodes hold blocks there"
-    if not lacking:
-        yield PreflightFinding(
-            "nodes", RuleResult.OK, f"{observation}; all get what they ask for elsewhere"
-        )
+    failing = _newly_failing_nodes(
+        changed_manifests, drained, plan.pool.name, present_plan=_plan(manifests, nodes)
+    )
+    observation = f"{moved} of {len(nodes)} nodes hold blocks of {plan.cidr}"
+    if not failing:
+        yield PreflightFinding("nodes", RuleResult.OK, f"{observation}; all of them get new blocks")
         return
     yield PreflightFinding(
         "nodes",
         RuleResult.VIOLATED,
-        f"{observation}; {len(lacking)} would not get what they ask for: {_listed(lacking)}",
-        "name a larger CIDR, or add one more",
+        f"{observation}; {len(failing)} would not get the blocks they request: {_join_names(failing)}",
+        "choose a larger CIDR, or add one more",
     )
 
 
 def _with_change(manifest: PodIPPool, plan: MigrationPlan) -> PodIPPool:
     family = plan.cidr.cidr.version
-    family_then = changed(pools.families(plan.pool)[family], plan, add=True)
-    return replace(manifest, families={**manifest.families, family: family_then})
+    new_family = changed_family(pools.families(plan.pool)[family], plan, add=True)
+    return replace(manifest, families={**manifest.families, family: new_family})
 
 
 _Plan = Mapping[str, pod_cidr_operator.OperatorOutcome]
@@ -201,27 +205,27 @@ def _plan(pools: Sequence[PodIPPool], nodes: Sequence[ciliumnode.NodeDemand]) ->
     return pod_cidr_operator.plan(pools, nodes, families=families)
 
 
-def _lacking(
+def _newly_failing_nodes(
     pools: Sequence[PodIPPool],
     nodes: Sequence[ciliumnode.NodeDemand],
     name: str,
     *,
-    but: _Plan,
+    present_plan: _Plan,
 ) -> list[str]:
-    """The nodes that a pool fails, and does not fail as things are."""
+    """Return the nodes whose requests to the pool would fail and do not fail at present."""
     return [
         node
         for node, outcome in _plan(pools, nodes).items()
-        if _fails(outcome, name) and not _fails(but[node], name)
+        if _fails_for_pool(outcome, name) and not _fails_for_pool(present_plan[node], name)
     ]
 
 
-def _fails(outcome: pod_cidr_operator.OperatorOutcome, name: str) -> bool:
+def _fails_for_pool(outcome: pod_cidr_operator.OperatorOutcome, name: str) -> bool:
     return any(f'from pool "{name}"' in failure for failure in outcome.errors)
 
 
-def _shape(plan: MigrationPlan) -> Iterator[PreflightFinding]:
-    """Whether the cluster's CRD can say it, where the cluster is connected."""
+def _check_shape(plan: MigrationPlan) -> Iterator[PreflightFinding]:
+    """Yield a finding about what the CRD of a connected cluster can store."""
     pool = plan.pool
     if (
         pool.category != Category.POD
@@ -229,23 +233,23 @@ def _shape(plan: MigrationPlan) -> Iterator[PreflightFinding]:
     ):
         return
     try:
-        shape = exports.shape_of(pool.cluster)
+        shape = exports.fetch_shape(pool.cluster)
     except errors.IpamError as error:
         yield PreflightFinding(
-            "cluster", RuleResult.UNKNOWN, f"the shape of its CRD: {error.message}"
+            "cluster", RuleResult.UNKNOWN, f"the CRD of the cluster is unknown: {error.message}"
         )
         return
-    observation = f"the cluster takes {shape.value}"
+    observation = f"the cluster accepts {shape.value}"
     if shape is Shape.V2ALPHA1:
-        advice = "this CRD has no reserved ranges: nodes can be drained of the CIDR by hand only"
+        advice = "this CRD has no reserved ranges: nodes can only be drained of the CIDR manually"
         yield PreflightFinding("cluster", RuleResult.VIOLATED, observation, advice)
     elif shape is Shape.V2_PROPOSAL and plan.cidr.reserved_ranges.exists():
-        advice = "it holds one range for each CIDR: remove the present range first"
+        advice = "this CRD allows one range for each CIDR: remove the present range first"
         yield PreflightFinding("cluster", RuleResult.WARNING, observation, advice)
     else:
         yield PreflightFinding("cluster", RuleResult.OK, observation)
 
 
-def _listed(names: Sequence[str]) -> str:
-    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    return ", ".join(names[:SHOWN]) + more
+def _join_names(names: Sequence[str]) -> str:
+    suffix = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+    return ", ".join(names[:MOST_NAMES]) + suffix

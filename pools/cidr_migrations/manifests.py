@@ -1,4 +1,4 @@
-"""What to apply in a cluster whose pools are not written from here, for the next step of a migration."""
+"""The manifest to apply for the next step of a migration, in a cluster whose pools the register does not write."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ from pools.models import CIDRMigration
 from pools.register import pools
 
 
-def following(migration: CIDRMigration, progress: MigrationProgress) -> str:
-    """YAML of the pool after its next steps, in the shape that the cluster takes; "" when none is due.
+def next_manifest(migration: CIDRMigration, progress: MigrationProgress) -> str:
+    """Return the YAML of the pool after its next steps, in the shape of the cluster's CRD.
 
-    While blocks of the CIDR are in use: with the new CIDR, and the old one reserved. After that:
-    without the old one. Raises InvalidInput shape_cannot_hold_ranges.
+    While blocks of the CIDR are in use, the manifest has the new CIDR and the old one reserved; after
+    that it does not have the old one. Returns "" if no step is due. Raises InvalidInput
+    `shape_cannot_hold_ranges`.
     """
     cidr = migration.pool_cidr
     if cidr is None or migration.outcome or cidr.orphaned_at is not None:
@@ -29,23 +30,23 @@ def following(migration: CIDRMigration, progress: MigrationProgress) -> str:
     family = cidr.cidr.version
     present = pools.families(migration.pool)[family]
     plan = MigrationPlan(cidr, span_of(migration), migration.to)
-    then = forecast.changed(present, plan, add=True)
+    new_family = forecast.changed_family(present, plan, add=True)
     if progress.status is MigrationStatus.DRAINED and added:
         if not is_whole(migration):
             return ""
-        remaining_cidrs = tuple(entry for entry in then.cidrs if entry.cidr != cidr.cidr)
-        then = replace(then, cidrs=remaining_cidrs)
-    manifest = exports.manifest(migration.pool)
-    families = {**manifest.families, family: then}
-    return exports.text(
+        remaining_cidrs = tuple(entry for entry in new_family.cidrs if entry.cidr != cidr.cidr)
+        new_family = replace(new_family, cidrs=remaining_cidrs)
+    manifest = exports.pool_manifest(migration.pool)
+    families = {**manifest.families, family: new_family}
+    return exports.render_yaml(
         [replace(manifest, families={n: part for n, part in families.items() if part.cidrs})],
         _shape(migration).value,
     )
 
 
 def _shape(migration: CIDRMigration) -> Shape:
-    """The cluster's own, and what Cilium ships where it cannot be asked."""
+    """Return the shape of the cluster's CRD, or Cilium's own shape if it is unknown."""
     try:
-        return exports.shape_of(migration.pool.cluster)
+        return exports.fetch_shape(migration.pool.cluster)
     except errors.IpamError:
         return Shape.V2

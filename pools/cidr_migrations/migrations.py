@@ -1,8 +1,8 @@
-"""The two-step migration of a CIDR: reserve it, let it drain, remove it.
+"""Migrate a CIDR: reserve it, let it drain, remove it.
 
-A row says what somebody wants; how far it is follows from the register (migration_progress), so that
-a step that was done elsewhere, by hand or in a manifest, counts as done. Nothing in use is ever freed
-by a step. The pool's lock is taken before the row of a migration, as by whoever removes a CIDR.
+A row stores the intended migration; its status is derived from the register (migration_progress), so
+that a step that was done elsewhere, manually or in a manifest, counts as done. No step frees blocks in
+use. The pool's lock is taken before the row of a migration, as in the removal of a CIDR.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from pools.platform import database, events
 from pools.register import pools
 from pools.register.allocator import window
 
-NODES_NAMED = 10  # in a refusal
+MOST_NODE_NAMES = 10  # in one error message
 
 
 @dataclass(frozen=True)
 class MigrationPlan:
-    """What is emptied (`span` lies in the CIDR) and what takes its place, if anything."""
+    """The range to empty (`span`, inside `cidr`), and the replacement CIDR, if any (`to`)."""
 
     cidr: PoolCIDR
     span: addresses.AddressRange
@@ -46,9 +46,9 @@ def plan_migration(
     span: addresses.AddressRange | None = None,
     to: addresses.Network | None = None,
 ) -> MigrationPlan:
-    """Without a span the whole CIDR is emptied.
+    """Validate the arguments and return the plan; without a span the whole CIDR is emptied.
 
-    Raises InvalidInput unknown_cidr, range_outside_cidr, mixed_family, same_cidr.
+    Raises InvalidInput `unknown_cidr`, `range_outside_cidr`, `mixed_family`, `same_cidr`.
     """
     row = pool.cidrs.select_related("pool__cluster").filter(cidr=str(cidr)).first()
     if row is None:
@@ -57,21 +57,23 @@ def plan_migration(
     if span is not None:
         addresses.require_within(span, cidr, "range")
     if to is not None and to.version != cidr.version:
-        message = f"an IPv{cidr.version} CIDR takes the place of {cidr}"
+        message = f"the replacement of {cidr} must be an IPv{cidr.version} CIDR"
         raise errors.InvalidInput.for_field("to", "mixed_family", message, str(to))
     if to is not None and to == cidr:
         raise errors.InvalidInput.for_field(
-            "to", "same_cidr", f"{cidr} is what is emptied", str(to)
+            "to", "same_cidr", f"{cidr} is the CIDR to retire; choose another one", str(to)
         )
-    return MigrationPlan(row, span or addresses.AddressRange.covering(cidr), to)
+    return MigrationPlan(row, span or addresses.AddressRange.from_network(cidr), to)
 
 
-def begin(plan: MigrationPlan, *, author: events.Author) -> CIDRMigration:
-    """Write down what is wanted; nothing else changes. Raises AlreadyExists."""
+def start_migration(plan: MigrationPlan, *, author: events.Author) -> CIDRMigration:
+    """Store a migration; the pool does not change yet. Raises AlreadyExists."""
     with events.recorded(author):
         window.lock(plan.pool.pk)
         if CIDRMigration.objects.filter(pool_cidr=plan.cidr, ended_at=None).exists():
-            raise errors.AlreadyExists(f"{plan.cidr} of {plan.pool} is being migrated already.")
+            raise errors.AlreadyExists(
+                f"A migration of {plan.cidr} of {plan.pool} is running already."
+            )
         row = CIDRMigration.objects.create(
             pool=plan.pool,
             pool_cidr=plan.cidr,
@@ -79,7 +81,7 @@ def begin(plan: MigrationPlan, *, author: events.Author) -> CIDRMigration:
             first=plan.span.first,
             last=plan.span.last,
             to=plan.to,
-            in_use=progress.in_use(plan.cidr, plan.span).count(),
+            in_use=progress.blocks_in_use(plan.cidr, plan.span).count(),
             reason=author.reason,
             started_by=author.actor,
             started_at=database.now(),
@@ -88,7 +90,7 @@ def begin(plan: MigrationPlan, *, author: events.Author) -> CIDRMigration:
 
 
 def get_migration(migration_id: int, *, pool_id: int | None = None) -> CIDRMigration:
-    """Raises NotFound."""
+    """Return a migration with its pool and CIDR; raise NotFound."""
     rows = CIDRMigration.objects.select_related("pool__cluster", "pool_cidr__pool__cluster")
     if pool_id is not None:
         rows = rows.filter(pool=pool_id)
@@ -98,63 +100,63 @@ def get_migration(migration_id: int, *, pool_id: int | None = None) -> CIDRMigra
     return migration
 
 
-def take(migration_id: int, step: MigrationStep, *, author: events.Author) -> CIDRMigration:
-    """Do one step; the migration as it is then.
+def take_step(migration_id: int, step: MigrationStep, *, author: events.Author) -> CIDRMigration:
+    """Do one step and return the migration after it.
 
     Raises NotFound, StepNotDue, ClusterDecides, CIDRInUse (with the holders), CIDROverlap, InvalidInput.
     """
     migration = get_migration(migration_id)
-    cidr = _open(migration, step)
+    cidr = _require_open(migration, step)
     reason = author.reason or migration.reason or f"migration of {migration.cidr}"
     {
-        MigrationStep.ADD: _add,
+        MigrationStep.ADD: _add_replacement,
         MigrationStep.RESERVE: _reserve,
         MigrationStep.WIDEN: _widen,
         MigrationStep.REMOVE: _remove,
-        MigrationStep.KEEP: _keep,
+        MigrationStep.KEEP: _keep_range,
         MigrationStep.ABORT: _abort,
     }[step](migration, cidr, replace(author, reason=reason))
     return get_migration(migration_id)
 
 
-def _open(migration: CIDRMigration, step: MigrationStep) -> PoolCIDR:
+def _require_open(migration: CIDRMigration, step: MigrationStep) -> PoolCIDR:
     if migration.outcome:
         raise errors.StepNotDue(f"The migration of {migration} has ended ({migration.outcome}).")
     if migration.pool_cidr is None:
         raise errors.StepNotDue(f"{migration.pool} has no CIDR {migration.cidr} any more.")
     if step is not MigrationStep.ABORT and progress.follows_cluster(migration.pool):
         raise errors.ClusterDecides(
-            f"{migration.pool} follows its cluster, to which nothing is written: apply the manifest"
-            " there; the register sees it."
+            f"{migration.pool} follows its cluster, which Cadastre does not write: apply the manifest in"
+            " the cluster; the next sync run reads it."
         )
     return migration.pool_cidr
 
 
-def withholding(migration_id: int, step: MigrationStep) -> MigrationPlan:
-    """What a step that withholds addresses would empty, for a forecast; nothing is changed.
+def withholding_plan(migration_id: int, step: MigrationStep) -> MigrationPlan:
+    """Return the plan of a step that withholds addresses, for a forecast; changes nothing.
 
-    Raises NotFound, StepNotDue, ClusterDecides, InvalidInput invalid_choice (another step).
+    Raises NotFound, StepNotDue, ClusterDecides, InvalidInput `invalid_choice` for another step.
     """
     migration = get_migration(migration_id)
-    cidr = _open(migration, step)
+    cidr = _require_open(migration, step)
     if step not in {MigrationStep.RESERVE, MigrationStep.WIDEN}:
-        message = "only reserve and widen have a forecast: they withhold addresses"
+        message = "only the steps reserve and widen, which withhold addresses, have a forecast"
         raise errors.InvalidInput.for_field("step", "invalid_choice", message, step.value)
-    span = _whole(migration) if step is MigrationStep.WIDEN else span_of(migration)
-    return MigrationPlan(cidr, span, migration.to if _is_missing(migration) else None)
+    span = _whole_range(migration) if step is MigrationStep.WIDEN else span_of(migration)
+    return MigrationPlan(cidr, span, migration.to if _lacks_replacement(migration) else None)
 
 
-def _is_missing(migration: CIDRMigration) -> bool:
-    """Whether the pool lacks the CIDR that takes the place of the old one."""
+def _lacks_replacement(migration: CIDRMigration) -> bool:
+    """Return True if the pool does not have the replacement CIDR yet."""
     if migration.to is None:
         return False
-    return not pools.listed([migration.pool_id]).filter(cidr=str(migration.to)).exists()
+    return not pools.registered_cidrs([migration.pool_id]).filter(cidr=str(migration.to)).exists()
 
 
-def _add(migration: CIDRMigration, _cidr: PoolCIDR, author: events.Author) -> None:
+def _add_replacement(migration: CIDRMigration, _cidr: PoolCIDR, author: events.Author) -> None:
     if migration.to is None:
-        raise errors.StepNotDue("No CIDR was named that takes its place.")
-    if _is_missing(migration):
+        raise errors.StepNotDue("The migration has no replacement CIDR.")
+    if _lacks_replacement(migration):
         pools.add_cidr(migration.pool_id, CidrEntry(migration.to), author=author)
 
 
@@ -163,29 +165,29 @@ def _reserve(migration: CIDRMigration, cidr: PoolCIDR, author: events.Author) ->
 
 
 def _widen(migration: CIDRMigration, cidr: PoolCIDR, author: events.Author) -> None:
-    _withhold(migration, cidr, _whole(migration), author)
+    _withhold(migration, cidr, _whole_range(migration), author)
 
 
-def _whole(migration: CIDRMigration) -> addresses.AddressRange:
-    """What `widen` empties; StepNotDue when that is being emptied already."""
+def _whole_range(migration: CIDRMigration) -> addresses.AddressRange:
+    """Return the range of the step `widen`; raise StepNotDue if it is being emptied already."""
     if is_whole(migration):
         raise errors.StepNotDue(
-            "To widen is to empty the whole CIDR instead of a range of it; this migration empties all of"
-            f" {migration.cidr} already."
+            "The step widen extends a migration from a range to the whole CIDR; this migration empties all"
+            f" of {migration.cidr} already."
         )
-    return addresses.AddressRange.covering(migration.cidr)
+    return addresses.AddressRange.from_network(migration.cidr)
 
 
 def _withhold(
     migration: CIDRMigration, cidr: PoolCIDR, span: addresses.AddressRange, author: events.Author
 ) -> None:
-    """Reserve what no range holds yet, and remember which ranges are the migration's own."""
+    """Reserve the unreserved parts of a range, and store which ranges the migration has created."""
     with events.recorded(author):
         new_range_ids = [
             pools.reserve(cidr.pk, gap, author=author, reason=author.reason).pk
-            for gap in gaps(cidr, span)
+            for gap in unreserved_gaps(cidr, span)
         ]
-        in_use = progress.in_use(cidr, span).count()
+        in_use = progress.blocks_in_use(cidr, span).count()
         _change(
             migration,
             first=str(span.first),
@@ -195,11 +197,13 @@ def _withhold(
         )
 
 
-def gaps(cidr: PoolCIDR, span: addresses.AddressRange) -> Iterator[addresses.AddressRange]:
-    """What of a range of the CIDR no reserved range holds yet."""
+def unreserved_gaps(
+    cidr: PoolCIDR, span: addresses.AddressRange
+) -> Iterator[addresses.AddressRange]:
+    """Yield the parts of a range of the CIDR that no reserved range covers."""
     reserved = (
         blocks.Span(int(reserved_range.first), int(reserved_range.last))
-        for reserved_range in window.ranges(cidr)
+        for reserved_range in window.reserved_ranges(cidr)
     )
     kind = type(span.first)
     for gap in blocks.subtract([blocks.Span(int(span.first), int(span.last))], reserved):
@@ -207,26 +211,26 @@ def gaps(cidr: PoolCIDR, span: addresses.AddressRange) -> Iterator[addresses.Add
 
 
 def _remove(migration: CIDRMigration, cidr: PoolCIDR, author: events.Author) -> None:
-    what = f"{migration.cidr} of {migration.pool}"
-    pools.refuse_in_use(pools.in_use(cidr), what, errors.CIDRInUse)
-    _refuse_listed(migration)
-    if not progress.is_reserved(cidr, addresses.AddressRange.covering(cidr.cidr)):
-        raise errors.StepNotDue(f"Blocks of {what} may still be handed out: reserve it first.")
-    if migration.to is not None and not progress.is_there(migration):
+    subject = f"{migration.cidr} of {migration.pool}"
+    pools.refuse_in_use(pools.blocks_in_use(cidr), subject, errors.CIDRInUse)
+    _refuse_listed_by_nodes(migration)
+    if not progress.is_reserved(cidr, addresses.AddressRange.from_network(cidr.cidr)):
+        raise errors.StepNotDue(f"Blocks of {subject} can still be allocated: reserve it first.")
+    if migration.to is not None and not progress.is_replacement_added(migration):
         raise errors.StepNotDue(
-            f"Add {migration.to} first, which takes its place, and wait until the cluster has it."
+            f"Add the replacement {migration.to} first, and wait until the cluster has it."
         )
-    if progress.is_unwritten(migration.pool):
+    if progress.has_unwritten_changes(migration.pool):
         raise errors.StepNotDue(
-            f"The cluster has not taken over yet what the register says of {migration.pool}."
+            f"The changes of {migration.pool} are not applied in the cluster yet."
         )
     with events.recorded(author):
         if pools.remove_cidr(cidr.pk, author=author) is None:
             _end(migration, MigrationOutcome.REMOVED)
 
 
-def _refuse_listed(migration: CIDRMigration) -> None:
-    """What a node lists is in use, whatever the register thinks."""
+def _refuse_listed_by_nodes(migration: CIDRMigration) -> None:
+    """Raise CIDRInUse if nodes list CIDRs of the migration, even if the register has no blocks in use."""
     if migration.pool.category != "pod":
         return
     names = [
@@ -234,23 +238,23 @@ def _refuse_listed(migration: CIDRMigration) -> None:
         for node in configuration.nodes(migration.pool.cluster)
         if any(
             held_cidr.overlaps(migration.cidr)
-            for held_cidr in node.held().get(migration.pool.name, ())
+            for held_cidr in node.held_cidrs().get(migration.pool.name, ())
         )
     ]
     if names:
-        more = f" and {len(names) - NODES_NAMED} more" if len(names) > NODES_NAMED else ""
+        suffix = f" and {len(names) - MOST_NODE_NAMES} more" if len(names) > MOST_NODE_NAMES else ""
         raise errors.CIDRInUse(
-            f"{len(names)} nodes list CIDRs of {migration.cidr}:"
-            f" {', '.join(names[:NODES_NAMED])}{more}."
+            f"{len(names)} nodes list CIDRs inside {migration.cidr}:"
+            f" {', '.join(names[:MOST_NODE_NAMES])}{suffix}."
         )
 
 
-def _keep(migration: CIDRMigration, _cidr: PoolCIDR, author: events.Author) -> None:
+def _keep_range(migration: CIDRMigration, _cidr: PoolCIDR, author: events.Author) -> None:
     if (
         is_whole(migration)
         or progress.migration_progress(migration).status is not MigrationStatus.DRAINED
     ):
-        raise errors.StepNotDue("Only a range that is drained is kept; a whole CIDR is removed.")
+        raise errors.StepNotDue("Only a drained range can be kept; a whole CIDR is removed.")
     with events.recorded(author):
         _end(migration, MigrationOutcome.KEPT)
 
@@ -258,7 +262,7 @@ def _keep(migration: CIDRMigration, _cidr: PoolCIDR, author: events.Author) -> N
 def _abort(migration: CIDRMigration, cidr: PoolCIDR, author: events.Author) -> None:
     with events.recorded(author):
         if cidr.pending == Pending.REMOVAL:
-            pools.keep_cidr(cidr.pk, author=author)
+            pools.cancel_removal(cidr.pk, author=author)
         own_ranges = ReservedRange.objects.filter(
             pool=migration.pool_id, pk__in=migration.range_ids
         )
@@ -272,9 +276,9 @@ def _end(migration: CIDRMigration, outcome: MigrationOutcome) -> None:
 
 
 def _change(migration: CIDRMigration, **values: object) -> None:
-    """Compare-and-set on what was read: of two steps at the same time one is refused."""
+    """Update the row if it was not changed since it was read: of two concurrent steps one is refused."""
     rows = CIDRMigration.objects.filter(
         pk=migration.pk, ended_at=None, range_ids=migration.range_ids
     )
     if not rows.update(**values):
-        raise errors.StepNotDue("Somebody else took a step meanwhile; look again.")
+        raise errors.StepNotDue("Another step was done meanwhile: reload the migration.")

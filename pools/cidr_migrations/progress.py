@@ -1,4 +1,4 @@
-"""How far the migration of a CIDR is: worked out of the pool, its ranges and its blocks."""
+"""The progress of a CIDR migration, derived from the pool, its ranges and its blocks."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from pools.models.pools import Category, Pending
 from pools.register import pools
 from pools.register.allocator import window
 
-MOST_HOLDERS = 200  # told of one migration
+MOST_HOLDERS = 200  # listed for one migration
 
 
 class MigrationStatus(enum.Enum):
-    """How far a migration is."""
+    """The status of a migration."""
 
-    PLANNED = "planned"  # blocks may still be handed out there
-    DRAINING = "draining"  # reserved, and blocks of it are in use
-    DRAINED = "drained"  # reserved, and nothing holds or cools in it
+    PLANNED = "planned"  # blocks can still be allocated
+    DRAINING = "draining"  # reserved; blocks are in use
+    DRAINED = "drained"  # reserved; no block is held or cooling
     REMOVING = "removing"  # removed in the register; the cluster's object still has it
     REMOVED = "removed"
     KEPT = "kept"
@@ -35,19 +35,19 @@ class MigrationStatus(enum.Enum):
 
 
 class MigrationStep(enum.Enum):
-    """What can be done about a migration."""
+    """A step of a migration."""
 
-    ADD = "add"  # the CIDR that takes its place; it may come first
-    RESERVE = "reserve"  # nothing more is handed out of it
-    WIDEN = "widen"  # from a range to the whole CIDR
-    REMOVE = "remove"  # the drained CIDR
-    KEEP = "keep"  # be done, with a drained range that stays reserved
-    ABORT = "abort"  # give back what it reserved
+    ADD = "add"  # add the replacement CIDR; this can be the first step
+    RESERVE = "reserve"  # stop allocations from the range
+    WIDEN = "widen"  # extend the migration from a range to the whole CIDR
+    REMOVE = "remove"  # remove the drained CIDR
+    KEEP = "keep"  # end the migration; the drained range stays reserved
+    ABORT = "abort"  # cancel the migration; remove the ranges that it reserved
 
 
 @dataclass(frozen=True)
 class DrainingHolder:
-    """Somebody with blocks in what is emptied; `until` is the end of the last cooldown."""
+    """A holder with blocks in the range that is emptied; `until` is the end of its last cooldown."""
 
     holder_kind: str
     holder_id: str
@@ -59,9 +59,9 @@ class DrainingHolder:
 
 @dataclass(frozen=True)
 class MigrationProgress:
-    """How far a migration is, as the register has it now.
+    """The progress of a migration by the present state of the register.
 
-    `total` are the blocks that were in use when it began, or that are if these are more.
+    `total` is the number of blocks in use when the migration began, or now, whichever is higher.
     """
 
     status: MigrationStatus
@@ -69,12 +69,12 @@ class MigrationProgress:
     held: int = 0
     cooling: int = 0
     holders: tuple[DrainingHolder, ...] = ()
-    added: bool = False  # the new CIDR is there
-    adding: bool = False  # it was added in the register; the cluster's object does not have it yet
-    orphaned: bool = False  # the cluster's pool lost the CIDR while blocks of it were in use
-    by_cluster: bool = False  # the pool follows its cluster: steps are done in its manifest there
-    unwritten: bool = False  # what the register says has not reached the cluster yet
-    steps: tuple[MigrationStep, ...] = ()  # that can be done now
+    added: bool = False  # the pool and its cluster have the replacement CIDR
+    adding: bool = False  # the register has it; the cluster's object does not have it yet
+    orphaned: bool = False  # the CIDR was removed from the cluster's pool while in use
+    by_cluster: bool = False  # the pool follows its cluster: steps are done in its manifest
+    unwritten: bool = False  # changes of the pool are not applied in the cluster yet
+    steps: tuple[MigrationStep, ...] = ()  # the steps that are possible now
 
     @property
     def in_use(self) -> int:
@@ -86,107 +86,107 @@ class MigrationProgress:
 
     @property
     def percent(self) -> int:
-        """Rounded down, so that 100 is all."""
+        """The share of drained blocks in per cent, rounded down, so that only 100 means all."""
         return 100 * self.done // self.total if self.total else 100
 
 
 def span_of(migration: CIDRMigration) -> addresses.AddressRange:
-    """The addresses that it empties."""
+    """Return the range of addresses that the migration empties."""
     return addresses.AddressRange(migration.first, migration.last)
 
 
 def is_whole(migration: CIDRMigration) -> bool:
-    """Whether all of the CIDR is emptied."""
-    return span_of(migration) == addresses.AddressRange.covering(migration.cidr)
+    """Return True if the migration empties the whole CIDR."""
+    return span_of(migration) == addresses.AddressRange.from_network(migration.cidr)
 
 
 def migration_progress(
     migration: CIDRMigration, *, holder_limit: int = MOST_HOLDERS
 ) -> MigrationProgress:
-    """With the holders that have the most blocks, at most so many."""
+    """Return the progress with at most `holder_limit` holders, those with the most blocks first."""
     if migration.outcome:
         added = _was_added(migration)
         return MigrationProgress(MigrationStatus(migration.outcome), migration.in_use, added=added)
     cidr = migration.pool_cidr
-    if cidr is None:  # somebody else took it out
+    if cidr is None:  # the CIDR was removed outside of the migration
         return MigrationProgress(
             MigrationStatus.REMOVED, migration.in_use, added=_was_added(migration)
         )
-    rows = in_use(cidr, span_of(migration))
+    rows = blocks_in_use(cidr, span_of(migration))
     counts = dict(rows.order_by().values_list("state").annotate(number=Count("id")))
     held, cooling = counts.get(BlockState.HELD, 0), counts.get(BlockState.COOLING, 0)
-    added = migration.to is not None and is_there(migration)
+    added = migration.to is not None and is_replacement_added(migration)
     adding = migration.to is not None and not added and _new_cidr(migration).exists()
-    status = _status(cidr, span_of(migration), held + cooling)
-    followed = follows_cluster(migration.pool)
+    status = _derive_status(cidr, span_of(migration), held + cooling)
+    by_cluster = follows_cluster(migration.pool)
     return MigrationProgress(
         status,
         total=max(migration.in_use, held + cooling),
         held=held,
         cooling=cooling,
-        holders=_holders(rows, holder_limit) if holder_limit else (),
+        holders=_draining_holders(rows, holder_limit) if holder_limit else (),
         added=added,
         adding=adding,
         orphaned=cidr.orphaned_at is not None,
-        by_cluster=followed,
-        unwritten=is_unwritten(migration.pool),
+        by_cluster=by_cluster,
+        unwritten=has_unwritten_changes(migration.pool),
         steps=(MigrationStep.ABORT,)
-        if followed
-        else _steps(migration, status, added=added, adding=adding),
+        if by_cluster
+        else _possible_steps(migration, status, added=added, adding=adding),
     )
 
 
-def in_use(cidr: PoolCIDR, span: addresses.AddressRange) -> Any:
-    """The held and cooling blocks that a range of a CIDR touches, as a queryset in address order."""
+def blocks_in_use(cidr: PoolCIDR, span: addresses.AddressRange) -> Any:
+    """Return the held and cooling blocks that a range of a CIDR touches, in address order."""
     grid = window.layout(cidr)
-    touched = Q(pk=None)
+    condition = Q(pk=None)
     for part in grid.withheld([span]):
         first, last = grid.block_at(part.first), grid.block_at(part.last)
-        touched |= Q(cidr__gte=str(first), cidr__lte=str(last))
-    return pools.in_use(cidr).filter(touched)
+        condition |= Q(cidr__gte=str(first), cidr__lte=str(last))
+    return pools.blocks_in_use(cidr).filter(condition)
 
 
 def is_reserved(cidr: PoolCIDR, span: addresses.AddressRange) -> bool:
-    """Whether no block that the range touches may be handed out any more."""
+    """Return True if no block that the range touches can be allocated any more."""
     if cidr.closed:
         return True
     grid = window.layout(cidr)
-    everything = [blocks.Span(0, grid.count - 1)]
-    outside = blocks.subtract(everything, grid.withheld([span]))
-    return not blocks.subtract(grid.allocatable(window.ranges(cidr)), outside)
+    all_blocks = [blocks.Span(0, grid.count - 1)]
+    outside = blocks.subtract(all_blocks, grid.withheld([span]))
+    return not blocks.subtract(grid.allocatable(window.reserved_ranges(cidr)), outside)
 
 
-def is_there(migration: CIDRMigration) -> bool:
-    """Whether the pool, and its cluster, have the CIDR that takes the place of the old one."""
+def is_replacement_added(migration: CIDRMigration) -> bool:
+    """Return True if the pool and its cluster have the replacement CIDR."""
     return bool(_new_cidr(migration).filter(pending="").exists())
 
 
 def _new_cidr(migration: CIDRMigration) -> Any:
-    return pools.listed([migration.pool_id]).filter(cidr=str(migration.to))
+    return pools.registered_cidrs([migration.pool_id]).filter(cidr=str(migration.to))
 
 
 def _was_added(migration: CIDRMigration) -> bool:
-    """Whether a migration that ended had the CIDR added: without it, none is removed by a step."""
+    """Return True if the replacement CIDR was added by an ended migration; REMOVE requires it."""
     if migration.to is None:
         return False
-    return migration.outcome == MigrationOutcome.REMOVED or is_there(migration)
+    return migration.outcome == MigrationOutcome.REMOVED or is_replacement_added(migration)
 
 
 def follows_cluster(pool: Pool) -> bool:
-    """Whether the pool is what its cluster says, and nothing of it is written there."""
+    """Return True if the pool follows its cluster's object, which the register does not write."""
     if pool.category != Category.POD or not pool.follows_cluster:
         return False
     connection = Connection.objects.filter(cluster=pool.cluster_id).first()
     return connection is not None and not connection.manages(ManagedResource.POOLS)
 
 
-def is_unwritten(pool: Pool) -> bool:
-    """Whether the cluster's object differs from the pool, as the last pass found it."""
+def has_unwritten_changes(pool: Pool) -> bool:
+    """Return True if the last sync run found a difference between the cluster's object and the pool."""
     differences = Drift.objects.filter(cluster=pool.cluster_id, kind=podippool.KIND, name=pool.name)
     return differences.filter(path__startswith="spec", ignored_at=None).exists()
 
 
-def _status(cidr: PoolCIDR, span: addresses.AddressRange, in_use: int) -> MigrationStatus:
+def _derive_status(cidr: PoolCIDR, span: addresses.AddressRange, in_use: int) -> MigrationStatus:
     if cidr.pending == Pending.REMOVAL:
         return MigrationStatus.REMOVING
     if not is_reserved(cidr, span):
@@ -194,13 +194,13 @@ def _status(cidr: PoolCIDR, span: addresses.AddressRange, in_use: int) -> Migrat
     return MigrationStatus.DRAINING if in_use else MigrationStatus.DRAINED
 
 
-def _steps(
+def _possible_steps(
     migration: CIDRMigration, status: MigrationStatus, *, added: bool, adding: bool
 ) -> tuple[MigrationStep, ...]:
     if status is MigrationStatus.REMOVING:
         return (MigrationStep.ABORT,)
     whole, missing = is_whole(migration), migration.to is not None and not added
-    possible = {
+    conditions = {
         MigrationStep.ADD: missing and not adding,
         MigrationStep.RESERVE: status is MigrationStatus.PLANNED,
         MigrationStep.WIDEN: not whole and status is not MigrationStatus.PLANNED,
@@ -208,10 +208,10 @@ def _steps(
         MigrationStep.KEEP: not whole and status is MigrationStatus.DRAINED,
         MigrationStep.ABORT: True,
     }
-    return tuple(step for step, can_be in possible.items() if can_be)
+    return tuple(step for step, is_possible in conditions.items() if is_possible)
 
 
-def _holders(rows: Any, most: int) -> tuple[DrainingHolder, ...]:
+def _draining_holders(rows: Any, limit: int) -> tuple[DrainingHolder, ...]:
     columns = ("holder_kind", "holder_id", "state")
     holder_rows = (
         rows.order_by()
@@ -221,5 +221,5 @@ def _holders(rows: Any, most: int) -> tuple[DrainingHolder, ...]:
     )
     return tuple(
         DrainingHolder(kind, name, state, number, str(lowest), until)
-        for kind, name, state, number, lowest, until in holder_rows[:most]
+        for kind, name, state, number, lowest, until in holder_rows[:limit]
     )

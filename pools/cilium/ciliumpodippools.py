@@ -1,22 +1,22 @@
-"""CiliumPodIPPools: the pools of pod CIDRs of a cluster, in both versions and all shapes.
+"""Handler of CiliumPodIPPools: the pod pools of a cluster, in both versions and all shapes.
 
-Who is right where the register and an object differ:
+Which side is authoritative if the register and an object differ:
 
-- In an observed cluster, and in a managed one without the managed resource `pools`, the object. The register
-  takes in every object and follows it: also what somebody changed in the register goes back.
-- With the managed resource `pools`, the register, for the pools that were made or changed in it. A pool that was
-  only ever taken in (`Pool.follows_cluster`) goes on following its object; it becomes the register's
-  when somebody changes it, or takes it over (services/drift.py). Nothing of another field manager is
-  forced: what is not ours to change is shown as a difference.
-- Objects are made and changed, and never deleted. A pool that was deleted in the register while its
-  object is there is shown (`pool_not_in_register`), because the register may be the one that forgot:
-  after a restore, deleting what it does not know would take pools in use away.
+- Without the managed resource `pools` (always in an observed cluster): the object. The register
+  imports every object and follows it; a change in the register is reverted.
+- With the managed resource `pools`: the register, for pools that were created or changed in it. An
+  imported pool (`Pool.follows_cluster`) keeps following its object until somebody changes it, or
+  decides for the register (pools/clusters/drift.py). Fields of other managers are never forced; they
+  are reported as drift.
+- Objects are created and changed, but never deleted. An object whose pool was deleted in the register is
+  reported (`pool_not_in_register`): after a restore the register may lack pools, and deleting their
+  objects would remove pools in use.
 
-The two versions of one CRD are views of one stored object, with one uid, so that the list of the
-preferred version has all objects, and no API server has anything to convert. What can happen is that an
-object was written in words which the served v2 does not take: a finding, with the manifest that mends it.
-With the managed resource `conversion` v2alpha1 is listed too, and an object that v2 does not have (each version with
-a store of its own, as CFP-42466 thinks) is created there; what is in v2alpha1 is never written.
+The two versions of one CRD are views of one stored object with one uid. So the list of the preferred
+version has all objects, and an API server has nothing to convert. An object may have been written in a
+shape that the served v2 does not accept; this is a finding with the corrected manifest. With the managed
+resource `conversion`, v2alpha1 is listed too, and an object that v2 does not have (if each version has
+a store of its own, as in CFP-42466) is created in v2. Objects of v2alpha1 are never written.
 """
 
 from __future__ import annotations
@@ -58,12 +58,14 @@ from pools.platform import database
 
 KIND = podippool.KIND
 _BATCH = 200  # objects in one transaction
-_SHAPE = "the shape of the cluster's CRD"  # a note
-_ROOM = "a pool lost addresses"  # a note: in this pass, so that another one may have them
+_SHAPE = "the shape of the cluster's CRD"  # key of context.notes
+_CIDRS_FREED = (
+    "a pool lost addresses"  # key of context.notes: another pool may use them in this sync
+)
 
 
 class CiliumPodIPPools(Handler):
-    """The handler; see the module."""
+    """The handler of CiliumPodIPPools; see the module."""
 
     kind = KIND
     resources: Sequence[Resource] = (CILIUM_POD_IP_POOL, CILIUM_POD_IP_POOL_V2ALPHA1)
@@ -77,30 +79,32 @@ class CiliumPodIPPools(Handler):
         )
 
     def forget(self, context: SyncContext, rows: Sequence[ObservedObject]) -> None:
-        """Only of the object that a pool last agreed with: a later one of its name is another."""
+        """Remove the pools of deleted objects, unless a later object of the name replaced the object."""
         uids = {row.name: row.uid for row in rows}
         pools = Pool.objects.filter(
             cluster=context.cluster, category=Category.POD, name__in=list(uids), orphaned_at=None
         )
         for pool in pools:
-            if not registers(context, pool) and pool.agreed.startswith(f"{uids[pool.name]} "):
-                pool_sync.lose(pool, author=context.author)
-                context.notes[_ROOM] = True
+            if not is_register_authoritative(context, pool) and pool.agreed.startswith(
+                f"{uids[pool.name]} "
+            ):
+                pool_sync.remove_pool(pool, author=context.author)
+                context.notes[_CIDRS_FREED] = True
 
     def desired(self, context: SyncContext) -> Iterator[Write]:
-        catch_up(context)
+        ingest_register_changes(context)
         notes: list[ReconcileFinding] = []
         context.notes[KIND] = notes
         shape = self._shape(context)
         if context.connection.manages(ManagedResource.POOLS):
-            yield from pool_writes.writes(context, shape, notes)
+            yield from pool_writes.desired_writes(context, shape, notes)
         if context.connection.manages(ManagedResource.CONVERSION):
-            yield from pool_writes.conversions(context, shape, notes)
+            yield from pool_writes.conversion_writes(context, shape, notes)
 
-    def _shape(self, context: SyncContext) -> Callable[[], pool_writes.Shaped]:
-        """Asked of the cluster at most once in a pass."""
-        cached_shape: Callable[[], pool_writes.Shaped] = context.notes.setdefault(
-            _SHAPE, functools.cache(lambda: pool_writes.shape_of(context))
+    def _shape(self, context: SyncContext) -> Callable[[], pool_writes.ServedShape]:
+        """Return a function that reads the shape from the cluster at most once in a sync."""
+        cached_shape: Callable[[], pool_writes.ServedShape] = context.notes.setdefault(
+            _SHAPE, functools.cache(lambda: pool_writes.fetch_shape(context))
         )
         return cached_shape
 
@@ -110,14 +114,14 @@ class CiliumPodIPPools(Handler):
         )
         yield from context.notes.get(KIND, ())
         yield from pool_pending.findings(context)
-        yield from pool_findings.orphans(context)
-        yield from pool_findings.overlaps(context)
-        yield from pool_findings.unmatched(context)
-        yield from pool_shapes.unreadable(context, self._shape(context))
+        yield from pool_findings.find_orphans(context)
+        yield from pool_findings.find_overlaps(context)
+        yield from pool_findings.find_unmatched(context)
+        yield from pool_shapes.find_unreadable(context, self._shape(context))
 
 
-def registers(context: SyncContext, pool: Pool) -> bool:
-    """Whether the register is right where the pool and its object differ."""
+def is_register_authoritative(context: SyncContext, pool: Pool) -> bool:
+    """Return True if the register is authoritative for the pool."""
     is_own = not pool.follows_cluster and pool.orphaned_at is None
     return is_own and context.connection.manages(ManagedResource.POOLS)
 
@@ -128,7 +132,7 @@ def registers(context: SyncContext, pool: Pool) -> bool:
 def ingest(
     context: SyncContext, observed_pools: Sequence[tuple[ObservedObject, PodIPPool]]
 ) -> None:
-    """Take in objects, in any order: one may have a CIDR that another has just lost."""
+    """Import objects in any order; one may have a CIDR that another one no longer has."""
     pools_by_name = {
         pool.name: pool
         for pool in Pool.objects.filter(
@@ -143,33 +147,33 @@ def ingest(
         if (
             pool is None
             and context.connection.manages(ManagedResource.POOLS)
-            and pool_writes.ours(row.manifest)
+            and pool_writes.has_our_manager(row.manifest)
         ):
-            continue  # it was deleted in the register, or the register forgot it
-        if pool is not None and registers(context, pool):
-            continue  # what is to be done is worked out in `desired`
+            continue  # the register deleted the pool, or lost it in a restore
+        if pool is not None and is_register_authoritative(context, pool):
+            continue  # `desired` computes the write
         if pool is None:
             new.append(manifest)
         else:
             changed.append((pool, manifest))
         ingested.append(row.pk)
-    _bring(context, changed)
-    context.notes[_ROOM] = context.notes.get(_ROOM, False) or bool(changed)
-    pool_sync.take_in(context.cluster, new, author=context.author)
-    pool_agreement.agree(ingested)
+    _update_pools(context, changed)
+    context.notes[_CIDRS_FREED] = context.notes.get(_CIDRS_FREED, False) or bool(changed)
+    pool_sync.import_pools(context.cluster, new, author=context.author)
+    pool_agreement.mark_agreed(ingested)
 
 
-def _bring(context: SyncContext, changed: Sequence[tuple[Pool, PodIPPool]]) -> None:
-    """Again and again, as long as one of them makes room for another."""
+def _update_pools(context: SyncContext, changed: Sequence[tuple[Pool, PodIPPool]]) -> None:
+    """Update pools; retry refused ones as long as another update freed addresses."""
     registered_manifests = pool_sync.registered_manifests([pool for pool, _ in changed])
     remaining = changed
     while remaining:
         refused: list[tuple[Pool, PodIPPool]] = []
-        last: errors.IpamError | None = None
+        overlap_error: errors.IpamError | None = None
         for pool, manifest in remaining:
             try:
                 with transaction.atomic():
-                    pool_sync.bring(
+                    pool_sync.update_pool(
                         pool,
                         manifest,
                         author=context.author,
@@ -177,47 +181,47 @@ def _bring(context: SyncContext, changed: Sequence[tuple[Pool, PodIPPool]]) -> N
                     )
             except errors.CIDROverlap as error:
                 refused.append((pool, manifest))
-                last = error
-        if last is not None and len(refused) == len(remaining):
-            raise last
+                overlap_error = error
+        if overlap_error is not None and len(refused) == len(remaining):
+            raise overlap_error
         remaining = refused
 
 
-def catch_up(context: SyncContext) -> None:
-    """What the cluster did not tell: pools that were changed here, and orphans that nothing holds."""
-    orphaned = pool_sync.orphaned(context.cluster)
-    rows = pool_agreement.different(context.cluster)
+def ingest_register_changes(context: SyncContext) -> None:
+    """Reconcile pools that changed in the register, and remove orphans without blocks in use."""
+    orphaned = pool_sync.orphaned_cidrs(context.cluster)
+    rows = pool_agreement.changed_objects(context.cluster)
     if not (orphaned or rows):
         return
-    tidied = bool(orphaned) and _tidied(context, orphaned)
-    if tidied or context.notes.get(_ROOM):
-        again = [row for row in rows if row.problem_code in {"", errors.CIDROverlap.code}]
+    orphans_removed = bool(orphaned) and _remove_unused_orphans(context, orphaned)
+    if orphans_removed or context.notes.get(_CIDRS_FREED):
+        rows_to_ingest = [row for row in rows if row.problem_code in {"", errors.CIDROverlap.code}]
     else:
-        again = [row for row in rows if not row.problem_code]
-    for first in range(0, len(again), _BATCH):
-        batch = again[first : first + _BATCH]
-        if not _ingested_together(context, batch):
+        rows_to_ingest = [row for row in rows if not row.problem_code]
+    for start in range(0, len(rows_to_ingest), _BATCH):
+        batch = rows_to_ingest[start : start + _BATCH]
+        if not _try_ingest(context, batch):
             for row in batch:
-                _ingest_alone(context, row)
+                _ingest_one(context, row)
 
 
-def _ingested_together(context: SyncContext, rows: Sequence[ObservedObject]) -> bool:
+def _try_ingest(context: SyncContext, rows: Sequence[ObservedObject]) -> bool:
     if any(row.problem_code for row in rows):
         return False
     try:
         with context.holding():
             ingest(context, [(row, pool_sync.parse(row.manifest)) for row in rows])
     except (errors.InvalidInput, errors.Conflict, IntegrityError):
-        return False  # a lost lease shows again, where each is taken alone
+        return False  # a lost lease is raised again when objects are ingested one by one
     return True
 
 
-def _tidied(context: SyncContext, orphaned: Sequence[PoolCIDR]) -> bool:
+def _remove_unused_orphans(context: SyncContext, orphaned: Sequence[PoolCIDR]) -> bool:
     with context.holding():
-        return pool_sync.tidy(orphaned, author=context.author) > 0
+        return pool_sync.remove_unused_orphans(orphaned, author=context.author) > 0
 
 
-def _ingest_alone(context: SyncContext, row: ObservedObject) -> None:
+def _ingest_one(context: SyncContext, row: ObservedObject) -> None:
     code = message = ""
     with context.holding():
         try:

@@ -1,8 +1,7 @@
-"""What is known of a cluster's Cilium: its pools, its nodes, its configuration.
+"""State of Cilium in a cluster: its pools, nodes and configuration.
 
-Pools are those of the register. Nodes are the CiliumNodes that were seen, or, in a cluster that
-nobody reads, what the register itself says of nodes. The configuration is asked for where the
-cluster allows it, and never required.
+Pools are those of the register. Nodes are the observed CiliumNodes, or, without any, the nodes that
+hold blocks in the register. The configuration is read if the cluster permits it; it is optional.
 """
 
 from __future__ import annotations
@@ -30,28 +29,28 @@ from pools.register import pools
 
 CONFIG = ("cilium-config", "kube-system")
 _BGP = (bgp.PEERING_POLICY, bgp.ADVERTISEMENT_V2ALPHA1, bgp.ADVERTISEMENT)
-KEPT = 60  # seconds that a configuration is not asked for again
+CACHE_SECONDS = 60  # seconds for which a configuration is cached
 _LABELS = ("app.kubernetes.io/version", "helm.sh/chart")
 _RELEASE = re.compile(r"\d{1,9}\.\d{1,9}\.\d{1,9}")
 
 
 @dataclass(frozen=True)
 class Config:
-    """The ConfigMap cilium-config; `values` is None when it is not known, `why_not` says why."""
+    """The ConfigMap cilium-config; `values` is None if it is unknown, `why_not` says why."""
 
     values: Mapping[str, str] | None
     why_not: str = ""
-    release: str = ""  # of Cilium, where the chart's labels say it
+    release: str = ""  # of Cilium, from the labels of its chart
     announced: tuple[label_selector.Selector, ...] | None = None  # the pools that BGP announces
 
 
-def config(cluster: Cluster, *, fresh: bool = True) -> Config:
-    """Ask the cluster; without `fresh` an answer of the last minute will do. Raises nothing."""
+def read_config(cluster: Cluster, *, fresh: bool = True) -> Config:
+    """Read cilium-config from the cluster; without `fresh` a cached result is valid. Never raises."""
     key = f"cilium-config:{cluster.pk}"
     cached_config: Config | None = None if fresh else cache.get(key)
     if cached_config is None:
         cached_config = _fetch_config(cluster)
-        cache.set(key, cached_config, KEPT)
+        cache.set(key, cached_config, CACHE_SECONDS)
     return cached_config
 
 
@@ -62,9 +61,9 @@ def _fetch_config(cluster: Cluster) -> Config:
     if connection.paused:
         return Config(None, "the connection is paused")
     try:
-        with connections.client_for(sync.access(connection)) as client:
+        with connections.client_for(sync.cluster_access(connection)) as client:
             manifest = client.get(CONFIG_MAP, *CONFIG)
-            announced = _announced(client)
+            announced = _fetch_announced(client)
     except faults.NotFound:
         return Config(None, "the cluster has no ConfigMap kube-system/cilium-config")
     except faults.Forbidden:
@@ -76,8 +75,8 @@ def _fetch_config(cluster: Cluster) -> Config:
     return Config(values, release=_release(labels or {}), announced=announced)
 
 
-def _announced(client: ClusterClient) -> tuple[label_selector.Selector, ...] | None:
-    """The selectors of pools that BGP announces; None when the cluster does not show them."""
+def _fetch_announced(client: ClusterClient) -> tuple[label_selector.Selector, ...] | None:
+    """Return the selectors of pools that BGP announces; None if they cannot be read."""
     try:
         served = client.served(_BGP)
         # Both versions of one kind hold the same objects.
@@ -96,18 +95,18 @@ def _release(labels: Mapping[str, object]) -> str:
 
 
 def pod_pools(cluster: Cluster) -> list[podippool.PodIPPool]:
-    """The pools for pods as manifests, in the order of their names; orphans are none."""
+    """Return the pod pools as manifests, by name, without orphans."""
     rows = Pool.objects.filter(cluster=cluster, category=Category.POD, orphaned_at=None)
     pool_rows = list(rows.order_by("name"))
-    families = pools.families_of(pool_rows)
-    return [register_manifests.manifest_of(pool, families[pool.pk]) for pool in pool_rows]
+    families = pools.families_by_pool(pool_rows)
+    return [register_manifests.build_manifest(pool, families[pool.pk]) for pool in pool_rows]
 
 
 def cilium_state(
     cluster: Cluster, *, fresh: bool = True, release: str = ""
 ) -> configuration.CiliumState:
-    """All of it in one value; `release` where the cluster does not say it."""
-    cilium_config = config(cluster, fresh=fresh)
+    """Return the state of Cilium; `release` is the default if the cluster does not show it."""
+    cilium_config = read_config(cluster, fresh=fresh)
     return configuration.CiliumState(
         cilium_config.values,
         pod_pools(cluster),
@@ -118,17 +117,16 @@ def cilium_state(
 
 
 def nodes(cluster: Cluster) -> list[ciliumnode.NodeDemand]:
-    """What each node asks for and holds, in the order of the names.
+    """Return the requests and CIDRs of all nodes, by name.
 
-    CiliumNodes that cannot be read are left out. Nodes that only the register knows ask for as many
-    addresses as they hold.
+    Invalid CiliumNodes are omitted. Nodes from the register request as many addresses as they hold.
     """
     observed = ObservedObject.objects.filter(cluster=cluster, kind=ciliumnode.KIND)
     manifests = list(observed.order_by("name").values_list("manifest", flat=True))
-    return list(_read(manifests) if manifests else _registered(cluster))
+    return list(_parse_nodes(manifests) if manifests else _registered_nodes(cluster))
 
 
-def _read(manifests: list[object]) -> Iterator[ciliumnode.NodeDemand]:
+def _parse_nodes(manifests: list[object]) -> Iterator[ciliumnode.NodeDemand]:
     for manifest in manifests:
         try:
             yield ciliumnode.parse(manifest)
@@ -136,7 +134,7 @@ def _read(manifests: list[object]) -> Iterator[ciliumnode.NodeDemand]:
             continue
 
 
-def _registered(cluster: Cluster) -> Iterator[ciliumnode.NodeDemand]:
+def _registered_nodes(cluster: Cluster) -> Iterator[ciliumnode.NodeDemand]:
     rows = Block.objects.filter(
         pool__in=list(Pool.objects.filter(cluster=cluster).values_list("pk", flat=True)),
         category=Category.POD,
@@ -151,15 +149,20 @@ def _registered(cluster: Cluster) -> Iterator[ciliumnode.NodeDemand]:
     for node, of_pools in held.items():
         yield ciliumnode.NodeDemand(
             name=node,
-            requested={pool.name: usable(pool, cidrs) for pool, cidrs in of_pools.items()},
+            requested={
+                pool.name: usable_addresses(pool, cidrs) for pool, cidrs in of_pools.items()
+            },
             allocated=tuple(
-                ciliumnode.Allocated(pool.name, tuple(cidrs)) for pool, cidrs in of_pools.items()
+                ciliumnode.AllocatedEntry(pool.name, tuple(cidrs))
+                for pool, cidrs in of_pools.items()
             ),
         )
 
 
-def usable(pool: Pool | podippool.PodIPPool, cidrs: list[addresses.Network]) -> dict[int, int]:
-    """The addresses for pods in these blocks of a pool, by family."""
+def usable_addresses(
+    pool: Pool | podippool.PodIPPool, cidrs: list[addresses.Network]
+) -> dict[int, int]:
+    """Return the number of addresses for pods in these blocks of a pool, by family."""
     numbers = {4: 0, 6: 0}
     for cidr in cidrs:
         numbers[cidr.version] += multipool.usable_addresses(

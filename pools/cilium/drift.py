@@ -1,4 +1,4 @@
-"""How differences of CiliumPodIPPools are settled, and which of them wait for their owners."""
+"""Decisions on the drift of CiliumPodIPPools, and the conflicts with other field managers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pools.platform import events
 from pools.platform.outbound import faults
 
 
-def _keep(cluster_object: drift.ClusterObject) -> int:
+def _stop_following(cluster_object: drift.ClusterObject) -> int:
     pools = Pool.objects.filter(
         cluster=cluster_object.cluster, name=cluster_object.name, category=Category.POD
     )
@@ -24,28 +24,33 @@ def _keep(cluster_object: drift.ClusterObject) -> int:
 def _adopt(
     cluster_object: drift.ClusterObject, observed_object: ObservedObject, author: events.Author
 ) -> int:
-    """A CIDR in use that the object has not stays as an orphan.
+    """Update the pool from its object; return the id of the pool.
 
-    Raises those of following.bring: AlreadyExists, ImmutableInUse, CIDROverlap.
+    A CIDR in use that the object does not have stays as an orphan. Raises the errors of
+    pool_sync.update_pool: AlreadyExists, ImmutableInUse, CIDROverlap.
     """
     manifest = pool_sync.parse(observed_object.manifest)
     pool = Pool.objects.filter(cluster=cluster_object.cluster, name=cluster_object.name).first()
     if pool is None:
-        pool_sync.take_in(cluster_object.cluster, [manifest], author=author, follows=False)
+        pool_sync.import_pools(cluster_object.cluster, [manifest], author=author, follows=False)
     else:
-        pool_sync.bring(pool, manifest, author=author)
+        pool_sync.update_pool(pool, manifest, author=author)
     return Pool.objects.values_list("pk", flat=True).get(
         cluster=cluster_object.cluster, name=cluster_object.name
     )
 
 
 RESOLVER = drift.DriftResolver(
-    podippool.KIND, ManagedResource.POOLS, _keep, _adopt, ("pools.add_pool", "pools.change_pool")
+    podippool.KIND,
+    ManagedResource.POOLS,
+    _stop_following,
+    _adopt,
+    ("pools.add_pool", "pools.change_pool"),
 )
 
 
-def waiting_of_pools(pools: Iterable[Pool]) -> dict[int, list[Drift]]:
-    """The fields of pools' objects that wait because other managers own them, by the pool's id."""
+def conflicts_of_pools(pools: Iterable[Pool]) -> dict[int, list[Drift]]:
+    """Return the drift of pools that is not written because other managers own the fields, by pool id."""
     by_name = {
         (pool.cluster_id, pool.name): pool.pk for pool in pools if pool.category == Category.POD
     }
@@ -66,6 +71,6 @@ def waiting_of_pools(pools: Iterable[Pool]) -> dict[int, list[Drift]]:
     return rows_by_pool
 
 
-def waiting_of_pool(pool: Pool) -> list[Drift]:
-    """The same of one pool, in order of their paths."""
-    return waiting_of_pools([pool]).get(pool.pk, [])
+def conflicts_of_pool(pool: Pool) -> list[Drift]:
+    """Return the conflicts of one pool, by path."""
+    return conflicts_of_pools([pool]).get(pool.pk, [])

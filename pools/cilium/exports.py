@@ -1,4 +1,4 @@
-"""Pools as the YAML that a cluster takes: CiliumPodIPPools in every shape, and Helm values."""
+"""Export of pools as YAML: CiliumPodIPPools in every shape, and Helm values."""
 
 from __future__ import annotations
 
@@ -20,44 +20,44 @@ HELM = "helm"  # the value ipam.operator.autoCreateCiliumPodIPPools
 SHAPES = (*(shape.value for shape in Shape), HELM)
 
 
-def manifest(pool: Pool) -> PodIPPool:
-    """Raises InvalidInput unsupported_kind for a pool that is no CiliumPodIPPool."""
+def pool_manifest(pool: Pool) -> PodIPPool:
+    """Return a pool as a CiliumPodIPPool. Raises InvalidInput unsupported_kind for other categories."""
     if pool.category != Category.POD:
         message = f"{pool} is a {pool.category} pool: only pod pools are CiliumPodIPPools"
         raise errors.InvalidInput.for_field("", "unsupported_kind", message, pool.category)
-    return manifests.as_manifest(pool)
+    return manifests.to_manifest(pool)
 
 
-def text(pools: Sequence[PodIPPool], shape: str) -> str:
-    """YAML: a document for each pool, or one of Helm values.
+def render_yaml(pools: Sequence[PodIPPool], shape: str) -> str:
+    """Return YAML: one document for each pool, or one document with Helm values.
 
     Raises InvalidInput shape_cannot_hold_ranges, and helm_cannot_hold for selectors, labels and
-    annotations, which Helm values have no place for.
+    annotations, which Helm values do not support.
     """
     if shape == HELM:
-        return documents.dump_yaml(_helm(pools))
+        return documents.dump_yaml(_helm_values(pools))
     rendered = (podippool.render(pool, shape=Shape(shape)) for pool in pools)
     return "---\n".join(map(documents.dump_yaml, rendered))
 
 
-def shape_of(cluster: Cluster) -> Shape:
-    """Ask a cluster which shape its CRD takes.
+def fetch_shape(cluster: Cluster) -> Shape:
+    """Return the shape of the CRD of a cluster; reads it from the cluster.
 
-    Raises NotFound (not connected), InvalidInput unknown_shape, and the faults of a Gateway.
+    Raises NotFound (not connected), InvalidInput unknown_shape, and ClusterFault.
     """
     connection = connections.get_connection(cluster)
-    with connections.client_for(sync.access(connection)) as client:
+    with connections.client_for(sync.cluster_access(connection)) as client:
         served = client.served([CILIUM_POD_IP_POOL, CILIUM_POD_IP_POOL_V2ALPHA1])
         if CILIUM_POD_IP_POOL not in served:
             return Shape.V2ALPHA1
         schema = client.schema(CILIUM_POD_IP_POOL)
     if schema is None:
-        message = f"{cluster} does not show the schema of {podippool.KIND}; name a shape"
+        message = f"{cluster} does not show the schema of {podippool.KIND}; choose a shape"
         raise errors.InvalidInput.for_field("", "unknown_shape", message)
     return conversion.shape_of(schema)
 
 
-def _helm(pools: Sequence[PodIPPool]) -> dict[str, Any]:
+def _helm_values(pools: Sequence[PodIPPool]) -> dict[str, Any]:
     values = {}
     for index, pool in enumerate(pools):
         spec = podippool.render(pool, shape=Shape.V2ALPHA1)["spec"]

@@ -1,4 +1,4 @@
-"""Blocks for nodes, picked as Cilium's operator picks them and with the register's rules on top."""
+"""Allocation of blocks to nodes in the order of Cilium's operator, with the register's rules."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from pools.models import PoolCIDR
 from pools.platform import database
 from pools.register.allocator import window
 
-_MOST_LOOKED_AT = 1 << 20
-# The block of each CIDR, by its id, from which the next one is looked for: Cilium's next-fit.
+_MAX_CANDIDATES = 1 << 20
+# Index of the block at which the next search starts, by id of the CIDR: Cilium's next-fit.
 _Pointers = dict[int, int]
 
 
 @dataclass(frozen=True)
-class Want:
-    """So many more blocks of one pool and family for a node."""
+class BlockRequest:
+    """A request for `count` more blocks of one pool and family for a node."""
 
     node: str
     pool: str
@@ -32,52 +32,53 @@ class Want:
     count: int
 
 
-def hand_out(
+def allocate(
     cluster_id: int,
-    demands: Sequence[Want],
+    demands: Sequence[BlockRequest],
     *,
     misfits: Iterable[tuple[PodPoolCIDR, addresses.Network]] = (),
-) -> dict[Want, list[addresses.Network]]:
-    """Blocks for nodes as Cilium's operator picks them; as many as there are, in the wants' order.
+) -> dict[BlockRequest, list[addresses.Network]]:
+    """Allocate blocks to nodes as Cilium's operator does, in the order of the requests.
 
-    The first CIDR in the pool's order that has a free block, in it the next one behind the last that
-    was handed out, whichever process did it. Not handed out is what cools, what a reserved range touches, what the cluster's
-    pool has lost, and what lies under `misfits`: CIDRs in use that are no blocks of their pool.
+    Returns the allocated blocks by request; fewer than requested if a pool is exhausted. Blocks come
+    from the first CIDR of the pool with a free block, after the block that any process allocated last.
+    Excluded are blocks in cooldown, blocks that a reserved range overlaps, orphaned CIDRs, and blocks
+    that overlap `misfits`: CIDRs in use that are no blocks of their pool.
     """
-    by_pool: dict[tuple[str, int], list[Want]] = {}
-    for want in demands:
-        by_pool.setdefault((want.pool, want.family), []).append(want)
+    by_pool: dict[tuple[str, int], list[BlockRequest]] = {}
+    for request in demands:
+        by_pool.setdefault((request.pool, request.family), []).append(request)
     pool_names = {name for name, _ in by_pool}
-    for pool_id in sorted(pool.id for pool in PodPools(cluster_id).with_names(pool_names)):
+    for pool_id in sorted(pool.id for pool in PodPools(cluster_id).get_by_names(pool_names)):
         window.lock(pool_id)
     pools = PodPools(cluster_id)
-    under = list(misfits)
-    got: dict[Want, list[addresses.Network]] = {want: [] for want in demands}
-    for (name, family), of_pool in by_pool.items():
-        pool = pools.live(name)
+    misfit_spans = list(misfits)
+    allocations: dict[BlockRequest, list[addresses.Network]] = {request: [] for request in demands}
+    for (name, family), pool_requests in by_pool.items():
+        pool = pools.get_live(name)
         if pool is None:
             continue
-        queue = [want for want in of_pool for _ in range(want.count)]
+        queue = [request for request in pool_requests for _ in range(request.count)]
         pointers = _pointers(pool)
-        picks = _pick(pool, family, len(queue), pointers, under)
+        picks = _pick(pool, family, len(queue), pointers, misfit_spans)
         pairs = list(zip(queue, picks, strict=False))
-        node_blocks.take(
-            [(pick.row, want.node, "") for want, pick in pairs if pick.row is not None]
+        node_blocks.assign(
+            [(pick.row, request.node, "") for request, pick in pairs if pick.row is not None]
         )
-        node_blocks.insert(
+        node_blocks.insert_blocks(
             [
-                node_blocks.FreshBlock(pick.pool_cidr, pick.index, str(pick.cidr), want.node, "")
-                for want, pick in pairs
+                node_blocks.FreshBlock(pick.pool_cidr, pick.index, str(pick.cidr), request.node, "")
+                for request, pick in pairs
                 if not pick.row
             ]
         )
-        for want, pick in pairs:
-            got[want].append(pick.cidr)
-        last = {pick.pool_cidr.id: pick for _, pick in pairs}
-        for pick in last.values():
+        for request, pick in pairs:
+            allocations[request].append(pick.cidr)
+        last_picks = {pick.pool_cidr.id: pick for _, pick in pairs}
+        for pick in last_picks.values():
             following = Decimal((pick.index + 1) % pick.pool_cidr.layout.count)
             PoolCIDR.objects.filter(pk=pick.pool_cidr.id).update(next_index=following)
-    return got
+    return allocations
 
 
 def _pointers(pool: PodPool) -> _Pointers:
@@ -89,7 +90,7 @@ def _pointers(pool: PodPool) -> _Pointers:
 class _Pick:
     pool_cidr: PodPoolCIDR
     index: int
-    row: int | None  # the id of the block's row, when it has one
+    row: int | None  # the id of the block's row, if it has one
 
     @property
     def cidr(self) -> addresses.Network:
@@ -107,20 +108,21 @@ def _pick(
     for pool_cidr in pool.cidrs:
         if pool_cidr.gone or pool_cidr.layout.cidr.version != family:
             continue
-        under = [
-            pool_cidr.touched_by(cidr) for parent, cidr in misfits if parent.id == pool_cidr.id
+        misfit_spans = [
+            pool_cidr.span_touching(cidr) for parent, cidr in misfits if parent.id == pool_cidr.id
         ]
-        kept_free = IndexSet(span for span in under if span is not None)
+        excluded = IndexSet(span for span in misfit_spans if span is not None)
         start = pointers[pool_cidr.id]
         missing = count - len(picked)
-        looked_at = min(missing + blocks.total(kept_free.spans()), _MOST_LOOKED_AT)
+        max_candidates = min(missing + blocks.total(excluded.spans()), _MAX_CANDIDATES)
         candidates = heapq.merge(
-            _rows_of(pool_cidr, start, looked_at), _fresh_of(pool_cidr, start, looked_at)
+            _free_rows(pool_cidr, start, max_candidates),
+            _blocks_of_free_spans(pool_cidr, start, max_candidates),
         )
         usable = (
             _Pick(pool_cidr, index, row or None)
             for _, index, row in candidates
-            if kept_free.next_outside(index) == index
+            if excluded.next_missing(index) == index
         )
         picked += itertools.islice(usable, missing)
         if len(picked) == count:
@@ -128,17 +130,17 @@ def _pick(
     return picked
 
 
-# A free block: whether it lies before the pointer, its index, its row's id (0 without one).
-_Free = tuple[bool, int, int]
+# A free block: True if it is before the pointer, its index, the id of its row (0 without a row).
+_FreeBlock = tuple[bool, int, int]
 
 
-def _rows_of(pool_cidr: PodPoolCIDR, start: int, count: int) -> list[_Free]:
+def _free_rows(pool_cidr: PodPoolCIDR, start: int, count: int) -> list[_FreeBlock]:
     layout = pool_cidr.layout
     first = layout.block_at(0)
-    last = layout.block_at(layout.count - 1)
+    last_picks = layout.block_at(layout.count - 1)
     pool = pool_cidr.pool
     start_block = layout.block_at(start)
-    values = [pool.id, first.version, str(first), str(last), str(start_block), count]
+    values = [pool.id, first.version, str(first), str(last_picks), str(start_block), count]
     free_blocks = []
     for pk, text in database.rows(_FREE_ROWS, values):
         index = layout.index_of(ip_network(text))
@@ -154,13 +156,14 @@ _FREE_ROWS = """
 """
 
 
-def _fresh_of(pool_cidr: PodPoolCIDR, start: int, count: int) -> Iterator[_Free]:
-    """Blocks without a row, at least `count` if there are so many."""
+def _blocks_of_free_spans(pool_cidr: PodPoolCIDR, start: int, count: int) -> Iterator[_FreeBlock]:
+    """Yield free blocks without a row, at least `count` if the CIDR has as many."""
     values = [pool_cidr.id, Decimal(start), count + 1]
     spans = [
-        blocks.Span(int(first), int(last)) for first, last in database.rows(_FREE_SPANS, values)
+        blocks.Span(int(first), int(last_picks))
+        for first, last_picks in database.rows(_FREE_SPANS, values)
     ]
-    # Free spans have no reserved block, unless somebody wrote a range past the services.
+    # Free spans have no reserved block, unless a range was inserted directly with SQL.
     spans = blocks.subtract(spans, pool_cidr.withheld.spans())
     before = blocks.subtract(spans, [blocks.Span(start, pool_cidr.layout.count - 1)])
     behind = blocks.subtract(spans, [blocks.Span(0, start - 1)] if start else [])

@@ -1,9 +1,9 @@
-"""The blocks of nodes in the register, recorded as the cluster has them.
+"""Blocks of nodes in the register, recorded from the CiliumNodes of the cluster.
 
-Everything here stands in a transaction of the caller (the pass that holds the cluster's lease) and
-takes the locks of the pools before it decides, in the order of their ids. A block that a node is
-handed has no uid before the node is seen to list it (pools/cilium/node_status.py): so what the
-cluster was not told yet is known from what the node gave back.
+All functions run in a transaction of the caller, which holds the lease of the cluster, and lock the
+pools in the order of their ids before they decide. A block of a node has no uid until the node was
+observed to list it (pools/cilium/node_status.py). This distinguishes blocks that were not written to
+the cluster yet from blocks that the node released.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ from pools.sql import statements
 def record(
     cluster_id: int, demands: Sequence[ciliumnode.NodeDemand], *, release: bool
 ) -> list[NodeStatus]:
-    """Bring the register to what the nodes list; how they stand then.
+    """Update the blocks of nodes from the CIDRs that the nodes list; return their new status.
 
-    1. With `release`, blocks that a node's own object lists no more are released (into cooldown), and
-    those that a node was not told of while another lists them, as after a restore of the register.
-    2. What it lists and nobody holds is held by it, also in a reserved range, in a CIDR that the
-    pool has lost, or in the midst of another's cooldown: in use is in use. 3. Its blocks are those
-    of the object that lists them now. What somebody else holds stays his.
+    1. With `release`, blocks that the node's object listed before and no longer lists are released into
+    cooldown, and so are unpublished blocks that another node lists, as after a restore of the register.
+    2. A listed block without a holder becomes the node's, even in a reserved range, in an orphaned CIDR
+    or in a cooldown: the cluster uses it. 3. Blocks get the uid of the object that lists them. Blocks of
+    other holders are not changed.
 
-    The transaction holds no rows of blocks when it is called, or it could wait for itself.
+    The transaction must not hold locks on rows of blocks yet, to avoid deadlocks.
     """
     pools = PodPools(cluster_id)
-    statuses = node_status.survey(pools, demands)
+    statuses = node_status.node_statuses(pools, demands)
     locked: set[int] = set()
     while (
         touched := {
@@ -55,24 +55,24 @@ def record(
         now = PodPools(cluster_id)
         if now.version == pools.version:
             break
-        pools, statuses = now, node_status.survey(now, demands)
-    freed = _given_up(statuses) if release else set()
+        pools, statuses = now, node_status.node_statuses(now, demands)
+    freed = _released_block_ids(statuses) if release else set()
     if freed:
-        window.release(sorted(freed), kind=HOLDER)
-        # What one node gave back another may list.
-        statuses = node_status.survey(pools, demands)
-    fresh, existing_rows = _free(statuses)
-    got = insert(fresh)
-    take(
+        window.release_blocks(sorted(freed), kind=HOLDER)
+        # Another node may list a block that was just released.
+        statuses = node_status.node_statuses(pools, demands)
+    fresh, existing_rows = _free_blocks(statuses)
+    new_rows = insert_blocks(fresh)
+    assign(
         [(row.id, status.name, status.demand.uid) for row, status in existing_rows],
         against_cooldown=any(row.cools for row, _ in existing_rows),
     )
-    if _confirm(statuses) or existing_rows or len(got) < len(fresh):
-        return node_status.survey(pools, demands)
-    return node_status.with_rows(statuses, got)
+    if _update_uids(statuses) or existing_rows or len(new_rows) < len(fresh):
+        return node_status.node_statuses(pools, demands)
+    return node_status.add_rows(statuses, new_rows)
 
 
-def _given_up(statuses: Sequence[NodeStatus]) -> set[int]:
+def _released_block_ids(statuses: Sequence[NodeStatus]) -> set[int]:
     waiting = {row.id for status in statuses for row in status.unpublished}
     elsewhere = {
         listed_cidr.row.id
@@ -83,17 +83,17 @@ def _given_up(statuses: Sequence[NodeStatus]) -> set[int]:
     return {row.id for status in statuses for row in status.unlisted} | waiting & elsewhere
 
 
-def _free(
+def _free_blocks(
     statuses: Iterable[NodeStatus],
 ) -> tuple[list[FreshBlock], list[tuple[BlockRow, NodeStatus]]]:
-    """What nodes list and nobody holds: blocks without a row, and rows, each with who gets it."""
+    """Return the listed blocks without a holder: new blocks, and existing rows with their new node."""
     fresh: list[FreshBlock] = []
     existing_rows: list[tuple[BlockRow, NodeStatus]] = []
     seen_keys: set[tuple[int, str]] = set()
     for status in statuses:
         for listed_cidr in status.free:
             key = (listed_cidr.pool_cidr.pool.id if listed_cidr.pool_cidr else 0, listed_cidr.text)
-            if key in seen_keys:  # the first node that lists it has it
+            if key in seen_keys:  # the first node that lists a block gets it
                 continue
             seen_keys.add(key)
             if listed_cidr.row is not None:
@@ -108,8 +108,8 @@ def _free(
     return fresh, existing_rows
 
 
-def _confirm(statuses: Iterable[NodeStatus]) -> int:
-    """The blocks are those of the object that lists them now, by its uid."""
+def _update_uids(statuses: Iterable[NodeStatus]) -> int:
+    """Set the uid of blocks to that of the object that lists them; return the number of blocks."""
     confirmed = [
         (listed_cidr.row.id, status.demand.uid)
         for status in statuses
@@ -121,11 +121,11 @@ def _confirm(statuses: Iterable[NodeStatus]) -> int:
     if confirmed:
         ids, uids = zip(*confirmed, strict=True)
         with connection.cursor() as cursor:
-            cursor.execute(_CONFIRM, [list(ids), list(uids), HOLDER])
+            cursor.execute(_UPDATE_UIDS, [list(ids), list(uids), HOLDER])
     return len(confirmed)
 
 
-_CONFIRM = """
+_UPDATE_UIDS = """
     UPDATE pools_block b SET holder_uid = w.uid
     FROM unnest(%s::bigint[], %s::text[]) AS w(id, uid)
     WHERE b.id = w.id AND b.state = 'held' AND b.holder_kind = %s
@@ -133,13 +133,13 @@ _CONFIRM = """
 
 
 def forget(cluster_id: int, rows: Sequence[ObservedObject]) -> None:
-    """Nodes that are gone for good lose their blocks.
+    """Release the blocks of deleted nodes.
 
-    When a later object of a node's name is there, only what the older one listed is released.
+    If a later object of the same name exists, only the blocks of the deleted object are released.
     """
     with connection.cursor() as cursor:
         cursor.execute(
-            _OF_GONE,
+            _BLOCKS_OF_GONE_NODES,
             {
                 "cluster": cluster_id,
                 "kind": ciliumnode.KIND,
@@ -149,14 +149,14 @@ def forget(cluster_id: int, rows: Sequence[ObservedObject]) -> None:
             },
         )
         gone_blocks = cursor.fetchall()
-    window.release([block for (block,) in gone_blocks], kind=HOLDER)
+    window.release_blocks([block for (block,) in gone_blocks], kind=HOLDER)
 
 
-_OF_GONE = statements.read("pools/blocks_of_gone_nodes")
+_BLOCKS_OF_GONE_NODES = statements.read("pools/blocks_of_deleted_nodes")
 
 
-def take(assignments: Sequence[tuple[int, str, str]], *, against_cooldown: bool = False) -> None:
-    """Give blocks that have a row to nodes: (id, node, uid); what is held meanwhile stays so."""
+def assign(assignments: Sequence[tuple[int, str, str]], *, against_cooldown: bool = False) -> None:
+    """Assign existing blocks to nodes, as (id, node, uid); blocks that are held by now are skipped."""
     if not assignments:
         return
     ids, names, uids = zip(*assignments, strict=True)
@@ -164,18 +164,18 @@ def take(assignments: Sequence[tuple[int, str, str]], *, against_cooldown: bool 
         if against_cooldown:
             cursor.execute("SELECT set_config('ipam.skip_cooldown', 'on', true)")
         cursor.execute(
-            _TAKE, {"kind": HOLDER, "ids": list(ids), "names": list(names), "uids": list(uids)}
+            _ASSIGN, {"kind": HOLDER, "ids": list(ids), "names": list(names), "uids": list(uids)}
         )
         if against_cooldown:
             cursor.execute("SELECT set_config('ipam.skip_cooldown', 'off', true)")
 
 
-_TAKE = statements.read("pools/give_blocks_to_nodes")
+_ASSIGN = statements.read("pools/assign_blocks_to_nodes")
 
 
 @dataclass(slots=True)
 class FreshBlock:
-    """A block that has no row yet, and who gets it; `text` is its CIDR."""
+    """A block without a row, and its future node; `text` is its CIDR."""
 
     pool_cidr: PodPoolCIDR
     index: int
@@ -184,10 +184,10 @@ class FreshBlock:
     uid: str
 
 
-def insert(fresh: Sequence[FreshBlock]) -> list[BlockRow]:
-    """Held rows for blocks without one, in one statement; the callers hold the pools' locks.
+def insert_blocks(fresh: Sequence[FreshBlock]) -> list[BlockRow]:
+    """Insert held rows for blocks without a row, in one statement; return the new rows.
 
-    Answers the rows that were made: what has one by now is left out.
+    The caller holds the locks of the pools. Blocks that have a row by now are skipped.
     """
     if not fresh:
         return []
@@ -195,7 +195,7 @@ def insert(fresh: Sequence[FreshBlock]) -> list[BlockRow]:
     for fresh_block in fresh:
         indexes.setdefault(fresh_block.pool_cidr.id, []).append(fresh_block.index)
     for cidr_id, taken_indexes in indexes.items():
-        window.cut(cidr_id, taken_indexes)
+        window.remove_free_blocks(cidr_id, taken_indexes)
     columns = {
         "kind": HOLDER,
         "pools": database.joined(fresh_block.pool_cidr.pool.id for fresh_block in fresh),
@@ -209,7 +209,7 @@ def insert(fresh: Sequence[FreshBlock]) -> list[BlockRow]:
     }
     new_rows = []
     for pk, pool_id, cidr in database.rows(_INSERT, columns, prepare=False):
-        fresh_block = blocks_by_key[pool_id, node_status.canonical(cidr)]
+        fresh_block = blocks_by_key[pool_id, node_status.canonical_cidr(cidr)]
         new_rows.append(
             BlockRow(
                 pk,
@@ -225,7 +225,7 @@ def insert(fresh: Sequence[FreshBlock]) -> list[BlockRow]:
 
 
 def _is_withheld(fresh_block: FreshBlock) -> bool:
-    return fresh_block.pool_cidr.gone or fresh_block.pool_cidr.withheld.has_all(
+    return fresh_block.pool_cidr.gone or fresh_block.pool_cidr.withheld.contains_span(
         blocks.Span(fresh_block.index, fresh_block.index)
     )
 
@@ -233,10 +233,10 @@ def _is_withheld(fresh_block: FreshBlock) -> bool:
 _INSERT = statements.read("pools/insert_node_blocks")
 
 
-def unpublished(
+def unpublished_cidrs(
     cluster_id: int, nodes: Sequence[str]
 ) -> dict[str, list[tuple[str, addresses.Network]]]:
-    """What each node was handed and has not been seen to list: (pool, CIDR) by the node's name."""
+    """Return the blocks that each node holds and was not observed to list, as (pool, CIDR)."""
     cidrs_by_node: dict[str, list[tuple[str, addresses.Network]]] = {name: [] for name in nodes}
     for node, pool, cidr in database.rows(
         _UNPUBLISHED, {"cluster": cluster_id, "nodes": list(nodes)}

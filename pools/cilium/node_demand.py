@@ -1,4 +1,4 @@
-"""What a node will request, and what it would get of the pools as they are."""
+"""Forecast of the addresses that a node requests, and of the blocks that it gets."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NEW_NODE = "new-node"
 
 @dataclass(frozen=True)
 class PoolNeed:
-    """What is asked of one pool for one family, in addresses, and the blocks that come of it."""
+    """The addresses that a node needs of one pool and family, and the blocks that it gets for them."""
 
     pool: str
     family: int
@@ -24,7 +24,7 @@ class PoolNeed:
     pending: int = 0
     pre_allocated: int = 0
     needed: int = 0
-    held: int = 0  # of them in blocks that the node has already
+    held: int = 0  # of these, addresses in blocks that the node has
     blocks: tuple[addresses.Network, ...] = ()
     problem: str = ""
 
@@ -35,14 +35,14 @@ class PoolNeed:
 
 @dataclass(frozen=True)
 class NodeForecast:
-    """`assumed` says why the pre-allocation map is only assumed, "" when it is known or given."""
+    """The forecast of one node; `assumed` says why the pre-allocation map is a default, or is ""."""
 
     node: str
-    exists: bool  # whether the cluster has this node
+    exists: bool  # True if the cluster has this node
     pre_allocation: Mapping[str, int]
     assumed: str
     needs: tuple[PoolNeed, ...]
-    errors: tuple[str, ...]  # in the words of Cilium's operator
+    errors: tuple[str, ...]  # messages of Cilium's operator
 
 
 def forecast(
@@ -53,32 +53,34 @@ def forecast(
     pre_allocation: Mapping[str, int] | None = None,
     node: str = "",
 ) -> NodeForecast:
-    """What Cilium's operator would give a node, after it has served the present nodes.
+    """Return the blocks that Cilium's operator gives a node after it served all other nodes.
 
-    A node of the cluster keeps what it holds. Without a map, that of cilium-config is taken, else
-    Cilium's default. Raises InvalidInput when the map of cilium-config cannot be read.
+    A node of the cluster keeps its blocks. Without `pre_allocation`, the map of cilium-config applies,
+    else Cilium's default. Raises InvalidInput if the map of cilium-config is invalid.
     """
-    config = cilium_configuration.config(cluster, fresh=False)
+    config = cilium_configuration.read_config(cluster, fresh=False)
     cilium_state = configuration.CiliumState(config.values, cilium_configuration.pod_pools(cluster))
     buffers, assumed = pre_allocation, ""
     if buffers is None:
         text, assumed = cilium_state.text(multipool.PRE_ALLOCATION), config.why_not
         buffers = multipool.parse_pre_allocation(text, field=multipool.PRE_ALLOCATION)
-    requested = multipool.requests(
+    requested = multipool.requested_addresses(
         buffers, in_use=in_use, pending=pending, families=cilium_state.families()
     )
     nodes = cilium_configuration.nodes(cluster)
-    present = next((demand for demand in nodes if demand.name == node), None)
-    asking = replace(present or ciliumnode.NodeDemand(node or NEW_NODE), requested=requested)
-    others = [demand for demand in nodes if demand.name != asking.name]
-    plan = pod_cidr_operator.plan(
-        cilium_state.pools, [*others, asking], families=cilium_state.families()
+    existing_node = next((demand for demand in nodes if demand.name == node), None)
+    target_node = replace(
+        existing_node or ciliumnode.NodeDemand(node or NEW_NODE), requested=requested
     )
-    outcome = plan[asking.name]
+    other_nodes = [demand for demand in nodes if demand.name != target_node.name]
+    plan = pod_cidr_operator.plan(
+        cilium_state.pools, [*other_nodes, target_node], families=cilium_state.families()
+    )
+    outcome = plan[target_node.name]
     pools = {pool.name: pool for pool in cilium_state.pools}
     needs = (
         replace(
-            _answered(name, family, pools.get(name), asking, outcome),
+            _pool_need(name, family, pools.get(name), target_node, outcome),
             in_use=in_use.get(name, {}).get(family, 0),
             pending=pending.get(name, {}).get(family, 0),
             pre_allocated=buffers.get(name, 0),
@@ -89,21 +91,21 @@ def forecast(
         if needed
     )
     return NodeForecast(
-        asking.name, present is not None, buffers, assumed, tuple(needs), outcome.errors
+        target_node.name, existing_node is not None, buffers, assumed, tuple(needs), outcome.errors
     )
 
 
-def _answered(
+def _pool_need(
     name: str,
     family: int,
     pool: podippool.PodIPPool | None,
     node: ciliumnode.NodeDemand,
     outcome: pod_cidr_operator.OperatorOutcome,
 ) -> PoolNeed:
-    """What the node has and would get of a pool."""
+    """Return the addresses that the node has of a pool, and the blocks that it gets."""
     held, problem = 0, "there is no such pool"
     if pool is not None:
-        held = cilium_configuration.usable(pool, node.held().get(name, []))[family]
+        held = cilium_configuration.usable_addresses(pool, node.held_cidrs().get(name, []))[family]
         problem = "" if family in pool.families else f"the pool has no IPv{family} CIDRs"
     blocks = tuple(
         step.cidr

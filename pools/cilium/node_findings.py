@@ -1,4 +1,4 @@
-"""What is odd about the PodCIDRs of a cluster, and where the register went astray from its nodes."""
+"""Findings about PodCIDRs of a cluster, and nodes whose blocks in the register differ."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ from pools.models.observed import Severity
 from pools.platform import database
 from pools.sql import statements
 
-FIRST_NODES = 20
+MAX_LISTED_NODES = 20
 
 
 def cluster_findings(
     cluster_id: int, demands: Sequence[NodeDemand], *, serving: bool
 ) -> Iterator[ReconcileFinding]:
-    """The findings of a cluster; `demands` are the nodes about which something is open.
+    """Yield the findings of a cluster; `demands` are the nodes that need work.
 
-    `serving` says that blocks which a node was not told of are about to be written to it.
+    With `serving`, unpublished blocks are about to be written to their nodes and are no finding.
     """
     pools = PodPools(cluster_id)
-    statuses = node_status.survey(pools, demands)
+    statuses = node_status.node_statuses(pools, demands)
     for status in statuses:
-        yield from _of_node(status, serving=serving)
+        yield from _node_findings(status, serving=serving)
     yield from _unknown_pools(pools, statuses)
     yield from _leaks(cluster_id)
     yield from _cooldowns(cluster_id)
 
 
-def _of_node(status: NodeStatus, *, serving: bool) -> Iterator[ReconcileFinding]:
+def _node_findings(status: NodeStatus, *, serving: bool) -> Iterator[ReconcileFinding]:
     name = status.name
     for overlap in status.overlaps:
         kind, holder = overlap.holder
@@ -43,25 +43,23 @@ def _of_node(status: NodeStatus, *, serving: bool) -> Iterator[ReconcileFinding]
             "pod_cidr_overlap",
             overlap,
             name,
-            f"The node {name} lists {overlap.cidr} of the pool {overlap.pool}, which {kind} {holder} holds.",
+            f"The node {name} lists {overlap.cidr} of the pool {overlap.pool}, but {kind} {holder} holds it.",
             severity=Severity.ERROR,
             holder={"kind": kind, "id": holder},
         )
     for orphan in status.orphans:
         if orphan.pool in status.pools.by_name:
-            yield _finding("orphaned_pod_cidr", orphan, name, _orphaned(orphan, name))
+            yield _finding("orphaned_pod_cidr", orphan, name, _orphan_message(orphan, name))
     for misfit in status.misfits:
-        message = (
-            f"The node {name} lists {misfit.cidr}, which is no block of the size of {misfit.pool}."
-        )
+        message = f"The node {name} lists {misfit.cidr}, which does not have the mask size of {misfit.pool}."
         yield _finding("pod_cidr_size", misfit, name, message)
     for row in () if serving else status.unpublished:
-        message = f"The register has {row.cidr} for the node {name}, which does not list it."
+        message = f"The register has {row.cidr} for the node {name}, but the node does not list it."
         details = {"cidr": str(row.cidr), "node": name}
         yield ReconcileFinding("unlisted_pod_cidr", f"{row.cidr} {name}", message, details=details)
 
 
-def _orphaned(listed_cidr: ListedCIDR, name: str) -> str:
+def _orphan_message(listed_cidr: ListedCIDR, name: str) -> str:
     message = f"The node {name} lists {listed_cidr.cidr}, which is in no CIDR of the pool {listed_cidr.pool}"
     elsewhere = (
         listed_cidr.pool_cidr is not None and listed_cidr.pool_cidr.pool.name != listed_cidr.pool
@@ -95,13 +93,13 @@ def _unknown_pools(pools: PodPools, statuses: Sequence[NodeStatus]) -> Iterator[
             if pool not in pools.by_name:
                 nodes.setdefault(pool, []).append(status.name)
     for pool, names in nodes.items():
-        first = sorted(names)[:FIRST_NODES]
-        more = f" and {len(names) - len(first)} more" if len(names) > len(first) else ""
+        first = sorted(names)[:MAX_LISTED_NODES]
+        suffix = f" and {len(names) - len(first)} more" if len(names) > len(first) else ""
         yield ReconcileFinding(
             "unknown_pool",
             pool,
-            f"The pool {pool}, of which nodes list or ask for addresses, is not there:"
-            f" {', '.join(first)}{more}.",
+            f"The pool {pool}, from which nodes list or request addresses, does not exist:"
+            f" {', '.join(first)}{suffix}.",
             details={"pool": pool, "nodes": first, "count": len(names)},
         )
 
@@ -113,12 +111,12 @@ def _leaks(cluster_id: int) -> Iterator[ReconcileFinding]:
         yield ReconcileFinding(
             "leaked_pod_cidr",
             f"{cidr} {node}",
-            f"The register has {cidr} of the pool {pool} for the node {node}, which is not there.",
+            f"The register has {cidr} of the pool {pool} for the node {node}, which does not exist.",
             details={"cidr": cidr, "pool": pool, "node": node, "uid": uid},
         )
 
 
-# Only what has been held for a while: the node may have come after the list was made.
+# Only blocks that have been held for a while: the node may be newer than the list.
 _LEAKED = statements.read("pools/leaked_node_blocks")
 
 
@@ -127,25 +125,27 @@ def _cooldowns(cluster_id: int) -> Iterator[ReconcileFinding]:
         yield ReconcileFinding(
             "cooldown_not_kept",
             f"{cidr} {node}",
-            f"The node {node} got {cidr} of the pool {pool} from the cluster while it cooled down"
-            f" until {until}; {before} had it before.",
+            f"The node {node} got {cidr} of the pool {pool} from the cluster during its cooldown"
+            f" (until {until}). The previous holder is {before}.",
             details={"cidr": cidr, "pool": pool, "node": node, "before": before},
         )
 
 
-# As long as the cooldown would last.
+# Reported until the end of the cooldown.
 _AGAINST_COOLDOWN = statements.read("pools/node_blocks_against_cooldown")
 
 
-def astray(cluster_id: int) -> list[str]:
-    """The nodes whose blocks in the register are not those that they list, by name; one query."""
+def nodes_out_of_sync(cluster_id: int) -> list[str]:
+    """Return the names of nodes whose blocks in the register differ from their list; one query."""
     with database.hash_joins_only():
-        return [name for (name,) in _rows(_ASTRAY, {"cluster": cluster_id, "kind": KIND})]
+        return [
+            name for (name,) in _rows(_NODES_OUT_OF_SYNC, {"cluster": cluster_id, "kind": KIND})
+        ]
 
 
-# Texts are compared, because a node may list what is no CIDR to PostgreSQL. What a node lists in a
-# CIDR that its pool has lost is looked at too: it counts for nothing that the node asks for.
-_ASTRAY = statements.read("pools/nodes_with_other_blocks")
+# Strings are compared, because a node may list a value that PostgreSQL does not accept as a CIDR. Listed
+# CIDRs in an orphaned CIDR are included: they do not count towards the request of the node.
+_NODES_OUT_OF_SYNC = statements.read("pools/nodes_out_of_sync")
 
 
 def _rows(statement: str, values: dict[str, Any]) -> list[tuple[Any, ...]]:

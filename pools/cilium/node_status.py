@@ -1,8 +1,8 @@
-"""What the CiliumNodes of a cluster list, laid beside what the register holds.
+"""Comparison of the CIDRs that CiliumNodes list with the blocks that the register has for them.
 
-Only read here; pools/cilium/node_blocks.py brings the register to it. A node's block is held by
-(node, its name); its uid is that of the CiliumNode that was seen to list it, and "" until then: such
-a block was handed out here and the cluster does not know it yet.
+This module only reads; pools/cilium/node_blocks.py updates the register. The holder of a node's block is
+("node", name). Its uid is that of the CiliumNode that was observed to list it, and "" until then: such
+a block was allocated here and is not published in the cluster yet.
 """
 
 from __future__ import annotations
@@ -25,30 +25,30 @@ FAMILIES = (4, 6)
 
 @dataclass(frozen=True)
 class PodPoolCIDR:
-    """One CIDR of a pod pool; `withheld` are the blocks that are not handed out."""
+    """One CIDR of a pod pool; `withheld` are the blocks that are not allocated."""
 
     id: int
     pool: PodPool
     layout: blocks.Layout
     withheld: IndexSet
-    gone: bool  # the cluster's pool has it no more
+    gone: bool  # the cluster's pool no longer has it
     first: int
     last: int
 
     def index_of(self, cidr: addresses.Network) -> int | None:
-        """The index of a block; None for what is no block of the pool's size."""
+        """Return the index of a block; None if the CIDR is no block of the pool's mask size."""
         address = int(cidr.network_address)
         if cidr.prefixlen != self.layout.mask_size or not self.first <= address <= self.last:
             return None
         return (address - self.first) >> (cidr.max_prefixlen - cidr.prefixlen)
 
-    def touched_by(self, cidr: addresses.Network) -> blocks.Span | None:
-        return self.layout.touched_by(addresses.AddressRange.covering(cidr))
+    def span_touching(self, cidr: addresses.Network) -> blocks.Span | None:
+        return self.layout.span_touching(addresses.AddressRange.from_network(cidr))
 
 
 @dataclass(frozen=True)
 class PodPool:
-    """A pod pool of a cluster; `gone` when the cluster has it no more."""
+    """A pod pool of a cluster; `gone` if the cluster no longer has it."""
 
     id: int
     name: str
@@ -58,12 +58,12 @@ class PodPool:
     cidrs: list[PodPoolCIDR] = field(default_factory=list)
 
     def usable(self, cidr: addresses.Network) -> int:
-        """The addresses of a block that pods may get."""
+        """Return the number of addresses of a block that pods can use."""
         first, last = self.allow
         return multipool.usable_addresses(cidr, allow_first=first, allow_last=last)
 
     def usable_in_block(self, family: int) -> int:
-        """The same of any block of a family; 1 when the pool has none."""
+        """Return the number of usable addresses in a block of a family; 1 if the pool has none."""
         layouts = (
             pool_cidr.layout for pool_cidr in self.cidrs if pool_cidr.layout.cidr.version == family
         )
@@ -71,7 +71,7 @@ class PodPool:
 
 
 class PodPools:
-    """The pod pools of one cluster as they are now, by name; `version` tells them from later ones."""
+    """The current pod pools of one cluster, by name; `version` differs after a change."""
 
     def __init__(self, cluster_id: int) -> None:
         self.by_name: dict[str, PodPool] = {}
@@ -95,30 +95,33 @@ class PodPools:
         for cidr in PoolCIDR.objects.filter(pool__in=rows).order_by("pool_id", "position", "id"):
             pool = self.by_name[rows[cidr.pool_id].name]
             self.version.append((cidr.pk, cidr.orphaned_at, cidr.pending))
-            pool.cidrs.append(_pool_cidr(cidr, rows[cidr.pool_id], pool, reserved.get(cidr.pk, [])))
+            pool.cidrs.append(
+                _make_pool_cidr(cidr, rows[cidr.pool_id], pool, reserved.get(cidr.pk, []))
+            )
 
     @property
     def ids(self) -> list[int]:
         return [pool.id for pool in self.by_name.values()]
 
-    def with_names(self, names: Collection[str]) -> list[PodPool]:
+    def get_by_names(self, names: Collection[str]) -> list[PodPool]:
         return [pool for name, pool in self.by_name.items() if name in names]
 
-    def live(self, name: str) -> PodPool | None:
-        """A pool that the cluster has."""
+    def get_live(self, name: str) -> PodPool | None:
+        """Return a pool that the cluster has, or None."""
         pool = self.by_name.get(name)
         return pool if pool and not pool.gone else None
 
     def pool_cidr(self, name: str, cidr: addresses.Network) -> PodPoolCIDR | None:
-        """Where a CIDR lies, at least in part: in the pool of this name, else in another."""
+        """Return the pool CIDR that overlaps a CIDR: of the pool with this name, else of another one."""
         pool = self.by_name.get(name)
-        match = pool and _in(pool, cidr)
+        match = pool and _find_cidr_in(pool, cidr)
         return match or next(
-            filter(None, (_in(other_pool, cidr) for other_pool in self.by_name.values())), None
+            filter(None, (_find_cidr_in(other_pool, cidr) for other_pool in self.by_name.values())),
+            None,
         )
 
 
-def _in(pool: PodPool, cidr: addresses.Network) -> PodPoolCIDR | None:
+def _find_cidr_in(pool: PodPool, cidr: addresses.Network) -> PodPoolCIDR | None:
     first = int(cidr.network_address)
     last = first + (1 << (cidr.max_prefixlen - cidr.prefixlen)) - 1
     for pool_cidr in pool.cidrs:
@@ -128,7 +131,7 @@ def _in(pool: PodPool, cidr: addresses.Network) -> PodPoolCIDR | None:
     return None
 
 
-def _pool_cidr(
+def _make_pool_cidr(
     cidr: PoolCIDR, row: Pool, pool: PodPool, reserved: list[addresses.AddressRange]
 ) -> PodPoolCIDR:
     mask_size = row.mask_size(cidr.cidr.version) or 0  # a trigger forbids None
@@ -156,7 +159,7 @@ class BlockRow(NamedTuple):
     pool_id: int
     text: str  # the CIDR
     held: bool
-    holder: tuple[str, str]  # kind, id; of a block that is not held the last one
+    holder: tuple[str, str]  # kind, id; of a free block its last holder
     uid: str
     cools: bool
 
@@ -168,12 +171,12 @@ class BlockRow(NamedTuple):
         return self.held and self.holder == (HOLDER, node)
 
 
-# Made ten thousand at a time, and a frozen one takes five times as long to make.
+# Not frozen: ten thousand are created at a time, and frozen instances take five times as long.
 @dataclass(slots=True)
 class ListedCIDR:
     """One CIDR that a node lists under the name of a pool.
 
-    `index` is None when it is no block of the pool that it lies in, `row` when the register has none.
+    `index` is None if the CIDR is no block of the pool around it; `row` is None without a row.
     """
 
     pool: str
@@ -185,23 +188,23 @@ class ListedCIDR:
 
     @property
     def holder(self) -> tuple[str, str]:
-        """Kind and id of who holds it, ("", "") when nobody does."""
+        """Kind and id of the holder; ("", "") without one."""
         return self.row.holder if self.row is not None and self.row.held else ("", "")
 
-    def taken_from(self, node: str) -> bool:
-        """Whether somebody else holds the block."""
+    def held_by_another(self, node: str) -> bool:
+        """Return True if another holder than the node has the block."""
         return self.row is not None and self.row.held and not self.row.held_by(node)
 
     @property
     def orphaned(self) -> bool:
-        """Whether it is in no CIDR that its pool has in the cluster."""
+        """True if no CIDR of its pool in the cluster contains it."""
         return (
             self.pool_cidr is None or self.pool_cidr.gone or self.pool_cidr.pool.name != self.pool
         )
 
 
 class NodeStatus(NamedTuple):
-    """One node beside the register: what it lists, and what it is said to hold."""
+    """One node: the CIDRs that it lists, and the blocks that it holds in the register."""
 
     demand: ciliumnode.NodeDemand
     pools: PodPools
@@ -214,17 +217,19 @@ class NodeStatus(NamedTuple):
 
     @property
     def overlaps(self) -> list[ListedCIDR]:
-        """What it lists and somebody else holds."""
-        return [listed_cidr for listed_cidr in self.listed if listed_cidr.taken_from(self.name)]
+        """Listed CIDRs that another holder has."""
+        return [
+            listed_cidr for listed_cidr in self.listed if listed_cidr.held_by_another(self.name)
+        ]
 
     @property
     def orphans(self) -> list[ListedCIDR]:
-        """What it lists outside the CIDRs that the pools have in the cluster."""
+        """Listed CIDRs outside the CIDRs of the pools in the cluster."""
         return [listed_cidr for listed_cidr in self.listed if listed_cidr.orphaned]
 
     @property
     def free(self) -> list[ListedCIDR]:
-        """Blocks that it lists and nobody holds."""
+        """Listed blocks without a holder."""
         return [
             listed_cidr
             for listed_cidr in self.listed
@@ -234,12 +239,12 @@ class NodeStatus(NamedTuple):
 
     @property
     def unlisted(self) -> list[BlockRow]:
-        """Blocks that this very object listed once and lists no more: it gave them back."""
+        """Blocks that this object listed before and no longer lists: the node released them."""
         return [row for row in self._not_listed if row.uid == self.demand.uid]
 
     @property
     def unpublished(self) -> list[BlockRow]:
-        """Blocks that were handed to it here and that it has not been told of."""
+        """Blocks that were allocated to the node and are not published to it yet."""
         return [row for row in self._not_listed if row.uid == ""]
 
     @property
@@ -249,13 +254,13 @@ class NodeStatus(NamedTuple):
         listed = {listed_cidr.text for listed_cidr in self.listed}
         return [row for row in self.held if row.text not in listed]
 
-    def counted(self, pool: PodPool) -> Iterator[addresses.Network]:
-        """The CIDRs whose addresses count for what it asks of a pool."""
+    def counted_cidrs(self, pool: PodPool) -> Iterator[addresses.Network]:
+        """Yield the CIDRs whose addresses count towards the node's request of a pool."""
         for listed_cidr in self.listed:
             if (
                 listed_cidr.pool == pool.name
                 and not listed_cidr.orphaned
-                and not listed_cidr.taken_from(self.name)
+                and not listed_cidr.held_by_another(self.name)
             ):
                 yield listed_cidr.cidr
         for row in self.unpublished:
@@ -266,24 +271,24 @@ class NodeStatus(NamedTuple):
                 yield row.cidr
 
     def missing(self, name: str) -> dict[int, int]:
-        """How many addresses of each family it wants of a pool and has not."""
+        """Return the number of addresses of a pool that the node still lacks, by family."""
         needed = self.demand.requested.get(name, {})
         missing = {family: needed.get(family, 0) for family in FAMILIES}
         if not any(missing.values()):
             return missing
-        pool = self.pools.live(name)
+        pool = self.pools.get_live(name)
         if pool is not None:
-            for cidr in self.counted(pool):
+            for cidr in self.counted_cidrs(pool):
                 missing[cidr.version] -= pool.usable(cidr)
         return {family: max(count, 0) for family, count in missing.items()}
 
     @property
-    def lacks(self) -> bool:
+    def lacks_addresses(self) -> bool:
         return any(any(self.missing(name).values()) for name in self.demand.requested)
 
     @property
     def misfits(self) -> list[ListedCIDR]:
-        """What it lists inside the CIDRs of a pool and is none of its blocks."""
+        """Listed CIDRs inside a CIDR of a pool that are no blocks of the pool."""
         return [
             listed_cidr
             for listed_cidr in self.listed
@@ -291,13 +296,13 @@ class NodeStatus(NamedTuple):
         ]
 
     @property
-    def open(self) -> bool:
-        """Whether something is left to be done, or to be told."""
+    def needs_work(self) -> bool:
+        """True if the node needs blocks, an update of its object, or a finding."""
         return (
-            self.lacks
+            self.lacks_addresses
             or bool(self.demand.operator_error)
             or any(
-                listed_cidr.orphaned or listed_cidr.taken_from(self.name)
+                listed_cidr.orphaned or listed_cidr.held_by_another(self.name)
                 for listed_cidr in self.listed
             )
             or bool(self.free or self.misfits)
@@ -305,11 +310,11 @@ class NodeStatus(NamedTuple):
         )
 
     def failures(self) -> list[str]:
-        """What Cilium's operator says of what the node lists, in its words."""
+        """Return the messages of Cilium's operator about the CIDRs that the node lists."""
         return [failure for listed_cidr in self.listed if (failure := self._failure(listed_cidr))]
 
     def _failure(self, listed_cidr: ListedCIDR) -> str:
-        if self.pools.live(listed_cidr.pool) is None:
+        if self.pools.get_live(listed_cidr.pool) is None:
             return (
                 f"unable to find pool {listed_cidr.pool}, prefix {listed_cidr.cidr} is still allocated to the "
                 "node but is marked as orphan"
@@ -317,20 +322,20 @@ class NodeStatus(NamedTuple):
         why = ""
         if listed_cidr.orphaned:
             why = "is not part of the requested pool"
-        elif listed_cidr.taken_from(self.name):
+        elif listed_cidr.held_by_another(self.name):
             why = "has already been allocated"
         return (
             why and f"unable to reuse from pool {listed_cidr.pool}: cidr {listed_cidr.cidr} {why}"
         )
 
 
-def survey(pools: PodPools, demands: Sequence[ciliumnode.NodeDemand]) -> list[NodeStatus]:
-    """Each node beside the register: one query, whatever their number."""
-    placed = [list(_placed(pools, demand)) for demand in demands]
+def node_statuses(pools: PodPools, demands: Sequence[ciliumnode.NodeDemand]) -> list[NodeStatus]:
+    """Return the status of each node; one query for any number of nodes."""
+    placed = [list(_locate_cidrs(pools, demand)) for demand in demands]
     texts = {text for entries in placed for _, _, text, _ in entries}
     rows_by_key: dict[tuple[int, str], BlockRow] = {}
     held: dict[str, list[BlockRow]] = {}
-    for row in _rows(pools, texts, {demand.name for demand in demands}):
+    for row in _fetch_rows(pools, texts, {demand.name for demand in demands}):
         rows_by_key[row.pool_id, row.text] = row
         if row.held and row.holder[0] == HOLDER:
             held.setdefault(row.holder[1], []).append(row)
@@ -357,8 +362,8 @@ def survey(pools: PodPools, demands: Sequence[ciliumnode.NodeDemand]) -> list[No
     ]
 
 
-def with_rows(statuses: list[NodeStatus], new_rows: Sequence[BlockRow]) -> list[NodeStatus]:
-    """The same nodes after blocks of theirs, which had no row, were given to them."""
+def add_rows(statuses: list[NodeStatus], new_rows: Sequence[BlockRow]) -> list[NodeStatus]:
+    """Return the statuses after new rows of blocks were inserted for the nodes."""
     if not new_rows:
         return statuses
     rows_by_key = {(row.pool_id, row.text): row for row in new_rows}
@@ -369,14 +374,14 @@ def with_rows(statuses: list[NodeStatus], new_rows: Sequence[BlockRow]) -> list[
         NodeStatus(
             status.demand,
             status.pools,
-            [_with_row(listed_cidr, rows_by_key) for listed_cidr in status.listed],
+            [_add_row(listed_cidr, rows_by_key) for listed_cidr in status.listed],
             [*status.held, *held.get(status.name, ())],
         )
         for status in statuses
     ]
 
 
-def _with_row(
+def _add_row(
     listed_cidr: ListedCIDR, rows_by_key: Mapping[tuple[int, str], BlockRow]
 ) -> ListedCIDR:
     row = (
@@ -398,15 +403,15 @@ def _with_row(
     )
 
 
-def _placed(
+def _locate_cidrs(
     pools: PodPools, demand: ciliumnode.NodeDemand
 ) -> Iterator[tuple[str, addresses.Network, str, PodPoolCIDR | None]]:
-    for pool, cidrs in demand.held().items():
+    for pool, cidrs in demand.held_cidrs().items():
         for cidr in dict.fromkeys(cidrs):
             yield pool, cidr, str(cidr), pools.pool_cidr(pool, cidr)
 
 
-def _rows(pools: PodPools, cidrs: Iterable[str], nodes: Iterable[str]) -> Iterator[BlockRow]:
+def _fetch_rows(pools: PodPools, cidrs: Iterable[str], nodes: Iterable[str]) -> Iterator[BlockRow]:
     values = {
         "spaces": sorted({pool.space_id for pool in pools.by_name.values()}),
         "pools": pools.ids,
@@ -414,20 +419,20 @@ def _rows(pools: PodPools, cidrs: Iterable[str], nodes: Iterable[str]) -> Iterat
         "nodes": ",".join(nodes),
     }
     for row in database.fetch(_ROWS, values):
-        text, holder = canonical(row["cidr"]), (row["holder_kind"], row["holder_id"])
+        text, holder = canonical_cidr(row["cidr"]), (row["holder_kind"], row["holder_id"])
         yield BlockRow(
             row["id"], row["pool_id"], text, row["held"], holder, row["holder_uid"], row["cools"]
         )
 
 
-def canonical(text: str) -> str:
-    """A CIDR of PostgreSQL, which writes some IPv6 networks in another way."""
+def canonical_cidr(text: str) -> str:
+    """Return a CIDR of PostgreSQL in Python's notation, which differs for some IPv6 networks."""
     return str(ip_network(text)) if ":" in text else text
 
 
-# Blocks by their CIDR, and blocks by their holder; each by its index (`+ 0` keeps the planner off that
-# of the pool, which has thousands). Lists travel as one text, which is quoted at once; names and CIDRs
-# have no comma.
+# Blocks by CIDR, and blocks by holder; each part uses its own database index (`+ 0` prevents the planner
+# from using the index of the pool, which has thousands of rows). Lists are sent as one string, which is
+# quoted at once; names and CIDRs have no comma.
 _COLUMNS = """
     b.id, b.pool_id, b.cidr::text AS cidr, b.state = 'held' AS held, b.holder_kind, b.holder_id,
     b.holder_uid, COALESCE(b.available_from > ipam_clock(), false) AS cools

@@ -1,4 +1,4 @@
-"""Bring the pending state of CIDRs in line with what the cluster's objects, as last seen, say."""
+"""Updates of the pending state of CIDRs from the last observed objects of a cluster."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ def update_pending(
     author: events.Author,
     holding: Callable[[], AbstractContextManager[None]] = contextlib.nullcontext,
 ) -> None:
-    """End what the cluster has followed, and mark what it has not, once a pass has written.
+    """End pending changes that the cluster has, and mark new ones, after a sync has written.
 
     `holding` opens the transaction of each change.
     """
-    for change in cluster_cidrs.changes(cluster):
+    for change in cluster_cidrs.pending_changes(cluster):
         with holding():
             if change.gone:
                 migrations = CIDRMigration.objects.filter(pool_cidr=change.id, ended_at=None)
                 migrations.update(outcome=MigrationOutcome.REMOVED, ended_at=Now())
-                pools.end_removal(change.id, author=author)
+                pools.complete_removal(change.id, author=author)
             else:
                 pools.set_pending(change.id, change.pending, author=author)
 
 
 def end_pending(cluster: Cluster, author: events.Author) -> None:
-    """Without a connection the register alone says what the cluster's pools have."""
+    """End all pending changes of a cluster that is no longer connected."""
     update_pending(cluster, author=author)

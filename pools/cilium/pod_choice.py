@@ -1,4 +1,4 @@
-"""Which pool a pod gets its addresses from, with what is known of its cluster."""
+"""The pool from which a pod gets its addresses, for a pod of a cluster or a described one."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from pools.register import usage
 
 @dataclass(frozen=True)
 class ObjectDescription:
-    """A pod or namespace that somebody asks about; None: as the cluster has it, if it can be read."""
+    """A pod or namespace of a request; fields that are None are read from the cluster if possible."""
 
     name: str
     labels: Mapping[str, str] | None = None
@@ -29,7 +29,7 @@ class ObjectDescription:
 
 @dataclass(frozen=True)
 class FamilyChoice:
-    """The choice for one family; `pool` is the register's row, None when it has no such pool."""
+    """The choice for one family; `pool` is the register's row, or None."""
 
     choice: pod_pool.PoolChoice
     pool: Pool | None
@@ -38,9 +38,10 @@ class FamilyChoice:
 
 @dataclass(frozen=True)
 class Explanation:
-    """The choices of all families; `assumed` says why the default pool is only assumed, "" if not.
+    """The choices of all families; `assumed` says why the default pool is assumed, or is "".
 
-    `pod_seen` and `namespace_seen`: read from the cluster. `notes` say which of them it has not.
+    `pod_seen` and `namespace_seen` are True if the object was read from the cluster. `notes` names the
+    objects that the cluster does not have.
     """
 
     chosen: tuple[FamilyChoice, ...]
@@ -54,21 +55,21 @@ class Explanation:
 def explain(
     cluster: Cluster, *, pod: ObjectDescription, namespace: ObjectDescription
 ) -> Explanation:
-    """For each family that the cluster's pools have; IPv4 and IPv6 where it has none."""
-    config = cilium_configuration.config(cluster, fresh=False)
+    """Return the choice for each family of the cluster's pools; without pools, for IPv4 and IPv6."""
+    config = cilium_configuration.read_config(cluster, fresh=False)
     manifests = cilium_configuration.pod_pools(cluster)
     cilium_state = configuration.CiliumState(config.values, manifests)
     used = {family for pool in manifests for family in pool.families}
     read_pod, read_namespace = _read_both(cluster, pod, namespace)
     choices = pod_pool.choose(
-        read_pod.marked,
-        read_namespace.marked,
+        read_pod.metadata,
+        read_namespace.metadata,
         manifests,
         default=cilium_state.default_pool,
         families=cilium_state.families() if used or config.values is not None else (4, 6),
     )
     return Explanation(
-        chosen=_with_rows(cluster, choices),
+        chosen=_add_pools(cluster, choices),
         default=cilium_state.default_pool,
         assumed=config.why_not,
         pod_seen=read_pod.in_cluster,
@@ -79,7 +80,7 @@ def explain(
 
 @dataclass(frozen=True)
 class _ReadObject:
-    marked: pod_pool.Marked
+    metadata: pod_pool.ObjectMetadata
     in_cluster: bool = False
     absent: str = ""
 
@@ -96,53 +97,59 @@ def _read_both(
         note = ""
     else:
         try:
-            with connections.client_for(sync.access(connection)) as client:
+            with connections.client_for(sync.cluster_access(connection)) as client:
                 return (
-                    _read(client, POD, pod, namespace.name),
-                    _read(client, NAMESPACE, namespace),
+                    _read_object(client, POD, pod, namespace.name),
+                    _read_object(client, NAMESPACE, namespace),
                 )
         except errors.IpamError as error:
             note = error.message
-    return _ReadObject(_marked(pod, note)), _ReadObject(_marked(namespace, note))
+    return _ReadObject(_described_metadata(pod, note)), _ReadObject(
+        _described_metadata(namespace, note)
+    )
 
 
 def _is_described(description: ObjectDescription) -> bool:
     return description.labels is not None and description.annotations is not None
 
 
-def _marked(description: ObjectDescription, note: str) -> pod_pool.Marked:
-    return pod_pool.Marked(description.name, description.labels, description.annotations, note)
+def _described_metadata(description: ObjectDescription, note: str) -> pod_pool.ObjectMetadata:
+    return pod_pool.ObjectMetadata(
+        description.name, description.labels, description.annotations, note
+    )
 
 
-def _read(
+def _read_object(
     client: ClusterClient, resource: Resource, description: ObjectDescription, namespace: str = ""
 ) -> _ReadObject:
-    """The object with what is said of it instead of its own. Raises what keeps the next one, too."""
+    """Return the object with the described labels and annotations instead of its own. Raises ClusterFault."""
     if _is_described(description):
-        return _ReadObject(_marked(description, ""))
-    absent, metadata = "", {}
+        return _ReadObject(_described_metadata(description, ""))
+    absent, observed = "", {}
     try:
-        metadata = client.get(resource, description.name, namespace).get("metadata", {})
+        observed = client.get(resource, description.name, namespace).get("metadata", {})
     except faults.NotFound:
         kind = resource.kind.lower()
-        absent = f"The cluster has no {kind} {description.name}: taken as one without labels and annotations."
+        absent = f"The cluster has no {kind} {description.name}: it is treated as one without labels and annotations."
     except faults.Forbidden:
-        return _ReadObject(_marked(description, f"the credentials may not get {resource.plural}"))
-    marked = pod_pool.Marked(
+        return _ReadObject(
+            _described_metadata(description, f"the credentials may not get {resource.plural}")
+        )
+    metadata = pod_pool.ObjectMetadata(
         description.name,
-        (metadata.get("labels") or {}) if description.labels is None else description.labels,
-        (metadata.get("annotations") or {})
+        (observed.get("labels") or {}) if description.labels is None else description.labels,
+        (observed.get("annotations") or {})
         if description.annotations is None
         else description.annotations,
     )
-    return _ReadObject(marked, not absent, absent)
+    return _ReadObject(metadata, not absent, absent)
 
 
-def _with_rows(cluster: Cluster, choices: list[pod_pool.PoolChoice]) -> tuple[FamilyChoice, ...]:
+def _add_pools(cluster: Cluster, choices: list[pod_pool.PoolChoice]) -> tuple[FamilyChoice, ...]:
     names = {choice.pool for choice in choices}
     rows = Pool.objects.filter(cluster=cluster, category=Category.POD, name__in=names)
     pools = {pool.name: pool for pool in rows.select_related("cluster")}
-    used = usage.of_pools(pools.values())
+    used = usage.usage_by_pool(pools.values())
     return tuple(
         FamilyChoice(choice, pool, used[pool.pk].get(choice.family) if pool else None)
         for choice in choices

@@ -1,4 +1,4 @@
-"""PodCIDRs for people: what each node asks for and has, and who still holds blocks of a CIDR."""
+"""PodCIDRs for pages and REST: requests and CIDRs of nodes, and the holders of blocks of a CIDR."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pools.models.blocks import BlockState
 
 @dataclass(frozen=True)
 class PoolDemand:
-    """One pool of one node; numbers by family 4 and 6 count addresses, `cidrs` are what it has."""
+    """One pool of one node; addresses by family 4 and 6, and the CIDRs that the node has."""
 
     pool: str
     needed: Mapping[int, int]
@@ -26,50 +26,50 @@ class PoolDemand:
 
 @dataclass(frozen=True)
 class NodeAddresses:
-    """What one node asks for and has; `waiting` are blocks that it has not been told of."""
+    """Requests and CIDRs of one node; `waiting` are blocks that were not written to it yet."""
 
     name: str
     uid: str
     pools: tuple[PoolDemand, ...]
-    orphans: tuple[tuple[str, addresses.Network], ...]  # pool as the node says, CIDR
-    overlaps: tuple[tuple[str, addresses.Network, str], ...]  # pool, CIDR, who holds it
+    orphans: tuple[tuple[str, addresses.Network], ...]  # pool as the node lists it, CIDR
+    overlaps: tuple[tuple[str, addresses.Network, str], ...]  # pool, CIDR, holder
     waiting: tuple[addresses.Network, ...]
-    error: str  # the operator's, as the node shows it; "" when all is well
-    problem: str  # why the object cannot be understood; then everything else is empty
+    error: str  # the operator's error in the node's status, or ""
+    problem: str  # why the object is invalid; then all other fields are empty
 
 
-def nodes(
+def list_nodes(
     cluster_id: int, *, after: str = "", limit: int = 100, name: str = ""
 ) -> list[NodeAddresses]:
-    """The nodes of a cluster as NodeAddresses in the order of their names, `limit` from `after` on."""
+    """Return up to `limit` nodes of a cluster by name, after the name `after`."""
     rows = ObservedObject.objects.filter(cluster_id=cluster_id, kind=ciliumnode.KIND)
     rows = rows.filter(name=name) if name else rows.filter(name__gt=after)
     shown = list(rows.order_by("name", "id")[:limit])
-    read = [(row, *_read(row)) for row in shown]
+    read = [(row, *_parse_row(row)) for row in shown]
     demands = [demand for _, demand, _ in read if demand is not None]
-    statuses = iter(node_status.survey(PodPools(cluster_id), demands))
+    statuses = iter(node_status.node_statuses(PodPools(cluster_id), demands))
     return [
         NodeAddresses(row.name, row.uid, (), (), (), (), "", problem)
         if demand is None
-        else _node(next(statuses))
+        else _node_addresses(next(statuses))
         for row, demand, problem in read
     ]
 
 
-def _read(row: ObservedObject) -> tuple[ciliumnode.NodeDemand | None, str]:
+def _parse_row(row: ObservedObject) -> tuple[ciliumnode.NodeDemand | None, str]:
     try:
         return ciliumnode.parse(row.manifest), ""
-    except errors.InvalidInput as refused:
-        return None, refused.message
+    except errors.InvalidInput as error:
+        return None, error.message
 
 
-def _node(status: NodeStatus) -> NodeAddresses:
+def _node_addresses(status: NodeStatus) -> NodeAddresses:
     demand = status.demand
     names = sorted({*demand.requested, *(listed_cidr.pool for listed_cidr in status.listed)})
     return NodeAddresses(
         name=demand.name,
         uid=demand.uid,
-        pools=tuple(_demand(status, name) for name in names),
+        pools=tuple(_pool_demand(status, name) for name in names),
         orphans=tuple((orphan.pool, orphan.cidr) for orphan in status.orphans),
         overlaps=tuple(
             (overlap.pool, overlap.cidr, " ".join(overlap.holder)) for overlap in status.overlaps
@@ -80,9 +80,9 @@ def _node(status: NodeStatus) -> NodeAddresses:
     )
 
 
-def _demand(status: NodeStatus, name: str) -> PoolDemand:
-    pool = status.pools.live(name)
-    counted = list(status.counted(pool)) if pool else []
+def _pool_demand(status: NodeStatus, name: str) -> PoolDemand:
+    pool = status.pools.get_live(name)
+    counted = list(status.counted_cidrs(pool)) if pool else []
     needed = status.demand.requested.get(name, {})
     return PoolDemand(
         pool=name,
@@ -100,7 +100,7 @@ def _demand(status: NodeStatus, name: str) -> PoolDemand:
 
 @dataclass(frozen=True)
 class NodeHolding:
-    """What one node still holds of a CIDR: how many blocks, and the first of them."""
+    """The blocks of a CIDR that one node holds: their number, and the first of them."""
 
     node: str
     count: int
@@ -110,14 +110,16 @@ class NodeHolding:
 SHOWN = 20  # blocks of one node
 
 
-def holding(cidr: PoolCIDR, *, within: addresses.AddressRange | None = None) -> list[NodeHolding]:
-    """Which nodes still hold blocks of a CIDR, or of those that a range of it touches; by name.
+def nodes_holding(
+    cidr: PoolCIDR, *, within: addresses.AddressRange | None = None
+) -> list[NodeHolding]:
+    """Return the nodes that hold blocks of a CIDR, or of a range of it, by name.
 
-    Holders that are no nodes are in there as "kind id".
+    A holder of another kind is included as "kind id".
     """
     pool = cidr.pool
     layout = blocks.Layout(cidr.cidr, pool.mask_size(cidr.cidr.version) or 0)
-    span = layout.touched_by(within or addresses.AddressRange.covering(cidr.cidr))
+    span = layout.span_touching(within or addresses.AddressRange.from_network(cidr.cidr))
     if span is None:
         return []
     rows = (

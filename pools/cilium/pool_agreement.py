@@ -1,7 +1,7 @@
-"""Which pools and objects said the same when they were last compared, and which are to be compared.
+"""Records which pools equal their objects, so that a sync compares changed ones only.
 
-A pass over a thousand pools that nobody changed reads none of them: what was compared is remembered
-in `Pool.agreed`, with the versions of both.
+`Pool.agreed` has the versions of pool and object that were last found to be equal. A sync of a
+thousand unchanged pools reads none of them.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from pools.models import Cluster, ObservedObject
 from pools.platform import database
 
 
-def agree(row_ids: Sequence[int]) -> None:
-    """Remember that these objects and their pools say the same."""
+def mark_agreed(row_ids: Sequence[int]) -> None:
+    """Record that these objects equal their pools."""
     if row_ids:
         with connection.cursor() as cursor:
             cursor.execute(_AGREE, [list(row_ids)])
@@ -28,7 +28,7 @@ _AGREE = f"""
     WHERE o.id = ANY(%s) AND p.cluster_id = o.cluster_id AND p.name = o.name
       AND p.category = 'pod' AND p.agreed <> {_AGREED}
 """  # noqa: S608  # our own texts
-# Objects that were taken in, and that they or their pools were changed since.
+# Objects without a pool, and objects that changed, or whose pool changed, since they were equal.
 _CHANGED = f"""
     SELECT o.id FROM pools_observedobject o
     LEFT JOIN pools_pool p ON p.cluster_id = o.cluster_id AND p.name = o.name
@@ -37,7 +37,7 @@ _CHANGED = f"""
 """  # noqa: S608
 
 
-def different(cluster: Cluster) -> list[ObservedObject]:
-    """Objects that do not agree with their pools, or may not, or have none; in order of name."""
+def changed_objects(cluster: Cluster) -> list[ObservedObject]:
+    """Return the objects, by name, that may differ from their pools or have none."""
     ids = [row[0] for row in database.rows(_CHANGED, [cluster.pk, podippool.KIND])]
     return list(ObservedObject.objects.filter(pk__in=ids).order_by("name")) if ids else []

@@ -1,4 +1,4 @@
-"""What people should know of a cluster's pools: orphans, overlaps, and what has no counterpart."""
+"""Findings about the pools of a cluster: orphans, overlaps, and pools or objects without counterpart."""
 
 from __future__ import annotations
 
@@ -15,47 +15,51 @@ from pools.models.pools import Category
 from pools.register import pools
 
 KIND = podippool.KIND
-_FIRST = 20  # holders in a message
+_MAX_LISTED = 20  # holders in a message
 
 
-def orphans(context: SyncContext) -> Iterator[ReconcileFinding]:
+def find_orphans(context: SyncContext) -> Iterator[ReconcileFinding]:
     by_pool: dict[Pool, list[PoolCIDR]] = {}
-    for cidr in pool_sync.orphaned(context.cluster):
+    for cidr in pool_sync.orphaned_cidrs(context.cluster):
         by_pool.setdefault(cidr.pool, []).append(cidr)
     for pool, cidrs in by_pool.items():
         if pool.orphaned_at is not None:
-            message = f"The cluster has no pool {pool.name} any more, but blocks of it are in use: "
-            yield _orphan("orphaned_pool", pool.name, message, cidrs)
+            message = (
+                f"The cluster no longer has the pool {pool.name}, but blocks of it are in use: "
+            )
+            yield _orphan_finding("orphaned_pool", pool.name, message, cidrs)
             continue
         for cidr in cidrs:
-            message = f"The pool {pool.name} has lost {cidr} while blocks of it are in use: "
-            yield _orphan("orphaned_cidr", f"{pool.name} {cidr}", message, [cidr])
+            message = f"The pool {pool.name} no longer has {cidr}, but blocks of it are in use: "
+            yield _orphan_finding("orphaned_cidr", f"{pool.name} {cidr}", message, [cidr])
 
 
-def _orphan(code: str, subject: str, message: str, cidrs: Iterable[PoolCIDR]) -> ReconcileFinding:
+def _orphan_finding(
+    code: str, subject: str, message: str, cidrs: Iterable[PoolCIDR]
+) -> ReconcileFinding:
     count, holders = 0, list[dict[str, str]]()
     for cidr in cidrs:
-        rows = pools.in_use(cidr)
+        rows = pools.blocks_in_use(cidr)
         count += rows.count()
         holders += [
             {"kind": row.holder_kind, "id": row.holder_id, "cidr": str(row.cidr)}
-            for row in rows[: _FIRST - len(holders)]
+            for row in rows[: _MAX_LISTED - len(holders)]
         ]
     names = ", ".join(f"{holder['id']} ({holder['cidr']})" for holder in holders)
-    more = f" and {count - len(holders)} more" if count > len(holders) else ""
+    suffix = f" and {count - len(holders)} more" if count > len(holders) else ""
     details = {
         "cidrs": [str(cidr) for cidr in cidrs],
         "blocks": count,
         "holders": holders,
     }
     end = (
-        ". Nothing new is handed out of it; the same pool gets it back when it has the CIDR again."
+        ". No new blocks are allocated from it. The same pool adopts it when it has the CIDR again."
     )
-    return ReconcileFinding(code, subject, f"{message}{names}{more}{end}", details=details)
+    return ReconcileFinding(code, subject, f"{message}{names}{suffix}{end}", details=details)
 
 
-def overlaps(context: SyncContext) -> Iterator[ReconcileFinding]:
-    """Objects that were refused because another pool has their addresses: both are named."""
+def find_overlaps(context: SyncContext) -> Iterator[ReconcileFinding]:
+    """Yield a finding for each CIDR of an object that was refused because another pool has addresses of it."""
     rows = ObservedObject.objects.filter(
         cluster=context.cluster, kind=KIND, problem_code=errors.CIDROverlap.code
     )
@@ -63,43 +67,46 @@ def overlaps(context: SyncContext) -> Iterator[ReconcileFinding]:
         try:
             manifest = pool_sync.parse(row.manifest)
         except errors.InvalidInput:
-            continue  # its own CIDRs overlap each other: the object says so
+            continue  # its own CIDRs overlap; the problem of the object says so
         for family in manifest.families.values():
             for entry in family.cidrs:
-                yield from _overlap(context, manifest.name, str(entry.cidr))
+                yield from _overlap_findings(context, manifest.name, str(entry.cidr))
 
 
-def _overlap(context: SyncContext, name: str, cidr: str) -> Iterator[ReconcileFinding]:
-    others = PoolCIDR.objects.filter(
+def _overlap_findings(context: SyncContext, name: str, cidr: str) -> Iterator[ReconcileFinding]:
+    overlapping_cidrs = PoolCIDR.objects.filter(
         space__cluster=context.cluster, cidr__net_overlaps=cidr
     ).select_related("pool")
-    for other in others[:_FIRST]:
-        if other.pool.name == name and other.orphaned_at is None:
+    for overlapping_cidr in overlapping_cidrs[:_MAX_LISTED]:
+        if overlapping_cidr.pool.name == name and overlapping_cidr.orphaned_at is None:
             continue
-        orphan = ", an orphan" if other.orphaned_at else ""
+        orphan = ", an orphan" if overlapping_cidr.orphaned_at else ""
         message = (
-            f"{cidr} of the pool {name} overlaps {other} of the pool {other.pool.name}{orphan}. The"
-            " cluster accepts that, and may hand out a block twice; the register does not take it in."
+            f"{cidr} of the pool {name} overlaps {overlapping_cidr} of the pool {overlapping_cidr.pool.name}{orphan}. The"
+            " cluster accepts that, and may allocate a block twice. The register does not import it."
         )
-        details = {"pools": [name, other.pool.name], "cidrs": [cidr, str(other)]}
-        subject = f"{name} {cidr}, {other.pool.name} {other}"
+        details = {
+            "pools": [name, overlapping_cidr.pool.name],
+            "cidrs": [cidr, str(overlapping_cidr)],
+        }
+        subject = f"{name} {cidr}, {overlapping_cidr.pool.name} {overlapping_cidr}"
         yield ReconcileFinding("cidr_overlap", subject, message, Severity.ERROR, details)
 
 
-def unmatched(context: SyncContext) -> Iterator[ReconcileFinding]:
-    """Objects without a pool, and pools without an object, of which nothing follows by itself."""
+def find_unmatched(context: SyncContext) -> Iterator[ReconcileFinding]:
+    """Yield a finding for each object without a pool, or pool without an object, that needs a decision."""
     rows = ObservedObject.objects.filter(cluster=context.cluster, kind=KIND)
     pool_rows = Pool.objects.filter(cluster=context.cluster, category=Category.POD)
     if context.connection.manages(ManagedResource.POOLS):
         unknown = rows.filter(problem_code="", missed_at=None)
         for row in unknown.exclude(name__in=pool_rows.values("name")).order_by("name"):
-            if pool_writes.ours(row.manifest):
+            if pool_writes.has_our_manager(row.manifest):
                 message = (
-                    f"The register wrote the object {row.name} and has no such pool any more. Adopt it"
+                    f"Cadastre wrote the object {row.name}, but no longer has such a pool. Adopt it"
                     f" into the register, or delete it: kubectl delete ciliumpodippool {row.name}"
                 )
                 yield ReconcileFinding("pool_not_in_register", row.name, message)
         return
     for pool in pool_rows.filter(orphaned_at=None).exclude(name__in=rows.values("name")):
-        message = f"The register has the pool {pool.name}, the cluster has no such object."
+        message = f"The register has the pool {pool.name}, but the cluster has no such object."
         yield ReconcileFinding("pool_not_in_cluster", pool.name, message)

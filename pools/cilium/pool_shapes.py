@@ -1,9 +1,9 @@
-"""Pools that were written in words which the version that the cluster serves does not take.
+"""Findings about pools in a shape that the served version of the CRD does not accept.
 
-One CRD stores an object once, as it was written: strings in `cidrs` by v2alpha1 and by the shipped v2,
-objects by the v2 of the proposal (CFP-42466). An API server shows the strings through a v2 that has
-objects, which no reader of that v2 can decode, and hides objects from a version that has strings
-(`cidrs: [{}]`; tests/real/test_unreadable_pools.py). Whoever applied the object has to write it anew.
+A CRD stores an object once, as it was written: strings in `cidrs` by v2alpha1 and by the shipped v2,
+objects by the v2 of the proposal (CFP-42466). An API server returns the strings through a v2 with
+objects, where no reader can decode them, and hides objects from a version with strings (`cidrs: [{}]`;
+tests/real/test_unreadable_pools.py). The manager that applied the object has to write it again.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from pools.cilium import pool_sync
-from pools.cilium.pool_writes import Shaped
+from pools.cilium.pool_writes import ServedShape
 from pools.clusters.client.api_client import Manifest
 from pools.clusters.reconcile.handler import ReconcileFinding, SyncContext
 from pools.core import errors
@@ -24,31 +24,35 @@ from pools.models import ObservedObject, Pool
 from pools.models.pools import Category
 
 CODE = "pool_unreadable"
-_WORDS = {Shape.V2_PROPOSAL: "objects", Shape.V2: "strings", Shape.V2ALPHA1: "strings"}
+_FORMS = {Shape.V2_PROPOSAL: "objects", Shape.V2: "strings", Shape.V2ALPHA1: "strings"}
 
 
-def unreadable(context: SyncContext, shape: Callable[[], Shaped]) -> Iterator[ReconcileFinding]:
-    """A finding for each such object; `details.manifest` is what mends it."""
+def find_unreadable(
+    context: SyncContext, shape: Callable[[], ServedShape]
+) -> Iterator[ReconcileFinding]:
+    """Yield a finding for each unreadable object; `details.manifest` is the corrected manifest."""
     if context.served.get(podippool.KIND) != CILIUM_POD_IP_POOL:
         return
     rows = ObservedObject.objects.filter(
         cluster=context.cluster, kind=podippool.KIND, missed_at=None
     ).order_by("name")
-    words = {
-        name: _words(manifest)
+    forms_by_name = {
+        name: _cidr_forms(manifest)
         for name, manifest in rows.values_list("name", "manifest").iterator(chunk_size=500)
     }
-    served = shape().shape if words else None
+    served = shape().shape if forms_by_name else None
     if served is None:
         return
-    expected = _WORDS[served]
-    unread = [name for name, written in words.items() if written - {expected}]
-    for row in rows.filter(name__in=unread) if unread else ():
-        yield _finding(row.name, expected, _mended(context, row.name, row.manifest, shape()))
+    expected = _FORMS[served]
+    unreadable_names = [name for name, written in forms_by_name.items() if written - {expected}]
+    for row in rows.filter(name__in=unreadable_names) if unreadable_names else ():
+        yield _finding(
+            row.name, expected, _corrected_manifest(context, row.name, row.manifest, shape())
+        )
 
 
-def _words(manifest: Manifest) -> set[str]:
-    """How the CIDRs of both families are written."""
+def _cidr_forms(manifest: Manifest) -> set[str]:
+    """Return the notations of the CIDRs of both families: "strings", "objects"."""
     spec = manifest.get("spec")
     families = [spec.get(f"ipv{number}") for number in (4, 6)] if isinstance(spec, dict) else []
     lists = [part.get("cidrs") for part in families if isinstance(part, dict)]
@@ -56,8 +60,10 @@ def _words(manifest: Manifest) -> set[str]:
     return {"strings" if isinstance(cidr, str) else "objects" for cidr in cidrs}
 
 
-def _mended(context: SyncContext, name: str, manifest: Manifest, shape: Shaped) -> Manifest | None:
-    """The object in the shape that is served; of what the register knows where its CIDRs are hidden."""
+def _corrected_manifest(
+    context: SyncContext, name: str, manifest: Manifest, shape: ServedShape
+) -> Manifest | None:
+    """Return the object in the served shape; from the register if its CIDRs are hidden."""
     objects = shape.shape is Shape.V2_PROPOSAL
     with contextlib.suppress(errors.InvalidInput):
         return conversion.convert(manifest, Shape.V2_PROPOSAL if objects else Shape.V2)
@@ -76,10 +82,10 @@ def _mended(context: SyncContext, name: str, manifest: Manifest, shape: Shaped) 
 def _finding(name: str, expected: str, manifest: Manifest | None) -> ReconcileFinding:
     written = "strings" if expected == "objects" else "objects"
     details: dict[str, Any] = {"manifest": manifest} if manifest else {}
-    mend = "put the manifest of the details in its place (kubectl replace -f)"
+    instruction = "replace it with the manifest of the details (kubectl replace -f)"
     message = (
-        f"The object {name} has CIDRs as {written}, the v2 that the cluster serves has {expected}: "
-        f"what reads v2, as Cilium does, cannot read it. To mend it, "
-        f"{mend if manifest else 'write it anew in the shape of v2'}."
+        f"The object {name} has CIDRs as {written}, but the v2 of the cluster has {expected}: "
+        f"Cilium and other readers of v2 cannot read it. To correct it, "
+        f"{instruction if manifest else 'write it again in the shape of v2'}."
     )
     return ReconcileFinding(CODE, name, message, details=details)

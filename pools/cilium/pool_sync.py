@@ -1,4 +1,4 @@
-"""Pools as a cluster has them: where the cluster is the truth, the register follows it."""
+"""Import of CiliumPodIPPools into the register, for pools that follow their cluster."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from pools.register.allocator import window
 
 
 def parse(manifest: Mapping[str, Any]) -> PodIPPool:
-    """A pool's object as the cluster shows it. Raises InvalidInput."""
+    """Return the pool of an observed object. Raises InvalidInput."""
     conversion.check_written_shape(manifest)
     return podippool.parse_document(manifest, strict=False)[0]
 
 
-def normal(manifest: PodIPPool) -> PodIPPool:
-    """What a pool says, however its object spells it: equal values mean that nothing differs."""
-    notes = {
+def normalize(manifest: PodIPPool) -> PodIPPool:
+    """Return a canonical pool: two objects with the same content give equal values."""
+    annotations = {
         key: text for key, text in manifest.annotations.items() if key != conversion.LAST_APPLIED
     }
     families = {
@@ -50,38 +50,43 @@ def normal(manifest: PodIPPool) -> PodIPPool:
         if family.cidrs
     }
     return dataclasses.replace(
-        manifest, families=families, annotations=notes, api_version=podippool.V2, source=""
+        manifest, families=families, annotations=annotations, api_version=podippool.V2, source=""
     )
 
 
 def registered_manifests(pool_rows: Sequence[Pool]) -> dict[int, PodIPPool]:
-    """What the register says of pools, by their id; in two queries."""
-    families = pools.families_of(pool_rows)
-    return {pool.pk: normal(manifests.manifest_of(pool, families[pool.pk])) for pool in pool_rows}
+    """Return the canonical manifests of registered pools by their id, in two queries."""
+    families = pools.families_by_pool(pool_rows)
+    return {
+        pool.pk: normalize(manifests.build_manifest(pool, families[pool.pk])) for pool in pool_rows
+    }
 
 
-def take_in(
+def import_pools(
     cluster: Cluster,
     pool_manifests: Sequence[PodIPPool],
     *,
     author: events.Author,
     follows: bool = True,
 ) -> None:
-    """Make the pools of a cluster's objects, whose names are free; many in a few statements.
+    """Create pools from objects of a cluster whose names are unused; many in a few statements.
 
-    Raises CIDROverlap, naming the other pool, for a single one; for several the database's
-    IntegrityError, so that the caller tries fewer.
+    For one object, raises CIDROverlap with the name of the other pool. For several, raises
+    IntegrityError, and the caller retries with fewer objects.
     """
     if len(pool_manifests) == 1:
         pools.create(
-            manifests.spec(normal(pool_manifests[0]), cluster, follows=follows), author=author
+            manifests.pool_spec(normalize(pool_manifests[0]), cluster, follows=follows),
+            author=author,
         )
     elif pool_manifests:
         with events.recorded(author):
-            _make(cluster, [normal(manifest) for manifest in pool_manifests], follows=follows)
+            _create_many(
+                cluster, [normalize(manifest) for manifest in pool_manifests], follows=follows
+            )
 
 
-def _make(cluster: Cluster, pool_manifests: Sequence[PodIPPool], *, follows: bool) -> None:
+def _create_many(cluster: Cluster, pool_manifests: Sequence[PodIPPool], *, follows: bool) -> None:
     space = AddressSpace.objects.get(cluster=cluster, name=AddressSpace.OWN)
     new_pools = Pool.objects.bulk_create(
         Pool(
@@ -127,25 +132,25 @@ def _make(cluster: Cluster, pool_manifests: Sequence[PodIPPool], *, follows: boo
     ReservedRange.objects.bulk_create(ranges)
 
 
-def bring(
+def update_pool(
     pool: Pool,
     manifest: PodIPPool,
     *,
     author: events.Author,
     registered_manifest: PodIPPool | None = None,
 ) -> bool:
-    """Bring a pool to what its object says; False when it says so already.
+    """Update a pool from its object; return False if they are equal.
 
-    A CIDR that the object has lost goes, or stays as an orphan while blocks of it are in use; one
-    that it has regained is its own again. `known` is what `said` answered of the pool, when that was
-    asked for many. Nothing is changed by a refusal: AlreadyExists (a pool of another category has the
-    name), ImmutableInUse, CIDROverlap.
+    A CIDR that the object no longer has is removed, or stays as an orphan while blocks of it are in use.
+    An orphan that the object has again is adopted. `registered_manifest` is the result of
+    `registered_manifests` for the pool, if the caller has it. Raises AlreadyExists (a pool of another
+    category has the name), ImmutableInUse and CIDROverlap; then nothing is changed.
     """
     if pool.category != Category.POD:
-        message = f"The cluster has a pool of this name for other addresses ({pool.category})."
+        message = f"The cluster has a pool of this name in another category ({pool.category})."
         raise errors.AlreadyExists(message)
     manifest, registered_manifest = (
-        normal(manifest),
+        normalize(manifest),
         registered_manifest or registered_manifests([pool])[pool.pk],
     )
     if pool.orphaned_at is None and registered_manifest == manifest:
@@ -154,10 +159,10 @@ def bring(
         manifest.allow_first_ip,
         manifest.allow_last_ip,
     ):
-        raise errors.ImmutableInUse("allowFirstIP and allowLastIP of a pool never change.")
+        raise errors.ImmutableInUse("allowFirstIP and allowLastIP of a pool cannot be changed.")
     with events.recorded(author):
         if registered_manifest.families != manifest.families:
-            families = _families(pool, manifest.families)
+            families = _complete_families(pool, manifest.families)
             change = pools.PoolChange(families=families, keep_orphans=True)
             pools.change(pool.pk, change, author=author)
         Pool.objects.filter(pk=pool.pk).update(
@@ -172,8 +177,8 @@ def bring(
     return True
 
 
-def _families(pool: Pool, families: Mapping[int, Family]) -> dict[int, Family]:
-    """Both families as far as there are any: one that the object has not is without CIDRs."""
+def _complete_families(pool: Pool, families: Mapping[int, Family]) -> dict[int, Family]:
+    """Return all families of the pool; a family that the object does not have has no CIDRs."""
     all_families = dict(families)
     for number in (4, 6):
         mask_size = pool.mask_size(number)
@@ -182,30 +187,36 @@ def _families(pool: Pool, families: Mapping[int, Family]) -> dict[int, Family]:
     return all_families
 
 
-def lose(pool: Pool, *, author: events.Author) -> None:
-    """The cluster has no such pool any more: it goes, or stays as an orphan while it is in use."""
+def remove_pool(pool: Pool, *, author: events.Author) -> None:
+    """Delete a pool that the cluster no longer has; while it is in use, it stays as an orphan."""
     with events.recorded(author):
-        none = {n: Family((), size) for n in (4, 6) if (size := pool.mask_size(n)) is not None}
-        pools.change(pool.pk, pools.PoolChange(families=none, keep_orphans=True), author=author)
+        empty_families = {
+            n: Family((), size) for n in (4, 6) if (size := pool.mask_size(n)) is not None
+        }
+        pools.change(
+            pool.pk, pools.PoolChange(families=empty_families, keep_orphans=True), author=author
+        )
         if PoolCIDR.objects.filter(pool=pool).exists():
             Pool.objects.filter(pk=pool.pk).update(orphaned_at=Now(), agreed="")
         else:
             pools.delete(pool.pk, author=author)
 
 
-def orphaned(cluster: Cluster) -> list[PoolCIDR]:
-    """The orphaned CIDRs of a cluster's pools of pod CIDRs."""
+def orphaned_cidrs(cluster: Cluster) -> list[PoolCIDR]:
+    """Return the orphaned CIDRs of the pod pools of a cluster."""
     rows = PoolCIDR.objects.filter(pool__cluster=cluster, pool__category=Category.POD)
     return list(rows.exclude(orphaned_at=None).select_related("pool__cluster"))
 
 
-def tidy(orphans: Iterable[PoolCIDR], *, author: events.Author) -> int:
-    """Remove what of these orphans nothing holds any more; how many CIDRs went."""
-    gone = [cidr for cidr in orphans if not pools.in_use(cidr).exists()]
-    for cidr in gone:
+def remove_unused_orphans(orphans: Iterable[PoolCIDR], *, author: events.Author) -> int:
+    """Remove the orphans without blocks in use; return the number of removed CIDRs."""
+    unused_cidrs = [cidr for cidr in orphans if not pools.blocks_in_use(cidr).exists()]
+    for cidr in unused_cidrs:
         pools.remove_cidr(cidr.pk, author=author)
     cidrs = PoolCIDR.objects.filter(pool=OuterRef("pk"))
-    empty = Pool.objects.filter(pk__in={cidr.pool_id for cidr in gone}).exclude(orphaned_at=None)
+    empty = Pool.objects.filter(pk__in={cidr.pool_id for cidr in unused_cidrs}).exclude(
+        orphaned_at=None
+    )
     for pool in empty.filter(~Exists(cidrs)):
         pools.delete(pool.pk, author=author)
-    return len(gone)
+    return len(unused_cidrs)

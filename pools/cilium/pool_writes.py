@@ -1,4 +1,4 @@
-"""What is written of pools: the register's own, and v2 objects of v2alpha1 ones."""
+"""Writes of pools to a cluster: pools of the register, and v2 objects for v2alpha1 objects."""
 
 from __future__ import annotations
 
@@ -27,70 +27,70 @@ from pools.models.pools import Category
 
 KIND = podippool.KIND
 CONVERTER = (
-    "cadastre-conversion"  # the field manager of converted objects, which are not the register's
+    "cadastre-conversion"  # field manager of converted objects, which the register does not own
 )
 _FIRST = 20  # differences in a message
 
 
-def ours(manifest: Manifest) -> bool:
-    """Whether the object has fields that the register wrote."""
+def has_our_manager(manifest: Manifest) -> bool:
+    """Return True if our field manager owns fields of the object."""
     return any(owner.manager == MANAGER for owner in managed_fields.parse(manifest))
 
 
 @dataclass(frozen=True)
-class Shaped:
-    """How the cluster's own CRD writes a pool; without a shape, `problem` says why not."""
+class ServedShape:
+    """The shape of the cluster's CRD; `problem` says why it is None."""
 
     resource: Resource
     shape: Shape | None
     problem: str = ""
 
     def render(self, desired_pool: PodIPPool) -> Manifest:
-        """Raises InvalidInput `shape_cannot_hold_ranges`."""
+        """Return the manifest of a pool. Raises InvalidInput `shape_cannot_hold_ranges`."""
         manifest = podippool.render(desired_pool, shape=self.shape or Shape.V2ALPHA1)
         return manifest | {"apiVersion": self.resource.api_version}
 
 
-def shape_of(context: SyncContext) -> Shaped:
-    """Asked of the cluster once in a pass, when something is to be written.
+def fetch_shape(context: SyncContext) -> ServedShape:
+    """Read the shape of the CRD from the cluster; called once in a sync, before a write.
 
-    A cluster that shows no schema takes strings in both versions of the shipped CRD; reserved ranges
+    A cluster that shows no schema accepts strings in both versions of the shipped CRD; reserved ranges
     are not written to it.
     """
     resource = context.served[KIND]
     schema = context.client.schema(resource)
     if schema is None:
-        return Shaped(resource, Shape.V2ALPHA1)
+        return ServedShape(resource, Shape.V2ALPHA1)
     try:
-        return Shaped(resource, conversion.shape_of(schema))
+        return ServedShape(resource, conversion.shape_of(schema))
     except errors.InvalidInput as error:
-        return Shaped(resource, None, error.message)
+        return ServedShape(resource, None, error.message)
 
 
-def written(
+def manifest_to_send(
     current: Manifest | None, desired_pool: PodIPPool, manifest: Manifest
 ) -> Manifest | None:
-    """What to send so that the object says what the register says; None when it does.
+    """Return the manifest to send for a pool; None if the object is up to date.
 
-    An object whose spec says the same in other words (strings where the CRD has objects, `fd00::0`)
-    keeps its words: changing them would hide its CIDRs from readers of v2alpha1.
+    An object whose spec is equal in another notation (strings where the CRD has objects, `fd00::0`)
+    keeps its notation: another one would hide its CIDRs from readers of v2alpha1.
     """
     if current is None:
         return manifest
     if same_spec(current, desired_pool):
         spec = current["spec"]
-        kept_spec = {key: spec.get(key, value) for key, value in manifest["spec"].items()}
-        manifest = manifest | {"spec": kept_spec}
-    field_differences = differences.find(manifest, current, manager=MANAGER)
-    return _emptied(manifest, field_differences) if field_differences else None
+        merged_spec = {key: spec.get(key, value) for key, value in manifest["spec"].items()}
+        manifest = manifest | {"spec": merged_spec}
+    field_differences = differences.find_differences(manifest, current, manager=MANAGER)
+    return _keep_one_entry(manifest, field_differences) if field_differences else None
 
 
-def _emptied(
+def _keep_one_entry(
     manifest: Manifest, field_differences: Sequence[differences.FieldDifference]
 ) -> Manifest:
-    """Without our last reserved range, an entry without ranges stays.
+    """Keep an entry without ranges when our last reserved range is removed.
 
-    An API server makes null of a list whose members an apply has all left out, and refuses that.
+    If an apply omits all members of a list, an API server sets the list to null and rejects that.
     """
     spec = dict(manifest["spec"])
     for key in ("ipv4", "ipv6"):
@@ -103,20 +103,20 @@ def _emptied(
     return manifest | {"spec": spec}
 
 
-def fit(part: Manifest, current: Manifest, *, desired_pool: PodIPPool) -> Manifest:
-    """Let the reserved ranges that are applied be those of CIDRs that the object has.
+def fit_ranges(part: Manifest, current: Manifest, *, desired_pool: PodIPPool) -> Manifest:
+    """Limit the applied reserved ranges to CIDRs of the object.
 
-    Where somebody else owns the list of CIDRs: none of a CIDR that is not in it, and of one that is to
-    be removed what we reserved before, so that nothing is handed out of it meanwhile.
+    This applies if another manager owns the list of CIDRs. Ranges of a CIDR that is not in the list are
+    omitted. A CIDR that is to be removed keeps our ranges, so that no blocks are allocated from it.
     """
     spec = dict(part.get("spec") or {})
     for number in (4, 6):
         key = f"ipv{number}"
-        there = (current.get("spec") or {}).get(key) or {}
+        observed_family = (current.get("spec") or {}).get(key) or {}
         family = dict(spec.get(key) or {})
-        if "cidrs" in family or not there.get("cidrs"):
+        if "cidrs" in family or not observed_family.get("cidrs"):
             continue
-        listed = [cidr for cidr in there["cidrs"] if isinstance(cidr, str)]
+        listed = [cidr for cidr in observed_family["cidrs"] if isinstance(cidr, str)]
         desired_family = desired_pool.families.get(number)
         removed = set(listed) - {
             str(entry.cidr) for entry in (desired_family.cidrs if desired_family else ())
@@ -136,23 +136,23 @@ def fit(part: Manifest, current: Manifest, *, desired_pool: PodIPPool) -> Manife
 
 
 def _own_ranges(current: Manifest, key: str) -> dict[str, Manifest]:
-    """The entries of `pool` that we wrote, by CIDR."""
-    mine = [owner for owner in managed_fields.parse(current) if owner.manager == MANAGER]
+    """Return the entries of `pool` that our manager owns, by CIDR."""
+    own_entries = [owner for owner in managed_fields.parse(current) if owner.manager == MANAGER]
     return {
         entry["cidr"]: entry
         for entry in current["spec"][key].get("pool") or ()
-        for path in [("spec", key, "pool", managed_fields.key_of({"cidr": entry["cidr"]}))]
-        if any(owner.owns(path) for owner in mine)
+        for path in [("spec", key, "pool", managed_fields.member_key({"cidr": entry["cidr"]}))]
+        if any(owner.owns(path) for owner in own_entries)
     }
 
 
 def same_spec(current: Manifest, desired_pool: PodIPPool) -> bool:
-    """Whether the object's spec says what the register says, also in what it leaves out."""
+    """Return True if the object's spec equals that of the register, including absent fields."""
     try:
-        there = pool_sync.normal(pool_sync.parse(current))
+        observed_pool = pool_sync.normalize(pool_sync.parse(current))
     except errors.InvalidInput:
         return False
-    return _spec(there) == _spec(desired_pool)
+    return _spec(observed_pool) == _spec(desired_pool)
 
 
 def _spec(desired_pool: PodIPPool) -> tuple[object, ...]:
@@ -165,10 +165,10 @@ def _spec(desired_pool: PodIPPool) -> tuple[object, ...]:
     )
 
 
-def writes(
-    context: SyncContext, shape: Callable[[], Shaped], notes: list[ReconcileFinding]
+def desired_writes(
+    context: SyncContext, shape: Callable[[], ServedShape], notes: list[ReconcileFinding]
 ) -> Iterator[Write]:
-    objects = {row.name: row for row in pool_agreement.different(context.cluster)}
+    objects = {row.name: row for row in pool_agreement.changed_objects(context.cluster)}
     observed_names = ObservedObject.objects.filter(cluster=context.cluster, kind=KIND).values(
         "name"
     )
@@ -182,69 +182,75 @@ def writes(
         ).order_by("name")
     )
     desired_pools = pool_sync.registered_manifests(pools)
-    agreed = []
+    agreed_ids = []
     for pool in pools:
         row = objects.get(pool.name)
         if not desired_pools[pool.pk].families:
             continue
         try:
-            manifest = _rendered(shape(), desired_pools[pool.pk])
+            manifest = _render(shape(), desired_pools[pool.pk])
         except errors.InvalidInput as error:
-            notes.append(_not_written(pool, error))
+            notes.append(_not_writable_finding(pool, error))
             continue
-        make = functools.partial(_make, desired_pool=desired_pools[pool.pk], manifest=manifest)
-        if row is None or make(row.manifest) is not None:
+        make_manifest = functools.partial(
+            _make_manifest, desired_pool=desired_pools[pool.pk], manifest=manifest
+        )
+        if row is None or make_manifest(row.manifest) is not None:
             yield Write(
                 shape().resource,
                 pool.name,
-                make,
-                fit=functools.partial(fit, desired_pool=desired_pools[pool.pk]),
+                make_manifest,
+                fit=functools.partial(fit_ranges, desired_pool=desired_pools[pool.pk]),
             )
         elif same_spec(row.manifest, desired_pools[pool.pk]):
-            agreed.append(row.pk)
+            agreed_ids.append(row.pk)
         else:
-            notes.append(_more_in_cluster(row, manifest))
-    if agreed:
+            notes.append(_more_in_cluster_finding(row, manifest))
+    if agreed_ids:
         with context.holding():
-            pool_agreement.agree(agreed)
+            pool_agreement.mark_agreed(agreed_ids)
 
 
-def _make(current: Manifest | None, desired_pool: PodIPPool, manifest: Manifest) -> Manifest | None:
-    return written(current, desired_pool, manifest)
+def _make_manifest(
+    current: Manifest | None, desired_pool: PodIPPool, manifest: Manifest
+) -> Manifest | None:
+    return manifest_to_send(current, desired_pool, manifest)
 
 
-def _rendered(shape: Shaped, desired_pool: PodIPPool) -> Manifest:
+def _render(shape: ServedShape, desired_pool: PodIPPool) -> Manifest:
     if shape.shape is None:
         raise errors.InvalidInput.for_field("", "unknown_shape", shape.problem)
     return shape.render(desired_pool)
 
 
-def _not_written(pool: Pool, error: errors.InvalidInput) -> ReconcileFinding:
+def _not_writable_finding(pool: Pool, error: errors.InvalidInput) -> ReconcileFinding:
     message = (
-        f"The pool {pool.name} is not written, because the cluster's CRD cannot hold it: "
-        f"{error.message}. Nothing of it is written rather than less than is meant."
+        f"The pool {pool.name} is not written, because the cluster's CRD does not support it: "
+        f"{error.message}. No part of it is written."
     )
     return ReconcileFinding(
         "pool_not_writable", pool.name, message, Severity.ERROR, {"code": error.code}
     )
 
 
-def _more_in_cluster(row: ObservedObject, manifest: Manifest) -> ReconcileFinding:
+def _more_in_cluster_finding(row: ObservedObject, manifest: Manifest) -> ReconcileFinding:
     fields = [
         {"field": difference.field, "register": difference.v2alpha1, "cluster": difference.v2}
         for difference in _spec_differences(manifest, row.manifest)
     ]
     names = ", ".join(str(entry["field"]) for entry in fields[:_FIRST])
     message = (
-        f"The object {row.name} says more than the register: {names}. Others own these fields; adopt"
-        " the object, or remove them there."
+        f"The object {row.name} has fields that the register does not have: {names}. Other managers own"
+        " these fields. Adopt the object, or remove the fields in the cluster."
     )
     return ReconcileFinding("more_in_cluster", row.name, message, details={"fields": fields})
 
 
-def _spec_differences(ours: Manifest, theirs: Manifest) -> list[conversion.VersionDifference]:
+def _spec_differences(
+    ours: Manifest, observed_manifest: Manifest
+) -> list[conversion.VersionDifference]:
     try:
-        all_differences = conversion.differences(ours, theirs)
+        all_differences = conversion.differences(ours, observed_manifest)
     except errors.InvalidInput as error:
         return [conversion.VersionDifference("spec", None, error.message)]
     return [difference for difference in all_differences if difference.field.startswith("spec.")]
@@ -253,51 +259,49 @@ def _spec_differences(ours: Manifest, theirs: Manifest) -> list[conversion.Versi
 # --- lazy conversion ------------------------------------------------------------------------------
 
 
-def conversions(
-    context: SyncContext, shape: Callable[[], Shaped], notes: list[ReconcileFinding]
+def conversion_writes(
+    context: SyncContext, shape: Callable[[], ServedShape], notes: list[ReconcileFinding]
 ) -> Iterator[Write]:
-    """Objects that v2alpha1 has and v2 has not; the differences of two of one name are noted."""
-    old = CILIUM_POD_IP_POOL_V2ALPHA1
-    if context.served[KIND] != CILIUM_POD_IP_POOL or not context.client.served([old]):
+    """Yield writes for objects that only v2alpha1 has; add findings for differing versions to `notes`."""
+    old_version = CILIUM_POD_IP_POOL_V2ALPHA1
+    if context.served[KIND] != CILIUM_POD_IP_POOL or not context.client.served([old_version]):
         return
     rows = ObservedObject.objects.filter(cluster=context.cluster, kind=KIND, missed_at=None)
     uids = dict(rows.values_list("name", "uid"))
-    for v2alpha1 in context.client.list(old).items:
+    for v2alpha1 in context.client.list(old_version).items:
         metadata = v2alpha1["metadata"]
         if uids.get(metadata["name"]) == metadata.get("uid"):
-            continue  # one object
+            continue  # both versions show one object
         v2 = rows.filter(name=metadata["name"]).values_list("manifest", flat=True).first()
         try:
             if conversion.version_relation(v2alpha1, v2) is conversion.VersionRelation.V2_WINS:
-                notes += _versions_differ(v2alpha1, v2)
+                notes += _version_findings(v2alpha1, v2)
                 continue
-            manifest = _converted(shape(), v2alpha1)
+            manifest = _convert(shape(), v2alpha1)
         except errors.InvalidInput as error:
             message = f"The v2alpha1 object is not converted: {error.message}"
             notes.append(ReconcileFinding("not_converted", metadata["name"], message))
             continue
-        make = functools.partial(_unless_there, manifest=manifest)
-        yield Write(CILIUM_POD_IP_POOL, metadata["name"], make, manager=CONVERTER)
+        make_manifest = functools.partial(_manifest_if_absent, manifest=manifest)
+        yield Write(CILIUM_POD_IP_POOL, metadata["name"], make_manifest, manager=CONVERTER)
 
 
-def _converted(shape: Shaped, v2alpha1: Manifest) -> Manifest:
+def _convert(shape: ServedShape, v2alpha1: Manifest) -> Manifest:
     if shape.shape is None:
         raise errors.InvalidInput.for_field("", "unknown_shape", shape.problem)
-    # A v2 that cannot hold ranges takes the strings of the shipped one.
+    # A v2 without reserved ranges accepts the strings of the shipped v2.
     fitting = Shape.V2 if shape.shape is Shape.V2ALPHA1 else shape.shape
     return conversion.convert(v2alpha1, fitting)
 
 
-def _unless_there(current: Manifest | None, manifest: Manifest) -> Manifest | None:
+def _manifest_if_absent(current: Manifest | None, manifest: Manifest) -> Manifest | None:
     return manifest if current is None else None
 
 
-def _versions_differ(v2alpha1: Manifest, v2: Any) -> Iterator[ReconcileFinding]:
+def _version_findings(v2alpha1: Manifest, v2: Any) -> Iterator[ReconcileFinding]:
     fields = [vars(difference) for difference in conversion.differences(v2alpha1, v2)]
     if fields:
         name = v2["metadata"]["name"]
         shown = ", ".join(str(entry["field"]) for entry in fields[:_FIRST])
-        message = (
-            f"The v2alpha1 object {name} says otherwise than the v2 one, which counts: {shown}."
-        )
+        message = f"The v2alpha1 object {name} differs from the v2 object, which is used: {shown}."
         yield ReconcileFinding("versions_differ", name, message, details={"fields": fields})

@@ -1,4 +1,4 @@
-"""The test of a connection: who answers, what it serves, which rights are missing. It changes nothing."""
+"""Connection test: identity and version of the cluster, served kinds, missing rights. Read-only."""
 
 from __future__ import annotations
 
@@ -25,50 +25,50 @@ from pools.platform.outbound.access import Access
 
 @dataclass(frozen=True)
 class KindResult:
-    """A kind that is read; `shape` is that of pools, `note` says what is wrong with it."""
+    """The result for one kind; `shape` is set for pools, `note` describes a problem."""
 
     kind: str
-    served: tuple[str, ...]  # apiVersions, the one that is read first
+    served: tuple[str, ...]  # apiVersions, the preferred one first
     shape: str = ""
     note: str = ""
-    is_needed: bool = False  # by what is switched on
+    is_needed: bool = False  # a managed resource requires the kind
 
 
 @dataclass(frozen=True)
 class CredentialExpiry:
-    """When a token or a certificate ends; `days` are left, below 0 when it is over."""
+    """Expiry of a token or a certificate; `days` are left, negative after the expiry."""
 
-    what: str
-    moment: datetime
+    credential: str
+    expires_at: datetime
     days: int
 
 
 @dataclass
-class Examination:
-    """What was found; `code` and `message` are the fault that ended it, "" without one."""
+class ConnectionTest:
+    """The result of a test; `code` and `message` are those of the error that ended it, or ""."""
 
     server: str
     code: str = ""
     message: str = ""
     version: str = ""
     identity: str = ""
-    doubts: list[str] = field(default_factory=list)  # what is odd, as sentences
+    doubts: list[str] = field(default_factory=list)  # warnings, as sentences
     kinds: list[KindResult] = field(default_factory=list)
     rights: list[tuple[Right, bool]] = field(default_factory=list)
     endings: list[CredentialExpiry] = field(default_factory=list)
 
     @property
     def missing(self) -> list[Right]:
-        """The rights that are needed and not there."""
+        """The required rights that the credentials lack."""
         return [right for right, granted in self.rights if not (granted or right.optional)]
 
     @property
     def succeeded(self) -> bool:
-        """Whether passes would succeed."""
+        """True if a sync can succeed."""
         return not (self.code or self.missing or any(map(_is_missing, self.kinds)))
 
     def as_json(self) -> dict[str, Any]:
-        """What REST answers and `cluster test --json` prints."""
+        """Return the result for REST and `cluster test --json`."""
         return {
             "succeeded": self.succeeded,
             "server": self.server,
@@ -91,7 +91,11 @@ class Examination:
                 for right, granted in self.rights
             ],
             "endings": [
-                {"what": expiry.what, "at": shown_time(expiry.moment), "days": expiry.days}
+                {
+                    "what": expiry.credential,
+                    "at": shown_time(expiry.expires_at),
+                    "days": expiry.days,
+                }
                 for expiry in self.endings
             ],
         }
@@ -101,49 +105,51 @@ def _is_missing(kind: KindResult) -> bool:
     return kind.is_needed and not kind.served
 
 
-def of_connection(connection: Connection, resources: Iterable[Resource]) -> Examination:
-    """Examine a connection for its own managed resources; a fault is part of the answer, never raised.
+def test_connection(connection: Connection, resources: Iterable[Resource]) -> ConnectionTest:
+    """Test a stored connection with its managed resources; an error is part of the result.
 
-    `wanted` are the versions of all kinds that are read, each kind's preferred one first.
+    `resources` are the versions of all kinds that are read, the preferred version of a kind first.
     """
-    examination = Examination(connection.server)
+    examination = ConnectionTest(connection.server)
     with _recording_fault(examination):
-        access = sync.access(connection)
-        _examine(examination, access, list(resources), connection.managed_resources, connection)
+        access = sync.cluster_access(connection)
+        _run(examination, access, list(resources), connection.managed_resources, connection)
     return examination
 
 
-def of_source(
+def test_source(
     source: connections.ConnectionSource, terms: connections.Terms, resources: Iterable[Resource]
-) -> Examination:
-    """Examine what is about to be connected."""
-    examination = Examination(source.access.server)
+) -> ConnectionTest:
+    """Test a connection before it is stored; an error is part of the result."""
+    examination = ConnectionTest(source.access.server)
     with _recording_fault(examination):
-        _examine(examination, source.access, list(resources), terms.managed_resources, None)
+        _run(examination, source.access, list(resources), terms.managed_resources, None)
     return examination
 
 
 @contextlib.contextmanager
-def _recording_fault(examination: Examination) -> Iterator[None]:
+def _recording_fault(examination: ConnectionTest) -> Iterator[None]:
     try:
         yield
     except errors.IpamError as error:
         examination.code, examination.message = error.code, error.message
 
 
-def _examine(
-    examination: Examination,
+def _run(
+    examination: ConnectionTest,
     access: Access,
     resources: Sequence[Resource],
     managed_resources: Sequence[str],
     connection: Connection | None,
 ) -> None:
     now = database.now()
-    for what, moment in credentials.ends(access).items():
-        examination.endings.append(CredentialExpiry(what, moment, (moment - now).days))
+    for credential, expires_at in credentials.expiry_times(access).items():
+        examination.endings.append(
+            CredentialExpiry(credential, expires_at, (expires_at - now).days)
+        )
     if not access.ca:
         examination.doubts.append(
-            "No certificate authority is given: the system's own are trusted."
+            "No certificate authority is given: the system's certificate authorities are trusted."
         )
     with connections.client_for(access) as client:
         examination.version = client.version()
@@ -155,44 +161,48 @@ def _examine(
                 resource for resource in resources if resource.kind == kind and resource in served
             ]
             needing = permissions.resources_writing(kind, managed_resources)
-            examination.kinds.append(_kind(client, kind, versions, needing))
-        # Rights are asked for by the version that will be read.
+            examination.kinds.append(_test_kind(client, kind, versions, needing))
+        # Rights are checked for the version that will be read.
         reads = [resource for resource in resources if resource in served]
-        for right in permissions.needed(reads, managed_resources):
+        for right in permissions.required_rights(reads, managed_resources):
             granted = client.may(right.verb, right.resource, subresource=right.subresource)
             examination.rights.append((right, granted))
-        examination.doubts += _doubts(examination)
+        examination.doubts += _missing_optional_rights(examination)
 
 
-def _doubts(examination: Examination) -> list[str]:
-    lost: dict[str, list[str]] = {}
+def _missing_optional_rights(examination: ConnectionTest) -> list[str]:
+    missing_rights: dict[str, list[str]] = {}
     for right, granted in examination.rights:
         if right.optional and not granted:
-            lost.setdefault(right.needed_for, []).append(str(right))
-    return [f"No {what}: these need {', '.join(rights)}." for what, rights in lost.items()]
+            missing_rights.setdefault(right.needed_for, []).append(str(right))
+    return [
+        f"No {data}: this requires {', '.join(rights)}." for data, rights in missing_rights.items()
+    ]
 
 
-def _check_identity(examination: Examination, connection: Connection | None) -> None:
+def _check_identity(examination: ConnectionTest, connection: Connection | None) -> None:
     if (
         connection is not None
         and connection.identity
         and connection.identity != examination.identity
     ):
         raise sync.IdentityChanged(
-            f"The cluster behind {examination.server} is another one than was registered."
+            f"Another cluster than the registered one answers at {examination.server}."
         )
-    if other := connections.registered(examination.identity, connection):
-        raise errors.SameCluster(f"This cluster is registered already, as {other.cluster}.")
+    if existing := connections.find_by_identity(examination.identity, connection):
+        raise errors.SameCluster(f"This cluster is already registered as {existing.cluster}.")
 
 
-def _kind(
+def _test_kind(
     client: ClusterClient, kind: str, versions: Sequence[Resource], needing: Sequence[str]
 ) -> KindResult:
     served = tuple(resource.api_version for resource in versions)
     if not versions and needing:
-        return KindResult(kind, (), note=served_kinds.needed(kind, needing), is_needed=True)
+        return KindResult(
+            kind, (), note=served_kinds.missing_kind_message(kind, needing), is_needed=True
+        )
     if not versions:
-        return KindResult(kind, (), note="not served: nothing of it is shown")
+        return KindResult(kind, (), note="not served, so not shown")
     if kind != CILIUM_POD_IP_POOL.kind:
         return KindResult(kind, served)
     try:

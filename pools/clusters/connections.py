@@ -1,7 +1,7 @@
-"""Connections to clusters: made, changed, ended; their credentials replaced and sealed anew.
+"""Connections to clusters: create, change and delete them, replace and reseal their credentials.
 
-A cluster is asked before anything is stored, and never inside of a transaction: an API server may
-take its time.
+A cluster is contacted before anything is stored, and never inside of a transaction, because an API
+server may be slow.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from pools.platform.outbound import credentials, faults, secrets
 from pools.platform.outbound.access import Access
 
 LONGEST_SERVER = 500
-ASKED = (5.0, 10.0)  # seconds to connect and to wait, while a person waits
-_MET = {
+INTERACTIVE_TIMEOUTS = (5.0, 10.0)  # seconds to connect and to read, while a person waits
+_ERROR_BY_CONSTRAINT = {
     "cluster_registered_once": errors.SameCluster,
     "pools_connection_cluster_id_key": errors.AlreadyExists,
 }
-# A worker that is at it under the old terms loses the cluster, and does not tell its outcome.
-_AT_ONCE: dict[str, Any] = {
+# A worker that syncs under the old terms loses its lease, and does not record its outcome.
+_DUE_NOW: dict[str, Any] = {
     "due_at": Now(),
     "fence": F("fence") + 1,
     "leased_by": "",
@@ -49,7 +49,7 @@ DISCONNECT_OBSERVERS: list[Callable[[Cluster, events.Author], None]] = []
 
 @dataclass(frozen=True)
 class Terms:
-    """What may be written to a cluster."""
+    """The mode of a connection, and the resources that Cadastre may write."""
 
     mode: Mode = Mode.OBSERVED
     managed_resources: tuple[ManagedResource, ...] = ()
@@ -57,7 +57,7 @@ class Terms:
 
 @dataclass(frozen=True)
 class ConnectionSource:
-    """Where an API server is and with what it is reached, and what is odd about that."""
+    """Address and credentials of an API server, and warnings about them."""
 
     access: Access
     context: str = ""
@@ -66,8 +66,8 @@ class ConnectionSource:
 
 
 @dataclass(frozen=True)
-class Met:
-    """What a cluster said of itself; empty when it was not asked."""
+class ClusterInfo:
+    """Identity and version of a cluster; empty if it was not contacted."""
 
     identity: str = ""
     version: str = ""
@@ -75,15 +75,18 @@ class Met:
 
 @dataclass
 class ResealedCredentials:
-    """How many credentials are under the newest key; the codes of those that could not be opened."""
+    """The number of credentials under the newest key, and the codes of unreadable ones."""
 
     resealed: int = 0
     already: int = 0
-    failed: dict[str, str] = field(default_factory=dict)  # by the cluster's name
+    failed: dict[str, str] = field(default_factory=dict)  # by name of the cluster
 
 
-def terms(mode: str, managed_resources: Iterable[str]) -> Terms:
-    """Raises InvalidInput invalid_choice at `mode` or `managed_resources`, managed_resources_of_observed."""
+def parse_terms(mode: str, managed_resources: Iterable[str]) -> Terms:
+    """Return validated terms.
+
+    Raises InvalidInput invalid_choice at `mode` or `managed_resources`, managed_resources_of_observed.
+    """
     report = []
     modes, resource_names = (
         [str(choice) for choice in Mode],
@@ -99,7 +102,7 @@ def terms(mode: str, managed_resources: Iterable[str]) -> Terms:
     if report:
         raise errors.InvalidInput.all(report)
     if mode == Mode.OBSERVED and requested_resources:
-        message = "nothing is written to an observed cluster: manage it, or leave the managed resources out"
+        message = "nothing is written to an observed cluster: set the mode to managed, or omit the managed resources"
         raise errors.InvalidInput.for_field(
             "managed_resources", "managed_resources_of_observed", message
         )
@@ -114,26 +117,26 @@ def terms(mode: str, managed_resources: Iterable[str]) -> Terms:
 
 
 def _choice(name: str, value: str, allowed: Iterable[str]) -> errors.FieldProblem:
-    message = f"must be of {', '.join(allowed)}"
+    message = f"must be one of {', '.join(allowed)}"
     return errors.FieldProblem(name, "invalid_choice", message, errors.shown(value))
 
 
 def from_kubeconfig(text: str | bytes, *, context: str = "") -> ConnectionSource:
-    """What a kubeconfig says, nothing being asked yet. Raises InvalidInput of kubeconfig.read."""
+    """Return the source in a kubeconfig, without contact to the cluster. Raises InvalidInput."""
     reading = kubeconfig.read(text, context=context, now=database.now())
     if len(reading.access.server) > LONGEST_SERVER:
-        message = f"the server's URL may have {LONGEST_SERVER} characters"
+        message = f"the server's URL may have at most {LONGEST_SERVER} characters"
         raise errors.InvalidInput.for_field("server", "too_long", message)
     return ConnectionSource(reading.access, reading.context, warnings=reading.warnings)
 
 
 def from_pod() -> ConnectionSource:
-    """The service account of the pod that this runs in. Raises InvalidInput not_in_cluster."""
-    return ConnectionSource(kubeconfig.in_cluster(os.environ), in_cluster=True)
+    """Return the service account of this pod as a source. Raises InvalidInput not_in_cluster."""
+    return ConnectionSource(kubeconfig.service_account_access(os.environ), in_cluster=True)
 
 
 def get_connection(cluster: Cluster) -> Connection:
-    """Raises NotFound for a cluster that is only a name in the register."""
+    """Return the connection of a cluster. Raises NotFound for a cluster without one."""
     connection = Connection.objects.select_related("cluster").filter(cluster=cluster).first()
     if connection is None:
         raise errors.NotFound(f"The cluster {cluster} is not connected.")
@@ -141,9 +144,9 @@ def get_connection(cluster: Cluster) -> Connection:
 
 
 def status(connection: Connection, now: datetime) -> connection_status.ConnectionStatus:
-    """The state that people see."""
+    """Return the status of a connection for pages, REST and commands."""
     return connection_status.describe(
-        connection_status.Facts(
+        connection_status.ConnectionFacts(
             paused=connection.paused,
             succeeded_at=connection.succeeded_at,
             error_code=connection.error_code,
@@ -165,13 +168,13 @@ def connect(
     author: events.Author,
     offline: bool = False,
 ) -> Connection:
-    """Keep how a cluster is reached, after it was asked who it is (unless `offline`).
+    """Store the connection of a cluster; unless `offline`, read its identity and version first.
 
-    Raises AlreadyExists, SameCluster, KeyRingInvalid, and the faults of Gateway.version and identity.
+    Raises AlreadyExists, SameCluster, KeyRingInvalid and ClusterFault.
     """
-    met = _met(source, offline=offline)
-    _refuse_known(met.identity)
-    _once(lambda: _keep(cluster, source, terms, met, author))
+    cluster_info = _fetch_cluster_info(source, offline=offline)
+    _check_not_registered(cluster_info.identity)
+    _in_transaction(lambda: _create_connection(cluster, source, terms, cluster_info, author))
     return get_connection(cluster)
 
 
@@ -183,17 +186,17 @@ def register(
     author: events.Author,
     offline: bool = False,
 ) -> Connection:
-    """Make a cluster with `create`, and its connection: both or neither."""
-    met = _met(source, offline=offline)
-    _refuse_known(met.identity)
+    """Create a cluster with `create` and its connection in one transaction."""
+    cluster_info = _fetch_cluster_info(source, offline=offline)
+    _check_not_registered(cluster_info.identity)
 
-    def work() -> Cluster:
+    def write() -> Cluster:
         with events.recorded(author):
             cluster = create()
-            _keep(cluster, source, terms, met, author)
+            _create_connection(cluster, source, terms, cluster_info, author)
         return cluster
 
-    cluster: Cluster = _once(work)
+    cluster: Cluster = _in_transaction(write)
     return get_connection(cluster)
 
 
@@ -204,28 +207,28 @@ def replace(
     author: events.Author,
     offline: bool = False,
 ) -> Connection:
-    """Other credentials, perhaps another address, for the same cluster; it is due at once.
+    """Replace the credentials and the address of a connection; the cluster is due at once.
 
-    Raises passes.IdentityChanged when another cluster answers, SameCluster, and those of connect.
+    Raises IdentityChanged if another cluster answers, SameCluster, and the errors of `connect`.
     """
-    met = _met(source, offline=offline)
-    if connection.identity and met.identity not in {"", connection.identity}:
+    cluster_info = _fetch_cluster_info(source, offline=offline)
+    if connection.identity and cluster_info.identity not in {"", connection.identity}:
         raise sync.IdentityChanged(
-            f"Another cluster answers at {source.access.server} than {connection.cluster} was."
-            " Disconnect it first, if this is meant."
+            f"The cluster at {source.access.server} is not {connection.cluster}."
+            " To connect it under this name, disconnect the old cluster first."
         )
-    _refuse_known(met.identity, connection)
-    values = _stored(connection.cluster, source, met) | _AT_ONCE
+    _check_not_registered(cluster_info.identity, connection)
+    values = _connection_fields(connection.cluster, source, cluster_info) | _DUE_NOW
     values |= {"error_code": "", "error": "", "failures": 0}
-    if met.identity:
-        values["identity"] = met.identity
+    if cluster_info.identity:
+        values["identity"] = cluster_info.identity
 
-    def work() -> None:
+    def write() -> None:
         with events.recorded(author):
             Connection.objects.filter(pk=connection.pk).update(**values)
-            events.credentials_replaced(connection.pk, author=author)
+            events.record_credentials_replaced(connection.pk, author=author)
 
-    _once(work)
+    _in_transaction(write)
     return get_connection(connection.cluster)
 
 
@@ -236,8 +239,8 @@ def change(
     terms: Terms | None = None,
     paused: bool | None = None,
 ) -> Connection:
-    """Set what may be written, pause or resume; from now on, also for a pass that runs."""
-    values = dict(_AT_ONCE)
+    """Change the terms, pause or resume; a running sync loses its lease."""
+    values = dict(_DUE_NOW)
     if terms is not None:
         values |= {"mode": terms.mode, "managed_resources": list(terms.managed_resources)}
     if paused is not None:
@@ -248,10 +251,10 @@ def change(
 
 
 def disconnect(connection: Connection, *, author: events.Author) -> None:
-    """Forget the credentials and what was seen; the register's blocks stay as they are.
+    """Delete the connection and all observed objects; blocks of the register do not change.
 
-    What was seen must go: another cluster behind the name one day would lack all of it, and lacking
-    is how objects end.
+    The observed objects must be deleted: a later cluster of this name would not have them, and its sync
+    would treat them as deleted.
     """
     with events.recorded(author):
         connection.delete()
@@ -262,103 +265,115 @@ def disconnect(connection: Connection, *, author: events.Author) -> None:
 
 
 def make_due(connection: Connection) -> None:
-    """A worker takes it up at once. Raises ConnectionPaused."""
+    """Make a sync of the cluster due at once. Raises ConnectionPaused."""
     if connection.paused:
-        raise errors.ConnectionPaused(f"{connection.cluster} is paused: resume it first.")
+        raise errors.ConnectionPaused(
+            f"The connection of {connection.cluster} is paused. Resume it first."
+        )
     with transaction.atomic():
         leases.nudge(connection.cluster_id)
 
 
 def reseal() -> ResealedCredentials:
-    """Put all credentials under the newest key of the ring. Raises KeyRingInvalid."""
-    ring, done = secrets.configured(), ResealedCredentials()
+    """Encrypt all credentials with the newest key of the key ring. Raises KeyRingInvalid."""
+    ring, result = secrets.key_ring(), ResealedCredentials()
     rows = Connection.objects.exclude(sealed="").select_related("cluster").order_by("pk")
     for row in rows:
         try:
-            sealed = ring.reseal(row.sealed, owner=sync.owner(row.cluster_id))
+            sealed = ring.reseal(row.sealed, owner=sync.secret_owner(row.cluster_id))
         except faults.SecretUnreadable as error:
-            done.failed[row.cluster.name] = error.code
+            result.failed[row.cluster.name] = error.code
             continue
         if sealed == row.sealed:
-            done.already += 1
+            result.already += 1
         else:
-            # Somebody who replaced them meanwhile did so under the newest key.
+            # Credentials that were replaced meanwhile have the newest key already.
             Connection.objects.filter(pk=row.pk, sealed=row.sealed).update(sealed=sealed)
-            done.resealed += 1
-    return done
+            result.resealed += 1
+    return result
 
 
-# --- asking, and keeping --------------------------------------------------------------------------
+# --- contact and storage --------------------------------------------------------------------------
 
 
 def client_for(access: Access) -> ClusterClient:
-    """An API server that is asked while a person waits."""
+    """Return a client with short timeouts, for requests during which a person waits."""
     loopback = settings.IPAM_ALLOW_LOOPBACK_CLUSTERS
-    return ClusterClient(access, allow_loopback=loopback, timeouts=ASKED)
+    return ClusterClient(access, allow_loopback=loopback, timeouts=INTERACTIVE_TIMEOUTS)
 
 
-def registered(identity: str, but: Connection | None = None) -> Connection | None:
-    """The connection, other than `but`, of the cluster with this uid of kube-system."""
+def find_by_identity(identity: str, excluded: Connection | None = None) -> Connection | None:
+    """Return the connection, other than `excluded`, of the cluster with this uid of kube-system."""
     rows = Connection.objects.filter(identity=identity).exclude(identity="")
-    if but is not None:
-        rows = rows.exclude(pk=but.pk)
+    if excluded is not None:
+        rows = rows.exclude(pk=excluded.pk)
     return rows.select_related("cluster").first()
 
 
-def _met(source: ConnectionSource, *, offline: bool) -> Met:
+def _fetch_cluster_info(source: ConnectionSource, *, offline: bool) -> ClusterInfo:
     if offline:
-        return Met()
+        return ClusterInfo()
     with client_for(source.access) as client:
         version = client.version()
-        return Met(client.identity(), version)
+        return ClusterInfo(client.identity(), version)
 
 
-def _keep(
-    cluster: Cluster, source: ConnectionSource, terms: Terms, met: Met, author: events.Author
+def _create_connection(
+    cluster: Cluster,
+    source: ConnectionSource,
+    terms: Terms,
+    cluster_info: ClusterInfo,
+    author: events.Author,
 ) -> None:
     with events.recorded(author):
         if Connection.objects.filter(cluster=cluster).exists():
-            raise errors.AlreadyExists(f"The cluster {cluster} is connected already.")
+            raise errors.AlreadyExists(f"The cluster {cluster} is already connected.")
         Connection.objects.create(
             cluster=cluster,
             mode=terms.mode,
             managed_resources=list(terms.managed_resources),
-            identity=met.identity,
+            identity=cluster_info.identity,
             due_at=Now(),
-            **_stored(cluster, source, met),
+            **_connection_fields(cluster, source, cluster_info),
         )
 
 
-def _refuse_known(identity: str, but: Connection | None = None) -> None:
-    if other := registered(identity, but):
+def _check_not_registered(identity: str, excluded: Connection | None = None) -> None:
+    if existing := find_by_identity(identity, excluded):
         raise errors.SameCluster(
-            f"This cluster is registered already, as {other.cluster} ({other.server})."
+            f"This cluster is already registered as {existing.cluster} ({existing.server})."
         )
 
 
-def _once(work: Callable[[], Any]) -> Any:
-    """The work in a transaction; two requests that met are told like one after the other."""
+def _in_transaction(write: Callable[[], Any]) -> Any:
+    """Run `write` in a transaction; a lost race raises the same error as a later request."""
     try:
         with transaction.atomic():
-            return work()
+            return write()
     except IntegrityError as error:
-        meaning = _MET.get(database.constraint(error))
+        meaning = _ERROR_BY_CONSTRAINT.get(database.constraint(error))
         if meaning is None:
             raise
-        raise meaning("Somebody else connected this cluster a moment ago.") from error
+        raise meaning("Another request connected this cluster at the same time.") from error
 
 
-def _stored(cluster: Cluster, source: ConnectionSource, met: Met) -> dict[str, Any]:
-    ends = [end for name, end in credentials.ends(source.access).items() if "authority" not in name]
+def _connection_fields(
+    cluster: Cluster, source: ConnectionSource, cluster_info: ClusterInfo
+) -> dict[str, Any]:
+    ends = [
+        end
+        for name, end in credentials.expiry_times(source.access).items()
+        if "authority" not in name
+    ]
     values: dict[str, Any] = {
         "server": source.access.server,
         "in_cluster": source.in_cluster,
         "sealed": "",
         "expires_at": min(ends, default=None),
     }
-    if met.version:
-        values["version"] = met.version
+    if cluster_info.version:
+        values["version"] = cluster_info.version
     if not source.in_cluster:
-        ring = secrets.configured()
-        values["sealed"] = ring.seal(source.access.dump(), owner=sync.owner(cluster.pk))
+        ring = secrets.key_ring()
+        values["sealed"] = ring.seal(source.access.dump(), owner=sync.secret_owner(cluster.pk))
     return values

@@ -1,7 +1,7 @@
-"""What somebody decides about an object that differs from the register: apply, adopt, ignore.
+"""Decisions about an object that differs from the register: apply, adopt, ignore.
 
-Nothing is written to a cluster here: a decision changes the register, and the next pass, which is
-due at once, does what follows from it.
+This module writes nothing to a cluster. A decision changes the register, and makes the next sync due at
+once, which writes the object.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ LONGEST_REASON = 500
 
 @dataclass(frozen=True)
 class ClusterObject:
-    """An object of a cluster, as differences name it."""
+    """An object of a cluster, as drift rows identify it."""
 
     cluster: Cluster
     kind: str
@@ -38,16 +38,16 @@ class ClusterObject:
 
 @dataclass(frozen=True)
 class DriftResolver:
-    """How a difference of one kind of object is settled.
+    """The handling of drift for one kind of object.
 
-    `managed_resource` is the one by which the kind is written. `keep` makes the register right: how many of its
-    rows that had followed the object follow it no more. `adopt` makes the object right; it is given
-    the object as it was last seen, answers the id of the register's row, and needs `permissions`.
+    `managed_resource` is required to write the kind. `stop_following` makes the register authoritative
+    and returns the number of changed rows. `adopt` makes the object authoritative: it takes the object as
+    last observed, returns the id of the register's row, and requires `permissions`.
     """
 
     kind: str
     managed_resource: ManagedResource
-    keep: Callable[[ClusterObject], int]
+    stop_following: Callable[[ClusterObject], int]
     adopt: Callable[[ClusterObject, ObservedObject, events.Author], int]
     permissions: tuple[str, ...]
 
@@ -60,7 +60,7 @@ def _resolver(kind: str) -> DriftResolver | None:
 
 
 def differences(cluster_object: ClusterObject) -> list[Drift]:
-    """The fields in which the last pass found it to differ, in order of their paths."""
+    """Return the drift of the object in the last sync, by path."""
     rows = Drift.objects.filter(
         cluster=cluster_object.cluster,
         kind=cluster_object.kind,
@@ -71,41 +71,44 @@ def differences(cluster_object: ClusterObject) -> list[Drift]:
 
 
 def apply(cluster_object: ClusterObject, *, author: events.Author) -> list[Drift]:
-    """Let the register be right: the object becomes what the register says, at the next pass.
+    """Make the register authoritative; the next sync writes the object.
 
-    What another manager owns is not taken from it: the answer is the differences that will stay
-    unless their `managers` give the fields up. What only followed its object is the register's from
-    now on. Raises NotManaged, NotFound (neither a row of the register nor a difference).
+    Fields of other managers are not forced: returns the differences that remain until their `managers`
+    release the fields. A row that followed its object no longer does. Raises NotManaged, NotFound
+    (neither a row of the register nor a difference).
     """
-    connection = managed(cluster_object)
+    connection = managing_connection(cluster_object)
     rows = differences(cluster_object)
     resolver = _resolver(cluster_object.kind)
     with events.recorded(author):
         leases.nudge(cluster_object.cluster.pk)
-        _note(connection, cluster_object, "difference_applied", author)
-        kept_count = resolver.keep(cluster_object) if resolver else 0
-        if not (kept_count or rows):
-            raise errors.NotFound(f"Nothing is known of {cluster_object}.")
+        _record_event(connection, cluster_object, "difference_applied", author)
+        changed_count = resolver.stop_following(cluster_object) if resolver else 0
+        if not (changed_count or rows):
+            raise errors.NotFound(f"The register has no {cluster_object}, and no drift of it.")
         _unignore(rows)
     return [row for row in rows if row.conflict]
 
 
-def adopting(kind: str) -> tuple[str, ...]:
-    """The permissions that adopting an object of the kind needs."""
+def adopt_permissions(kind: str) -> tuple[str, ...]:
+    """Return the permissions that are required to adopt an object of the kind."""
     resolver = _resolver(kind)
     return resolver.permissions if resolver else ()
 
 
 def adopt(cluster_object: ClusterObject, *, author: events.Author) -> int:
-    """Let the object be right: the register becomes what it said when last seen; the row's id.
+    """Make the object authoritative: update the register from the last observed object.
 
-    An object that the register does not know is taken in. Raises NotFound, InvalidInput (the object,
-    or a kind that has no counterpart to adopt into) and what taking in an object of the kind raises.
+    An object without a row in the register is imported. Returns the id of the row. Raises NotFound,
+    InvalidInput (the object, or a kind that cannot be adopted), and the errors of importing the kind.
     """
     resolver = _resolver(cluster_object.kind)
     if resolver is None:
         raise errors.InvalidInput.for_field(
-            "kind", "not_adoptable", f"a {cluster_object.kind} is not adopted", cluster_object.kind
+            "kind",
+            "not_adoptable",
+            f"objects of kind {cluster_object.kind} cannot be adopted",
+            cluster_object.kind,
         )
     row = ObservedObject.objects.filter(
         cluster=cluster_object.cluster, kind=cluster_object.kind, name=cluster_object.name
@@ -117,18 +120,20 @@ def adopt(cluster_object: ClusterObject, *, author: events.Author) -> int:
         leases.nudge(cluster_object.cluster.pk)
         connection = Connection.objects.filter(cluster=cluster_object.cluster).first()
         if connection is not None:
-            _note(connection, cluster_object, "difference_adopted", author)
+            _record_event(connection, cluster_object, "difference_adopted", author)
         adopted = resolver.adopt(cluster_object, observed_object, author)
         _unignore(differences(cluster_object))
     return adopted
 
 
 def ignore(row: Drift, *, author: events.Author, user: AbstractBaseUser | None) -> Drift:
-    """Accept a difference, with the reason in `by`, until either of its values changes."""
+    """Ignore a difference, with the author's reason, until one of its values changes."""
     if not author.reason:
-        raise errors.InvalidInput.for_field("reason", "required", "Say why it is ignored.")
+        raise errors.InvalidInput.for_field(
+            "reason", "required", "Give a reason to ignore the difference."
+        )
     with events.recorded(author):
-        _note_row(row, "difference_ignored", author)
+        _record_row_event(row, "difference_ignored", author)
         Drift.objects.filter(pk=row.pk).update(
             ignored_by=user, ignored_at=Now(), ignored_reason=author.reason[:LONGEST_REASON]
         )
@@ -136,22 +141,22 @@ def ignore(row: Drift, *, author: events.Author, user: AbstractBaseUser | None) 
 
 
 def unignore(row: Drift, *, author: events.Author) -> Drift:
-    """Ignore a difference no longer."""
+    """Stop ignoring a difference."""
     with events.recorded(author):
-        _note_row(row, "difference_unignored", author)
+        _record_row_event(row, "difference_unignored", author)
         _unignore([row])
     return Drift.objects.get(pk=row.pk)
 
 
-def managed(cluster_object: ClusterObject) -> Connection:
-    """The connection by which the object is written. Raises NotFound, NotManaged."""
+def managing_connection(cluster_object: ClusterObject) -> Connection:
+    """Return the connection that writes the object. Raises NotFound, NotManaged."""
     connection = Connection.objects.filter(cluster=cluster_object.cluster).first()
     if connection is None:
         raise errors.NotFound(f"The cluster {cluster_object.cluster} is not connected.")
     resolver = _resolver(cluster_object.kind)
     if resolver is not None and not connection.manages(resolver.managed_resource):
         raise errors.NotManaged(
-            f"Objects of kind {cluster_object.kind} are not written to {cluster_object.cluster}: its object is right."
+            f"Objects of kind {cluster_object.kind} are not written to {cluster_object.cluster}: the cluster is authoritative."
         )
     return connection
 
@@ -162,27 +167,29 @@ def _unignore(rows: list[Drift]) -> None:
     )
 
 
-def _note_row(row: Drift, label: str, author: events.Author) -> None:
+def _record_row_event(row: Drift, label: str, author: events.Author) -> None:
     connection = Connection.objects.filter(cluster=row.cluster_id).first()
     if connection is not None:
         cluster_object = ClusterObject(row.cluster, row.kind, row.name, row.namespace)
-        _note(connection, cluster_object, label, author, row.path)
+        _record_event(connection, cluster_object, label, author, row.path)
 
 
-def _note(
+def _record_event(
     connection: Connection,
     cluster_object: ClusterObject,
     label: str,
     author: events.Author,
     path: str = "",
 ) -> None:
-    what = f"{cluster_object} {path}".strip()
-    reason = f"{what}: {author.reason}" if author.reason else what
-    events.of_connection(connection.pk, label, author=dataclasses.replace(author, reason=reason))
+    subject = f"{cluster_object} {path}".strip()
+    reason = f"{subject}: {author.reason}" if author.reason else subject
+    events.record_connection_event(
+        connection.pk, label, author=dataclasses.replace(author, reason=reason)
+    )
 
 
-def note_takeover(
+def record_takeover(
     connection: Connection, cluster_object: ClusterObject, fields: str, *, author: events.Author
 ) -> None:
-    """Record that fields were taken from other managers, with the author's reason."""
-    _note(connection, cluster_object, "ownership_taken", author, fields)
+    """Record an event that fields were taken over from other managers, with the author's reason."""
+    _record_event(connection, cluster_object, "ownership_taken", author, fields)

@@ -1,4 +1,4 @@
-"""How all connected clusters stand: what the list, the page, the API and the command show."""
+"""Summaries of the connected clusters for lists, pages, the API and commands."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from pools.platform import database
 
 
 @dataclass(frozen=True)
-class Summary:
-    """One connected cluster: its state, and how many objects, problems, findings, differences."""
+class ConnectionSummary:
+    """One connected cluster: its status, and its numbers of objects, problems, findings, differences."""
 
     connection: Connection
     status: ConnectionStatus
     objects: int
-    problems: int  # objects that cannot be understood or taken in
+    problems: int  # objects that are invalid or could not be ingested
     findings: int
     drift: int  # fields that differ and are not ignored
 
     @property
     def shows(self) -> str:
-        """What the cluster serves, and what therefore is shown, in one line."""
-        return served_kinds_text.sentence(self.connection)
+        """One line on the kinds that the cluster serves, and the data that is shown."""
+        return served_kinds_text.describe(self.connection)
 
     def as_json(self) -> dict[str, Any]:
-        """Without any credential."""
+        """Return the summary for REST, without credentials."""
         row = self.connection
         error = {"code": row.error_code, "message": row.error} if row.error_code else None
         return {
@@ -48,7 +48,7 @@ class Summary:
             "message": self.status.sentence,
             "identity": row.identity,
             "version": row.version,
-            "served": served_kinds_text.served(row),
+            "served": served_kinds_text.served_versions(row),
             "shows": self.shows,
             "expires_at": shown_time(row.expires_at),
             "succeeded_at": shown_time(row.succeeded_at),
@@ -64,19 +64,19 @@ class Summary:
         }
 
 
-def summaries(rows: Iterable[Connection], now: datetime | None = None) -> list[Summary]:
-    """In the order of the rows, whose clusters must be loaded; four queries, however many rows."""
+def summaries(rows: Iterable[Connection], now: datetime | None = None) -> list[ConnectionSummary]:
+    """Return summaries in the order of the rows, whose clusters must be loaded; four queries in total."""
     connection_rows = list(rows)
     ids = [row.cluster_id for row in connection_rows]
-    moment = now or database.now()
+    now = now or database.now()
     objects = _counts(ObservedObject, ids, Q())
     problems = _counts(ObservedObject, ids, ~Q(problem_code=""))
     findings = _counts(Finding, ids, Q())
     drift = _counts(Drift, ids, Q(ignored_at=None))
     return [
-        Summary(
+        ConnectionSummary(
             row,
-            connections.status(row, moment),
+            connections.status(row, now),
             objects.get(row.cluster_id, 0),
             problems.get(row.cluster_id, 0),
             findings.get(row.cluster_id, 0),
@@ -86,23 +86,23 @@ def summaries(rows: Iterable[Connection], now: datetime | None = None) -> list[S
     ]
 
 
-def summary(connection: Connection) -> Summary:
+def summary(connection: Connection) -> ConnectionSummary:
     return summaries([connection])[0]
 
 
-def connected() -> list[Connection]:
-    """All of them, by name, without their credentials."""
+def list_connections() -> list[Connection]:
+    """Return all connections by name of the cluster, without credentials."""
     rows = Connection.objects.select_related("cluster").defer("sealed")
     return list(rows.order_by("cluster__name"))
 
 
-def _counts(model: type[Model], ids: list[int], which: Q) -> dict[int, int]:
-    rows = model._default_manager.filter(which, cluster_id__in=ids).values_list("cluster_id")
+def _counts(model: type[Model], ids: list[int], condition: Q) -> dict[int, int]:
+    rows = model._default_manager.filter(condition, cluster_id__in=ids).values_list("cluster_id")
     return dict(rows.annotate(count=Count("pk")).values_list("cluster_id", "count"))
 
 
 def run_as_json(row: Run) -> dict[str, Any]:
-    """A pass: when, why, how long, and for each kind what was seen, changed, written, failed."""
+    """Return a sync run for REST: trigger, times, result, and the counts of each kind."""
     seconds = (row.ended_at - row.started_at).total_seconds() if row.ended_at else None
     return {
         "id": row.pk,

@@ -1,4 +1,4 @@
-"""How clusters stand, and what is wrong in them. The metrics of all clusters are there with zeros."""
+"""Metrics of connections, orphans, findings and leaks; clusters without any have the value 0."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from pools.models.observed import Severity
 from pools.platform.metrics.values import Value, value
 
 HOLDER_KINDS = ("node", "instance", "env")
-MOST_KINDS = 20  # of holders that have a series of their own; callers choose them freely
+MOST_KINDS = 20  # limit of series by kind of holder, because callers choose kinds freely
 OTHER = "other"
-SAME_POD_CIDR = "pod_cidr_overlap"  # a finding: two nodes use addresses of the same CIDR
+SAME_POD_CIDR = "pod_cidr_overlap"  # code of the finding that two nodes use one CIDR
 
 
-def values() -> Iterator[Value]:
+def sample_values() -> Iterator[Value]:
     clusters = dict(Cluster.objects.values_list("pk", "name"))
     yield from _connections(clusters)
     yield from _orphans(clusters)
     yield from _findings(clusters)
-    yield from leaks(clusters)
+    yield from leak_values(clusters)
     yield from _duplicates(clusters)
 
 
@@ -30,54 +30,54 @@ def _connections(clusters: dict[int, str]) -> Iterator[Value]:
     rows = Connection.objects.order_by().values_list("cluster_id", "succeeded_at", "paused")
     for cluster_id, succeeded_at, paused in rows:
         name = clusters[cluster_id]
-        last = succeeded_at.timestamp() if succeeded_at else 0
-        yield value("ipam_cluster_last_success_timestamp_seconds", last, cluster=name)
+        timestamp = succeeded_at.timestamp() if succeeded_at else 0
+        yield value("ipam_cluster_last_success_timestamp_seconds", timestamp, cluster=name)
         yield value("ipam_cluster_connected", not paused, cluster=name)
 
 
 def _orphans(clusters: dict[int, str]) -> Iterator[Value]:
-    lost = Q(orphaned_at__isnull=False) | Q(pool__orphaned_at__isnull=False)
-    rows = PoolCIDR.objects.filter(lost).order_by().values_list("pool__cluster_id")
-    counted = dict(rows.annotate(count=Count("pk")).values_list("pool__cluster_id", "count"))
+    is_orphaned = Q(orphaned_at__isnull=False) | Q(pool__orphaned_at__isnull=False)
+    rows = PoolCIDR.objects.filter(is_orphaned).order_by().values_list("pool__cluster_id")
+    counts = dict(rows.annotate(count=Count("pk")).values_list("pool__cluster_id", "count"))
     for cluster_id, name in clusters.items():
-        yield value("ipam_orphans_detected", counted.get(cluster_id, 0), cluster=name)
+        yield value("ipam_orphans_detected", counts.get(cluster_id, 0), cluster=name)
 
 
 def _findings(clusters: dict[int, str]) -> Iterator[Value]:
     rows = Finding.objects.order_by().values_list("cluster_id", "severity")
-    counted = {
+    counts = {
         (cluster_id, severity): count
         for cluster_id, severity, count in rows.annotate(count=Count("pk"))
     }
     for cluster_id, name in clusters.items():
         for severity in Severity.values:
-            count = counted.get((cluster_id, severity), 0)
+            count = counts.get((cluster_id, severity), 0)
             yield value("ipam_findings", count, cluster=name, severity=severity)
 
 
 def _duplicates(clusters: dict[int, str]) -> Iterator[Value]:
-    """What two nodes use at once: in the register itself constraints allow none. VM networks add theirs."""
+    """Yield the number of PodCIDRs that two nodes use; VM networks add duplicates of their own."""
     rows = Finding.objects.filter(code=SAME_POD_CIDR).order_by().values_list("cluster_id")
-    counted = dict(rows.annotate(count=Count("pk")).values_list("cluster_id", "count"))
+    counts = dict(rows.annotate(count=Count("pk")).values_list("cluster_id", "count"))
     for cluster_id, name in clusters.items():
-        yield value("ipam_duplicates_detected", counted.get(cluster_id, 0), cluster=name)
+        yield value("ipam_duplicates_detected", counts.get(cluster_id, 0), cluster=name)
 
 
-def leaks(clusters: dict[int, str]) -> Iterator[Value]:
-    """Confirmed ones, by kind of holder: at most so many kinds, the rest as one."""
+def leak_values(clusters: dict[int, str]) -> Iterator[Value]:
+    """Yield the number of confirmed leaks by kind of holder; rare kinds are counted as `other`."""
     rows = Leak.objects.filter(confirmed_at__isnull=False).order_by()
     leak_counts = list(rows.values_list("cluster_id", "holder_kind").annotate(count=Count("pk")))
     kinds = series_kinds(kind for _, kind, _ in leak_counts)
-    counted: dict[int, Counter[str]] = defaultdict(Counter)
+    counts: dict[int, Counter[str]] = defaultdict(Counter)
     for cluster_id, kind, count in leak_counts:
-        counted[cluster_id][kind if kind in kinds else OTHER] += count
+        counts[cluster_id][kind if kind in kinds else OTHER] += count
     for cluster_id, name in clusters.items():
-        for kind in sorted({*HOLDER_KINDS, *counted[cluster_id]}):
-            count = counted[cluster_id][kind]
+        for kind in sorted({*HOLDER_KINDS, *counts[cluster_id]}):
+            count = counts[cluster_id][kind]
             yield value("ipam_leaks_detected", count, cluster=name, holder_kind=kind)
 
 
 def series_kinds(kinds: Iterable[str]) -> set[str]:
-    """Which kinds of holders have a series of their own: the known ones, and the most frequent."""
-    often = Counter(kinds).most_common(MOST_KINDS)
-    return {*HOLDER_KINDS, *(kind for kind, _ in often)}
+    """Return the kinds of holders with a series of their own: the known and the most frequent kinds."""
+    most_frequent = Counter(kinds).most_common(MOST_KINDS)
+    return {*HOLDER_KINDS, *(kind for kind, _ in most_frequent)}

@@ -1,9 +1,9 @@
-"""Recovery mode: after a restore nothing is allocated until every connected cluster was listed once.
+"""Recovery mode: after a restore, nothing is allocated until every connected cluster was listed once.
 
-The restored register knows less than the clusters and its callers: what was handed out since the backup
-would be handed out again. So no block gets a new holder (a trigger of pools/sql/recovery.sql, which no
-allocation runs at other times), while full passes record what clusters show as in use. When each of them
-succeeded once it ends by itself; with no cluster connected, or one that stays away, a person ends it.
+The restored register lacks allocations since the backup, and would allocate the same blocks again. So a
+trigger (pools/sql/recovery.sql, disabled at other times) refuses every new holder, while full syncs record
+the blocks that clusters use. Recovery mode ends after one successful sync of every cluster. Without a
+connected cluster, or with an unreachable one, an administrator ends it.
 """
 
 from __future__ import annotations
@@ -17,25 +17,25 @@ from pools.models import Recovery
 from pools.models.fields import Now
 from pools.platform import database, events
 
-_PATIENCE = "10s"  # for allocations that are being made when it begins
-_SHORT = "1s"  # nobody queues behind its end: it is tried again
+_PATIENCE = "10s"  # lock timeout at the begin, for running allocations
+_SHORT = "1s"  # lock timeout at the end, which is retried
 
 
-def current() -> Recovery | None:
-    """The recovery that goes on."""
+def current_recovery() -> Recovery | None:
+    """Return the recovery in progress, or None."""
     return Recovery.objects.filter(ended_at=None).first()
 
 
-def waits_for() -> list[str]:
-    """The connected clusters that are still to be listed, by name; [] when none recovers."""
+def clusters_to_list() -> list[str]:
+    """Return the names of the connected clusters that are still to be listed; [] without a recovery."""
     return [name for (name,) in database.rows("SELECT ipam_recovery_waits_for()", [])]
 
 
-def may_grant() -> bool:
-    """Whether this transaction of a pass may hand out blocks; from now on it records none either.
+def may_allocate() -> bool:
+    """Return True if this transaction of a sync may allocate blocks; end its permission to record.
 
-    A pass says in `leases.holding` that it records what is in use, which the trigger lets through: what
-    is handed out is no such thing.
+    `leases.transaction_under_lease` lets the trigger accept recorded blocks. An allocation is not a
+    record, so this function withdraws that permission.
     """
     ((_, may),) = database.rows(
         "SELECT set_config('ipam.absorbing', 'off', true),"
@@ -46,11 +46,11 @@ def may_grant() -> bool:
 
 
 def begin(*, author: events.Author, lost: timedelta = timedelta()) -> Recovery:
-    """Allocate nothing from now on; `by` has the reason, `lost` is the time since the backup.
+    """Start recovery mode; `author` has the reason, `lost` is the time since the backup.
 
-    Allocations that are being made end first. Cooldowns go on from where the backup left them: what
-    was left of them then is left now, because a block whose time was over meanwhile may have been
-    handed out and given back since. Raises Conflict while one goes on, InvalidInput without a reason.
+    Waits for running allocations. Cooldowns keep the remaining time that they had in the backup, because
+    a block whose cooldown ended meanwhile may have been allocated and released since. Raises Conflict if
+    a recovery is in progress, InvalidInput without a reason.
     """
     if not author.reason:
         raise errors.InvalidInput.for_field("reason", "required", "A recovery needs a reason.")
@@ -59,9 +59,9 @@ def begin(*, author: events.Author, lost: timedelta = timedelta()) -> Recovery:
 
 def _begin(author: events.Author, lost: timedelta) -> Recovery:
     with events.recorded(author):
-        _wait_at_most(_PATIENCE)
+        _set_lock_timeout(_PATIENCE)
         if not database.call(BEGIN, [author.reason[:500], author.actor, author.as_context(), lost]):
-            raise errors.Conflict("The register is recovering already.")
+            raise errors.Conflict("Recovery mode is already active.")
         return Recovery.objects.get(ended_at=None)
 
 
@@ -69,61 +69,64 @@ BEGIN = "SELECT ipam_recovery_begin(%s::text, %s::text, %s::text, %s::interval)"
 
 
 def end(*, author: events.Author, force: bool = False) -> Recovery:
-    """Allocate again. Raises Conflict while clusters are still to be listed, unless forced with a
-    reason, or when none goes on."""
+    """End recovery mode.
+
+    Raises Conflict without a recovery, or while clusters are still to be listed. `force` ends it all the
+    same; InvalidInput without a reason.
+    """
     if force and not author.reason:
         raise errors.InvalidInput.for_field("reason", "required", "A forced end needs a reason.")
     with events.recorded(author):
         row = Recovery.objects.select_for_update().filter(ended_at=None).first()
         if row is None:
-            raise errors.Conflict("The register is not recovering.")
-        waiting_clusters = waits_for()
+            raise errors.Conflict("Recovery mode is not active.")
+        waiting_clusters = clusters_to_list()
         if waiting_clusters and not force:
-            raise errors.Conflict(f"Still to be listed: {', '.join(waiting_clusters[:20])}.")
-        _wait_at_most(_SHORT)
+            raise errors.Conflict(f"Clusters not yet listed: {', '.join(waiting_clusters[:20])}.")
+        _set_lock_timeout(_SHORT)
         with connection.cursor() as cursor:
             cursor.execute("ALTER TABLE pools_block DISABLE TRIGGER pools_block_recovers")
         row.ended_at, row.ended_by = Now(), author.actor
         row.save(update_fields=["ended_at", "ended_by"])
-        # Nodes, claims and requests that waited are served at once.
+        # Waiting nodes, claims and requests are served at once.
         database.rows("UPDATE pools_connection SET due_at = ipam_clock() RETURNING id", [])
         database.rows(
             "UPDATE pools_allocationrequest SET next_try_at = ipam_now()"
             " WHERE state = 'pending' RETURNING id",
             [],
         )
-        events.of_connection(None, "recovery_ended", author=author)
+        events.record_connection_event(None, "recovery_ended", author=author)
     row.refresh_from_db()
     return row
 
 
 def end_when_listed() -> bool:
-    """End the recovery if every connected cluster was listed; whether it did. Waits for nobody."""
-    ((over,),) = database.rows(_OVER, [])
+    """End the recovery if every connected cluster was listed; return True if it ended. Does not wait."""
+    ((over,),) = database.rows(_CAN_END, [])
     if not over:
         return False
     try:
         with transaction.atomic():
             end(author=events.WORKER)
     except (errors.Conflict, DatabaseError):
-        return False  # somebody else ends it, or writers are busy: it is looked at again
+        return False  # another process ends it, or holds locks: the next sync retries
     return True
 
 
-_OVER = """
+_CAN_END = """
     SELECT EXISTS (SELECT FROM pools_recovery WHERE ended_at IS NULL)
       AND EXISTS (SELECT FROM pools_connection WHERE NOT paused)
       AND NOT EXISTS (SELECT ipam_recovery_waits_for())
 """
 
 
-def _wait_at_most(patience: str) -> None:
-    """For transactions that write blocks; those that come later wait behind us."""
+def _set_lock_timeout(patience: str) -> None:
+    """Limit the wait for transactions that write blocks; later transactions wait behind this one."""
     database.rows("SELECT set_config('lock_timeout', %s, true)", [patience])
 
 
-def lost_since_backup() -> timedelta:
-    """How long ago the restored register wrote anything; ask before anything writes to it.
+def time_since_last_write() -> timedelta:
+    """Return the time since the last write of the restored register; call it before any write.
 
     The backup is not older than that; the register may have been idle before it.
     """
@@ -131,6 +134,6 @@ def lost_since_backup() -> timedelta:
     return lost or timedelta()
 
 
-def recording() -> None:
-    """In this transaction blocks are handed out all the same: to those who have them already."""
+def allow_recording() -> None:
+    """Let this transaction record blocks during a recovery, for holders that use them already."""
     database.rows("SELECT set_config('ipam.absorbing', 'on', true)", [])

@@ -1,17 +1,17 @@
-"""What a cluster serves of the kinds that are read, and what therefore is shown, in one line."""
+"""One line on the kinds that a cluster serves, and the data that is shown because of them."""
 
 from __future__ import annotations
 
 from pools.models import Connection
 
-_NOT_KNOWN = "What the cluster serves is known after the first full pass."
+_NOT_KNOWN = "The served kinds are known after the first full sync."
 _NOTHING = (
-    "The cluster serves none of the kinds that are read: only what the register holds is shown."
+    "The cluster serves none of the kinds that Cadastre reads. Only data of the register is shown."
 )
 
 
-def served(connection: Connection) -> dict[str, str] | None:
-    """Return the apiVersion of each kind that the cluster serves; None before the first full pass."""
+def served_versions(connection: Connection) -> dict[str, str] | None:
+    """Return the apiVersion of each kind that the cluster serves; None before the first full sync."""
     if connection.served is None:
         return None
     return {
@@ -19,7 +19,7 @@ def served(connection: Connection) -> dict[str, str] | None:
     }
 
 
-def sentence(connection: Connection) -> str:
+def describe(connection: Connection) -> str:
     """Return the line for the pages of the cluster."""
     if connection.served is None:
         return _NOT_KNOWN

@@ -1,8 +1,8 @@
-"""Taking fields of an object over from their managers: the one forced write, confirmed by a person.
+"""Take-over of fields of an object from other managers: the only forced write, confirmed by a person.
 
-The preview says which fields and from whom. What is confirmed is that preview: when the object, its
-managers or what the register wants have changed since, nothing is written. The fields go to the cluster
-by a forced server-side apply of this very version of the object, without any other field of others.
+A preview lists the fields and their managers, and the confirmation names the preview. If the object, its
+managers or the desired manifest have changed since, nothing is written. The fields are written by a forced
+server-side apply to this version of the object, without any other field of other managers.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ from pools.models import Connection
 from pools.platform import events
 from pools.platform.outbound import faults
 
-# What a server says to a write of an object that it cannot convert, or that was invalid before.
-_UNFIT = (http.HTTPStatus.INTERNAL_SERVER_ERROR, http.HTTPStatus.UNPROCESSABLE_ENTITY)
+# Statuses of a write to an object that the server cannot convert, or that was invalid before.
+_REPAIRABLE = (http.HTTPStatus.INTERNAL_SERVER_ERROR, http.HTTPStatus.UNPROCESSABLE_ENTITY)
 _OWNERS = "/metadata/managedFields"
-_PLAIN = re.compile(r"\w+(?:\.\w+)*")  # a path without members of lists
+_PLAIN = re.compile(r"\w+(?:\.\w+)*")  # a path without list members
 
 
 @dataclass(frozen=True)
 class TakeoverPreview:
-    """The fields that would be taken over; `fields[i].managers` are those who own them now."""
+    """The fields of a take-over; `fields[i].managers` own them now."""
 
     cluster_object: drift.ClusterObject
     uid: str
@@ -46,7 +46,7 @@ class TakeoverPreview:
 
     @property
     def token(self) -> str:
-        """A digest of all of it, by which a confirmation names what was shown."""
+        """A digest of the preview, by which a confirmation identifies it."""
         shown = [
             [difference.path, difference.desired, difference.observed, list(difference.managers)]
             for difference in self.fields
@@ -60,8 +60,8 @@ class TakeoverPreview:
 
 
 @dataclass(frozen=True)
-class _Wish:
-    """An object as it is, and what the register wants of it."""
+class _PendingTakeover:
+    """The current object, and the write that takes its fields over."""
 
     client: ClusterClient
     write: Write
@@ -71,35 +71,35 @@ class _Wish:
 
 
 def preview(cluster_object: drift.ClusterObject, *, author: events.Author) -> TakeoverPreview:
-    """Which fields of others stand in the way, as the cluster has them now; nothing is written.
+    """Return the fields of other managers that prevent a write; reads the current object.
 
-    Raises NotManaged, ConnectionPaused, NotFound (nothing of others differs) and ClusterFault.
+    Raises NotManaged, ConnectionPaused, NotFound (no field of another manager differs), ClusterFault.
     """
-    with _opened(cluster_object, author) as wish:
+    with _open_takeover(cluster_object, author) as wish:
         return wish.preview
 
 
-def take(
+def take_over(
     cluster_object: drift.ClusterObject, *, token: str, author: events.Author
 ) -> TakeoverPreview:
-    """Take over the fields of the preview with this token, with the reason in `by`; an event tells of it.
+    """Take over the fields of the preview with this token; record an event with the author's reason.
 
-    Raises InvalidInput (no reason), ObjectChanged, and what `preview` raises.
+    Raises InvalidInput (no reason), ObjectChanged, and the errors of `preview`.
     """
     if not author.reason:
         raise errors.InvalidInput.for_field(
-            "reason", "required", "Say why the fields are taken over."
+            "reason", "required", "Give a reason to take the fields over."
         )
-    connection = drift.managed(cluster_object)
-    with _opened(cluster_object, author) as wish:
+    connection = drift.managing_connection(cluster_object)
+    with _open_takeover(cluster_object, author) as wish:
         if wish.preview.token != token:
             raise errors.ObjectChanged
         fields = "; ".join(
-            f"{difference.path} from {', '.join(writes.foreign(difference, wish.write.manager))}"
+            f"{difference.path} from {', '.join(writes.other_managers(difference, wish.write.manager))}"
             for difference in wish.preview.fields
         )
-        with transaction.atomic():  # without an event nothing is taken
-            drift.note_takeover(connection, cluster_object, fields, author=author)
+        with transaction.atomic():  # without its event, nothing is taken over
+            drift.record_takeover(connection, cluster_object, fields, author=author)
             try:
                 _apply(wish)
             except faults.StaleVersion as error:
@@ -109,8 +109,10 @@ def take(
 
 
 @contextlib.contextmanager
-def _opened(cluster_object: drift.ClusterObject, author: events.Author) -> Iterator[_Wish]:
-    connection = drift.managed(cluster_object)
+def _open_takeover(
+    cluster_object: drift.ClusterObject, author: events.Author
+) -> Iterator[_PendingTakeover]:
+    connection = drift.managing_connection(cluster_object)
     if connection.paused:
         raise errors.ConnectionPaused(f"The connection of {cluster_object.cluster} is paused.")
     handler = next(
@@ -119,22 +121,22 @@ def _opened(cluster_object: drift.ClusterObject, author: events.Author) -> Itera
     if handler is None:
         raise errors.NotFound(f"Objects of kind {cluster_object.kind} are not written.")
     with connecting.client_for(connection) as client:
-        connecting.recognise(connection, client)
+        connecting.verify_identity(connection, client)
         served = client.served(handler.resources)
         resource = next((resource for resource in handler.resources if resource in served), None)
         if resource is None:
             raise faults.KindAbsent(f"The cluster does not serve {cluster_object.kind}.")
-        yield _wish(cluster_object, author, connection, handler, client, resource)
+        yield _build_takeover(cluster_object, author, connection, handler, client, resource)
 
 
-def _wish(
+def _build_takeover(
     cluster_object: drift.ClusterObject,
     author: events.Author,
     connection: Connection,
     handler: Handler,
     client: ClusterClient,
     resource: Resource,
-) -> _Wish:
+) -> _PendingTakeover:
     key = (cluster_object.namespace, cluster_object.name)
     context = SyncContext(
         cluster=cluster_object.cluster,
@@ -147,7 +149,7 @@ def _wish(
         served={handler.kind: resource},
         changed_keys=frozenset({key}),
     )
-    with sync.undone():
+    with sync.rolled_back():
         wished = [write for write in handler.desired(context) if write.key == key and write.send]
     current = client.get(resource, cluster_object.name, cluster_object.namespace)
     for write in wished:
@@ -158,24 +160,24 @@ def _wish(
         fields = tuple(
             difference
             for difference in differences
-            if difference.desired is not None and writes.foreign(difference, write.manager)
+            if difference.desired is not None and writes.other_managers(difference, write.manager)
         )
         if desired_manifest is not None and fields:
             metadata = current["metadata"]
             shown = TakeoverPreview(
                 cluster_object, metadata["uid"], metadata["resourceVersion"], fields
             )
-            return _Wish(client, write, desired_manifest, current, shown)
-    raise errors.NotFound(f"No field of {cluster_object} waits for its owner.")
+            return _PendingTakeover(client, write, desired_manifest, current, shown)
+    raise errors.NotFound(f"No field of {cluster_object} has a conflict with another manager.")
 
 
-def _apply(wish: _Wish) -> None:
-    """Dry first; what keeps a server from applying anything at all is mended before."""
+def _apply(wish: _PendingTakeover) -> None:
+    """Apply the fields after a dry run; repair the object first if the server cannot apply to it."""
     current = wish.current
     try:
         _force(wish, current, dry_run=True)
     except (faults.Rejected, faults.ServerFault) as error:
-        mended = _mended(wish, error)
+        mended = _repair(wish, error)
         if mended is None:
             raise
         current = mended
@@ -183,31 +185,31 @@ def _apply(wish: _Wish) -> None:
     _force(wish, current, dry_run=False)
 
 
-def _mended(wish: _Wish, error: faults.ClusterFault) -> Manifest | None:
-    """The object as a server can apply to it; None when that is not what the error is about.
+def _repair(wish: _PendingTakeover, error: faults.ClusterFault) -> Manifest | None:
+    """Repair an object so that a server can apply to it; return None if the error has another cause.
 
-    Entries of managedFields are brought to the version that is written. An object that is invalid in
-    this version as it stands (strings where the version has objects) can be changed only together with
-    the fields that are wrong, which have to be among those that are taken over.
+    Entries of managedFields get the version of the write. An object that is invalid in this version
+    (strings where the version has objects) can be changed only together with the invalid fields, which
+    must be among those that are taken over.
     """
     resource, current, manager = wish.write.resource, wish.current, wish.write.manager
-    entries = managed_fields.upgraded(current, resource.api_version)
+    entries = managed_fields.upgrade_entries(current, resource.api_version)
     if error.status == http.HTTPStatus.INTERNAL_SERVER_ERROR and entries is not None:
         with contextlib.suppress(faults.Rejected):
             return wish.client.patch(resource, current, {_OWNERS: entries}, manager=manager)
     fields = [difference for difference in wish.preview.fields if _PLAIN.fullmatch(difference.path)]
-    if error.status not in _UNFIT or not fields:
+    if error.status not in _REPAIRABLE or not fields:
         return None
     changes = {f"/{difference.path.replace('.', '/')}": difference.desired for difference in fields}
     stored = wish.client.patch(resource, current, changes, manager=manager)
-    # Of what it could not read the server has forgotten who owned it: all but what is taken over.
+    # The server dropped the owners of fields that it could not read. Restore all but those taken over.
     owners = entries or current["metadata"].get("managedFields") or []
     for difference in fields:
-        owners = managed_fields.without(owners, difference.path)
+        owners = managed_fields.remove_field(owners, difference.path)
     return wish.client.patch(resource, stored, {_OWNERS: owners}, manager=manager)
 
 
-def _force(wish: _Wish, current: Manifest, *, dry_run: bool) -> None:
+def _force(wish: _PendingTakeover, current: Manifest, *, dry_run: bool) -> None:
     take = {difference.path for difference in wish.preview.fields}
     part = writes.part_to_apply(wish.write, wish.desired_manifest, current, take=take)
     version = current["metadata"]["resourceVersion"]

@@ -1,8 +1,8 @@
-"""One parser for each thing that is written as an address; every door calls these.
+"""Parsers of addresses, CIDRs, ranges and blocks; all entry points use them.
 
 A form, the REST API, a CSV file, a manifest and a command must agree on what `010.0.0.1` is, so
-nothing else in the project reads address text. Only `InvalidInput` leaves the parsers, whatever
-Python value they are given, and they answer at once however long it is.
+no other module parses address strings. The parsers accept any Python value, raise `InvalidInput`
+only, and return quickly for input of any length.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ LONGEST = 100  # characters; two full IPv6 addresses and a hyphen are 79
 BLANKS = " \t\r\n"
 SHORTEST_PREFIX = {4: 8, 6: 8}  # anything shorter is a typing error, not a pool
 
-# An address of these cannot be given to anybody.
+# No address of these networks can be assigned.
 _UNUSABLE = {
     "this network": "0.0.0.0/8",
     "loopback": "127.0.0.0/8",
@@ -55,19 +55,19 @@ SHARED = IPv4Network("100.64.0.0/10")
 _USUAL = {4: 24, 6: 64}  # prefix lengths, for examples
 
 
-class Door(enum.Enum):
-    """How the value came in."""
+class InputSource(enum.Enum):
+    """Who wrote a value; the source decides whether blanks are trimmed."""
 
-    API = "api"  # a program wrote it: nothing is trimmed
-    TEXT = "text"  # a person wrote it (form, CSV, manifest, command): ASCII blanks are trimmed
+    API = "api"  # a program: blanks are an error
+    TEXT = "text"  # a person (form, CSV, manifest, command): ASCII blanks are trimmed
 
 
 @dataclass(frozen=True, order=True)
 class AddressRange:
     """The addresses `first` to `last`, both included, of one family.
 
-    Making one raises InvalidInput `mixed_family` or `range_reversed`. Ranges of one family can
-    be ordered.
+    The constructor raises InvalidInput `mixed_family` or `range_reversed`. Ranges of one family
+    are ordered.
     """
 
     first: Address
@@ -111,8 +111,8 @@ class AddressRange:
         return self.first in network and self.last in network
 
     @classmethod
-    def covering(cls, network: Network) -> AddressRange:
-        """All addresses of the network."""
+    def from_network(cls, network: Network) -> AddressRange:
+        """Return the range of all addresses of the network."""
         return cls(network.network_address, network.broadcast_address)
 
 
@@ -121,49 +121,54 @@ _PARSED = (IPv4Address, IPv6Address, IPv4Network, IPv6Network, AddressRange)
 
 @dataclass(frozen=True)
 class _FieldText:
-    """Text that passed the checks common to all parsers, and the field it came from."""
+    """A string that passed the checks common to all parsers, and its field."""
 
     field: str
     text: str
 
-    def refused(self, code: str, message: str) -> errors.InvalidInput:
+    def error(self, code: str, message: str) -> errors.InvalidInput:
         return errors.InvalidInput.for_field(self.field, code, message, self.text)
 
 
-def parse_address(value: object, *, field: str = "", door: Door = Door.API) -> Address:
-    """An address without prefix length; an IPv4-mapped one is its IPv4 address.
+def parse_address(
+    value: object, *, field: str = "", source: InputSource = InputSource.API
+) -> Address:
+    """Return an address without prefix length; an IPv4-mapped address becomes its IPv4 address.
 
     Raises InvalidInput: wrong_type, blank, invisible_character, non_ascii_digit, leading_zero,
     zone_id_not_allowed, not_an_address.
     """
-    return _unmapped(_address(_read_text(value, field=field, door=door)))
+    return _unwrap_mapped(_parse_text(_read_text(value, field=field, source=source)))
 
 
 def parse_cidr(
-    value: object, *, field: str = "", door: Door = Door.API, allow_short: bool = False
+    value: object,
+    *,
+    field: str = "",
+    source: InputSource = InputSource.API,
+    allow_short: bool = False,
 ) -> Network:
-    """A network in canonical form, from `address/length` or `address/netmask`.
+    """Return a network in canonical form, from `address/length` or `address/netmask`.
 
-    `allow_short` takes prefixes shorter than /8, for aggregates and
-    searches. Raises InvalidInput with the codes of parse_address and prefix_required,
+    With `allow_short`, prefixes shorter than /8 are valid, for aggregates and searches. Raises InvalidInput with the codes of parse_address and prefix_required,
     prefix_length, wildcard_mask, non_contiguous_mask, prefix_too_short, host_bits_set,
     ipv4_mapped, special_purpose.
     """
-    plain = _plain(value)
+    plain = _parse_plain_cidr(value)
     if plain is not None:
         return plain
-    field_text = _read_text(value, field=field, door=door)
+    field_text = _read_text(value, field=field, source=source)
     head, slash, tail = field_text.text.partition("/")
-    address = _address(field_text, head)
+    address = _parse_text(field_text, head)
     if isinstance(address, IPv6Address) and address.ipv4_mapped is not None:
-        raise field_text.refused("ipv4_mapped", "write an IPv4-mapped network as an IPv4 network")
+        raise field_text.error("ipv4_mapped", "write an IPv4-mapped network as an IPv4 network")
     if not slash:
-        raise field_text.refused(
+        raise field_text.error(
             "prefix_required",
             f"add the prefix length: {address}/{address.max_prefixlen} is this one address",
         )
     length = _prefix_length(field_text, tail, address)
-    # Not ip_network(), which takes a small IPv6 number for an IPv4 one.
+    # ip_network() would read a small IPv6 number as an IPv4 one.
     kind = IPv4Network if address.version == 4 else IPv6Network
     network = kind((int(address), length), strict=False)
     _check_network(field_text, address, network, allow_short=allow_short)
@@ -171,78 +176,87 @@ def parse_cidr(
 
 
 _NUMBER = "(0|[1-9][0-9]{0,2})"
-_PLAIN = re.compile(
+_PLAIN_CIDR = re.compile(
     rf"{_NUMBER}\.{_NUMBER}\.{_NUMBER}\.{_NUMBER}/([89]|[12][0-9]|3[0-2])", re.ASCII
 )
-_ODD = frozenset({0, 127, 169, *range(224, 1000)})  # first octets of unusable addresses, or of none
+_UNUSUAL_OCTETS = frozenset(
+    {0, 127, 169, *range(224, 1000)}
+)  # first octets of unusable or impossible addresses
 
 
-def _plain(value: object) -> IPv4Network | None:
-    """What parse_cidr makes of nearly everything it is given, in a third of the time; else None.
+def _parse_plain_cidr(value: object) -> IPv4Network | None:
+    """Return the network of a plain IPv4 CIDR; None for input that `parse_cidr` must examine.
 
-    Lists of ten thousand nodes have some CIDRs each. Whatever is odd about a text is told above.
+    Takes a third of the time of the full parser, for lists of ten thousand nodes with several
+    CIDRs each.
     """
-    match = _PLAIN.fullmatch(value) if type(value) is str else None
+    match = _PLAIN_CIDR.fullmatch(value) if type(value) is str else None
     if match is None:
         return None
     a, b, c, d, length = map(int, match.groups())
     number = a << 24 | b << 16 | c << 8 | d
-    if a in _ODD or b > 255 or c > 255 or d > 255 or number & ((1 << 32 - length) - 1):
+    if a in _UNUSUAL_OCTETS or b > 255 or c > 255 or d > 255 or number & ((1 << 32 - length) - 1):
         return None
     return IPv4Network((number, length))
 
 
-def parse_interface(value: object, *, field: str = "", door: Door = Door.API) -> Interface:
-    """The address of an interface with the prefix length of its network: `10.0.0.5/24`.
+def parse_interface(
+    value: object, *, field: str = "", source: InputSource = InputSource.API
+) -> Interface:
+    """Return the address of an interface with the prefix length of its network: `10.0.0.5/24`.
 
     Raises InvalidInput with the codes of parse_address and prefix_required, prefix_length,
-    wildcard_mask, non_contiguous_mask, ipv4_mapped, special_purpose (nobody can have the address).
+    wildcard_mask, non_contiguous_mask, ipv4_mapped, special_purpose (the address cannot be assigned).
     """
-    field_text = _read_text(value, field=field, door=door)
+    field_text = _read_text(value, field=field, source=source)
     head, slash, tail = field_text.text.partition("/")
-    address = _address(field_text, head)
+    address = _parse_text(field_text, head)
     if isinstance(address, IPv6Address) and address.ipv4_mapped is not None:
         message = f"write an IPv4-mapped address as an IPv4 address: {address.ipv4_mapped}"
-        raise field_text.refused("ipv4_mapped", message)
+        raise field_text.error("ipv4_mapped", message)
     if not slash:
         message = (
             f"add the prefix length of the network, such as {address}/{_USUAL[address.version]}"
         )
-        raise field_text.refused("prefix_required", message)
+        raise field_text.error("prefix_required", message)
     length = _prefix_length(field_text, tail, address)
     for name, unusable in UNUSABLE.items():
         if address in unusable:
-            raise field_text.refused(
+            raise field_text.error(
                 "special_purpose", f"is one of the {name} addresses ({unusable})"
             )
-    # Not ip_interface(), which takes a small IPv6 number for an IPv4 one.
+    # ip_interface() would read a small IPv6 number as an IPv4 one.
     kind = IPv4Interface if address.version == 4 else IPv6Interface
     return kind((int(address), length))
 
 
-def parse_block(value: object, *, field: str = "", door: Door = Door.API) -> Network:
-    """One exact block: a CIDR, or an address as the block of this one address.
+def parse_block(
+    value: object, *, field: str = "", source: InputSource = InputSource.API
+) -> Network:
+    """Return one exact block: a CIDR, or an address as the block of this one address.
 
-    Raises InvalidInput as parse_cidr does, but prefix_required and prefix_too_short.
+    Raises InvalidInput with the codes of parse_cidr except prefix_required and prefix_too_short.
     """
     if isinstance(value, str) and "/" not in value:
-        return ipaddress.ip_network(parse_address(value, field=field, door=door))
-    return parse_cidr(value, field=field, door=door, allow_short=True)
+        return ipaddress.ip_network(parse_address(value, field=field, source=source))
+    return parse_cidr(value, field=field, source=source, allow_short=True)
 
 
-def parse_range(value: object, *, field: str = "", door: Door = Door.API) -> AddressRange:
-    """A range from `first-last` (blanks around the hyphen are fine) or from a whole CIDR.
+def parse_range(
+    value: object, *, field: str = "", source: InputSource = InputSource.API
+) -> AddressRange:
+    """Return a range from `first-last` (blanks around the hyphen are allowed) or from a CIDR.
 
-    Raises InvalidInput: range_syntax, range_reversed, mixed_family and the codes of an address
-    or a CIDR that says more than "not an address".
+    Raises InvalidInput: range_syntax, range_reversed, mixed_family, and the codes of parse_address
+    and parse_cidr except not_an_address.
     """
-    field_text = _read_text(value, field=field, door=door, code="range_syntax")
+    field_text = _read_text(value, field=field, source=source, code="range_syntax")
     if "/" in field_text.text and "-" not in field_text.text:
-        return AddressRange.covering(parse_cidr(field_text.text, field=field, allow_short=True))
+        return AddressRange.from_network(parse_cidr(field_text.text, field=field, allow_short=True))
     parts = field_text.text.split("-")
     if len(parts) != 2:
-        raise field_text.refused("range_syntax", _range_help(field_text.text))
-    first, last = (_range_end(field_text, part.strip(BLANKS)) for part in parts)
+        raise field_text.error("range_syntax", _range_help(field_text.text))
+    first, last = (_parse_range_end(field_text, part.strip(BLANKS)) for part in parts)
     try:
         return AddressRange(first, last)
     except errors.InvalidInput as error:
@@ -250,7 +264,7 @@ def parse_range(value: object, *, field: str = "", door: Door = Door.API) -> Add
 
 
 def require_within(span: AddressRange, cidr: Network, field: str = "") -> None:
-    """Raises InvalidInput `range_outside_cidr` (or `mixed_family`) unless cidr holds all of it."""
+    """Raise InvalidInput `range_outside_cidr` or `mixed_family` unless the CIDR contains the range."""
     if span.family != cidr.version:
         raise errors.InvalidInput.for_field(
             field, "mixed_family", f"an IPv{span.family} range cannot lie in {cidr}", str(span)
@@ -261,13 +275,13 @@ def require_within(span: AddressRange, cidr: Network, field: str = "") -> None:
         )
 
 
-def family_of(thing: Address | Network | AddressRange) -> int:
-    """4 or 6."""
-    return thing.family if isinstance(thing, AddressRange) else thing.version
+def family_of(value: Address | Network | AddressRange) -> int:
+    """Return 4 or 6."""
+    return value.family if isinstance(value, AddressRange) else value.version
 
 
 def warnings_for(cidr: Network, *, field: str = "") -> list[errors.FieldProblem]:
-    """What is odd but allowed about a pool of this CIDR.
+    """Return the warnings for a pool of this CIDR; the CIDR is valid all the same.
 
     Codes: documentation_network, shared_address_space.
     """
@@ -282,7 +296,7 @@ def warnings_for(cidr: Network, *, field: str = "") -> list[errors.FieldProblem]
 
 
 def _read_text(
-    value: object, *, field: str, door: Door, code: str = "not_an_address"
+    value: object, *, field: str, source: InputSource, code: str = "not_an_address"
 ) -> _FieldText:
     if isinstance(value, _PARSED):
         value = str(value)
@@ -292,11 +306,11 @@ def _read_text(
         )
     if len(value) > LONGEST:
         raise errors.InvalidInput.for_field(field, code, f"longer than {LONGEST} characters", value)
-    field_text = _FieldText(field, value.strip(BLANKS) if door is Door.TEXT else value)
+    field_text = _FieldText(field, value.strip(BLANKS) if source is InputSource.TEXT else value)
     if not field_text.text.strip(BLANKS):
-        raise field_text.refused("blank", "may not be empty")
+        raise field_text.error("blank", "may not be empty")
     if field_text.text != field_text.text.strip(BLANKS):
-        raise field_text.refused("blank", "blanks before or after it are not allowed")
+        raise field_text.error("blank", "blanks before or after it are not allowed")
     _check_visible(field_text)
     return field_text
 
@@ -305,23 +319,23 @@ def _check_visible(field_text: _FieldText) -> None:
     for char in field_text.text:
         if not char.isprintable() and char not in BLANKS:
             name = unicodedata.name(char, "no printable character")
-            raise field_text.refused("invisible_character", f"contains U+{ord(char):04X} ({name})")
+            raise field_text.error("invisible_character", f"contains U+{ord(char):04X} ({name})")
 
 
-def _address(field_text: _FieldText, text: str | None = None) -> Address:
+def _parse_text(field_text: _FieldText, text: str | None = None) -> Address:
     text = field_text.text if text is None else text
     if "%" in text:
-        raise field_text.refused("zone_id_not_allowed", "write the address without its zone (%…)")
+        raise field_text.error("zone_id_not_allowed", "write the address without its zone (%…)")
     if any(char.isdigit() and not char.isascii() for char in text):
-        raise field_text.refused("non_ascii_digit", "digits must be 0 to 9")
+        raise field_text.error("non_ascii_digit", "digits must be 0 to 9")
     if _has_leading_zero(text):
-        raise field_text.refused(
+        raise field_text.error(
             "leading_zero", "numbers of an IPv4 address are written without leading zeros"
         )
     try:
         return ipaddress.ip_address(text)
     except ValueError:
-        raise field_text.refused("not_an_address", _address_help(text)) from None
+        raise field_text.error("not_an_address", _address_help(text)) from None
 
 
 def _has_leading_zero(text: str) -> bool:
@@ -339,7 +353,7 @@ def _address_help(text: str) -> str:
     return "not an IPv4 or IPv6 address"
 
 
-def _unmapped(address: Address) -> Address:
+def _unwrap_mapped(address: Address) -> Address:
     if isinstance(address, IPv6Address) and address.ipv4_mapped is not None:
         return address.ipv4_mapped
     return address
@@ -350,7 +364,7 @@ def _prefix_length(field_text: _FieldText, text: str, address: Address) -> int:
         return _netmask_length(field_text, text)
     plain = text.isascii() and text.isdigit() and str(int(text)) == text
     if not plain or int(text) > address.max_prefixlen:
-        raise field_text.refused(
+        raise field_text.error(
             "prefix_length",
             f"the prefix length must be a number from 0 to {address.max_prefixlen}, "
             "without sign, blank or leading zero",
@@ -362,18 +376,18 @@ def _netmask_length(field_text: _FieldText, text: str) -> int:
     try:
         mask = int(IPv4Address(text))
     except ValueError:
-        raise field_text.refused(
+        raise field_text.error(
             "prefix_length", "after the slash comes a prefix length or a netmask"
         ) from None
     hosts = mask ^ 0xFFFFFFFF
     if hosts & (hosts + 1) == 0:
         return 32 - hosts.bit_length()
     if mask & (mask + 1) == 0:
-        raise field_text.refused(
+        raise field_text.error(
             "wildcard_mask",
             f"{text} is a wildcard mask; did you mean /{32 - mask.bit_length()}?",
         )
-    raise field_text.refused(
+    raise field_text.error(
         "non_contiguous_mask", f"the bits of the netmask {text} are not contiguous"
     )
 
@@ -383,24 +397,24 @@ def _check_network(
 ) -> None:
     shortest = SHORTEST_PREFIX[network.version]
     if network.prefixlen < shortest and not allow_short:
-        raise field_text.refused(
+        raise field_text.error(
             "prefix_too_short",
             f"/{network.prefixlen} is too large; the shortest prefix is /{shortest}",
         )
     if address != network.network_address:
-        raise field_text.refused("host_bits_set", f"host bits are set; did you mean {network}?")
+        raise field_text.error("host_bits_set", f"host bits are set; did you mean {network}?")
     for name, unusable in UNUSABLE.items():
-        # A search may span unusable networks; a pool may not hold a part of one.
+        # A search may span unusable networks; a pool must not contain a part of one.
         if _overlap(network, unusable) and (
             not allow_short or network.prefixlen >= unusable.prefixlen
         ):
-            raise field_text.refused("special_purpose", f"contains {name} addresses ({unusable})")
+            raise field_text.error("special_purpose", f"contains {name} addresses ({unusable})")
     if _overlap(network, MAPPED) and not allow_short:
-        raise field_text.refused("ipv4_mapped", f"contains the IPv4-mapped addresses {MAPPED}")
+        raise field_text.error("ipv4_mapped", f"contains the IPv4-mapped addresses {MAPPED}")
 
 
 def _overlap(network: Network, other: Network) -> bool:
-    """As the networks' own `overlaps` says, several times faster: a list of nodes asks it often."""
+    """Return the result of `network.overlaps(other)`, several times faster for lists of nodes."""
     if network.version != other.version:
         return False
     shorter = min(network.prefixlen, other.prefixlen)
@@ -408,13 +422,13 @@ def _overlap(network: Network, other: Network) -> bool:
     return differing >> (network.max_prefixlen - shorter) == 0
 
 
-def _range_end(field_text: _FieldText, text: str) -> Address:
+def _parse_range_end(field_text: _FieldText, text: str) -> Address:
     try:
-        return _unmapped(_address(field_text, text))
+        return _unwrap_mapped(_parse_text(field_text, text))
     except errors.InvalidInput as error:
         if error.code != "not_an_address":
             raise
-        raise field_text.refused("range_syntax", _range_help(field_text.text)) from None
+        raise field_text.error("range_syntax", _range_help(field_text.text)) from None
 
 
 def _range_help(text: str) -> str:

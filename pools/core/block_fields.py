@@ -1,4 +1,4 @@
-"""What is said of a block outside the register: one shape for REST, idempotent answers and YAML."""
+"""The public representation of a block, for REST, idempotent answers and YAML."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class HolderAnswer(TypedDict):
 
 
 class BlockAnswer(TypedDict):
-    """One block; `address` is the bare address of a host-sized block, else null; times RFC 3339."""
+    """One block; `address` is the address of a host-sized block, else null; times are RFC 3339."""
 
     id: int
     cidr: str
@@ -34,12 +34,12 @@ class BlockAnswer(TypedDict):
     cooldown_until: str | None
 
 
-_LONG = len("2026-11-21T14:02:03.123456+00:00")  # a time as it is nearly always written
+_LONG = len("2026-11-21T14:02:03.123456+00:00")  # the usual format of a time
 
 
 @lru_cache(maxsize=1024)  # the blocks of a batch share their times
 def time(value: datetime | str | None) -> str | None:
-    """RFC 3339 in UTC with "Z"; text is a time as PostgreSQL's JSON writes it."""
+    """Return a time as RFC 3339 in UTC with "Z"; a string is a time in PostgreSQL's JSON format."""
     if value is None:
         return None
     if isinstance(value, str) and len(value) == _LONG and value.endswith("+00:00"):
@@ -48,20 +48,20 @@ def time(value: datetime | str | None) -> str | None:
     return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
-def address(cidr: str) -> str | None:
-    """`10.0.0.5/32` -> `10.0.0.5`; null when the block is larger than one address."""
+def host_address(cidr: str) -> str | None:
+    """Return `10.0.0.5` for `10.0.0.5/32`; None if the block has more than one address."""
     if cidr.endswith("/32") and ":" not in cidr:
         return cidr[:-3]
     return cidr[:-4] if cidr.endswith("/128") else None
 
 
-def answer(row: Mapping[str, Any], *, pool: str, cluster: str) -> BlockAnswer:
-    """`row` has the columns of the table `pools_block`; its times may be text or datetimes."""
+def block_answer(row: Mapping[str, Any], *, pool: str, cluster: str) -> BlockAnswer:
+    """Return the representation of a row of `pools_block`; its times are strings or datetimes."""
     cidr = str(row["cidr"])
     return {
         "id": row["id"],
         "cidr": cidr,
-        "address": address(cidr),
+        "address": host_address(cidr),
         "family": row["family"],
         "pool": pool,
         "pool_id": row["pool_id"],

@@ -1,9 +1,8 @@
-"""Block arithmetic: which blocks a CIDR has, and which of them may be handed out.
+"""Block arithmetic: which blocks a CIDR has, and which of them can be allocated.
 
-A block is known by its index in its CIDR (0 is the first) and sets of blocks are lists of spans of
-indexes, so that nothing here costs more for an IPv6 /16 than for an IPv4 /30: every function is
-O(n log n) in the number of spans or ranges given, and only `texts` and `blocks` make one value for
-each block, of the spans they are asked for.
+A block is identified by its index in its CIDR, from 0. A set of blocks is a list of index spans, so
+that an IPv6 /16 costs no more than an IPv4 /30. Every function is O(n log n) in the number of spans
+or ranges; only `cidr_strings` and `blocks` create one value for each block of the requested span.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ class Span:
 
 
 def merge(spans: Iterable[Span]) -> list[Span]:
-    """The same indexes in the fewest spans, in order."""
+    """Return the same indexes in the fewest spans, in order."""
     merged: list[Span] = []
     for span in sorted(spans):
         if merged and span.first <= merged[-1].last + 1:
@@ -44,7 +43,7 @@ def merge(spans: Iterable[Span]) -> list[Span]:
 
 
 def subtract(spans: Iterable[Span], holes: Iterable[Span]) -> list[Span]:
-    """The indexes of `spans` that are in none of `holes`, merged and in order."""
+    """Return the indexes of `spans` that are in none of `holes`, merged and in order."""
     remaining: list[Span] = []
     gaps = merge(holes)
     position = 0
@@ -52,8 +51,8 @@ def subtract(spans: Iterable[Span], holes: Iterable[Span]) -> list[Span]:
         first = span.first
         while position < len(gaps) and gaps[position].last < first:
             position += 1
-        # The last gap that touches this span may reach into the next one: do not pass it.
-        for gap in _touching(gaps, position, span.last):
+        # The last gap that touches this span may reach into the next one, so it is not skipped.
+        for gap in _touching_gaps(gaps, position, span.last):
             if gap.first > first:
                 remaining.append(Span(first, gap.first - 1))
             first = gap.last + 1
@@ -63,11 +62,11 @@ def subtract(spans: Iterable[Span], holes: Iterable[Span]) -> list[Span]:
 
 
 def total(spans: Iterable[Span]) -> int:
-    """How many different indexes the spans hold."""
+    """Return the number of distinct indexes in the spans."""
     return sum(span.size for span in merge(spans))
 
 
-def _touching(gaps: list[Span], position: int, last: int) -> Iterator[Span]:
+def _touching_gaps(gaps: list[Span], position: int, last: int) -> Iterator[Span]:
     while position < len(gaps) and gaps[position].first <= last:
         yield gaps[position]
         position += 1
@@ -77,8 +76,8 @@ def _touching(gaps: list[Span], position: int, last: int) -> Iterator[Span]:
 class Layout:
     """The blocks of one CIDR, all of `mask_size`.
 
-    Making one raises InvalidInput `mask_size` when the CIDR has no such blocks. `allow_first` and
-    `allow_last` are Cilium's allowFirstIP and allowLastIP: they matter for host-sized blocks only.
+    The constructor raises InvalidInput `mask_size` if the CIDR cannot have such blocks. `allow_first`
+    and `allow_last` are Cilium's allowFirstIP and allowLastIP; they affect host-sized blocks only.
     """
 
     cidr: addresses.Network
@@ -91,12 +90,12 @@ class Layout:
 
     @property
     def count(self) -> int:
-        """How many blocks there are, whether they may be handed out or not."""
+        """The number of blocks, including those that cannot be allocated."""
         return 1 << (self.mask_size - self.cidr.prefixlen)
 
     @property
     def block_size(self) -> int:
-        """Addresses in one block."""
+        """The number of addresses in one block."""
         return 1 << self._shift
 
     @property
@@ -112,11 +111,11 @@ class Layout:
         return int(self.cidr.network_address)
 
     def usable(self) -> list[Span]:
-        """The blocks that could be handed out if nothing were reserved.
+        """Return the blocks that can be allocated if no range is reserved.
 
-        Of host-sized blocks the first address (IPv4: the network, IPv6: the subnet-router anycast
-        address, RFC 4291) and the last IPv4 address (broadcast) are left out, except in networks
-        of one or two addresses (RFC 3021, RFC 6164).
+        Host-sized blocks exclude the first address (IPv4: network address, IPv6: subnet-router
+        anycast address, RFC 4291) and the last IPv4 address (broadcast), except in networks of one
+        or two addresses (RFC 3021, RFC 6164).
         """
         first, last = 0, self.count - 1
         if self.host_sized and self.count > 2:
@@ -130,23 +129,23 @@ class Layout:
         return _network(self.cidr, self._base + (index << self._shift), self.mask_size)
 
     def index_of(self, network: addresses.Network, *, field: str = "") -> int:
-        """The index of a block; InvalidInput `not_a_block` when it is none of this CIDR."""
+        """Return the index of a block. Raises InvalidInput `not_a_block` for any other network."""
         if network.prefixlen != self.mask_size or not self._holds(network.network_address):
             message = f"{network} is not one of the /{self.mask_size} blocks of {self.cidr}"
             raise errors.InvalidInput.for_field(field, "not_a_block", message, str(network))
         return self.index_of_address(network.network_address)
 
     def index_of_address(self, address: addresses.Address, *, field: str = "") -> int:
-        """The index of the block that holds an address; InvalidInput `not_a_block` when none."""
+        """Return the index of the block with this address. Raises InvalidInput `not_a_block`."""
         if not self._holds(address):
             message = f"{address} is not in {self.cidr}"
             raise errors.InvalidInput.for_field(field, "not_a_block", message, str(address))
         return (int(address) - self._base) >> self._shift
 
-    def touched_by(self, reserved: addresses.AddressRange) -> Span | None:
-        """Every block that the range overlaps, even in part; None when there is none.
+    def span_touching(self, reserved: addresses.AddressRange) -> Span | None:
+        """Return the span of blocks that the range overlaps, even in part; None if there is none.
 
-        Cilium withholds such blocks whole (operator/pkg/ipam/allocator/multipool).
+        Cilium withholds such blocks as a whole (operator/pkg/ipam/allocator/multipool).
         """
         if reserved.family != self.cidr.version:
             return None
@@ -157,24 +156,24 @@ class Layout:
         return Span((first - self._base) >> self._shift, (last - self._base) >> self._shift)
 
     def withheld(self, ranges: Iterable[addresses.AddressRange]) -> list[Span]:
-        """The blocks that reserved ranges keep from being handed out, merged."""
-        touched = (self.touched_by(reserved) for reserved in ranges)
+        """Return the blocks that reserved ranges exclude from allocation, merged."""
+        touched = (self.span_touching(reserved) for reserved in ranges)
         return merge(span for span in touched if span is not None)
 
     def allocatable(self, ranges: Iterable[addresses.AddressRange]) -> list[Span]:
-        """The blocks that may be handed out, in address order."""
+        """Return the blocks that can be allocated, in address order."""
         return subtract(self.usable(), self.withheld(ranges))
 
     def blocks(self, span: Span, limit: int | None = None) -> Iterator[addresses.Network]:
-        """The networks of a span in order, at most `limit` of them."""
+        """Yield the blocks of a span in order, at most `limit`."""
         for number in self._numbers(self._cut(span, limit)):
             yield _network(self.cidr, number, self.mask_size)
 
-    def texts(self, span: Span, limit: int | None = None) -> list[str]:
-        """The canonical texts of a span's blocks in order, at most `limit` of them.
+    def cidr_strings(self, span: Span, limit: int | None = None) -> list[str]:
+        """Return the canonical strings of a span's blocks in order, at most `limit`.
 
-        Some five times faster than a network and its text: the refill of a pool's window, which runs
-        under a lock, is made of these.
+        About five times faster than creating networks: the refill of a pool's window, which holds a
+        lock, calls it.
         """
         suffix = f"/{self.mask_size}"
         numbers = self._numbers(self._cut(span, limit))
@@ -188,7 +187,7 @@ class Layout:
         return [ntop(family, number.to_bytes(16, "big")) + suffix for number in numbers]
 
     def warnings(self, *, field: str = "") -> list[errors.FieldProblem]:
-        """What is odd but allowed; code many_blocks."""
+        """Return the warnings about a valid layout; code many_blocks."""
         if self.count <= MANY_BLOCKS:
             return []
         message = f"{self.cidr} has {self.count} blocks of /{self.mask_size}"
@@ -209,18 +208,19 @@ class Layout:
 
 
 def check_mask_size(value: object, parent: addresses.Network | int, *, field: str = "") -> int:
-    """A mask size that fits the family (4, 6) or the CIDR given as `of`.
+    """Return `value` if it is a valid mask size in `parent`, an IP family (4, 6) or a CIDR.
 
-    Equal to the CIDR's own prefix means one block. Raises InvalidInput wrong_type or mask_size.
+    A mask size equal to the CIDR's prefix length means one block. Raises InvalidInput wrong_type or
+    mask_size.
     """
     if not isinstance(value, int) or isinstance(value, bool):
         raise errors.InvalidInput.for_field(field, "wrong_type", "must be a whole number", value)
     if isinstance(parent, int):
-        least, most, place = 1, 32 if parent == 4 else 128, f"IPv{parent}"
+        smallest, largest, parent_name = 1, 32 if parent == 4 else 128, f"IPv{parent}"
     else:
-        least, most, place = max(parent.prefixlen, 1), parent.max_prefixlen, str(parent)
-    if not least <= value <= most:
-        message = f"the mask size must be {least} to {most} in {place}"
+        smallest, largest, parent_name = max(parent.prefixlen, 1), parent.max_prefixlen, str(parent)
+    if not smallest <= value <= largest:
+        message = f"the mask size must be {smallest} to {largest} in {parent_name}"
         raise errors.InvalidInput.for_field(field, "mask_size", message, value)
     return value
 
@@ -232,10 +232,10 @@ def divide_cluster_prefix(
     instance: IPv6Network | None = None,
     field: str = "cluster_prefix",
 ) -> tuple[IPv6Network, IPv6Network]:
-    """The node prefix and the instance prefix of a cluster.
+    """Return the node prefix and the instance prefix of a cluster.
 
-    By default the first and the second /64, and of a /64 the first and the second /80. A part that
-    is given stays; the other is then the nearest such piece that is free. Raises InvalidInput
+    The defaults are the first and the second /64, or /80 if the cluster prefix is a /64. If one of
+    the two is given, the other is the nearest free prefix of that length. Raises InvalidInput
     cluster_prefix, outside_cluster_prefix, cidr_overlap.
     """
     prefix = _cluster_prefix(prefix, field)

@@ -1,4 +1,4 @@
-"""What a caller asks the allocator for."""
+"""The request of a caller to the allocator."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ MOST = 10_000  # blocks in one request
 ENV = "env"  # the kind of holder that is an environment: its id is unique within its org only
 
 
-class Holder(NamedTuple):  # a batch makes ten thousand, which costs a dataclass five times as much
-    """Who holds a block; `uid` tells apart two objects that had the same name one after another."""
+class Holder(NamedTuple):  # a batch creates ten thousand; a dataclass takes five times as long
+    """The holder of a block; `uid` distinguishes successive objects of the same name."""
 
     kind: str
     id: str
@@ -21,9 +21,9 @@ class Holder(NamedTuple):  # a batch makes ten thousand, which costs a dataclass
 
 @dataclass(frozen=True)
 class BlockDemand:
-    """What is asked for: `count` blocks of each family for each holder, or the block `cidr`.
+    """A request for `count` blocks of each family for each holder, or for the block `cidr`.
 
-    No `families` means every family of the pool.
+    Empty `families` means every family of the pool.
     """
 
     holders: tuple[Holder, ...]
@@ -35,17 +35,17 @@ class BlockDemand:
 
     @property
     def environment(self) -> str:
-        """The one environment that is served, "" when there are several or none."""
+        """The environment of all blocks; "" if there are several or none."""
         served = self.environments
         return served[0] if len(served) == 1 else ""
 
     @property
     def environments(self) -> tuple[str, ...]:
-        """The environments that are served."""
+        """The environments of the blocks, sorted."""
         if self.env:
             return (self.env,)
         return tuple(sorted({env for env in map(self.env_of, self.holders) if env}))
 
     def env_of(self, holder: Holder) -> str:
-        """The environment that a holder's block serves; an `env` holder is one itself."""
+        """Return the environment of a holder's block; an `env` holder is itself the environment."""
         return self.env or (holder.id if holder.kind == ENV else "")

@@ -1,7 +1,7 @@
-"""Every refusal of the register, one class for each thing that a caller can act on.
+"""The errors of the register: one class for each case that a caller can handle.
 
-A class carries a stable `code` (REST `code`, CSV report, event) and a Kubernetes `reason`
-(condition reason, CamelCase). The edges translate it; nothing here knows HTTP.
+A class has a stable `code` (REST `code`, CSV report, event) and a Kubernetes `reason` (condition
+reason, CamelCase). The edges map them to HTTP.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ VALUE_SHOWN = 64
 
 @dataclass(frozen=True)
 class FieldProblem:
-    """One thing wrong with one field.
+    """One problem of one field.
 
-    `field` is a dotted path as the caller wrote it (`ipv4.cidrs.0.cidr`; "" for the whole),
-    `code` a stable word of facts such as `host_bits_set`, `message` says what would be right,
-    `value` is what was given, as text of at most 64 characters.
+    `field` is the dotted path in the caller's document (`ipv4.cidrs.0.cidr`; "" for the whole
+    document). `code` is stable, such as `host_bits_set`. `message` says what would be valid. `value`
+    is the invalid value as a string of at most 64 characters.
     """
 
     field: str
@@ -27,13 +27,13 @@ class FieldProblem:
     value: str = ""
 
     def under(self, prefix: str) -> FieldProblem:
-        """The same problem, seen from a document in which the field lies below `prefix`."""
+        """Return the problem with `prefix` before its path."""
         field = f"{prefix}.{self.field}" if self.field else prefix
         return FieldProblem(field, self.code, self.message, self.value)
 
 
 def shown(value: object) -> str:
-    """What was given, as short printable text: control and bidi characters are spelt out."""
+    """Return a value as a short printable string; control and bidi characters are escaped."""
     text = _text(value)
     printable = "".join(
         char if char.isprintable() else f"\\u{ord(char):04x}" for char in text[: VALUE_SHOWN + 1]
@@ -54,7 +54,7 @@ def _text(value: object) -> str:
 
 
 class IpamError(Exception):
-    """Something was refused; nothing was changed."""
+    """The request was refused; nothing was changed."""
 
     code = "ipam_error"
     reason = "InternalError"
@@ -74,12 +74,12 @@ class InvalidInput(IpamError):
 
     @classmethod
     def for_field(cls, field: str, code: str, message: str, value: object = "") -> InvalidInput:
-        """One problem; its code is the error's code too."""
+        """Return an error with one problem; the error has the code of the problem."""
         return cls.all([FieldProblem(field, code, message, shown(value))])
 
     @classmethod
     def all(cls, problems: Sequence[FieldProblem]) -> InvalidInput:
-        """Several problems; the error's code is theirs when they agree."""
+        """Return an error with these problems; it has their code if they share one."""
         codes = {problem.code for problem in problems}
         error = cls("; ".join(p.message for p in problems[:3]), problems=problems)
         if len(codes) == 1:
@@ -87,12 +87,12 @@ class InvalidInput(IpamError):
         return error
 
     def under(self, prefix: str) -> InvalidInput:
-        """The same error, seen from a document in which the value lies below `prefix`."""
+        """Return the error with `prefix` before the paths of its problems."""
         return InvalidInput.all([problem.under(prefix) for problem in self.problems])
 
 
 class InvalidAnnotation(InvalidInput):
-    """An annotation of an object cannot be understood."""
+    """An annotation of the object is invalid."""
 
     reason = "InvalidAnnotation"
 
@@ -105,14 +105,14 @@ class NotFound(IpamError):
 
 
 class NotAllowed(IpamError):
-    """You may not do that."""
+    """You do not have permission for this action."""
 
     code = "permission_denied"
     reason = "Forbidden"
 
 
 class Conflict(IpamError):
-    """The register's present state forbids it."""
+    """The current state of the register does not permit this."""
 
     code = "conflict"
     reason = "Conflict"
@@ -141,7 +141,7 @@ class OnePerHolder(Conflict):
 
 
 class CoolingDown(Conflict):
-    """The block was released a short time ago and is cooling down."""
+    """The block was released recently and is in cooldown."""
 
     code = "cooling_down"
     reason = "CoolingDown"
@@ -167,21 +167,21 @@ class HolderChanged(Conflict):
 
 
 class StaleSequence(Conflict):
-    """A newer report came before."""
+    """A newer report was received before."""
 
     code = "stale_sequence"
     reason = "StaleSequence"
 
 
 class SequenceReused(Conflict):
-    """Another report had this number."""
+    """Another report has this sequence number."""
 
     code = "sequence_reused"
     reason = "SequenceReused"
 
 
 class NotLeaked(Conflict):
-    """The block did not leak: no two complete observations missed its holder."""
+    """The block is not leaked: its holder was not missing from two complete observations."""
 
     code = "not_leaked"
     reason = "NotLeaked"
@@ -195,14 +195,14 @@ class ReferencedAgain(Conflict):
 
 
 class CIDRInUse(Conflict):
-    """Blocks of the CIDR are held or cooling."""
+    """Blocks of the CIDR are held or in cooldown."""
 
     code = "cidr_in_use"
     reason = "CIDRInUse"
 
 
 class PoolInUse(Conflict):
-    """Blocks of the pool are held or cooling."""
+    """Blocks of the pool are held or in cooldown."""
 
     code = "pool_in_use"
     reason = "PoolInUse"
@@ -230,14 +230,14 @@ class RangesOverlap(Conflict):
 
 
 class ImmutableInUse(Conflict):
-    """The field cannot be changed after the pool was made."""
+    """The field cannot be changed after the pool is created."""
 
     code = "immutable_in_use"
     reason = "Immutable"
 
 
 class AlreadyExists(Conflict):
-    """An object of that name exists."""
+    """An object with this name exists."""
 
     code = "already_exists"
     reason = "AlreadyExists"
@@ -251,21 +251,21 @@ class StepNotDue(Conflict):
 
 
 class ObjectChanged(Conflict):
-    """The object, or who owns its fields, is not as the preview showed it: look again."""
+    """The object or the managers of its fields changed since the preview. Preview it again."""
 
     code = "object_changed"
     reason = "ObjectChanged"
 
 
 class ClusterDecides(Conflict):
-    """The pool follows its cluster: change it there."""
+    """The pool follows its cluster. Change it in the cluster."""
 
     code = "cluster_decides"
     reason = "ClusterDecides"
 
 
 class SameCluster(Conflict):
-    """This very cluster is registered under another name."""
+    """This cluster is registered under another name."""
 
     code = "same_cluster"
     reason = "SameCluster"
@@ -293,7 +293,7 @@ class ImportHasBadRows(Conflict):
 
 
 class ImportInUse(Conflict):
-    """What the import wrote is in use, or was changed since."""
+    """Objects of the import are in use, or were changed since."""
 
     code = "import_in_use"
     reason = "ImportInUse"
@@ -314,7 +314,7 @@ class VersionMismatch(IpamError):
 
 
 class Unavailable(IpamError):
-    """The database does not answer; nothing was allocated."""
+    """The database is unavailable. Nothing was allocated."""
 
     code = "ipam_unavailable"
     reason = "Unavailable"
@@ -322,18 +322,20 @@ class Unavailable(IpamError):
 
 
 class Recovering(Unavailable):
-    """The register recovers: nothing is allocated before every cluster was listed once."""
+    """Recovery mode is active: nothing is allocated until every cluster was listed once."""
 
     code = "ipam_recovering"
     reason = "Recovering"
 
     def __init__(self, message: str = "", *, clusters: str = "") -> None:
         super().__init__(message)
-        self.clusters = clusters  # still to be listed; the first of them, comma separated
+        self.clusters = (
+            clusters  # names of the first clusters that are still to be listed, comma separated
+        )
 
 
 class NotManaged(Conflict):
-    """Nothing of this kind is written to the cluster: it is observed, or the managed resource is off."""
+    """Objects of this kind are not written to the cluster: it is observed, or the managed resource is off."""
 
     code = "not_managed"
     reason = "NotManaged"

@@ -1,4 +1,4 @@
-"""A forecast as people say it: `full in about 5 weeks, between 12 Dec and 3 Feb`."""
+"""Forecasts as text: `full in about 5 weeks, between 12 Dec and 3 Feb`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pools.core.forecast import ForecastState
 _UNITS = ((3 * 365, 365, "year"), (100, 30, "month"), (21, 7, "week"))  # from, days, name
 
 
-def sentence(
+def describe(
     state: ForecastState,
     *,
     today: date,
@@ -19,50 +19,50 @@ def sentence(
     earliest: date | None = None,
     latest: date | None = None,
 ) -> str:
-    """What a forecast says, with its range; a part of a sentence, without a full stop."""
+    """Return a forecast with its interval as part of a sentence, without a full stop."""
     if state == ForecastState.FULL:
-        return "full now"
+        return "exhausted now"
     if state == ForecastState.TOO_LITTLE_HISTORY:
-        had = forecast.NEEDED - missing
-        return f"no forecast yet: {_count(had, 'day')} of history, {forecast.NEEDED} are needed"
+        available = forecast.MIN_HISTORY - missing
+        return f"no forecast yet: {_format_count(available, 'day')} of history, {forecast.MIN_HISTORY} are needed"
     if day is not None:
-        between = _range(earliest, latest, today)
-        return f"{short(state, today=today, day=day)}, {between}"
-    base = short(state, today=today)
-    return f"{base}, {_on(earliest, today)} at the earliest" if earliest else base
+        between = _format_range(earliest, latest, today)
+        return f"{summarize(state, today=today, day=day)}, {between}"
+    base = summarize(state, today=today)
+    return f"{base}, {_format_date(earliest, today)} at the earliest" if earliest else base
 
 
-def short(state: ForecastState, *, today: date, day: date | None = None) -> str:
-    """The same without the range, for a column."""
+def summarize(state: ForecastState, *, today: date, day: date | None = None) -> str:
+    """Return a forecast without its interval, for a table column."""
     if day is not None and state != ForecastState.FULL:
-        return f"full in about {_ahead((day - today).days)}"
+        return f"full in about {_format_duration((day - today).days)}"
     return {
-        ForecastState.FULL: "full now",
-        ForecastState.TOO_LITTLE_HISTORY: "too little history",
-        ForecastState.NOT_GROWING: "not growing",
-    }.get(state, f"not full within {_count(forecast.HORIZON // 365, 'year')}")
+        ForecastState.FULL: "exhausted now",
+        ForecastState.TOO_LITTLE_HISTORY: "not enough history",
+        ForecastState.NOT_GROWING: "no growth",
+    }.get(state, f"not full within {_format_count(forecast.HORIZON // 365, 'year')}")
 
 
-def _range(earliest: date | None, latest: date | None, today: date) -> str:
-    first = _on(earliest or today, today)
+def _format_range(earliest: date | None, latest: date | None, today: date) -> str:
+    first = _format_date(earliest or today, today)
     if latest is None:
         return f"{first} at the earliest, perhaps never"
-    last = _on(latest, today)
+    last = _format_date(latest, today)
     return f"on {first}" if first == last else f"between {first} and {last}"
 
 
-def _on(day: date, today: date) -> str:
-    """`12 Dec`, with the year when it is not this or the coming half year's."""
+def _format_date(day: date, today: date) -> str:
+    """Return `12 Dec`; a day more than half a year away has its year."""
     near = abs((day - today).days) < 183
     return f"{day.day} {day:%b}" if near else f"{day.day} {day:%b %Y}"
 
 
-def _ahead(days: int) -> str:
+def _format_duration(days: int) -> str:
     for least, size, unit in _UNITS:
         if days >= least:
-            return _count(round(days / size), unit)
-    return _count(max(days, 1), "day")
+            return _format_count(round(days / size), unit)
+    return _format_count(max(days, 1), "day")
 
 
-def _count(number: int, unit: str) -> str:
+def _format_count(number: int, unit: str) -> str:
     return f"{number} {unit}{'' if number == 1 else 's'}"

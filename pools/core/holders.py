@@ -1,8 +1,8 @@
-"""Names and identifiers: of Kubernetes objects, of holders, and the reasons people give.
+"""Parsers of names of Kubernetes objects, holder identifiers, reasons and cooldowns.
 
-Two spellings that look the same must not become two holders, and no stored text may forge a log
-line or turn a page around; so control, invisible and bidirectional characters are refused here
-rather than cleaned up. What is left is stored as it is and escaped where it is shown.
+Two spellings that look the same must not become two holders, and stored text must not forge a log
+line or change the direction of a page. So control, invisible and bidirectional characters are refused,
+not removed. All other text is stored unchanged and escaped where it is displayed.
 """
 
 from __future__ import annotations
@@ -19,14 +19,15 @@ LONGEST_REASON = 500
 LONGEST_COOLDOWN = 10 * 365 * 24 * 3600  # seconds; ten years
 
 _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
-# Not fit for any text: control, format (bidi, zero-width), surrogate, private, unassigned, line ends.
+# Unicode categories that no text may have: control, format (bidi, zero-width), surrogate, private,
+# unassigned, line and paragraph separators.
 _UNFIT = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 
 
 def parse_name(
     value: object, *, field: str = "", kind: Literal["subdomain", "label"] = "subdomain"
 ) -> str:
-    """The name of a Kubernetes object: a DNS-1123 subdomain, or one label of it.
+    """Return the name of a Kubernetes object: a DNS-1123 subdomain or label.
 
     Raises InvalidInput wrong_type, k8s_name.
     """
@@ -49,16 +50,16 @@ def parse_name(
 def parse_identifier(
     value: object, *, field: str = "", max_length: int = LONGEST_IDENTIFIER
 ) -> str:
-    """The id of a holder, an organisation, an environment or an object (uid), in Unicode NFC.
+    """Return the id of a holder, an organization, an environment or an object (uid) in Unicode NFC.
 
     Raises InvalidInput wrong_type, blank, too_long, invisible_character.
     """
-    text = _normal(_text(value, field), field, max_length)
+    text = _normalize(_text(value, field), field, max_length)
     if not text or text != text.strip():
         raise errors.InvalidInput.for_field(
             field, "blank", "may not be empty, nor begin or end with a blank", text
         )
-    # Blanks other than the plain one look like it and are not it.
+    # Other Unicode spaces look like the ASCII blank, but differ from it.
     _check_characters(text, field, unfit=_UNFIT | {"Zs"})
     return text
 
@@ -66,11 +67,11 @@ def parse_identifier(
 def parse_reason(
     value: object, *, field: str = "", max_length: int = LONGEST_REASON, required: bool = True
 ) -> str:
-    """Why somebody did something: one line of free text, trimmed, in Unicode NFC.
+    """Return a reason: one line of free text, trimmed, in Unicode NFC.
 
     Raises InvalidInput wrong_type, blank (when required), too_long, invisible_character.
     """
-    text = _normal(_text(value, field).strip(" \t\r\n"), field, max_length)
+    text = _normalize(_text(value, field).strip(" \t\r\n"), field, max_length)
     _check_characters(text, field, unfit=_UNFIT)
     if required and not text.strip():
         raise errors.InvalidInput.for_field(field, "blank", "say why", text)
@@ -78,7 +79,7 @@ def parse_reason(
 
 
 def parse_cooldown(value: object, *, field: str = "") -> int:
-    """A cooldown in whole seconds, 0 to ten years.
+    """Return a cooldown in whole seconds, 0 to ten years.
 
     Raises InvalidInput wrong_type, out_of_range.
     """
@@ -96,8 +97,8 @@ def _text(value: object, field: str) -> str:
     return value
 
 
-def _normal(text: str, field: str, max_length: int) -> str:
-    # Composing shortens a text to a third at most; what is longer need not be looked at.
+def _normalize(text: str, field: str, max_length: int) -> str:
+    # NFC shortens a string to a third at most, so that a longer one need not be normalized.
     normal = unicodedata.normalize("NFC", text) if len(text) <= 3 * max_length else text
     if len(normal) > max_length:
         message = f"may have at most {max_length} characters"

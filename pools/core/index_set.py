@@ -1,4 +1,4 @@
-"""A set of block indexes that is as cheap for 2^64 blocks as for ten: it is kept as spans."""
+"""A set of block indexes, stored as spans: 2^64 blocks cost as little as ten."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pools.core import blocks
 
 
 class IndexSet:
-    """Indexes in the fewest spans; every operation is a search in the spans and a splice."""
+    """Indexes in the fewest spans; every operation is a binary search and a splice."""
 
     def __init__(self, spans: Iterable[blocks.Span] = ()) -> None:
         merged = blocks.merge(spans)
@@ -20,7 +20,7 @@ class IndexSet:
         return [blocks.Span(*ends) for ends in zip(self._firsts, self._lasts, strict=True)]
 
     def add(self, span: blocks.Span) -> None:
-        # Spans that touch the new one, or lie next to it, become one with it.
+        # Spans that overlap the new span or are adjacent to it are merged with it.
         start = bisect_left(self._lasts, span.first - 1)
         end = bisect_right(self._firsts, span.last + 1)
         first, last = span.first, span.last
@@ -36,15 +36,15 @@ class IndexSet:
         self._firsts[start:end] = [part.first for part in remaining]
         self._lasts[start:end] = [part.last for part in remaining]
 
-    def has_all(self, span: blocks.Span) -> bool:
-        """Whether every index of the span is in the set."""
+    def contains_span(self, span: blocks.Span) -> bool:
+        """Return True if every index of the span is in the set."""
         position = bisect_left(self._lasts, span.first)
         return position < len(self._lasts) and (
             self._firsts[position] <= span.first and span.last <= self._lasts[position]
         )
 
-    def next_outside(self, index: int) -> int:
-        """The first index from `index` on that is not in the set."""
+    def next_missing(self, index: int) -> int:
+        """Return the first index from `index` on that is not in the set."""
         position = bisect_left(self._lasts, index)
         if position < len(self._lasts) and self._firsts[position] <= index:
             return self._lasts[position] + 1

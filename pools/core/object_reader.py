@@ -1,7 +1,7 @@
-"""Typed reading of JSON-like objects that reports every problem, with its dotted path.
+"""Typed access to JSON-like objects that reports every problem with its dotted path.
 
-A document is read to its end even when parts of it are wrong, so that its author sees all
-problems at once: accessors report and return an empty value, and `Report.raise_any` ends it.
+A document is read to its end even if parts of it are invalid, so that its author sees all problems
+at once: accessors report a problem and return an empty value; `ProblemReport.raise_any` raises them.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ T = TypeVar("T")
 Json = dict[str, Any]
 
 
-class Repeated(list[object]):
-    """The values of a key that an object of a text has several times, where that is allowed."""
+class RepeatedKey(list[object]):
+    """The values of a key that occurs several times in an object, where that is allowed."""
 
 
 @dataclass
 class ProblemReport:
-    """The problems found so far; `strict` makes unknown fields problems."""
+    """The problems so far; with `strict`, unknown fields are problems."""
 
     strict: bool = True
     problems: list[errors.FieldProblem] = field(default_factory=list)
@@ -33,7 +33,7 @@ class ProblemReport:
 
     @contextlib.contextmanager
     def collecting(self, path: str = "") -> Iterator[None]:
-        """Report an InvalidInput of the body; `at` is where its fields stand."""
+        """Report an InvalidInput that the body raises; `path` is the prefix of its fields."""
         try:
             yield
         except errors.InvalidInput as error:
@@ -47,7 +47,7 @@ class ProblemReport:
 
 @dataclass(frozen=True)
 class Fields:
-    """A JSON object, and where in the document it stands ("" for the whole)."""
+    """A JSON object, and its path in the document ("" for the whole document)."""
 
     data: Json
     base_path: str
@@ -57,20 +57,20 @@ class Fields:
         return f"{self.base_path}.{key}" if self.base_path else str(key)
 
     def has(self, key: str) -> bool:
-        """Whether the field is there; null is absence, as in Kubernetes."""
+        """Return True if the field is present; null means absent, as in Kubernetes."""
         return self.data.get(key) is not None
 
-    def only(self, *known_names: str) -> None:
-        """Report unknown_field for every other field, when the report is strict."""
+    def only(self, *allowed_names: str) -> None:
+        """Report unknown_field for every other field if the report is strict."""
         if not self.report.strict:
             return
         for key in self.data:
-            if key not in known_names:
-                message = f"unknown field; known here: {', '.join(known_names)}"
+            if key not in allowed_names:
+                message = f"unknown field; known here: {', '.join(allowed_names)}"
                 self.report.add(self.path(key), "unknown_field", message)
 
     def parse(self, key: str, parser: Callable[[object, str], T]) -> T | None:
-        """What the parser makes of a required field; it is given the value and its path."""
+        """Return a required field parsed by `parser(value, path)`; None after a problem."""
         if not self.has(key):
             self.report.add(self.path(key), "required", "is required")
             return None
@@ -79,7 +79,7 @@ class Fields:
         return None
 
     def section(self, key: str) -> Fields:
-        """An object; when it is absent its required fields report themselves."""
+        """Return an object; an absent object is empty, so that its required fields are reported."""
         value = self.data.get(key)
         if value is not None and not isinstance(value, dict):
             self.report.add(self.path(key), "wrong_type", "an object is expected", value)
@@ -87,7 +87,7 @@ class Fields:
         return Fields(section, self.path(key), self.report)
 
     def items(self, key: str) -> list[tuple[str, object]]:
-        """The members of a list, each with its path; none when it is absent."""
+        """Return the members of a list with their paths; empty if the list is absent."""
         value = self.data.get(key)
         if value is not None and not isinstance(value, list):
             self.report.add(self.path(key), "wrong_type", "a list is expected", value)
@@ -95,7 +95,7 @@ class Fields:
         return [(f"{self.path(key)}.{index}", item) for index, item in enumerate(listed)]
 
     def objects(self, key: str) -> Iterator[Fields]:
-        """The members of a list of objects."""
+        """Yield the members of a list of objects."""
         for path, item in self.items(key):
             if isinstance(item, dict):
                 yield Fields(item, path, self.report)
@@ -103,21 +103,21 @@ class Fields:
                 self.report.add(path, "wrong_type", "an object is expected", item)
 
     def flag(self, key: str) -> bool:
-        """true or false; absent is false."""
+        """Return a boolean; absent means False."""
         value = self.data.get(key)
         if value is not None and not isinstance(value, bool):
             self.report.add(self.path(key), "wrong_type", "true or false is expected", value)
         return value is True
 
     def mapping(self, key: str) -> Json | None:
-        """An object taken over as it is; None when it is absent."""
+        """Return an object unchanged; None if it is absent."""
         return dict(self.section(key).data) if self.has(key) else None
 
-    def texts(self, key: str) -> dict[str, str]:
-        """An object whose values are texts, such as labels."""
-        texts = self.mapping(key) or {}
-        for name, text in texts.items():
+    def string_map(self, key: str) -> dict[str, str]:
+        """Return an object whose values are strings, such as labels."""
+        strings = self.mapping(key) or {}
+        for name, text in strings.items():
             if not isinstance(text, str):
                 path = f"{self.path(key)}.{name}"
                 self.report.add(path, "wrong_type", "write it as a text in quotes", text)
-        return texts
+        return strings

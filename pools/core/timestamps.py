@@ -1,4 +1,4 @@
-"""One parser for moments."""
+"""Parser of timestamps."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from pools.core import errors
 _YEARS = (2000, 2200)
 
 
-def parse_moment(value: str, *, field: str = "") -> datetime:
-    """RFC 3339 with a zone, of a year that can be meant; in UTC. InvalidInput `time`."""
+def parse_timestamp(value: str, *, field: str = "") -> datetime:
+    """Return an RFC 3339 timestamp in UTC. Raises InvalidInput `time` without a zone or outside 2000-2199."""
     try:
-        # A "+" that nobody escaped arrives as a blank.
+        # An unescaped "+" of a query string arrives as a blank.
         moment = datetime.fromisoformat(value.replace(" ", "+") if "T" in value else value)
     except ValueError:
         moment = None

@@ -1,7 +1,7 @@
-"""A workbook (XLSX, ECMA-376) of one sheet, written while it is sent: no row is kept.
+"""Streaming writer of XLSX workbooks (ECMA-376) with one sheet; no row stays in memory.
 
-Texts stand in their cells, so that nothing has to be known before the last row; a library that keeps
-to the whole standard needs twenty times as long for a hundred thousand rows.
+Strings are inline, so that the file needs no table of strings at its end. A library that implements the
+whole standard takes twenty times as long for a hundred thousand rows.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from xml.sax.saxutils import escape
 
 from pools.core import spreadsheet_cells
 
-LONGEST = 32_767  # characters of a cell
+LONGEST = 32_767  # characters in a cell
 _EXACT = 1 << 53  # a spreadsheet's numbers are floats
 _NO_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-_ROWS = 500  # that are sent at once
+_ROWS = 500  # rows in one chunk
 
 _OPEN = "http://schemas.openxmlformats.org"
 _MAIN = f"{_OPEN}/spreadsheetml/2006/main"
@@ -39,7 +39,7 @@ _PARTS = {
     ' Target="worksheets/sheet1.xml"/>'
     f'<Relationship Id="rId2" Type="{_OPEN}/officeDocument/2006/relationships/styles"'
     ' Target="styles.xml"/></Relationships>',
-    # The second format is that of the head.
+    # The second cell format is that of the header row.
     "xl/styles.xml": f'<styleSheet xmlns="{_MAIN}"><fonts count="2">'
     '<font><sz val="11"/><name val="Calibri"/></font>'
     '<font><b/><sz val="11"/><name val="Calibri"/></font></fonts>'
@@ -60,7 +60,7 @@ _SHEET = (
 
 
 class _Sink(io.RawIOBase):
-    """What was written and not yet sent."""
+    """A buffer of bytes that were written and not yet sent."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -77,7 +77,7 @@ class _Sink(io.RawIOBase):
 
 
 def stream(title: str, head: Sequence[str], rows: Iterable[Sequence[object]]) -> Iterator[bytes]:
-    """The file in pieces. Numbers and truths stay such; None is an empty cell; the rest are texts."""
+    """Yield the file in chunks. Numbers and booleans keep their type, None is an empty cell, other values are strings."""
     sink = _Sink()
     file = cast("IO[bytes]", sink)
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=3) as archive:
@@ -112,9 +112,9 @@ def _cell(value: object, style: str) -> str:
         return "<c/>"
     if isinstance(value, bool):
         return f'<c t="b"{style}><v>{int(value)}</v></c>'
-    if isinstance(value, int | float) and abs(value) <= _EXACT:  # no number, no infinity
+    if isinstance(value, int | float) and abs(value) <= _EXACT:  # False for NaN and infinity
         return f"<c{style}><v>{value!r}</v></c>"
-    text = _text(spreadsheet_cells.escaped(str(value))[:LONGEST])
+    text = _text(spreadsheet_cells.escape(str(value))[:LONGEST])
     return f'<c t="inlineStr"{style}><is><t xml:space="preserve">{text}</t></is></c>'
 
 

@@ -1,4 +1,4 @@
-"""What commands print: a table for people, JSON and CSV for programs; and how they end."""
+"""Output of commands as a table, JSON or CSV, and their exit statuses."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from typing import Any, TextIO
 
 from pools.core import spreadsheet_cells
 
-# Exit statuses. 2 is argparse's: the command line was wrong.
+# Exit statuses. argparse uses 2 for a wrong command line.
 DONE = 0
 REFUSED = 1  # `code: message` on the standard error
-FOUND = 3  # it looked, and the answer is bad or nobody: a violation, a leak, no holder
+FOUND = 3  # the command ran and reports a problem: a violation, a leak, no holder
 
 FORMATS = ("table", "json", "csv")
-MEASURED = 1_000  # rows
+WIDTH_SAMPLE = 1_000  # rows that determine the column widths of a table
 Row = Mapping[str, Any]
 
 
 def add_format(parser: argparse.ArgumentParser) -> None:
-    """`-o table|json|csv`."""
+    """Add the option `-o table|json|csv`."""
     parser.add_argument("-o", "--output", choices=FORMATS, default="table", help="default: table")
 
 
 def write(rows: Iterable[Row], columns: Sequence[str], form: str, out: TextIO) -> int:
-    """Print the rows' columns; how many rows there were.
+    """Print the columns of the rows, and return the number of rows.
 
-    JSON is one array of objects. Rows are printed as they come; the widths of a table are those of
-    its first thousand. A cell that a spreadsheet would take for a formula is marked in CSV.
+    JSON output is one array of objects. Rows are printed as they arrive, so the first thousand
+    determine the column widths of a table. In CSV, cells that look like formulas are escaped.
     """
     if form == "json":
         return _json(rows, columns, out)
@@ -55,20 +55,20 @@ def _csv(rows: Iterable[Row], columns: Sequence[str], out: TextIO) -> int:
     writer.writerow(columns)
     count = 0
     for row in rows:
-        writer.writerow([spreadsheet_cells.escaped(_text(row[name])) for name in columns])
+        writer.writerow([spreadsheet_cells.escape(_text(row[name])) for name in columns])
         count += 1
     return count
 
 
 def _table(rows: Iterator[Row], columns: Sequence[str], out: TextIO) -> int:
-    texts = ([_printable(_text(row[name])) for name in columns] for row in rows)
-    first = list(itertools.islice(texts, MEASURED))
-    if not first:
+    lines = ([_printable(_text(row[name])) for name in columns] for row in rows)
+    first_lines = list(itertools.islice(lines, WIDTH_SAMPLE))
+    if not first_lines:
         return 0
-    heads = [name.replace("_", " ").upper() for name in columns]
-    widths = [max(map(len, column)) for column in zip(heads, *first, strict=True)]
-    count = -1  # the head
-    for line in itertools.chain([heads], first, texts):
+    headers = [name.replace("_", " ").upper() for name in columns]
+    widths = [max(map(len, column)) for column in zip(headers, *first_lines, strict=True)]
+    count = -1  # the header line is no row
+    for line in itertools.chain([headers], first_lines, lines):
         padded = [text.ljust(width) for text, width in zip(line, widths, strict=True)]
         out.write("   ".join(padded).rstrip() + "\n")
         count += 1
@@ -84,8 +84,8 @@ def _text(value: Any) -> str:
 
 
 def _printable(text: str) -> str:
-    """Names come from clusters: none of them may move a terminal's cursor."""
+    """Replace control characters: names come from clusters and must not control the terminal."""
     return "".join(
-        "\N{REPLACEMENT CHARACTER}" if unicodedata.category(one).startswith("C") else one
-        for one in text
+        "\N{REPLACEMENT CHARACTER}" if unicodedata.category(char).startswith("C") else char
+        for char in text
     )

@@ -27,7 +27,7 @@ class Migration(migrations.Migration):
     operations = [
         pools.sql.Install(
             app='pools',
-            names=['clock.v4'],
+            names=['clock.v5'],
         ),
         migrations.CreateModel(
             name='Event',
@@ -131,7 +131,7 @@ class Migration(migrations.Migration):
                 'verbose_name': 'check',
                 'verbose_name_plural': 'checks',
                 'ordering': ['-id'],
-                'permissions': [('run_checks', 'Can have the invariants proved'), ('repair', 'Can have violations repaired')],
+                'permissions': [('run_checks', 'Can run integrity checks'), ('repair', 'Can repair violations')],
             },
         ),
         migrations.CreateModel(
@@ -151,8 +151,8 @@ class Migration(migrations.Migration):
                 ('outcome', models.CharField(blank=True, choices=[('removed', 'removed'), ('kept', 'kept'), ('aborted', 'aborted')], default='', max_length=7)),
             ],
             options={
-                'verbose_name': 'migration of a CIDR',
-                'verbose_name_plural': 'migrations of CIDRs',
+                'verbose_name': 'CIDR migration',
+                'verbose_name_plural': 'CIDR migrations',
                 'ordering': ['-id'],
                 'default_permissions': (),
             },
@@ -205,7 +205,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['cluster__name'],
-                'permissions': [('reconcile', 'Can have a cluster reconciled at once')],
+                'permissions': [('reconcile', 'Can start a sync run of a cluster')],
             },
         ),
         migrations.CreateModel(
@@ -420,8 +420,8 @@ class Migration(migrations.Migration):
                 ('missed_at', models.DateTimeField(blank=True, null=True)),
             ],
             options={
-                'verbose_name': 'object of a cluster',
-                'verbose_name_plural': 'objects of clusters',
+                'verbose_name': 'cluster object',
+                'verbose_name_plural': 'cluster objects',
                 'ordering': ['cluster_id', 'kind', 'namespace', 'name'],
             },
         ),
@@ -548,7 +548,7 @@ class Migration(migrations.Migration):
             options={
                 'verbose_name_plural': 'recoveries',
                 'ordering': ['-id'],
-                'permissions': [('recover', 'Can stop and resume all allocation')],
+                'permissions': [('recover', 'Can begin and end recovery mode')],
             },
         ),
         migrations.CreateModel(
@@ -574,7 +574,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['cluster_id', 'holder_kind'],
-                'permissions': [('report_references', 'Can report who refers to blocks')],
+                'permissions': [('report_references', 'Can report references to blocks')],
             },
         ),
         migrations.CreateModel(
@@ -618,8 +618,8 @@ class Migration(migrations.Migration):
                 ('error', models.CharField(blank=True, default='', max_length=500)),
             ],
             options={
-                'verbose_name': 'pass',
-                'verbose_name_plural': 'passes',
+                'verbose_name': 'sync run',
+                'verbose_name_plural': 'sync runs',
                 'ordering': ['-id'],
             },
         ),
@@ -648,7 +648,7 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('day', models.DateField()),
-                ('by', models.CharField(choices=[('category', 'Category'), ('cluster', 'Cluster'), ('org', 'Organisation'), ('env', 'Environment')], max_length=8)),
+                ('by', models.CharField(choices=[('category', 'Category'), ('cluster', 'Cluster'), ('org', 'Organization'), ('env', 'Environment')], max_length=8)),
                 ('org', models.CharField(blank=True, default='', max_length=253)),
                 ('name', models.CharField(blank=True, default='', max_length=253)),
                 ('rest', models.BooleanField(default=False)),
@@ -1229,19 +1229,19 @@ class Migration(migrations.Migration):
         ),
         migrations.AddConstraint(
             model_name='pool',
-            constraint=models.UniqueConstraint(fields=('cluster', 'name'), name='pool_name_unique', violation_error_code='already_exists', violation_error_message='The cluster has a pool of this name.'),
+            constraint=models.UniqueConstraint(fields=('cluster', 'name'), name='pool_name_unique', violation_error_code='already_exists', violation_error_message='The cluster already has a pool of this name.'),
         ),
         migrations.AddConstraint(
             model_name='pool',
-            constraint=models.CheckConstraint(condition=models.Q(('mask_size_v4__range', (1, 32)), ('mask_size_v4', None), _connector='OR'), name='pool_mask_sizes', violation_error_message='An IPv4 mask size lies between 1 and 32.'),
+            constraint=models.CheckConstraint(condition=models.Q(('mask_size_v4__range', (1, 32)), ('mask_size_v4', None), _connector='OR'), name='pool_mask_sizes', violation_error_message='An IPv4 mask size must be between 1 and 32.'),
         ),
         migrations.AddConstraint(
             model_name='pool',
-            constraint=models.CheckConstraint(condition=models.Q(('mask_size_v6__range', (1, 128)), ('mask_size_v6', None), _connector='OR'), name='pool_mask_sizes_v6', violation_error_message='An IPv6 mask size lies between 1 and 128.'),
+            constraint=models.CheckConstraint(condition=models.Q(('mask_size_v6__range', (1, 128)), ('mask_size_v6', None), _connector='OR'), name='pool_mask_sizes_v6', violation_error_message='An IPv6 mask size must be between 1 and 128.'),
         ),
         migrations.AddConstraint(
             model_name='pool',
-            constraint=models.CheckConstraint(condition=models.Q(('cooldown_seconds__range', (0, 315360000)), models.Q(models.Q(('category', 'instance'), _negated=True), ('cooldown_seconds__gte', 3600), _connector='OR')), name='pool_cooldown', violation_error_code='cooldown', violation_error_message='A cooldown lies between 0 and 10 years; of instances, at least 1 hour.'),
+            constraint=models.CheckConstraint(condition=models.Q(('cooldown_seconds__range', (0, 315360000)), models.Q(models.Q(('category', 'instance'), _negated=True), ('cooldown_seconds__gte', 3600), _connector='OR')), name='pool_cooldown', violation_error_code='cooldown', violation_error_message='A cooldown must be between 0 and 10 years, and at least 1 hour for instances.'),
         ),
         pgtrigger.migrations.AddTrigger(
             model_name='pool',

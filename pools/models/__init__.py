@@ -1,4 +1,4 @@
-"""The tables of the register. Rules live in constraints and triggers here, decisions in services."""
+"""The tables of the register. Constraints and triggers enforce the rules; services make decisions."""
 
 from pools.models.audit import (
     AuditLayout,

@@ -1,4 +1,4 @@
-"""The seal on the history: events in order of their numbers, chained by digests (docs/reference/history-and-audit.md)."""
+"""The audit chain: events in the order of their numbers, chained by digests (docs/reference/history-and-audit.md)."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from django.db import models
 
 
 class AuditLayout(models.Model):
-    """Which columns each event table had when segments were sealed: `{table: [column, …]}`.
+    """The columns of each event table when segments were sealed: `{table: [column, …]}`.
 
-    A later column is no part of what was sealed before it existed.
+    The digest of a segment covers the columns of its layout only, not columns that were added later.
     """
 
     columns = models.JSONField()
@@ -21,27 +21,27 @@ class AuditLayout(models.Model):
 
 
 class AuditSegment(models.Model):
-    """The events with the numbers `after_id` + 1 to `last_id`, of all event tables, and their digest.
+    """The events of all event tables with the numbers `after_id` + 1 to `last_id`, and their digest.
 
-    The number is counted without a gap. `day` never goes back: it is the day of the newest event so
-    far, so that a transaction which began before midnight and wrote after others of the new day
-    stands with those. `marks` name the events: 20 bytes each, the distance of the event's number
-    from `after_id` (4 bytes, big-endian) and the first 16 bytes of its SHA-256.
+    Ids of segments have no gaps. `day` never decreases: it is the day of the newest event so far, so
+    that an event of a transaction that began before midnight and wrote later than others of the new day
+    belongs to the new day. `marks` identify the events by 20 bytes each: the distance of the event's
+    number from `after_id` (4 bytes, big-endian) and the first 16 bytes of its SHA-256.
     """
 
-    id = models.BigIntegerField(primary_key=True)  # 1, 2, … counted by the sealer
+    id = models.BigIntegerField(primary_key=True)  # 1, 2, … assigned by sealing
     day = models.DateField()  # UTC
     after_id = models.BigIntegerField(unique=True)
     last_id = models.BigIntegerField(unique=True)
     count = models.PositiveIntegerField()
     layout = models.ForeignKey(AuditLayout, on_delete=models.PROTECT, related_name="+")
-    oldest_at = models.DateTimeField()  # of its events
-    newest_at = models.DateTimeField()  # of its events and all before them
-    marks = models.BinaryField()  # empty when all of its events were purged
+    oldest_at = models.DateTimeField()  # time of its oldest event
+    newest_at = models.DateTimeField()  # time of the newest of its events and all earlier ones
+    marks = models.BinaryField()  # empty if all of its events were purged
     marks_digest = models.CharField(max_length=64)  # SHA-256, hex
-    digest = models.CharField(max_length=64)  # over the digest before, the numbers and the marks'
+    digest = models.CharField(max_length=64)  # of the previous digest, the numbers and marks_digest
     sealed_at = models.DateTimeField()
-    # Its events went with the retention, but for `kept` of blocks that were still in use.
+    # When the retention deleted its events, except for `kept` events of blocks in use.
     purged_at = models.DateTimeField(null=True)
     kept = models.PositiveIntegerField(null=True)
 
@@ -56,18 +56,30 @@ class AuditSegment(models.Model):
             pgtrigger.ReadOnly(
                 name="sealed",
                 fields=[
-                    "id", "day", "after_id", "last_id", "count", "layout", "oldest_at",
-                    "newest_at", "marks_digest", "digest", "sealed_at",
+                    "id",
+                    "day",
+                    "after_id",
+                    "last_id",
+                    "count",
+                    "layout",
+                    "oldest_at",
+                    "newest_at",
+                    "marks_digest",
+                    "digest",
+                    "sealed_at",
                 ],
             ),
-        ]  # fmt: skip
+        ]
 
     def __str__(self) -> str:
         return f"segment {self.pk} of {self.day}"
 
 
 class SegmentName(models.Model):
-    """A segment has events of this actor, org, env or holder's uid: an index that no allocation pays."""
+    """An actor, org, env or holder's uid in the events of a segment.
+
+    It is an index for searches that costs allocations nothing.
+    """
 
     class NameKind(models.TextChoices):
         ACTOR = "actor", "actor"
@@ -91,7 +103,7 @@ class SegmentName(models.Model):
 
 
 class SegmentTally(models.Model):
-    """By how much the events of a segment changed a pool's number of held blocks."""
+    """The change of a pool's number of held blocks by the events of a segment."""
 
     pool_id = models.BigIntegerField()
     family = models.PositiveSmallIntegerField()
@@ -112,15 +124,15 @@ class SegmentTally(models.Model):
 
 
 class AuditState(models.Model):
-    """One row: how far the log is sealed, and up to where it may be as soon as some have ended.
+    """The state of sealing, in one row: the last sealed segment and the next possible end.
 
-    Every number up to `horizon` was given out before the transactions `waits_for` (virtual ids, those
-    that had drawn a number and had not ended) were looked at: when they are over, no event with such a
-    number can appear any more. `lag_seconds` is the most by which an event followed a younger one.
+    Every number up to `horizon` was assigned before the transactions `waits_for` were listed (virtual
+    ids of transactions that had drawn a number and had not ended). When they have ended, no event with
+    such a number can appear any more. `lag_seconds` is the largest delay of an event behind a later one.
     """
 
     id = models.PositiveSmallIntegerField(primary_key=True, default=1)
-    segment = models.BigIntegerField(default=0)  # the last one
+    segment = models.BigIntegerField(default=0)  # the last sealed one
     horizon = models.BigIntegerField(default=0)
     waits_for = ArrayField(models.CharField(max_length=40), default=list)
     lag_seconds = models.FloatField(default=0)
@@ -133,7 +145,7 @@ class AuditState(models.Model):
 
 
 class AuditVerification(models.Model):
-    """What a verification found; `faults` are its first ones: `[{"code", "segment", "message", …}]`."""
+    """The result of a verification; `faults` are the first ones: `[{"code", "segment", "message", …}]`."""
 
     started_at = models.DateTimeField()
     finished_at = models.DateTimeField()

@@ -1,7 +1,10 @@
+"""Blocks, free spans and the allocator cache."""
+
 from __future__ import annotations
 
 from django.db import models
 from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
 from netfields import CidrAddressField
 
 from pools.core.demand import ENV
@@ -10,29 +13,32 @@ from pools.models.pools import SINGLE, Category, Pool, PoolCIDR
 
 
 class BlockState(models.TextChoices):
-    """What may happen to a block next."""
+    """The state of a block."""
 
-    AVAILABLE = "available", "available"  # it has a row only because it is about to be handed out
-    HELD = "held", "held"  # it belongs to its holder until released
-    COOLING = "cooling", "cooling"  # released; not for others before `available_from`
+    AVAILABLE = "available", _("available")  # in the allocator's window, ready for allocation
+    HELD = "held", _("held")  # belongs to its holder until its release
+    COOLING = (
+        "cooling",
+        _("cooling"),
+    )  # released; other holders cannot get it before `available_from`
 
 
-# What a person calls a block; `available` rows are the allocator's window and invisible.
+# Blocks in use, which people see; `available` rows are the allocator's window and are never shown.
 LIVE = (BlockState.HELD, BlockState.COOLING)
 
 
 class Block(models.Model):
-    """One aligned piece of a pool, of its mask size.
+    """One aligned part of a pool, of the pool's mask size.
 
-    `available_from` says from when the block may be handed out: null while held, the end of the
+    `available_from` is the time from which the block can be allocated: null while held, the end of the
     cooldown while cooling. Holder, org and env of a block that is not held are those of its last
-    holder, so that a holder who returns within the cooldown gets the block back and a repeated
-    release is recognised. `withheld` keeps a block from ever being handed out again (a reserved
-    range touches it, or its CIDR is gone).
+    holder, so that a holder that returns within the cooldown gets its block back and a repeated release
+    is recognized. A `withheld` block is never allocated again (a reserved range touches it, or its CIDR
+    was removed).
     """
 
-    # Kept by triggers (pools/sql/rules.sql): foreign keys are checked for each row, and a batch has
-    # thousands of one pool.
+    # Triggers enforce these references (pools/sql/rules.sql): PostgreSQL checks a foreign key for each
+    # row, and a batch has thousands of rows of one pool.
     pool = models.ForeignKey(
         Pool,
         on_delete=models.PROTECT,
@@ -96,8 +102,8 @@ class Block(models.Model):
             ),
         ]
         indexes = [
-            # The allocator's queue: fresh ones (which are dated long ago, pools/sql/allocate.sql), then the
-            # longest free; CIDRs in order, addresses in order.
+            # The allocator's queue: fresh blocks (dated long ago, pools/sql/allocate.sql), then the blocks
+            # that are free for the longest time; CIDRs and addresses in order.
             models.Index(
                 fields=["pool", "family", "available_from", "id"],
                 condition=Q(available_from__isnull=False, withheld=False),
@@ -128,10 +134,10 @@ class Block(models.Model):
 
 
 class FreeSpan(models.Model):
-    """A run of a CIDR's blocks, by index (first block 0), that have no row and may be handed out.
+    """A run of a CIDR's blocks, by index (first block 0), that have no row and can be allocated.
 
-    What is left of the CIDR when usable blocks of reserved ranges and blocks with a row are taken
-    away; the allocator draws its next window from the lowest span.
+    The free spans are the CIDR's usable blocks without reserved ones and without those that have a row.
+    The allocator takes its next window from the lowest span.
     """
 
     pool_cidr = models.ForeignKey(PoolCIDR, on_delete=models.CASCADE, related_name="free_spans")
@@ -152,23 +158,25 @@ class FreeSpan(models.Model):
 
 
 class Window(models.Model):
-    """The allocator's note of a pool and family: all that it must know of them, in one row.
+    """The allocator cache of a pool and family: all columns that the hot path needs, in one row.
 
-    `since` says from where it looks for the oldest block that it may hand out. Only a hint: every block
-    before it is held or being taken, so that the search need not pass the entries of thousands of
-    blocks handed out before; when it finds nothing it looks at all.
-    The rest repeats what pool and cluster say, because reading each costs the hot path as much again
-    (pools/sql/allocate.sql). Triggers remove the note when one of them changes (pools/sql/rules.sql);
-    the allocator manages without it, and writes it anew. Null is what an older version has written.
+    `since` is the time from which the allocator searches for the oldest available block. It is only a
+    hint: every block before it is held or being allocated, so that the search does not pass the index
+    entries of thousands of blocks that were allocated before. If the search finds nothing, all blocks
+    are searched.
+    The other columns are copies of pool and cluster, because reading these rows would double the cost of
+    the hot path (pools/sql/allocate.sql). Triggers delete the cache when one of them changes
+    (pools/sql/rules.sql); the allocator works without it and writes it again. Null values were written
+    by an older version.
     """
 
     pool = models.ForeignKey(Pool, on_delete=models.CASCADE, related_name="+")
     family = models.PositiveSmallIntegerField()
     since = models.DateTimeField()
-    all_drawn = models.BooleanField(null=True)  # no free span is left: released blocks come next
-    only_family = models.BooleanField(null=True)  # the pool has no other
+    all_drawn = models.BooleanField(null=True)  # no free span is left: released blocks are next
+    only_family = models.BooleanField(null=True)  # the pool has no other family
     space_id = models.BigIntegerField(null=True)
-    category = models.CharField(max_length=8, null=True)  # noqa: DJ001  # null, as all of the copy
+    category = models.CharField(max_length=8, null=True)  # noqa: DJ001  # null like all copies
     cluster_id = models.BigIntegerField(null=True)
     pool_name = models.CharField(max_length=253, null=True)  # noqa: DJ001
     cluster_name = models.CharField(max_length=253, null=True)  # noqa: DJ001

@@ -1,4 +1,4 @@
-"""Proofs of the register's invariants."""
+"""Runs of the integrity checks."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from django.utils.translation import gettext_lazy as _
 
 
 class CheckRun(models.Model):
-    """One run of the checks: who asked for it, what was proved, what is wrong, what was repaired.
+    """One run of the integrity checks with its author and its results.
 
-    A row is the wish for a run until a worker has begun it. `report` has one object for each check,
-    in the order in which they ran (pools/platform/checks/reports.py).
+    A row without `started_at` is a request that a worker has not begun yet. `report` has one object for
+    each check, in the order in which they ran (pools/platform/checks/reports.py).
     """
 
     asked_at = models.DateTimeField()
@@ -22,7 +22,7 @@ class CheckRun(models.Model):
     seconds = models.PositiveIntegerField(default=300)  # its time limit
     actor = models.CharField(max_length=150, blank=True, default="")
     source = models.CharField(max_length=16, blank=True, default="")  # as events.Author has it
-    complete = models.BooleanField(default=False)  # False: its time was over before its end
+    complete = models.BooleanField(default=False)  # False if the time limit ended the run
     violations = models.PositiveIntegerField(default=0)
     repaired = models.PositiveIntegerField(default=0)
     report = models.JSONField(default=list)
@@ -32,8 +32,8 @@ class CheckRun(models.Model):
         verbose_name_plural = _("checks")
         ordering = ["-id"]
         permissions = [
-            ("run_checks", "Can have the invariants proved"),
-            ("repair", "Can have violations repaired"),
+            ("run_checks", "Can run integrity checks"),
+            ("repair", "Can repair violations"),
         ]
 
     def __str__(self) -> str:

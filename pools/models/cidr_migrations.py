@@ -1,3 +1,5 @@
+"""Migrations of CIDRs."""
+
 from __future__ import annotations
 
 from django.contrib.postgres.fields import ArrayField
@@ -13,17 +15,17 @@ from pools.models.pools import Pool, PoolCIDR
 class MigrationOutcome(models.TextChoices):
     """How a migration ended."""
 
-    REMOVED = "removed", "removed"  # the pool has the CIDR no more
-    KEPT = "kept", "kept"  # the drained range stays reserved
-    ABORTED = "aborted", "aborted"  # what it reserved was given back
+    REMOVED = "removed", _("removed")  # the CIDR was removed from the pool
+    KEPT = "kept", _("kept")  # the drained range stays reserved
+    ABORTED = "aborted", _("aborted")  # the ranges that it reserved were removed
 
 
 class CIDRMigration(models.Model):
-    """That a CIDR of a pool, or a range of it, shall be emptied in favour of another.
+    """The intention to empty a CIDR of a pool, or a range of it, and to replace it.
 
-    Only what somebody wants: how far it is follows from the pool, its ranges and its blocks,
-    whoever changes them. `first` and `last` are what is emptied, `to` the CIDR that takes its place,
-    `in_use` the blocks in use there when it began.
+    The progress is not stored: it is derived from the pool, its ranges and its blocks. `first` and
+    `last` are the range to empty, `to` is the replacement CIDR, `in_use` the number of blocks in use in
+    the range when the migration began.
     """
 
     pool = models.ForeignKey(Pool, on_delete=models.CASCADE, related_name="migrations")
@@ -35,7 +37,7 @@ class CIDRMigration(models.Model):
     last = HostAddressField()
     to = CidrAddressField(null=True, blank=True)
     in_use = models.BigIntegerField()
-    # The reserved ranges that it made; no foreign keys, because a range may go before it.
+    # The reserved ranges that it created; no foreign keys, because a range can be deleted before it.
     range_ids = ArrayField(models.BigIntegerField(), default=list, blank=True)
     reason = models.CharField(max_length=500, blank=True, default="")
     started_by = models.CharField(max_length=150)
@@ -44,8 +46,8 @@ class CIDRMigration(models.Model):
     outcome = models.CharField(max_length=7, choices=MigrationOutcome, blank=True, default="")
 
     class Meta:
-        verbose_name = _("migration of a CIDR")
-        verbose_name_plural = _("migrations of CIDRs")
+        verbose_name = _("CIDR migration")
+        verbose_name_plural = _("CIDR migrations")
         ordering = ["-id"]
         default_permissions = ()
         constraints = [

@@ -1,3 +1,5 @@
+"""Clusters and their address spaces."""
+
 from __future__ import annotations
 
 from django.contrib.postgres.fields import ArrayField
@@ -13,7 +15,7 @@ DEFAULT_MTU = 1420  # WireGuard over 1500 bytes of Ethernet, IPv6 outside
 
 
 class Cluster(models.Model):
-    """A Kubernetes cluster or fleet whose addresses are registered here."""
+    """A Kubernetes cluster or fleet whose addresses are registered."""
 
     name = models.CharField(max_length=253, unique=True)
     cluster_prefix = CidrAddressField(
@@ -26,7 +28,7 @@ class Cluster(models.Model):
     instance_dns = ArrayField(HostAddressField(), default=list, blank=True)
     description = models.CharField(max_length=500, blank=True, default="")
     created_at = models.DateTimeField(auto_now_add=True)
-    # SHA-256 (hex) of the key in the address at which its API server asks; "" without one.
+    # SHA-256 (hex) of the key in the URL that its API server calls for admission reviews; "" without one.
     webhook_digest = models.CharField(max_length=64, blank=True, default="", editable=False)
     webhook_key_made_at = models.DateTimeField(null=True, blank=True, editable=False)
 
@@ -45,7 +47,7 @@ class Cluster(models.Model):
 
 
 class AddressSpace(models.Model):
-    """Where an address is unique: a cluster's own space, or one isolated VM network's."""
+    """The scope in which an address is unique: a cluster, or one isolated VM network of it."""
 
     OWN = ""  # the name of a cluster's own space
 

@@ -1,3 +1,5 @@
+"""Connections to clusters, and the processes that watch them."""
+
 from __future__ import annotations
 
 from django.contrib.postgres.fields import ArrayField
@@ -9,14 +11,14 @@ from pools.models.clusters import Cluster
 
 
 class Mode(models.TextChoices):
-    """Who writes to the cluster."""
+    """Whether Cadastre writes to the cluster."""
 
-    OBSERVED = "observed", "observed"  # nothing is ever written to it
-    MANAGED = "managed", "managed"  # what the managed resources say is written to it
+    OBSERVED = "observed", _("observed")  # Cadastre never writes to the cluster
+    MANAGED = "managed", _("managed")  # Cadastre writes the managed resources
 
 
 class ManagedResource(models.TextChoices):
-    """What is written to a managed cluster; each has its own switch."""
+    """A resource that Cadastre writes to a managed cluster; each one is enabled separately."""
 
     POOLS = "pools", "CiliumPodIPPools"
     POD_CIDRS = "pod-cidrs", _("PodCIDRs of CiliumNodes")
@@ -26,18 +28,18 @@ class ManagedResource(models.TextChoices):
 
 
 class Connection(models.Model):
-    """How one cluster's API server is reached, what may be written to it, and how that went.
+    """The connection to a cluster's API server: credentials, mode, status of the sync runs and lease.
 
-    `sealed` holds server, CA and credentials, encrypted (pools/platform/outbound/secrets.py). `identity` is
-    the uid of the namespace kube-system, pinned at the first contact: the same address may be
-    another cluster one day. The lease (`leased_by`, `leased_until`, `fence`) lets one worker at a
-    time work on the cluster; whoever writes in its name proves its fence in the same transaction.
+    `sealed` contains server, CA and credentials, encrypted (pools/platform/outbound/secrets.py).
+    `identity` is the uid of the namespace kube-system, stored at the first contact, because another
+    cluster may get the same address later. The lease (`leased_by`, `leased_until`, `fence`) allows one
+    worker at a time to work on the cluster; each of its transactions verifies the fence.
     """
 
     cluster = models.OneToOneField(Cluster, on_delete=models.CASCADE, related_name="connection")
     server = models.CharField(max_length=500)
     sealed = models.TextField(editable=False)
-    in_cluster = models.BooleanField(default=False)  # credentials are those of our own pod
+    in_cluster = models.BooleanField(default=False)  # uses the credentials of Cadastre's own pod
     mode = models.CharField(max_length=8, choices=Mode, default=Mode.OBSERVED)
     managed_resources = ArrayField(
         models.CharField(max_length=16, choices=ManagedResource), default=list, blank=True
@@ -45,35 +47,35 @@ class Connection(models.Model):
     paused = models.BooleanField(default=False)
     identity = models.CharField(max_length=64, blank=True, default="", editable=False)
     version = models.CharField(max_length=64, blank=True, default="", editable=False)
-    # When the token or the client certificate ends, as far as it says so itself.
+    # When the token or the client certificate expires, if it contains that time.
     expires_at = models.DateTimeField(null=True, editable=False)
 
-    # How the last passes went; the state that people see is worked out of these.
+    # The results of the last sync runs, from which the status on pages is derived.
     tried_at = models.DateTimeField(null=True, editable=False)
-    succeeded_at = models.DateTimeField(null=True, editable=False)  # every kind, a full pass
+    succeeded_at = models.DateTimeField(null=True, editable=False)  # a full sync run of all kinds
     error_code = models.CharField(max_length=63, blank=True, default="", editable=False)
     error = models.CharField(max_length=500, blank=True, default="", editable=False)
     failures = models.PositiveIntegerField(default=0, editable=False)  # in a row
-    # Objects that the last full pass could not take in or write, and those that a watch told since.
+    # Objects that the last full sync run, or a watch event since, could not ingest or write.
     failed_objects = models.PositiveIntegerField(default=0, db_default=0, editable=False)
-    # By kind: the `api_version` that is read, "" when it is not served, and what it `shows` to
-    # people; null before the first full pass.
+    # By kind: the `api_version` that is read ("" if it is not served), and what it `shows` to people;
+    # null before the first full sync run.
     served = models.JSONField(null=True, editable=False)
 
-    # When it is due, and who works on it.
+    # When the next sync run is due, and which worker has the lease.
     due_at = models.DateTimeField(editable=False)
-    # When the register last changed something that its cluster may have to be told.
+    # When the register last changed something that may have to be written to the cluster.
     nudged_at = models.DateTimeField(null=True, editable=False)
     leased_by = models.CharField(max_length=200, blank=True, default="", editable=False)
     leased_until = models.DateTimeField(null=True, editable=False)
     fence = models.BigIntegerField(default=0, editable=False)
-    # Who watches it, as long as that Watcher lives; by kind, up to which version it was taken in.
+    # The Watcher that follows the cluster while it is alive; by kind, the resourceVersion ingested last.
     watched_by = models.CharField(max_length=200, blank=True, default="", editable=False)
     positions = models.JSONField(default=dict, editable=False)
 
     class Meta:
         ordering = ["cluster__name"]
-        permissions = [("reconcile", "Can have a cluster reconciled at once")]
+        permissions = [("reconcile", "Can start a sync run of a cluster")]
         constraints = [
             models.UniqueConstraint(
                 fields=["identity"],
@@ -94,12 +96,12 @@ class Connection(models.Model):
         return f"{self.cluster} at {self.server}"
 
     def manages(self, managed_resource: ManagedResource) -> bool:
-        """Whether this is written to the cluster."""
+        """Return True if Cadastre writes this resource to the cluster."""
         return self.mode == Mode.MANAGED and managed_resource in self.managed_resources
 
 
 class Watcher(models.Model):
-    """A process that watches clusters; it is dead when it has not been seen for some seconds."""
+    """A process that watches clusters; it is dead if `seen_at` is older than some seconds."""
 
     name = models.CharField(max_length=200, unique=True)
     seen_at = models.DateTimeField()

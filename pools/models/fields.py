@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.contrib.postgres.constraints import ExclusionConstraint
 from django.contrib.postgres.indexes import OpClass
 from django.db.models import DateTimeField, F, Func, Value
 from netfields import InetAddressField
 
+if TYPE_CHECKING:
+    from django_stubs_ext import StrOrPromise
+
 
 class HostAddressField(InetAddressField):
-    """An `inet` that is one address, without a prefix length.
+    """An `inet` field with a single address, without a prefix length.
 
-    A class of its own because netfields leaves `store_prefix_length` out of `deconstruct()`, so
-    that historic models would read `10.0.0.6/32` where the real ones read `10.0.0.6`.
+    A separate class, because netfields omits `store_prefix_length` in `deconstruct()`: the historic
+    models of migrations would read `10.0.0.6/32` instead of `10.0.0.6`.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -22,24 +25,26 @@ class HostAddressField(InetAddressField):
         super().__init__(*args, **kwargs)  # type: ignore[no-untyped-call]
 
 
-def same(column: str) -> tuple[Func, str]:
-    """`column WITH =` inside a GiST exclusion constraint, without the extension btree_gist."""
+def equal_in_gist(column: str) -> tuple[Func, str]:
+    """Return `column WITH =` for a GiST exclusion constraint, without the extension btree_gist."""
     return Func(F(column), F(column), Value("[]"), function="int8range"), "&&"
 
 
-def no_overlap(*, name: str, within: str, column: str, message: str) -> ExclusionConstraint:
-    """No two rows with the same `within` (a foreign key's column) may have overlapping CIDRs."""
+def no_overlap(
+    *, name: str, within: str, column: str, message: StrOrPromise
+) -> ExclusionConstraint:
+    """Return the constraint that CIDRs of rows with the same foreign key `within` do not overlap."""
     return ExclusionConstraint(
         name=name,
         index_type="GIST",
-        expressions=[same(within), (OpClass(column, name="inet_ops"), "&&")],
+        expressions=[equal_in_gist(within), (OpClass(column, name="inet_ops"), "&&")],
         violation_error_message=message,
         violation_error_code="cidr_overlap",
     )
 
 
 class Now(Func):
-    """The register's clock (pools/sql/clock.sql)."""
+    """The start of the transaction by the register's clock (pools/sql/clock.sql)."""
 
     function = "ipam_now"
     template = "%(function)s()"
@@ -47,7 +52,7 @@ class Now(Func):
 
 
 class Clock(Func):
-    """This very moment by the register's clock (pools/sql/clock.sql), however long a transaction lasts."""
+    """The present moment by the register's clock (pools/sql/clock.sql), also in a long transaction."""
 
     function = "ipam_clock"
     template = "%(function)s()"

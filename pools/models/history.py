@@ -1,7 +1,7 @@
-"""What happened, written by database triggers (django-pghistory), so that bulk and raw changes
-are caught too. Rows are append-only; `Event` reads all of these tables as one log.
+"""Event tables, written by database triggers (django-pghistory), so that bulk and raw changes are recorded.
 
-One sequence numbers the rows of all event tables: an event's id orders it among all others.
+Rows are append-only. `Event` reads all event tables as one log. One sequence numbers the rows of all
+event tables, so that the ids order all events.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from pools.models.pools import Category, Pool, PoolCIDR, ReservedRange
 SEQUENCE = "pools_event_number"
 
 
-def number() -> Any:
+def event_number_field() -> Any:
     next_number = Func(Value(SEQUENCE), function="nextval")
     return models.BigIntegerField(primary_key=True, db_default=next_number)
 
 
-def tracks(model: type[models.Model], *trackers: Any, fields: list[str]) -> Any:
+def create_event_model(model: type[models.Model], *trackers: Any, fields: list[str]) -> Any:
     return pghistory.create_event_model(
         model,
         *trackers,
@@ -41,8 +41,8 @@ def tracks(model: type[models.Model], *trackers: Any, fields: list[str]) -> Any:
     )
 
 
-def _whole_life(model: type[models.Model], fields: list[str]) -> Any:
-    return tracks(
+def _lifecycle_event_model(model: type[models.Model], fields: list[str]) -> Any:
+    return create_event_model(
         model,
         pghistory.InsertEvent("created"),
         pghistory.UpdateEvent("changed"),
@@ -51,7 +51,7 @@ def _whole_life(model: type[models.Model], fields: list[str]) -> Any:
     )
 
 
-# What an update of a block means. One trigger tells them apart, because each one costs the hot path.
+# The label of an update of a block. One trigger distinguishes them, because each trigger slows the hot path.
 _MEANING = """CASE
     WHEN OLD.state <> 'held' AND NEW.state = 'held' THEN 'allocated'
     WHEN OLD.state = 'held' AND NEW.state <> 'held' THEN 'released'
@@ -59,10 +59,10 @@ _MEANING = """CASE
     ELSE 'changed' END"""
 
 
-# As django-pghistory writes it for an event whose context is one column of JSON.
+# The expression that django-pghistory generates for a context in one JSON column.
 _CONTEXT = "COALESCE(NULLIF(CURRENT_SETTING('pghistory.context_metadata', TRUE), ''), NULL)::JSONB"
 
-# A change that is no event: neither the state nor whom a held block belongs to is another.
+# An update without an event: neither the state nor the holder of a held block has changed.
 _NO_EVENT = """IF OLD.state = NEW.state AND (NEW.state <> 'held'
     OR (OLD.holder_id, OLD.holder_kind, OLD.holder_uid, OLD.org, OLD.env)
      = (NEW.holder_id, NEW.holder_kind, NEW.holder_uid, NEW.org, NEW.env)) THEN
@@ -70,9 +70,9 @@ _NO_EVENT = """IF OLD.state = NEW.state AND (NEW.state <> 'held'
 
 
 class _MeaningEvent(pghistory_trigger.Event):
-    """An event whose label is worked out by the trigger, and whether there is one.
+    """A trigger that decides whether there is an event and computes its label.
 
-    A WHEN clause would say the latter too, but PostgreSQL reads its text anew for every statement.
+    A WHEN clause could decide the former, but PostgreSQL parses its text anew for every statement.
     """
 
     def get_func(self, model: Any) -> pgtrigger.Func:
@@ -82,18 +82,20 @@ class _MeaningEvent(pghistory_trigger.Event):
 
 
 class _BatchEvent(pghistory_trigger.Event):
-    """The events of all rows of a statement; what is the same for all is worked out once."""
+    """A trigger that writes the events of all rows of a statement and computes common values once."""
 
     def get_func(self, model: Any) -> pgtrigger.Func:
         text = super().get_func(model).func  # type: ignore[no-untyped-call]
-        for same in (_CONTEXT, "ipam_now()"):
-            if same not in text:
-                raise AssertionError(f"django-pghistory writes its trigger without {same}")
-            text = text.replace(same, f"(SELECT {same})")
+        for expression in (_CONTEXT, "ipam_now()"):
+            if expression not in text:
+                raise AssertionError(f"django-pghistory's trigger does not contain {expression}")
+            text = text.replace(expression, f"(SELECT {expression})")
         return pgtrigger.Func(text)
 
 
-def _registered(event: type[pghistory_trigger.Event], tracker: Any, model: Any, level: Any) -> None:
+def _register_trigger(
+    event: type[pghistory_trigger.Event], tracker: Any, model: Any, level: Any
+) -> None:
     pgtrigger.register(
         event(
             event_model=model,
@@ -108,30 +110,42 @@ def _registered(event: type[pghistory_trigger.Event], tracker: Any, model: Any, 
 
 
 class _BlockUpdate(pghistory.UpdateEvent):
-    """Every change of a block's state, and of whom a held one belongs to."""
+    """Tracks every change of a block's state and of the holder of a held block."""
 
     def add_event_trigger(self, event_model: Any) -> None:
-        _registered(_MeaningEvent, self, event_model, pghistory.Row)
+        _register_trigger(_MeaningEvent, self, event_model, pghistory.Row)
 
 
 class _BlockInsert(pghistory.InsertEvent):
-    """Only a batch inserts held blocks: one statement writes all their events."""
+    """Tracks inserted held blocks, which only batches insert: one statement writes all their events."""
 
     def add_event_trigger(self, event_model: Any) -> None:
-        _registered(_BatchEvent, self, event_model, pghistory.Statement)
+        _register_trigger(_BatchEvent, self, event_model, pghistory.Statement)
 
 
-# An event model with a Meta of its own does not inherit the protection that pghistory adds.
+# An event model with its own Meta does not inherit the protection that pghistory adds.
 APPEND_ONLY = pgtrigger.Protect(name="append_only", operation=pgtrigger.Update | pgtrigger.Delete)
 
 _BLOCK = [
-    "pool", "space", "category", "family", "cidr", "state", "withheld",
-    "holder_kind", "holder_id", "holder_uid", "org", "env",
-    "allocated_at", "released_at", "available_from",
-]  # fmt: skip
+    "pool",
+    "space",
+    "category",
+    "family",
+    "cidr",
+    "state",
+    "withheld",
+    "holder_kind",
+    "holder_id",
+    "holder_uid",
+    "org",
+    "env",
+    "allocated_at",
+    "released_at",
+    "available_from",
+]
 
 
-_BlockEvent: Any = tracks(
+_BlockEvent: Any = create_event_model(
     Block,
     _BlockInsert("allocated", condition=pgtrigger.Q(new__state=BlockState.HELD)),
     _BlockUpdate("updated"),
@@ -141,9 +155,9 @@ _BlockEvent: Any = tracks(
 
 
 class BlockEvent(_BlockEvent):  # type: ignore[misc]  # made at run time
-    """A block was allocated, released, …; the row's columns are those after the change."""
+    """A block was allocated, released, …; the columns are those of the block after the change."""
 
-    pgh_id = number()
+    pgh_id = event_number_field()
 
     class Meta:
         triggers = [APPEND_ONLY]
@@ -155,13 +169,13 @@ class BlockEvent(_BlockEvent):  # type: ignore[misc]  # made at run time
         ]
 
 
-_FailureEvent: Any = tracks(Pool, pghistory.ManualEvent("allocation_failed"), fields=[])
+_FailureEvent: Any = create_event_model(Pool, pghistory.ManualEvent("allocation_failed"), fields=[])
 
 
 class FailureEvent(_FailureEvent):  # type: ignore[misc]  # made at run time
-    """An allocation was refused because the pool had no block left; nothing else was changed."""
+    """An allocation was refused because the pool had no available block; nothing else was changed."""
 
-    pgh_id = number()
+    pgh_id = event_number_field()
     category = models.CharField(max_length=8, choices=Category)
     holder_kind = models.CharField(max_length=63)
     holder_id = models.CharField(max_length=253)
@@ -175,7 +189,7 @@ class FailureEvent(_FailureEvent):  # type: ignore[misc]  # made at run time
         indexes = [models.Index(fields=["holder_id", "pgh_id"], name="failure_event_holder")]
 
 
-_ClusterEvent: Any = _whole_life(
+_ClusterEvent: Any = _lifecycle_event_model(
     Cluster,
     [
         "name",
@@ -189,20 +203,20 @@ _ClusterEvent: Any = _whole_life(
 
 
 class ClusterEvent(_ClusterEvent):  # type: ignore[misc]  # made at run time
-    pgh_id = number()
+    pgh_id = event_number_field()
 
 
-_ConnectionEvent: Any = _whole_life(
+_ConnectionEvent: Any = _lifecycle_event_model(
     Connection,
     ["cluster", "server", "mode", "managed_resources", "paused", "in_cluster", "identity"],
 )
 
 
 class ConnectionEvent(_ConnectionEvent):  # type: ignore[misc]  # made at run time
-    pgh_id = number()
+    pgh_id = event_number_field()
 
 
-_PoolEvent: Any = _whole_life(
+_PoolEvent: Any = _lifecycle_event_model(
     Pool,
     [
         "cluster",
@@ -220,28 +234,30 @@ _PoolEvent: Any = _whole_life(
 
 
 class PoolEvent(_PoolEvent):  # type: ignore[misc]  # made at run time
-    pgh_id = number()
+    pgh_id = event_number_field()
 
 
-_PoolCIDREvent: Any = _whole_life(PoolCIDR, ["pool", "cidr", "position", "orphaned_at", "pending"])
+_PoolCIDREvent: Any = _lifecycle_event_model(
+    PoolCIDR, ["pool", "cidr", "position", "orphaned_at", "pending"]
+)
 
 
 class PoolCIDREvent(_PoolCIDREvent):  # type: ignore[misc]  # made at run time
-    pgh_id = number()
+    pgh_id = event_number_field()
 
 
-_ReservedRangeEvent: Any = _whole_life(
+_ReservedRangeEvent: Any = _lifecycle_event_model(
     ReservedRange, ["pool", "pool_cidr", "first", "last", "reason"]
 )
 
 
 class ReservedRangeEvent(_ReservedRangeEvent):  # type: ignore[misc]  # made at run time
-    pgh_id = number()
+    pgh_id = event_number_field()
 
 
-# Neither its secret nor its URL, which may hold one, is in an event: only that they are others. What
-# is written with each try of a delivery is none.
-_WebhookTargetEvent: Any = tracks(
+# Events contain neither the secret nor the URL of a target, which may contain a secret, but only that
+# they have changed. The columns that each delivery attempt writes cause no event.
+_WebhookTargetEvent: Any = create_event_model(
     WebhookTarget,
     pghistory.InsertEvent("created"),
     pghistory.UpdateEvent("changed", condition=pgtrigger.AnyChange("name", "codes", "enabled")),
@@ -249,7 +265,7 @@ _WebhookTargetEvent: Any = tracks(
     pghistory.UpdateEvent("ca_changed", condition=pgtrigger.AnyChange("ca")),
     pghistory.UpdateEvent(
         "secret_replaced",
-        # The first one is made with the target.
+        # The first secret is created with the target.
         condition=pgtrigger.Q(old__secret_made_at__df=pgtrigger.F("new__secret_made_at"))
         & ~pgtrigger.Q(old__sealed=""),
     ),
@@ -259,16 +275,16 @@ _WebhookTargetEvent: Any = tracks(
 
 
 class WebhookTargetEvent(_WebhookTargetEvent):  # type: ignore[misc]  # made at run time
-    pgh_id = number()
+    pgh_id = event_number_field()
 
 
 class Event(models.Model):
-    """All event tables as one log, newest id last (a view: pools/sql/event_log.sql)."""
+    """All event tables as one log (a view: pools/sql/event_log.sql)."""
 
     id = models.BigIntegerField(primary_key=True)
     at = models.DateTimeField()
     type = models.TextField()
-    table = models.TextField()  # the event table, for the snapshot before and after
+    table = models.TextField()  # the event table, which has the snapshots before and after
     object_id = models.BigIntegerField()
     cluster_id = models.BigIntegerField(null=True)
     pool_id = models.BigIntegerField(null=True)

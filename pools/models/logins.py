@@ -1,4 +1,4 @@
-"""Failed sign-ins, counted so that passwords cannot be tried at will."""
+"""Failed sign-ins, counted to limit attempts to guess passwords."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from django.db import models
 
 
 class LoginFailures(models.Model):
-    """How often signing in failed for one account name, or from one address, since a moment.
+    """The number of failed sign-ins of one account name, or from one address, since `since`.
 
-    `key` is a keyed hash: what people type as their name is now and then their password.
+    `key` is a keyed hash, because people sometimes type their password as their name.
     """
 
     key = models.CharField(max_length=64, primary_key=True)

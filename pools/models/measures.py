@@ -1,4 +1,4 @@
-"""What processes count and time: summed up here, because a scrape reaches only one of them."""
+"""Counters and timings of processes, summed in rows, because a scrape reaches only one process."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from django.db import models
 
 
 class Measure(models.Model):
-    """A running total of one metric with its labels (a JSON object as text, keys in order)."""
+    """The total of one metric with its labels (a JSON object as text, keys sorted)."""
 
     name = models.CharField(max_length=120)
     labels = models.TextField(default="{}")
@@ -23,10 +23,11 @@ class Measure(models.Model):
 
 
 class CountedUntil(models.Model):
-    """Up to which number the events of a log are part of the totals.
+    """The number up to which the events of a log are counted in the totals.
 
-    Every number up to `seen` was drawn before the transactions `waits_for` (virtual ids) were looked
-    at, which had drawn some and had not ended: when they have, no event up to it can appear any more.
+    Every number up to `seen` was assigned before the transactions `waits_for` were listed (virtual ids of
+    transactions that had drawn a number and had not ended). When they have ended, no event up to `seen`
+    can appear any more.
     """
 
     log = models.CharField(max_length=63, primary_key=True)

@@ -1,4 +1,4 @@
-"""Conditions that somebody should know of, and to whom they are told."""
+"""Alerts about conditions, and the webhook targets that receive them."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from django.utils.translation import gettext_lazy as _
 
 
 class Level(models.TextChoices):
-    """How bad it is."""
+    """The severity of an alert."""
 
-    ERROR = "error", "error"
-    WARNING = "warning", "warning"
+    ERROR = "error", _("error")
+    WARNING = "warning", _("warning")
 
 
 class Notice(models.Model):
-    """A condition of one subject, from when it was first seen until it had ended."""
+    """An alert: a condition of one subject, from its first detection to its end."""
 
     code = models.CharField(max_length=63)  # pool_nearly_full, cluster_stale, …
-    subject = models.CharField(max_length=500)  # pool/12, cluster/3: what tells it from its like
+    subject = models.CharField(max_length=500)  # pool/12, cluster/3: identifies it within its code
     level = models.CharField(max_length=7, choices=Level)
     title = models.CharField(max_length=300)
     detail = models.CharField(max_length=1000, blank=True, default="")
@@ -43,11 +43,11 @@ class Notice(models.Model):
 
 
 class WebhookTarget(models.Model):
-    """An address that is told of notices; its key is sealed and signs what is sent."""
+    """A URL that receives alerts; its key is stored encrypted and signs the messages."""
 
     name = models.CharField(max_length=100, unique=True)
     url = models.CharField(max_length=500)
-    # All that events tell of the URL: with some receivers its path is the secret.
+    # The only part of the URL in events: with some receivers its path is the secret.
     host = models.CharField(max_length=500, editable=False, default="", db_default="")
     ca = models.TextField(blank=True, default="")  # PEM; "" trusts the system's own
     sealed = models.TextField(editable=False)
@@ -56,9 +56,9 @@ class WebhookTarget(models.Model):
     created_at = models.DateTimeField()
     secret_made_at = models.DateTimeField()
 
-    # How it answers, and who sends to it now.
+    # The result of the last attempts, and the lease of the worker that sends now.
     failures = models.PositiveIntegerField(default=0, editable=False)  # in a row
-    wait_until = models.DateTimeField(null=True, editable=False)  # nothing is sent before
+    wait_until = models.DateTimeField(null=True, editable=False)  # nothing is sent before this time
     leased_until = models.DateTimeField(null=True, editable=False)
     fence = models.BigIntegerField(default=0, editable=False)
 
@@ -70,37 +70,37 @@ class WebhookTarget(models.Model):
 
 
 class DeliveryState(models.TextChoices):
-    """Where a delivery stands."""
+    """The state of a delivery."""
 
-    PENDING = "pending", "pending"
-    DELIVERED = "delivered", "delivered"
-    FAILED = "failed", "failed"  # tried for the last time
+    PENDING = "pending", _("pending")
+    DELIVERED = "delivered", _("delivered")
+    FAILED = "failed", _("failed")  # the last attempt has failed
 
 
 class DeliveryEvent(models.TextChoices):
-    """What is told."""
+    """The kind of a message."""
 
-    OPENED = "opened", "opened"
-    CHANGED = "changed", "changed"  # it is worse or better than before
-    ENDED = "ended", "ended"
-    TEST = "test", "test"
-    ANCHOR = "anchor", "anchor"  # of the audit chain
+    OPENED = "opened", _("opened")
+    CHANGED = "changed", _("changed")  # the level has changed
+    ENDED = "ended", _("ended")
+    TEST = "test", _("test")
+    ANCHOR = "anchor", _("anchor")  # an anchor of the audit chain
 
 
 class Delivery(models.Model):
-    """One message to one target: written with the notice, sent by a worker until it arrives."""
+    """One message to one target: written with the alert, and sent by a worker until it is received."""
 
     target = models.ForeignKey(WebhookTarget, on_delete=models.CASCADE, related_name="deliveries")
     notice = models.ForeignKey(
         Notice, on_delete=models.CASCADE, related_name="deliveries", null=True
     )
-    uid = models.UUIDField(unique=True, default=uuid.uuid4)  # the same for every try
+    uid = models.UUIDField(unique=True, default=uuid.uuid4)  # the same for every attempt
     event = models.CharField(max_length=8, choices=DeliveryEvent)
-    body = models.TextField()  # JSON, as it was when it happened
+    body = models.TextField()  # JSON, with the values at the time of the event
     state = models.CharField(max_length=9, choices=DeliveryState, default=DeliveryState.PENDING)
     attempts = models.PositiveIntegerField(default=0)
     next_try_at = models.DateTimeField()
-    last_status = models.PositiveSmallIntegerField(null=True)  # of HTTP
+    last_status = models.PositiveSmallIntegerField(null=True)  # HTTP status
     last_error = models.CharField(max_length=500, blank=True, default="")
     created_at = models.DateTimeField()
     delivered_at = models.DateTimeField(null=True)

@@ -1,4 +1,4 @@
-"""What is seen in clusters, and what is found out about it. None of it decides who holds a block."""
+"""Observed objects of clusters, sync runs, findings and drift. None of it decides who holds a block."""
 
 from __future__ import annotations
 
@@ -13,19 +13,20 @@ from pools.models.clusters import Cluster
 
 
 class ObservedObject(models.Model):
-    """A Kubernetes object as it was last seen; its uid tells it from a later one of its name.
+    """A Kubernetes object as last observed; its uid distinguishes it from a later object of its name.
 
-    `missed_at` is when a complete list first came without it: only a second one, some time later,
-    counts as its end. `problem` is what is wrong with the object itself, which never keeps others
-    from being taken in. `pending` objects are looked at in every pass although they did not change.
+    `missed_at` is when a complete list first did not contain the object: only a second such list, some
+    time later, means that it was deleted. `problem` describes an error of the object itself, which never
+    prevents the ingestion of other objects. Every sync run reads `pending` objects again, even if they
+    did not change.
     """
 
-    # Without an index of its own: others begin with it, and one so small would be preferred to them.
+    # No separate index: other indexes begin with this column, and the planner would prefer the small one.
     cluster = models.ForeignKey(
         Cluster, on_delete=models.CASCADE, related_name="objects_seen", db_index=False
     )
     kind = models.CharField(max_length=63)
-    api_version = models.CharField(max_length=128)  # of the version that it was read through
+    api_version = models.CharField(max_length=128)  # the version in which it was read
     namespace = models.CharField(max_length=253, blank=True, default="")
     name = models.CharField(max_length=253)
     uid = models.CharField(max_length=64)
@@ -34,15 +35,15 @@ class ObservedObject(models.Model):
     problem_code = models.CharField(max_length=63, blank=True, default="")
     problem = models.CharField(max_length=1000, blank=True, default="")
     pending = models.BooleanField(default=False)
-    # Of a CiliumPodIPPool: the CIDRs that it has, written by a trigger; null where they are unknown.
+    # The CIDRs of a CiliumPodIPPool, written by a trigger; null if they are unknown.
     cidrs = ArrayField(CidrAddressField(), null=True, editable=False)
     first_seen_at = models.DateTimeField()
     changed_at = models.DateTimeField()
     missed_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
-        verbose_name = _("object of a cluster")
-        verbose_name_plural = _("objects of clusters")
+        verbose_name = _("cluster object")
+        verbose_name_plural = _("cluster objects")
         ordering = ["cluster_id", "kind", "namespace", "name"]
         constraints = [
             models.UniqueConstraint(fields=["cluster", "kind", "uid"], name="object_seen_unique"),
@@ -57,21 +58,21 @@ class ObservedObject(models.Model):
         ]
 
     def __str__(self) -> str:
-        place = f"{self.namespace}/" if self.namespace else ""
-        return f"{self.kind} {place}{self.name}"
+        prefix = f"{self.namespace}/" if self.namespace else ""
+        return f"{self.kind} {prefix}{self.name}"
 
 
 class Trigger(models.TextChoices):
-    """Why a pass ran."""
+    """The reason for a sync run."""
 
-    SCHEDULE = "schedule", "schedule"  # the full pass that is due
-    WATCH = "watch", "watch"  # events of the cluster
-    CHANGE = "change", "change"  # somebody changed the register, or asked for it
+    SCHEDULE = "schedule", _("schedule")  # a full sync run was due
+    WATCH = "watch", _("watch")  # watch events of the cluster
+    CHANGE = "change", _("change")  # a change of the register, or a request
     DRY_RUN = "dry-run", _("dry run")
 
 
 class Run(models.Model):
-    """One pass over one cluster. `kinds` has for each kind seen, changed, written, failed (counts)."""
+    """One sync run of a cluster; `kinds` has the counts seen, changed, written and failed of each kind."""
 
     cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="runs")
     trigger = models.CharField(max_length=8, choices=Trigger)
@@ -83,8 +84,8 @@ class Run(models.Model):
     error = models.CharField(max_length=500, blank=True, default="")
 
     class Meta:
-        verbose_name = _("pass")
-        verbose_name_plural = _("passes")
+        verbose_name = _("sync run")
+        verbose_name_plural = _("sync runs")
         ordering = ["-id"]
         indexes = [models.Index(fields=["cluster", "-id"], name="run_cluster")]
 
@@ -93,20 +94,20 @@ class Run(models.Model):
 
 
 class Severity(models.TextChoices):
-    """How loud a finding is."""
+    """The severity of a finding."""
 
-    ERROR = "error", "error"
-    WARNING = "warning", "warning"
+    ERROR = "error", _("error")
+    WARNING = "warning", _("warning")
 
 
 class Finding(models.Model):
-    """Something that a pass found and a person should know: overlaps, orphans, leaks, differences.
+    """A finding of a sync run that a person should know: an overlap, an orphan, a leak, drift.
 
-    It exists as long as it is true. `subject` names what it is about within the cluster and code.
+    The row exists as long as the finding is true. `subject` identifies it within the cluster and code.
     """
 
     cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="findings")
-    kind = models.CharField(max_length=63)  # of the handler that found it
+    kind = models.CharField(max_length=63)  # the kind of the handler that found it
     code = models.CharField(max_length=63)
     subject = models.CharField(max_length=600)
     severity = models.CharField(max_length=7, choices=Severity, default=Severity.WARNING)
@@ -127,10 +128,10 @@ class Finding(models.Model):
 
 
 class Drift(models.Model):
-    """One field of an object that is another in the cluster than in the register.
+    """One field of an object that differs between the cluster and the register.
 
-    `desired` and `observed` are JSON values, null for an absent field. Written by every pass;
-    what somebody chose to ignore stays ignored until either value changes.
+    `desired` and `observed` are JSON values, null for an absent field. Every sync run writes the rows.
+    An ignored difference stays ignored until either value changes.
     """
 
     cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="drifts")
@@ -140,7 +141,7 @@ class Drift(models.Model):
     path = models.CharField(max_length=500)  # spec.ipv4.cidrs
     desired = models.JSONField(null=True)
     observed = models.JSONField(null=True)
-    managers = models.JSONField(default=list)  # who wrote what is observed, as the cluster says
+    managers = models.JSONField(default=list)  # the field managers of the observed value
     since = models.DateTimeField()
     conflict = models.CharField(max_length=1000, blank=True, default="")  # why it was not written
     conflict_code = models.CharField(max_length=63, blank=True, default="", db_default="")

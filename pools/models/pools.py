@@ -1,3 +1,5 @@
+"""Pools, their CIDRs and reserved ranges."""
+
 from __future__ import annotations
 
 from django.contrib.postgres.constraints import ExclusionConstraint
@@ -8,14 +10,14 @@ from netfields import CidrAddressField
 
 from pools.core.holders import LONGEST_COOLDOWN
 from pools.models.clusters import AddressSpace, Cluster
-from pools.models.fields import HostAddressField, no_overlap, same
+from pools.models.fields import HostAddressField, equal_in_gist, no_overlap
 
 DAY = 24 * 60 * 60
 INSTANCE_COOLDOWN_MIN = 60 * 60  # rule `instance-cools-an-hour`
 
 
 class Category(models.TextChoices):
-    """What a pool's blocks are for."""
+    """The purpose of a pool's blocks."""
 
     POD = "pod", _("Pod CIDRs")  # a CiliumPodIPPool
     NODE = "node", _("Nodes")  # overlay addresses of nodes
@@ -24,7 +26,7 @@ class Category(models.TextChoices):
     VM = "vm", _("VM networks")
 
 
-# One live block of each family per holder (rule `one-block-per-holder`).
+# A holder holds at most one block of each family (rule `one-block-per-holder`).
 SINGLE = (Category.NODE, Category.INSTANCE, Category.IPV4)
 
 DEFAULT_COOLDOWN = {
@@ -39,8 +41,7 @@ DEFAULT_COOLDOWN = {
 class Pool(models.Model):
     """A list of CIDRs, each with its reserved ranges, and a mask size per family.
 
-    Category, address space and mask sizes never change; a trigger holds that (rule
-    `mask-size-never-changes`).
+    A trigger refuses changes of category, address space and mask sizes (rule `mask-size-never-changes`).
     """
 
     cluster = models.ForeignKey(Cluster, on_delete=models.PROTECT, related_name="pools")
@@ -58,12 +59,12 @@ class Pool(models.Model):
     namespace_selector = models.JSONField(null=True, blank=True)
     description = models.CharField(max_length=500, blank=True, default="")
     version = models.PositiveBigIntegerField(default=1, editable=False)  # the ETag
-    # The cluster has no such pool any more, but blocks of it are in use: nothing new is handed out.
+    # The pool was deleted in the cluster while blocks are in use: no new blocks are allocated.
     orphaned_at = models.DateTimeField(null=True, blank=True, editable=False)
-    # Taken in from a cluster and changed by nobody here since: what its object says, it says.
+    # Ingested from a cluster and not changed in the register since: it follows the cluster's object.
     follows_cluster = models.BooleanField(default=False, db_default=False, editable=False)
-    # When the pool and its object last said the same: the object's uid and resourceVersion, and the
-    # version of this row. Any other text means that they have to be compared.
+    # The state in which pool and object were last equal: the object's uid and resourceVersion, and the
+    # version of this row. With any other value they have to be compared.
     agreed = models.CharField(max_length=160, blank=True, default="", db_default="", editable=False)
     created_at = models.DateTimeField(auto_now_add=True)
 
@@ -74,17 +75,17 @@ class Pool(models.Model):
                 fields=["cluster", "name"],
                 name="pool_name_unique",
                 violation_error_code="already_exists",
-                violation_error_message=_("The cluster has a pool of this name."),
+                violation_error_message=_("The cluster already has a pool of this name."),
             ),
             models.CheckConstraint(
                 name="pool_mask_sizes",
                 condition=Q(mask_size_v4__range=(1, 32)) | Q(mask_size_v4=None),
-                violation_error_message=_("An IPv4 mask size lies between 1 and 32."),
+                violation_error_message=_("An IPv4 mask size must be between 1 and 32."),
             ),
             models.CheckConstraint(
                 name="pool_mask_sizes_v6",
                 condition=Q(mask_size_v6__range=(1, 128)) | Q(mask_size_v6=None),
-                violation_error_message=_("An IPv6 mask size lies between 1 and 128."),
+                violation_error_message=_("An IPv6 mask size must be between 1 and 128."),
             ),
             models.CheckConstraint(
                 name="pool_cooldown",
@@ -92,7 +93,7 @@ class Pool(models.Model):
                 & (~Q(category=Category.INSTANCE) | Q(cooldown_seconds__gte=INSTANCE_COOLDOWN_MIN)),
                 violation_error_code="cooldown",
                 violation_error_message=_(
-                    "A cooldown lies between 0 and 10 years; of instances, at least 1 hour."
+                    "A cooldown must be between 0 and 10 years, and at least 1 hour for instances."
                 ),
             ),
         ]
@@ -105,31 +106,31 @@ class Pool(models.Model):
         return f"{self.cluster}/{self.name}"
 
     def mask_size(self, family: int) -> int | None:
-        """The prefix length of this pool's blocks of the family (4 or 6), None without one."""
+        """Return the prefix length of the pool's blocks of the family (4 or 6), or None."""
         return self.mask_size_v4 if family == 4 else self.mask_size_v6
 
 
 class Pending(models.TextChoices):
-    """A change of a pool's list of CIDRs that the cluster's object does not show yet."""
+    """A change of a pool's CIDRs that the cluster's object does not have yet."""
 
-    ADDITION = "addition", "addition"  # the register has the CIDR, the object does not
-    REMOVAL = "removal", "removal"  # the object has the CIDR, the register gives it up
+    ADDITION = "addition", _("addition")  # the register has the CIDR, the object does not
+    REMOVAL = "removal", _("removal")  # the object has the CIDR, the register removes it
 
 
 class PoolCIDR(models.Model):
-    """One CIDR of a pool; blocks are handed out from a pool's CIDRs in order of `position`."""
+    """One CIDR of a pool; blocks are allocated from a pool's CIDRs in the order of `position`."""
 
     pool = models.ForeignKey(Pool, on_delete=models.CASCADE, related_name="cidrs")
     space = models.ForeignKey(AddressSpace, on_delete=models.PROTECT, related_name="+")
     cidr = CidrAddressField()
     position = models.PositiveIntegerField(default=0)
-    # The cluster's pool has lost this CIDR while blocks of it are in use: nothing new is handed out.
+    # The CIDR was removed from the cluster's pool while blocks are in use: no new blocks are allocated.
     orphaned_at = models.DateTimeField(null=True, blank=True, editable=False)
-    # What the cluster has not followed yet: nothing new is handed out of the CIDR until it has.
+    # The change that the cluster has not applied yet; until then no new blocks are allocated.
     pending = models.CharField(
         max_length=8, choices=Pending, blank=True, default="", db_default="", editable=False
     )
-    # Of pod pools: the block from which the next one for a node is looked for (Cilium's next-fit).
+    # In pod pools: the index at which the search for a node's next block begins (Cilium's next-fit).
     next_index = models.DecimalField(
         max_digits=39, decimal_places=0, default=0, db_default=0, editable=False
     )
@@ -144,7 +145,7 @@ class PoolCIDR(models.Model):
                 name="cidrs_of_a_space_never_overlap",
                 within="space",
                 column="cidr",
-                message="This CIDR overlaps another CIDR of the address space.",
+                message=_("This CIDR overlaps another CIDR of the address space."),
             ),
         ]
 
@@ -153,12 +154,12 @@ class PoolCIDR(models.Model):
 
     @property
     def closed(self) -> bool:
-        """Return True if nothing new is handed out of the CIDR, whatever its reserved ranges."""
+        """Return True if no new blocks are allocated from the CIDR, whatever its reserved ranges."""
         return self.orphaned_at is not None or bool(self.pending)
 
 
 class ReservedRange(models.Model):
-    """Addresses of a CIDR that are not handed out; what is in use there stays with its holder."""
+    """Addresses of a CIDR that are not allocated; blocks in use stay with their holders."""
 
     pool = models.ForeignKey(Pool, on_delete=models.CASCADE, related_name="reserved_ranges")
     pool_cidr = models.ForeignKey(
@@ -176,7 +177,7 @@ class ReservedRange(models.Model):
                 name="ranges_of_a_cidr_never_overlap",
                 index_type="GIST",
                 expressions=[
-                    same("pool_cidr"),
+                    equal_in_gist("pool_cidr"),
                     (Func(F("first"), F("last"), Value("[]"), function="inetrange"), "&&"),
                 ],
                 violation_error_code="ranges_overlap",

@@ -1,4 +1,4 @@
-"""After a restore the register may know less than the clusters: nothing is handed out meanwhile."""
+"""Recovery mode: after a restore the clusters may have newer state, so that nothing is allocated."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from django.utils.translation import gettext_lazy as _
 
 
 class Recovery(models.Model):
-    """A time in which nothing is allocated, until every connected cluster was listed once.
+    """A period in which nothing is allocated, until every connected cluster was listed once.
 
-    Only a full pass whose number is above `after_run` counts.
+    Only a full sync run with an id above `after_run` counts.
     """
 
     since = models.DateTimeField()
@@ -23,7 +23,7 @@ class Recovery(models.Model):
     class Meta:
         ordering = ["-id"]
         verbose_name_plural = _("recoveries")
-        permissions = [("recover", "Can stop and resume all allocation")]
+        permissions = [("recover", "Can begin and end recovery mode")]
         constraints = [
             models.UniqueConstraint(
                 fields=["ended_at"],

@@ -1,4 +1,4 @@
-"""Who still refers to blocks, as tooling reports it, and the blocks that nobody refers to."""
+"""Holders that tooling reports as existing, and leaks: blocks whose holders were missed."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ class ReferenceFeed(models.Model):
     reporter = models.CharField(max_length=150, blank=True, default="")
     reported_at = models.DateTimeField()
     complete_at = models.DateTimeField(null=True)  # of the last complete report
-    answer = models.JSONField(default=dict)  # to the last report; the same again to its repetition
+    answer = models.JSONField(default=dict)  # to the last report, and to its repetition
 
     class Meta:
         ordering = ["cluster_id", "holder_kind"]
-        permissions = [("report_references", "Can report who refers to blocks")]
+        permissions = [("report_references", "Can report references to blocks")]
         constraints = [
             models.UniqueConstraint(fields=["cluster", "holder_kind"], name="reference_feed_unique")
         ]
@@ -33,12 +33,12 @@ class ReferenceFeed(models.Model):
 
 
 class Reference(models.Model):
-    """One holder that the last complete report, or a delta since, named.
+    """One holder in the last complete report, or in a delta since.
 
-    Without `holder_uid` any object of that name is meant, without `org` that of any organisation.
+    Without `holder_uid` it matches every object of that name, without `org` every organization.
     """
 
-    # The unique constraint's index begins with it; a second one would be taken instead of that.
+    # The unique constraint's index begins with this column; the planner would prefer a second index.
     feed = models.ForeignKey(
         ReferenceFeed, on_delete=models.CASCADE, related_name="references", db_index=False
     )
@@ -58,24 +58,24 @@ class Reference(models.Model):
 
 
 class Leak(models.Model):
-    """A held block that a complete observation did not see referenced.
+    """A held block whose holder a complete observation missed.
 
-    It is a suspicion until `confirmed_at`: a second complete observation, at least a grace after the
-    first, did not see it either. Holder and `allocated_at` are those of the block when it was missed:
-    a block that changed since is not the one that leaked.
+    The leak is suspected until `confirmed_at`: a second complete observation, at least the grace after
+    the first one, missed the holder too. Holder and `allocated_at` are those of the block when it was
+    missed: a block that has changed since is not leaked.
     """
 
     block = models.OneToOneField(
         Block, on_delete=models.CASCADE, related_name="leak", db_constraint=False
     )
     cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="leaks")
-    source = models.CharField(max_length=63)  # whose observation missed it last: tooling, nodes, …
+    source = models.CharField(max_length=63)  # of the last observation: tooling, nodes, …
     holder_kind = models.CharField(max_length=63)
     holder_id = models.CharField(max_length=253)
     holder_uid = models.CharField(max_length=253, blank=True, default="")
     allocated_at = models.DateTimeField()
-    missed_at = models.DateTimeField()  # by the first complete observation
-    observed_at = models.DateTimeField()  # of the last one that missed it
+    missed_at = models.DateTimeField()  # first observation that missed the holder
+    observed_at = models.DateTimeField()  # last observation that missed the holder
     observations = models.PositiveIntegerField(default=1)
     confirmed_at = models.DateTimeField(null=True)
 
@@ -95,7 +95,7 @@ class Leak(models.Model):
 
     @property
     def org(self) -> str:
-        """The block's, as long as it is the one that leaked."""
+        """The organization of the block."""
         return self.block.org
 
     @property

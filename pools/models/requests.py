@@ -1,18 +1,21 @@
+"""Pending allocation requests, environments, idempotency keys and stored counts."""
+
 from __future__ import annotations
 
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
 
 from pools.models.clusters import Cluster
 from pools.models.pools import Pool
 
 
 class Environment(models.Model):
-    """A tenant's environment and whether it lacks addresses (`env_status_view`)."""
+    """A tenant's environment; `degraded_since` is set while allocations for it fail (`env_status_view`)."""
 
-    # Without an index of its own: the unique one begins with it, and each allocation looks there.
+    # No separate index: the unique index begins with this column and serves each allocation.
     cluster = models.ForeignKey(
         Cluster, on_delete=models.CASCADE, related_name="environments", db_index=False
     )
@@ -48,18 +51,18 @@ class Environment(models.Model):
 
 
 class RequestState(models.TextChoices):
-    """Where a pending request stands."""
+    """The state of an allocation request."""
 
-    PENDING = "pending", "pending"  # tried again each cycle and when space is released
-    FULFILLED = "fulfilled", "fulfilled"
-    CANCELLED = "cancelled", "cancelled"
+    PENDING = "pending", _("pending")  # retried each cycle and when space is released
+    FULFILLED = "fulfilled", _("fulfilled")
+    CANCELLED = "cancelled", _("cancelled")
 
 
 class AllocationRequest(models.Model):
-    """A request that found its pool exhausted and waits for space (`"wait": true`)."""
+    """A request that waits for space in an exhausted pool (`"wait": true`)."""
 
     pool = models.ForeignKey(Pool, on_delete=models.CASCADE, related_name="requests")
-    wanted = models.JSONField()  # the arguments of the allocation, as `allocation.Wanted` says
+    wanted = models.JSONField()  # the demand, as allocator.requests.demand_to_json returns it
     holder_kind = models.CharField(max_length=63)
     holder_id = models.CharField(max_length=253)
     org = models.CharField(max_length=253, blank=True, default="")
@@ -70,7 +73,7 @@ class AllocationRequest(models.Model):
     created_at = models.DateTimeField()
     next_try_at = models.DateTimeField()
     ended_at = models.DateTimeField(null=True, blank=True)
-    # What it got, by id; no foreign keys, because a finished request keeps no block from its end.
+    # Ids of the allocated blocks; no foreign keys, because a request does not prevent their deletion.
     block_ids = ArrayField(models.BigIntegerField(), default=list, blank=True)
 
     class Meta:
@@ -89,7 +92,7 @@ class AllocationRequest(models.Model):
 
 
 class IdempotencyKey(models.Model):
-    """The answer to a request, kept 24 hours in the transaction that did the work."""
+    """The answer to a request, stored for 24 hours by the transaction that executed it."""
 
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+", db_index=False
@@ -111,13 +114,13 @@ class IdempotencyKey(models.Model):
 
 
 class PoolUsage(models.Model):
-    """Counted now and then for pools too large to count on each page; never used to decide."""
+    """Stored counts of pools that are too large to count for each page; no decision uses them."""
 
     pool = models.ForeignKey(Pool, on_delete=models.CASCADE, related_name="usage_rows")
     family = models.PositiveSmallIntegerField()
     held = models.BigIntegerField()
     cooling = models.BigIntegerField()
-    withheld = models.BigIntegerField()  # of the held and cooling ones
+    withheld = models.BigIntegerField()  # of the held and cooling blocks
     counted_at = models.DateTimeField()
 
     class Meta:

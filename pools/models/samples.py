@@ -1,4 +1,4 @@
-"""How full pools were, day by day, and when they will be full."""
+"""Daily samples of utilization, and forecasts of exhaustion."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from pools.models.pools import Category, Pool
 
 
 class Sample(models.Model):
-    """One pool and family on one day, as last counted on it.
+    """The last counts of one pool and family on one day.
 
-    Names instead of foreign keys: the sums of past days stay what they were when a pool goes.
+    It has names instead of foreign keys, so that the sums of past days do not change when a pool is
+    deleted.
     """
 
     day = models.DateField()  # UTC
@@ -39,16 +40,15 @@ class Sample(models.Model):
 
 
 class SampleSum(models.Model):
-    """What all pools of a category or cluster, or all blocks of an organisation or environment, came
-    to on one day.
+    """The sums of a category, cluster, organization or environment on one day.
 
-    Of organisations and environments the largest have a row each; `rest` is the sum of the others.
+    The largest organizations and environments have a row each; `rest` is the sum of the others.
     """
 
     class By(models.TextChoices):
         CATEGORY = "category", _("Category")
         CLUSTER = "cluster", _("Cluster")
-        ORG = "org", _("Organisation")
+        ORG = "org", _("Organization")
         ENV = "env", _("Environment")
 
     day = models.DateField()  # UTC
@@ -57,8 +57,8 @@ class SampleSum(models.Model):
     name = models.CharField(max_length=253, blank=True, default="")
     rest = models.BooleanField(default=False)
     family = models.PositiveSmallIntegerField()
-    members = models.BigIntegerField()  # pools, or of a rest the tenants in it
-    # Blocks: a tenant has no capacity of its own. Wider than a pool's, of which thousands are added.
+    members = models.BigIntegerField()  # number of pools; in a rest, number of tenants
+    # In blocks; 0 for tenants, which have no capacity. Wider than in Sample, because thousands are added.
     capacity = models.DecimalField(max_digits=48, decimal_places=0, default=0)
     held = models.BigIntegerField()
     cooling = models.BigIntegerField()
@@ -79,7 +79,7 @@ class SampleSum(models.Model):
 
 
 class PoolForecast(models.Model):
-    """When a pool's family will be full, as last worked out (pools.core.forecast)."""
+    """The last forecast of the exhaustion of a pool's family (pools.core.forecast)."""
 
     pool = models.ForeignKey(Pool, on_delete=models.CASCADE, related_name="forecasts")
     family = models.PositiveSmallIntegerField()
@@ -87,9 +87,9 @@ class PoolForecast(models.Model):
         max_length=20,
         choices=[(str(forecast_state), str(forecast_state)) for forecast_state in ForecastState],
     )
-    history = models.PositiveIntegerField()  # days it is based on
+    history = models.PositiveIntegerField()  # days of samples
     per_day = models.FloatField(default=0)  # blocks
-    # The likeliest day and the range around it; null: not within the horizon, or never.
+    # The most likely day and its range; null: not within the horizon, or never.
     day = models.DateField(null=True, blank=True)
     earliest = models.DateField(null=True, blank=True)
     latest = models.DateField(null=True, blank=True)

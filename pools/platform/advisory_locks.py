@@ -1,10 +1,10 @@
 """All advisory locks of PostgreSQL that the product takes; each ends with its transaction.
 
-POOL and CONNECTION are first keys, the second is the id of the row. The order: first the cluster (a sync
-run takes its CONNECTION lock, a change made in the register locks the connection's row by `leases.nudge`),
-then POOL locks, lowest id first, then other rows; so whoever holds rows never waits for a POOL lock. The
-others are taken one at a time, at the beginning of a periodic job. SQL files repeat the numbers:
-tests/pools/test_advisory_locks.py compares.
+POOL and CONNECTION are first keys; the second key is the id of the row. Locks are taken in this order: first the
+cluster (a sync run takes its CONNECTION lock, a change in the register locks the connection's row by
+`leases.nudge`), then POOL locks by ascending id, then other rows. So a transaction that has locked rows never
+waits for a POOL lock. The other locks are taken one at a time, at the beginning of a periodic job. SQL files
+repeat the numbers: tests/pools/test_advisory_locks.py compares them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""PostgreSQL's errors, named: which constraint was broken, and whether asking again helps."""
+"""Access to PostgreSQL: statements whose values are bound on the server, its errors by name, and retries."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ T = TypeVar("T")
 
 ATTEMPTS = 6
 # serialization_failure, deadlock_detected, lock_not_available
-_ASK_AGAIN = {"40001", "40P01", "55P03"}
+_RETRIED = {"40001", "40P01", "55P03"}
 RECOVERING = "57R01"  # pools/sql/recovery.sql
-# Two requests met: the one that lost finds the other's row when it asks again.
-_MET = {
+# Constraints that a concurrent request can violate first: a retry finds the other request's row.
+_RACES = {
     "one_block_per_holder",
     "one_block_per_environment",
     "idempotency_key_unique",
@@ -42,13 +42,13 @@ _MET = {
 
 
 def sqlstate(error: BaseException) -> str:
-    """The five-character SQLSTATE of a Django or psycopg error, "" without one."""
+    """Return the five-character SQLSTATE of a Django or psycopg error, "" if it has none."""
     cause = error.__cause__ or error
     return getattr(cause, "sqlstate", None) or ""
 
 
 def constraint(error: BaseException) -> str:
-    """The name of the constraint or trigger rule that was broken, "" without one."""
+    """Return the name of the violated constraint or trigger rule, "" if the error has none."""
     diagnostics = getattr(error.__cause__ or error, "diag", None)
     return getattr(diagnostics, "constraint_name", None) or ""
 
@@ -58,39 +58,41 @@ Values = Sequence[object] | Mapping[str, object]
 
 
 def rows(statement: Query, values: Values, *, prepare: bool | None = None) -> list[tuple[Any, ...]]:
-    """The rows that a statement answers; for what is asked thousands of times a second.
+    """Return the rows of a statement; for statements that run thousands of times a second.
 
-    A prepared statement with its values apart spares the server from parsing and planning and the
-    client from quoting, which Django's cursor cannot; its errors are Django's all the same. With
-    `prepare` False it is planned each time: for long values.
+    A prepared statement with separate values saves the server parsing and planning, and the client quoting,
+    which Django's cursor cannot; its errors are Django's all the same. With `prepare` False the statement is
+    planned each time: for long values.
     """
-    own = connections[DEFAULT_DB_ALIAS]  # once: each look through `connection` asks for the thread
-    own.ensure_connection()
-    cursor: psycopg.Cursor[tuple[Any, ...]] | None = getattr(_kept, "cursor", None)
-    if cursor is None or cursor.connection is not own.connection or prepare is False:
-        cursor = psycopg.Cursor(own.connection)
-        if prepare is not False:  # a kept cursor keeps its last rows, and those may be many
-            _kept.cursor = cursor
-    with own.wrap_database_errors:
+    wrapper = connections[
+        DEFAULT_DB_ALIAS
+    ]  # once: every access to `connection` looks up the thread
+    wrapper.ensure_connection()
+    cursor: psycopg.Cursor[tuple[Any, ...]] | None = getattr(_thread, "cursor", None)
+    if cursor is None or cursor.connection is not wrapper.connection or prepare is False:
+        cursor = psycopg.Cursor(wrapper.connection)
+        if prepare is not False:  # a cursor that is reused keeps its last rows, which may be many
+            _thread.cursor = cursor
+    with wrapper.wrap_database_errors:
         return cursor.execute(statement, values, prepare=prepare).fetchall()
 
 
-# The thread's cursor: a new one would find out again how to write and read each type of value.
-_kept = threading.local()
+# The cursor of each thread: a new cursor would look up the adapters of every type again.
+_thread = threading.local()
 
 
 @contextmanager
 def _cursor() -> Iterator[psycopg.Cursor[tuple[Any, ...]]]:
-    """psycopg's own cursor, which binds values on the server; its errors become Django's."""
+    """A cursor of psycopg, which binds values on the server; its errors become Django's."""
     connection.ensure_connection()
     with connection.wrap_database_errors, psycopg.Cursor(connection.connection) as cursor:
         yield cursor
 
 
 def fetch(statement: Query, values: Mapping[str, object]) -> list[Mapping[str, Any]]:
-    """The rows that a statement answers, by column; for what carries long values.
+    """Return the rows of a statement as mappings by column; for statements with long values.
 
-    Its values travel apart like those of `rows`, but the statement is planned each time.
+    The values are bound as in `rows`, but the statement is planned each time.
     """
     with _cursor() as cursor:
         cursor.execute(statement, values, prepare=False)
@@ -99,7 +101,7 @@ def fetch(statement: Query, values: Mapping[str, object]) -> list[Mapping[str, A
 
 
 def copy(table: str, columns: Sequence[str], lines: Iterable[Sequence[object]]) -> None:
-    """Insert many rows by COPY, several times as fast as INSERT where a column is JSON (as text)."""
+    """Insert many rows by COPY, several times faster than INSERT if a column is JSON (given as text)."""
     statement = f"COPY {table} ({', '.join(columns)}) FROM STDIN"
     with _cursor() as cursor, cursor.copy(statement) as stream:
         for line in lines:
@@ -107,9 +109,10 @@ def copy(table: str, columns: Sequence[str], lines: Iterable[Sequence[object]]) 
 
 
 def analyze(table: str) -> None:
-    """Fresh statistics after many rows came at once, also those of this transaction; some 50 ms.
+    """Update the statistics of a table after a bulk insert, also within its transaction; about 50 ms.
 
-    Where autovacuum is at it, its own are as good. Only the table's owner may; others go on without.
+    If autovacuum is analyzing the table, its statistics serve as well. Only the table's owner may do this;
+    for others PostgreSQL skips it.
     """
     with connection.cursor() as cursor:
         cursor.execute(f"ANALYZE (SKIP_LOCKED) {table}")
@@ -117,16 +120,16 @@ def analyze(table: str) -> None:
 
 @contextmanager
 def hash_joins_only(*, many: bool = True) -> Iterator[None]:
-    """A transaction, or a part of one, for statements that lay whole tables beside each other.
+    """Run statements that join whole tables by hash joins only, in a transaction or a part of one.
 
-    Each table is read once, whatever the planner believes of rows that came a moment ago: a nested
-    loop by a misleading index, or a merge by the first of several keys, would never end. With `many`
-    False nothing is changed. After an error the rollback takes it back.
+    Each table is read once, even if the planner's statistics do not know the newest rows: a nested loop
+    over a misleading index, or a merge by the first of several keys, would never end. With `many` False
+    nothing changes. After an error the rollback restores the settings.
     """
     if not many:
         yield
         return
-    with transaction.atomic(savepoint=False):  # outside of one nothing would be set
+    with transaction.atomic(savepoint=False):  # outside a transaction the settings would not apply
         before = rows(_PLANNER, ["off", "off", "64MB"])[0][:3]
         yield
         rows(_PLANNER, before)
@@ -140,49 +143,51 @@ _PLANNER = """
 
 
 def joined(values: Iterable[object]) -> str:
-    """A list as one text, which is quoted at once; for string_to_array, so nothing has a comma."""
+    """Join values into one text for string_to_array, which is quoted as a whole; no value has a comma."""
     return ",".join(map(str, values))
 
 
-def recovering(error: BaseException) -> errors.Recovering:
-    """What an error with the SQLSTATE of a recovery says."""
-    said = getattr(error.__cause__ or error, "diag", None)
-    message, clusters = (getattr(said, f"message_{part}", None) for part in ("primary", "detail"))
+def recovery_error(error: BaseException) -> errors.Recovering:
+    """Return the error of the product for a database error with the SQLSTATE of a recovery."""
+    diagnostics = getattr(error.__cause__ or error, "diag", None)
+    message, clusters = (
+        getattr(diagnostics, f"message_{part}", None) for part in ("primary", "detail")
+    )
     return errors.Recovering(message or "", clusters=clusters or "")
 
 
 def call(statement: Query, values: Values) -> Any:
-    """The one value that a statement answers, by `rows`."""
+    """Return the only value of a statement that selects one row, by `rows`."""
     ((value,),) = rows(statement, values)
     return value
 
 
 def now() -> datetime:
-    """The register's clock: the database's, the same during a transaction."""
+    """Return the database's clock: the beginning of the current transaction."""
     moment: datetime = call("SELECT ipam_now()", [])
     return moment
 
 
 def retried(work: Callable[[], T]) -> T:
-    """Run a whole transaction, again when it lost a race; at most 6 times, with jitter.
+    """Run a whole transaction and repeat it after lost races, at most 6 times, with jitter.
 
-    Inside an open transaction it runs once: only the outermost one can be repeated. Raises
-    Recovering where the database refused to hand out a block.
+    Inside an open transaction it runs once: only the outermost transaction can be repeated. Raises
+    Recovering if the database refuses to allocate a block.
     """
     for attempt in range(1, ATTEMPTS + 1):
         try:
             return work()
         except DatabaseError as error:
             if sqlstate(error) == RECOVERING:
-                raise recovering(error) from error
-            lost = sqlstate(error) in _ASK_AGAIN or constraint(error) in _MET
-            if not lost or attempt == ATTEMPTS or connection.in_atomic_block:
+                raise recovery_error(error) from error
+            lost_race = sqlstate(error) in _RETRIED or constraint(error) in _RACES
+            if not lost_race or attempt == ATTEMPTS or connection.in_atomic_block:
                 raise
             time.sleep(random.uniform(0, 0.005 * 2**attempt))  # noqa: S311  # jitter, no secret
     raise AssertionError("unreachable")
 
 
-# What breaking a constraint of the tables means to a caller.
+# The errors of the product that violations of constraints mean.
 _MEANINGS: dict[str, type[errors.Conflict]] = {
     "cidrs_of_a_space_never_overlap": errors.CIDROverlap,
     "cidr_observed_elsewhere": errors.CIDROverlap,
@@ -195,15 +200,15 @@ _MEANINGS: dict[str, type[errors.Conflict]] = {
 
 
 def save(row: models.Model) -> None:
-    """Validate and write a row, then read it back as it is stored.
+    """Validate and save a row, then read it back as it is stored.
 
-    ValidationError becomes InvalidInput with a problem for each field; a broken constraint becomes
-    its named error (a race that validation cannot see).
+    ValidationError becomes InvalidInput with a problem per field; the violation of a constraint becomes its
+    named error (a race that validation cannot see).
     """
     try:
         row.full_clean()
     except ValidationError as error:
-        raise _named(error) from error
+        raise _domain_error(error) from error
     try:
         row.save()
     except IntegrityError as error:
@@ -214,15 +219,15 @@ def save(row: models.Model) -> None:
     row.refresh_from_db()
 
 
-def _named(error: ValidationError) -> errors.IpamError:
-    """The first conflict with other rows by name, else all problems."""
+def _domain_error(error: ValidationError) -> errors.IpamError:
+    """Return the first conflict with another row as its named error, else all problems."""
     conflicts = {meaning.code: meaning for meaning in _MEANINGS.values()}
     problems = []
-    for name, found in error.error_dict.items():
-        for one in found:
-            code = one.code or "invalid"
+    for name, field_errors in error.error_dict.items():
+        for field_error in field_errors:
+            code = field_error.code or "invalid"
             if code in conflicts:
-                return conflicts[code](" ".join(one.messages))
+                return conflicts[code](" ".join(field_error.messages))
             field = "" if name == NON_FIELD_ERRORS else name
-            problems.append(errors.FieldProblem(field, code, " ".join(one.messages)))
+            problems.append(errors.FieldProblem(field, code, " ".join(field_error.messages)))
     return errors.InvalidInput.all(problems)

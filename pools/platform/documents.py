@@ -1,9 +1,9 @@
-"""YAML and JSON texts, read so strictly that a text means one thing.
+"""YAML and JSON documents, parsed so strictly that a text has only one meaning.
 
-Other loaders take the last of two equal keys, turn `no` into false and `11:22:33:44:55:06` into a
-number, expand aliases without end and crash on deep nesting. Here YAML is read from the parser's
-events, with the scalars of YAML 1.2 (decimal numbers, true, false, null), and JSON through the
-hooks of Python's reader. Both leave a flaw where they find one, and then report all with paths.
+Other loaders take the last of two equal keys, turn `no` into false and `11:22:33:44:55:06` into a number,
+expand aliases without limit and crash on deep nesting. Here YAML is built from the parser's events, with the
+scalars of YAML 1.2 (decimal numbers, true, false, null), and JSON through the hooks of Python's parser. Both
+put a flaw in the place of a bad value, and then report all flaws with their paths.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 import yaml
 
 from pools.core import errors
-from pools.core.object_reader import Repeated
+from pools.core.object_reader import RepeatedKey
 
 LARGEST = 2 * 1024 * 1024  # bytes
 DEEPEST = 32  # objects and lists inside each other
@@ -46,7 +46,7 @@ _CONSTANTS: dict[str, bool | None] = {
 
 @dataclass(frozen=True)
 class Document:
-    """One document of a YAML text: its number from 0, its first line from 1, its object."""
+    """A document of a YAML text: its number from 0, its first line from 1, its object."""
 
     index: int
     line: int
@@ -55,14 +55,14 @@ class Document:
 
 @dataclass(frozen=True)
 class _Flaw:
-    """Stands in a tree where a value would be."""
+    """A problem in the place of a value."""
 
     code: str
     message: str
 
 
-class _Again(Repeated):
-    """The values of a key that is there again, and the flaw that this mostly is."""
+class _RepeatedKey(RepeatedKey):
+    """The values of a repeated key, and the flaw that it is unless the key is repeatable."""
 
     def __init__(self, first: object, flaw: _Flaw) -> None:
         super().__init__([first])
@@ -75,13 +75,13 @@ Path = tuple[str, ...]
 def load_yaml(
     text: str | bytes, *, limit: int = LARGEST, repeatable: Collection[Path] = ()
 ) -> list[Document]:
-    """The documents of a text, all of them objects; empty ones are passed over.
+    """Return the documents of a YAML text, which must be objects; empty documents are skipped.
 
-    Keys are texts as they are written. The objects at the paths `repeatable` (of a document) may
-    have a key several times, and keep all its values as Repeated. Raises InvalidInput: too_large,
-    encoding, yaml_syntax and too_deep (with the line), object_expected, duplicate_key,
-    anchors_not_allowed (also for aliases and merge keys), tags_not_allowed, key_not_text,
-    not_finite, bad_number. Paths begin with `documents.N` when the text has several documents.
+    Keys are the strings as written. The objects at the paths `repeatable` (within a document) may repeat a
+    key, whose values become Repeated. Raises InvalidInput: too_large, encoding, yaml_syntax and too_deep
+    (with the line), object_expected, duplicate_key, anchors_not_allowed (also for aliases and merge keys),
+    tags_not_allowed, key_not_text, not_finite, bad_number. Paths begin with `documents.N` if the text has
+    several documents.
     """
     trees = [tree for tree in _trees(_decoded(text, limit)) if tree.root is not None]
     if not trees:
@@ -98,14 +98,14 @@ def load_yaml(
 
 
 def dump_yaml(document: object) -> str:
-    """A manifest as people read it: its fields in their order, one document."""
+    """Return a YAML manifest of one document, with the fields in their order."""
     return str(yaml.dump(document, Dumper=_DUMPER, sort_keys=False, allow_unicode=True))
 
 
 def load_json(
     text: str | bytes, *, limit: int = LARGEST, repeatable: Collection[Path] = ()
 ) -> dict[str, Any]:
-    """The object of a JSON text; `repeatable` as load_yaml has it.
+    """Return the object of a JSON text; `repeatable` as in load_yaml.
 
     Raises InvalidInput: too_large, encoding, too_deep, json_syntax (with line and column),
     object_expected, duplicate_key, not_finite, bad_number.
@@ -119,7 +119,7 @@ def load_json(
 def load_json_value(
     text: str | bytes, *, limit: int = LARGEST, repeatable: Collection[Path] = ()
 ) -> dict[str, Any] | list[Any]:
-    """The object or the list of a JSON text; raises as load_json does."""
+    """Return the object or the list of a JSON text. Raises as load_json."""
     decoded = _decoded(text, limit)
     _check_depth(decoded)
     if not decoded.strip():
@@ -162,7 +162,7 @@ def _decoded(text: str | bytes, limit: int) -> str:
 
 
 def _check_depth(text: str) -> None:
-    # Before parsing, because Python's reader calls itself for each level.
+    # Before parsing: Python's parser recurses at each level.
     depth = 0
     for token in _JSON_TOKEN.finditer(text):
         char = token[0][0]
@@ -178,15 +178,15 @@ def _json_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(members) != len(pairs):
         members = {}
         for key, value in pairs:
-            members[key] = _again(members[key], value) if key in members else value
+            members[key] = _repeat(members[key], value) if key in members else value
     return members
 
 
-def _again(before: object, value: object, where: str = "") -> _Again:
+def _repeat(previous: object, value: object, where: str = "") -> _RepeatedKey:
     flaw = _Flaw("duplicate_key", f"{where}the key is there twice")
-    found = before if isinstance(before, _Again) else _Again(before, flaw)
-    found.append(value)
-    return found
+    repeated = previous if isinstance(previous, _RepeatedKey) else _RepeatedKey(previous, flaw)
+    repeated.append(value)
+    return repeated
 
 
 def _integer(text: str) -> int | _Flaw:
@@ -210,8 +210,8 @@ def _problems(
     if not isinstance(root, (*roots, _Flaw)):
         root = _Flaw("object_expected", "an object is expected")
     allowed = {(*prefix, *path) for path in repeatable}
-    found = _flaws(root, prefix, allowed)
-    return [errors.FieldProblem(".".join(at), flaw.code, flaw.message) for at, flaw in found]
+    flaws = _flaws(root, prefix, allowed)
+    return [errors.FieldProblem(".".join(path), flaw.code, flaw.message) for path, flaw in flaws]
 
 
 def _flaws(value: object, path: Path, allowed: Collection[Path]) -> Iterator[tuple[Path, _Flaw]]:
@@ -219,7 +219,7 @@ def _flaws(value: object, path: Path, allowed: Collection[Path]) -> Iterator[tup
         for key, member in value.items():
             yield from _flaws(key, path, allowed)
             yield from _flaws(member, (*path, errors.shown(key)), allowed)
-    elif isinstance(value, _Again) and path[:-1] not in allowed:
+    elif isinstance(value, _RepeatedKey) and path[:-1] not in allowed:
         yield path, value.flaw
     elif isinstance(value, list):
         for index, member in enumerate(value):
@@ -232,7 +232,7 @@ def _flaws(value: object, path: Path, allowed: Collection[Path]) -> Iterator[tup
 
 @dataclass
 class _Open:
-    """A collection whose end has not come; `key` is the one that waits for its value."""
+    """An unfinished collection; `key` is the key whose value comes next."""
 
     members: dict[str, Any] | list[Any]
     key: str | None = None
@@ -241,7 +241,7 @@ class _Open:
 
 
 class _Tree:
-    """One document as it grows."""
+    """A document while it is built from events."""
 
     def __init__(self, line: int) -> None:
         self.line = line
@@ -281,7 +281,7 @@ class _Tree:
         else:
             key, value = parent.key, parent.flaw or flaw or value
             if key in parent.members:
-                value = _again(parent.members[key], value, f"line {parent.line}: ")
+                value = _repeat(parent.members[key], value, f"line {parent.line}: ")
             parent.members[key], parent.key = value, None
 
 
@@ -327,7 +327,7 @@ def _refused(event: yaml.NodeEvent) -> _Flaw | None:
 
 
 def _key(event: yaml.NodeEvent) -> tuple[str, _Flaw | None]:
-    """The text of a key, and what is wrong with it."""
+    """Return the text of a key, and its flaw."""
     line = _line(event)
     if not isinstance(event, yaml.ScalarEvent):
         return "?", _refused(event) or _Flaw("key_not_text", f"line {line}: a key must be a text")

@@ -1,7 +1,7 @@
-"""Who changes the register: every change is made inside `recorded(author)`.
+"""The author of changes: every change of the register is made inside `recorded(author)`.
 
-The rows themselves are written by database triggers (pools/models/history.py); this module tells
-them the author, in the same transaction, through django-pghistory's context variable.
+Database triggers write the events (pools/models/history.py); this module passes the author to them in the
+same transaction, through django-pghistory's context variable.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from pools.models import Pool
 
 @dataclass(frozen=True)
 class Author:
-    """Who asked, through which door, and (where one is demanded) why.
+    """Who changed something, through which interface, and why, if a reason is required.
 
-    `source` is `api`, `admin`, `command`, `worker` or `cluster`. `forced` tells a release that has a
-    reason from a reclaim.
+    `source` is `api`, `admin`, `command`, `worker` or `cluster`. `forced` distinguishes a reclaim from a
+    release that has a reason.
     """
 
     actor: str
@@ -33,11 +33,11 @@ class Author:
     forced: bool | None = None
 
     def as_context(self) -> str:
-        """The JSON text that the triggers store with each event."""
+        """Return the JSON text that the triggers store with each event."""
         return _context(self)
 
 
-@lru_cache(maxsize=64)  # workers and commands make thousands of changes in one name
+@lru_cache(maxsize=64)  # workers and commands make thousands of changes as one author
 def _context(author: Author) -> str:
     return json.dumps(
         {key: value for key, value in vars(author).items() if value not in {"", None}}
@@ -49,7 +49,7 @@ WORKER = Author(actor="worker", source="worker")
 
 @contextmanager
 def recorded(author: Author) -> Iterator[None]:
-    """A transaction whose events carry the author."""
+    """Open a transaction whose events have this author."""
     with transaction.atomic():
         with connection.cursor() as cursor:
             cursor.execute(
@@ -61,17 +61,17 @@ def recorded(author: Author) -> Iterator[None]:
 EVENT_TABLES: list[Any] = []  # filled by pools.extension
 
 
-def logs() -> dict[str, Any]:
-    """Every event table by its name in `Event.table`."""
+def event_models() -> dict[str, Any]:
+    """Return the model of every event table by its name in `Event.table`."""
     return {model._meta.model_name: model for model in EVENT_TABLES}
 
 
-def append_only() -> list[str]:
-    """The triggers that keep events from being changed or deleted; the retention passes them by."""
+def append_only_triggers() -> list[str]:
+    """Return the triggers that refuse changes and deletions of events; the retention disables them."""
     return [f"{model._meta.app_label}.{model.__name__}:append_only" for model in EVENT_TABLES]
 
 
-def allocation_failed(
+def record_allocation_failure(
     pool: Pool,
     *,
     holder: tuple[str, str],
@@ -96,25 +96,25 @@ def allocation_failed(
         "message": message[:500],
     }
     columns, places = ", ".join(values), ", ".join(["%s"] * len(values))
-    with connection.cursor() as cursor:  # not by the model: Django would date it by its own clock
+    with connection.cursor() as cursor:  # not by the model: Django would use its own clock
         cursor.execute(
-            f"INSERT INTO pools_failureevent (pgh_created_at, {columns})"  # noqa: S608  # our names
+            f"INSERT INTO pools_failureevent (pgh_created_at, {columns})"  # noqa: S608  # our own names
             f" VALUES (ipam_now(), {places})",
             list(values.values()),
         )
 
 
-def credentials_replaced(connection_id: int, *, author: Author) -> None:
-    """Record that a connection has other credentials, of which the event holds nothing."""
-    of_connection(connection_id, "credentials_replaced", author=author)
+def record_credentials_replaced(connection_id: int, *, author: Author) -> None:
+    """Record that the credentials of a connection were replaced; the event contains no credential."""
+    record_connection_event(connection_id, "credentials_replaced", author=author)
 
 
-def of_connection(connection_id: int | None, label: str, *, author: Author) -> None:
-    """Record what was done about a connected cluster, or all, that changes no row of its own."""
+def record_connection_event(connection_id: int | None, label: str, *, author: Author) -> None:
+    """Record an event of a connection, or of all if None, for an action that changes no row of it."""
     columns = "cluster_id, server, mode, managed_resources, paused, in_cluster, identity"
     with connection.cursor() as cursor:
         cursor.execute(
-            "INSERT INTO pools_connectionevent (pgh_created_at, pgh_label, pgh_obj_id, pgh_context,"  # noqa: S608  # our names
+            "INSERT INTO pools_connectionevent (pgh_created_at, pgh_label, pgh_obj_id, pgh_context,"  # noqa: S608  # our own names
             f" {columns}) SELECT ipam_now(), %s, id, %s, {columns}"
             " FROM pools_connection WHERE id = COALESCE(%s, id)",
             [label, author.as_context(), connection_id],

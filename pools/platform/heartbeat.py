@@ -1,6 +1,6 @@
-"""Each process touches a file of its own whenever it gets on; `manage.py worker_health` looks at its age.
+"""Heartbeats: each process touches a file of its own when it makes progress; `manage.py worker_health` reads its age.
 
-A file rather than a row: a process that waits for a database that is away is well.
+A file and not a row: a process that waits for an unavailable database is healthy.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from django.conf import settings
 
 
 def touch(name: str) -> None:
-    """The process of this name (`worker`, `reconciler`, `watcher`, `beat`) got on."""
+    """Record progress of a process (`worker`, `reconciler`, `watcher`, `beat`)."""
     path = settings.IPAM_DATA / "alive" / name
     with contextlib.suppress(OSError):
         path.parent.mkdir(mode=0o700, exist_ok=True)

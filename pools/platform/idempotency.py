@@ -1,7 +1,7 @@
-"""Idempotency-Key: the answer to a request, stored in the transaction that did the work.
+"""Idempotency-Key: the answer to a request, stored in the transaction of its work.
 
-After draft-ietf-httpapi-idempotency-key-header-07. A key is the user's own, lives 24 hours, and
-belongs to one method, path and body. Refusals are not stored: the same request may succeed later.
+After draft-ietf-httpapi-idempotency-key-header-07. A key belongs to one user, method, path and body, and
+expires after 24 hours. Refusals are not stored: the same request may succeed later.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ LONGEST = 255
 
 @dataclass(frozen=True)
 class Key:
-    """A key as a request brings it; `user_id` keeps the keys of different clients apart."""
+    """The key of a request; `user_id` separates the keys of different clients."""
 
     user_id: int
     text: str
@@ -31,14 +31,16 @@ class Key:
 
 @dataclass(frozen=True)
 class Stored:
-    """`answer` is JSON; `status` is the HTTP status it was first said with."""
+    """A stored answer: `answer` is JSON, `status` its HTTP status."""
 
     status: int
     answer: Any
 
 
-def key_of(header: str | None, *, user_id: int, method: str, path: str, body: bytes) -> Key | None:
-    """The key of a request; InvalidInput `idempotency_key` for an unusable one."""
+def parse_key(
+    header: str | None, *, user_id: int, method: str, path: str, body: bytes
+) -> Key | None:
+    """Return the key of a request, None without a header. Raises InvalidInput `idempotency_key`."""
     if header is None:
         return None
     text = header.strip().strip('"')
@@ -54,7 +56,7 @@ def key_of(header: str | None, *, user_id: int, method: str, path: str, body: by
 
 
 def stored(key: Key) -> Stored | None:
-    """The answer under the key, None while there is none; IdempotencyMismatch for another body."""
+    """Return the stored answer, None if there is none. Raises IdempotencyMismatch for another body."""
     row = IdempotencyKey.objects.filter(
         user_id=key.user_id, key=key.text, created_at__gt=database.now() - LIFETIME
     ).first()
@@ -66,7 +68,7 @@ def stored(key: Key) -> Stored | None:
 
 
 def store(key: Key, answer: Stored) -> None:
-    """Keep the answer; call it last in the transaction that did the work."""
+    """Store the answer; call it last in the transaction of the work."""
     IdempotencyKey.objects.filter(
         user_id=key.user_id, key=key.text, created_at__lte=database.now() - LIFETIME
     ).delete()
@@ -80,18 +82,18 @@ def store(key: Key, answer: Stored) -> None:
     )
 
 
-def once(key: Key | None, work: Callable[[], Stored]) -> Stored:
-    """Do the work unless it was done under this key; call it inside a transaction."""
+def run_once(key: Key | None, work: Callable[[], Stored]) -> Stored:
+    """Do the work, or return the answer that is stored under the key; call it inside a transaction."""
     if key is None:
         return work()
-    known = stored(key)
-    if known is not None:
-        return known
+    stored_answer = stored(key)
+    if stored_answer is not None:
+        return stored_answer
     answer = work()
     store(key, answer)
     return answer
 
 
 def tidy() -> int:
-    """Delete keys that are past their lifetime; how many."""
+    """Delete expired keys; return their number."""
     return IdempotencyKey.objects.filter(created_at__lte=database.now() - LIFETIME).delete()[0]

@@ -1,7 +1,7 @@
 """Leases with fences: which worker works on a row, without a leader and without a broker.
 
-A lease ends by itself; the next one has the next fence. A worker that slept past its lease finds at its
-next write that the fence is another one, and stops.
+A lease expires by itself; the next lease has the next fence. A worker that slept past its lease finds another
+fence at its next write, and stops.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ log = logging.getLogger(__name__)
 
 
 class LeaseLost(errors.Conflict):
-    """Another worker has the row, or the row was removed."""
+    """Another worker has leased the row, or the row was removed."""
 
     code = "lease_lost"
     reason = "LeaseLost"
@@ -35,7 +35,7 @@ class LeaseLost(errors.Conflict):
 
 @dataclass(frozen=True)
 class Lease:
-    """The right to work on a row until the lease ends; `fence` tells it from earlier ones."""
+    """The right to work on a row until the lease expires; `fence` distinguishes it from earlier ones."""
 
     row_id: int
     fence: int
@@ -55,11 +55,11 @@ class Leases(Generic[Row]):
 
     model: type[Row]
     condition: Q = field(default_factory=Q)
-    seconds: int = 60  # that a lease lasts, unless it is renewed
+    seconds: int = 60  # duration of a lease, unless it is renewed
     admits: Callable[[int], bool] = _always
 
     def take(self, row_id: int, condition: Q | None = None, **changes: Any) -> Lease | None:
-        """Lease a row and change it; None while another worker has it, or no condition holds."""
+        """Lease a row and change it; None if another worker has it, or a condition does not hold."""
         rows = self._rows().filter(FREE, self.condition, condition or Q(), pk=row_id)
         with transaction.atomic():
             fence = rows.select_for_update(skip_locked=True).values_list("fence", flat=True).first()
@@ -74,13 +74,13 @@ class Leases(Generic[Row]):
         return self._rows().filter(pk=lease.row_id, fence=lease.fence, leased_until__gt=Clock())
 
     def renew(self, lease: Lease, **changes: Any) -> bool:
-        """Prolong a lease and change its row; False when the lease is lost."""
+        """Extend a lease and change its row; False if the lease is lost."""
         return bool(
             self.held(lease).filter(self.condition).update(leased_until=self._end(), **changes)
         )
 
     def end(self, lease: Lease, **changes: Any) -> bool:
-        """Hand a lease back and change its row, unless another worker has taken it since."""
+        """Return a lease and change its row, unless another worker has leased it since."""
         rows = self._rows().filter(pk=lease.row_id, fence=lease.fence)
         return bool(rows.update(**{"leased_until": None} | changes))
 
@@ -92,10 +92,10 @@ class Leases(Generic[Row]):
         every: float | None = None,
         changes: Callable[[], Mapping[str, Any]] = dict,
     ) -> Iterator[None]:
-        """Renew a lease from a thread of its own, however long a step takes; `every` so many seconds.
+        """Renew a lease from a separate thread every `every` seconds, however long a step takes.
 
-        A process that is stopped renews nothing. A lease that is lost is not reported here: whoever
-        writes proves it.
+        A process that is stopped does not renew. A lost lease is not reported here: every write proves
+        the lease.
         """
         ended = threading.Event()
 

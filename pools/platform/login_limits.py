@@ -1,8 +1,8 @@
-"""How often somebody may try to sign in: by account name, and by the address that it comes from.
+"""Limits of failed logins, by account name and by client address.
 
-An attempt is counted before its password is looked at, in one statement, so that attempts at the same
-time are not more than the limit either, and one above the limit costs no hash of a password. Names of
-accounts that do not exist count alike: nobody learns which ones do.
+An attempt is counted before its password is checked, in one statement, so that concurrent attempts cannot
+exceed the limit and an attempt above the limit costs no password hash. Attempts for accounts that do not exist
+count too, so that the limit does not reveal which accounts exist.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pools.models import LoginFailures
 from pools.platform import database
 from pools.sql import statements
 
-WINDOW = 900  # seconds
+WINDOW = 900  # seconds in which failures count
 _SALT = "pools.login_limits"
 
 log = logging.getLogger(__name__)
@@ -27,35 +27,35 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Attempt:
-    """An attempt that was counted; `retry_after` are the seconds to wait, 0 when it is allowed."""
+    """A counted attempt; `retry_after` is the number of seconds to wait, 0 if it is allowed."""
 
     account: str
     address: str
     retry_after: int
 
 
-def count(name: str, address: str) -> Attempt:
-    """Count an attempt before it is made."""
+def count_attempt(name: str, address: str) -> Attempt:
+    """Count an attempt before the password is checked."""
     account, source = _key("account", name.casefold()), _key("address", _network(address))
     rows = database.rows(_COUNT, {"keys": sorted({account, source}), "window": WINDOW})
     limits = {
         account: settings.IPAM_LOGIN_FAILURES_PER_ACCOUNT,
         source: settings.IPAM_LOGIN_FAILURES_PER_ADDRESS,
     }
-    waits = [left for key, failures, left in rows if failures > limits[key]]
+    waits = [seconds_left for key, failures, seconds_left in rows if failures > limits[key]]
     if waits:
-        log.warning("a sign-in from %s was refused: too many have failed", address)
+        log.warning("a login from %s was refused: too many failed attempts", address)
     return Attempt(account, source, math.ceil(max(waits, default=0)))
 
 
-def succeeded(attempt: Attempt) -> None:
-    """The account's failures are forgotten; of the address's only this attempt, which was none."""
+def record_success(attempt: Attempt) -> None:
+    """Delete the failures of the account, and this attempt from those of the address."""
     LoginFailures.objects.filter(key=attempt.account).delete()
-    database.rows(_TAKE_BACK, [attempt.address])
+    database.rows(_UNCOUNT, [attempt.address])
 
 
 def tidy() -> int:
-    """Delete what no limit counts any more."""
+    """Delete failures outside the window."""
     return len(database.rows(_TIDY, [WINDOW]))
 
 
@@ -64,7 +64,7 @@ def _key(kind: str, value: str) -> str:
 
 
 def _network(address: str) -> str:
-    """An IPv6 host has a /64 of addresses to try from."""
+    """Return the network to count an address by: an IPv6 host can use any address of its /64."""
     try:
         parsed = ipaddress.ip_address(address)
     except ValueError:
@@ -74,9 +74,9 @@ def _network(address: str) -> str:
     return address
 
 
-# Locks rows in one order, so that no two attempts wait for each other.
+# Locks the rows in one order, so that concurrent attempts do not deadlock.
 _COUNT = statements.read("pools/count_login_failure")
-_TAKE_BACK = """
+_UNCOUNT = """
     UPDATE pools_loginfailures SET failures = GREATEST(failures - 1, 0) WHERE key = %s RETURNING key
 """
 _TIDY = """

@@ -1,7 +1,7 @@
-"""The statements of the hot path, prepared and run by libpq itself.
+"""Statements of the hot path, prepared and executed by libpq itself.
 
-The cursor of psycopg is Python, and costs a client as much again as sending a prepared statement and
-reading its answer: half of what an allocation costs outside the server.
+A cursor of psycopg is Python code, and costs a client as much again as sending a prepared statement and
+reading its answer: half of the cost of an allocation outside the server.
 """
 
 from __future__ import annotations
@@ -16,57 +16,58 @@ from psycopg.pq import DiagnosticField, ExecStatus
 from psycopg.pq.abc import PGresult
 
 
-def text(statement: str, values: Sequence[str | int | None]) -> str:
-    """The one text that a statement with the parameters $1, $2, … answers, which is not null.
+def fetch_text(statement: str, values: Sequence[str | int | None]) -> str:
+    """Return the only value, a text that is not null, of a statement with the parameters $1, $2, …
 
-    Raises Django's errors, as its cursors do: DataError for a text with NUL bytes. Within a transaction, which psycopg begins, and where
-    nothing may be prepared, it is a cursor of psycopg that runs it.
+    Raises Django's errors, as its cursors do: DataError for a text with NUL bytes. A cursor of psycopg
+    executes the statement within a transaction, which psycopg begins, and if statements may not be
+    prepared.
     """
-    own = connections[DEFAULT_DB_ALIAS]
-    own.ensure_connection()
-    link: psycopg.Connection[Any] = own.connection
-    with own.wrap_database_errors:
-        if link.autocommit and link.prepare_threshold is not None:
-            return _prepared(link, statement, values)
-        with psycopg.RawCursor(link) as cursor:
+    wrapper = connections[DEFAULT_DB_ALIAS]
+    wrapper.ensure_connection()
+    pg_connection: psycopg.Connection[Any] = wrapper.connection
+    with wrapper.wrap_database_errors:
+        if pg_connection.autocommit and pg_connection.prepare_threshold is not None:
+            return _execute_prepared(pg_connection, statement, values)
+        with psycopg.RawCursor(pg_connection) as cursor:
             ((answer,),) = cursor.execute(statement, values)
     return str(answer)
 
 
-class _Kept(threading.local):
-    """What the thread's connection has prepared: statement -> name."""
+class _PreparedStatements(threading.local):
+    """The statements that the thread's connection has prepared: statement -> name."""
 
     link: psycopg.Connection[Any] | None = None
     names: dict[str, bytes]
 
 
-_kept = _Kept()
+_statements = _PreparedStatements()
 _NOT_PREPARED = b"26000"  # invalid_sql_statement_name
 
 
-def _prepared(
-    link: psycopg.Connection[Any], statement: str, values: Sequence[str | int | None]
+def _execute_prepared(
+    pg_connection: psycopg.Connection[Any], statement: str, values: Sequence[str | int | None]
 ) -> str:
-    if _kept.link is not link:
-        _kept.link, _kept.names = link, {}
-    texts: Any = [None if value is None else _bytes(value) for value in values]
-    name = _kept.names.get(statement)
+    if _statements.link is not pg_connection:
+        _statements.link, _statements.names = pg_connection, {}
+    parameters: Any = [None if value is None else _bytes(value) for value in values]
+    name = _statements.names.get(statement)
     if name is not None:
-        result = link.pgconn.exec_prepared(name, texts)
+        result = pg_connection.pgconn.exec_prepared(name, parameters)
         if result.error_field(DiagnosticField.SQLSTATE) != _NOT_PREPARED:
             return _answer(result)
     else:
-        name = b"ipam_%d" % len(_kept.names)
-    # New to the connection, or gone: psycopg drops all that is prepared when something is rolled back.
-    done = link.pgconn.prepare(name, statement.encode())
-    if done.status != ExecStatus.COMMAND_OK:
-        raise _error(done)
-    _kept.names[statement] = name
-    return _answer(link.pgconn.exec_prepared(name, texts))
+        name = b"ipam_%d" % len(_statements.names)
+    # New to the connection, or deallocated: psycopg drops all prepared statements at a rollback.
+    prepared = pg_connection.pgconn.prepare(name, statement.encode())
+    if prepared.status != ExecStatus.COMMAND_OK:
+        raise _error(prepared)
+    _statements.names[statement] = name
+    return _answer(pg_connection.pgconn.exec_prepared(name, parameters))
 
 
 def _bytes(value: str | int) -> bytes:
-    """A value as libpq takes it; what comes after a NUL, it would leave out."""
+    """Encode a value for libpq, which would cut it off at a NUL."""
     encoded = str(value).encode()
     if b"\0" in encoded:
         raise psycopg.DataError("PostgreSQL text cannot contain NUL bytes")
@@ -81,6 +82,6 @@ def _answer(result: PGresult) -> str:
 
 
 def _error(result: PGresult) -> psycopg.Error:
-    if result.error_field(DiagnosticField.SQLSTATE) is None:  # libpq's own: the server is away
+    if result.error_field(DiagnosticField.SQLSTATE) is None:  # libpq's own error: no server
         return psycopg.OperationalError(result.get_error_message())
     return psycopg.errors.error_from_result(result)

@@ -1,4 +1,4 @@
-"""Whether the scheduler (Celery beat and the worker of its queue) is alive, told by its ticks."""
+"""Whether the scheduler (Celery beat and the worker of its queue) is alive, by its ticks."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ TICK = "ipam_scheduler_last_tick_timestamp_seconds"
 MOST_SILENCE = 60  # seconds without a tick after which the scheduler counts as stopped
 
 
-def silence() -> float | None:
-    """Seconds since the scheduler's last tick; None before its first."""
+def seconds_since_tick() -> float | None:
+    """Return the seconds since the scheduler's last tick; None before its first."""
     rows = database.rows(
         "SELECT extract(epoch FROM ipam_clock())::float8 - value FROM pools_measure"
         " WHERE name = %s",

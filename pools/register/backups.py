@@ -1,9 +1,9 @@
-"""Backup and restore of the one database, by PostgreSQL's own programs.
+"""Backup and restore of the database with PostgreSQL's client programs.
 
-A backup is a `pg_dump` in its custom format: one snapshot, restored exactly. A restore is one transaction:
-what was there goes, what the backup has comes, and the recovery begins, or nothing happens at all; whoever
-is connected meanwhile sees the one or the other. Passwords reach the programs by the environment, which
-other users of the machine cannot read.
+A backup is a `pg_dump` in the custom format: one snapshot, which is restored exactly. A restore is one
+transaction: it replaces the contents of the database by those of the backup and begins the recovery
+mode, or changes nothing. Other connections see the state before or after. Passwords are passed to the
+programs in the environment, which other users of the machine cannot read.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from pools.clusters import recovery_mode
 from pools.core import errors
 from pools.platform import database, events
 
-# Logins end with a restore: nobody shall be let in by one of long ago.
+# A restore ends all sessions: an old session must not become valid again.
 _WITHOUT_ROWS = ("django_session",)
-_OURS = ("pools", "claims")
-_PIECE = 1 << 20  # bytes
+_APPS = ("pools", "claims")
+_CHUNK = 1 << 20  # bytes
 _Migrations = set[tuple[str, str]]
 
 
@@ -45,7 +45,7 @@ class NoProgram(errors.Unavailable):
 
 
 class BackupFailed(errors.IpamError):
-    """The backup could not be made."""
+    """The backup could not be written."""
 
     code = "backup_failed"
 
@@ -57,33 +57,33 @@ class RestoreFailed(errors.IpamError):
 
 
 class NotABackup(errors.InvalidInput):
-    """The file is no backup of a register."""
+    """The file is not a backup of a register."""
 
     code = "not_a_backup"
 
 
 class NewerRelease(errors.Conflict):
-    """The backup was made by a newer release than this one."""
+    """A newer release than this one has written the backup."""
 
     code = "newer_release"
 
 
 class NotEmpty(errors.Conflict):
-    """The database is not empty, or somebody works on it."""
+    """The database is not empty, or other clients are connected to it."""
 
     code = "not_empty"
 
 
 @dataclass(frozen=True)
 class Backup:
-    """A backup that was written; `size` in bytes."""
+    """A written backup; `size` is in bytes."""
 
     path: pathlib.Path
     size: int
 
 
-def make(path: pathlib.Path) -> Backup:
-    """Write a backup of the configured database, complete or not at all, for its owner's eyes only.
+def write_backup(path: pathlib.Path) -> Backup:
+    """Write a backup of the configured database, complete or not at all, readable by its owner only.
 
     Raises NoProgram, BackupFailed.
     """
@@ -94,8 +94,15 @@ def make(path: pathlib.Path) -> Backup:
     os.close(handle)
     try:
         options = [f"--exclude-table-data={name}" for name in _WITHOUT_ROWS]
-        _run("pg_dump", "--format=custom", "--no-owner", "--no-privileges", *options,
-             f"--file={temporary}", f"--dbname={_address()}")  # fmt: skip
+        _run(
+            "pg_dump",
+            "--format=custom",
+            "--no-owner",
+            "--no-privileges",
+            *options,
+            f"--file={temporary}",
+            f"--dbname={_connection_string()}",
+        )
         with open(temporary, "rb") as file:
             os.fsync(file.fileno())
         size = os.stat(temporary).st_size
@@ -107,40 +114,43 @@ def make(path: pathlib.Path) -> Backup:
     return Backup(path, size)
 
 
-def restore(
+def restore_backup(
     path: pathlib.Path, *, author: events.Author, replace: bool = False, recovery: bool = True
 ) -> str:
-    """Bring the database to what the backup has; when that was made, as PostgreSQL says it.
+    """Restore a backup; return the time when it was written, as PostgreSQL formats it.
 
-    With `recovery` nothing is allocated from the moment on at which it is there. Migrations that the
-    backup lacks are applied afterwards; then nobody else may be connected, because an older release
-    knows no recovery. Raises NotABackup, NewerRelease, NotEmpty, NoProgram, RestoreFailed.
+    With `recovery`, recovery mode begins with the restore, and nothing is allocated until it ends.
+    Migrations that the backup lacks are applied afterwards. Then no other client may be connected,
+    because an older release does not know recovery mode. Raises NotABackup, NewerRelease, NotEmpty,
+    NoProgram, RestoreFailed.
     """
-    applied, release_migrations = _applied(path), _release_migrations()
-    newer = sorted(f"{app}.{name}" for app, name in applied - release_migrations if app in _OURS)
+    applied, release_migrations = _backup_migrations(path), _release_migrations()
+    newer = sorted(f"{app}.{name}" for app, name in applied - release_migrations if app in _APPS)
     if newer:
-        raise NewerRelease(f"This release does not know the migration {newer[0]} of the backup.")
-    older = bool(release_migrations - applied)
-    if _tables() and not replace:
-        raise NotEmpty("The database is not empty: restore into a new one, or replace this one.")
-    if older and (others := _others()):
-        raise NotEmpty(
-            f"The backup is of an older release, and {others} others are connected: stop web, workers,"
-            " watcher and beat, or restore it with its own release."
+        raise NewerRelease(
+            f"The backup contains the migration {newer[0]}, which this release does not know."
         )
-    _load(
+    older = bool(release_migrations - applied)
+    if _count_tables() and not replace:
+        raise NotEmpty("The database is not empty: restore into a new one, or replace this one.")
+    if older and (connections := _count_other_connections()):
+        raise NotEmpty(
+            f"The backup is of an older release, and {connections} other clients are connected: stop web,"
+            " workers, watcher and beat, or restore the backup with its own release."
+        )
+    _load_dump(
         path,
         [statements.text("emptied")] if replace else [],
-        _begin(author, recovery and not older),
+        _begin_recovery_statements(author, recovery and not older),
     )
-    connection.close()  # what it had prepared is gone
+    connection.close()  # its prepared statements are invalid now
     management.call_command("migrate", interactive=False, verbosity=0)
     if recovery and older:
-        recovery_mode.begin(author=author, lost=recovery_mode.lost_since_backup())
-    return _made_at(path)
+        recovery_mode.begin(author=author, lost=recovery_mode.time_since_last_write())
+    return _created_at(path)
 
 
-def _begin(author: events.Author, recovery: bool) -> list[str]:
+def _begin_recovery_statements(author: events.Author, recovery: bool) -> list[str]:
     if not recovery:
         return []
     values = [
@@ -151,35 +161,45 @@ def _begin(author: events.Author, recovery: bool) -> list[str]:
     return ["RESET search_path;\n", call.format(*values).as_string(connection.connection)]
 
 
-def _load(path: pathlib.Path, before: Iterable[str], after: Iterable[str]) -> None:
-    """The backup as SQL into the database, within one transaction."""
-    reads = _command("pg_restore", "--no-owner", "--no-privileges", "--file=-", str(path))
-    writes = _command(
-        "psql", "--no-psqlrc", "--quiet", "--set=ON_ERROR_STOP=1", "--output=/dev/null",
-        f"--dbname={_address()}",
-    )  # fmt: skip
-    with tempfile.TemporaryFile() as output, subprocess.Popen(
-        writes, stdin=subprocess.PIPE, stdout=output, stderr=output, env=_environment()
-    ) as psql:  # fmt: skip
-        into = psql.stdin
-        assert into is not None  # noqa: S101  # mypy
-        with contextlib.suppress(BrokenPipeError):  # it says why
-            into.write("".join(["BEGIN;\n", *before]).encode())
-            with _output(reads) as script:
-                _copied(script, into)
-            into.write("".join([*after, "COMMIT;\n"]).encode())
-            into.close()
+def _load_dump(path: pathlib.Path, before: Iterable[str], after: Iterable[str]) -> None:
+    """Run the backup as SQL in the database, within one transaction."""
+    pg_restore = _command("pg_restore", "--no-owner", "--no-privileges", "--file=-", str(path))
+    psql_command = _command(
+        "psql",
+        "--no-psqlrc",
+        "--quiet",
+        "--set=ON_ERROR_STOP=1",
+        "--output=/dev/null",
+        f"--dbname={_connection_string()}",
+    )
+    with (
+        tempfile.TemporaryFile() as output,
+        subprocess.Popen(
+            psql_command, stdin=subprocess.PIPE, stdout=output, stderr=output, env=_environment()
+        ) as psql,
+    ):
+        stdin = psql.stdin
+        assert stdin is not None  # noqa: S101  # mypy
+        with contextlib.suppress(BrokenPipeError):  # psql reports the error
+            stdin.write("".join(["BEGIN;\n", *before]).encode())
+            with _program_output(pg_restore) as script:
+                _copy_script(script, stdin)
+            stdin.write("".join([*after, "COMMIT;\n"]).encode())
+            stdin.close()
         if psql.wait():
             output.seek(0)
             raise RestoreFailed(_first_error(output.read()))
 
 
 @contextlib.contextmanager
-def _output(command: list[str]) -> Iterator[IO[bytes]]:
-    """What a program writes; RestoreFailed when it did not end well, before anything is committed."""
-    with tempfile.TemporaryFile() as output, subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=output, env=_environment()
-    ) as program:  # fmt: skip
+def _program_output(command: list[str]) -> Iterator[IO[bytes]]:
+    """Yield the output of a program; raise RestoreFailed if it fails, before anything is committed."""
+    with (
+        tempfile.TemporaryFile() as output,
+        subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=output, env=_environment()
+        ) as program,
+    ):
         assert program.stdout is not None  # noqa: S101  # mypy
         yield program.stdout
         if program.wait():
@@ -187,11 +207,11 @@ def _output(command: list[str]) -> Iterator[IO[bytes]]:
             raise RestoreFailed(_first_error(output.read()))
 
 
-def _copied(script: IO[bytes], into: IO[bytes]) -> None:
-    # Older servers do not know this setting, which stands among the first lines.
-    first = script.read(_PIECE).replace(b"SET transaction_timeout = 0;\n", b"", 1)
-    into.write(first)
-    shutil.copyfileobj(script, into, _PIECE)
+def _copy_script(script: IO[bytes], target: IO[bytes]) -> None:
+    # Older servers do not know this setting, which is among the first lines.
+    first = script.read(_CHUNK).replace(b"SET transaction_timeout = 0;\n", b"", 1)
+    target.write(first)
+    shutil.copyfileobj(script, target, _CHUNK)
 
 
 def _first_error(output: bytes) -> str:
@@ -201,32 +221,32 @@ def _first_error(output: bytes) -> str:
     )
 
 
-# --- what is there --------------------------------------------------------------------------------
+# --- contents of backup and database --------------------------------------------------------------
 
 
-def _applied(path: pathlib.Path) -> _Migrations:
-    """The migrations of a backup."""
+def _backup_migrations(path: pathlib.Path) -> _Migrations:
+    """Return the migrations that a backup contains; raise NotABackup or NoProgram."""
     command = _command(
         "pg_restore", "--data-only", "--table=django_migrations", "--file=-", str(path)
     )
     try:
-        done = subprocess.run(command, capture_output=True, env=_environment(), check=False)
+        process = subprocess.run(command, capture_output=True, env=_environment(), check=False)
     except OSError as error:
         raise NoProgram(str(error)) from error
-    if done.returncode:
-        raise NotABackup(_first_error(done.stderr))
-    rows = [line.split("\t") for line in done.stdout.decode().splitlines()]
+    if process.returncode:
+        raise NotABackup(_first_error(process.stderr))
+    rows = [line.split("\t") for line in process.stdout.decode().splitlines()]
     migrations = {(row[1], row[2]) for row in rows if len(row) == 4 and row[0].isdigit()}
-    if not any(app in _OURS for app, _ in migrations):
-        raise NotABackup(f"{path} holds no register.")
+    if not any(app in _APPS for app, _ in migrations):
+        raise NotABackup(f"{path} is not a backup of Cadastre.")
     return migrations
 
 
-def _made_at(path: pathlib.Path) -> str:
-    listed = subprocess.run(
+def _created_at(path: pathlib.Path) -> str:
+    process = subprocess.run(
         _command("pg_restore", "--list", str(path)), capture_output=True, check=False, text=True
     )
-    match = re.search(r"^; *Archive created at (.*)$", listed.stdout, re.MULTILINE)
+    match = re.search(r"^; *Archive created at (.*)$", process.stdout, re.MULTILINE)
     return match.group(1) if match else "?"
 
 
@@ -234,14 +254,14 @@ def _release_migrations() -> _Migrations:
     return set(loader.MigrationLoader(None, ignore_no_migrations=True).disk_migrations or {})
 
 
-def _tables() -> int:
+def _count_tables() -> int:
     count: int = database.call(
         "SELECT count(*) FROM pg_tables WHERE schemaname = current_schema()", []
     )
     return count
 
 
-def _others() -> int:
+def _count_other_connections() -> int:
     count: int = database.call(
         "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
         " AND backend_type = 'client backend' AND pid <> pg_backend_pid()",
@@ -254,11 +274,11 @@ def _others() -> int:
 
 
 def _run(program: str, *arguments: str) -> None:
-    done = subprocess.run(
+    process = subprocess.run(
         _command(program, *arguments), capture_output=True, env=_environment(), check=False
     )
-    if done.returncode:
-        raise BackupFailed(_first_error(done.stderr))
+    if process.returncode:
+        raise BackupFailed(_first_error(process.stderr))
 
 
 def _command(program: str, *arguments: str) -> list[str]:
@@ -266,7 +286,7 @@ def _command(program: str, *arguments: str) -> list[str]:
 
 
 def _programs() -> pathlib.Path:
-    """The folder of pg_dump, pg_restore and psql that are not older than the server."""
+    """Return the folder of pg_dump, pg_restore and psql that are not older than the server."""
     connection.ensure_connection()
     server = connection.connection.info.server_version // 10_000
     on_path = shutil.which("pg_dump")
@@ -275,31 +295,33 @@ def _programs() -> pathlib.Path:
         if _version(folder / "pg_dump") >= server:
             return folder
     raise NoProgram(
-        f"pg_dump of PostgreSQL {server} or later is needed: IPAM_PG_BIN names its folder."
+        f"pg_dump of PostgreSQL {server} or later is required: set IPAM_PG_BIN to its folder."
     )
 
 
 def _version(program: pathlib.Path) -> int:
-    """The major version, 0 where it does not run."""
+    """Return the major version of a program, or 0 if it cannot be run."""
     try:
-        done = subprocess.run([program, "--version"], capture_output=True, check=False, text=True)
+        process = subprocess.run(
+            [program, "--version"], capture_output=True, check=False, text=True
+        )
     except OSError:
         return 0
-    match = re.search(r"\) (\d+)", done.stdout)
+    match = re.search(r"\) (\d+)", process.stdout)
     return int(match.group(1)) if match else 0
 
 
 def _parameters() -> dict[str, Any]:
-    """The connection's parameters that libpq knows; our own limits are not for a backup."""
+    """Return the connection parameters of libpq, without `options`: a backup has no time limits."""
     libpq_keywords = {option.keyword.decode() for option in psycopg.pq.Conninfo.get_defaults()}
     parameters = connection.get_connection_params()
     return {key: value for key, value in parameters.items() if key in libpq_keywords - {"options"}}
 
 
-def _address() -> str:
-    """Without the password: every user of the machine sees command lines."""
-    without = {key: value for key, value in _parameters().items() if key != "password"}
-    return psycopg.conninfo.make_conninfo(**without)
+def _connection_string() -> str:
+    """Return the connection string without the password: all users of the machine see command lines."""
+    parameters = {key: value for key, value in _parameters().items() if key != "password"}
+    return psycopg.conninfo.make_conninfo(**parameters)
 
 
 def _environment() -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Who holds what, of as many blocks as there are: read page by page, none of them kept."""
+"""List blocks in use with their holders, read page by page so that memory use stays constant."""
 
 from __future__ import annotations
 
@@ -14,15 +14,27 @@ from pools.models import AddressSpace, Block, Cluster, Pool, PoolCIDR
 from pools.platform import database
 
 COLUMNS = (
-    "cluster", "pool", "category", "block", "state", "holder_kind", "holder_id", "holder_uid", "org",
-    "env", "allocated_at", "released_at", "available_from", "withheld",
-)  # fmt: skip
+    "cluster",
+    "pool",
+    "category",
+    "block",
+    "state",
+    "holder_kind",
+    "holder_id",
+    "holder_uid",
+    "org",
+    "env",
+    "allocated_at",
+    "released_at",
+    "available_from",
+    "withheld",
+)
 _PAGE = 2_000  # rows
 
 
 @dataclass(frozen=True)
 class BlockSelection:
-    """Which blocks: all that is said holds; "" and 0 say nothing.
+    """A filter of blocks: every field that is not "" or 0 must match.
 
     `pool` is a name, `cluster/name` or an id.
     """
@@ -38,19 +50,19 @@ class BlockSelection:
     env: str = ""
 
 
-def rows(selection: BlockSelection, *, limit: int | None = None) -> Iterator[dict[str, Any]]:
-    """Held and cooling blocks in the order of their addresses, by COLUMNS.
+def list_blocks(selection: BlockSelection, *, limit: int | None = None) -> Iterator[dict[str, Any]]:
+    """Yield held and cooling blocks in address order, as dictionaries of COLUMNS.
 
-    Each page is a query of its own that goes on behind the last row, so that nothing is locked or
-    kept however slowly somebody reads. Raises InvalidInput unknown_cluster, unknown_pool.
+    Each page is a separate query that continues after the last row, so that a slow reader holds no
+    lock and no snapshot. Raises InvalidInput `unknown_cluster`, `unknown_pool`.
     """
-    values = _values(selection)
+    values = _filter_values(selection)
     return _pages(values, limit)
 
 
 def _pages(values: dict[str, Any], limit: int | None) -> Iterator[dict[str, Any]]:
     conditions = sql.SQL("").join(text for name, text in _CONDITIONS.items() if name in values)
-    statement = _SELECT + conditions + _PAGE_OF
+    statement = _SELECT + conditions + _ORDER_AND_LIMIT
     position: dict[str, Any] = {"space": 0, "after": "0.0.0.0/0"}
     remaining = limit
     while remaining is None or remaining > 0:
@@ -75,17 +87,17 @@ _CONDITIONS = {
     "org": sql.SQL(" AND b.org = %(org)s"),
     "env": sql.SQL(" AND b.env = %(env)s"),
 }
-# Rows of windows are nobody's.
+# Available rows (windows of the allocator) have no holder.
 _SELECT = sql.SQL("""
     SELECT b.space_id, c.name, p.name, b.category, b.cidr::text, b.state, b.holder_kind, b.holder_id,
         b.holder_uid, b.org, b.env, b.allocated_at, b.released_at, b.available_from, b.withheld
     FROM pools_block b JOIN pools_pool p ON p.id = b.pool_id JOIN pools_cluster c ON c.id = p.cluster_id
     WHERE b.state IN ('held', 'cooling') AND (b.space_id, b.cidr) > (%(space)s, %(after)s::cidr)
 """)
-_PAGE_OF = sql.SQL(" ORDER BY b.space_id, b.cidr LIMIT %(size)s")
+_ORDER_AND_LIMIT = sql.SQL(" ORDER BY b.space_id, b.cidr LIMIT %(size)s")
 
 
-def _values(selection: BlockSelection) -> dict[str, Any]:
+def _filter_values(selection: BlockSelection) -> dict[str, Any]:
     names = ("category", "family", "state", "holder_kind", "holder_id", "org", "env")
     values: dict[str, Any] = {
         name: value for name in names if (value := getattr(selection, name)) not in {"", 0}
@@ -110,7 +122,7 @@ def _spaces(cluster: str) -> list[int]:
 
 
 def _pools(text: str) -> list[tuple[int, int]]:
-    """Ids and address spaces of the pools of that name, in that cluster, or of that id."""
+    """Return (id, address space id) of the pools named `name` or `cluster/name`, or with that id."""
     cluster, _, name = text.rpartition("/")
     pool_rows = Pool.objects.filter(name=name)
     if cluster:
@@ -125,10 +137,10 @@ def _pools(text: str) -> list[tuple[int, int]]:
     return matches
 
 
-def of_pool(rows: QuerySet[Block], pool_id: int) -> QuerySet[Block]:
-    """Blocks of one pool, so that the order of addresses is still read from an index.
+def filter_by_pool(rows: QuerySet[Block], pool_id: int) -> QuerySet[Block]:
+    """Filter blocks by their pool so that the address order is still read from an index.
 
-    The bounds say nothing new; without them all blocks of the pool would be sorted for one page.
+    The bounds exclude no block; without them PostgreSQL would sort all blocks of the pool for one page.
     """
     pool_cidrs = PoolCIDR.objects.filter(pool_id=pool_id).values_list("cidr", flat=True)
     cidrs = sorted(pool_cidrs, key=lambda cidr: (cidr.version, int(cidr.network_address)))

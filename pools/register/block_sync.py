@@ -1,7 +1,8 @@
-"""Host-sized blocks as others report them in use: in use is in use, whatever the pool thinks of it.
+"""Mark host-sized blocks as in use or released, as an address index reports them.
 
-For VM networks, whose addresses are given by entries, claims and OVN-Kubernetes rather than by this
-allocator. Everything here stands in a transaction of the caller.
+For VM networks, whose addresses are assigned by entries, claims and OVN-Kubernetes and not by the
+allocator: an address in use is recorded even if it is reserved or in cooldown. The functions run in a
+transaction of the caller.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ Address = IPv4Address | IPv6Address
 
 @dataclass(frozen=True)
 class AddressHolder:
-    """Who has an address; `uid` is "" where it is not known."""
+    """The holder of an address; `uid` is "" if it is unknown."""
 
     kind: str
     id: str
@@ -35,11 +36,11 @@ class AddressHolder:
 
 
 @dataclass(frozen=True)
-class Use:
-    """Who should have an address now, None for nobody, and who may lose it for that.
+class AddressUse:
+    """The holder that an address should have (None: no holder), and the holders that may lose it.
 
-    `yields` are the holders of whom it is known that they have it no more, or share it: what anybody
-    else holds stays theirs.
+    `yields` are the holders that are known to have released or to share the address; a block of any
+    other holder is not changed.
     """
 
     holder: AddressHolder | None
@@ -53,32 +54,34 @@ class _AddressRow:
     holder: AddressHolder
 
 
-def settle(pool: Pool, uses: Mapping[Address, Use]) -> None:
-    """Bring the blocks of these addresses to what is said; addresses outside the pool are left out.
+def apply_uses(pool: Pool, uses: Mapping[Address, AddressUse]) -> None:
+    """Apply the uses of addresses to the pool's blocks; addresses outside the pool are ignored.
 
-    Takes the pool's lock. What nobody has any more is released into the pool's cooldown; what
-    somebody else holds stays with them.
+    Takes the pool's lock. A block without a holder is released into the pool's cooldown; a block of a
+    holder that is not in `yields` is not changed.
     """
     if not uses:
         return
     window.lock(pool.pk)
     pool_cidrs = _pool_cidrs(pool)
-    located = ((address, _spot(pool_cidrs, address)) for address in uses)
-    spots = [(address, spot) for address, spot in located if spot is not None]
-    # No statement so long that the web's time-out for statements ends it.
-    for first in range(0, len(spots), _BATCH):
-        _settle(pool, dict(spots[first : first + _BATCH]), uses)
+    candidates = ((address, _locate(pool_cidrs, address)) for address in uses)
+    locations = [(address, location) for address, location in candidates if location is not None]
+    # Batches keep each statement below the web's statement timeout.
+    for first in range(0, len(locations), _BATCH):
+        _apply_batch(pool, dict(locations[first : first + _BATCH]), uses)
 
 
 _BATCH = 10_000  # addresses
 
 
-def _settle(pool: Pool, spots: Mapping[Address, _Spot], uses: Mapping[Address, Use]) -> None:
-    rows = _rows(pool, spots)
+def _apply_batch(
+    pool: Pool, locations: Mapping[Address, _Location], uses: Mapping[Address, AddressUse]
+) -> None:
+    rows = _rows(pool, locations)
     fresh: list[tuple[Address, AddressHolder]] = []
     handovers: list[tuple[int, AddressHolder]] = []
     freed: list[int] = []
-    for address in spots:
+    for address in locations:
         use = uses[address]
         row = rows.get(str(address))
         held = row is not None and row.state == BlockState.HELD
@@ -87,25 +90,25 @@ def _settle(pool: Pool, spots: Mapping[Address, _Spot], uses: Mapping[Address, U
                 freed.append(row.id)
         elif row is None:
             fresh.append((address, use.holder))
-        elif not held or _takes_over(row.holder, use):
+        elif not held or _should_hand_over(row.holder, use):
             handovers.append((row.id, use.holder))
-    _insert(pool, spots, fresh)
-    _give(handovers)
-    window.release(freed)
+    _insert(pool, locations, fresh)
+    _hand_over(handovers)
+    window.release_blocks(freed)
 
 
-def _takes_over(now: AddressHolder, use: Use) -> bool:
+def _should_hand_over(holder: AddressHolder, use: AddressUse) -> bool:
     new_holder = use.holder
     if new_holder is None:
         return False
-    if now.name == new_holder.name:
-        return new_holder.uid not in {"", now.uid}
-    return now.name in use.yields
+    if holder.name == new_holder.name:
+        return new_holder.uid not in {"", holder.uid}
+    return holder.name in use.yields
 
 
 @dataclass(frozen=True)
 class _SyncedCIDR:
-    """One CIDR of the pool; `withheld` are the blocks that are not handed out."""
+    """One CIDR of the pool; `withheld` are the blocks that are never allocated."""
 
     id: int
     layout: blocks.Layout
@@ -122,16 +125,16 @@ def _pool_cidrs(pool: Pool) -> list[_SyncedCIDR]:
     for cidr in PoolCIDR.objects.filter(pool=pool).prefetch_related("reserved_ranges"):
         cidr.pool = pool
         layout = window.layout(cidr)
-        every = [blocks.Span(0, layout.count - 1)]
-        free = [] if cidr.closed else layout.allocatable(window.ranges(cidr))
-        pool_cidrs.append(_SyncedCIDR(cidr.pk, layout, IndexSet(blocks.subtract(every, free))))
+        all_blocks = [blocks.Span(0, layout.count - 1)]
+        free = [] if cidr.closed else layout.allocatable(window.reserved_ranges(cidr))
+        pool_cidrs.append(_SyncedCIDR(cidr.pk, layout, IndexSet(blocks.subtract(all_blocks, free))))
     return pool_cidrs
 
 
-_Spot = tuple[_SyncedCIDR, int]  # a CIDR and the index of a block in it
+_Location = tuple[_SyncedCIDR, int]  # a CIDR and the index of a block in it
 
 
-def _spot(pool_cidrs: Sequence[_SyncedCIDR], address: Address) -> _Spot | None:
+def _locate(pool_cidrs: Sequence[_SyncedCIDR], address: Address) -> _Location | None:
     for pool_cidr in pool_cidrs:
         index = pool_cidr.index_of(address)
         if index is not None:
@@ -139,12 +142,12 @@ def _spot(pool_cidrs: Sequence[_SyncedCIDR], address: Address) -> _Spot | None:
     return None
 
 
-def _rows(pool: Pool, uses: Iterable[Address]) -> dict[str, _AddressRow]:
-    texts = database.joined(uses)
+def _rows(pool: Pool, addresses: Iterable[Address]) -> dict[str, _AddressRow]:
+    joined_addresses = database.joined(addresses)
     return {
         address: _AddressRow(row_id, state, AddressHolder(kind, holder_id, uid))
         for row_id, address, state, kind, holder_id, uid in database.rows(
-            _ROWS, {"space": pool.space_id, "addresses": texts}, prepare=False
+            _ROWS, {"space": pool.space_id, "addresses": joined_addresses}, prepare=False
         )
     }
 
@@ -153,18 +156,20 @@ _ROWS = statements.read("pools/lock_blocks_at_addresses")
 
 
 def _insert(
-    pool: Pool, spots: Mapping[Address, _Spot], fresh: Sequence[tuple[Address, AddressHolder]]
+    pool: Pool,
+    locations: Mapping[Address, _Location],
+    fresh: Sequence[tuple[Address, AddressHolder]],
 ) -> None:
     if not fresh:
         return
     indexes: dict[int, list[int]] = {}
     withheld: list[bool] = []
     for address, _ in fresh:
-        pool_cidr, index = spots[address]
+        pool_cidr, index = locations[address]
         indexes.setdefault(pool_cidr.id, []).append(index)
-        withheld.append(pool_cidr.withheld.has_all(blocks.Span(index, index)))
-    for cidr_id, taken_indexes in indexes.items():
-        window.cut(cidr_id, taken_indexes)
+        withheld.append(pool_cidr.withheld.contains_span(blocks.Span(index, index)))
+    for cidr_id, cidr_indexes in indexes.items():
+        window.remove_free_blocks(cidr_id, cidr_indexes)
     values = {
         "pool": pool.pk,
         "addresses": database.joined(address for address, _ in fresh),
@@ -174,7 +179,7 @@ def _insert(
     database.fetch(_INSERT, values)
 
 
-# No identifier has a control character (pools/core/holders.py).
+# No identifier contains a control character (pools/core/holders.py).
 _SEPARATOR = "\x1f"
 
 
@@ -189,17 +194,17 @@ def _joined(holders: Sequence[AddressHolder]) -> dict[str, str]:
 _INSERT = statements.read("pools/insert_synced_blocks")
 
 
-def _give(handovers: Sequence[tuple[int, AddressHolder]]) -> None:
+def _hand_over(handovers: Sequence[tuple[int, AddressHolder]]) -> None:
     if not handovers:
         return
     values = {
         "blocks": [row_id for row_id, _ in handovers],
         **_joined([holder for _, holder in handovers]),
     }
-    # In use is in use, also in the midst of another's cooldown.
+    # An address in use is recorded even during the cooldown of another holder.
     database.rows("SELECT set_config('ipam.skip_cooldown', 'on', true)", [])
-    database.fetch(_GIVE, values)
+    database.fetch(_HAND_OVER, values)
     database.rows("SELECT set_config('ipam.skip_cooldown', 'off', true)", [])
 
 
-_GIVE = statements.read("pools/hand_over_blocks")
+_HAND_OVER = statements.read("pools/hand_over_blocks")

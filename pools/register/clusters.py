@@ -1,4 +1,4 @@
-"""Clusters, and the division of a cluster's IPv6 prefix into node and instance pools."""
+"""Create, change and remove clusters, and divide a cluster's IPv6 prefix into node and instance pools."""
 
 from __future__ import annotations
 
@@ -30,41 +30,41 @@ def create(
     instance_prefix: IPv6Network | None = None,
     description: str = "",
 ) -> Cluster:
-    """A cluster with its address space and, given a prefix, its node and instance pools.
+    """Create a cluster with its address space and, if it has a prefix, its node and instance pools.
 
     Raises AlreadyExists, or InvalidInput (`cluster_prefix`, `outside_cluster_prefix`,
-    `cidr_overlap`; `required` for parts of no prefix).
+    `cidr_overlap`; `required` for a node or instance prefix without a cluster prefix).
     """
     if cluster_prefix is None and (node_prefix or instance_prefix):
         raise errors.InvalidInput.for_field(
-            "cluster_prefix", "required", "name the prefix to divide"
+            "cluster_prefix", "required", "the prefix to divide is required"
         )
     with events.recorded(author):
         if Cluster.objects.filter(name=name).exists():
-            raise errors.AlreadyExists(f"There is a cluster {name}.")
+            raise errors.AlreadyExists(f"A cluster named {name} already exists.")
         cluster = Cluster(name=name, cluster_prefix=cluster_prefix, description=description)
         database.save(cluster)
         AddressSpace.objects.create(cluster=cluster)
         if cluster_prefix is not None:
-            divide(
+            divide_prefix(
                 cluster, cluster_prefix, node=node_prefix, instance=instance_prefix, author=author
             )
     return cluster
 
 
-def divide(
+def divide_prefix(
     cluster: Cluster,
     prefix: IPv6Network,
     *,
     author: events.Author,
     node: IPv6Network | None = None,
     instance: IPv6Network | None = None,
-    present: Collection[str] = (),
+    existing_categories: Collection[str] = (),
 ) -> list[Pool]:
-    """Make the node pool and the instance pool of a cluster prefix; by default its first two /64.
+    """Create the node pool and the instance pool of a cluster prefix; by default from its first two /64.
 
-    A category of which the cluster has a pool is `present`: no other is made. Raises what
-    `_require_pools_within` raises.
+    No pool is created for the categories in `existing_categories`. Raises ImmutableInUse, or
+    InvalidInput `outside_cluster_prefix` if a pool of the cluster is outside of the prefix.
     """
     with events.recorded(author):
         parts = blocks.divide_cluster_prefix(prefix, node=node, instance=instance)
@@ -84,12 +84,12 @@ def divide(
             for name, category, part in zip(
                 (NODE_POOL, INSTANCE_POOL), (Category.NODE, Category.INSTANCE), parts, strict=True
             )
-            if category not in present
+            if category not in existing_categories
         ]
 
 
 def change(cluster: Cluster, values: Mapping[str, object], *, author: events.Author) -> Cluster:
-    """Set what instances are told of their network, or the description."""
+    """Set the description, the network settings of instances, or a prefix that the cluster lacks."""
     values = dict(values)
     with events.recorded(author):
         prefix = values.pop("cluster_prefix", None)
@@ -102,43 +102,45 @@ def change(cluster: Cluster, values: Mapping[str, object], *, author: events.Aut
 
 
 def _set_prefix(cluster: Cluster, prefix: IPv6Network, *, author: events.Author) -> None:
-    """Give a cluster the prefix that it lacks, and the node and instance pools that it lacks."""
-    if _locked(cluster).cluster_prefix == prefix:
+    """Set the prefix of a cluster and create the node and instance pools that it lacks."""
+    if _lock_cluster(cluster).cluster_prefix == prefix:
         return
     parts: dict[str, IPv6Network] = {}
     for row in _require_pools_within(cluster, prefix).order_by("pool__category", "position"):
         parts.setdefault(row.pool.category, row.cidr)
-    divide(
+    divide_prefix(
         cluster,
         prefix,
         node=parts.get(Category.NODE),
         instance=parts.get(Category.INSTANCE),
-        present=frozenset(parts),
+        existing_categories=frozenset(parts),
         author=author,
     )
 
 
-def _locked(cluster: Cluster) -> Cluster:
-    """The cluster's row, locked against pools that look at its prefix (pools/register/pools.py)."""
+def _lock_cluster(cluster: Cluster) -> Cluster:
+    """Lock and return the cluster's row; changes of pools read its prefix (pools/register/pools.py)."""
     return Cluster.objects.select_for_update(no_key=True).get(pk=cluster.pk)
 
 
 def _require_pools_within(cluster: Cluster, prefix: IPv6Network) -> QuerySet[PoolCIDR]:
-    """The CIDRs of the cluster's node and instance pools, all of which lie in the prefix.
+    """Return the CIDRs of the cluster's node and instance pools, all of which must be in the prefix.
 
-    Raises ImmutableInUse when another prefix is divided already, InvalidInput
-    `outside_cluster_prefix` when a pool lies elsewhere.
+    Raises ImmutableInUse if another prefix is already divided, InvalidInput `outside_cluster_prefix`
+    if a pool is outside of the prefix.
     """
-    present = _locked(cluster).cluster_prefix
+    current_prefix = _lock_cluster(cluster).cluster_prefix
     cidrs = PoolCIDR.objects.filter(
         pool__cluster=cluster, pool__category__in=[Category.NODE, Category.INSTANCE]
     )
-    if present not in {None, prefix} and cidrs.exists():
-        raise errors.ImmutableInUse(f"The prefix {present} of {cluster} is divided into pools.")
+    if current_prefix not in {None, prefix} and cidrs.exists():
+        raise errors.ImmutableInUse(
+            f"The prefix {current_prefix} of {cluster} is divided into pools."
+        )
     outside = cidrs.exclude(cidr__net_contained_or_equal=str(prefix)).select_related("pool")[:20]
     if outside:
         names = ", ".join(f"{row.cidr} of {row.pool.name}" for row in outside)
-        message = f"pools lie outside of {prefix}: {names}"
+        message = f"pools are outside of {prefix}: {names}"
         raise errors.InvalidInput.for_field(
             "cluster_prefix", "outside_cluster_prefix", message, prefix
         )
@@ -146,12 +148,14 @@ def _require_pools_within(cluster: Cluster, prefix: IPv6Network) -> QuerySet[Poo
 
 
 def remove(cluster: Cluster, *, author: events.Author, force: bool = False) -> None:
-    """Forget a cluster with its pools; PoolInUse with the holders while blocks are held or cooling.
+    """Delete a cluster with its pools; raise PoolInUse with the holders if blocks are held or cooling.
 
-    With `force` (and a reason in `by`) it goes with all that it held. Its history stays either way.
+    With `force` (and a reason in `author`) its blocks are deleted too. Its history is kept in any case.
     """
     if force and not author.reason:
-        raise errors.InvalidInput.for_field("reason", "required", "Forcing it needs a reason.")
+        raise errors.InvalidInput.for_field(
+            "reason", "required", "Forcing the removal of a cluster needs a reason."
+        )
     database.retried(lambda: _remove(cluster, author=author, force=force))
 
 
@@ -163,7 +167,7 @@ def _remove(cluster: Cluster, *, author: events.Author, force: bool) -> None:
             window.lock(pool_id)
         held = Block.objects.filter(space__in=list(cluster.spaces.values_list("pk", flat=True)))
         if force:
-            # The windows too: whoever is taking a block of them at this moment finds none.
+            # Rows of windows are deleted too: a concurrent allocation from them finds no block.
             with connection.cursor() as cursor:
                 cursor.execute("SELECT set_config('ipam.forget', 'on', true)")
                 held.delete()

@@ -1,4 +1,4 @@
-"""Pools from manifests: CiliumPodIPPool in all its shapes, and Helm's autoCreateCiliumPodIPPools."""
+"""Create pools from manifests: CiliumPodIPPool in all its shapes, and Helm's autoCreateCiliumPodIPPools."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pools.register import pools
 
 @dataclass(frozen=True)
 class ManifestReport:
-    """What became of one object: `result` is created, changed, unchanged or refused."""
+    """The result of one object: `result` is created, changed, unchanged or refused."""
 
     document: int  # counted from 0
     name: str
@@ -26,62 +26,62 @@ class ManifestReport:
     pool_id: int | None = None
 
 
-def pools_from(
+def apply_manifests(
     text: bytes, cluster: Cluster, *, author: events.Author, dry_run: bool = False
 ) -> list[ManifestReport]:
-    """Create or change a pool for each object of a YAML or JSON text; all or nothing.
+    """Create or change a pool for each object of a YAML or JSON text, all of them or none.
 
-    The reports say for each object what happened (with `dry_run`, what would); when one of them is
-    `refused`, nothing was changed. InvalidInput when the text cannot be read at all.
+    Returns a report for each object (with `dry_run`, of what would happen). If one of them is
+    `refused`, nothing is changed. Raises InvalidInput if the text cannot be parsed.
     """
     parsed_documents = documents.load_yaml(text)
     with events.recorded(author):
         reports = [
             report
             for document in parsed_documents
-            for report in _document(document, cluster, author)
+            for report in _apply_document(document, cluster, author)
         ]
         if dry_run or any(report.result == "refused" for report in reports):
             transaction.set_rollback(True)
     return reports
 
 
-def _document(
+def _apply_document(
     document: documents.Document, cluster: Cluster, author: events.Author
 ) -> Sequence[ManifestReport]:
     try:
         manifests = podippool.parse_document(document.data)
     except errors.InvalidInput as error:
         return [ManifestReport(document.index, "", "refused", error.problems)]
-    return [_manifest(document.index, manifest, cluster, author) for manifest in manifests]
+    return [_apply_manifest(document.index, manifest, cluster, author) for manifest in manifests]
 
 
-def _manifest(
+def _apply_manifest(
     index: int, manifest: podippool.PodIPPool, cluster: Cluster, author: events.Author
 ) -> ManifestReport:
     try:
         with transaction.atomic():
-            result, pool = _bring(manifest, cluster, author)
+            result, pool = _create_or_change(manifest, cluster, author)
     except errors.IpamError as error:
         problems = error.problems or (errors.FieldProblem("", error.code, error.message),)
         return ManifestReport(index, manifest.name, "refused", problems)
     return ManifestReport(index, manifest.name, result, pool_id=pool.pk)
 
 
-def _bring(
+def _create_or_change(
     manifest: podippool.PodIPPool, cluster: Cluster, author: events.Author
 ) -> tuple[str, Pool]:
     pool = Pool.objects.filter(cluster=cluster, name=manifest.name).first()
     if pool is None:
-        return "created", pools.create(spec(manifest, cluster), author=author)
+        return "created", pools.create(pool_spec(manifest, cluster), author=author)
     if pool.category != Category.POD:
-        raise errors.AlreadyExists(f"The cluster has a {pool.category} pool of this name.")
+        raise errors.AlreadyExists(f"The cluster already has a {pool.category} pool of this name.")
     if (pool.allow_first_ip, pool.allow_last_ip) != (
         manifest.allow_first_ip,
         manifest.allow_last_ip,
     ):
-        raise errors.ImmutableInUse("allowFirstIP and allowLastIP of a pool never change.")
-    if as_manifest(pool) == replace(manifest, api_version=podippool.V2, source=""):
+        raise errors.ImmutableInUse("allowFirstIP and allowLastIP of a pool cannot be changed.")
+    if to_manifest(pool) == replace(manifest, api_version=podippool.V2, source=""):
         return "unchanged", pool
     pools.change(
         pool.pk,
@@ -96,10 +96,10 @@ def _bring(
     return "changed", pool
 
 
-def spec(
+def pool_spec(
     manifest: podippool.PodIPPool, cluster: Cluster, *, follows: bool = False
 ) -> pools.PoolSpec:
-    """The pool that a manifest makes; one that `follows` is what its cluster says."""
+    """Return the spec of a manifest's pool; with `follows`, the pool follows its cluster's object."""
     return pools.PoolSpec(
         cluster=cluster,
         name=manifest.name,
@@ -115,13 +115,13 @@ def spec(
     )
 
 
-def as_manifest(pool: Pool) -> podippool.PodIPPool:
-    """A pool of the register as the manifest that would make it."""
-    return manifest_of(pool, pools.families(pool))
+def to_manifest(pool: Pool) -> podippool.PodIPPool:
+    """Return the manifest that would create the pool."""
+    return build_manifest(pool, pools.families(pool))
 
 
-def manifest_of(pool: Pool, families: dict[int, podippool.Family]) -> podippool.PodIPPool:
-    """The same when the families are known; a family without CIDRs is left out."""
+def build_manifest(pool: Pool, families: dict[int, podippool.Family]) -> podippool.PodIPPool:
+    """Return the manifest of a pool with the given families; a family without CIDRs is left out."""
     return podippool.PodIPPool(
         name=pool.name,
         families={number: family for number, family in families.items() if family.cidrs},

@@ -1,4 +1,4 @@
-"""How full pools are, in addresses."""
+"""Metrics of pools: utilization in addresses, and pending requests."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _BITS = {4: 32, 6: 128}
 
 
 def values() -> Iterator[Value]:
-    """Of all pools and families."""
+    """Yield the values of all pools and families."""
     pools = list(
         Pool.objects.select_related("cluster").only(
             "name",
@@ -34,8 +34,8 @@ def values() -> Iterator[Value]:
             "cluster__name",
         )
     )
-    pending = _pending()
-    usages = usage.of_pools(pools)
+    pending = _pending_request_counts()
+    usages = usage.usage_by_pool(pools)
     for pool in pools:
         labels = (("cluster", pool.cluster.name), ("pool", pool.name))
         yield Value(_PENDING, labels, pending.get(pool.pk, 0))
@@ -43,14 +43,14 @@ def values() -> Iterator[Value]:
             mask_size = pool.mask_size(family)
             if mask_size is not None:
                 category = (*labels, ("category", pool.category), ("family", str(family)))
-                yield from _of_family(category, family_usage, 1 << (_BITS[family] - mask_size))
+                yield from _family_values(category, family_usage, 1 << (_BITS[family] - mask_size))
                 queue = (*labels, ("family", str(family)))
                 yield Value(
                     _QUEUE, queue, states(family_usage)["cooling"] << (_BITS[family] - mask_size)
                 )
 
 
-def _of_family(labels: Labels, family_usage: usage.Usage, size: int) -> Iterator[Value]:
+def _family_values(labels: Labels, family_usage: usage.Usage, size: int) -> Iterator[Value]:
     for state, blocks in states(family_usage).items():
         yield Value(_ADDRESSES, (*labels, ("state", state)), blocks * size)
     yield Value(_CAPACITY, labels, family_usage.capacity * size)
@@ -59,9 +59,9 @@ def _of_family(labels: Labels, family_usage: usage.Usage, size: int) -> Iterator
 
 
 def states(family_usage: usage.Usage) -> Mapping[str, int]:
-    """Blocks by state, which add up to the capacity.
+    """Return blocks by state (free, held, cooling, reserved), which add up to the capacity.
 
-    What the worker counted a while ago of a very large pool need not fit the capacity of now.
+    The stored counts of a very large pool may be older than its capacity, so each is limited by it.
     """
     held = min(family_usage.held, family_usage.capacity)
     cooling = min(family_usage.cooling, family_usage.capacity - held)
@@ -70,7 +70,7 @@ def states(family_usage: usage.Usage) -> Mapping[str, int]:
     return {"free": free, "held": held, "cooling": cooling, "reserved": reserved}
 
 
-def _pending() -> dict[int, int]:
+def _pending_request_counts() -> dict[int, int]:
     rows = AllocationRequest.objects.filter(state=RequestState.PENDING).order_by()
     return dict(
         rows.values_list("pool_id").annotate(count=Count("pk")).values_list("pool_id", "count")

@@ -1,4 +1,4 @@
-"""Free blocks near an address."""
+"""Find free blocks near an address."""
 
 from __future__ import annotations
 
@@ -7,14 +7,16 @@ from pools.models import Block, PoolCIDR
 from pools.models.blocks import LIVE
 from pools.register.allocator import window
 
-REACH = 128  # blocks looked at on each side
+REACH = 128  # blocks searched on each side
 
 
-def free_near(cidr: PoolCIDR, address: addresses.Address, count: int) -> list[addresses.Network]:
-    """The nearest blocks of the CIDR that may be handed out and are not in use, in order."""
+def nearest_free_blocks(
+    cidr: PoolCIDR, address: addresses.Address, count: int
+) -> list[addresses.Network]:
+    """Return up to `count` free blocks of the CIDR that are nearest to the address, in order."""
     grid = window.layout(cidr)
-    here = grid.index_of_address(address)
-    first, last = max(0, here - REACH), min(grid.count - 1, here + REACH)
+    center = grid.index_of_address(address)
+    first, last = max(0, center - REACH), min(grid.count - 1, center + REACH)
     ranges = [
         addresses.AddressRange(reserved_range.first, reserved_range.last)
         for reserved_range in cidr.reserved_ranges.all()
@@ -29,9 +31,9 @@ def free_near(cidr: PoolCIDR, address: addresses.Address, count: int) -> list[ad
         blocks.Span(index, index)
         for index in map(grid.index_of, used.values_list("cidr", flat=True))
     ]
-    near = [blocks.Span(first, last)]
-    outside = blocks.subtract([blocks.Span(0, grid.count - 1)], near)
+    searched = [blocks.Span(first, last)]
+    outside = blocks.subtract([blocks.Span(0, grid.count - 1)], searched)
     free = blocks.subtract(grid.allocatable(ranges), [*outside, *holes])
     indexes = (index for span in free for index in range(span.first, span.last + 1))
-    nearest = sorted(indexes, key=lambda index: (abs(index - here), index))[:count]
+    nearest = sorted(indexes, key=lambda index: (abs(index - center), index))[:count]
     return [grid.block_at(index) for index in sorted(nearest)]

@@ -1,8 +1,8 @@
-"""What is in use in each equal share of a CIDR: the numbers behind a map, at a bounded cost.
+"""Count the blocks in use in each equal share of a CIDR, for its map, at a bounded cost.
 
-Up to 100,000 blocks in use are counted, by one statement over the index of the address space.
-Beyond that a share is counted up to 64 blocks, and a fuller one is estimated: from 16 blocks of it
-looked up by address, or, where blocks lie too far apart for that, from the planner's statistics.
+Up to 100,000 blocks in use are counted by one statement over the index of the address space. Beyond
+that, each share is counted up to 64 blocks, and a fuller share is estimated: from 16 of its blocks that
+are looked up by address, or, in shares too large for that, from the planner's statistics.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from pools.core import addresses, blocks
 from pools.models import PoolCIDR
 from pools.register.allocator import window
 
-COUNTED = 100_000  # blocks in use
+MOST_COUNTED = 100_000  # blocks in use
 CAP = 64  # blocks counted in one share of a larger CIDR
 PROBES = 16
-PROBED = 1 << 16  # blocks; probes of a larger share would miss what is there
+LARGEST_PROBED = 1 << 16  # blocks; 16 probes of a larger share would miss its blocks in use
 
 
 @dataclass(frozen=True)
 class UsedBlocks:
-    """Blocks in use in one share; `withheld` of them lie in a reserved range."""
+    """Blocks in use in one share; `withheld` of them are in a reserved range."""
 
     held: int = 0
     cooling: int = 0
@@ -39,7 +39,7 @@ class UsedBlocks:
         return self.held + self.cooling
 
     def scaled(self, total: int) -> UsedBlocks:
-        """The same mixture, of so many blocks."""
+        """Return counts in the same proportions that sum to `total`."""
         factor = total / (self.total or 1)
         held = round(self.held * factor)
         return UsedBlocks(held, max(0, total - held), round(self.withheld * factor))
@@ -47,7 +47,10 @@ class UsedBlocks:
 
 @dataclass(frozen=True)
 class Occupancy:
-    """`shares` by number from 0, without the empty ones; not `exact` when some are estimated."""
+    """Used blocks by the number of the share (from 0), without empty shares.
+
+    `exact` is False if some shares are estimated.
+    """
 
     shares: Mapping[int, UsedBlocks]
     exact: bool = True
@@ -76,27 +79,27 @@ class _Shares:
         return 1 << (self.prefix - self.view.prefixlen)
 
     def number_of(self, text: str) -> int:
-        """The share that an address or a block lies in."""
+        """Return the number of the share that contains an address or a block."""
         address = ip_address(text.partition("/")[0])
         offset = int(address) - int(self.view.network_address)
         return offset >> (self.view.max_prefixlen - self.prefix)
 
     def bounds(self, share: int = 0, until: int = -1) -> tuple[str, str]:
-        """First and last block of some shares, by default of all."""
+        """Return the first and last block of the shares `share` to `until`, by default of all."""
         last = self.first + (until if until >= 0 else self.number) * self.size - 1
         first = self.grid.block_at(self.first + share * self.size)
         return str(first), str(self.grid.block_at(last))
 
 
-def in_shares(cidr: PoolCIDR, view: addresses.Network, prefix: int) -> Occupancy:
-    """Blocks in use in each share of length `prefix` of a view that lies in the CIDR.
+def count_by_share(cidr: PoolCIDR, view: addresses.Network, prefix: int) -> Occupancy:
+    """Return the blocks in use in each share of prefix length `prefix` of a view inside the CIDR.
 
-    Blocks whose cooldown has passed are not in use.
+    Blocks whose cooldown has ended are not in use.
     """
     shares = _Shares(cidr, window.layout(cidr), view, prefix)
-    if not _many(shares):
-        return Occupancy(_counted(shares))
-    return Occupancy(_estimated(shares), exact=False)
+    if not _exceeds_count_limit(shares):
+        return Occupancy(_count_exactly(shares))
+    return Occupancy(_estimate(shares), exact=False)
 
 
 _LIVE = "(state = 'held' OR state = 'cooling' AND available_from > ipam_now())"
@@ -110,30 +113,30 @@ def _rows(sql: str, *parameters: Any) -> list[tuple[Any, ...]]:
     return rows
 
 
-def _many(shares: _Shares) -> bool:
+def _exceeds_count_limit(shares: _Shares) -> bool:
     sql = f"SELECT count(*) FROM (SELECT FROM pools_block WHERE {_IN_USE} LIMIT %s) AS rows"  # noqa: S608
-    rows = _rows(sql, shares.cidr.space_id, *shares.bounds(), COUNTED + 1)
-    return int(rows[0][0]) > COUNTED
+    rows = _rows(sql, shares.cidr.space_id, *shares.bounds(), MOST_COUNTED + 1)
+    return int(rows[0][0]) > MOST_COUNTED
 
 
-_BY_SHARE = f"""
+_COUNT_BY_SHARE = f"""
     SELECT set_masklen(cidr, %s)::text, count(*) FILTER (WHERE state = 'held'),
       count(*) FILTER (WHERE state = 'cooling'), count(*) FILTER (WHERE withheld)
     FROM pools_block WHERE {_IN_USE} GROUP BY set_masklen(cidr, %s)
 """  # noqa: S608
 
 
-def _counted(shares: _Shares) -> dict[int, UsedBlocks]:
+def _count_exactly(shares: _Shares) -> dict[int, UsedBlocks]:
     parameters = (shares.prefix, shares.cidr.space_id, *shares.bounds(), shares.prefix)
     return {
         shares.number_of(text): UsedBlocks(*counts)
-        for text, *counts in _rows(_BY_SHARE, *parameters)
+        for text, *counts in _rows(_COUNT_BY_SHARE, *parameters)
     }
 
 
-# --- many -----------------------------------------------------------------------------------------
+# --- estimates ------------------------------------------------------------------------------------
 
-_UP_TO_CAP = f"""
+_COUNT_UP_TO_CAP = f"""
     SELECT share.number, counts.* FROM unnest(%s::int[], %s::cidr[], %s::cidr[])
       AS share (number, low, high), LATERAL (
       SELECT count(*) FILTER (WHERE state = 'held'), count(*) FILTER (WHERE state = 'cooling'),
@@ -142,56 +145,56 @@ _UP_TO_CAP = f"""
             WHERE space_id = %s AND cidr BETWEEN share.low AND share.high AND {_LIVE}
             LIMIT %s) AS few) AS counts
 """  # noqa: S608
-_PROBED = f"""
+_PROBE = f"""
     SELECT cidr::text, state, withheld FROM pools_block
     WHERE space_id = %s AND cidr = ANY(%s::cidr[]) AND {_LIVE}
 """  # noqa: S608
 
 
-def _estimated(shares: _Shares) -> dict[int, UsedBlocks]:
-    used_by_share = _up_to_cap(shares)
+def _estimate(shares: _Shares) -> dict[int, UsedBlocks]:
+    used_by_share = _count_up_to_cap(shares)
     full = [number for number, used in used_by_share.items() if used.total >= CAP]
     if shares.size <= CAP:
         return used_by_share
-    if shares.size <= PROBED:
+    if shares.size <= LARGEST_PROBED:
         return {
             **used_by_share,
-            **_probed(shares, {number: used_by_share[number] for number in full}),
+            **_probe(shares, {number: used_by_share[number] for number in full}),
         }
-    remaining = _planned(shares) - sum(used.total for used in used_by_share.values())
-    more = max(0, remaining // (len(full) or 1))
+    remaining = _planner_estimate(shares) - sum(used.total for used in used_by_share.values())
+    extra = max(0, remaining // (len(full) or 1))
     return {
         **used_by_share,
-        **{number: used_by_share[number].scaled(CAP + more) for number in full},
+        **{number: used_by_share[number].scaled(CAP + extra) for number in full},
     }
 
 
-def _up_to_cap(shares: _Shares) -> dict[int, UsedBlocks]:
+def _count_up_to_cap(shares: _Shares) -> dict[int, UsedBlocks]:
     numbers = list(range(shares.number))
     lows, highs = zip(*(shares.bounds(number, number + 1) for number in numbers), strict=True)
-    rows = _rows(_UP_TO_CAP, numbers, list(lows), list(highs), shares.cidr.space_id, CAP)
+    rows = _rows(_COUNT_UP_TO_CAP, numbers, list(lows), list(highs), shares.cidr.space_id, CAP)
     used_by_share = {number: UsedBlocks(*counts) for number, *counts in rows}
     return {number: used for number, used in used_by_share.items() if used.total}
 
 
-def _probed(shares: _Shares, full: Mapping[int, UsedBlocks]) -> dict[int, UsedBlocks]:
-    chance = random.Random(0)  # noqa: S311  # the same picture each time
+def _probe(shares: _Shares, full: Mapping[int, UsedBlocks]) -> dict[int, UsedBlocks]:
+    generator = random.Random(0)  # noqa: S311  # a fixed seed: the same map each time
     step = shares.size / PROBES
-    texts = []
+    cidrs = []
     for number in full:
         base = shares.first + number * shares.size
         for probe in range(PROBES):
-            index = base + int((probe + chance.random()) * step)
-            texts += shares.grid.texts(blocks.Span(index, index))
+            index = base + int((probe + generator.random()) * step)
+            cidrs += shares.grid.cidr_strings(blocks.Span(index, index))
     hits: dict[int, list[tuple[str, bool]]] = {number: [] for number in full}
-    for text, state, withheld in _rows(_PROBED, shares.cidr.space_id, texts):
+    for text, state, withheld in _rows(_PROBE, shares.cidr.space_id, cidrs):
         hits[shares.number_of(text)].append((state, withheld))
     return {
-        number: _from_probes(hits[number], least=full[number], size=shares.size) for number in full
+        number: _extrapolate(hits[number], least=full[number], size=shares.size) for number in full
     }
 
 
-def _from_probes(hits: list[tuple[str, bool]], *, least: UsedBlocks, size: int) -> UsedBlocks:
+def _extrapolate(hits: list[tuple[str, bool]], *, least: UsedBlocks, size: int) -> UsedBlocks:
     held = sum(state == "held" for state, _ in hits)
     sampled = UsedBlocks(held, len(hits) - held, sum(bool(withheld) for _, withheld in hits))
     if sampled.total <= CAP * PROBES / size:
@@ -199,8 +202,8 @@ def _from_probes(hits: list[tuple[str, bool]], *, least: UsedBlocks, size: int) 
     return sampled.scaled(round(size * sampled.total / PROBES))
 
 
-def _planned(shares: _Shares) -> int:
-    """The planner's estimate of the blocks in use in the view."""
+def _planner_estimate(shares: _Shares) -> int:
+    """Return the planner's estimate of the blocks in use in the view."""
     sql = f"EXPLAIN (FORMAT JSON) SELECT FROM pools_block WHERE {_IN_USE}"
     raw_plan = _rows(sql, shares.cidr.space_id, *shares.bounds())[0][0]
     plan = json.loads(raw_plan) if isinstance(raw_plan, str) else raw_plan

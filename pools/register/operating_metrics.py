@@ -1,4 +1,4 @@
-"""The register's own works: what waits, what the checks said, whether it recovers, its clock."""
+"""Metrics of the register's operation: queues, checks, the audit chain, recovery mode, the clock."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from pools.platform.metrics.values import Value, value
 
 
 def values() -> Iterator[Value]:
-    yield from _waiting()
-    yield from _checks()
+    yield from _queue_values()
+    yield from _check_values()
     verification = AuditVerification.objects.order_by("-pk").first()
     if verification is not None:
         yield value("ipam_audit_chain_ok", verification.ok)
@@ -30,11 +30,11 @@ def values() -> Iterator[Value]:
     with connection.cursor() as cursor:
         before = time.time()
         cursor.execute("SELECT extract(epoch FROM clock_timestamp())::float8")
-        (theirs,) = cursor.fetchone()
-    yield value("ipam_database_clock_skew_seconds", theirs - (before + time.time()) / 2)
+        (database_time,) = cursor.fetchone()
+    yield value("ipam_database_clock_skew_seconds", database_time - (before + time.time()) / 2)
 
 
-def _waiting() -> Iterator[Value]:
+def _queue_values() -> Iterator[Value]:
     with connection.cursor() as cursor:
         cursor.execute(_WAITING)
         requests, outbox, oldest = cursor.fetchone()
@@ -52,14 +52,14 @@ _WAITING = f"""
 """  # noqa: S608  # our own names
 
 
-def _checks() -> Iterator[Value]:
-    for check_status in reports.standing():
+def _check_values() -> Iterator[Value]:
+    for check_status in reports.latest_statuses():
         if check_status.entry is not None:
             count = max(
                 int(check_status.bad), check_status.entry["count"]
-            )  # one that failed counts as one
+            )  # a check that failed to run counts as one violation
             yield value("ipam_check_violations", count, check=check_status.check.code)
     ended = CheckRun.objects.filter(ended_at__isnull=False, complete=True, only=[])
     clean = ended.filter(violations=0).order_by("-pk").first()
-    moment = clean.ended_at.timestamp() if clean is not None and clean.ended_at else 0
-    yield value("ipam_check_last_success_timestamp_seconds", moment)
+    timestamp = clean.ended_at.timestamp() if clean is not None and clean.ended_at else 0
+    yield value("ipam_check_last_success_timestamp_seconds", timestamp)

@@ -1,11 +1,11 @@
-"""CIDRs of which nothing new is handed out: orphans, and changes that the cluster has not followed.
+"""CIDRs from which no new blocks are allocated: orphans, and changes that the cluster has not applied yet.
 
-An orphan is a CIDR that a cluster's pool lost while blocks of it are in use.
+An orphan is a CIDR that was removed from a cluster's pool while blocks of it are in use.
 
 Cilium accepts such a removal: the blocks become orphans and stay with their nodes, and the same
-pool gets them back when it regains the CIDR (operator/pkg/ipam/allocator/multipool). Here the row
-of the CIDR stays too, so that no other pool of the address space can hand the same addresses out.
-Everything runs under the pool's allocation lock.
+pool gets them back when the CIDR is added again (operator/pkg/ipam/allocator/multipool). The
+register keeps the row of the CIDR, so that no other pool of the address space can allocate the same
+addresses. Every function runs under the pool's allocation lock.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from pools.platform import database
 from pools.register.allocator import window
 
 
-def withhold(cidr: PoolCIDR) -> None:
-    """Nothing of the CIDR is handed out any more; what is held or cooling stays until its end."""
+def withhold_blocks(cidr: PoolCIDR) -> None:
+    """Stop allocations from the CIDR; held and cooling blocks stay until they are released or expire."""
     FreeSpan.objects.filter(pool_cidr=cidr).delete()
     grid = window.layout(cidr)
     rows = Block.objects.filter(
@@ -37,56 +37,63 @@ def withhold(cidr: PoolCIDR) -> None:
     rows.filter(withheld=False).update(withheld=True)
 
 
-def mark(cidr: PoolCIDR) -> None:
-    """The CIDR is an orphan from now on."""
+def mark_orphaned(cidr: PoolCIDR) -> None:
+    """Mark the CIDR as an orphan."""
     PoolCIDR.objects.filter(pk=cidr.pk, orphaned_at=None).update(orphaned_at=Now(), pending="")
     cidr.refresh_from_db(fields=["orphaned_at", "pending"])
 
 
-def suspend(cidr: PoolCIDR, pending: Pending) -> None:
-    """Hand out nothing of the CIDR until the cluster has followed the change."""
-    withhold(cidr)
+def suspend_allocation(cidr: PoolCIDR, pending: Pending) -> None:
+    """Stop allocations from the CIDR until the cluster has applied the pending change."""
+    withhold_blocks(cidr)
     PoolCIDR.objects.filter(pk=cidr.pk).update(orphaned_at=None, pending=pending)
     cidr.orphaned_at, cidr.pending = None, pending
 
 
-def adopt(cidr: PoolCIDR) -> None:
-    """The pool and its cluster have the CIDR: hand it out again. Does nothing to an open one."""
+def resume_allocation(cidr: PoolCIDR) -> None:
+    """Resume allocations from a CIDR that pool and cluster both have; an open CIDR is not changed."""
     if not cidr.closed:
         return
     PoolCIDR.objects.filter(pk=cidr.pk).update(orphaned_at=None, pending="")
     cidr.orphaned_at, cidr.pending = None, ""
     grid = window.layout(cidr)
-    whole = blocks.Span(0, grid.count - 1)
-    window.give_back(cidr, whole, still_withheld=grid.withheld(window.ranges(cidr)))
+    all_blocks = blocks.Span(0, grid.count - 1)
+    window.end_withholding(
+        cidr, all_blocks, still_withheld=grid.withheld(window.reserved_ranges(cidr))
+    )
 
 
-def regroup(
+def replace_lost_cidrs(
     pool: Pool, lost: Iterable[PoolCIDR], new_cidrs: Sequence[addresses.Network]
 ) -> list[PoolCIDR]:
-    """Let CIDRs that the pool has lost make room for those that overlap them.
+    """Replace CIDRs that the pool has lost by the new CIDRs that overlap them.
 
-    Blocks stay as they are. In the place of the lost CIDRs come the wanted ones, as orphans that the
-    pool adopts, and what is left of the lost ones: these are answered, and kept while in use.
+    Blocks do not change. The new CIDRs are created as orphans, which the caller resumes. The
+    remainders of the lost CIDRs are created as orphans too and returned; the caller keeps those with
+    blocks in use.
     """
-    going = [cidr for cidr in lost if any(cidr.cidr.overlaps(network) for network in new_cidrs)]
-    coming = [
-        network for network in new_cidrs if any(network.overlaps(cidr.cidr) for cidr in going)
+    replaced = [cidr for cidr in lost if any(cidr.cidr.overlaps(network) for network in new_cidrs)]
+    replacements = [
+        network for network in new_cidrs if any(network.overlaps(cidr.cidr) for cidr in replaced)
     ]
-    if not going:
+    if not replaced:
         return []
-    for cidr in going:
-        withhold(cidr)
+    for cidr in replaced:
+        withhold_blocks(cidr)
     with connection.cursor() as cursor:
         cursor.execute("SELECT set_config('ipam.regrouping', 'on', true)")
-        PoolCIDR.objects.filter(pk__in=[cidr.pk for cidr in going]).delete()
+        PoolCIDR.objects.filter(pk__in=[cidr.pk for cidr in replaced]).delete()
         cursor.execute("SELECT set_config('ipam.regrouping', '', true)")
-    for network in coming:
-        _orphan(pool, network)
-    return [_orphan(pool, network) for cidr in going for network in _remainder(cidr.cidr, coming)]
+    for network in replacements:
+        _create_orphan(pool, network)
+    return [
+        _create_orphan(pool, network)
+        for cidr in replaced
+        for network in _remainder(cidr.cidr, replacements)
+    ]
 
 
-def _orphan(pool: Pool, cidr: addresses.Network) -> PoolCIDR:
+def _create_orphan(pool: Pool, cidr: addresses.Network) -> PoolCIDR:
     last = pool.cidrs.aggregate(last=Max("position"))["last"]
     row = PoolCIDR(
         pool=pool,
@@ -96,14 +103,14 @@ def _orphan(pool: Pool, cidr: addresses.Network) -> PoolCIDR:
         orphaned_at=database.now(),
     )
     database.save(row)
-    withhold(row)
+    withhold_blocks(row)
     return row
 
 
 def _remainder(
     cidr: addresses.Network, holes: Sequence[addresses.Network]
 ) -> Iterator[addresses.Network]:
-    """The parts of a CIDR that are in none of these; two CIDRs are one inside the other, or apart."""
+    """Return the parts of a CIDR outside the holes; of two CIDRs, one contains the other or they are disjoint."""
     inside = next((hole for hole in holes if hole.overlaps(cidr)), None)
     if inside is None:
         yield cidr

@@ -1,8 +1,7 @@
-"""Overlaps that the register allows and people should know: between clusters, with VM networks,
-with overlay prefixes.
+"""Find CIDRs that overlap across address spaces: of clusters, VM networks and overlay prefixes.
 
-Inside an address space a constraint forbids them. Across spaces they may be meant, as long as
-nothing routes between them.
+Inside an address space a constraint forbids overlaps. Across address spaces they are allowed, and can
+be intended as long as nothing routes between the networks.
 """
 
 from __future__ import annotations
@@ -22,16 +21,19 @@ PREFIX = "prefix"  # the category of a cluster's own prefix, which no pool has
 
 
 class OverlapKind(enum.Enum):
-    """What overlaps; an overlap may be of several kinds."""
+    """The kind of an overlap; an overlap can have several kinds."""
 
     CLUSTERS = "clusters"  # networks of different clusters
-    VM_NETWORK = "vm-network"  # a VM network is one of them
-    OVERLAY = "overlay"  # the overlay addresses of nodes or instances are one of them
+    VM_NETWORK = "vm-network"  # at least one VM network
+    OVERLAY = "overlay"  # overlay addresses of nodes or instances
 
 
 @dataclass(frozen=True)
 class NetworkOwner:
-    """Whose network it is; `space` is "" for the cluster's own, `pool_id` None for its prefix."""
+    """The owner of a network.
+
+    `space` is "" for the cluster's own address space; `pool_id` is None for the cluster's prefix.
+    """
 
     cluster_id: int
     cluster: str
@@ -43,13 +45,13 @@ class NetworkOwner:
 
 @dataclass(frozen=True)
 class Overlap:
-    """Networks of several address spaces of which the first holds all others, in order."""
+    """Networks of several address spaces, in order; the first one contains all others."""
 
     members: tuple[tuple[addresses.Network, NetworkOwner], ...]
 
     @property
     def cidr(self) -> addresses.Network:
-        """The widest of them, which no other overlap has."""
+        """The widest of the networks, which is in no other overlap."""
         return self.members[0][0]
 
     @property
@@ -64,7 +66,7 @@ class Overlap:
             OverlapKind.VM_NETWORK: Category.VM in categories,
             OverlapKind.OVERLAY: bool(categories & {Category.NODE, Category.INSTANCE, PREFIX}),
         }
-        return frozenset(kind for kind, is_one in matches.items() if is_one)
+        return frozenset(kind for kind, matched in matches.items() if matched)
 
 
 def find_overlaps(
@@ -73,16 +75,18 @@ def find_overlaps(
     kind: OverlapKind | None = None,
     within: addresses.Network | None = None,
 ) -> list[Overlap]:
-    """All overlaps in the order of their addresses; only those of a cluster, a kind, a network.
+    """Return the overlaps in the order of their addresses, filtered by cluster, kind and network.
 
-    One query and one pass over all CIDRs: 20,000 take some tenths of a second.
+    Reads all CIDRs by one query and compares them in one loop: 20,000 take some tenths of a second.
     """
-    groups = overlaps.across(_networks(), space=lambda owner: (owner.cluster_id, owner.space))
-    every = (Overlap(tuple(group)) for group in groups)
-    return [overlap for overlap in every if _chosen(overlap, cluster_id, kind, within)]
+    groups = overlaps.overlap_groups(
+        _networks(), space=lambda owner: (owner.cluster_id, owner.space)
+    )
+    candidates = (Overlap(tuple(group)) for group in groups)
+    return [overlap for overlap in candidates if _matches(overlap, cluster_id, kind, within)]
 
 
-def _chosen(
+def _matches(
     overlap: Overlap,
     cluster_id: int | None,
     kind: OverlapKind | None,
@@ -93,20 +97,22 @@ def _chosen(
     }:
         return False
     if within is not None and not (
-        overlaps.holds(within, overlap.cidr) or overlaps.holds(overlap.cidr, within)
+        overlaps.contains(within, overlap.cidr) or overlaps.contains(overlap.cidr, within)
     ):
         return False
     return kind is None or kind in overlap.kinds
 
 
-def touching(network: addresses.Network) -> list[tuple[addresses.Network, NetworkOwner]]:
-    """The networks of all address spaces that overlap this one."""
+def find_overlapping_networks(
+    network: addresses.Network,
+) -> list[tuple[addresses.Network, NetworkOwner]]:
+    """Return the networks of all address spaces that overlap this network."""
     with connection.cursor() as cursor:
-        cursor.execute(_TOUCHING, [str(network)])
-        return [_owned(row) for row in sorted(cursor.fetchall(), key=_by_name)]
+        cursor.execute(_OVERLAPPING, [str(network)])
+        return [_parse_row(row) for row in sorted(cursor.fetchall(), key=_by_name)]
 
 
-_ALL = """
+_ALL_NETWORKS = """
     SELECT p.cidr::text, s.cluster_id, k.name, s.name, o.category, o.id, o.name
     FROM pools_poolcidr p JOIN pools_addressspace s ON s.id = p.space_id
     JOIN pools_cluster k ON k.id = s.cluster_id JOIN pools_pool o ON o.id = p.pool_id
@@ -114,17 +120,17 @@ _ALL = """
     SELECT cluster_prefix::text, id, name, '', 'prefix', NULL, '' FROM pools_cluster
     WHERE cluster_prefix IS NOT NULL
 """
-_TOUCHING = f"SELECT * FROM ({_ALL}) AS every (cidr) WHERE cidr::cidr && %s"  # noqa: S608
+_OVERLAPPING = f"SELECT * FROM ({_ALL_NETWORKS}) AS every (cidr) WHERE cidr::cidr && %s"  # noqa: S608
 
 
 def _networks() -> Iterator[tuple[addresses.Network, NetworkOwner]]:
     with connection.cursor() as cursor:
-        cursor.execute(_ALL)
+        cursor.execute(_ALL_NETWORKS)
         rows = cursor.fetchall()
-    yield from map(_owned, sorted(rows, key=_by_name))
+    yield from map(_parse_row, sorted(rows, key=_by_name))
 
 
-def _owned(row: tuple[Any, ...]) -> tuple[addresses.Network, NetworkOwner]:
+def _parse_row(row: tuple[Any, ...]) -> tuple[addresses.Network, NetworkOwner]:
     text, cluster_id, cluster, space, category, pool_id, pool = row
     return ip_network(text), NetworkOwner(cluster_id, cluster, space, category, pool_id, pool)
 

@@ -1,8 +1,8 @@
-"""Pools, their CIDRs and reserved ranges.
+"""Create, change and delete pools, their CIDRs and reserved ranges.
 
-Every change runs under the pool's allocation lock and raises its version by one. What is in use
-is never freed by a change here: a reserved range only stops new allocations, and a CIDR with held
-or cooling blocks cannot be removed.
+Every change runs under the pool's allocation lock and increments its version. A change never frees
+blocks in use: a reserved range only stops new allocations, and a CIDR with held or cooling blocks
+cannot be removed.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from pools.register import cluster_cidrs, orphans
 from pools.register.allocator import window
 
 FIRST_HOLDERS = 20
-_CLUSTER = "cluster"  # the source of what passes over a cluster change
+_CLUSTER = "cluster"  # the author's source in sync runs
 
 
 @dataclass(frozen=True)
 class PoolSpec:
-    """A pool to be made; `families` has the keys 4 and 6 as far as the pool has them.
+    """The fields of a new pool; the keys of `families` are 4 and 6.
 
-    `cooldown_seconds` None is the default of the category.
+    If `cooldown_seconds` is None, the pool gets the default of its category.
     """
 
     cluster: Cluster
@@ -50,17 +50,17 @@ class PoolSpec:
     labels: Mapping[str, str] = field(default_factory=dict)
     pod_selector: Mapping[str, Any] | None = None
     namespace_selector: Mapping[str, Any] | None = None
-    space: AddressSpace | None = None  # None: the cluster's own
+    space: AddressSpace | None = None  # None: the cluster's own address space
     follows_cluster: bool = False
 
 
 @dataclass(frozen=True)
 class PoolChange:
-    """What shall be different; None leaves a thing as it is.
+    """The fields of a pool to change; a field that is None keeps its value.
 
-    A family given is the whole family: CIDRs and ranges that it does not name are removed. With
-    `keep_orphans` one that is in use stays as an orphan instead of being refused, because a cluster
-    has removed it already. `selectors` are those of pods and of namespaces.
+    A family replaces the whole family: CIDRs and ranges that it does not contain are removed. With
+    `keep_orphans`, a removed CIDR in use becomes an orphan instead of raising CIDRInUse, because the
+    cluster has removed it already. `selectors` are the pod selector and the namespace selector.
     """
 
     families: Mapping[int, Family] | None = None
@@ -73,10 +73,13 @@ class PoolChange:
 
 
 def create(spec: PoolSpec, *, author: events.Author) -> Pool:
-    """Raises AlreadyExists, CIDROverlap, RangesOverlap or InvalidInput."""
+    """Create a pool with its CIDRs and ranges.
+
+    Raises AlreadyExists, CIDROverlap, RangesOverlap or InvalidInput.
+    """
     if not spec.families:
         raise errors.InvalidInput.for_field(
-            "ipv4", "family_required", "A pool has an IPv4 or IPv6 part."
+            "ipv4", "family_required", "A pool needs an IPv4 or IPv6 part."
         )
     space = spec.space or AddressSpace.objects.get(cluster=spec.cluster, name=AddressSpace.OWN)
     cooldown = spec.cooldown_seconds
@@ -100,13 +103,13 @@ def create(spec: PoolSpec, *, author: events.Author) -> Pool:
         follows_cluster=spec.follows_cluster,
     )
     with events.recorded(author):
-        _announce(spec.cluster.pk, spec.category, author)
-        _locked_prefix(pool)  # before the pool's name, as who divides a prefix locks them
+        _nudge_cluster(spec.cluster.pk, spec.category, author)
+        _lock_prefix(pool)  # before the pool's name, in the order of clusters.divide_prefix
         database.save(pool)
         window.lock(pool.pk)
         for family, part in sorted(spec.families.items()):
             for index, entry in enumerate(part.cidrs):
-                with _under(f"ipv{family}.cidrs.{index}"):
+                with _error_path(f"ipv{family}.cidrs.{index}"):
                     _add_cidr(pool, entry)
     return pool
 
@@ -114,12 +117,12 @@ def create(spec: PoolSpec, *, author: events.Author) -> Pool:
 def change(
     pool_id: int, pool_change: PoolChange, *, author: events.Author, version: int | None = None
 ) -> Pool:
-    """Bring a pool to what is wanted; nothing changes when any part is refused.
+    """Apply a change to a pool, as a whole or not at all.
 
     Raises VersionMismatch, ImmutableInUse (mask size), CIDRInUse, CIDROverlap, RangesOverlap or
     InvalidInput.
     """
-    with _changing(pool_id, author=author, version=version) as pool:
+    with _locked_pool(pool_id, author=author, version=version) as pool:
         for name in ("cooldown_seconds", "description", "annotations", "labels"):
             value = getattr(pool_change, name)
             if value is not None:
@@ -136,10 +139,10 @@ def change(
 
 
 def delete(pool_id: int, *, author: events.Author, version: int | None = None) -> None:
-    """Remove a pool that nothing holds; PoolInUse with the holders otherwise."""
-    with _changing(pool_id, author=author, version=version) as pool:
+    """Delete a pool; raise PoolInUse with the holders if blocks are in use."""
+    with _locked_pool(pool_id, author=author, version=version) as pool:
         refuse_in_use(Block.objects.filter(pool=pool), f"The pool {pool}", errors.PoolInUse)
-        # The triggers of the CIDRs take the window with them, and see what was taken meanwhile.
+        # The triggers of the CIDRs delete the window, and refuse if blocks were allocated meanwhile.
         cidrs = PoolCIDR.objects.filter(pool=pool)
         _map_integrity_error(
             cidrs.delete, {"cidr_in_use": errors.PoolInUse, "block_in_use": errors.PoolInUse}
@@ -148,87 +151,87 @@ def delete(pool_id: int, *, author: events.Author, version: int | None = None) -
 
 
 def add_cidr(pool_id: int, entry: CidrEntry, *, author: events.Author) -> PoolCIDR:
-    """A further CIDR, at the end of the list; its family must have a mask size.
+    """Add a CIDR at the end of the pool's list; its family must have a mask size.
 
-    A pending addition until the cluster's object has it, where there is one that is written.
+    If the register writes the cluster's object, the CIDR is a pending addition until the object has it.
     """
-    with _changing(pool_id, author=author) as pool:
+    with _locked_pool(pool_id, author=author) as pool:
         added = _add_cidr(pool, entry)
-        _complete_addition(added, author)
+        _await_addition(added, author)
     return added  # mypy: a context manager may swallow
 
 
 def remove_cidr(pool_cidr_id: int, *, author: events.Author) -> PoolCIDR | None:
-    """Take an unused CIDR out of its pool; CIDRInUse with the holders otherwise.
+    """Remove an unused CIDR from its pool; raise CIDRInUse with the holders otherwise.
 
-    One that the cluster's object still has is answered: it stays as a pending removal.
+    If the cluster's object still has the CIDR, it stays as a pending removal and is returned.
     """
-    cidr = _cidr(pool_cidr_id)
-    with _changing(cidr.pool_id, author=author):
-        if not _awaits_removal(cidr):
+    cidr = _get_cidr(pool_cidr_id)
+    with _locked_pool(cidr.pool_id, author=author):
+        if not _await_removal(cidr):
             _delete_cidr(cidr)
     return PoolCIDR.objects.filter(pk=pool_cidr_id).first()
 
 
-def end_removal(pool_cidr_id: int, *, author: events.Author) -> None:
-    """The cluster has followed a removal: the CIDR goes, or is an orphan while blocks are in use."""
-    cidr = _cidr(pool_cidr_id)
-    with _changing(cidr.pool_id, author=author):
+def complete_removal(pool_cidr_id: int, *, author: events.Author) -> None:
+    """Delete a CIDR after the cluster has applied its removal; with blocks in use it becomes an orphan."""
+    cidr = _get_cidr(pool_cidr_id)
+    with _locked_pool(cidr.pool_id, author=author):
         _drop(cidr, keep_orphans=True)
 
 
 def set_pending(pool_cidr_id: int, pending: str, *, author: events.Author) -> None:
-    """Let a CIDR wait for its cluster, or with "" wait no more."""
-    cidr = _cidr(pool_cidr_id)
-    with _changing(cidr.pool_id, author=author):
+    """Set the pending change of a CIDR; "" ends it and resumes allocations."""
+    cidr = _get_cidr(pool_cidr_id)
+    with _locked_pool(cidr.pool_id, author=author):
         if pending:
-            orphans.suspend(cidr, Pending(pending))
+            orphans.suspend_allocation(cidr, Pending(pending))
         else:
-            orphans.adopt(cidr)
+            orphans.resume_allocation(cidr)
 
 
-def keep_cidr(pool_cidr_id: int, *, author: events.Author) -> None:
-    """Take back a removal that the cluster has not followed."""
-    cidr = _cidr(pool_cidr_id)
-    with _changing(cidr.pool_id, author=author):
+def cancel_removal(pool_cidr_id: int, *, author: events.Author) -> None:
+    """Cancel a removal that the cluster has not applied yet."""
+    cidr = _get_cidr(pool_cidr_id)
+    with _locked_pool(cidr.pool_id, author=author):
         _keep_cidr(cidr, author)
 
 
 def reserve(
     pool_cidr_id: int, span: addresses.AddressRange, *, author: events.Author, reason: str = ""
 ) -> ReservedRange:
-    """Withhold a range: no new blocks that it touches, whatever is in use there stays."""
-    cidr = _cidr(pool_cidr_id)
-    with _changing(cidr.pool_id, author=author):
+    """Reserve a range: blocks in it are not allocated any more; blocks in use stay with their holders."""
+    cidr = _get_cidr(pool_cidr_id)
+    with _locked_pool(cidr.pool_id, author=author):
         reserved = _reserve(cidr, span, reason)
     return reserved  # noqa: RET504  # mypy: a context manager may swallow
 
 
 def unreserve(range_id: int, *, author: events.Author) -> None:
-    """Give the blocks of a reserved range back to the pool."""
+    """Remove a reserved range and make its blocks available again."""
     reserved = ReservedRange.objects.select_related("pool_cidr__pool").filter(pk=range_id).first()
     if reserved is None:
         raise errors.NotFound("There is no such reserved range.")
-    with _changing(reserved.pool_id, author=author):
+    with _locked_pool(reserved.pool_id, author=author):
         _unreserve(reserved)
 
 
 def families(pool: Pool) -> dict[int, Family]:
-    """A pool's families with their CIDRs and reserved ranges, as a spec says them.
+    """Return a pool's families (4, 6) with their CIDRs and reserved ranges, as a PoolSpec has them.
 
     Orphans and pending removals are left out.
     """
-    return families_of([pool])[pool.pk]
+    return families_by_pool([pool])[pool.pk]
 
 
-def families_of(pools: Sequence[Pool]) -> dict[int, dict[int, Family]]:
-    """The families of many pools, by the pool's id."""
+def families_by_pool(pools: Sequence[Pool]) -> dict[int, dict[int, Family]]:
+    """Return the families of many pools by the pool's id."""
     entries_by_pool: dict[int, dict[int, list[CidrEntry]]] = {
         pool.pk: {family: [] for family in (4, 6) if pool.mask_size(family) is not None}
         for pool in pools
     }
-    for cidr in listed(list(entries_by_pool)).prefetch_related("reserved_ranges"):
-        entry = CidrEntry(cidr.cidr, tuple(sorted(window.ranges(cidr))))
+    for cidr in registered_cidrs(list(entries_by_pool)).prefetch_related("reserved_ranges"):
+        entry = CidrEntry(cidr.cidr, tuple(sorted(window.reserved_ranges(cidr))))
         entries_by_pool[cidr.pool_id][cidr.cidr.version].append(entry)
     return {
         pool.pk: {
@@ -239,17 +242,17 @@ def families_of(pools: Sequence[Pool]) -> dict[int, dict[int, Family]]:
     }
 
 
-def listed(pool_ids: Sequence[int]) -> Any:
-    """The CIDRs that pools have in the register, orphans and pending removals left out."""
+def registered_cidrs(pool_ids: Sequence[int]) -> Any:
+    """Return the CIDRs of pools as a queryset, without orphans and pending removals."""
     rows = PoolCIDR.objects.filter(pool__in=pool_ids, orphaned_at=None)
     return rows.exclude(pending=Pending.REMOVAL)
 
 
-# --- who is in the way ----------------------------------------------------------------------------
+# --- blocks in use --------------------------------------------------------------------------------
 
 
-def in_use(cidr: PoolCIDR) -> Any:
-    """The held and cooling blocks of a CIDR, as a queryset in address order."""
+def blocks_in_use(cidr: PoolCIDR) -> Any:
+    """Return the held and cooling blocks of a CIDR as a queryset in address order."""
     grid = window.layout(cidr)
     return _live(
         Block.objects.filter(
@@ -265,8 +268,8 @@ def _live(rows: Any) -> Any:
     return rows.filter(state__in=LIVE).exclude(cooled)
 
 
-def refuse_in_use(rows: Any, what: str, error: type[errors.Conflict]) -> None:
-    """Raise the error with count and first holders when some of these blocks are in use."""
+def refuse_in_use(rows: Any, subject: str, error: type[errors.Conflict]) -> None:
+    """Raise the error with the count and the first holders if some of these blocks are in use."""
     count = _live(rows).count()
     if not count:
         return
@@ -274,9 +277,9 @@ def refuse_in_use(rows: Any, what: str, error: type[errors.Conflict]) -> None:
         f"{block.holder_kind} {block.holder_id} ({block.cidr}, {block.state})"
         for block in _live(rows).order_by("cidr")[:FIRST_HOLDERS]
     ]
-    more = f" and {count - len(first)} more" if count > len(first) else ""
+    suffix = f" and {count - len(first)} more" if count > len(first) else ""
     raise error(
-        f"{what} has {count} held or cooling block{'s' * (count > 1)}: {', '.join(first)}{more}."
+        f"{subject} has {count} held or cooling block{'s' * (count > 1)}: {', '.join(first)}{suffix}."
     )
 
 
@@ -284,12 +287,14 @@ def refuse_in_use(rows: Any, what: str, error: type[errors.Conflict]) -> None:
 
 
 @contextmanager
-def _changing(pool_id: int, *, author: events.Author, version: int | None = None) -> Iterator[Pool]:
+def _locked_pool(
+    pool_id: int, *, author: events.Author, version: int | None = None
+) -> Iterator[Pool]:
     with events.recorded(author):
         for cluster_id, category in Pool.objects.filter(pk=pool_id).values_list(
             "cluster_id", "category"
         ):
-            _announce(cluster_id, category, author)
+            _nudge_cluster(cluster_id, category, author)
         window.lock(pool_id)
         pool = (
             Pool.objects.select_related("cluster")
@@ -302,33 +307,36 @@ def _changing(pool_id: int, *, author: events.Author, version: int | None = None
         if version is not None and pool.version != version:
             raise errors.VersionMismatch
         yield pool
-        follows = pool.follows_cluster and not _taken_over(pool, author)
+        follows = pool.follows_cluster and not _takes_ownership(pool, author)
         Pool.objects.filter(pk=pool_id).update(version=F("version") + 1, follows_cluster=follows)
 
 
-def _announce(cluster_id: int, category: str, author: events.Author) -> None:
-    """The cluster is due. Before the pool's lock: changes of several pools take that row first."""
+def _nudge_cluster(cluster_id: int, category: str, author: events.Author) -> None:
+    """Make the cluster due for a sync run.
+
+    Called before the pool's lock is taken, because changes of several pools lock the cluster's row first.
+    """
     if category == Category.POD and author.source != _CLUSTER:
         leases.nudge(cluster_id, patient=True)
 
 
-def _taken_over(pool: Pool, author: events.Author) -> bool:
-    """Whether this change makes the pool the register's: somebody changes it who may write it."""
+def _takes_ownership(pool: Pool, author: events.Author) -> bool:
+    """Return True if the change makes the register the owner of the pool, which followed its cluster."""
     if author.source == _CLUSTER:
         return False
-    return cluster_cidrs.is_written(pool)
+    return cluster_cidrs.is_written_to_cluster(pool)
 
 
 @contextmanager
-def _under(path: str) -> Iterator[None]:
-    """Errors of a part are told with the part's place in the whole."""
+def _error_path(path: str) -> Iterator[None]:
+    """Prefix the fields of InvalidInput with the path of the part."""
     try:
         yield
     except errors.InvalidInput as error:
         raise error.under(path) from error
 
 
-def _cidr(pool_cidr_id: int) -> PoolCIDR:
+def _get_cidr(pool_cidr_id: int) -> PoolCIDR:
     cidr = PoolCIDR.objects.select_related("pool__cluster").filter(pk=pool_cidr_id).first()
     if cidr is None:
         raise errors.NotFound("There is no such CIDR.")
@@ -358,68 +366,76 @@ def _refuse_repeated(family: int, part: Family) -> None:
 def _change_family(
     pool: Pool, family: int, part: Family, *, keep_orphans: bool, author: events.Author
 ) -> None:
-    present = _present(pool, family)
+    present = _cidr_rows(pool, family)
     desired_cidrs = [entry.cidr for entry in part.cidrs]
     if keep_orphans:
         lost = [row for cidr, row in present.items() if cidr not in desired_cidrs]
-        for rest in orphans.regroup(pool, lost, desired_cidrs):
-            if not in_use(rest).exists():
-                _delete_cidr(rest)
-        present = _present(pool, family)
+        for remainder in orphans.replace_lost_cidrs(pool, lost, desired_cidrs):
+            if not blocks_in_use(remainder).exists():
+                _delete_cidr(remainder)
+        present = _cidr_rows(pool, family)
     for cidr in present.keys() - {entry.cidr for entry in part.cidrs}:
         _drop(present[cidr], keep_orphans=keep_orphans)
     for index, entry in enumerate(part.cidrs):
-        with _under(f"ipv{family}.cidrs.{index}"):
+        with _error_path(f"ipv{family}.cidrs.{index}"):
             pool_cidr = present.get(entry.cidr)
             if pool_cidr is None:
-                _complete_addition(_add_cidr(pool, entry), author)
+                _await_addition(_add_cidr(pool, entry), author)
             else:
                 _keep_cidr(pool_cidr, author)
                 _change_ranges(pool_cidr, entry)
-    _put_in_order(pool, family, part)
+    _reorder_cidrs(pool, family, part)
 
 
-def _present(pool: Pool, family: int) -> dict[addresses.Network, PoolCIDR]:
+def _cidr_rows(pool: Pool, family: int) -> dict[addresses.Network, PoolCIDR]:
     rows = PoolCIDR.objects.select_related("pool__cluster").filter(pool=pool, cidr__family=family)
     return {row.cidr: row for row in rows}
 
 
-def _complete_addition(cidr: PoolCIDR, author: events.Author) -> None:
-    """A CIDR that the cluster's object lacks is not handed out until the object has it.
+def _await_addition(cidr: PoolCIDR, author: events.Author) -> None:
+    """Make a CIDR a pending addition if the cluster's object lacks it.
 
-    A pool without an object is as the register says: the next pass makes the object.
+    A pool without an object needs no pending addition: the next sync run creates the object.
     """
-    if author.source == _CLUSTER or cidr.pending or not cluster_cidrs.is_written(cidr.pool):
+    if (
+        author.source == _CLUSTER
+        or cidr.pending
+        or not cluster_cidrs.is_written_to_cluster(cidr.pool)
+    ):
         return
-    if cluster_cidrs.has(cidr.pool, cidr.cidr) is False:
-        orphans.suspend(cidr, Pending.ADDITION)
+    if cluster_cidrs.cluster_has_cidr(cidr.pool, cidr.cidr) is False:
+        orphans.suspend_allocation(cidr, Pending.ADDITION)
 
 
 def _keep_cidr(cidr: PoolCIDR, author: events.Author) -> None:
-    """The pool shall have a CIDR that has a row: an orphan, or one that was to be removed, too."""
-    waits = author.source != _CLUSTER and cluster_cidrs.is_written(cidr.pool)
-    if not (waits and cidr.closed and cluster_cidrs.has(cidr.pool, cidr.cidr) is False):
-        orphans.adopt(cidr)
+    """Keep a CIDR that has a row already, also an orphan or a pending removal."""
+    waits = author.source != _CLUSTER and cluster_cidrs.is_written_to_cluster(cidr.pool)
+    if not (
+        waits and cidr.closed and cluster_cidrs.cluster_has_cidr(cidr.pool, cidr.cidr) is False
+    ):
+        orphans.resume_allocation(cidr)
     elif cidr.pending != Pending.ADDITION:
-        orphans.suspend(cidr, Pending.ADDITION)
+        orphans.suspend_allocation(cidr, Pending.ADDITION)
 
 
 def _drop(cidr: PoolCIDR, *, keep_orphans: bool) -> None:
     if cidr.orphaned_at is not None:
-        return  # it goes by itself, when nothing holds it any more
+        return  # an orphan is deleted when none of its blocks is in use any more
     if keep_orphans:
-        orphans.withhold(cidr)  # first, so that nothing is taken of it meanwhile
-        if in_use(cidr).exists():
-            orphans.mark(cidr)
+        orphans.withhold_blocks(cidr)  # first, so that no block of it is allocated meanwhile
+        if blocks_in_use(cidr).exists():
+            orphans.mark_orphaned(cidr)
             return
-    elif _awaits_removal(cidr):
+    elif _await_removal(cidr):
         return
     _delete_cidr(cidr)
 
 
-def _put_in_order(pool: Pool, family: int, part: Family) -> None:
-    """The CIDRs in the order of the spec, which is the order in which they are used."""
-    rows_by_cidr = {row.cidr: row for row in listed([pool.pk]).filter(cidr__family=family)}
+def _reorder_cidrs(pool: Pool, family: int, part: Family) -> None:
+    """Store the order of the spec's CIDRs, in which blocks are allocated from them."""
+    rows_by_cidr = {
+        row.cidr: row for row in registered_cidrs([pool.pk]).filter(cidr__family=family)
+    }
     positions = sorted(row.position for row in rows_by_cidr.values())
     for position, entry in zip(positions, part.cidrs, strict=True):
         if rows_by_cidr[entry.cidr].position != position:
@@ -443,17 +459,17 @@ def _add_cidr(pool: Pool, entry: CidrEntry) -> PoolCIDR:
         message = f"The pool has no IPv{entry.cidr.version} blocks."
         raise errors.InvalidInput.for_field("cidr", "family", message, entry.cidr)
     _require_in_prefix(pool, entry.cidr)
-    other = _overlapped(pool, entry.cidr)
+    other = _find_overlap(pool, entry.cidr)
     if other is not None:
         if other.pool_id != pool.pk or other.cidr != entry.cidr or not other.closed:
-            waits = ", which its cluster still has" if other.pending == Pending.REMOVAL else ""
-            message = f"{entry.cidr} overlaps {other} of the pool {other.pool}{waits}."
+            suffix = ", which its cluster still has" if other.pending == Pending.REMOVAL else ""
+            message = f"{entry.cidr} overlaps {other} of the pool {other.pool}{suffix}."
             raise errors.CIDROverlap(message)
         if other.pending != Pending.ADDITION:
-            orphans.adopt(other)
+            orphans.resume_allocation(other)
         _change_ranges(other, entry)
         return other
-    cluster_cidrs.refuse_taken(pool, entry.cidr)
+    cluster_cidrs.refuse_observed_elsewhere(pool, entry.cidr)
     last = pool.cidrs.aggregate(last=Max("position"))["last"]
     cidr = PoolCIDR(
         pool=pool,
@@ -463,15 +479,15 @@ def _add_cidr(pool: Pool, entry: CidrEntry) -> PoolCIDR:
     )
     grid = window.layout(cidr)  # refuses a CIDR without a block of the mask size
     database.save(cidr)
-    window.add(cidr, grid.usable())
+    window.add_free_spans(cidr, grid.usable())
     for span in entry.reserved:
         _reserve(cidr, span, "")
     return cidr
 
 
 def _require_in_prefix(pool: Pool, cidr: addresses.Network) -> None:
-    """Nodes and instances get addresses of their cluster's prefix, where it has one."""
-    prefix = _locked_prefix(pool)
+    """Raise InvalidInput if a node or instance pool's CIDR is outside its cluster's prefix."""
+    prefix = _lock_prefix(pool)
     if prefix is None:
         return
     if not isinstance(cidr, IPv6Network) or not cidr.subnet_of(prefix):
@@ -479,8 +495,8 @@ def _require_in_prefix(pool: Pool, cidr: addresses.Network) -> None:
         raise errors.InvalidInput.for_field("cidr", "outside_cluster_prefix", message, cidr)
 
 
-def _locked_prefix(pool: Pool) -> IPv6Network | None:
-    """The prefix that holds the pool's CIDRs, which stays until the transaction ends."""
+def _lock_prefix(pool: Pool) -> IPv6Network | None:
+    """Lock and return the cluster prefix that must contain the pool's CIDRs; None if there is none."""
     if pool.category not in {Category.NODE, Category.INSTANCE}:
         return None
     statement = "SELECT cluster_prefix::text FROM pools_cluster WHERE id = %s FOR SHARE"
@@ -488,7 +504,7 @@ def _locked_prefix(pool: Pool) -> IPv6Network | None:
     return IPv6Network(rows[0][0]) if rows and rows[0][0] else None
 
 
-def _overlapped(pool: Pool, cidr: addresses.Network) -> PoolCIDR | None:
+def _find_overlap(pool: Pool, cidr: addresses.Network) -> PoolCIDR | None:
     return (
         PoolCIDR.objects.select_related("pool__cluster")
         .filter(space=pool.space_id, cidr__net_overlaps=str(cidr))
@@ -496,17 +512,17 @@ def _overlapped(pool: Pool, cidr: addresses.Network) -> PoolCIDR | None:
     )
 
 
-def _awaits_removal(cidr: PoolCIDR) -> bool:
-    """What the cluster's object still has stays in the register, until the object follows."""
-    if cidr.orphaned_at is not None or not cluster_cidrs.has(cidr.pool, cidr.cidr):
+def _await_removal(cidr: PoolCIDR) -> bool:
+    """Make a CIDR a pending removal if the cluster's object still has it; return True then."""
+    if cidr.orphaned_at is not None or not cluster_cidrs.cluster_has_cidr(cidr.pool, cidr.cidr):
         return False
-    refuse_in_use(in_use(cidr), f"{cidr}", errors.CIDRInUse)
-    orphans.suspend(cidr, Pending.REMOVAL)
+    refuse_in_use(blocks_in_use(cidr), f"{cidr}", errors.CIDRInUse)
+    orphans.suspend_allocation(cidr, Pending.REMOVAL)
     return True
 
 
 def _delete_cidr(cidr: PoolCIDR) -> None:
-    refuse_in_use(in_use(cidr), f"{cidr}", errors.CIDRInUse)
+    refuse_in_use(blocks_in_use(cidr), f"{cidr}", errors.CIDRInUse)
     _map_integrity_error(
         cidr.delete, {"cidr_in_use": errors.CIDRInUse, "block_in_use": errors.CIDRInUse}
     )
@@ -522,14 +538,14 @@ def _reserve(cidr: PoolCIDR, span: addresses.AddressRange, reason: str) -> Reser
     reserved = ReservedRange(
         pool_id=cidr.pool_id, pool_cidr=cidr, first=span.first, last=span.last, reason=reason
     )
-    database.save(reserved)  # the trigger withholds what has a row
-    window.remove(cidr, _touched(cidr, span))
+    database.save(reserved)  # a trigger withholds the blocks that have a row
+    window.remove_free_span(cidr, _touched_span(cidr, span))
     return reserved
 
 
-def _touched(cidr: PoolCIDR, span: addresses.AddressRange) -> blocks.Span:
-    touched = window.layout(cidr).touched_by(span)
-    if touched is None:  # it lies inside the CIDR: that was checked
+def _touched_span(cidr: PoolCIDR, span: addresses.AddressRange) -> blocks.Span:
+    touched = window.layout(cidr).span_touching(span)
+    if touched is None:  # impossible: the range is inside the CIDR
         raise AssertionError(f"{span} touches no block of {cidr}")
     return touched
 
@@ -537,18 +553,18 @@ def _touched(cidr: PoolCIDR, span: addresses.AddressRange) -> blocks.Span:
 def _unreserve(reserved: ReservedRange) -> None:
     cidr = reserved.pool_cidr
     grid = window.layout(cidr)
-    freed = _touched(cidr, addresses.AddressRange(reserved.first, reserved.last))
+    freed = _touched_span(cidr, addresses.AddressRange(reserved.first, reserved.last))
     reserved.delete()
     if cidr.closed:
-        return  # all of it stays withheld
-    window.give_back(cidr, freed, still_withheld=grid.withheld(window.ranges(cidr)))
+        return  # all blocks of the CIDR stay withheld
+    window.end_withholding(cidr, freed, still_withheld=grid.withheld(window.reserved_ranges(cidr)))
 
 
 def _map_integrity_error(
-    work: Callable[[], Any], names: Mapping[str, type[errors.Conflict]]
+    operation: Callable[[], Any], names: Mapping[str, type[errors.Conflict]]
 ) -> None:
     try:
-        work()
+        operation()
     except IntegrityError as error:
         error_class = names.get(database.constraint(error))
         if error_class is None:

@@ -1,4 +1,4 @@
-"""What a change of a pool would do, by doing it and taking it back."""
+"""Preview a change of a pool: apply it in a transaction and roll it back."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ FIRST_HOLDERS = 12
 
 @dataclass(frozen=True)
 class Preview:
-    """Families by 4 and 6; `hit` blocks are in use and lie in what would be withheld."""
+    """The effect of a change; usages are by family (4, 6).
+
+    `affected` is the number of blocks in use that would be withheld, `holders` the first of them.
+    """
 
     before: Mapping[int, usage.Usage]
     after: Mapping[int, usage.Usage]
@@ -28,36 +31,39 @@ class Preview:
     added: tuple[addresses.Network, ...]
     reserved: tuple[addresses.AddressRange, ...]
     given_back: tuple[addresses.AddressRange, ...]
-    hit: int
+    affected: int
     holders: tuple[Block, ...]
 
     @property
     def withholds(self) -> bool:
-        """Whether it takes something away, so that somebody should look twice."""
+        """True if the change removes or withholds addresses, so that it needs a confirmation."""
         return bool(self.removed or self.reserved)
 
     @property
     def lines(self) -> list[tuple[int, usage.Usage, usage.Usage]]:
-        """(family, before, after)."""
+        """Rows (family, usage before, usage after)."""
         none = usage.Usage(0)
-        return [(f, self.before.get(f, none), after) for f, after in sorted(self.after.items())]
+        return [
+            (family, self.before.get(family, none), after)
+            for family, after in sorted(self.after.items())
+        ]
 
 
-def of_change(
+def preview_change(
     pool: Pool, change: pools.PoolChange, *, author: events.Author, version: int | None = None
 ) -> Preview:
-    """Raises what `pools.change` raises; changes nothing."""
-    before = usage.of_pools([pool])[pool.pk]
+    """Return the effect of a change without applying it; raises what `pools.change` raises."""
+    before = usage.usage_by_pool([pool])[pool.pk]
     old = pools.families(pool)
     new = {**old, **(change.families or {})}
     old_cidrs, new_cidrs = _cidrs(old), _cidrs(new)
     old_ranges, new_ranges = _ranges(old), _ranges(new)
-    reserved = _less(new_ranges, old_ranges)
+    reserved = _difference(new_ranges, old_ranges)
     with transaction.atomic():
-        hit, holders = _hit(pool, reserved)
+        affected, holders = _affected_blocks(pool, reserved)
         pools.change(pool.pk, change, author=author, version=version)
         changed = Pool.objects.get(pk=pool.pk)
-        after = usage.of_pools([changed])[pool.pk]
+        after = usage.usage_by_pool([changed])[pool.pk]
         transaction.set_rollback(True)
     return Preview(
         before=before,
@@ -65,18 +71,20 @@ def of_change(
         removed=tuple(sorted(old_cidrs - new_cidrs, key=str)),
         added=tuple(sorted(new_cidrs - old_cidrs, key=str)),
         reserved=reserved,
-        given_back=_less(old_ranges, new_ranges),
-        hit=hit,
+        given_back=_difference(old_ranges, new_ranges),
+        affected=affected,
         holders=holders,
     )
 
 
-def _less(
-    ranges: set[addresses.AddressRange], others: set[addresses.AddressRange]
+def _difference(
+    ranges: set[addresses.AddressRange], other_ranges: set[addresses.AddressRange]
 ) -> tuple[addresses.AddressRange, ...]:
-    """The parts of the ranges that no other range holds, in order: a longer range adds its end."""
+    """Return the parts of the ranges that no other range contains, in order; a longer range adds its end."""
     holes = {
-        family: [_span(address_range) for address_range in others if address_range.family == family]
+        family: [
+            _span(address_range) for address_range in other_ranges if address_range.family == family
+        ]
         for family in (4, 6)
     }
     return tuple(
@@ -94,8 +102,8 @@ def _span(address_range: addresses.AddressRange) -> blocks.Span:
     return blocks.Span(int(address_range.first), int(address_range.last))
 
 
-def _address(number: int, like: addresses.AddressRange) -> addresses.Address:
-    return type(like.first)(number)
+def _address(number: int, address_range: addresses.AddressRange) -> addresses.Address:
+    return type(address_range.first)(number)
 
 
 def _cidrs(families: Mapping[int, Family]) -> set[addresses.Network]:
@@ -108,28 +116,32 @@ def _ranges(families: Mapping[int, Family]) -> set[addresses.AddressRange]:
     }
 
 
-def _hit(pool: Pool, reserved: tuple[addresses.AddressRange, ...]) -> tuple[int, tuple[Block, ...]]:
-    """The blocks in use that the ranges touch; each is counted once."""
+def _affected_blocks(
+    pool: Pool, reserved: tuple[addresses.AddressRange, ...]
+) -> tuple[int, tuple[Block, ...]]:
+    """Return the number of blocks in use that the ranges touch, and the first of them."""
     count, first = 0, list[Block]()
     for cidr in PoolCIDR.objects.filter(pool=pool).select_related("pool"):
-        for rows in _touched(cidr, reserved):
+        for rows in _touched_blocks(cidr, reserved):
             count += rows.count()
             first += rows[: FIRST_HOLDERS - len(first)]
     return count, tuple(first)
 
 
-def _touched(
+def _touched_blocks(
     cidr: PoolCIDR, reserved: tuple[addresses.AddressRange, ...]
 ) -> Iterator[QuerySet[Block]]:
     grid = window.layout(cidr)
     for span in grid.withheld(reserved):
-        yield pools.in_use(cidr).filter(
+        yield pools.blocks_in_use(cidr).filter(
             cidr__gte=str(grid.block_at(span.first)), cidr__lte=str(grid.block_at(span.last))
         )
 
 
-def reserving(pool: Pool, cidr: PoolCIDR, span: addresses.AddressRange) -> pools.PoolChange:
-    """The change that reserves one more range of a CIDR of the pool."""
+def reservation_change(
+    pool: Pool, cidr: PoolCIDR, span: addresses.AddressRange
+) -> pools.PoolChange:
+    """Return the change that reserves one more range in a CIDR of the pool."""
     old = pools.families(pool)[span.family]
     entries = (
         replace(entry, reserved=(*entry.reserved, span)) if entry.cidr == cidr.cidr else entry

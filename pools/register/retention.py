@@ -1,4 +1,4 @@
-"""Events go with their segment of the audit chain, and in no other way."""
+"""Delete old events, segment by segment of the audit chain; nothing else deletes events."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from pools.platform.audit import sealing, verification
 
 log = logging.getLogger(__name__)
 
-SECONDS = 120  # of a run, about
-_AGAIN = timedelta(days=1)  # then kept events of blocks that are free by now go too
+SECONDS = 120  # approximate time limit of one run
+_REPEAT_AFTER = timedelta(days=1)  # then kept events of blocks that are free by now are deleted too
 
 
-def purge(days: int) -> int:
-    """Delete the events of segments whose whole day is older than so many days; how many went.
+def purge_events(days: int) -> int:
+    """Delete the events of segments whose whole day is older than `days`; return their number.
 
-    Events of blocks in use stay, so that who holds a block is known however long it has been. A segment
-    that does not verify stays as it is: it is evidence. What is left of a purged one is told by it.
+    Events of blocks in use are kept, so that the allocation of a held block is always known. A segment
+    that does not verify is kept as evidence. A purged segment records how many of its events are left.
     """
     if days <= 0:
         return 0
@@ -34,40 +34,42 @@ def purge(days: int) -> int:
     now = database.now()
     last_day = (now - timedelta(days=days)).astimezone(UTC).date()
     due = AuditSegment.objects.filter(day__lt=last_day).filter(
-        Q(purged_at=None) | Q(kept__gt=0, purged_at__lt=now - _AGAIN)
+        Q(purged_at=None) | Q(kept__gt=0, purged_at__lt=now - _REPEAT_AFTER)
     )
     deadline = time.monotonic() + SECONDS
-    gone = 0
+    deleted = 0
     for number in due.order_by("id").values_list("pk", flat=True).iterator(chunk_size=1000):
-        gone += _purge(number)
+        deleted += _purge_segment(number)
         if time.monotonic() > deadline:
             break
-    return gone
+    return deleted
 
 
 @transaction.atomic
-def _purge(number: int) -> int:
+def _purge_segment(number: int) -> int:
     rows = AuditSegment.objects.select_for_update(of=("self",)).select_related("layout")
     segment = rows.get(pk=number)
-    if not verification.verified(segment):
-        log.error("audit: segment %s of %s does not verify; its events stay", number, segment.day)
+    if not verification.is_intact(segment):
+        log.error(
+            "audit: segment %s of %s does not verify; its events are kept", number, segment.day
+        )
         return 0
-    gone = kept_count = 0
-    with pgtrigger.ignore(*events.append_only()):
-        for model in events.logs().values():
+    deleted = kept_count = 0
+    with pgtrigger.ignore(*events.append_only_triggers()):
+        for model in events.event_models().values():
             inside = model.objects.filter(pgh_id__gt=segment.after_id, pgh_id__lte=segment.last_id)
-            gone += _old(model, inside, segment.after_id).delete()[0]
+            deleted += _deletable(model, inside, segment.after_id).delete()[0]
             kept_count += inside.count()
     changes: dict[str, Any] = {"purged_at": database.now(), "kept": kept_count}
     if not kept_count:
         changes["marks"] = b""
         SegmentName.objects.filter(segment=number).delete()
     AuditSegment.objects.filter(pk=number).update(**changes)
-    return gone
+    return deleted
 
 
-def _old(model: Any, rows: Any, after: int) -> Any:
-    """The events that go. A block's go oldest first, so that its last one is what became of it."""
+def _deletable(model: Any, rows: Any, after: int) -> Any:
+    """Return the events to delete; those of a block oldest first, so that the last one is kept longest."""
     if model is not BlockEvent:
         return rows
     live = Block.objects.filter(state__in=LIVE).values("pk")

@@ -1,4 +1,4 @@
-"""How full pools are: capacity from arithmetic, use from counts by state.
+"""Utilization of pools: the capacity from arithmetic, the use from counts by state.
 
 For each family, in blocks: `held + cooling + reserved + free = capacity`.
 """
@@ -21,12 +21,12 @@ from pools.models.fields import Now
 from pools.platform import database
 from pools.sql import statements
 
-LARGE = 50_000  # blocks in use; above it a list shows the worker's last count
+LARGE = 50_000  # blocks in use; for larger pools, lists show the worker's last count
 
 
 @dataclass(frozen=True)
 class Usage:
-    """Numbers of blocks; `reserved` are withheld and not in use, `ratio` is used/allocatable."""
+    """Counts of blocks; `reserved` blocks are withheld and not in use."""
 
     capacity: int
     held: int = 0
@@ -44,41 +44,41 @@ class Usage:
 
     @property
     def ratio(self) -> float:
-        """Used share of what may be in use at all, 0 to 1; a pool without any is full."""
+        """The used share of the allocatable blocks, 0 to 1; 1 for a pool without allocatable blocks."""
         allocatable = self.used + self.free
         return self.used / allocatable if allocatable else 1.0
 
     @property
     def percent(self) -> int:
-        """The ratio in whole per cent, rounded down: only a full pool has 100."""
+        """The ratio in whole per cent, rounded down, so that only an exhausted pool has 100."""
         allocatable = self.used + self.free
         return 100 * self.used // allocatable if allocatable else 100
 
     @property
     def is_nearly_full(self) -> bool:
-        """Above the threshold from which there is a warning."""
+        """True if the ratio is above the threshold of warnings."""
         return 100 * self.ratio > settings.IPAM_NOTICE_WARNING_PERCENT
 
 
 @dataclass(frozen=True)
-class _Counted:
+class _BlockCounts:
     held: int = 0
     cooling: int = 0
     withheld: int = 0
 
 
-def of_pool(pool: Pool) -> dict[int, Usage]:
-    """Exact, by family (4, 6)."""
-    return _usage([pool], _count([pool.pk]), set())[pool.pk]
+def pool_usage(pool: Pool) -> dict[int, Usage]:
+    """Return the exact usage of a pool by family (4, 6)."""
+    return _calculate_usages([pool], _count_blocks([pool.pk]), set())[pool.pk]
 
 
-def of_pools(pools: Iterable[Pool]) -> dict[int, dict[int, Usage]]:
-    """By pool id and family; `approximate` for pools with very many blocks in use."""
+def usage_by_pool(pools: Iterable[Pool]) -> dict[int, dict[int, Usage]]:
+    """Return usages by pool id and family; `approximate` for pools with more than LARGE blocks in use."""
     chosen = list(pools)
-    large: dict[int, dict[int, _Counted]] = defaultdict(dict)
+    large: dict[int, dict[int, _BlockCounts]] = defaultdict(dict)
     rows = PoolUsage.objects.filter(pool__in=chosen)
     for row in rows:
-        large[row.pool_id][row.family] = _Counted(row.held, row.cooling, row.withheld)
+        large[row.pool_id][row.family] = _BlockCounts(row.held, row.cooling, row.withheld)
     large = defaultdict(
         dict,
         {
@@ -90,16 +90,16 @@ def of_pools(pools: Iterable[Pool]) -> dict[int, dict[int, Usage]]:
             > LARGE
         },
     )
-    counted = _count([pool.pk for pool in chosen if pool.pk not in large])
+    counted = _count_blocks([pool.pk for pool in chosen if pool.pk not in large])
     counted.update(large)
-    return _usage(chosen, counted, set(large))
+    return _calculate_usages(chosen, counted, set(large))
 
 
-def refresh() -> int:
-    """Count the pools that have many blocks, in one pass; how many rows were written."""
+def refresh_counts() -> int:
+    """Count the blocks of large pools by one statement; return the number of rows written."""
     values = {"live": list(LIVE), "large": LARGE}
-    # Planned with its values: the states lead to their partial index.
-    live = database.rows(_OF_MANY, values, prepare=False)
+    # Planned with its values, so that the planner uses the partial index of these states.
+    live = database.rows(_COUNT_LARGE_POOLS, values, prepare=False)
     rows = [
         PoolUsage(
             pool_id=pool_id,
@@ -122,19 +122,19 @@ def refresh() -> int:
     return len(rows)
 
 
-# Few rows for each pool, and none of the many small ones.
-_OF_MANY = statements.read("pools/block_counts_of_large_pools")
+# Returns few rows for each large pool, and none for the many small ones.
+_COUNT_LARGE_POOLS = statements.read("pools/block_counts_of_large_pools")
 
 
-def _count(pool_ids: list[int]) -> dict[int, dict[int, _Counted]]:
+def _count_blocks(pool_ids: list[int]) -> dict[int, dict[int, _BlockCounts]]:
     rows = Block.objects.filter(pool__in=pool_ids, state__in=LIVE)
     columns = ("pool_id", "family", "state", "withheld")
     return _add_up(rows.values_list(*columns).annotate(number=Count("id")))
 
 
-def _add_up(live: Iterable[tuple[Any, ...]]) -> dict[int, dict[int, _Counted]]:
-    """Of (pool, family, state, withheld, number) of blocks in use."""
-    counted: dict[int, dict[int, _Counted]] = defaultdict(lambda: defaultdict(_Counted))
+def _add_up(live: Iterable[tuple[Any, ...]]) -> dict[int, dict[int, _BlockCounts]]:
+    """Sum rows (pool id, family, state, withheld, number) of blocks in use by pool id and family."""
+    counted: dict[int, dict[int, _BlockCounts]] = defaultdict(lambda: defaultdict(_BlockCounts))
     for pool_id, family, state, withheld, number in live:
         family_counts = counted[pool_id][family]
         counted[pool_id][family] = replace(
@@ -142,11 +142,11 @@ def _add_up(live: Iterable[tuple[Any, ...]]) -> dict[int, dict[int, _Counted]]:
             **{state: getattr(family_counts, state) + number},
             withheld=family_counts.withheld + number * withheld,
         )
-    # A cooldown that has passed is over, whether or not a worker has tidied it.
-    over = Block.objects.filter(
+    # A cooldown whose end has passed does not count, whether or not a worker has cleaned it up.
+    ended = Block.objects.filter(
         pool__in=list(counted), state=BlockState.COOLING, available_from__lte=Now()
     )
-    for pool_id, family, number, withheld in over.values_list("pool_id", "family").annotate(
+    for pool_id, family, number, withheld in ended.values_list("pool_id", "family").annotate(
         number=Count("id"), withheld=Count("id", filter=Q(withheld=True))
     ):
         family_counts = counted[pool_id][family]
@@ -159,7 +159,7 @@ def _add_up(live: Iterable[tuple[Any, ...]]) -> dict[int, dict[int, _Counted]]:
 
 
 def _ranges(pools: list[Pool]) -> dict[int, list[addresses.AddressRange]]:
-    """Reserved ranges by the id of their CIDR."""
+    """Return reserved ranges by the id of their CIDR."""
     ranges_by_cidr: dict[int, list[addresses.AddressRange]] = defaultdict(list)
     rows = ReservedRange.objects.filter(pool__in=pools).order_by("pool_cidr_id", "first")
     for pk, first, last in rows.values_list("pool_cidr_id", "first", "last"):
@@ -168,20 +168,20 @@ def _ranges(pools: list[Pool]) -> dict[int, list[addresses.AddressRange]]:
 
 
 @functools.lru_cache(maxsize=20_000)
-def _sizes(
+def _count_sizes(
     cidr: addresses.Network,
     mask_size: int,
     allow_first: bool,
     allow_last: bool,
     ranges: tuple[addresses.AddressRange, ...],
 ) -> tuple[int, int]:
-    """How many blocks of a CIDR are usable at all, and how many of them no range withholds."""
+    """Return how many blocks of a CIDR are usable, and how many of them no range withholds."""
     grid = blocks.Layout(cidr, mask_size, allow_first=allow_first, allow_last=allow_last)
     return blocks.total(grid.usable()), blocks.total(grid.allocatable(ranges))
 
 
-def _usage(
-    pools: list[Pool], counted: dict[int, dict[int, _Counted]], approximate: set[int]
+def _calculate_usages(
+    pools: list[Pool], counted: dict[int, dict[int, _BlockCounts]], approximate: set[int]
 ) -> dict[int, dict[int, Usage]]:
     usage: dict[int, dict[int, Usage]] = {
         pool.pk: {family: Usage(0) for family in (4, 6) if pool.mask_size(family) is not None}
@@ -189,14 +189,14 @@ def _usage(
     }
     by_id = {pool.pk: pool for pool in pools}
     ranges = _ranges(pools)
-    # Plain rows: a scrape asks for all pools at once.
+    # Plain rows, because a scrape reads all pools at once.
     cidrs = PoolCIDR.objects.filter(pool__in=pools).order_by()
     for pk, pool_id, cidr, orphaned_at, pending in cidrs.values_list(
         "pk", "pool_id", "cidr", "orphaned_at", "pending"
     ):
         pool, family = by_id[pool_id], cidr.version
         first, last = pool.allow_first_ip, pool.allow_last_ip
-        usable, allocatable = _sizes(
+        usable, allocatable = _count_sizes(
             cidr, pool.mask_size(family), first, last, tuple(ranges.get(pk, ()))
         )
         family_usage = usage[pool_id][family]
@@ -208,7 +208,7 @@ def _usage(
         )
     for pool in pools:
         for family, family_usage in usage[pool.pk].items():
-            count = counted.get(pool.pk, {}).get(family, _Counted())
+            count = counted.get(pool.pk, {}).get(family, _BlockCounts())
             usage[pool.pk][family] = replace(
                 family_usage,
                 held=count.held,

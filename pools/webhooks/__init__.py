@@ -1,5 +1,4 @@
-"""What API servers ask before they store an object (admission.k8s.io/v1).
+"""Admission webhooks (admission.k8s.io/v1), which API servers call before they store an object.
 
-A review reads the register and changes nothing, not even a time of last use: its transaction is
-read-only and always rolled back.
+A review reads the register and changes nothing: its transaction is read-only and rolled back.
 """

@@ -1,7 +1,7 @@
-"""Who may ask: an API server with the cluster's key in its path, or with a client certificate.
+"""Authenticate API servers, by the cluster's key in the path or by a client certificate.
 
-Certificates are verified by the web server (`up --tls-client-ca`); which of them speak for which
-cluster says IPAM_WEBHOOK_CLIENTS.
+The web server verifies certificates (`up --tls-client-ca`). IPAM_WEBHOOK_CLIENTS tells which
+certificate is valid for which cluster.
 """
 
 from __future__ import annotations
@@ -16,28 +16,28 @@ from pools.core import errors
 from pools.models import AddressSpace
 from pools.webhooks import keys
 
-SOCKET = "gunicorn.socket"  # key in request.META; no header can set one without HTTP_
+SOCKET = "gunicorn.socket"  # key in request.META; headers only set keys that begin with HTTP_
 
 
-def space_of(request: HttpRequest, cluster: str, key: str) -> AddressSpace:
-    """The cluster's own address space, for a caller who may ask about it.
+def authorized_space(request: HttpRequest, cluster: str, key: str) -> AddressSpace:
+    """Return the address space of the cluster if the caller may send reviews of it.
 
-    Raises NotAllowed for anybody else, NotFound for a known caller when there is no such cluster.
+    Raises NotAllowed for an unknown caller, NotFound if a known caller names an unknown cluster.
     """
     spaces = AddressSpace.objects.select_related("cluster")
     space = spaces.filter(cluster__name=cluster, name=AddressSpace.OWN).first()
-    by_key = keys.fits(key, space.cluster) if space and key else bool(key) and keys.is_known(key)
+    by_key = keys.matches(key, space.cluster) if space and key else bool(key) and keys.is_known(key)
     if space and by_key:
         return space
     if not by_key and not _speaks_for(cluster, certificate_names(request)):
-        raise errors.NotAllowed("Neither the cluster's key nor a client certificate of its own.")
+        raise errors.NotAllowed("The cluster's key or a client certificate of it is required.")
     if space is None:
         raise errors.NotFound("There is no such cluster.")
     return space
 
 
 def certificate_names(request: HttpRequest) -> set[str]:
-    """Common name and alternative names of the verified client certificate."""
+    """Return the common name and alternative names of the verified client certificate."""
     read: Any = getattr(request.META.get(SOCKET), "getpeercert", None)
     return set(_names(read() or {})) if read else set()
 
@@ -49,7 +49,7 @@ def _names(certificate: dict[str, Any]) -> Iterator[str]:
 
 
 def _speaks_for(cluster: str, names: set[str]) -> bool:
-    """IPAM_WEBHOOK_CLIENTS has names of certificates, `cluster=name` for one cluster only."""
+    """Return True if IPAM_WEBHOOK_CLIENTS has one of the names, or `cluster=name` with it."""
     for word in settings.IPAM_WEBHOOK_CLIENTS:
         only, _, name = word.rpartition("=")
         if name in names and only in {"", cluster}:

@@ -1,6 +1,6 @@
-"""The webhook configurations with which a cluster asks this register.
+"""The webhook configurations that make a cluster's API server call this site.
 
-Each app registers its own on `ready()`.
+Each app registers its webhooks in `ready()`.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from pools.core import errors
 from pools.core.kubernetes import resources
 from pools.models import Cluster
 
-SECONDS = 3
+SECONDS = 3  # timeout of the API server
 FAIL, IGNORE = "Fail", "Ignore"
 VALIDATING, MUTATING = "ValidatingWebhookConfiguration", "MutatingWebhookConfiguration"
-OWN_NAMESPACE = "cadastre"  # where deploy/kubernetes puts what is ours
+OWN_NAMESPACE = "cadastre"  # the namespace of the objects of deploy/kubernetes
 _POOLS = (resources.CILIUM_POD_IP_POOL, resources.CILIUM_POD_IP_POOL_V2ALPHA1)
 
 
@@ -29,21 +29,24 @@ def _always(_: Cluster) -> bool:
 
 @dataclass(frozen=True)
 class Hook:
-    """One webhook: its address, and what makes an API server call it.
+    """One webhook: its endpoint, and the requests for which an API server calls it.
 
-    `address` is the last part of its path. `rules` are those of the configuration, `selector` its
-    objectSelector. Of what has a namespace, kube-system and our own are left out: their pods must
-    start while nothing answers. `wanted` says of which clusters the manifest is printed unasked.
+    `address` is the last part of its path. `rules` and `selector` are the rules and the
+    objectSelector of the configuration. Webhooks for namespaced objects skip kube-system and
+    Cadastre's own namespace, whose pods must start while the webhook is down. `applies_to` tells
+    for which clusters `manage.py webhook` prints the manifest by default.
     """
 
     address: str  # validate-ciliumpodippools
     kind: str  # VALIDATING or MUTATING
-    name: str  # of the configuration; API servers call mutating ones in the order of their names
-    webhook: str  # with a domain
+    name: (
+        str  # of the configuration; API servers call mutating webhooks in the order of these names
+    )
+    webhook: str  # qualified with a domain
     rules: tuple[Mapping[str, Any], ...]
     failure_policy: str = FAIL
     selector: Mapping[str, Any] | None = None
-    wanted: Callable[[Cluster], bool] = _always
+    applies_to: Callable[[Cluster], bool] = _always
 
     @property
     def is_namespaced(self) -> bool:
@@ -58,7 +61,7 @@ CILIUM_POD_IP_POOLS = Hook(
     rules=(
         {
             "apiGroups": [_POOLS[0].group],
-            "apiVersions": [each.version for each in _POOLS],
+            "apiVersions": [resource.version for resource in _POOLS],
             "operations": ["CREATE", "UPDATE", "DELETE"],
             "resources": [_POOLS[0].plural],
             "scope": "Cluster",
@@ -69,7 +72,7 @@ HOOKS: list[Hook] = []  # filled by pools.extension
 
 
 def path(hook: Hook, cluster: str, key: str = "") -> str:
-    """Where the cluster asks; without a key only a client certificate opens it."""
+    """Return the path of the webhook; without a key it requires a client certificate."""
     return "/".join(["/webhooks/v1", *filter(None, (cluster, key)), hook.address])
 
 
@@ -81,15 +84,19 @@ def manifest(
     failure_policy: str = "",
     own_namespace: str = OWN_NAMESPACE,
 ) -> dict[str, Any]:
-    """The object; `client` is what `by_url` or `by_service` gave, `ca` PEM text ("": system roots)."""
+    """Return the webhook configuration.
+
+    `client` is the clientConfig of `by_url` or `by_service`; `ca` is PEM text, "" for the system
+    roots.
+    """
     bundle = {"caBundle": base64.b64encode(ca.encode()).decode()} if ca else {}
-    called: dict[str, Any] = {
+    webhook: dict[str, Any] = {
         "name": hook.webhook,
         "clientConfig": {**client, **bundle},
         "rules": [dict(rule) for rule in hook.rules],
     }
     if hook.is_namespaced:
-        called["namespaceSelector"] = {
+        webhook["namespaceSelector"] = {
             "matchExpressions": [
                 {
                     "key": "kubernetes.io/metadata.name",
@@ -99,8 +106,8 @@ def manifest(
             ]
         }
     if hook.selector is not None:
-        called["objectSelector"] = dict(hook.selector)
-    called |= {
+        webhook["objectSelector"] = dict(hook.selector)
+    webhook |= {
         "admissionReviewVersions": ["v1"],
         "sideEffects": "None",
         "failurePolicy": failure_policy or hook.failure_policy,
@@ -108,19 +115,19 @@ def manifest(
         "timeoutSeconds": SECONDS,
     }
     if hook.kind == MUTATING:
-        called["reinvocationPolicy"] = "IfNeeded"  # what others change afterwards is seen, too
+        webhook["reinvocationPolicy"] = "IfNeeded"  # review later changes of other webhooks, too
     return {
         "apiVersion": "admissionregistration.k8s.io/v1",
         "kind": hook.kind,
         "metadata": {"name": hook.name},
-        "webhooks": [called],
+        "webhooks": [webhook],
     }
 
 
-def by_url(url: str, at: str) -> dict[str, Any]:
-    """For a server outside of the cluster; InvalidInput unless it is `https://host[:port]`.
+def by_url(url: str, url_path: str) -> dict[str, Any]:
+    """Return the clientConfig for a server outside of the cluster; `url_path` comes from `path`.
 
-    `at` is what `path` gave.
+    Raises InvalidInput unless `url` is `https://host[:port]`.
     """
     try:
         parts = urllib.parse.urlsplit(url)
@@ -129,27 +136,35 @@ def by_url(url: str, at: str) -> dict[str, Any]:
         good = False
     if not good or parts.path not in {"", "/"} or "@" in url or parts.query or parts.fragment:
         raise errors.InvalidInput.for_field("url", "url", "must be https://host[:port]", url)
-    return {"url": f"https://{parts.netloc}{at}"}
+    return {"url": f"https://{parts.netloc}{url_path}"}
 
 
-def by_service(service: str, at: str) -> dict[str, Any]:
-    """For a Service of the cluster itself: `namespace/name[:port]`."""
+def by_service(service: str, url_path: str) -> dict[str, Any]:
+    """Return the clientConfig for a Service of the cluster: `namespace/name[:port]`.
+
+    Raises InvalidInput for another format.
+    """
     namespace, _, rest = service.partition("/")
     name, _, port = rest.partition(":")
     if not namespace or not name or not (port or "443").isdecimal():
         message = "must be namespace/name[:port]"
         raise errors.InvalidInput.for_field("service", "service", message, service)
     return {
-        "service": {"namespace": namespace, "name": name, "port": int(port or "443"), "path": at}
+        "service": {
+            "namespace": namespace,
+            "name": name,
+            "port": int(port or "443"),
+            "path": url_path,
+        }
     }
 
 
 def certificates(text: str) -> str:
-    """The certificates of a PEM text and nothing else, least of all a private key."""
+    """Return only the certificates of a PEM text, never a private key. Raises InvalidInput."""
     begin, end = "-----BEGIN CERTIFICATE-----", "-----END CERTIFICATE-----"
-    found = [f"{begin}{part.partition(end)[0]}{end}\n" for part in text.split(begin)[1:]]
+    blocks = [f"{begin}{part.partition(end)[0]}{end}\n" for part in text.split(begin)[1:]]
     try:
-        ssl.create_default_context(cadata="".join(found) or "none")
+        ssl.create_default_context(cadata="".join(blocks) or "none")
     except (ssl.SSLError, ValueError) as error:
         raise errors.InvalidInput.for_field("ca", "ca", "must be PEM certificates") from error
-    return "".join(found)
+    return "".join(blocks)

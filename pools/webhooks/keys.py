@@ -1,4 +1,4 @@
-"""The secret part of the address at which a cluster's API server asks; only its digest is kept."""
+"""The secret key in the webhook paths of a cluster; the register stores only its digest."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import secrets
 from pools.models import Cluster
 from pools.platform import database, events
 
-PREFIX = "cadw_"  # by which logs and secret scanners know it
+PREFIX = "cadw_"  # logs and secret scanners recognize keys by it
 
 
 def make(cluster: Cluster, *, author: events.Author) -> str:
-    """A new key in the place of the one before; nobody can read it again."""
+    """Replace the cluster's key and return the new one, which cannot be read again."""
     key = PREFIX + secrets.token_urlsafe(32)
     with events.recorded(author):
         Cluster.objects.filter(pk=cluster.pk).update(
@@ -22,18 +22,18 @@ def make(cluster: Cluster, *, author: events.Author) -> str:
     return key
 
 
-def fits(key: str, cluster: Cluster) -> bool:
-    """Whether this is the cluster's key."""
+def matches(key: str, cluster: Cluster) -> bool:
+    """Return True if this is the cluster's key."""
     return bool(cluster.webhook_digest) and hmac.compare_digest(
         cluster.webhook_digest, _digest(key)
     )
 
 
 def is_known(key: str) -> bool:
-    """Whether it is the key of any cluster."""
+    """Return True if this is the key of any cluster."""
     return Cluster.objects.filter(webhook_digest=_digest(key)).exists()
 
 
 def _digest(key: str) -> str:
-    # 256 random bits: nothing is gained by a slow hash.
+    # The key has 256 random bits: a slow hash would not make it safer.
     return hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()

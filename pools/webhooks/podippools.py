@@ -1,8 +1,8 @@
-"""What may become of a cluster's CiliumPodIPPools, as the register sees it.
+"""Validate changes of CiliumPodIPPools against the register.
 
-Cilium takes what its CRD allows: it orphans the blocks of a CIDR that is removed, and hands out
-blocks of overlapping pools twice. Judged is what a request changes, never what was there before, so
-that an object which is wrong already can be labelled, repaired and deleted.
+Cilium accepts what its CRD allows: it orphans the blocks of a CIDR that is removed, and allocates
+blocks of overlapping pools twice. Only the changes of a request are validated, so that an object
+that is already invalid can be labelled, repaired and deleted.
 """
 
 from __future__ import annotations
@@ -14,41 +14,41 @@ from pools.core import addresses, errors, object_reader
 from pools.core.cilium import conversion, podippool
 from pools.models import AddressSpace
 from pools.register import manifests
-from pools.webhooks import oddities, register, reviews
-from pools.webhooks.reviews import Review, Verdict
+from pools.webhooks import podippool_warnings, register, reviews
+from pools.webhooks.reviews import Review, ReviewResult
 
 V2ALPHA1 = "v2alpha1"
 
 Entries = dict[addresses.Network, podippool.CidrEntry]
 
 
-def judge(review: Review, space: AddressSpace) -> Verdict:
-    """The verdict over one request; `space` is the cluster's own. Reads only."""
-    verdict = Verdict()
-    known = register.known(space.cluster_id, review.name)
-    if known is not None and not known.is_of_pods:
-        message = f"the register has a {known.pool.category} pool of the name {review.name}"
+def validate(review: Review, space: AddressSpace) -> ReviewResult:
+    """Return the result of one review; `space` is the address space of the cluster. Reads only."""
+    result = ReviewResult()
+    registered = register.find_pool(space.cluster_id, review.name)
+    if registered is not None and not registered.is_of_pods:
+        message = f"the register has a {registered.pool.category} pool named {review.name}"
         if review.operation == reviews.CREATE:
-            verdict.refuse(errors.AlreadyExists(message))
+            result.refuse(errors.AlreadyExists(message))
         else:
-            verdict.warn(message)
-        known = None
+            result.warn(message)
+        registered = None
     if review.operation == reviews.DELETE:
-        _judge_removal(review, known, verdict)
+        _validate_removal(review, registered, result)
     elif review.old is None or review.old.get("spec") != (review.new or {}).get("spec"):
-        _judge_change(review, known, space, verdict)
-    return verdict
+        _validate_change(review, registered, space, result)
+    return result
 
 
-def _judge_removal(review: Review, known: register.Known | None, verdict: Verdict) -> None:
-    if known is None:
-        verdict.warn(
-            f"the register has no pool {review.name}; whether nodes hold blocks of it is unknown"
-        )
+def _validate_removal(
+    review: Review, registered: register.RegisteredPool | None, result: ReviewResult
+) -> None:
+    if registered is None:
+        result.warn(f"the register has no pool {review.name}; nodes may still hold blocks of it")
         return
-    for row, _, used in register.in_use(known.places):
+    for row, _, used in register.find_used_blocks(registered.whole_cidrs):
         message = f"the pool {review.name} is in use: {row.cidr} has {used}"
-        verdict.refuse(errors.PoolInUse(message))
+        result.refuse(errors.PoolInUse(message))
 
 
 # --- create and update ----------------------------------------------------------------------------
@@ -56,11 +56,11 @@ def _judge_removal(review: Review, known: register.Known | None, verdict: Verdic
 
 @dataclass(frozen=True)
 class _Change:
-    """One request, read: `before` is what it replaces, None when nothing or nothing readable."""
+    """A parsed request; `before` is the old object, None if there is none or it cannot be read."""
 
     review: Review
     space: AddressSpace
-    known: register.Known | None
+    registered: register.RegisteredPool | None
     pool: podippool.PodIPPool
     before: podippool.PodIPPool | None
 
@@ -69,26 +69,29 @@ class _Change:
         return self.review.operation == reviews.UPDATE
 
 
-def _judge_change(
-    review: Review, known: register.Known | None, space: AddressSpace, verdict: Verdict
+def _validate_change(
+    review: Review,
+    registered: register.RegisteredPool | None,
+    space: AddressSpace,
+    result: ReviewResult,
 ) -> None:
     try:
-        pool = _parsed(review.new)
+        pool = _parse_pool(review.new)
     except errors.InvalidInput as error:
-        verdict.refuse(error)
+        result.refuse(error)
         return
-    change = _Change(review, space, known, pool, _before(review, known))
-    _judge_lost(change, verdict)
-    _judge_reserved(change, verdict)
-    _judge_immutable(change, verdict)
-    _judge_overlaps(change, verdict)
-    _judge_families(change, verdict)
-    for at, message in oddities.of(pool, _entries(change.before)):
-        verdict.warn(message, at)
+    change = _Change(review, space, registered, pool, _old_pool(review, registered))
+    _validate_removed_cidrs(change, result)
+    _validate_reserved_ranges(change, result)
+    _validate_immutable_fields(change, result)
+    _validate_overlaps(change, result)
+    _validate_families(change, result)
+    for field, message in podippool_warnings.warnings_for(pool, _entries(change.before)):
+        result.warn(message, field)
 
 
-def _parsed(manifest: object_reader.Json | None) -> podippool.PodIPPool:
-    """The pool of a manifest; one without any family is legal in Kubernetes."""
+def _parse_pool(manifest: object_reader.Json | None) -> podippool.PodIPPool:
+    """Return the pool of a manifest; its CRD allows a pool without families. Raises InvalidInput."""
     if manifest is None or manifest.get("kind") != podippool.KIND:
         message = f"a {podippool.KIND} is expected"
         raise errors.InvalidInput.for_field("kind", "unsupported_kind", message)
@@ -96,19 +99,21 @@ def _parsed(manifest: object_reader.Json | None) -> podippool.PodIPPool:
     try:
         return podippool.parse_document(manifest, strict=False)[0]
     except errors.InvalidInput as error:
-        if [(each.field, each.code) for each in error.problems] != [("spec", "required")]:
+        if [(problem.field, problem.code) for problem in error.problems] != [("spec", "required")]:
             raise
         return podippool.PodIPPool(manifest["metadata"]["name"], {})
 
 
-def _before(review: Review, known: register.Known | None) -> podippool.PodIPPool | None:
-    """The old object; the register's word for it when it cannot be read."""
+def _old_pool(
+    review: Review, registered: register.RegisteredPool | None
+) -> podippool.PodIPPool | None:
+    """Return the old object, else the register's copy if the object cannot be read."""
     if review.operation == reviews.CREATE:
         return None
     try:
-        return _parsed(review.old)
+        return _parse_pool(review.old)
     except errors.InvalidInput:
-        return manifests.as_manifest(known.pool) if known else None
+        return manifests.to_manifest(registered.pool) if registered else None
 
 
 def _entries(pool: podippool.PodIPPool | None) -> Entries:
@@ -116,67 +121,69 @@ def _entries(pool: podippool.PodIPPool | None) -> Entries:
     return {entry.cidr: entry for family in families for entry in family.cidrs}
 
 
-def _judge_lost(change: _Change, verdict: Verdict) -> None:
-    """CIDRs that the pool loses while blocks of them are in use."""
+def _validate_removed_cidrs(change: _Change, result: ReviewResult) -> None:
+    """Refuse to remove CIDRs with blocks in use; warn if a new object lacks such CIDRs."""
     before, after = _entries(change.before), _entries(change.pool)
-    known = change.known.cidrs if change.known else {}
+    registered_cidrs = change.registered.cidrs if change.registered else {}
     if change.is_update:
-        for cidr in before.keys() - after.keys() - known.keys():
-            verdict.warn(f"the register does not know {cidr}; whether it is in use is unknown")
-        known = {cidr: row for cidr, row in known.items() if cidr in before}
-    lost = [row for cidr, row in known.items() if cidr not in after]
-    for row, _, used in register.in_use([(row, None) for row in lost]):
+        for cidr in before.keys() - after.keys() - registered_cidrs.keys():
+            result.warn(f"the register does not know {cidr}; its blocks may be in use")
+        registered_cidrs = {cidr: row for cidr, row in registered_cidrs.items() if cidr in before}
+    lost_cidrs = [row for cidr, row in registered_cidrs.items() if cidr not in after]
+    for row, _, used in register.find_used_blocks([(row, None) for row in lost_cidrs]):
         if change.is_update:
-            verdict.refuse(errors.CIDRInUse(f"{row.cidr} cannot be removed: it has {used}"))
+            result.refuse(errors.CIDRInUse(f"{row.cidr} cannot be removed: it has {used}"))
         else:
-            verdict.warn(f"{row.cidr} stays an orphan of this pool: it has {used}")
+            result.warn(f"{row.cidr} stays an orphan of this pool because it has {used}")
 
 
-def _judge_reserved(change: _Change, verdict: Verdict) -> None:
-    """Ranges that become reserved while blocks are in use; those that a version cannot hold."""
-    if change.known is None:
+def _validate_reserved_ranges(change: _Change, result: ReviewResult) -> None:
+    """Warn of new reserved ranges with blocks in use, and of ranges that the version cannot hold."""
+    if change.registered is None:
         return
-    before, known = _entries(change.before), change.known.cidrs
-    fresh = [
-        (known[cidr], span)
+    before, registered_cidrs = _entries(change.before), change.registered.cidrs
+    new_ranges = [
+        (registered_cidrs[cidr], span)
         for cidr, entry in _entries(change.pool).items()
-        if cidr in known
+        if cidr in registered_cidrs
         for span in entry.reserved
         if cidr not in before or span not in before[cidr].reserved
     ]
-    for _, span, used in register.in_use(fresh):
-        verdict.warn(f"{span} is reserved while in use, until it is released: {used}")
-    if change.known.ranges and change.review.version == V2ALPHA1:
-        verdict.warn(
-            f"v2alpha1 cannot hold the {change.known.ranges} reserved ranges of this pool:"
-            " they are lost unless it is written in v2"
+    for _, span, used in register.find_used_blocks(new_ranges):
+        result.warn(f"{span} is reserved while in use, until it is released: {used}")
+    if change.registered.ranges and change.review.version == V2ALPHA1:
+        result.warn(
+            f"v2alpha1 cannot hold the {change.registered.ranges} reserved ranges of this pool:"
+            " use v2 to keep them"
         )
 
 
-def _judge_immutable(change: _Change, verdict: Verdict) -> None:
-    """Mask sizes, allowFirstIP and allowLastIP never change as long as there is the object.
+def _validate_immutable_fields(change: _Change, result: ReviewResult) -> None:
+    """Refuse changes of mask sizes, allowFirstIP and allowLastIP.
 
-    A new object of the same name may differ, unless blocks of the old one are in use.
+    A new object of the same name may differ from the old one, unless blocks are in use.
     """
     before = change.before
-    if not change.is_update and change.known:
-        before = manifests.as_manifest(change.known.pool)
+    if not change.is_update and change.registered:
+        before = manifests.to_manifest(change.registered.pool)
     if before is None:
         return
-    differing = list(_differing(before, change.pool))
-    if not differing:
+    changes = list(_immutable_changes(before, change.pool))
+    if not changes:
         return
-    if change.is_update or (change.known and register.in_use(change.known.places)):
+    if change.is_update or (
+        change.registered and register.find_used_blocks(change.registered.whole_cidrs)
+    ):
         problems = [
-            errors.FieldProblem(at, errors.ImmutableInUse.code, text) for at, text in differing
+            errors.FieldProblem(field, errors.ImmutableInUse.code, text) for field, text in changes
         ]
-        verdict.refuse(errors.ImmutableInUse(problems=problems))
+        result.refuse(errors.ImmutableInUse(problems=problems))
     else:
-        for at, text in differing:
-            verdict.warn(f"the register has it otherwise: {text}", at)
+        for field, text in changes:
+            result.warn(f"differs from the register: {text}", field)
 
 
-def _differing(
+def _immutable_changes(
     before: podippool.PodIPPool, after: podippool.PodIPPool
 ) -> Iterator[tuple[str, str]]:
     for number in sorted(before.families.keys() & after.families.keys()):
@@ -194,30 +201,32 @@ def _differing(
             yield f"spec.{name}", f"cannot change {name} of a pool"
 
 
-def _judge_overlaps(change: _Change, verdict: Verdict) -> None:
-    """Refused is what this request adds; what overlapped before is told."""
+def _validate_overlaps(change: _Change, result: ReviewResult) -> None:
+    """Refuse overlaps of CIDRs that this request adds; warn of overlaps of other CIDRs."""
     before, after = _entries(change.before), list(_entries(change.pool))
-    own = change.known.pool if change.known else None
-    # What is added comes first: not all overlaps are told.
+    registered_pool = change.registered.pool if change.registered else None
+    # New CIDRs come first: the number of reported overlaps is limited.
     after.sort(key=lambda cidr: cidr in before)
     name = change.review.name
-    for overlap in register.overlaps(after, space=change.space, name=name, own=own):
-        if overlap.wanted in before:
-            verdict.warn(str(overlap))
+    for overlap in register.find_overlaps(
+        after, space=change.space, name=name, pool=registered_pool
+    ):
+        if overlap.requested in before:
+            result.warn(str(overlap))
         else:
-            verdict.refuse(errors.CIDROverlap(str(overlap)))
+            result.refuse(errors.CIDROverlap(str(overlap)))
     added = [cidr for cidr in after if cidr not in before]
-    for overlap in register.overlaps_elsewhere(added, space_id=change.space.pk):
-        verdict.warn(str(overlap))
+    for overlap in register.find_overlaps_elsewhere(added, space_id=change.space.pk):
+        result.warn(str(overlap))
 
 
-def _judge_families(change: _Change, verdict: Verdict) -> None:
-    has = change.pool.families.keys()
-    if not has:
-        verdict.warn("neither ipv4 nor ipv6: no pod gets an address of this pool", "spec")
+def _validate_families(change: _Change, result: ReviewResult) -> None:
+    families = change.pool.families.keys()
+    if not families:
+        result.warn("neither ipv4 nor ipv6: no pod gets an address of this pool", "spec")
         return
-    if change.before and change.before.families.keys() <= has:
+    if change.before and change.before.families.keys() <= families:
         return
-    others = register.families_of_others(change.space.cluster_id, change.review.name)
-    for family in sorted(others - has):
-        verdict.warn(f"no ipv{family}, which other pools of the cluster have", "spec")
+    other_families = register.other_pool_families(change.space.cluster_id, change.review.name)
+    for family in sorted(other_families - families):
+        result.warn(f"no ipv{family}, which other pools of the cluster have", "spec")

@@ -1,4 +1,4 @@
-"""What a review asks of the register: few statements, of bounded cost, that cannot write."""
+"""Read-only queries of admission reviews: few statements, each of bounded cost."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from pools.models.pools import Category
 from pools.register.allocator import window
 from pools.sql import statements
 
-STATEMENT_MS = 500  # an API server waits for seconds, whoever waits for it for less
-FIRST = 20  # holders that are named
-COUNTED = 10_000  # blocks; beyond that the number is not told
+STATEMENT_MS = 500  # an API server waits 3 seconds, and its client waits for it
+FIRST = 20  # holders listed by name
+COUNTED = 10_000  # blocks; above this the message says "more than"
 MOST_OVERLAPS = 20
 
 # A whole CIDR, or a range of it.
-Place = tuple[PoolCIDR, addresses.AddressRange | None]
+CIDRPart = tuple[PoolCIDR, addresses.AddressRange | None]
 
 
 @contextmanager
-def reading() -> Iterator[None]:
-    """A transaction in which PostgreSQL refuses every write; it leaves nothing behind."""
+def read_only_transaction() -> Iterator[None]:
+    """Run the block in a transaction in which PostgreSQL refuses writes, and roll it back."""
     with transaction.atomic():
         with connection.cursor() as cursor:
             cursor.execute(
@@ -40,16 +40,16 @@ def reading() -> Iterator[None]:
 
 
 @dataclass(frozen=True)
-class Known:
-    """A pool of the register, and its CIDRs with how many reserved ranges they have."""
+class RegisteredPool:
+    """A pool of the register, its CIDRs, and the total number of their reserved ranges."""
 
     pool: Pool
     cidrs: dict[addresses.Network, PoolCIDR]
     ranges: int
 
     @property
-    def places(self) -> list[Place]:
-        """All of its CIDRs."""
+    def whole_cidrs(self) -> list[CIDRPart]:
+        """All CIDRs of the pool, each as a whole."""
         return [(row, None) for row in self.cidrs.values()]
 
     @property
@@ -57,61 +57,63 @@ class Known:
         return self.pool.category == Category.POD
 
 
-def known(cluster_id: int, name: str) -> Known | None:
-    """The cluster's pool of that name, of whatever category."""
+def find_pool(cluster_id: int, name: str) -> RegisteredPool | None:
+    """Return the cluster's pool of that name, of any category, or None."""
     pool = Pool.objects.select_related("cluster").filter(cluster=cluster_id, name=name).first()
     if pool is None:
         return None
     rows = list(PoolCIDR.objects.filter(pool=pool).annotate(ranges=Count("reserved_ranges")))
     for row in rows:
         row.pool = pool
-    return Known(pool, {row.cidr: row for row in rows}, sum(row.ranges for row in rows))
+    return RegisteredPool(pool, {row.cidr: row for row in rows}, sum(row.ranges for row in rows))
 
 
 @dataclass(frozen=True)
-class Used:
-    """Blocks held or cooling somewhere; `count` is at most COUNTED + 1, `first` names some."""
+class UsedBlocks:
+    """Held or cooling blocks; `count` is at most COUNTED + 1, `first` describes some of them."""
 
     count: int
     first: tuple[str, ...]
 
     def __str__(self) -> str:
-        """`2 held or cooling blocks: node a (10.0.0.0/24, held), …`."""
+        """Return text such as `2 held or cooling blocks: node a (10.0.0.0/24, held), …`."""
         number = str(self.count) if self.count <= COUNTED else f"more than {COUNTED}"
-        left = self.count - len(self.first)
-        more = f" and {left if self.count <= COUNTED else 'many'} more" if left > 0 else ""
+        unnamed = self.count - len(self.first)
+        more = f" and {unnamed if self.count <= COUNTED else 'many'} more" if unnamed > 0 else ""
         plural = "s" * (self.count > 1)
         return f"{number} held or cooling block{plural}: {', '.join(self.first)}{more}"
 
 
-def in_use(places: Sequence[Place]) -> list[tuple[PoolCIDR, addresses.AddressRange | None, Used]]:
-    """Those of the places, all of one pool, where blocks are held or cooling; one statement."""
-    if not places:
+def find_used_blocks(
+    parts: Sequence[CIDRPart],
+) -> list[tuple[PoolCIDR, addresses.AddressRange | None, UsedBlocks]]:
+    """Return the parts with held or cooling blocks, in one statement; all parts are of one pool."""
+    if not parts:
         return []
-    bounds = [_bounds(*place) for place in places]
+    bounds = [_bounds(*part) for part in parts]
     with connection.cursor() as cursor:
         cursor.execute(
             _USED,
             {
-                "numbers": list(range(len(places))),
+                "numbers": list(range(len(parts))),
                 "firsts": [low for low, _ in bounds],
                 "lasts": [high for _, high in bounds],
                 "first_kinds": FIRST,
-                "space": places[0][0].space_id,
+                "space": parts[0][0].space_id,
                 "most": COUNTED + 1,
             },
         )
         return [
-            (*places[number], Used(count, tuple(first)))
+            (*parts[number], UsedBlocks(count, tuple(first)))
             for number, count, first in cursor.fetchall()
         ]
 
 
 def _bounds(row: PoolCIDR, span: addresses.AddressRange | None) -> tuple[str, str]:
-    """The first and the last block that may be in use there."""
+    """Return the first and the last block of the part."""
     grid = window.layout(row)
-    touched = grid.touched_by(span or addresses.AddressRange.covering(row.cidr))
-    if touched is None:  # of another family: the caller has taken the row by its CIDR
+    touched = grid.span_touching(span or addresses.AddressRange.from_network(row.cidr))
+    if touched is None:  # the range has another IP family, which callers never pass
         raise AssertionError(f"{span} touches no block of {row}")
     return str(grid.block_at(touched.first)), str(grid.block_at(touched.last))
 
@@ -120,10 +122,10 @@ _USED = statements.read("pools/used_blocks_in_cidrs")
 
 
 @dataclass(frozen=True)
-class Overlap:
-    """A CIDR of another pool that shares addresses with one that is asked for."""
+class OverlappingCIDR:
+    """A CIDR of another pool that overlaps a requested one."""
 
-    wanted: addresses.Network
+    requested: addresses.Network
     cidr: str
     pool: str
     category: str
@@ -134,56 +136,60 @@ class Overlap:
     def __str__(self) -> str:
         kind = "" if self.category == Category.POD else f"{self.category} "
         where = f"{self.cluster}/{self.space}" if self.space else self.cluster
-        orphan = ", an orphan that is in use" if self.orphaned else ""
-        return (
-            f"{self.wanted} overlaps {self.cidr} of the {kind}pool {self.pool} of {where}{orphan}"
-        )
+        orphan = ", an orphan in use" if self.orphaned else ""
+        return f"{self.requested} overlaps {self.cidr} of the {kind}pool {self.pool} of {where}{orphan}"
 
 
-def overlaps(
-    cidrs: Sequence[addresses.Network], *, space: AddressSpace, name: str, own: Pool | None
-) -> list[Overlap]:
-    """What overlaps in the same address space, and what only another object of the cluster has.
+def find_overlaps(
+    cidrs: Sequence[addresses.Network], *, space: AddressSpace, name: str, pool: Pool | None
+) -> list[OverlappingCIDR]:
+    """Return the overlapping CIDRs of the same address space and of other objects of the cluster.
 
-    Of the pool itself only what the cluster has lost and what is in use all the same.
+    CIDRs of `pool` itself count only if they are orphans that `cidrs` does not contain.
     """
     texts = list(map(str, cidrs))
-    here = [space.pk, own.pk if own else 0, texts]
-    return _overlaps(_OVERLAPS_HERE, cidrs, [*here, texts, space.cluster_id, name])
+    here = [space.pk, pool.pk if pool else 0, texts]
+    return _query_overlaps(_OVERLAPS_HERE, cidrs, [*here, texts, space.cluster_id, name])
 
 
-def overlaps_elsewhere(cidrs: Sequence[addresses.Network], *, space_id: int) -> list[Overlap]:
-    """What overlaps in other address spaces: of other clusters, of isolated VM networks."""
-    return _overlaps(_OVERLAPS_ELSEWHERE, cidrs, [space_id])
+def find_overlaps_elsewhere(
+    cidrs: Sequence[addresses.Network], *, space_id: int
+) -> list[OverlappingCIDR]:
+    """Return the overlapping CIDRs of other clusters and of isolated VM networks."""
+    return _query_overlaps(_OVERLAPS_ELSEWHERE, cidrs, [space_id])
 
 
-def _overlaps(statement: str, cidrs: Sequence[addresses.Network], more: list[Any]) -> list[Overlap]:
+def _query_overlaps(
+    statement: str, cidrs: Sequence[addresses.Network], more: list[Any]
+) -> list[OverlappingCIDR]:
     if not cidrs:
         return []
     with connection.cursor() as cursor:
         cursor.execute(statement, [list(map(str, cidrs)), *more, MOST_OVERLAPS])
-        return [Overlap(cidrs[number - 1], *columns) for number, *columns in cursor.fetchall()]
+        return [
+            OverlappingCIDR(cidrs[number - 1], *columns) for number, *columns in cursor.fetchall()
+        ]
 
 
 _COLUMNS = """
-    SELECT wanted.number, c.cidr::text, p.name, p.category, cluster.name, s.name,
+    SELECT requested.number, c.cidr::text, p.name, p.category, cluster.name, s.name,
       COALESCE(c.orphaned_at, p.orphaned_at) IS NOT NULL
-    FROM unnest(%s::cidr[]) WITH ORDINALITY AS wanted (cidr, number)
-    JOIN pools_poolcidr c ON c.cidr && wanted.cidr
+    FROM unnest(%s::cidr[]) WITH ORDINALITY AS requested (cidr, number)
+    JOIN pools_poolcidr c ON c.cidr && requested.cidr
     JOIN pools_pool p ON p.id = c.pool_id
     JOIN pools_addressspace s ON s.id = c.space_id
     JOIN pools_cluster cluster ON cluster.id = s.cluster_id
 """
-# A CIDR of an object that could not be taken in stands in no pool.
+# The CIDRs of an object that could not be ingested are in no pool.
 _OBSERVED = """
-    SELECT wanted.number, taken.cidr::text, o.name, 'pod', cluster.name, '', false
-    FROM unnest(%s::cidr[]) WITH ORDINALITY AS wanted (cidr, number)
+    SELECT requested.number, observed.cidr::text, o.name, 'pod', cluster.name, '', false
+    FROM unnest(%s::cidr[]) WITH ORDINALITY AS requested (cidr, number)
     JOIN pools_observedobject o ON o.cluster_id = %s AND o.kind = 'CiliumPodIPPool' AND o.name <> %s
     JOIN pools_cluster cluster ON cluster.id = o.cluster_id
-    JOIN LATERAL unnest(o.cidrs) AS taken (cidr) ON taken.cidr && wanted.cidr
+    JOIN LATERAL unnest(o.cidrs) AS observed (cidr) ON observed.cidr && requested.cidr
     WHERE NOT EXISTS (
       SELECT FROM pools_poolcidr c JOIN pools_pool p ON p.id = c.pool_id
-      WHERE p.cluster_id = o.cluster_id AND p.name = o.name AND c.cidr = taken.cidr)
+      WHERE p.cluster_id = o.cluster_id AND p.name = o.name AND c.cidr = observed.cidr)
 """
 _OVERLAPS_HERE = f"""{_COLUMNS}
     WHERE c.space_id = %s AND (c.pool_id <> %s OR c.orphaned_at IS NOT NULL AND c.cidr <> ALL (%s::cidr[]))
@@ -191,14 +197,14 @@ _OVERLAPS_HERE = f"""{_COLUMNS}
     ORDER BY 1, 3, 2 LIMIT %s
 """
 _OVERLAPS_ELSEWHERE = f"""{_COLUMNS}
-    WHERE c.space_id <> %s ORDER BY wanted.number, c.id LIMIT %s
+    WHERE c.space_id <> %s ORDER BY requested.number, c.id LIMIT %s
 """
 
 
-def families_of_others(cluster_id: int, name: str) -> set[int]:
-    """The IP families that the cluster's other pod pools have."""
-    others = Pool.objects.filter(cluster=cluster_id, category=Category.POD).exclude(name=name)
-    sizes = others.values_list("mask_size_v4", "mask_size_v6").distinct()[:COUNTED]
+def other_pool_families(cluster_id: int, name: str) -> set[int]:
+    """Return the IP families of the cluster's other pod pools."""
+    other_pools = Pool.objects.filter(cluster=cluster_id, category=Category.POD).exclude(name=name)
+    sizes = other_pools.values_list("mask_size_v4", "mask_size_v6").distinct()[:COUNTED]
     return {
         family
         for row in sizes

@@ -1,4 +1,4 @@
-"""AdmissionReview v1: the question of an API server, and the answer."""
+"""AdmissionReview v1: parse the request of an API server, build the response."""
 
 from __future__ import annotations
 
@@ -13,18 +13,21 @@ from pools.platform import documents
 
 API_VERSION = "admission.k8s.io/v1"
 KIND = "AdmissionReview"
-LARGEST = 3 * 1024 * 1024  # bytes; an API server takes no larger request itself
+LARGEST = 3 * 1024 * 1024  # bytes; the limit of API servers for requests
 CREATE, UPDATE, DELETE = "CREATE", "UPDATE", "DELETE"
-# What API servers pass on: longer warnings are cut, and those beyond the total are dropped.
+# Limits of API servers: they cut longer warnings and drop those beyond the total.
 LONGEST_WARNING = 256  # characters
-ALL_WARNINGS = 4096
+ALL_WARNINGS = 4096  # characters
 _CAUSES = 20
-_GENERATED = "00000"  # stands for the suffix that the server will choose
+_GENERATED = "00000"  # placeholder for the suffix that the API server will generate
 
 
 @dataclass(frozen=True)
 class Review:
-    """What is to be judged: `new` is None on DELETE, `old` on CREATE (and where it was left out)."""
+    """The change to validate.
+
+    `new` is None for DELETE; `old` is None for CREATE and if the request does not contain it.
+    """
 
     uid: str
     operation: str
@@ -37,10 +40,10 @@ class Review:
 
 
 @dataclass
-class Verdict:
-    """Refused when there is a refusal; warnings are shown to the caller either way.
+class ReviewResult:
+    """The result of a review: refused if `refusals` is not empty; clients see warnings in any case.
 
-    `patch` (RFC 6902) is what a mutating webhook changes in an object that is not refused.
+    `patch` (RFC 6902) has the changes of a mutating webhook to an object that is not refused.
     """
 
     refusals: list[errors.IpamError] = field(default_factory=list)
@@ -50,64 +53,67 @@ class Verdict:
     def refuse(self, refusal: errors.IpamError) -> None:
         self.refusals.append(refusal)
 
-    def warn(self, message: str, at: str = "") -> None:
-        self.warnings.append(f"{at}: {message}" if at else message)
+    def warn(self, message: str, field: str = "") -> None:
+        self.warnings.append(f"{field}: {message}" if field else message)
 
 
 def parse(body: bytes, *, group: str, plurals: Collection[str]) -> Review:
-    """The review of a resource of that group that has one of these names.
+    """Return the review of a body, for a resource of this group with one of these plural names.
 
-    Raises InvalidInput: those of documents.load_json, required, wrong_type, unsupported_kind (no
-    AdmissionReview v1, or of another resource), invalid_choice (another operation).
+    Raises InvalidInput: the codes of documents.load_json, required, wrong_type, unsupported_kind
+    (no AdmissionReview v1, or another resource), invalid_choice (another operation).
     """
     report = object_reader.ProblemReport(strict=False)
-    review = object_reader.Fields(documents.load_json(body, limit=LARGEST), "", report)
-    if (review.data.get("apiVersion"), review.data.get("kind")) != (API_VERSION, KIND):
+    document = object_reader.Fields(documents.load_json(body, limit=LARGEST), "", report)
+    if (document.data.get("apiVersion"), document.data.get("kind")) != (API_VERSION, KIND):
         message = f"an {KIND} of {API_VERSION} is expected"
-        report.add("kind", "unsupported_kind", message, review.data.get("kind"))
+        report.add("kind", "unsupported_kind", message, document.data.get("kind"))
         report.raise_any()
-    request = review.section("request")
+    request = document.section("request")
     resource = request.section("resource")
-    asked_for = resource.data.get("resource")
-    if (resource.data.get("group") or "") != group or asked_for not in plurals:
+    requested_plural = resource.data.get("resource")
+    if (resource.data.get("group") or "") != group or requested_plural not in plurals:
         names = " and ".join(f"{plural}.{group}".rstrip(".") for plural in plurals)
-        message = f"reviews of {names} are answered here"
-        report.add(resource.base_path, "unsupported_kind", message, asked_for)
-    # Another version than that of the objects when only an equivalent one is registered for.
-    asked = request.section("requestResource")
+        message = f"this webhook reviews {names}"
+        report.add(resource.base_path, "unsupported_kind", message, requested_plural)
+    # The version of the original request: the API server converts it with matchPolicy Equivalent.
+    requested_resource = request.section("requestResource")
     operation = request.parse("operation", _operation) or ""
     old, new = request.mapping("oldObject"), request.mapping("object")
     if new is None and operation in {CREATE, UPDATE}:
         report.add(request.path("object"), "required", "is required")
-    found = Review(
+    review = Review(
         uid=request.parse("uid", _text) or "",
         operation=operation,
         name=_name(new or old or {}, request),
-        version=str((asked.data or resource.data).get("version") or ""),
+        version=str((requested_resource.data or resource.data).get("version") or ""),
         new=None if operation == DELETE else new,
         old=None if operation == CREATE else old,
         namespace=request.parse("namespace", _text) or "" if request.data.get("namespace") else "",
         dry_run=request.flag("dryRun"),
     )
     report.raise_any()
-    return found
+    return review
 
 
-def answer(review: Review, verdict: Verdict) -> dict[str, Any]:
-    """The AdmissionReview that answers it."""
-    response: dict[str, Any] = {"uid": review.uid, "allowed": not verdict.refusals}
-    if verdict.refusals:
-        response["status"] = _status(verdict.refusals)
-    elif verdict.patch:
+def answer(review: Review, result: ReviewResult) -> dict[str, Any]:
+    """Return the AdmissionReview with the response."""
+    response: dict[str, Any] = {"uid": review.uid, "allowed": not result.refusals}
+    if result.refusals:
+        response["status"] = _status(result.refusals)
+    elif result.patch:
         response["patchType"] = "JSONPatch"
-        response["patch"] = base64.b64encode(json.dumps(verdict.patch).encode()).decode()
-    if verdict.warnings:
-        response["warnings"] = shortened(verdict.warnings)
+        response["patch"] = base64.b64encode(json.dumps(result.patch).encode()).decode()
+    if result.warnings:
+        response["warnings"] = shorten_warnings(result.warnings)
     return {"apiVersion": API_VERSION, "kind": KIND, "response": response}
 
 
-def shortened(warnings: Iterable[str]) -> list[str]:
-    """Printable, at most 256 characters each and 4096 in all; the last one counts what is left."""
+def shorten_warnings(warnings: Iterable[str]) -> list[str]:
+    """Return printable warnings of at most 256 characters each and 4096 in total.
+
+    If some do not fit, the last warning has their number.
+    """
     texts = [_cut(_printable(text)) for text in warnings]
     if sum(map(len, texts)) <= ALL_WARNINGS:
         return texts
@@ -134,22 +140,33 @@ def _printable(text: str) -> str:
 
 
 def _status(refusals: list[errors.IpamError]) -> dict[str, Any]:
-    """403 for what the register forbids, 422 for what is wrong with the object itself.
+    """Return the Status of a refusal: 422 if the object is invalid, else 403.
 
-    Not 409: clients take that for a race with another writer, and try again at once.
+    Not 409: clients treat it as a conflict with another writer and retry at once.
     """
     problems = [problem for refusal in refusals for problem in _problems(refusal)]
-    told = [f"{each.field}: {each.message}" if each.field else each.message for each in problems]
-    left = len(told) - _CAUSES
-    wrong = all(isinstance(each, errors.InvalidInput | errors.ImmutableInUse) for each in refusals)
+    messages = [
+        f"{problem.field}: {problem.message}" if problem.field else problem.message
+        for problem in problems
+    ]
+    unlisted = len(messages) - _CAUSES
+    wrong = all(
+        isinstance(problem, errors.InvalidInput | errors.ImmutableInUse) for problem in refusals
+    )
     return {
         "code": 422 if wrong else 403,
         "reason": "Invalid" if wrong else "Forbidden",
-        "message": _printable("; ".join(told[:_CAUSES]) + (f"; and {left} more" * (left > 0))),
+        "message": _printable(
+            "; ".join(messages[:_CAUSES]) + (f"; and {unlisted} more" * (unlisted > 0))
+        ),
         "details": {
             "causes": [
-                {"reason": each.code, "field": each.field, "message": _printable(each.message)}
-                for each in problems[:_CAUSES]
+                {
+                    "reason": problem.code,
+                    "field": problem.field,
+                    "message": _printable(problem.message),
+                }
+                for problem in problems[:_CAUSES]
             ]
         },
     }
@@ -159,26 +176,29 @@ def _problems(refusal: errors.IpamError) -> Iterable[errors.FieldProblem]:
     return refusal.problems or (errors.FieldProblem("", refusal.code, refusal.message),)
 
 
-def _text(value: object, at: str) -> str:
+def _text(value: object, field: str) -> str:
     if not isinstance(value, str) or not value:
-        raise errors.InvalidInput.for_field(at, "wrong_type", "a text is expected", value)
+        raise errors.InvalidInput.for_field(field, "wrong_type", "a text is expected", value)
     return value
 
 
-def _operation(value: object, at: str) -> str:
+def _operation(value: object, field: str) -> str:
     if value not in (CREATE, UPDATE, DELETE):
         message = f"must be {CREATE}, {UPDATE} or {DELETE}"
-        raise errors.InvalidInput.for_field(at, "invalid_choice", message, value)
+        raise errors.InvalidInput.for_field(field, "invalid_choice", message, value)
     return str(value)
 
 
 def _name(manifest: object_reader.Json, request: object_reader.Fields) -> str:
-    """The object's, which a request for a collection has not; older servers name it afterwards."""
+    """Return the name of the object.
+
+    The request has none if it deletes a collection or if the name is to be generated.
+    """
     metadata = manifest.get("metadata")
-    named = metadata if isinstance(metadata, dict) else {}
-    name = named.get("name") or request.data.get("name")
-    if not name and isinstance(named.get("generateName"), str):
-        name = named["name"] = named["generateName"] + _GENERATED
+    metadata_object = metadata if isinstance(metadata, dict) else {}
+    name = metadata_object.get("name") or request.data.get("name")
+    if not name and isinstance(metadata_object.get("generateName"), str):
+        name = metadata_object["name"] = metadata_object["generateName"] + _GENERATED
     return _text(name, request.path("name")) if name else _absent(request)
 
 

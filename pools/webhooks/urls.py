@@ -1,4 +1,4 @@
-"""Below /webhooks/v1/; the key in a path is a secret (ipam_site/logs.py hides it)."""
+"""Endpoints below /webhooks/v1/; the key in a path is a secret, which ipam_site/logs.py redacts."""
 
 from django.urls import URLPattern, path
 

@@ -12,18 +12,18 @@ from pools.core.kubernetes import resources
 from pools.models import AddressSpace
 from pools.platform import process_metrics
 from pools.webhooks import callers, podippools, register, reviews
-from pools.webhooks.reviews import Review, Verdict
+from pools.webhooks.reviews import Review, ReviewResult
 
 JSON = "application/json"
 _POOLS = resources.CILIUM_POD_IP_POOL
 
 
 class Webhook(views.APIView):
-    """What an API server is told about one request to a resource of `group`.
+    """Review one request to a resource of `group`.
 
-    200 with the verdict; 400 for what is no AdmissionReview, 403 for an unknown caller, 404 without
-    such a cluster, 413 above 3 MiB, 503 while the database does not answer (the failurePolicy of
-    the webhook decides then).
+    200 with the result; 400 for a body that is no AdmissionReview, 403 for an unknown caller, 404
+    for an unknown cluster, 413 above 3 MiB, 503 while the database does not answer (then the
+    failurePolicy of the webhook decides).
     """
 
     authentication_classes = ()
@@ -34,47 +34,49 @@ class Webhook(views.APIView):
     plurals: tuple[str, ...] = ()
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        """Nothing to negotiate, nobody to log in."""
+        """Skip content negotiation and authentication."""
 
     def post(self, request: Request, cluster: str, key: str = "") -> HttpResponseBase:
-        started, result = time.perf_counter(), "error"
+        started, label = time.perf_counter(), "error"
         try:
-            verdict, answer = self._judged(request, cluster, key)
-            result = "refused" if verdict.refusals else "patched" if verdict.patch else "allowed"
+            result, answer = self._review(request, cluster, key)
+            label = "refused" if result.refusals else "patched" if result.patch else "allowed"
         finally:
             name = request.path.rpartition("/")[2]
-            process_metrics.count("ipam_webhook_reviews_total", webhook=name, result=result)
+            process_metrics.count("ipam_webhook_reviews_total", webhook=name, result=label)
             process_metrics.observe(
                 "ipam_webhook_duration_seconds", time.perf_counter() - started, webhook=name
             )
         return answer
 
-    def _judged(self, request: Request, cluster: str, key: str) -> tuple[Verdict, HttpResponseBase]:
+    def _review(
+        self, request: Request, cluster: str, key: str
+    ) -> tuple[ReviewResult, HttpResponseBase]:
         plain: HttpRequest = request._request
         if "\0" in cluster + key:
-            raise errors.NotAllowed("No name has that character.")
-        body = _body(plain)  # however slowly it comes
-        with register.reading():
-            space = callers.space_of(plain, cluster, key)
+            raise errors.NotAllowed("A name or key contains a NUL character.")
+        body = _body(plain)  # outside of the transaction: the client may be slow
+        with register.read_only_transaction():
+            space = callers.authorized_space(plain, cluster, key)
             review = reviews.parse(body, group=self.group, plurals=self.plurals)
-            verdict = self.judge(review, space)
+            result = self.evaluate(review, space)
         self.after_review(review, space)
-        return verdict, JsonResponse(reviews.answer(review, verdict))
+        return result, JsonResponse(reviews.answer(review, result))
 
-    def judge(self, review: Review, space: AddressSpace) -> Verdict:
-        """The verdict; in a transaction that cannot write."""
+    def evaluate(self, review: Review, space: AddressSpace) -> ReviewResult:
+        """Return the result of a review, in a read-only transaction."""
         raise NotImplementedError
 
     def after_review(self, review: Review, space: AddressSpace) -> None:
-        """What is left to do when that transaction has ended."""
+        """Do what remains after that transaction has ended."""
 
 
 class ValidateCiliumPodIPPools(Webhook):
     group = _POOLS.group
     plurals = (_POOLS.plural,)
 
-    def judge(self, review: Review, space: AddressSpace) -> Verdict:
-        return podippools.judge(review, space)
+    def evaluate(self, review: Review, space: AddressSpace) -> ReviewResult:
+        return podippools.validate(review, space)
 
 
 def _body(request: HttpRequest) -> bytes:

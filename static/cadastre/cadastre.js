@@ -1,26 +1,26 @@
-// What the pages do beyond links and forms: the map by keyboard, and further rows of CIDRs.
+// Keyboard navigation of maps, and new CIDR rows in the pool form.
 "use strict";
 
 document.addEventListener("DOMContentLoaded", () => {
-  document.querySelectorAll(".cad-map").forEach(moveByArrows);
+  document.querySelectorAll(".cad-map").forEach(enableArrowKeys);
   document.querySelectorAll("[data-add-cidr]").forEach((button) => {
     button.addEventListener("click", () => addRow());
   });
 });
 
-// One tab stop for a whole map; the arrows move inside it. Without this file each cell is a stop.
-function moveByArrows(map) {
+// Makes a map one tab stop; arrow keys move between its cells. Without this script each cell is a tab stop.
+function enableArrowKeys(map) {
   const cells = Array.from(map.children);
   const columns = Number(map.dataset.columns);
   const name = map.parentElement.querySelector(".cad-map-name");
   const steps = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -columns, ArrowDown: columns };
-  const told = (event) => {
+  const showName = (event) => {
     const title = event.target.closest("a, g")?.querySelector("title");
     if (title) name.textContent = title.textContent;
   };
   cells.forEach((cell, index) => cell.setAttribute("tabindex", index ? "-1" : "0"));
-  map.addEventListener("focusin", told);
-  map.addEventListener("mouseover", told);
+  map.addEventListener("focusin", showName);
+  map.addEventListener("mouseover", showName);
   map.addEventListener("keydown", (event) => {
     const from = cells.indexOf(event.target);
     const to = event.key === "Home" ? 0 : event.key === "End" ? cells.length - 1 : from + steps[event.key];

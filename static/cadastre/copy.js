@@ -1,13 +1,13 @@
-// A button beside each manifest and command that puts it into the clipboard.
+// Adds a copy button to each manifest and command.
 "use strict";
 
-window.gettext ??= (text) => text; // pages without Django's catalogue, such as the login
+window.gettext ??= (text) => text; // for pages without the message catalogue, such as the login page
 
 document.addEventListener("DOMContentLoaded", () => {
-  document.querySelectorAll("pre.cad-pre").forEach(copyable);
+  document.querySelectorAll("pre.cad-pre").forEach(addCopyButton);
 });
 
-function copyable(block) {
+function addCopyButton(block) {
   const frame = document.createElement("div");
   frame.className = "cad-copy";
   block.replaceWith(frame);
@@ -17,18 +17,18 @@ function copyable(block) {
   button.textContent = gettext("Copy");
   button.setAttribute("aria-live", "polite");
   button.addEventListener("click", async () => {
-    button.textContent = (await copied(block)) ? gettext("Copied") : gettext("Selected: press Ctrl+C");
+    button.textContent = (await copyText(block)) ? gettext("Copied") : gettext("Selected: press Ctrl+C");
   });
-  // Before the block, so that the keyboard comes to it first; it stands at its right.
+  // Before the block in the tab order; the style shows the button at its right.
   frame.append(button, block);
 }
 
-async function copied(block) {
+async function copyText(block) {
   try {
     await navigator.clipboard.writeText(block.textContent);
     return true;
   } catch {
-    // Over plain HTTP a browser has no clipboard for pages; what is selected can still be copied.
+    // Browsers have no clipboard API over plain HTTP; a selection can still be copied.
     getSelection().selectAllChildren(block);
     return document.execCommand("copy");
   }

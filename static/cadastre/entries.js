@@ -1,7 +1,7 @@
-// Warnings about a MAC entry while somebody types: what is wrong, and who names the same values.
+// Live validation of MAC entry forms: problems, duplicates and warnings.
 "use strict";
 
-const PAUSE = 300; // milliseconds without a key
+const PAUSE = 300; // milliseconds without input before the check
 
 document.addEventListener("DOMContentLoaded", () => {
   document.querySelectorAll("[data-check]").forEach((form) => {
@@ -11,45 +11,45 @@ document.addEventListener("DOMContentLoaded", () => {
   });
 });
 
-// `part` is a form, or one row of a form; its fields end in the names that are asked for.
+// `part` is a form, or one row of a form with a prefix before the field names.
 function watch(part, form) {
-  let waiting = 0;
-  let asked = 0;
+  let timer = 0;
+  let lastRequest = 0;
   const field = (name) => part.querySelector(`[name="${name}"], [name$="-${name}"]`);
-  const ask = async () => {
+  const check = async () => {
     const query = new URLSearchParams({
       ippool: field("ippool")?.value || form.dataset.ippool || "",
       entry: part.dataset.entry || part.dataset.entryRow || "",
       where: field("where")?.value || "",
     });
     for (const name of ["mac", "ips", "vm", "namespace"]) query.set(name, field(name)?.value || "");
-    asked += 1;
-    const mine = asked;
-    const answer = await fetch(`${form.dataset.check}?${query}`, { headers: { Accept: "application/json" } });
-    // A later question is the one that counts.
-    if (answer.ok && mine === asked) tell(part, await answer.json());
+    lastRequest += 1;
+    const request = lastRequest;
+    const response = await fetch(`${form.dataset.check}?${query}`, { headers: { Accept: "application/json" } });
+    // Ignore the response if a newer request was sent.
+    if (response.ok && request === lastRequest) showResult(part, await response.json());
   };
   part.addEventListener("input", () => {
-    clearTimeout(waiting);
-    waiting = setTimeout(() => ask().catch(() => tell(part, {})), PAUSE);
+    clearTimeout(timer);
+    timer = setTimeout(() => check().catch(() => showResult(part, {})), PAUSE);
   });
 }
 
-function tell(part, told) {
-  const place = part.querySelector("[data-told]");
-  place.replaceChildren();
-  for (const one of told.problems || []) add(place, "cad-error", [one.message]);
-  for (const one of told.duplicates || []) {
-    const begin = one.note ? gettext("%(value)s lies in") : gettext("▲ %(value)s is a duplicate: also");
-    const parts = one.places.flatMap((where, index) => [index ? ", " : `${interpolate(begin, one, true)} `, where]);
-    add(place, one.note ? "cad-help" : "cad-warned", parts);
+function showResult(part, result) {
+  const output = part.querySelector("[data-told]");
+  output.replaceChildren();
+  for (const problem of result.problems || []) addLine(output, "cad-error", [problem.message]);
+  for (const duplicate of result.duplicates || []) {
+    const begin = duplicate.note ? gettext("%(value)s lies in") : gettext("▲ %(value)s is a duplicate: also");
+    const parts = duplicate.occurrences.flatMap((occurrence, index) => [index ? ", " : `${interpolate(begin, duplicate, true)} `, occurrence]);
+    addLine(output, duplicate.note ? "cad-help" : "cad-warned", parts);
   }
-  for (const text of told.warnings || []) add(place, "cad-warned", [`▲ ${text}`]);
+  for (const text of result.warnings || []) addLine(output, "cad-warned", [`▲ ${text}`]);
 }
 
-function add(place, kind, parts) {
+function addLine(output, style, parts) {
   const line = document.createElement("p");
-  line.className = kind;
+  line.className = style;
   for (const part of parts) {
     if (typeof part === "string") line.append(part);
     else if (!part.url) line.append(part.text);
@@ -61,5 +61,5 @@ function add(place, kind, parts) {
       line.append(link);
     }
   }
-  place.append(line);
+  output.append(line);
 }

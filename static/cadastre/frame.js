@@ -1,21 +1,21 @@
-// What django-unfold's frame lacks for the keyboard and for screen readers.
+// Keyboard and screen reader support that the frame of django-unfold lacks.
 "use strict";
 
-window.gettext ??= (text) => text; // pages without Django's catalogue, such as the login
+window.gettext ??= (text) => text; // for pages without the message catalogue, such as the login page
 
 document.addEventListener("DOMContentLoaded", () => {
   document.querySelector("#main")?.setAttribute("role", "main");
   const content = document.querySelector("#nav-sidebar") && document.querySelector("#content");
   if (content) {
     content.setAttribute("tabindex", "-1");
-    skipLink();
+    addSkipLink();
   }
-  // Openers that only a mouse can reach: the filters, the user's menu.
-  document.querySelectorAll("[x-on\\:click]:not(button, input, [href])").forEach(asButton);
-  document.querySelectorAll(".material-symbols-outlined").forEach(silent);
+  // Elements that open something and that only a mouse can reach: filters, user menu.
+  document.querySelectorAll("[x-on\\:click]:not(button, input, [href])").forEach(makeButton);
+  document.querySelectorAll(".material-symbols-outlined").forEach(hideIcon);
 });
 
-function skipLink() {
+function addSkipLink() {
   const link = document.createElement("a");
   link.href = "#content";
   link.className = "cad-skip";
@@ -23,7 +23,7 @@ function skipLink() {
   document.body.prepend(link);
 }
 
-function asButton(opener) {
+function makeButton(opener) {
   opener.setAttribute("role", "button");
   opener.setAttribute("tabindex", "0");
   opener.addEventListener("keydown", (event) => {
@@ -33,16 +33,16 @@ function asButton(opener) {
   });
 }
 
-// An icon is a word in a font of icons; a link of nothing else keeps a name.
-const names = () => ({ add: gettext("Add"), close: gettext("Close"), search: gettext("Search") });
+// Labels for links that contain only an icon (the text of an icon is its name in the icon font).
+const iconLabels = () => ({ add: gettext("Add"), close: gettext("Close"), search: gettext("Search") });
 
-function silent(icon) {
+function hideIcon(icon) {
   const word = icon.textContent.trim();
-  const around = icon.closest("a, button, [role=button]");
-  if (around && !around.hasAttribute("aria-label") && around.textContent.trim() === word) {
-    const name = around.getAttribute("title") || names()[word];
-    if (!name) return;
-    around.setAttribute("aria-label", name);
+  const parent = icon.closest("a, button, [role=button]");
+  if (parent && !parent.hasAttribute("aria-label") && parent.textContent.trim() === word) {
+    const label = parent.getAttribute("title") || iconLabels()[word];
+    if (!label) return;
+    parent.setAttribute("aria-label", label);
   }
   icon.setAttribute("aria-hidden", "true");
 }

@@ -1,30 +1,30 @@
-// Imports: a file is dropped anywhere on its panel, work that is under way shows how far it is, a wave is printed.
+// Import pages: file drop area, progress of a running job, print button of a wave.
 "use strict";
 
-const EVERY = 1000; // milliseconds between two looks at the progress
+const EVERY = 1000; // milliseconds between two requests of the progress
 
 document.addEventListener("DOMContentLoaded", () => {
-  document.querySelectorAll("[data-drop]").forEach(takeDrops);
-  document.querySelectorAll("[data-progress]").forEach(follow);
+  document.querySelectorAll("[data-drop]").forEach(enableFileDrop);
+  document.querySelectorAll("[data-progress]").forEach(followProgress);
   document.querySelectorAll("[data-print]").forEach((button) => {
     button.hidden = false;
     button.addEventListener("click", () => window.print());
   });
 });
 
-function takeDrops(area) {
+function enableFileDrop(area) {
   const form = area.closest("form");
   const input = area.querySelector("input[type=file]");
-  const chosen = area.querySelector("[data-chosen]");
-  const over = (event) => {
+  const fileName = area.querySelector("[data-chosen]");
+  const handleDrag = (event) => {
     if (!event.dataTransfer?.types.includes("Files")) return;
     event.preventDefault();
     area.classList.toggle("cad-drop-over", event.type === "dragover");
   };
-  form.addEventListener("dragover", over);
-  form.addEventListener("dragleave", over);
+  form.addEventListener("dragover", handleDrag);
+  form.addEventListener("dragleave", handleDrag);
   form.addEventListener("drop", (event) => {
-    over(event);
+    handleDrag(event);
     if (!event.dataTransfer?.files.length) return;
     form.querySelector("input[name=how][value=file]").checked = true;
     input.files = event.dataTransfer.files;
@@ -32,39 +32,39 @@ function takeDrops(area) {
   });
   input.addEventListener("change", () => {
     const file = input.files[0];
-    const large = file && file.size > Number(form.dataset.largest);
-    input.setCustomValidity(large ? form.dataset.tooLarge : "");
-    chosen.className = large ? "cad-error" : "cad-help";
-    chosen.textContent = large ? form.dataset.tooLarge : file ? size(file) : "";
-    form.querySelector("[type=submit]").disabled = Boolean(large);
+    const isTooLarge = file && file.size > Number(form.dataset.largest);
+    input.setCustomValidity(isTooLarge ? form.dataset.tooLarge : "");
+    fileName.className = isTooLarge ? "cad-error" : "cad-help";
+    fileName.textContent = isTooLarge ? form.dataset.tooLarge : file ? describeFile(file) : "";
+    form.querySelector("[type=submit]").disabled = Boolean(isTooLarge);
   });
 }
 
-function size(file) {
+function describeFile(file) {
   const kib = file.size / 1024;
   return `${file.name}, ${kib < 1024 ? `${Math.ceil(kib)} KiB` : `${(kib / 1024).toFixed(1)} MiB`}`;
 }
 
-function follow(part) {
+function followProgress(part) {
   const bar = part.querySelector("progress");
   const percent = part.querySelector("[data-percent]");
   const text = part.querySelector("[data-text]");
-  const look = async () => {
-    const answer = await fetch(part.dataset.progress, { headers: { Accept: "application/json" } });
-    // A login that has ended is answered by the login page: the page itself says so.
-    if (!answer.ok || answer.redirected) return;
-    const now = await answer.json();
-    if (now.status !== part.dataset.status) {
+  const update = async () => {
+    const response = await fetch(part.dataset.progress, { headers: { Accept: "application/json" } });
+    // An expired session redirects to the login page.
+    if (!response.ok || response.redirected) return;
+    const progress = await response.json();
+    if (progress.status !== part.dataset.status) {
       location.reload();
       return;
     }
-    if (now.percent !== null) {
-      bar.value = now.percent;
-      percent.textContent = `${now.percent} %`;
+    if (progress.percent !== null) {
+      bar.value = progress.percent;
+      percent.textContent = `${progress.percent} %`;
     }
-    if (text.textContent !== now.text) text.textContent = now.text;
-    setTimeout(again, EVERY);
+    if (text.textContent !== progress.text) text.textContent = progress.text;
+    setTimeout(poll, EVERY);
   };
-  const again = () => look().catch(() => setTimeout(again, 5 * EVERY));
-  setTimeout(again, EVERY);
+  const poll = () => update().catch(() => setTimeout(poll, 5 * EVERY));
+  setTimeout(poll, EVERY);
 }

@@ -44,7 +44,7 @@ def psql() -> Callable[..., None]:
 
 def check(**asked: Any) -> CheckRun:
     """A run of the checks."""
-    done = runs.do(runs.ask(author=BY, **asked).pk)
+    done = runs.execute(runs.request_run(author=BY, **asked).pk)
     assert done is not None
     return done
 

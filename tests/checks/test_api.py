@@ -18,7 +18,7 @@ def test_asked_done_and_read() -> None:
     asked = answer.json()
     assert (asked["state"], asked["only"], asked["seconds"]) == ("waiting", ["leases"], 20)
     assert asked["actor"] == api.user.get_username()
-    runs.do(asked["id"])
+    runs.execute(asked["id"])
     done = api("GET", f"checks/{asked['id']}/").json()
     assert (done["state"], done["complete"], done["violations"]) == ("ended", True, 0)
     (check,) = done["checks"]

@@ -43,23 +43,23 @@ BREAKS = {
         "UPDATE pools_block SET space_id = (SELECT max(id) FROM pools_addressspace) WHERE id = {held}",
         "block_place", "another address space",
     ),
-    "category": Break("UPDATE pools_block SET category = 'ipv4' WHERE id = {held}", "block_place", "another category"),
+    "category": Break("UPDATE pools_block SET category = 'ipv4' WHERE id = {held}", "block_place", "its category differs"),
     "family": Break("UPDATE pools_block SET family = 6 WHERE id = {held}", "block_place", "its family"),
     "held in the window": Break(
         "UPDATE pools_block SET available_from = now() WHERE id = {held}", "block_state",
-        "would be handed out again", DROP + "block_state",
+        "it is held, but could be allocated again", DROP + "block_state",
     ),
     "no holder": Break(
         "UPDATE pools_block SET holder_id = '' WHERE id = {cooled}; UPDATE pools_block SET state = 'held', available_from = NULL WHERE id = {cooled}",
         "block_state", "it has no holder", DROP + "block_state",
     ),
-    "no such state": Break("UPDATE pools_block SET state = 'lent' WHERE id = {fresh}", "block_state", "no such state", DROP + "block_state"),
+    "no such state": Break("UPDATE pools_block SET state = 'lent' WHERE id = {fresh}", "block_state", "its state is unknown", DROP + "block_state"),
     "cooldown before release": Break(
         "UPDATE pools_block SET released_at = available_from + interval '1 hour' WHERE id = {cooled}",
         "block_state", "ends before its release",
     ),
-    "withheld in the window": Break("UPDATE pools_block SET withheld = true WHERE id = {fresh}", "block_state", "stands in the window"),
-    "no event": Break("DELETE FROM pools_blockevent WHERE pgh_obj_id = {held}", "history", "no event tells of it"),
+    "withheld in the window": Break("UPDATE pools_block SET withheld = true WHERE id = {fresh}", "block_state", "it is withheld, but in the window"),
+    "no event": Break("DELETE FROM pools_blockevent WHERE pgh_obj_id = {held}", "history", "it has no event"),
     "another holder": Break("UPDATE pools_block SET holder_id = 'thief' WHERE id = {held}", "history", "(held, vm thief): its last event names vm vm-held"),
     "another tenant": Break("UPDATE pools_block SET org = 'thief' WHERE id = {held}", "history", "its last event names"),
     "another time": Break("UPDATE pools_block SET allocated_at = now() - interval '1 day' WHERE id = {held}", "history", "another time of allocation"),
@@ -69,7 +69,7 @@ BREAKS = {
     ),
     "shortened cooldown": Break(
         "UPDATE pools_block SET available_from = available_from - interval '1 minute' WHERE id = {cooled}",
-        "history", "before the time that its last event says",
+        "history", "its cooldown ends earlier than in its last event",
     ),
 }  # fmt: skip
 
@@ -120,7 +120,7 @@ def test_rows_of_windows_outside_every_cidr_are_taken_away(psql: Callable[..., N
     assert outside.count() > 1
     run = check(only=NOT_RULES)
     assert wrong(run) == {"block_place": outside.count()}
-    assert "does not lie inside exactly one CIDR" in texts(run)
+    assert "it is not in exactly one CIDR" in texts(run)
     run = check(only=["block_place"], repair=True)
     assert wrong(run) == {"block_place": 1}, "the held one stays"
     assert [str(one.cidr) for one in outside] == [held["cidr"]]

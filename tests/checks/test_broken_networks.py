@@ -1,4 +1,4 @@
-"""Each check of VM networks: the index of places, flags of duplicates, blocks of addresses."""
+"""Each check of VM networks: the address index, flags of duplicates, blocks of addresses."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from django.db import connection
 
 from claims.address_index import conflicts
-from claims.models import Entry, IPAMClaim, Network, Place, Workload
+from claims.models import Entry, IndexEntry, IPAMClaim, Network, Workload
 from pools.models import Block, Event
 from pools.platform.checks import registry
 from pools.register.demo import demo
@@ -59,42 +59,42 @@ def _mended(code: str, count: int) -> None:
 
 @pytest.mark.parametrize("column", ["entry", "claim", "workload"])
 def test_a_row_that_the_index_has_not(psql: Psql, column: str) -> None:
-    place = Place.objects.filter(
+    index_entry = IndexEntry.objects.filter(
         **{f"{column}__isnull": False}, duplicate_mac=False, duplicate_ip=False
     ).order_by("pk")[0]
-    psql("DELETE FROM claims_place WHERE id = %s", place.pk)
-    _mended("places", 1)
+    psql("DELETE FROM claims_indexentry WHERE id = %s", index_entry.pk)
+    _mended("index_entries", 1)
 
 
 def test_a_place_that_nobody_names(psql: Psql) -> None:
-    place = Place.objects.filter(
+    index_entry = IndexEntry.objects.filter(
         entry__isnull=False, address__isnull=False, duplicate_mac=False, duplicate_ip=False
     ).order_by("pk")[0]
     psql(
-        "INSERT INTO claims_place (network_id, entry_id, address, mac, namespace, vm, holds)"
+        "INSERT INTO claims_indexentry (network_id, entry_id, address, mac, namespace, vm, holds)"
         " VALUES (%s, %s, %s, %s, %s, %s, false)",
-        place.network_id, place.entry_id, "203.0.113.77", place.mac, place.namespace, place.vm,
+        index_entry.network_id, index_entry.entry_id, "203.0.113.77", index_entry.mac, index_entry.namespace, index_entry.vm,
     )  # fmt: skip
-    _mended("places", 1)
+    _mended("index_entries", 1)
 
 
 def test_an_entry_changed_past_the_services(psql: Psql) -> None:
-    place = Place.objects.filter(
+    index_entry = IndexEntry.objects.filter(
         entry__isnull=False, duplicate_mac=False, duplicate_ip=False
     ).order_by("pk")[0]
-    psql("UPDATE claims_entry SET mac = '02:99:99:99:99:99' WHERE id = %s", place.entry_id)
-    rows = Place.objects.filter(entry=place.entry_id).count()
-    _mended("places", 2 * rows)
+    psql("UPDATE claims_entry SET mac = '02:99:99:99:99:99' WHERE id = %s", index_entry.entry_id)
+    rows = IndexEntry.objects.filter(entry=index_entry.entry_id).count()
+    _mended("index_entries", 2 * rows)
 
 
 def test_flags(psql: Psql) -> None:
-    place = Place.objects.filter(
+    index_entry = IndexEntry.objects.filter(
         address__isnull=False, duplicate_ip=False, duplicate_mac=False, entry=None
     ).order_by("pk")[0]
-    psql("UPDATE claims_place SET duplicate_ip = true WHERE id = %s", place.pk)
+    psql("UPDATE claims_indexentry SET duplicate_ip = true WHERE id = %s", index_entry.pk)
     _mended("duplicates", 1)
-    flagged = Place.objects.filter(duplicate_mac=True).order_by("pk")[0]
-    psql("UPDATE claims_place SET duplicate_mac = false WHERE id = %s", flagged.pk)
+    flagged = IndexEntry.objects.filter(duplicate_mac=True).order_by("pk")[0]
+    psql("UPDATE claims_indexentry SET duplicate_mac = false WHERE id = %s", flagged.pk)
     assert "is a duplicate MAC" in texts(check(only=["duplicates"]))
     psql("UPDATE claims_ippool SET duplicate_ips = duplicate_ips + 7")
     check(only=["duplicates"], repair=True)
@@ -103,14 +103,16 @@ def test_flags(psql: Psql) -> None:
 
 
 def test_an_address_that_nobody_holds(psql: Psql) -> None:
-    place = Place.objects.filter(
+    index_entry = IndexEntry.objects.filter(
         address__isnull=False, holds=True, network__pool__isnull=False, duplicate_ip=False
     ).order_by("pk")[0]
-    block = Block.objects.get(space=place.network.pool.space, cidr=f"{place.address}/32")
+    block = Block.objects.get(
+        space=index_entry.network.pool.space, cidr=f"{index_entry.address}/32"
+    )
     psql("DELETE FROM pools_block WHERE id = %s", block.pk)
     run = check(only=["network_blocks"], repair=True)
     assert wrong(run) == {"network_blocks": 1}
-    assert f"Address {place.address} of" in texts(run)
+    assert f"Address {index_entry.address} of" in texts(run)
     assert repaired(run) == {}
 
 

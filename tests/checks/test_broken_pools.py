@@ -83,7 +83,7 @@ def test_a_span_over_another(psql: Psql) -> None:
         span.last,
     )
     run = check(only=["free_space"])
-    assert "might be handed out twice" in texts(run)
+    assert "could be allocated twice" in texts(run)
     run = check(only=NOT_RULES, repair=True)
     assert wrong(run) == {}, texts(run)
 
@@ -223,8 +223,8 @@ def test_a_pool_in_anothers_space(psql: Psql) -> None:
     [
         ("'10.0.1.1', '10.0.1.2'", "outside its CIDR"),
         ("'10.0.0.9', '10.0.0.7'", "before its beginning"),
-        ("'10.0.0.12', '10.0.0.13'", "it overlaps the one that begins at 10.0.0.12"),
-        ("'10.0.0.64/27', '10.0.0.95/27'", "no single addresses"),
+        ("'10.0.0.12', '10.0.0.13'", "it overlaps the range that begins at 10.0.0.12"),
+        ("'10.0.0.64/27', '10.0.0.95/27'", "its ends are not single addresses"),
     ],
 )
 def test_reserved_ranges(psql: Psql, values: str, says: str) -> None:

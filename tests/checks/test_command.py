@@ -41,7 +41,10 @@ def test_what_is_wrong_in_words_and_then_repaired() -> None:
     factories.cidr(pool).free_spans.all().delete()
     status, text = ipam("check", "--only", "free_space", "leases")
     assert status == 3
-    assert f"10.0.0.0/24 of pool {pool}: nobody can ever get 254 blocks from 10.0.0.1/32" in text
+    assert (
+        f"10.0.0.0/24 of pool {pool}: 254 blocks from 10.0.0.1/32 to 10.0.0.254/32 can never be allocated"
+        in text
+    )
     assert "2 checks, 1 violation." in text
     status, text = ipam("check", "--only", "free_space", "--repair", "-o", "json")
     (row,) = json.loads(text)

@@ -42,7 +42,7 @@ def test_what_is_wrong_leads_to_its_pool() -> None:
     broken()
     check()
     text = page(SEE, RUN, REPAIR)
-    assert "nobody can ever get 254 blocks" in text
+    assert "254 blocks from 10.0.0.1/32 to 10.0.0.254/32 can never be allocated" in text
     assert "/broken</a>" in text
     assert "1 check has violations" in text
     assert reverse("admin:pools_checkrun_repair") in text
@@ -55,7 +55,7 @@ def test_run_now() -> None:
     run = CheckRun.objects.get()
     assert not run.repair
     assert "A worker starts this check within a minute" in answer.content.decode()
-    runs.do(run.pk)
+    runs.execute(run.pk)
     text = browser.get(reverse("admin:pools_checkrun_change", args=[run.pk])).content.decode()
     assert f"{len(registry.codes())} checks, 0 violations." in text
     assert browser.get(reverse("admin:pools_checkrun_run")).status_code == 302
@@ -74,7 +74,7 @@ def test_repair_says_what_it_does_first() -> None:
     browser.post(url)
     run = CheckRun.objects.latest("id")
     assert (run.repair, run.only) == (True, ["free_space"])
-    done = runs.do(run.pk)
+    done = runs.execute(run.pk)
     assert done is not None
     assert (done.violations, done.repaired) == (0, 1)
     assert (

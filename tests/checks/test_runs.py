@@ -57,7 +57,7 @@ def test_the_next_run_goes_on_where_the_time_was_over(slow: Slow) -> None:
     first = check()
     assert not first.complete
     assert (_entry(first, "slow")["resume"], _entry(first, "slow")["count"]) == (4, 4)
-    assert "before the end of slow" in reports.sentence(first)
+    assert "was reached before these checks finished: slow." in reports.sentence(first)
     assert slow.looked == [1, 2, 3, 4]
     slow.steps = 10
     second = check()
@@ -72,18 +72,21 @@ def test_the_next_run_goes_on_where_the_time_was_over(slow: Slow) -> None:
 
 def test_what_was_not_looked_at_is_said_and_comes_first(slow: Slow) -> None:
     """Of a run whose time is over before it begins."""
-    run = runs.ask(author=BY, seconds=1)
+    run = runs.request_run(author=BY, seconds=1)
     CheckRun.objects.filter(pk=run.pk).update(seconds=0)
-    done = runs.do(run.pk)
+    done = runs.execute(run.pk)
     assert done is not None
     assert {one["state"] for one in done.report} == {reports.NOT_LOOKED}
     assert not done.complete
-    assert all(one.entry is None for one in reports.standing())
+    assert all(one.entry is None for one in reports.latest_statuses())
 
 
 def test_a_statement_does_not_outlast_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
     sleeping = checks.Check(
-        "asleep", "usage-adds-up", "Nothing.", find=checks.told("SELECT 'x', 1 FROM pg_sleep(60)")
+        "asleep",
+        "usage-adds-up",
+        "Nothing.",
+        find=checks.find_by_statement("SELECT 'x', 1 FROM pg_sleep(60)"),
     )
     monkeypatch.setattr(registry, "CHECKS", [sleeping])
     run = check(seconds=1)
@@ -94,23 +97,25 @@ def test_a_statement_does_not_outlast_the_run(monkeypatch: pytest.MonkeyPatch) -
 def test_a_check_that_fails_is_a_violation_and_the_others_go_on(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    broken = checks.Check("broken", "usage-adds-up", "Nothing.", find=checks.told("SELECT 1 / 0"))
+    broken = checks.Check(
+        "broken", "usage-adds-up", "Nothing.", find=checks.find_by_statement("SELECT 1 / 0")
+    )
     monkeypatch.setattr(registry, "CHECKS", [broken, registry.get("leases")])
     run = check()
     assert (_entry(run, "broken")["state"], _entry(run, "leases")["state"]) == ("failed", "clean")
     assert "division by zero" in _entry(run, "broken")["examples"][0]["text"]
-    assert run.violations == reports.violations() == 1
+    assert run.violations == reports.count_violations() == 1
 
 
 def test_a_run_is_done_once() -> None:
-    run = runs.ask(author=BY, only=["leases"])
-    assert runs.do(run.pk) is not None
-    assert runs.do(run.pk) is None
+    run = runs.request_run(author=BY, only=["leases"])
+    assert runs.execute(run.pk) is not None
+    assert runs.execute(run.pk) is None
 
 
 def test_no_such_check() -> None:
     with pytest.raises(errors.InvalidInput) as caught:
-        runs.ask(author=BY, only=["nonsense"])
+        runs.request_run(author=BY, only=["nonsense"])
     assert caught.value.code == "unknown_check"
 
 
@@ -121,11 +126,11 @@ def test_once_a_night() -> None:
         cursor.execute("UPDATE django_migrations SET applied = applied - interval '2 days'")
     (nightly,) = runs.due()
     assert runs.due() == [nightly]
-    runs.do(nightly)
+    runs.execute(nightly)
     assert runs.due() == []
     assert CheckRun.objects.get(pk=nightly).actor == events.WORKER.actor
     assert not CheckRun.objects.get(pk=nightly).repair
-    asked = runs.ask(author=BY)
+    asked = runs.request_run(author=BY)
     assert runs.due() == [asked.pk]
     CheckRun.objects.update(asked_at=Now() - timedelta(days=1))
     assert len(runs.due()) == 2
@@ -140,11 +145,11 @@ def test_the_last_word_on_a_check_is_of_the_newest_run_that_looked() -> None:
         )
     assert wrong(check()) == {"windows": 1}
     check(only=["leases"])
-    standing = {one.check.code: one for one in reports.standing()}
+    standing = {one.check.code: one for one in reports.latest_statuses()}
     assert [code for code, one in standing.items() if one.bad] == ["windows"]
-    assert reports.violations() == 1
+    assert reports.count_violations() == 1
     check(only=["windows"], repair=True)
-    assert reports.violations() == 0
+    assert reports.count_violations() == 0
 
 
 def test_examples_are_few_and_counts_are_right() -> None:

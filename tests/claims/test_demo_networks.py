@@ -10,7 +10,7 @@ from django.urls import reverse
 
 from claims.address_index import duplicates
 from claims.ipamclaims import states as ipamclaim_states
-from claims.models import Entry, IPAMClaim, IPPool, Membership, Network, Place, Workload
+from claims.models import Entry, IndexEntry, IPAMClaim, IPPool, Membership, Network, Workload
 from claims.networks import networks
 from claims.operations import demo as ours
 from claims.workloads import results
@@ -20,7 +20,7 @@ from tests import people
 
 pytestmark = pytest.mark.django_db
 _TABLES: tuple[Any, ...] = (
-    Network, IPPool, Entry, IPAMClaim, Workload, Place, Membership, Pool, Block, Event,
+    Network, IPPool, Entry, IPAMClaim, Workload, IndexEntry, Membership, Pool, Block, Event,
 )  # fmt: skip
 
 
@@ -36,7 +36,7 @@ def test_what_it_has() -> None:
     states = ipamclaim_states.with_state(IPAMClaim.objects.all()).values_list("state", flat=True)
     assert {ipamclaim_states.BOUND, ipamclaim_states.LEAKED} <= set(states)
     assert set(states) & {ipamclaim_states.FAILED, ipamclaim_states.CONFLICT}
-    assert all(results.counts(blue.pk).values()), results.counts(blue.pk)
+    assert all(results.result_counts(blue.pk).values()), results.result_counts(blue.pk)
     assert Block.objects.filter(pool=blue.pool, state="held").count() > 60
     assert duplicates.of_entries(list(Entry.objects.filter(vm="bank-91")))
     assert not Membership.objects.exists()

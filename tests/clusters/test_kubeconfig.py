@@ -140,7 +140,7 @@ def test_in_a_pod_the_service_account_is_used(tmp_path: pathlib.Path) -> None:
     (tmp_path / "ca.crt").write_text("-----BEGIN CERTIFICATE-----")
     (tmp_path / "token").write_text("first\n")
     environ = {"KUBERNETES_SERVICE_HOST": "fd00::1", "KUBERNETES_SERVICE_PORT": "443"}
-    access = kubeconfig.in_cluster(environ, folder=tmp_path)
+    access = kubeconfig.service_account_access(environ, folder=tmp_path)
     assert (access.server, access.bearer()) == ("https://[fd00::1]:443", "first")
     (tmp_path / "token").write_text("second")
     assert access.bearer() == "second"
@@ -148,7 +148,7 @@ def test_in_a_pod_the_service_account_is_used(tmp_path: pathlib.Path) -> None:
 
 def test_outside_of_a_pod_that_is_said(tmp_path: pathlib.Path) -> None:
     with pytest.raises(errors.InvalidInput) as refusal:
-        kubeconfig.in_cluster({"KUBERNETES_SERVICE_HOST": "10.0.0.1"}, folder=tmp_path)
+        kubeconfig.service_account_access({"KUBERNETES_SERVICE_HOST": "10.0.0.1"}, folder=tmp_path)
     assert refusal.value.code == "not_in_cluster"
 
 

@@ -84,5 +84,5 @@ def test_a_ring_shows_no_key() -> None:
 
 
 def test_the_settings_hold_a_ring() -> None:
-    ring = secrets.configured()
+    ring = secrets.key_ring()
     assert ring.open(ring.seal(b"x", owner="a"), owner="a") == b"x"

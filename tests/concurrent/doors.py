@@ -108,7 +108,7 @@ class Service:
     def key(self, owner: str) -> idempotency.Key | None:
         from pools.platform import idempotency
 
-        return idempotency.key_of(
+        return idempotency.parse_key(
             owner, user_id=self.place.user_id, method="POST", path="/", body=owner.encode()
         )
 

@@ -25,7 +25,7 @@ class ReadThenInsert(doors.Service):
         from pools.platform import idempotency
 
         with transaction.atomic():
-            done = idempotency.once(self.key(owner), lambda: self._insert(owner, pool_id))
+            done = idempotency.run_once(self.key(owner), lambda: self._insert(owner, pool_id))
         return [done.answer]
 
     def _insert(self, owner: str, pool_id: int) -> idempotency.Stored:

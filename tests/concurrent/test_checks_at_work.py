@@ -23,7 +23,7 @@ ROUNDS = 12
 
 
 def _look() -> list[str]:
-    run = runs.do(runs.ask(author=BY).pk)
+    run = runs.execute(runs.request_run(author=BY).pk)
     assert run is not None
     assert run.complete
     return [one["text"] for entry in run.report for one in entry["examples"]]
@@ -96,9 +96,9 @@ def test_a_repair_waits_for_the_pools_lock_and_takes_nothing_from_anybody() -> N
         cursor.execute(
             "DELETE FROM pools_block WHERE pool_id = %s AND state = 'available'", [pool.pk]
         )
-    asked = runs.ask(author=BY, repair=True, only=["free_space"])
+    asked = runs.request_run(author=BY, repair=True, only=["free_space"])
     with ThreadPoolExecutor(2) as threads:
-        repair = threads.submit(_closing, lambda: runs.do(asked.pk))
+        repair = threads.submit(_closing, lambda: runs.execute(asked.pk))
         others = threads.submit(_closing, lambda: [_try(pool.pk) for _ in range(5)])
         run = repair.result()
         others.result()

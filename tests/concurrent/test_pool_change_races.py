@@ -49,7 +49,7 @@ def _take_and_give_back(pool: Pool, count: int = 1) -> Callable[[], int]:
 
 def _nothing_is_lost(pool: Pool) -> None:
     """Every block of the pool is free, once: as a row or in a span."""
-    used = usage.of_pool(pool)[4]
+    used = usage.pool_usage(pool)[4]
     assert (used.held, used.cooling, used.free) == (0, 0, used.capacity - used.reserved)
     spans = FreeSpan.objects.filter(pool_cidr__pool=pool)
     in_spans = sum(int(span.last - span.first) + 1 for span in spans)

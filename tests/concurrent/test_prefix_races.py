@@ -26,7 +26,7 @@ def _set_prefix(cluster: Cluster) -> object:
 
 
 def _divide(cluster: Cluster) -> object:
-    return clusters.divide(cluster, PREFIX, author=factories.BY)
+    return clusters.divide_prefix(cluster, PREFIX, author=factories.BY)
 
 
 @pytest.mark.parametrize("give", [_set_prefix, _divide])

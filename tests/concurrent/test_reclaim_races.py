@@ -25,7 +25,7 @@ def leaked(settings: Any) -> list[reclaim.ReclaimTarget]:
     pool = factories.pool("10.0.0.0/24", within=cluster, cooldown=600)
     factories.ask(pool, *factories.holders(BLOCKS, kind="instance"))
     for sequence in (1, 2):
-        references.take_in(
+        references.ingest_report(
             ReferenceReport(cluster, "instance", sequence, True, ()), author=factories.BY
         )
     return [

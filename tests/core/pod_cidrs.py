@@ -31,7 +31,8 @@ def node(
     """`wants` are IPv4 addresses by pool, `lists` the CIDRs that it has allocated by pool."""
     requested = {pool: {4: number, 6: 0} for pool, number in (demands or {}).items()}
     allocated = (
-        ciliumnode.Allocated(pool, tuple(map(ip_network, cidrs))) for pool, cidrs in lists.items()
+        ciliumnode.AllocatedEntry(pool, tuple(map(ip_network, cidrs)))
+        for pool, cidrs in lists.items()
     )
     return ciliumnode.NodeDemand(name, requested=requested, allocated=tuple(allocated))
 
@@ -41,7 +42,7 @@ def started(*pools: podippool.PodIPPool) -> Operator:
     operator = Operator([4])
     for one in pools:
         assert operator.upsert_pool(one).errors == ()
-    operator.restore_finished()
+    operator.finish_restore()
     return operator
 
 

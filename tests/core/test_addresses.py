@@ -29,7 +29,7 @@ NETWORKS = st.one_of(
 def test_every_address_is_read_back_from_its_text(address: addresses.Address) -> None:
     expected = getattr(address, "ipv4_mapped", None) or address
     assert addresses.parse_address(str(address)) == expected
-    assert addresses.parse_address(address.exploded, door=addresses.Door.TEXT) == expected
+    assert addresses.parse_address(address.exploded, source=addresses.InputSource.TEXT) == expected
 
 
 @hypothesis.given(NETWORKS)

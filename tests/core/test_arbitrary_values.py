@@ -15,15 +15,15 @@ from pools.core.cilium import podippool
 from pools.platform import documents
 from tests import effort
 
-TEXT = addresses.Door.TEXT
+TEXT = addresses.InputSource.TEXT
 PARSERS: dict[str, Callable[[Any], object]] = {
     "address": addresses.parse_address,
-    "address-text": lambda value: addresses.parse_address(value, door=TEXT),
+    "address-text": lambda value: addresses.parse_address(value, source=TEXT),
     "cidr": addresses.parse_cidr,
-    "cidr-text": lambda value: addresses.parse_cidr(value, door=TEXT),
+    "cidr-text": lambda value: addresses.parse_cidr(value, source=TEXT),
     "cidr-short": lambda value: addresses.parse_cidr(value, allow_short=True),
     "range": addresses.parse_range,
-    "range-text": lambda value: addresses.parse_range(value, door=TEXT),
+    "range-text": lambda value: addresses.parse_range(value, source=TEXT),
     "mask-size": lambda value: blocks.check_mask_size(value, 4),
     "name": holders.parse_name,
     "label": lambda value: holders.parse_name(value, kind="label"),

@@ -22,27 +22,27 @@ CASES = [
 ]
 
 
-def _address(case: catalogue.Case, door: addresses.Door) -> str:
-    return str(addresses.parse_address(case.value, field="f", door=door))
+def _address(case: catalogue.Case, door: addresses.InputSource) -> str:
+    return str(addresses.parse_address(case.value, field="f", source=door))
 
 
-def _cidr(case: catalogue.Case, door: addresses.Door) -> str:
-    return str(addresses.parse_cidr(case.value, field="f", door=door))
+def _cidr(case: catalogue.Case, door: addresses.InputSource) -> str:
+    return str(addresses.parse_cidr(case.value, field="f", source=door))
 
 
-def _range(case: catalogue.Case, door: addresses.Door) -> str:
-    span = addresses.parse_range(case.value, field="f", door=door)
+def _range(case: catalogue.Case, door: addresses.InputSource) -> str:
+    span = addresses.parse_range(case.value, field="f", source=door)
     if case.within is not None:
         addresses.require_within(span, ipaddress.ip_network(case.within), field="f")
     return str(span)
 
 
-def _mask_size(case: catalogue.Case, door: addresses.Door) -> int:
+def _mask_size(case: catalogue.Case, door: addresses.InputSource) -> int:
     of = case.within if isinstance(case.within, int) else ipaddress.ip_network(case.within or "")
     return blocks.check_mask_size(case.value, of, field="f")
 
 
-def _pool_names(case: catalogue.Case, door: addresses.Door) -> list[str]:
+def _pool_names(case: catalogue.Case, door: addresses.InputSource) -> list[str]:
     if case.format == "json":
         loaded = [documents.load_json(case.value)]
     else:
@@ -51,7 +51,7 @@ def _pool_names(case: catalogue.Case, door: addresses.Door) -> list[str]:
 
 
 # The door matters to the parsers of addresses only.
-READERS: dict[str, Callable[[catalogue.Case, addresses.Door], Any]] = {
+READERS: dict[str, Callable[[catalogue.Case, addresses.InputSource], Any]] = {
     "address": _address,
     "cidr": _cidr,
     "range": _range,
@@ -66,7 +66,7 @@ READERS: dict[str, Callable[[catalogue.Case, addresses.Door], Any]] = {
 
 @pytest.mark.parametrize(("case", "door"), CASES)
 def test_catalogue(case: catalogue.Case, door: str) -> None:
-    how = addresses.Door.API if door in {"api", "core"} else addresses.Door.TEXT
+    how = addresses.InputSource.API if door in {"api", "core"} else addresses.InputSource.TEXT
     if "code" not in case.expect:
         assert READERS[case.kind](case, how) == case.expect["normalised"]
         return

@@ -45,7 +45,7 @@ def test_a_node_in_use() -> None:
     node = ciliumnode.parse(NODE)
     assert (node.name, node.uid, node.resource_version) == ("n1", "0a", "17")
     assert node.requested == {"default": {4: 16, 6: 8}, "blue": {4: 8, 6: 0}}
-    assert node.held() == {
+    assert node.held_cidrs() == {
         "blue": [ip_network("10.20.0.0/27")],
         "default": [ip_network("10.10.0.0/24"), ip_network("fd00::/120")],
     }
@@ -76,7 +76,7 @@ def test_a_pool_that_is_listed_twice() -> None:
     twice = {"pool": "a", "cidrs": ["10.0.0.0/24"]}, {"pool": "a", "cidrs": ["10.0.1.0/24"]}
     needed = ({"pool": "a", "needed": {"ipv4-addrs": number}} for number in (16, 8))
     node = ciliumnode.parse(_node({"allocated": [*twice], "requested": [*needed]}))
-    assert node.held() == {"a": [ip_network("10.0.0.0/24"), ip_network("10.0.1.0/24")]}
+    assert node.held_cidrs() == {"a": [ip_network("10.0.0.0/24"), ip_network("10.0.1.0/24")]}
     assert node.requested == {"a": {4: 16, 6: 0}}
 
 
@@ -122,7 +122,7 @@ def test_malformed_parts(manifest: object, at: str, code: str) -> None:
 def test_writing_back_changes_the_allocation_only() -> None:
     before = copy.deepcopy(NODE)
     texts = ["10.9.0.0/24", "fd00::/120", "10.10.0.0/24"]
-    written = ciliumnode.with_allocated(
+    written = ciliumnode.set_allocated(
         NODE,
         {
             "green": [ip_network("10.30.0.0/24")],
@@ -143,9 +143,9 @@ def test_writing_back_changes_the_allocation_only() -> None:
 
 def test_writing_to_a_node_without_pools() -> None:
     bare = {"metadata": {"name": "n1"}, "spec": None}
-    written = ciliumnode.with_allocated(bare, {"a": [ip_network("10.0.0.0/24")]})
-    assert ciliumnode.parse(written).held() == {"a": [ip_network("10.0.0.0/24")]}
-    assert "allocated" not in ciliumnode.with_allocated(NODE, {})["spec"]["ipam"]["pools"]
+    written = ciliumnode.set_allocated(bare, {"a": [ip_network("10.0.0.0/24")]})
+    assert ciliumnode.parse(written).held_cidrs() == {"a": [ip_network("10.0.0.0/24")]}
+    assert "allocated" not in ciliumnode.set_allocated(NODE, {})["spec"]["ipam"]["pools"]
 
 
 def test_the_operators_error() -> None:

@@ -84,7 +84,7 @@ def _desired(**spec: Any) -> dict[str, Any]:
     ],
 )
 def test_equal(desired: dict[str, Any]) -> None:
-    assert differences.find(desired, OBSERVED) == []
+    assert differences.find_differences(desired, OBSERVED) == []
 
 
 BOTH, OURS = ("cadastre", "kubectl"), ("cadastre",)
@@ -123,46 +123,48 @@ BOTH, OURS = ("cadastre", "kubectl"), ("cadastre",)
     ],
 )
 def test_one_difference(spec: dict[str, Any], difference: FieldDifference) -> None:
-    assert differences.find(_desired(**spec), OBSERVED) == [difference]
+    assert differences.find_differences(_desired(**spec), OBSERVED) == [difference]
 
 
 def test_true_is_not_one() -> None:
     observed = {"spec": {"allowFirstIP": True}}
-    found = differences.find({"spec": {"allowFirstIP": 1}}, observed)
+    found = differences.find_differences({"spec": {"allowFirstIP": 1}}, observed)
     assert found == [FieldDifference("spec.allowFirstIP", 1, True)]
 
 
 def test_names_with_dots() -> None:
     desired = {"metadata": {"labels": {"app.kubernetes.io/name": "y", "team": "green"}}}
-    assert differences.find(desired, OBSERVED) == [
+    assert differences.find_differences(desired, OBSERVED) == [
         FieldDifference("metadata.labels[app.kubernetes.io/name]", "y", "x")
     ]
 
 
 def test_what_we_own_and_no_longer_want() -> None:
     cidrs = OBSERVED["spec"]["ipv4"]["cidrs"]
-    found = differences.find(_desired(ipv4={"cidrs": cidrs}), OBSERVED, manager="cadastre")
+    found = differences.find_differences(
+        _desired(ipv4={"cidrs": cidrs}), OBSERVED, manager="cadastre"
+    )
     assert found == [
         FieldDifference("metadata.labels.team", None, "green", OURS),
         FieldDifference("spec.ipv4.pool[cidr=10.20.0.0/16].cidr", None, "10.20.0.0/16", OURS),
         FieldDifference("spec.ipv4.pool[cidr=10.20.0.0/16].reservedRanges", None, [RANGE], OURS),
         FieldDifference("spec.podSelector", None, {"matchLabels": {"a": "b"}}, OURS),
     ]
-    assert differences.find(_desired(), OBSERVED, manager="somebody") == []
+    assert differences.find_differences(_desired(), OBSERVED, manager="somebody") == []
 
 
 def test_sets_are_compared_by_their_members() -> None:
     structure = Structure(lists={("metadata", "finalizers"): ()})
     desired = {"metadata": {"finalizers": ["b", "c"]}}
     observed = {"metadata": {"finalizers": ["a", "b"]}}
-    found = differences.find(desired, observed, structure=structure)
+    found = differences.find_differences(desired, observed, structure=structure)
     assert found == [FieldDifference('metadata.finalizers["c"]', "c", None)]
 
 
 def test_an_object_that_is_not_there() -> None:
     desired = copy.deepcopy(OBSERVED)
     del desired["metadata"]["managedFields"]
-    fields = [difference.path for difference in differences.find(desired, {})]
+    fields = [difference.path for difference in differences.find_differences(desired, {})]
     assert "spec.ipv4.maskSize" in fields
     assert "metadata.name" not in fields
 
@@ -170,4 +172,4 @@ def test_an_object_that_is_not_there() -> None:
 def test_what_we_wrote_to_the_status_is_no_part_of_the_manifest() -> None:
     entry = {"manager": "m", "subresource": "status", "fieldsV1": {"f:status": {"f:x": {}}}}
     observed = {"metadata": {"managedFields": [entry]}, "status": {"x": 1}}
-    assert differences.find({}, observed, manager="m") == []
+    assert differences.find_differences({}, observed, manager="m") == []

@@ -31,14 +31,14 @@ def test_it_is_a_set(
             indexes.remove(span)
             members -= _members(span)
         assert indexes.spans() == blocks.merge(blocks.Span(one, one) for one in members)
-    assert indexes.has_all(asked) == (_members(asked) <= members)
+    assert indexes.contains_span(asked) == (_members(asked) <= members)
     outside = next(index for index in range(asked.first, 100) if index not in members)
-    assert indexes.next_outside(asked.first) == outside
+    assert indexes.next_missing(asked.first) == outside
 
 
 def test_huge_spans_cost_nothing() -> None:
     indexes = IndexSet([blocks.Span(0, 2**100)])
     indexes.remove(blocks.Span(5, 2**99))
     indexes.add(blocks.Span(2**98, 2**98))
-    assert indexes.next_outside(2**98) == 2**98 + 1
-    assert indexes.next_outside(2**99 + 1) == 2**100 + 1
+    assert indexes.next_missing(2**98) == 2**98 + 1
+    assert indexes.next_missing(2**99 + 1) == 2**100 + 1

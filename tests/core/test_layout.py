@@ -57,7 +57,7 @@ def test_blocks_are_the_subnets_in_order(layout: blocks.Layout) -> None:
     assert [layout.block_at(index) for index in range(layout.count)] == expected
     everything = blocks.Span(0, layout.count - 1)
     assert list(layout.blocks(everything)) == expected
-    assert layout.texts(everything) == [str(network) for network in expected]
+    assert layout.cidr_strings(everything) == [str(network) for network in expected]
 
 
 @hypothesis.given(LAYOUTS)
@@ -93,10 +93,10 @@ def test_a_block_touched_by_a_range_is_withheld_whole(
     withheld = {
         index
         for index, block in enumerate(_all_blocks(layout))
-        if any(addresses.AddressRange.covering(block).overlaps(span) for span in ranges)
+        if any(addresses.AddressRange.from_network(block).overlaps(span) for span in ranges)
     }
     assert _members(layout.withheld(ranges)) == withheld
     assert _members(layout.allocatable(ranges)) == _members(layout.usable()) - withheld
     for span in ranges:
-        touched = layout.touched_by(span)
+        touched = layout.span_touching(span)
         assert _members([touched] if touched else []) <= withheld

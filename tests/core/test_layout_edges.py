@@ -46,7 +46,7 @@ def test_a_range_over_the_whole_cidr_leaves_nothing() -> None:
 
 def test_a_range_of_the_other_family_with_the_same_numbers_withholds_nothing() -> None:
     layout = blocks.Layout(ip_network("10.0.0.0/16"), 24)
-    assert layout.touched_by(addresses.parse_range("::a00:0-::a00:ff")) is None
+    assert layout.span_touching(addresses.parse_range("::a00:0-::a00:ff")) is None
 
 
 @pytest.mark.parametrize(
@@ -73,29 +73,29 @@ def test_no_block_beyond_the_ends(index: int) -> None:
     with pytest.raises(IndexError):
         layout.block_at(index)
     with pytest.raises(IndexError):
-        layout.texts(blocks.Span(min(index, 0), max(index, 0)))
+        layout.cidr_strings(blocks.Span(min(index, 0), max(index, 0)))
 
 
 def test_a_limit_cuts_a_span_without_enumerating_it() -> None:
     layout = blocks.Layout(ip_network("fd00::/16"), 128)
     (usable,) = layout.usable()
-    assert layout.texts(usable, 2) == ["fd00::1/128", "fd00::2/128"]
-    assert [str(block) for block in layout.blocks(usable, 2)] == layout.texts(usable, 2)
-    assert layout.texts(blocks.Span(0, 1), 5) == ["fd00::/128", "fd00::1/128"]
+    assert layout.cidr_strings(usable, 2) == ["fd00::1/128", "fd00::2/128"]
+    assert [str(block) for block in layout.blocks(usable, 2)] == layout.cidr_strings(usable, 2)
+    assert layout.cidr_strings(blocks.Span(0, 1), 5) == ["fd00::/128", "fd00::1/128"]
 
 
 @pytest.mark.parametrize("cidr", ["::/64", "::ffff:0:0/96", "0:1::/32", "1:0:0:1::/64"])
 def test_texts_are_canonical_where_the_c_library_is_not(cidr: str) -> None:
     layout = blocks.Layout(ip_network(cidr), 128)
     span = blocks.Span(0xFFFE, 0x10002)
-    assert layout.texts(span) == [str(network) for network in layout.blocks(span)]
+    assert layout.cidr_strings(span) == [str(network) for network in layout.blocks(span)]
 
 
 @pytest.mark.parametrize(("cidr", "mask_size"), [("10.0.0.0/8", 24), ("fd00::/48", 64)])
 def test_ten_thousand_texts_are_quick(cidr: str, mask_size: int) -> None:
     layout = blocks.Layout(ip_network(cidr), mask_size)
     with effort.at_most(40):  # some 8; above 80 by way of networks
-        texts = layout.texts(blocks.Span(0, 9_999))
+        texts = layout.cidr_strings(blocks.Span(0, 9_999))
     assert len(set(texts)) == 10_000
 
 

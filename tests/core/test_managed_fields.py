@@ -36,8 +36,8 @@ def test_paths() -> None:
     }
     assert set(owner.leaves()) == owner.paths - {("a",), ("list", key)}
     assert (owner.manager, owner.operation, owner.subresource) == ("m", "Apply", "status")
-    assert managed_fields.show(("list", key, "n")) == "list[x=z,y=1].n"
-    assert managed_fields.show(("a", "c.d:e")) == "a[c.d:e]"
+    assert managed_fields.format_path(("list", key, "n")) == "list[x=z,y=1].n"
+    assert managed_fields.format_path(("a", "c.d:e")) == "a[c.d:e]"
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_a_field_that_nobody_owns_any_more() -> None:
         {"manager": "b", "fieldsV1": {"f:metadata": {"f:labels": {"f:x": {}}}}},
         {"manager": "c"},
     ]
-    kept = managed_fields.without(entries, "spec.ipv4.cidrs")
+    kept = managed_fields.remove_field(entries, "spec.ipv4.cidrs")
     assert kept[0]["fieldsV1"] == {"f:spec": {"f:ipv4": {"f:maskSize": {}}}}
     assert kept[1:] == entries[1:]
     assert "f:cidrs" in str(entries), "the given ones stay"

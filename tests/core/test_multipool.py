@@ -48,13 +48,13 @@ def test_usable_addresses(block: str, plain: int, first: int, both: int) -> None
     ],
 )
 def test_needed(in_use: int, pending: int, pre_allocated: int, needed: int) -> None:
-    found = multipool.needed(in_use=in_use, pending=pending, pre_allocated=pre_allocated)
+    found = multipool.needed_addresses(in_use=in_use, pending=pending, pre_allocated=pre_allocated)
     assert found == needed
 
 
 @given(COUNTS, COUNTS, COUNTS)
 def test_both_forms_agree(in_use: int, pending: int, pre_allocated: int) -> None:
-    needed = multipool.needed(in_use=in_use, pending=pending, pre_allocated=pre_allocated)
+    needed = multipool.needed_addresses(in_use=in_use, pending=pending, pre_allocated=pre_allocated)
     assert needed == multipool.documented_need(
         in_use=in_use, pending=pending, pre_allocated=pre_allocated
     )
@@ -62,13 +62,15 @@ def test_both_forms_agree(in_use: int, pending: int, pre_allocated: int) -> None
 
 
 def test_what_a_node_will_request() -> None:
-    requested = multipool.requests(
+    requested = multipool.requested_addresses(
         {"default": 8, "idle": 0},
         in_use={"blue": {4: 3}, "default": {4: 9}},
         pending={"blue": {4: 1, 6: 1}},
     )
     assert requested == {"blue": {4: 4, 6: 1}, "default": {4: 24, 6: 8}}
-    assert multipool.requests({"default": 8}, in_use={}, families=[4]) == {"default": {4: 8}}
+    assert multipool.requested_addresses({"default": 8}, in_use={}, families=[4]) == {
+        "default": {4: 8}
+    }
 
 
 @pytest.mark.parametrize(

@@ -41,7 +41,7 @@ def _said(text: str, *, allow_short: bool) -> object:
 def test_both_ways_agree(monkeypatch: pytest.MonkeyPatch, allow_short: bool) -> None:
     texts = _texts(20_000)
     quick = [_said(text, allow_short=allow_short) for text in texts]
-    monkeypatch.setattr(addresses, "_plain", lambda _: None)
+    monkeypatch.setattr(addresses, "_parse_plain_cidr", lambda _: None)
     assert quick == [_said(text, allow_short=allow_short) for text in texts]
     accepted = sum(not isinstance(one, tuple) for one in quick)
     assert 1_000 < accepted < 19_000

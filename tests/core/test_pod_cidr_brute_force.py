@@ -31,7 +31,9 @@ class Naive:
     pointers: list[int] = field(default_factory=lambda: [0, 0])
 
     def free(self, block: IPv4Network) -> bool:
-        touched = (span.overlaps(addresses.AddressRange.covering(block)) for span in self.reserved)
+        touched = (
+            span.overlaps(addresses.AddressRange.from_network(block)) for span in self.reserved
+        )
         return block not in self.holders and not any(touched)
 
     def take(self, name: str) -> IPv4Network | None:

@@ -7,7 +7,7 @@ from ipaddress import ip_network
 import pytest
 
 from pools.core.cilium import ciliumnode
-from pools.core.cilium.pod_cidr_operator import NOT_READY, Operator, Verb, drained, plan
+from pools.core.cilium.pod_cidr_operator import NOT_READY, Operator, Verb, drain_nodes, plan
 from tests.core.pod_cidrs import node, pool, started, texts
 
 
@@ -19,7 +19,7 @@ def test_nothing_is_handed_out_before_all_nodes_were_seen() -> None:
     )
     assert outcome.errors == (NOT_READY,)
     assert [step.verb for step in outcome.steps] == [Verb.OCCUPY, Verb.ORPHAN]
-    operator.restore_finished()
+    operator.finish_restore()
     second = operator.allocate_to_node(node("n2", demands={"a": 300}))
     assert texts(second.cidrs(Verb.ALLOCATE)) == ["10.0.1.0/24", "10.0.2.0/24"]
 
@@ -116,11 +116,11 @@ def test_a_node_that_is_gone_gives_everything_back() -> None:
 
 
 def test_huge_networks_and_huge_demands_end() -> None:
-    operator = Operator([6], most=100)
+    operator = Operator([6], max_blocks=100)
     reserved = "fd00::-fd00::ffff:ffff:ffff"
     operator.upsert_pool(pool("a", "fd00::/64", mask=120, reserved=reserved))
     operator.upsert_pool(pool("b", "fd10::/16", mask=120))
-    operator.restore_finished()
+    operator.finish_restore()
     demand = ciliumnode.NodeDemand("n1", requested={"a": {6: 255}, "b": {6: 2**63 - 1}})
     outcome = operator.allocate_to_node(demand)
     assert str(outcome.steps[0].cidr) == "fd00::1:0:0:0/120"
@@ -131,8 +131,8 @@ def test_huge_networks_and_huge_demands_end() -> None:
 def test_does_the_new_cidr_fit_the_present_nodes() -> None:
     nodes = [node(name, demands={"a": 300}, a=cidrs) for name, cidrs in OLD.items()]
     old = ip_network("10.0.0.0/16")
-    after = drained(nodes, old)
-    assert all(one.held() == {"a": []} for one in after)
+    after = drain_nodes(nodes, old)
+    assert all(one.held_cidrs() == {"a": []} for one in after)
     fits = plan([pool("a", "10.1.0.0/22")], after, families=[4])
     assert [len(outcome.cidrs(Verb.ALLOCATE)) for outcome in fits.values()] == [2, 2]
     tight = plan([pool("a", "10.1.0.0/23")], after, families=[4])

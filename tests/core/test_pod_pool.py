@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pools.core.cilium import pod_pool, podippool
-from pools.core.cilium.pod_pool import Marked, PoolChoice
+from pools.core.cilium.pod_pool import ObjectMetadata, PoolChoice
 from tests.core.pod_cidrs import pool
 
 IP, V4, V6 = (f"ipam.cilium.io/{key}" for key in ("ip-pool", "ipv4-pool", "ipv6-pool"))
@@ -31,8 +31,8 @@ def _choose(
     **options: Any,
 ) -> list[PoolChoice]:
     return pod_pool.choose(
-        Marked("web-1", {"app": "web"}, pod),
-        Marked("shop", {"team": "blue"}, namespace),
+        ObjectMetadata("web-1", {"app": "web"}, pod),
+        ObjectMetadata("shop", {"team": "blue"}, namespace),
         PLAIN if pools is None else pools,
         **options,
     )
@@ -63,13 +63,13 @@ def test_the_reasons_are_sentences() -> None:
     (choice,) = _choose({}, {IP: "b"}, families=[4])
     assert choice.reasons == (
         "The pod has no annotation for a pool of IPv4.",
-        f"The namespace says {IP}=b.",
+        f"The namespace has the annotation {IP}=b.",
     )
     (choice,) = _choose({}, {}, families=[6], default="a")
     assert choice.pool == "a"
     assert choice.reasons[2:] == (
         "No selector of an IPv6 pool matches.",
-        'So it is the default pool, "a".',
+        'The default pool "a" is used.',
     )
 
 

@@ -56,7 +56,7 @@ def test_within_is_every_address_in_the_network(span: addresses.AddressRange, le
 @pytest.mark.parametrize("text", ["10.0.0.0/30", "10.0.0.7/32", "fd00::/16", "fd00::/127"])
 def test_a_cidr_is_the_range_of_its_addresses(text: str) -> None:
     span = addresses.parse_range(text)
-    assert span == addresses.AddressRange.covering(ip_network(text))
+    assert span == addresses.AddressRange.from_network(ip_network(text))
     assert span.size == ip_network(text).num_addresses
 
 

@@ -25,9 +25,9 @@ def growing(days: int = 20) -> Pool:
     for ago in range(days - 1, -1, -1):
         shifted(-ago)
         factories.take(pool, org="acme", env=f"env-{ago % 3}")
-        samples.take()
+        samples.take_samples()
     shifted(0)
-    forecasts.work_out()
+    forecasts.refresh_forecasts()
     return pool
 
 
@@ -112,7 +112,7 @@ def test_a_forecast_goes_by_the_numbers_of_now() -> None:
     pool = growing()
     factories.drain(pool)
     (four,) = apis.Api()("GET", f"pools/{pool.pk}/forecast/").json()["families"]
-    assert (four["state"], four["free"], four["summary"]) == ("full", "0", "full now")
+    assert (four["state"], four["free"], four["summary"]) == ("full", "0", "exhausted now")
 
 
 def test_a_forecast_of_too_short_a_past_says_how_long_it_must_be() -> None:
@@ -153,5 +153,5 @@ def test_the_command_ends_with_3_when_a_pool_is_full_within_the_days() -> None:
 
 
 def test_the_command_says_when_there_are_no_forecasts_yet() -> None:
-    assert verb() == ("No forecasts yet: a worker makes them every ten minutes.\n", 0)
+    assert verb() == ("No forecasts yet: a worker computes them every ten minutes.\n", 0)
     assert "No forecasts yet" in verb("--within", "9")[0]

@@ -31,11 +31,11 @@ def test_every_pool_has_the_days_until_today_and_today_agrees_with_it() -> None:
     today = database.now().date()
     days = {today - timedelta(days=ago) for ago in range(demo_samples.DAYS + 1)}
     for pool in Pool.objects.all():
-        for family, one in usage.of_pool(pool).items():
+        for family, one in usage.pool_usage(pool).items():
             samples = Sample.objects.filter(pool_id=pool.pk, family=family)
             assert {row.day for row in samples} == days
             now = samples.get(day=today)
-            assert utilization_samples.as_usage(now) == one, pool
+            assert utilization_samples.to_usage(now) == one, pool
             yesterday = samples.get(day=today - timedelta(days=1))
             assert yesterday.capacity == one.capacity
             assert yesterday.held + yesterday.cooling >= one.used - 6 - 60 * (pool.name == "vm-lab")
@@ -79,7 +79,7 @@ def test_organisations_have_what_all_pools_have_together() -> None:
 def test_it_goes_with_the_fleet_and_leaves_all_else() -> None:
     own = factories.pool("10.20.0.0/24")
     factories.take(own, org="acme", env="env-01")
-    utilization_samples.take()
+    utilization_samples.take_samples()
     before = rows(Sample), rows(SampleSum), rows(SampleSum, by="org", name="acme")
     demo.load()
     assert len(rows(Sample)) > 100

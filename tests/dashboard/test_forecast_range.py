@@ -89,7 +89,7 @@ def test_over_all_makes_it_is_the_promised_share() -> None:
         for change, mean in ((net(2, 0), 2), (net(20, 12), 8), (net(6, 5), 1), (swings, 3))
         for history in (30, 60)
     ]
-    assert abs(sum(shares) / len(shares) - forecast.SHARE) < 0.06
+    assert abs(sum(shares) / len(shares) - forecast.CONFIDENCE) < 0.06
 
 
 def test_a_narrow_range_would_be_no_art_without_being_narrow() -> None:

@@ -31,13 +31,13 @@ def test_the_demo_fleet_in_all_sections() -> None:
     demo.load()
     text = page()
     for words in (
-        "Utilization by category", "Utilization by cluster", "In use by organisation",
-        "In use by environment", "Most utilized pools", "Blocks in use by category", "In cooldown",
+        "Utilization by category", "Utilization by cluster", "Used blocks by organization",
+        "Used blocks by environment", "Most utilized pools", "Used blocks by category", "In cooldown",
         "Free within a week", "Failed allocations in the last 24 hours", "ipam_exhausted", "Last events",
-        "blue-pool is forecast to be full in about",
+        "blue-pool: full in about",
     ):  # fmt: skip
         assert words in text, words
-    assert "full now" in text  # the forecast of premium-ipv4
+    assert "exhausted now" in text  # the forecast of premium-ipv4
     assert "numbers were counted" not in text  # a small register is counted on the spot
 
 
@@ -48,7 +48,7 @@ def test_a_range_and_a_way_to_divide(days: int, by: str) -> None:
     factories.take(pool, org="acme", env="prod")
     for ago in (3, 0):
         shifted(-ago)
-        samples.take()
+        samples.take_samples()
     text = page(days=days, by=by)
     name = {
         "category": "VM networks",
@@ -74,14 +74,14 @@ def test_a_large_register_shows_the_newest_samples_and_their_age(
     pool = factories.pool("10.0.0.0/28", name="counted")
     factories.take(pool)
     shifted(-0.1)
-    samples.take()
+    samples.take_samples()
     shifted(0)
     monkeypatch.setattr(series, "LIVE_BLOCKS", 0)
     factories.take(pool)
     young = factories.pool("10.9.0.0/28", name="young")
     text = page()
     assert "These numbers were counted" in text
-    found = {one.name: families for one, families in series.measured().pools}
+    found = {one.name: families for one, families in series.measure_pools().pools}
     assert found["counted"][4].held == 1
     assert found[young.name][4].free == 14  # no sample of it yet: counted now
 
@@ -95,7 +95,7 @@ def test_the_statements_of_the_page_do_not_grow_with_pools_and_never_count_all_b
     for number in (3, 30):
         for at in range(number):
             factories.take(factories.pool(f"10.{number}.{at}.0/28", cooldown=600), org="acme")
-        samples.take()
+        samples.take_samples()
         page(client)
         with CaptureQueriesContext(connection) as queries:
             page(client)
@@ -118,7 +118,7 @@ def test_whoever_may_not_see_environments_sees_none() -> None:
     demo.load()
     client = people.browser(["view_pool", "view_block"])
     text = page(client, by="env")
-    assert "In use by" not in text
+    assert "Used blocks by organization" not in text
     assert "env-01" not in text
     assert ">organisation</a>" not in text
     assert "Utilization by category" in text
@@ -128,7 +128,7 @@ def test_names_are_escaped_in_charts_too() -> None:
     evil = '"><script>alert(1)</script>'
     pool = factories.pool("10.0.0.0/28")
     factories.take(pool, org=evil, env=evil)
-    samples.take()
+    samples.take_samples()
     for by in ("org", "env"):
         assert "<script>alert" not in page(by=by)
 
@@ -138,7 +138,7 @@ def test_a_pool_page_has_its_chart_and_its_forecast_in_words() -> None:
     pool_id = Sample.objects.filter(pool="blue-pool").values_list("pool_id", flat=True)[0]
     url = reverse("admin:pools_pool_change", args=[pool_id])
     text = people.browser().get(url, {"days": 90}).content.decode()
-    assert "IPv4 blocks in use" in text
+    assert "Used IPv4 blocks" in text
     assert re.search(r"full in about \d+ days, (between|on|\d)", text)
     assert re.search(r'aria-current="true">90 days<', text)
 
@@ -158,25 +158,25 @@ def test_a_pool_that_is_full_soon_needs_attention_only_then() -> None:
     for ago in range(20, -1, -1):
         shifted(-ago)
         factories.take(pool)
-        samples.take()
+        samples.take_samples()
     shifted(0)
-    forecasts.work_out()
-    assert "is forecast to be full" not in page()  # 41 days ahead
+    forecasts.refresh_forecasts()
+    assert "Forecast for " not in page()  # 41 days ahead
     for _ in range(30):
         factories.take(pool)
-    samples.take()
-    forecasts.work_out()
-    assert re.search(r"is forecast to be full in about \d+ days", page())
+    samples.take_samples()
+    forecasts.refresh_forecasts()
+    assert re.search(r"Forecast for \S+: full in about \d+ days", page())
 
 
 def test_forecasts_go_with_their_pools(settings: Any) -> None:
     pool = factories.pool("10.0.0.0/26")
-    samples.take()
-    forecasts.work_out()
+    samples.take_samples()
+    forecasts.refresh_forecasts()
     assert pool.forecasts.exists()
     assert not PoolUsage.objects.exists()
     from pools.register import pools
 
     pools.delete(pool.pk, author=factories.BY)
-    assert forecasts.work_out() == 0
-    assert list(forecasts.within(timedelta(days=1000).days)) == []
+    assert forecasts.refresh_forecasts() == 0
+    assert list(forecasts.forecasts_within(timedelta(days=1000).days)) == []

@@ -39,7 +39,7 @@ def test_a_sample_of_every_pool_and_family_with_its_counts() -> None:
     factories.ask(pool, family=4)
     factories.give_back(held)
     factories.reserve(pool, "10.0.0.6-10.0.0.6")
-    assert samples.take() == 2
+    assert samples.take_samples() == 2
     four, six = Sample.objects.order_by("family")
     assert (four.capacity, four.held, four.cooling, four.reserved) == (6, 1, 1, 1)
     assert (six.capacity, six.held) == (2**64, 0) or six.capacity > 2**63
@@ -53,12 +53,12 @@ def test_a_sample_of_every_pool_and_family_with_its_counts() -> None:
 def test_the_last_of_a_day_stays_and_a_new_day_has_its_own() -> None:
     pool = factories.pool("10.0.0.0/29")
     shifted(-1)
-    samples.take()
+    samples.take_samples()
     factories.take(pool)
-    samples.take()
+    samples.take_samples()
     shifted(0)
     factories.take(pool)
-    samples.take()
+    samples.take_samples()
     assert list(Sample.objects.order_by("day").values_list("held", flat=True)) == [1, 2]
     rows = SampleSum.objects.filter(by="category", name="vm").order_by("day")
     assert list(rows.values_list("held", "capacity")) == [(1, 6), (2, 6)]
@@ -74,7 +74,7 @@ def test_sums_by_category_cluster_organisation_and_environment() -> None:
     factories.take(elsewhere, org="acme", env="prod")
     factories.take(other, family=4, org="globex", env="prod")
     factories.take(other, family=6)
-    samples.take()
+    samples.take_samples()
     assert sums("category") == {("", "vm"): (2, 1), ("", "pod"): (2, 0)}
     assert sums("cluster")["", cluster.name] == (3, 1)
     assert sums("org") == {("", "acme"): (2, 1), ("", "globex"): (1, 0), ("", ""): (1, 0)}
@@ -93,7 +93,7 @@ def test_the_smallest_tenants_share_a_row(monkeypatch: pytest.MonkeyPatch) -> No
     for number, env in enumerate("abcd", 1):
         for _ in range(number):
             factories.take(pool, org="acme", env=env)
-    samples.take()
+    samples.take_samples()
     assert sums("env", rest=False) == {("acme", "d"): (4, 0), ("acme", "c"): (3, 0)}
     rest = SampleSum.objects.get(by="env", rest=True)
     assert (rest.held, rest.members) == (3, 2)
@@ -103,7 +103,7 @@ def test_a_cooldown_that_has_passed_is_over() -> None:
     pool = factories.pool("10.0.0.0/29", cooldown=60)
     factories.give_back(factories.take(pool, org="acme", env="e"))
     shifted(1)
-    samples.take()
+    samples.take_samples()
     assert Sample.objects.get().cooling == 0
     assert sums("org") == {}
     assert Block.objects.filter(state="cooling").exists()
@@ -112,13 +112,13 @@ def test_a_cooldown_that_has_passed_is_over() -> None:
 def test_past_days_stay_when_a_pool_goes_and_today_forgets_it() -> None:
     pool = factories.pool("10.0.0.0/29")
     shifted(-1)
-    samples.take()
+    samples.take_samples()
     shifted(-0.0001)
-    samples.take()
+    samples.take_samples()
     shifted(0)
     pool_services.delete(pool.pk, author=factories.BY)
     assert not Pool.objects.exists()
-    samples.take()
+    samples.take_samples()
     yesterday = database.now().date() - timedelta(days=1)
     assert [row.day for row in Sample.objects.all()] == [yesterday]
     assert {row.day for row in SampleSum.objects.all()} == {yesterday}
@@ -129,8 +129,8 @@ def test_old_samples_are_tidied(days: int, left: int) -> None:
     factories.pool("10.0.0.0/29")
     for ago in (11, 10, 0):
         shifted(-ago)
-        samples.take()
-    samples.tidy(days)
+        samples.take_samples()
+    samples.delete_old_samples(days)
     assert Sample.objects.count() == left
     assert len(set(SampleSum.objects.values_list("day", flat=True))) == left
 
@@ -139,7 +139,7 @@ def test_the_task_takes_works_out_and_tidies(settings: object) -> None:
     settings.IPAM_SAMPLE_DAYS = 5  # type: ignore[attr-defined]
     pool = factories.pool("10.0.0.0/29")
     shifted(-6)
-    samples.take()
+    samples.take_samples()
     shifted(0)
     assert tasks.take_samples() == 1
     assert Sample.objects.count() == 1

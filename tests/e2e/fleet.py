@@ -80,4 +80,4 @@ def operated() -> None:
     wave = waves.create(network.cluster, "Saturday", author=worlds.BY)
     waves.add_import(wave.pk, VMImport.objects.get(pk=done.pk), author=worlds.BY)
     targets.create("alerts", "https://hooks.example/ipam", author=factories.BY)
-    runs.do(runs.ask(author=factories.BY).pk)
+    runs.execute(runs.request_run(author=factories.BY).pk)

@@ -83,7 +83,7 @@ def take_screenshot(visit: Visit, name: str, path: str) -> None:
 def log_in_as_vm_owner(visit: Visit) -> None:
     owner = get_user_model().objects.create_user("vera", password=PASSWORD)
     cluster = Cluster.objects.get(name=demo.FRANKFURT)
-    memberships.create(cluster, ["shop"], author=demo.BY, user=owner)
+    memberships.create(cluster, ["shop"], author=demo.AUTHOR, user=owner)
     visit.page.context.clear_cookies()
     visit.open("/admin/login/")
     visit.page.fill("input[name=username]", owner.username)

@@ -33,7 +33,7 @@ def _marks(visit: Visit) -> list[str]:
 
 def test_all_steps_of_a_finished_one_are_done(visit: Visit) -> None:
     _begin(visit)
-    for button in ("Add 10.210.0.0/21", "Reserve it", "Remove 10.201.0.0/24"):
+    for button in ("Add 10.210.0.0/21", "Reserve", "Remove 10.201.0.0/24"):
         visit.page.get_by_role("button", name=button).click()
         visit.page.wait_for_load_state()
     assert _marks(visit) == ["done"] * 4
@@ -54,12 +54,12 @@ def test_to_go_on_with_the_whole_cidr_is_shown_first(visit: Visit) -> None:
     page.fill("[name=range]", "10.201.0.0-10.201.0.99")
     page.locator("#content").get_by_role("button").first.click()
     page.locator("button[name=_begin]").click()
-    page.get_by_role("button", name="Reserve it").click()
-    page.get_by_role("button", name="See what that would do").click()
+    page.get_by_role("button", name="Reserve", exact=True).click()
+    page.get_by_role("button", name="Preview").click()
     told = page.locator("#widening")
     told.wait_for()
     assert "10.201.0.100-10.201.0.255" in told.inner_text()
     assert pool.reserved_ranges.count() == 1
     told.get_by_role("button", name="Reserve all of 10.201.0.0/24").click()
-    page.get_by_text("All of 10.201.0.0/24 is reserved now.").wait_for()
+    page.get_by_text("The whole CIDR 10.201.0.0/24 is reserved now.").wait_for()
     assert pool.reserved_ranges.count() == 2

@@ -33,7 +33,7 @@ def _release(visit: Visit, reason: str, *, by_force: bool) -> None:
 def test_the_reason_and_the_filters_are_kept(visit: Visit, by_force: bool, kind: str) -> None:
     _release(visit, "moved to the new lab", by_force=by_force)
     visit.page.wait_for_url("**/admin/pools/block/?state=held&q=lab-vm")
-    assert visit.page.locator("text=was taken back from lab-vm").count() == 2
+    assert visit.page.locator("text=was released from lab-vm").count() == 2
     events = Event.objects.order_by("-id")[:2]
     assert [(event.type, event.reason) for event in events] == [(kind, "moved to the new lab")] * 2
     visit.open(f"/admin/pools/event/{events[0].pk}/change/")

@@ -91,7 +91,7 @@ def test_blocks_are_filtered_and_released(visit: Visit) -> None:
     assert "lab-vm-001" in page.locator("table").inner_text()
     page.locator("main, #content").get_by_role("button", name="Release").click()
     page.wait_for_url("**/admin/pools/block/?q=lab-vm-001")
-    assert "10.99.0.21 was taken back" in page.content()
+    assert "10.99.0.21 was released" in page.content()
     assert not Block.objects.filter(holder_id="lab-vm-001", state="held").exists()
 
 

@@ -78,12 +78,12 @@ def test_the_list_flags_duplicates_and_filters_by_them(visit: Visit, blue: Netwo
 def test_an_owner_starts_with_what_to_do(owner: Visit) -> None:
     page = owner.page
     assert page.get_by_role("link", name="Request an address").is_visible()
-    needs = _card(page, "Claims that need you")
+    needs = _card(page, "Claims with problems")
     assert needs.get_by_role("link", name="web.cluster_udn_blue").is_visible()
-    assert needs.get_by_text("See who else has its MAC").is_visible()
+    assert needs.get_by_text("Change the MAC or the address").is_visible()
     entries = _card(page, "Your MAC entries")
     assert entries.locator("tbody tr").count() == 2
-    assert entries.get_by_text("somebody else").is_visible()
+    assert entries.get_by_text("another owner").is_visible()
     content = page.content()
     assert "ledger" not in content
     assert "bank" not in content
@@ -98,7 +98,7 @@ def test_an_owner_meets_nothing_of_others(owner: Visit) -> None:
     page = owner.page
     owner.open(f"/admin/claims/entry/{own}/change/")
     assert page.get_by_role("heading", name="VM manifest").is_visible()
-    assert "also somebody else" in page.locator("#content").inner_text()
+    assert "also another owner" in page.locator("#content").inner_text()
     owner.expected.add(404)
     assert page.goto(f"{owner.url}/admin/claims/entry/{foreign}/change/").status == 404
     owner.open("/admin/find/?q=shop/web")
@@ -116,7 +116,7 @@ def test_an_owner_asks_for_an_address_and_is_warned_while_typing(owner: Visit) -
     page.fill("input[name=mac]", "02-00-00-00-00-0C")
     page.fill("input[name=ips]", "10.0.0.50")
     told = page.locator("[data-told]")
-    told.get_by_text("10.0.0.50 is a duplicate: also somebody else").wait_for()
+    told.get_by_text("10.0.0.50 is a duplicate: also another owner").wait_for()
     page.fill("input[name=ips]", "10.0.0.60")
     page.fill("input[name=vm]", "new")
     page.fill("input[name=namespace]", "shop")

@@ -45,7 +45,7 @@ def test_allocate_the_next_and_the_exact_one() -> None:
     pool = factories.pool("10.0.0.0/24")
     holder = {"kind": "vm", "family": "4", "org": "o", "env": "e"}
     answer = post(page("allocate", pool), {**holder, "id": "vm-1"})
-    assert "vm-1 got 10.0.0.1" in messages(answer)
+    assert "10.0.0.1 was allocated to vm-1" in messages(answer)
     post(page("allocate", pool), {**holder, "id": "vm-2", "exact": " 10.0.0.77 "})
     block = Block.objects.get(cidr="10.0.0.77/32")
     assert (block.holder_id, block.org, block.env) == ("vm-2", "o", "e")
@@ -104,7 +104,7 @@ def test_a_forced_release_needs_a_reason_and_the_permission() -> None:
     stale = {**shown(block), f"holder-id-{block.pk}": "somebody else", "force": "on"}
     url = reverse("admin:pools_block_release")
     answer = post(url, stale, people.ADMINISTRATOR)
-    assert "Say why" in str(answer.context["form"].errors["reason"])
+    assert "Enter a reason" in str(answer.context["form"].errors["reason"])
     post(url, {**stale, "reason": "gone"}, people.OPERATOR)
     block.refresh_from_db()
     assert block.state == "held"
@@ -153,7 +153,7 @@ def test_reserve_shows_the_holders_first() -> None:
 @pytest.mark.parametrize(
     ("span", "says"),
     [
-        ("10.9.0.0/24", "lies in no CIDR of the pool (10.0.0.0/24)"),
+        ("10.9.0.0/24", "is not in any CIDR of the pool (10.0.0.0/24)"),
         ("10.0.0.9", "first-last"),
         ("10.0.0.0-10.0.0.200", "overlaps"),
     ],
@@ -182,6 +182,6 @@ def test_a_cluster_prefix_is_shown_divided_before_it_is() -> None:
     assert not Pool.objects.exists()
     post(url, data)
     assert set(Pool.objects.values_list("name", flat=True)) == {"nodes", "instances"}
-    assert "There is a cluster prod" in post(url, data).content.decode()
+    assert "A cluster named prod already exists" in post(url, data).content.decode()
     wrong = {"name": "b", "cluster_prefix": "2001:db8:20::/65"}
     assert "at least /64" in str(post(url, wrong).context["form"].errors["cluster_prefix"])

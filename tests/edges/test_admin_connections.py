@@ -62,14 +62,14 @@ def test_the_context_is_chosen_after_reading(fake: FakeCluster, cluster: Cluster
     config["contexts"].append({"name": "second", "context": {"cluster": "test", "user": "test"}})
     client = people.browser()
     first = post("connect", cluster, client, text=yaml.safe_dump(config), mode="observed")
-    assert "Which context" in errors_of(first)["context"][0]
+    assert "several contexts" in errors_of(first)["context"][0]
     page = first.content.decode()
     assert fake.token not in page
     assert '<option value="second"' in page
     (held,) = HELD.findall(page)
     done = post("connect", cluster, client, held=held, context="second", mode="observed")
     assert done.status_code == 302
-    assert sync.access(Connection.objects.get()).token == fake.token
+    assert sync.cluster_access(Connection.objects.get()).token == fake.token
 
 
 def test_what_is_kept_between_steps_is_for_this_person_and_cluster(
@@ -135,7 +135,7 @@ def test_replaced_paused_reconciled_disconnected(fake: FakeCluster, cluster: Clu
     )
     token = fake.user("next", [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}])
     assert post("connect", cluster, text=fake.kubeconfig(token)).status_code == 302
-    assert sync.access(Connection.objects.get()).token == token
+    assert sync.cluster_access(Connection.objects.get()).token == token
     post("pause", cluster)
     page = people.browser().post(url("reconcile", cluster), follow=True).content.decode()
     assert "resume it first" in page

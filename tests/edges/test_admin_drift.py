@@ -1,4 +1,4 @@
-"""Drift and plan, objects, findings, passes and nodes in the admin: lists, filters, decisions."""
+"""Drift, objects, findings, sync runs and nodes in the admin: lists, filters, decisions."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def test_ignored_with_a_reason_and_heeded_again() -> None:
 def test_applied_is_written_with_the_next_pass() -> None:
     Connection.objects.update(due_at="2099-01-01T00:00:00Z")
     page = _settle("apply").content.decode()
-    assert "is written with the next pass" in page
+    assert "The next sync, which starts within seconds, writes" in page
     assert "belongs to" in page
     assert Connection.objects.get().due_at.year < 2099
 
@@ -138,5 +138,5 @@ def test_settled_meanwhile() -> None:
     page = people.browser().post(
         reverse("admin:pools_drift_settle"), {"verb": "apply", "id": [1]}, follow=True
     )
-    assert "None of these differences is left" in page.content.decode()
+    assert "These differences no longer exist" in page.content.decode()
     assert people.browser().get(reverse("admin:pools_drift_settle")).status_code == 404

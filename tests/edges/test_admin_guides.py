@@ -40,13 +40,13 @@ def test_the_pool_of_a_pod(cluster: Cluster) -> None:
     assert 'The podSelector of the pool "green" matches.' in page
     assert "IPv4: <a" in page
     page = _page("pool_for_pod", **asked, **none, pod_labels="-")
-    assert 'So it is the default pool, "default".' in page
+    assert 'The default pool "default" is used.' in page
     assert "The default pool is assumed" in page
 
 
 def test_a_label_that_is_none(cluster: Cluster) -> None:
     page = _page("pool_for_pod", cluster=cluster.pk, pod="a", namespace="b", pod_labels="x=y\nz")
-    assert "Line 2: write it as key=value." in page
+    assert "Line 2: expected key=value." in page
 
 
 def test_the_form_before_it_is_asked(cluster: Cluster) -> None:
@@ -98,7 +98,7 @@ def test_who_may_look(cluster: Cluster, name: str) -> None:
 def test_the_overview_tells_of_overlaps_and_leads_to_migrations(cluster: Cluster) -> None:
     pool = factories.pool("10.20.0.0/16", "10.21.0.0/16", category="pod", mask=24, reserved=["10.20.0.0/16"])  # fmt: skip
     page = html.unescape(people.browser().get("/admin/").content.decode())
-    assert "1 network is used more than once" in page
+    assert "1 overlapping CIDR" in page
     assert reverse("admin:overlaps") in page
     url = reverse("admin:pools_pool_migrations", args=[pool.pk], query={"cidr": "10.20.0.0/16"})
     assert url in page

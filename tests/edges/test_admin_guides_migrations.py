@@ -89,7 +89,7 @@ def test_abort(pool: Pool) -> None:
     browser = people.browser()
     _begin(browser, pool, _begin="1")
     _take(browser, "reserve")
-    assert "What was reserved was given back." in _take(browser, "abort")
+    assert "The migration was cancelled and the reservation was removed." in _take(browser, "abort")
     assert not pool.reserved_ranges.exists()
 
 
@@ -143,6 +143,6 @@ def test_to_widen_is_shown_first_and_confirmed(pool: Pool) -> None:
     row = CIDRMigration.objects.get()
     url = reverse("admin:pools_pool_migration", args=[row.pool_id, row.pk])
     done = _text(browser.post(url, {"step": "widen", "_confirmed": "1"}, follow=True))
-    assert "All of 10.20.0.0/28 is reserved now." in done
+    assert "The whole CIDR 10.20.0.0/28 is reserved now." in done
     again = _text(browser.post(url, {"step": "widen"}, follow=True))
-    assert again.count("To widen is to empty the whole CIDR") == 1
+    assert again.count("The step widen extends a migration from a range to the whole CIDR") == 1

@@ -29,7 +29,7 @@ def test_every_shape_and_helm() -> None:
         assert f'href="{url}"' in page
         assert people.browser().get(url).status_code == 200
     assert "autoCreateCiliumPodIPPools:" in page
-    assert "As it is taken by" not in page  # no cluster is connected
+    assert "Format for cluster" not in page  # no cluster is connected
 
 
 def test_what_a_shape_cannot_say() -> None:

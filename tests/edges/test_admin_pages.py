@@ -98,13 +98,13 @@ def test_the_start_page_says_what_needs_attention() -> None:
     demo.load()
     text = people.browser().get(reverse("admin:index")).content.decode()
     for line in (
-        "premium-ipv4 has no free block",
-        "Environment globex/bank-7 lacks addresses",
-        "1 request waits",
-        "2 allocations were refused within 24 hours",
+        "premium-ipv4 is exhausted",
+        "Environment globex/bank-7: address allocation failed",
+        "1 request is waiting for free blocks",
+        "2 allocations failed in the last 24 hours",
         "blue-pool is 93 % full",
         "10.50.0.0/20 of demo-frankfurt/yellow-pool is draining",
-        "44 released blocks are cooling down",
+        "44 released blocks are in cooldown",
     ):
         assert line in text, line
 

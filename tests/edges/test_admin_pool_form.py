@@ -62,7 +62,7 @@ def test_a_pool_of_both_families_with_reserved_ranges() -> None:
         ([("10.0.0.0/16", "10.0.0.0/30\n10.0.0.1-10.0.0.2")], {}, "cidrs-0-reserved", "overlaps"),
         ([("10.0.0.0/16", ""), ("10.0.9.0/24", "")], {}, "cidrs-1-cidr", "overlaps 10.0.0.0/16"),
         ([("10.0.0.0/28", "")], {}, "mask_size_v4", "must be 28 to 32"),
-        ([("fd00::/64", "")], {}, "mask_size_v6", "needs an IPv6 mask size"),
+        ([("fd00::/64", "")], {}, "mask_size_v6", "Enter the IPv6 mask size"),
         ([("10.0.0.0/16", "")], {"mask_size_v4": "33"}, "mask_size_v4", "must be 1 to 32"),
         ([("10.0.0.0/16", "")], {"mask_size_v4": "²"}, "mask_size_v4", "as a number"),
         ([("10.0.0.0/16", "")], {"name": "Blue"}, "name", "lower-case letters"),
@@ -99,7 +99,7 @@ def test_an_error_stands_beside_its_field_and_nothing_is_lost(
 def test_a_name_that_is_taken_is_told() -> None:
     pool = factories.pool("10.0.0.0/24", name="blue")
     answer = add(new(("10.9.0.0/16", ""), cluster=pool.cluster))
-    assert "has a pool of this name" in answer.content.decode()
+    assert "already has a pool of this name" in answer.content.decode()
 
 
 def test_what_never_changes_is_not_read() -> None:
@@ -121,7 +121,7 @@ def test_a_range_over_holders_is_confirmed_first() -> None:
     assert not ReservedRange.objects.exists()
     assert "vm-hit" in text
     assert "1 used block lies in the range" in text
-    again = dict(answer.context["said"])
+    again = dict(answer.context["posted_values"])
     assert edit(pool, {**again, "_confirmed": "1"}).status_code == 302
     assert str(ReservedRange.objects.get()) == "10.0.0.0-10.0.0.15"
     assert factories.row(block).withheld

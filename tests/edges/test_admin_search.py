@@ -30,7 +30,7 @@ from tests import factories, people
     ],
 )
 def test_what_is_read(text: str, network: str | None, hint: bool) -> None:
-    found = search_text.read(text)
+    found = search_text.parse(text)
     assert (str(found.network) if found.network else None, bool(found.hint)) == (network, hint)
 
 

@@ -52,7 +52,7 @@ def test_the_state_of_a_pass_is_told(api: apis.Api, fake: FakeCluster) -> None:
     found = api("GET", PLACE).json()
     assert found["state"] == "unreachable"
     assert found["error"] == {"code": "cluster_unreachable", "message": "no route"}
-    assert found["message"].endswith("Last fault: no route")
+    assert found["message"].endswith("Last error: no route")
 
 
 def test_credentials_are_replaced_and_what_is_not_said_stays(
@@ -63,7 +63,7 @@ def test_credentials_are_replaced_and_what_is_not_said_stays(
     token = fake.user("second", [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}])
     again = api("PUT", PLACE, {"kubeconfig": fake.kubeconfig(token)})
     assert (again.status_code, again.json()["managed_resources"]) == (200, ["pools"])
-    assert sync.access(Connection.objects.get()).token == token
+    assert sync.cluster_access(Connection.objects.get()).token == token
     refused = api("PUT", PLACE, {"kubeconfig": other.kubeconfig()})
     apis.refused(refused, 409, "identity_changed")
     api.cluster("second")

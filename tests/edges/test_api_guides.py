@@ -53,7 +53,7 @@ def test_the_pool_of_a_pod_and_why(api: apis.Api) -> None:
     (choice,) = told["choices"]
     assert (choice["family"], choice["pool"], choice["free"]) == (4, "green", "256")
     assert choice["pool_id"]
-    assert choice["reasons"] == ["The pod says ipam.cilium.io/ip-pool=green."]
+    assert choice["reasons"] == ["The pod has the annotation ipam.cilium.io/ip-pool=green."]
     assert (told["default_pool"], told["default_pool_assumed"]) == (
         "default",
         "the cluster is not connected",

@@ -66,7 +66,7 @@ def test_a_dry_run_tells_and_changes_nothing(api: apis.Api, pool: int) -> None:
     told = answer.json()
     assert (answer.status_code, told["fits"], told["in_use"]) == (200, False, 3)
     room = next(one for one in told["findings"] if one["rule"] == "room")
-    assert (room["verdict"], room["advice"]) == ("violated", "name a larger CIDR")
+    assert (room["verdict"], room["advice"]) == ("violated", "choose a larger replacement CIDR")
     assert api("GET", f"pools/{pool}/migrations/").json()["results"] == []
     assert api("GET", f"pools/{pool}/cidrs/").json()["results"][0]["reserved_ranges"] == []
 
@@ -131,7 +131,7 @@ def test_a_viewer_looks_and_does_nothing(api: apis.Api, pool: int) -> None:
 
 def test_to_widen_what_is_whole_is_explained(api: apis.Api, pool: int) -> None:
     refused = apis.refused(_step(api, _begin(api, pool), "widen"), 409, "step_not_due")
-    assert "to empty the whole CIDR instead of a range" in refused["detail"]
+    assert "extends a migration from a range to the whole CIDR" in refused["detail"]
     assert OLD in refused["detail"]
 
 

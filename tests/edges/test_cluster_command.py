@@ -115,9 +115,9 @@ def test_test_says_what_is_missing_and_fails(fake: FakeCluster, tmp_path: Path) 
     path.write_text(fake.kubeconfig(token))
     run("add", "prod", "--kubeconfig", str(path))
     out = io.StringIO()
-    with pytest.raises(CommandError, match="passes would fail"):
+    with pytest.raises(CommandError, match="a full sync run would fail"):
         call_command("cluster", "test", "prod", stdout=out)
-    assert "missing right: list ciliumpodippools.cilium.io (for reading)" in out.getvalue()
+    assert "missing permission: list ciliumpodippools.cilium.io (for reading)" in out.getvalue()
     every = {"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}
     fake.grant("poor", [every])
     found = json.loads(run("test", "prod", "--json"))

@@ -45,7 +45,9 @@ def test_what_it_has() -> None:
     assert held > 500
     assert cooling > 20
     assert ReservedRange.objects.filter(pool__name="green-pool").count() == 1
-    pools = {pool.name: usage.of_pool(pool)[4] for pool in Pool.objects.exclude(mask_size_v4=None)}
+    pools = {
+        pool.name: usage.pool_usage(pool)[4] for pool in Pool.objects.exclude(mask_size_v4=None)
+    }
     assert 0.9 < pools["blue-pool"].ratio < 1
     assert pools["premium-ipv4"].free == 0
     assert Environment.objects.exclude(degraded_since=None).count() == 2

@@ -69,7 +69,7 @@ def test_a_process_that_still_refuses_is_not_ready(
 ) -> None:
     # Stands for the half second until this process sees that the server answers again.
     with monkeypatch.context() as patch:
-        patch.setattr(database_watch, "refuses", lambda: True)
+        patch.setattr(database_watch, "is_refusing", lambda: True)
         code, body = _ready(client)
     assert (code, body["checks"]["database"]) == (503, "hung")
     assert _ready(client)[0] == 200
@@ -146,17 +146,17 @@ def test_a_check_that_hangs_is_asked_once() -> None:
 
     check = health._Check(ask)
     first = check.ask()
-    assert health._word(first, time.monotonic() + 0.05) == "no answer"
+    assert health._await_result(first, time.monotonic() + 0.05) == "no answer"
     assert check.ask() is first
     free.set()
     assert first.result(60) == "ok"
-    assert health._word(check.ask(), time.monotonic() + 60) == "ok"
+    assert health._await_result(check.ask(), time.monotonic() + 60) == "ok"
     assert len(asked) == 2
 
 
 def test_a_check_that_breaks_is_an_answer(caplog: pytest.LogCaptureFixture) -> None:
     broken = health._Check(lambda: str(1 / 0))
-    assert health._word(broken.ask(), time.monotonic() + 60) == "error"
+    assert health._await_result(broken.ask(), time.monotonic() + 60) == "error"
     assert "A readiness check failed" in caplog.text
 
 

@@ -44,7 +44,7 @@ def test_kill_9_leaves_no_process_and_loses_nothing(data: pathlib.Path) -> None:
     try:
         eventually.until(lambda: not running_site.alive(children))
         again.wait_until_ready()
-        assert "shown this once" not in again.output
+        assert "shown only once" not in again.output
         assert running_site.Browser(again.url).login("admin", password)
         assert data_folder.secrets(data) == secrets
         assert "1" in again.command("shell", "-c", _COUNT.format(token=token.strip()))

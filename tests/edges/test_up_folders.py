@@ -27,7 +27,7 @@ def _made(data: pathlib.Path) -> pathlib.Path:
     os.close(folder.lock(data))
     servers, owner = account.servers_folder(data)
     assert owner.uid not in {0, None}
-    assert owner.reaches(servers, wanted="-w")
+    assert owner.reaches(servers, access="-w")
     assert (servers.stat().st_uid, servers.stat().st_mode & 0o777) == (owner.uid, 0o700)
     assert account.servers_folder(data) == (servers, owner)
     return servers
@@ -76,7 +76,7 @@ def test_what_is_unused_is_counted_in_a_line_and_removed_by_a_command(base: path
     said: list[str] = []
     run.welcome(run.Options("", 0, home / "var", demo=False, workers=1, say=said.append), "")
     assert [line for line in said if str(account.SHELTER) in line] == [
-        f"  2 folders hold the databases of data folders that are gone, in {account.SHELTER};"
+        f"  2 folders have databases of deleted data folders, in {account.SHELTER}."
     ]
     output = io.StringIO()
     call_command("up", "--remove-old-data", stdout=output)

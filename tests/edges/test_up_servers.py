@@ -91,9 +91,9 @@ def test_a_database_that_cannot_be_made_is_said_and_tried_again(data: pathlib.Pa
 
 def test_what_ignores_a_polite_signal_gets_the_next_one(tmp_path: pathlib.Path) -> None:
     with subprocess.Popen(["sh", "-c", "trap '' TERM; sleep 60 & wait"], cwd=tmp_path) as stubborn:
-        eventually.until(lambda: len(processes.running_in(tmp_path)) == 2)
+        eventually.until(lambda: len(processes.pids_in(tmp_path)) == 2)
         time.sleep(0.1)
         signals = (signal.SIGTERM, signal.SIGKILL)
-        processes.stop_running_in(tmp_path, signals=signals, seconds=0.5)
+        processes.stop_processes_in(tmp_path, signals=signals, seconds=0.5)
         assert stubborn.wait(60) == -signal.SIGKILL
-    assert not processes.running_in(tmp_path)
+    assert not processes.pids_in(tmp_path)

@@ -12,7 +12,7 @@ import time
 import pytest
 
 from ipam_site import data_folder
-from ipam_site.supervisor import processes, stops
+from ipam_site.supervisor import processes, stop_signals
 from tests import eventually, running_site
 
 # Amidst the making of a process: where Python drops the exception of a handler, and where the child
@@ -24,16 +24,16 @@ _MOMENTS = (
 _MAKERS = ("processes.run(['sleep', '600'])", "one.start()")
 _PROGRAM = """
 import os, pathlib, signal, sys
-from ipam_site.supervisor import child, processes, stops
+from ipam_site.supervisor import child, processes, stop_signals
 
 spec = child.Spec("sleep", ["sleep", "600"], dict(os.environ), ((signal.SIGTERM, 5.0),))
 one = child.Child(spec, logs=pathlib.Path(sys.argv[1]), say=print)
 os.register_at_fork({moment})
-stops.listen()
+stop_signals.listen()
 try:
     {make}
     print("not stopped")
-except stops.Stopped:
+except stop_signals.Stopped:
     one.stop()
     print("stopped")
 sys.stdout.flush()
@@ -67,7 +67,7 @@ def test_a_process_hears_the_signals_that_were_held_while_it_was_made() -> None:
     code, status = processes.run(["cat", "/proc/self/status"])
     assert code == 0
     blocked = int(status.partition("SigBlk:")[2].split()[0], 16)
-    assert not [signum for signum in stops.SIGNALS if blocked >> (signum - 1) & 1]
+    assert not [signum for signum in stop_signals.SIGNALS if blocked >> (signum - 1) & 1]
 
 
 def test_a_command_leaves_nobody_behind() -> None:
@@ -78,18 +78,18 @@ def test_a_command_leaves_nobody_behind() -> None:
 def test_a_stop_whose_exception_was_dropped_is_heard_later() -> None:
     program = """
 import signal
-from ipam_site.supervisor import stops
+from ipam_site.supervisor import stop_signals
 
 class Dropped:
     def __del__(self):
         signal.raise_signal(signal.SIGTERM)
 
-stops.listen()
-stops.check()
+stop_signals.listen()
+stop_signals.check()
 Dropped()
 try:
-    stops.check()
-except stops.Stopped:
+    stop_signals.check()
+except stop_signals.Stopped:
     print("stopped")
 signal.raise_signal(signal.SIGTERM)
 """

@@ -47,7 +47,7 @@ def test_a_key_is_shown_once() -> None:
     assert _status(webhooks.path(name, key)) == 200
     shown = _said(name)[0]
     assert f"/webhooks/v1/{name}/validate-ciliumpodippools" in shown
-    assert "has a key, made at" in shown
+    assert "has a key, created at" in shown
     assert key not in shown
     assert "has no key" in _said(factories.cluster().name)[0]
 
@@ -110,7 +110,7 @@ def test_what_is_refused_leaves_the_key_alone(arguments: list[str], told: str) -
     key = keys.make(cluster, author=factories.BY)
     with pytest.raises(CommandError, match=told):
         _said(cluster.name, "--new-key", *arguments)
-    assert keys.fits(key, Cluster.objects.get(pk=cluster.pk))
+    assert keys.matches(key, Cluster.objects.get(pk=cluster.pk))
 
 
 def test_no_such_cluster() -> None:

@@ -82,7 +82,7 @@ def _wanted(reads: list[Resource], managed_resources: list[str]) -> set[Grant]:
             right.resource.plural + (f"/{right.subresource}" if right.subresource else ""),
             "",
         )
-        for right in permissions.needed(reads, managed_resources)
+        for right in permissions.required_rights(reads, managed_resources)
     }
 
 
@@ -117,7 +117,7 @@ def _live(fake: FakeCluster, rules: list[dict[str, Any]], managed_resources: lis
     connection = Connection.objects.create(
         cluster=cluster,
         server=fake.url,
-        sealed=secrets.configured().seal(access.dump(), owner=sync.owner(cluster.pk)),
+        sealed=secrets.key_ring().seal(access.dump(), owner=sync.secret_owner(cluster.pk)),
         mode=Mode.MANAGED if managed_resources else Mode.OBSERVED,
         managed_resources=managed_resources,
         due_at=Now(),
@@ -125,12 +125,12 @@ def _live(fake: FakeCluster, rules: list[dict[str, Any]], managed_resources: lis
     _put_objects(fake)
     with gateways.to(fake, token=token) as gateway:
         for _ in range(2):
-            lease = leases.take(connection.pk, leases.worker())
+            lease = leases.take(connection.pk, leases.worker_name())
             assert lease is not None
             run = sync.run(lease, registry.HANDLERS, open_client=lambda _: gateway)
             assert run.succeeded, (run.error_code, run.error, run.kinds)
         _look_closer(gateway, _reads())
-        for right in permissions.needed(_reads(), managed_resources):
+        for right in permissions.required_rights(_reads(), managed_resources):
             assert gateway.may(right.verb, right.resource, subresource=right.subresource), right
         _write(gateway, managed_resources)
 

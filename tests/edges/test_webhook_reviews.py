@@ -125,11 +125,11 @@ def test_nothing_is_written_and_asking_twice_is_the_same(door: Door, dry_run: bo
 
 def test_the_database_itself_refuses_to_write(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(register, "STATEMENT_MS", 700)
-    with pytest.raises(DatabaseError, match="read-only"), register.reading():
+    with pytest.raises(DatabaseError, match="read-only"), register.read_only_transaction():
         Cluster.objects.create(name="x")
     assert factories.cluster()  # afterwards all is as before
     limit = _statement_timeout()
-    with register.reading():
+    with register.read_only_transaction():
         assert _statement_timeout() == "700ms"
     assert _statement_timeout() == limit
 
@@ -189,7 +189,7 @@ def test_own_writes_pass(door: Door) -> None:
     factories.take(pool, factories.holder("n1", kind="node"))
 
     def desired() -> Any:
-        return podippool.render(manifests.as_manifest(pool), shape=podippool.Shape.V2)
+        return podippool.render(manifests.to_manifest(pool), shape=podippool.Shape.V2)
 
     first = desired()
     assert warned(door.ask(first)) == ""

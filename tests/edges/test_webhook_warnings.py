@@ -105,9 +105,9 @@ def test_a_new_object_without_a_cidr_in_use(door: Door) -> None:
 
 
 def test_lengths() -> None:
-    long = reviews.shortened(["a\nb" + "x" * 300] * 40)
+    long = reviews.shorten_warnings(["a\nb" + "x" * 300] * 40)
     assert max(map(len, long)) == 256
     assert sum(map(len, long)) <= 4096
     assert long[-1] == f"and {40 - len(long) + 1} more warnings"
     assert long[0].startswith("a b")
-    assert reviews.shortened(["one", "two"]) == ["one", "two"]
+    assert reviews.shorten_warnings(["one", "two"]) == ["one", "two"]

@@ -75,7 +75,7 @@ def test_what_is_restored_is_what_was_backed_up(tmp_path: pathlib.Path) -> None:
     later = factories.take(pool)
     _command("restore", str(file), "--replace", "--without-recovery")
     assert _dump() == before
-    assert recovery_mode.current() is None
+    assert recovery_mode.current_recovery() is None
     # The register works, triggers and all; its sequences go on behind what it has.
     assert factories.take(pool)["cidr"] == later["cidr"]
     _command("restore", str(file), "--replace", "--enter-recovery", "--reason=disk lost")
@@ -87,49 +87,49 @@ def test_what_is_restored_is_what_was_backed_up(tmp_path: pathlib.Path) -> None:
 
 
 def test_a_full_database_is_not_overwritten(tmp_path: pathlib.Path) -> None:
-    made = backups.make(tmp_path / "register.dump")
+    made = backups.write_backup(tmp_path / "register.dump")
     with pytest.raises(backups.NotEmpty):
-        backups.restore(made.path, author=factories.WITH_REASON)
+        backups.restore_backup(made.path, author=factories.WITH_REASON)
 
 
 def test_into_an_empty_database(tmp_path: pathlib.Path, request: pytest.FixtureRequest) -> None:
     pool = factories.pool("10.0.0.0/24")
     taken = factories.take(pool)
-    made = backups.make(tmp_path / "register.dump")
+    made = backups.write_backup(tmp_path / "register.dump")
     request.getfixturevalue("fresh")
     _command("restore", str(made.path), "--enter-recovery")
     assert factories.row(taken).holder_id == taken["holder"]["id"]
-    assert recovery_mode.current() is not None
+    assert recovery_mode.current_recovery() is not None
 
 
 def test_a_backup_that_is_cut_off_changes_nothing(tmp_path: pathlib.Path) -> None:
     pool = factories.pool("10.0.0.0/16")
     factories.ask(pool, *factories.holders(5000))
-    made = backups.make(tmp_path / "register.dump")
+    made = backups.write_backup(tmp_path / "register.dump")
     whole = made.path.read_bytes()
     before = _dump()
     made.path.write_bytes(whole[: len(whole) * 9 // 10])
     with pytest.raises((backups.RestoreFailed, backups.NotABackup)):
-        backups.restore(made.path, author=factories.WITH_REASON, replace=True)
+        backups.restore_backup(made.path, author=factories.WITH_REASON, replace=True)
     assert _dump() == before
-    assert recovery_mode.current() is None
+    assert recovery_mode.current_recovery() is None
 
 
 def test_other_files_and_newer_releases_are_refused(tmp_path: pathlib.Path) -> None:
     other = tmp_path / "other"
     other.write_bytes(b"no backup")
     with pytest.raises(backups.NotABackup):
-        backups.restore(other, author=factories.WITH_REASON, replace=True)
+        backups.restore_backup(other, author=factories.WITH_REASON, replace=True)
     with connection.cursor() as cursor:
         cursor.execute(
             "INSERT INTO django_migrations (app, name, applied) VALUES ('pools', '9999_later', now())"
         )
-        made = backups.make(tmp_path / "newer.dump")
+        made = backups.write_backup(tmp_path / "newer.dump")
         cursor.execute("DELETE FROM django_migrations WHERE name = '9999_later'")
     with pytest.raises(backups.NewerRelease, match="9999_later"):
-        backups.restore(made.path, author=factories.WITH_REASON, replace=True)
+        backups.restore_backup(made.path, author=factories.WITH_REASON, replace=True)
 
 
 def test_nowhere_to_write(tmp_path: pathlib.Path) -> None:
     with pytest.raises(backups.BackupFailed):
-        backups.make(tmp_path / "there" / "is" / "nothing")
+        backups.write_backup(tmp_path / "there" / "is" / "nothing")

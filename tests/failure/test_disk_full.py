@@ -49,9 +49,9 @@ def disk() -> Iterator[pathlib.Path]:
 @pytest.fixture
 def full(disk: pathlib.Path, tmp_path: pathlib.Path) -> Iterator[psycopg.Connection]:
     """The register on that disk, its server's log elsewhere; a superuser's connection."""
-    made = backups.make(tmp_path / "register.dump")
+    made = backups.write_backup(tmp_path / "register.dump")
     folder, account = servers._folder()
-    account.own(disk)
+    account.chown(disk)
     server = postgres.Server(
         bin=programs.postgres(programs.folder(account)), data=folder / "postgres", account=account,
         port=processes.free_port(), password=secrets.token_urlsafe(24),
@@ -73,7 +73,7 @@ def full(disk: pathlib.Path, tmp_path: pathlib.Path) -> Iterator[psycopg.Connect
             HOST="127.0.0.1", PORT=str(server.port), USER="cadastre", PASSWORD=server.password,
             NAME="cadastre",
         )  # fmt: skip
-        backups.restore(made.path, author=factories.WITH_REASON, recovery=False)
+        backups.restore_backup(made.path, author=factories.WITH_REASON, recovery=False)
         with server.connect("cadastre") as superuser:
             yield superuser
     finally:

@@ -14,7 +14,7 @@ from collections.abc import Callable
 import pytest
 import redis
 
-from ipam_site import alive, data_folder
+from ipam_site import data_folder, worker_health
 from ipam_site.supervisor import child, run
 from tests import eventually
 
@@ -36,11 +36,13 @@ def touched(tmp_path: pathlib.Path) -> Callable[[str, float], None]:
 def test_a_process_that_always_does_something(
     tmp_path: pathlib.Path, touched: Callable[[str, float], None], name: str, longest: float
 ) -> None:
-    assert alive.stuck(name, tmp_path) == f"{name} did not start"
+    assert worker_health.stuck_reason(name, tmp_path) == f"{name} did not start"
     touched(name, longest - 10)
-    assert not alive.stuck(name, tmp_path)
+    assert not worker_health.stuck_reason(name, tmp_path)
     touched(name, longest + 10)
-    said = re.fullmatch(rf"{name} has not got on for (\d+) s", alive.stuck(name, tmp_path))
+    said = re.fullmatch(
+        rf"{name} has made no progress for (\d+) s", worker_health.stuck_reason(name, tmp_path)
+    )
     assert said
     assert longest + 9 < int(said[1]) < longest + 60
 
@@ -60,13 +62,13 @@ def test_a_worker_is_stuck_only_when_messages_wait_for_it(
     touched(name, 1000)
     with redis.Redis.from_url(redis_url) as broker:
         broker.delete(queue)  # of a site that another test started
-        assert not alive.stuck(name, tmp_path)
+        assert not worker_health.stuck_reason(name, tmp_path)
         broker.lpush(queue, "a message")
-        assert alive.stuck(name, tmp_path)
+        assert worker_health.stuck_reason(name, tmp_path)
         broker.delete(queue)
     # It would not come back by starting the worker again.
     monkeypatch.setenv("REDIS_URL", "redis://127.0.0.1:1/0")
-    assert not alive.stuck(name, tmp_path)
+    assert not worker_health.stuck_reason(name, tmp_path)
 
 
 def test_the_command_needs_neither_django_nor_a_database(
@@ -102,7 +104,7 @@ def test_up_starts_a_child_again_that_did_not_get_on_twice(
         assert stuck.alive()
         assert run.restart_stuck(options, [stuck], quiet) == set()
         eventually.until(lambda: not stuck.alive())
-        assert "has not got on" in said[0]
+        assert "has made no progress" in said[0]
         eventually.until(lambda: stuck.watch() or stuck.alive())  # type: ignore[func-returns-value]
         touched("watcher", 0)
         assert run.restart_stuck(options, [stuck], {"watcher"}) == set()

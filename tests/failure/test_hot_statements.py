@@ -31,31 +31,31 @@ def _prepared() -> set[str]:
 
 def test_it_is_prepared_once_and_again_for_a_new_connection() -> None:
     for number in range(3):
-        assert prepared.text(_ECHO, ["Zürich ", number]) == f"Zürich {number}"
+        assert prepared.fetch_text(_ECHO, ["Zürich ", number]) == f"Zürich {number}"
     assert _ECHO in _prepared()
     connection.close()
-    assert prepared.text(_ECHO, ["a", 1]) == "a1"
+    assert prepared.fetch_text(_ECHO, ["a", 1]) == "a1"
     assert _prepared() == {_ECHO}
 
 
 def test_a_rollback_after_which_psycopg_drops_what_is_prepared() -> None:
     other = "SELECT 'other ' || $1::text"
-    assert prepared.text(_ECHO, ["a", 1]) == "a1"
-    assert prepared.text(other, ["b"]) == "other b"
+    assert prepared.fetch_text(_ECHO, ["a", 1]) == "a1"
+    assert prepared.fetch_text(other, ["b"]) == "other b"
     with transaction.atomic():
         database.rows("SELECT 1", [], prepare=True)
         transaction.set_rollback(True)
     assert not _prepared()
-    assert prepared.text(_ECHO, ["a", 2]) == "a2"
-    assert prepared.text(other, ["c"]) == "other c"
+    assert prepared.fetch_text(_ECHO, ["a", 2]) == "a2"
+    assert prepared.fetch_text(other, ["c"]) == "other c"
     assert _prepared() == {_ECHO, other}
 
 
 def test_within_a_transaction_it_is_part_of_it() -> None:
     marked = "SELECT set_config('ipam.test_mark', $1::text, false)"
-    assert prepared.text(marked, ["before"]) == "before"
+    assert prepared.fetch_text(marked, ["before"]) == "before"
     with transaction.atomic():
-        assert prepared.text(marked, ["within"]) == "within"
+        assert prepared.fetch_text(marked, ["within"]) == "within"
         transaction.set_rollback(True)
     assert database.rows("SELECT current_setting('ipam.test_mark')", []) == [("before",)]
 
@@ -64,7 +64,7 @@ def test_where_nothing_may_be_prepared() -> None:
     connection.ensure_connection()
     connection.connection.prepare_threshold = None  # as DB_PREPARED_STATEMENTS=0
     for _ in range(7):
-        assert prepared.text(_ECHO, ["a", 1]) == "a1"
+        assert prepared.fetch_text(_ECHO, ["a", 1]) == "a1"
     assert not _prepared()
 
 
@@ -79,22 +79,22 @@ def test_its_errors_are_those_of_django(within: bool) -> None:
     ]
     for kind, statement, values in asked:
         with pytest.raises(kind) as caught, transaction.atomic() if within else nullcontext():
-            prepared.text(statement, values)
+            prepared.fetch_text(statement, values)
         if statement == refuse:
             assert database.constraint(caught.value) == "some_rule"
             assert database.sqlstate(caught.value) == "23514"
-    assert prepared.text(_ECHO, ["a", 1]) == "a1"
+    assert prepared.fetch_text(_ECHO, ["a", 1]) == "a1"
 
 
 def test_a_null_parameter() -> None:
-    assert prepared.text("SELECT COALESCE($1::text, 'nothing')", [None]) == "nothing"
+    assert prepared.fetch_text("SELECT COALESCE($1::text, 'nothing')", [None]) == "nothing"
 
 
 def test_a_connection_that_was_cut() -> None:
-    prepared.text(_ECHO, ["a", 1])
+    prepared.fetch_text(_ECHO, ["a", 1])
     with pytest.raises(OperationalError):
-        prepared.text("SELECT pg_terminate_backend(pg_backend_pid())::text", [])
+        prepared.fetch_text("SELECT pg_terminate_backend(pg_backend_pid())::text", [])
     with pytest.raises(OperationalError):
-        prepared.text(_ECHO, ["a", 2])
+        prepared.fetch_text(_ECHO, ["a", 2])
     connection.close_if_unusable_or_obsolete()
-    assert prepared.text(_ECHO, ["a", 3]) == "a3"
+    assert prepared.fetch_text(_ECHO, ["a", 3]) == "a3"

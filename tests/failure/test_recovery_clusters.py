@@ -32,7 +32,7 @@ def test_the_first_pass_records_what_is_used_and_the_next_one_serves(
     recovery_mode.begin(author=BY)
     world.node("n2", demands={"a": 8})
     world.node("n3", lists={"a": ["10.0.1.0/24"]})
-    assert recovery_mode.waits_for() == [world.cluster.name]
+    assert recovery_mode.clusters_to_list() == [world.cluster.name]
     world.passed()
     # Recorded, and nobody got anything: the cluster was not known before this pass.
     assert world.held() == {"10.0.0.0/24": "n1", "10.0.1.0/24": "n3"}
@@ -50,14 +50,14 @@ def test_a_pass_that_began_before_or_failed_does_not_count(world: CiliumWorld) -
     recovery_mode.begin(author=BY)
     world.fake.faults.add(verb="list", path="ciliumnodes", status=500, times=None)
     assert not world.run().succeeded
-    assert recovery_mode.waits_for() == [world.cluster.name]
+    assert recovery_mode.clusters_to_list() == [world.cluster.name]
     world.fake.faults.clear()
     world.tell(("ADDED", world.node("n2", demands={"a": 8})))
     assert world.run(dry=True).succeeded
-    assert recovery_mode.waits_for() == [world.cluster.name]
+    assert recovery_mode.clusters_to_list() == [world.cluster.name]
     world.passed()
-    assert recovery_mode.waits_for() == []
-    assert recovery_mode.current() is None
+    assert recovery_mode.clusters_to_list() == []
+    assert recovery_mode.current_recovery() is None
 
 
 def test_every_cluster_is_waited_for_but_those_that_are_paused(world: CiliumWorld) -> None:
@@ -67,11 +67,11 @@ def test_every_cluster_is_waited_for_but_those_that_are_paused(world: CiliumWorl
     )
     recovery_mode.begin(author=BY)
     world.passed()
-    assert recovery_mode.waits_for() == [other.name]
+    assert recovery_mode.clusters_to_list() == [other.name]
     assert not recovery_mode.end_when_listed()
     Connection.objects.filter(cluster=other).update(paused=True)
     assert recovery_mode.end_when_listed()
-    assert recovery_mode.current() is None
+    assert recovery_mode.current_recovery() is None
 
 
 def test_a_worker_of_before_the_restore_writes_nothing(world: CiliumWorld) -> None:

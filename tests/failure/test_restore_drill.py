@@ -54,7 +54,7 @@ def test_the_drill(fake: FakeCluster, tmp_path: pathlib.Path) -> None:
     world.node("n4", demands={"a": 8})
     world.passed()
     assert world.held() == in_use
-    assert recovery_mode.current() is None
+    assert recovery_mode.current_recovery() is None
 
     world.passed()
     # Fails where two nodes list one block.

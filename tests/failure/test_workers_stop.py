@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 import redis
 
-from ipam_site import alive, data_folder
+from ipam_site import data_folder, worker_health
 from tests import eventually
 from tests.edges import api as apis
 from tests.failure.sites import Site
@@ -41,7 +41,9 @@ def test_without_workers_cooldowns_end_and_requests_wait(site: Site) -> None:
         assert site.one(_STATE, waiting["id"]) == "pending"
         # Another may be faster than who waits; here nobody asks.
         data = site.running.data
-        assert all(alive.stuck(name, data, max_age=0.5) for name in ("watcher", "beat"))
+        assert all(
+            worker_health.stuck_reason(name, data, max_age=0.5) for name in ("watcher", "beat")
+        )
     site.one(_AT_ONCE)
     eventually.until(lambda: site.one(_STATE, waiting["id"]) == "fulfilled")
     assert site.one(_EVENTS, used["id"], "allocated") == 2
@@ -90,10 +92,10 @@ def _triple(site: Site) -> None:
 def test_a_worker_that_takes_nothing_is_seen(site: Site) -> None:
     """Not one that has nothing to do: messages wait for it."""
     data = site.running.data
-    assert not alive.stuck("worker", data)
+    assert not worker_health.stuck_reason("worker", data)
     with site.stopped("worker"):
-        eventually.until(lambda: bool(alive.stuck("worker", data, max_age=1)))
-    eventually.until(lambda: not alive.stuck("worker", data, max_age=10))
+        eventually.until(lambda: bool(worker_health.stuck_reason("worker", data, max_age=1)))
+    eventually.until(lambda: not worker_health.stuck_reason("worker", data, max_age=10))
     # The reconciler has no cluster, and so no message.
-    assert not alive.stuck("reconciler", data, max_age=0)
-    assert alive.stuck("beat", data / "elsewhere") == "beat did not start"
+    assert not worker_health.stuck_reason("reconciler", data, max_age=0)
+    assert worker_health.stuck_reason("beat", data / "elsewhere") == "beat did not start"

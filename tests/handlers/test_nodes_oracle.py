@@ -60,7 +60,7 @@ class Both:
         )
         self.handler = CiliumNodes()
         self.operator = pod_cidr_operator.Operator()
-        self.operator.restore_finished()
+        self.operator.finish_restore()
         self.nodes: dict[str, dict[str, Any]] = {}
         self.version = 0
         for name, cidrs in CIDRS.items():
@@ -69,7 +69,7 @@ class Both:
 
     def change(self, name: str) -> None:
         pool = Pool.objects.get(cluster=self.cluster, name=name)
-        self.operator.upsert_pool(manifests.as_manifest(pool))
+        self.operator.upsert_pool(manifests.to_manifest(pool))
 
     @contextlib.contextmanager
     def holding(self) -> Iterator[None]:
@@ -124,7 +124,7 @@ class Both:
         errors = self.serve()
         for node in self.nodes.values():
             demand = ciliumnode.parse(node)
-            lists = {pool: sorted(cidrs) for pool, cidrs in demand.held().items()}
+            lists = {pool: sorted(cidrs) for pool, cidrs in demand.held_cidrs().items()}
             expected = self.operator.allocated(demand.name)
             assert lists == {pool: sorted(cidrs) for pool, cidrs in expected.items() if cidrs}
             assert demand.operator_error == errors[demand.name]
@@ -133,7 +133,7 @@ class Both:
         node = copy.deepcopy(self.nodes.get(name) or manifest(name))
         demand = ciliumnode.parse(node)
         demands = {asked: dict(needed) for asked, needed in demand.requested.items()}
-        lists = {one: [str(cidr) for cidr in cidrs] for one, cidrs in demand.held().items()}
+        lists = {one: [str(cidr) for cidr in cidrs] for one, cidrs in demand.held_cidrs().items()}
         if verb == "ask":
             demands[pool] = {4: number}
         elif verb == "give back":

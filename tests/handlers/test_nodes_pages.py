@@ -31,7 +31,7 @@ def test_a_node_with_what_it_asks_for_and_has(world: World) -> None:
         lists={"a": ["10.0.0.0/24", "10.9.0.0/24"]},
     )
     world.passed()
-    (node,) = pod_cidrs.nodes(world.cluster.pk)
+    (node,) = pod_cidrs.list_nodes(world.cluster.pk)
     a, x = node.pools
     assert (a.pool, a.needed, a.usable) == ("a", {4: 600, 6: 5}, {4: 254, 6: 0})
     assert a.missing == {4: 346, 6: 5}
@@ -50,7 +50,7 @@ def test_overlaps_errors_and_blocks_that_wait(world: World) -> None:
     second["status"] = {"ipam": {"operator-status": {"error": "pool empty"}}}
     world.fake.put(second)
     world.passed()
-    _, node = pod_cidrs.nodes(world.cluster.pk)
+    _, node = pod_cidrs.list_nodes(world.cluster.pk)
     assert node.overlaps == (("a", ip_network("10.0.0.0/24"), "node n1"),)
     assert node.waiting == (ip_network("10.0.3.0/24"),)
     assert node.error == "pool empty"
@@ -60,10 +60,10 @@ def test_pages_of_nodes(world: World) -> None:
     for number in range(5):
         world.node(f"n{number}")
     world.passed()
-    assert [one.name for one in pod_cidrs.nodes(world.cluster.pk, limit=2)] == ["n0", "n1"]
-    rest = pod_cidrs.nodes(world.cluster.pk, after="n1", limit=9)
+    assert [one.name for one in pod_cidrs.list_nodes(world.cluster.pk, limit=2)] == ["n0", "n1"]
+    rest = pod_cidrs.list_nodes(world.cluster.pk, after="n1", limit=9)
     assert [one.name for one in rest] == ["n2", "n3", "n4"]
-    assert [one.name for one in pod_cidrs.nodes(world.cluster.pk, name="n3")] == ["n3"]
+    assert [one.name for one in pod_cidrs.list_nodes(world.cluster.pk, name="n3")] == ["n3"]
 
 
 def test_who_still_holds_blocks_of_a_cidr(world: World) -> None:
@@ -73,10 +73,10 @@ def test_who_still_holds_blocks_of_a_cidr(world: World) -> None:
     pool = world.cluster.pools.get()
     factories.take(pool, factories.holder("machine"), cidr="10.0.3.0/24")
     cidr = factories.cidr(pool)
-    assert pod_cidrs.holding(cidr) == [
+    assert pod_cidrs.nodes_holding(cidr) == [
         NodeHolding("n1", 2, (ip_network("10.0.0.0/24"), ip_network("10.0.2.0/24"))),
         NodeHolding("n2", 1, (ip_network("10.0.1.0/24"),)),
         NodeHolding("vm machine", 1, (ip_network("10.0.3.0/24"),)),
     ]
     within = addresses.parse_range("10.0.1.200-10.0.2.3")
-    assert [one.node for one in pod_cidrs.holding(cidr, within=within)] == ["n1", "n2"]
+    assert [one.node for one in pod_cidrs.nodes_holding(cidr, within=within)] == ["n1", "n2"]

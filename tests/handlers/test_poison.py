@@ -169,7 +169,7 @@ def test_one_object(
     assert not [one for one in caplog.records if one.levelno >= logging.ERROR]
     for row in ObservedObject.objects.all():
         assert len(row.problem) <= 1000
-    assert Finding.objects.count() <= differences.MOST_FOUND + 1
+    assert Finding.objects.count() <= differences.MAX_FINDINGS + 1
     assert not Drift.objects.exists()
     # And when it goes, nothing of it is left.
     world.fake.faults.clear()

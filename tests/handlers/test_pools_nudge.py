@@ -30,7 +30,7 @@ CHANGES: dict[str, Callable[[Pool], object]] = {
     "make": lambda pool: factories.pool(
         "10.1.0.0/16", within=pool.cluster, category="pod", mask=24
     ),
-    "import": lambda pool: manifests.pools_from(_TEXT, pool.cluster, author=factories.BY),
+    "import": lambda pool: manifests.apply_manifests(_TEXT, pool.cluster, author=factories.BY),
 }
 _TEXT = b"""
 apiVersion: cilium.io/v2
@@ -76,7 +76,7 @@ def test_one_that_is_taken_back_does_not(connected: Cluster) -> None:
 def test_what_a_pass_changes_does_not(connected: Cluster) -> None:
     pool = factories.pool(CIDR, within=connected, category="pod", mask=24)
     _rests()
-    pool_sync.lose(pool, author=events.Author(actor="cluster c", source="cluster"))
+    pool_sync.remove_pool(pool, author=events.Author(actor="cluster c", source="cluster"))
     assert not _due()
 
 

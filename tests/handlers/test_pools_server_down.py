@@ -54,7 +54,7 @@ def test_changes_do_not_hammer_at_a_server_that_is_down(world: CiliumWorld) -> N
     world.fake.faults.add(status=503, times=None)
     for _ in range(6):
         world.run()
-    assert leases.due() == []
+    assert leases.due_connections() == []
     due = Connection.objects.get(pk=world.connection.pk).due_at
     for number in range(3):
         pools.add_cidr(
@@ -62,5 +62,5 @@ def test_changes_do_not_hammer_at_a_server_that_is_down(world: CiliumWorld) -> N
             factories.entry(f"10.{number + 1}.0.0/22"),
             author=factories.BY,
         )
-    assert leases.due() == []
+    assert leases.due_connections() == []
     assert Connection.objects.get(pk=world.connection.pk).due_at == due

@@ -111,7 +111,7 @@ def test_the_watch_goes_on_from_the_older_position(world: CiliumWorld) -> None:
     with lost(world):
         world.node("n3", lists={"a": ["10.0.2.0/24"]})
     assert at is not None
-    assert watch_positions.stands(world.connection.pk, CiliumNodes.kind, at)
+    assert watch_positions.is_current(world.connection.pk, CiliumNodes.kind, at)
     asks = world.node("n4", demands={"a": 8})
     with gateways.to(world.fake) as gateway:
         told = [

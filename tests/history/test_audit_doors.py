@@ -35,7 +35,7 @@ def command(*words: str) -> tuple[int, str]:
 
 def test_the_command_says_what_is_wrong(event: int) -> None:
     status, text = command("verify")
-    assert (status, "The chain is whole; 4 events in 1 segments" in text) == (0, True)
+    assert (status, "The chain is intact; 4 events in 1 segments" in text) == (0, True)
     head = AuditSegment.objects.get().digest
     assert command("verify", "--anchor", head)[0] == 0
     assert command("verify", "--anchor", "0" * 64)[0] == 3

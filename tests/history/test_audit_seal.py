@@ -137,7 +137,7 @@ def test_a_sealer_that_dies_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> N
             cursor.execute("SELECT pg_terminate_backend(pg_backend_pid())")
 
     with monkeypatch.context() as patch:
-        patch.setattr(sealing, "_remember", dies)
+        patch.setattr(sealing, "_index_names", dies)
         with pytest.raises(DatabaseError):
             sealing.seal()
     connection.close()

@@ -86,7 +86,7 @@ ACTS = {
 @pytest.mark.parametrize("act", ACTS)
 def test_an_event_of_each_table_is_named(sealed: sealing.Sealed, act: str) -> None:
     statement, code = ACTS[act]
-    for model in events.logs().values():
+    for model in events.event_models().values():
         table = model._meta.db_table
         found = model.objects.order_by("pgh_id").values_list("pk", flat=True).last()
         assert found is not None, table
@@ -141,7 +141,7 @@ def test_segments_that_are_gone(sealed: sealing.Sealed) -> None:
     as_owner("DELETE FROM pools_auditsegment WHERE id IN (2, 3)")
     faults = verification.verify().faults
     assert [(one.code, one.message) for one in faults] == [
-        ("segments_missing", "Segment 2 to 3 are missing.")
+        ("segments_missing", "Segments 2 to 3 are missing.")
     ]
 
 

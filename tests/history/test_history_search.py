@@ -12,21 +12,21 @@ from pools.models import Event
 from pools.platform import database
 from pools.platform.audit import sealing
 from pools.platform.history import search
-from pools.platform.history.search import Wanted
+from pools.platform.history.search import HistoryQuery
 from pools.register import pools
 from tests import factories
 
 MAC = "02:00:00:00:00:01"
 
 
-def found(*wanted: Wanted, **options: Any) -> list[str]:
+def found(*wanted: HistoryQuery, **options: Any) -> list[str]:
     """Types of what was found, the oldest first."""
     page = search.search(list(wanted), **options)
     return [one.type for one in reversed(page.events)]
 
 
 def boxed(text: str, **options: Any) -> list[str]:
-    return found(*search.of_text(text), **options)
+    return found(*search.queries_of_text(text), **options)
 
 
 @pytest.fixture(params=["sealed", "not sealed"])
@@ -86,46 +86,55 @@ def test_one_box_finds_each_by_what_it_is(fleet: Any) -> None:
 
 def test_who_did_it(fleet: Any) -> None:
     assert len(boxed("tester")) == Event.objects.filter(actor="tester").count() > 3
-    assert found(Wanted(actor="tester", kind="pool")) == ["pool.created"]
-    assert found(Wanted(actor="mallory")) == []
+    assert found(HistoryQuery(actor="tester", kind="pool")) == ["pool.created"]
+    assert found(HistoryQuery(actor="mallory")) == []
 
 
 def test_within_a_time(fleet: Any) -> None:
     now = database.now()
-    late = Wanted(org="acme", since=now - timedelta(minutes=1))
-    early = Wanted(org="acme", until=now - timedelta(minutes=1))
+    late = HistoryQuery(org="acme", since=now - timedelta(minutes=1))
+    early = HistoryQuery(org="acme", until=now - timedelta(minutes=1))
     assert found(late) == ["block.allocated"]
     assert found(early) == ["block.allocated", "released"]
-    assert found(Wanted(since=now + timedelta(minutes=1))) == []
-    assert len(found(Wanted(since=now - timedelta(hours=2)))) == Event.objects.count()
+    assert found(HistoryQuery(since=now + timedelta(minutes=1))) == []
+    assert len(found(HistoryQuery(since=now - timedelta(hours=2)))) == Event.objects.count()
 
 
 def test_all_that_is_given_must_hold(fleet: Any) -> None:
-    assert found(Wanted(org="acme", env="prod", holder="a")) == ["block.allocated", "released"]
-    assert found(Wanted(org="acme", env="test", holder="a")) == []
-    assert found(Wanted(holder="a", holder_kind="node")) == []
+    assert found(HistoryQuery(org="acme", env="prod", holder="a")) == [
+        "block.allocated",
+        "released",
+    ]
+    assert found(HistoryQuery(org="acme", env="test", holder="a")) == []
+    assert found(HistoryQuery(holder="a", holder_kind="node")) == []
 
 
 def test_one_object(fleet: Any) -> None:
     Entry.objects.filter(pk=fleet.pk).update(vm="web-2")
-    assert found(Wanted(kind="entry", object_id=fleet.pk)) == ["entry.created", "entry.changed"]
+    assert found(HistoryQuery(kind="entry", object_id=fleet.pk)) == [
+        "entry.created",
+        "entry.changed",
+    ]
 
 
 def test_one_cluster_also_when_it_is_gone(fleet: Any) -> None:
     other = factories.pool("10.0.0.0/32")
     factories.take(other)
-    wanted = Wanted(cluster_id=other.cluster_id, kind="block")
+    wanted = HistoryQuery(cluster_id=other.cluster_id, kind="block")
     assert found(wanted) == ["block.allocated"]
     cluster_id = fleet.ippool.cluster_id
-    assert found(Wanted(cluster_id=cluster_id, mac=MAC)) == ["entry.created", "ipamclaim.created"]
-    assert found(Wanted(cluster_id=other.cluster_id, mac=MAC)) == []
+    assert found(HistoryQuery(cluster_id=cluster_id, mac=MAC)) == [
+        "entry.created",
+        "ipamclaim.created",
+    ]
+    assert found(HistoryQuery(cluster_id=other.cluster_id, mac=MAC)) == []
 
 
 def test_pages_go_on_where_the_last_one_ended(fleet: Any) -> None:
-    all_of_them = search.search(search.of_text("acme")).events
+    all_of_them = search.search(search.queries_of_text("acme")).events
     below, seen = None, []
     for _ in range(9):
-        page = search.search(search.of_text("acme"), below=below, limit=1)
+        page = search.search(search.queries_of_text("acme"), below=below, limit=1)
         seen += page.events
         below = page.below
         if below is None:
@@ -135,11 +144,11 @@ def test_pages_go_on_where_the_last_one_ended(fleet: Any) -> None:
 
 def test_time_is_over_before_all_was_seen(fleet: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """What was not looked through is told, and nothing is left out by going on."""
-    monkeypatch.setattr(search, "SECONDS", -1)
+    monkeypatch.setattr(search, "TIME_LIMIT", -1)
     monkeypatch.setattr("pools.platform.history.event_numbers._SLICE", 1)
     below, seen = None, []
     for _ in range(1000):
-        page = search.search([Wanted(org="acme")], below=below)
+        page = search.search([HistoryQuery(org="acme")], below=below)
         seen += page.events
         below = page.below
         if below is None:

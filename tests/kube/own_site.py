@@ -38,7 +38,7 @@ def serving(folder: pathlib.Path) -> Iterator[str]:
     """The site over TLS in threads of this process; its URL. Its authority is `ca.pem`."""
     authority = Authority()
     (folder / "ca.pem").write_text(authority.pem)
-    files = tls.of(*authority.server().files(folder, "server"), "")
+    files = tls.from_paths(*authority.server().files(folder, "server"), "")
     assert files is not None
     # Imported here: the first caller, an API server, waits for a few seconds only.
     assert get_resolver().url_patterns

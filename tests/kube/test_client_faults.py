@@ -204,5 +204,5 @@ def test_a_webhooks_key_in_a_servers_message_is_hidden() -> None:
     told = (
         'failed calling webhook "x": Post "https://c/webhooks/v1/prod/cadw_0123456789abcdefXYZ/v"'
     )
-    assert "0123456789" not in connection_errors.said(told)
-    assert connection_errors.said(told).startswith("failed calling webhook")
+    assert "0123456789" not in connection_errors.printable_message(told)
+    assert connection_errors.printable_message(told).startswith("failed calling webhook")

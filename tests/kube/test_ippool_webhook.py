@@ -71,12 +71,12 @@ def test_a_second_one_of_a_network(api: Api, network: Network, name: str) -> Non
     ippools.create(network.cluster, "first", NETWORK, author=worlds.BY)
     refused = api.call("POST", IPPOOLS, manifest(name, {}))
     assert (refused.status, refused.reason) == (403, "Forbidden")
-    assert f"{NETWORK} has an IPPool already: first" in refused.json["message"]
+    assert f"{NETWORK} already has an IPPool: first" in refused.json["message"]
     assert api.get(f"{IPPOOLS}/{name}").status == 404
     assert api.call("POST", IPPOOLS, manifest(name, {}, network="other")).status == 201
     renamed = {"spec": {"network-name": NETWORK}}
     moved = api.call("PATCH", f"{IPPOOLS}/{name}", renamed, content_type=MERGE)
-    assert "has an IPPool already" in moved.json["message"]
+    assert "already has an IPPool" in moved.json["message"]
 
 
 @pytest.mark.parametrize(
@@ -100,9 +100,9 @@ def test_duplicates_are_warned_of(api: Api, network: Network, name: str) -> None
     made = api.call("POST", IPPOOLS, manifest(name, written))
     assert made.status == 201, made.json
     warned = " ".join(made.headers.get_all("Warning", []))
-    assert f"the MAC address {A} is there in several spellings" in warned
-    assert "10.0.0.5 is the address of several MAC addresses" in warned
-    assert "10.0.0.7 is also that of the workload blue/web" in warned
+    assert f"the MAC address {A} occurs in several notations" in warned
+    assert "10.0.0.5 is assigned to several MAC addresses" in warned
+    assert "10.0.0.7 is also used by the workload blue/web" in warned
 
 
 def test_one_that_goes_says_what_stays(api: Api, network: Network, name: str) -> None:

@@ -46,7 +46,11 @@ class Nodes(World):
         self.passed()
 
     def leaked(self) -> list[str]:
-        return list(detection.leaked().order_by("holder_id").values_list("holder_id", flat=True))
+        return list(
+            detection.confirmed_leaks().order_by("holder_id").values_list("holder_id", flat=True)
+        )
 
     def suspected(self) -> list[str]:
-        return list(detection.suspected().order_by("holder_id").values_list("holder_id", flat=True))
+        return list(
+            detection.suspected_leaks().order_by("holder_id").values_list("holder_id", flat=True)
+        )

@@ -13,11 +13,11 @@ pytestmark = pytest.mark.django_db
 
 def test_it_has_leaks_of_instances() -> None:
     assert demo.load()
-    assert set(detection.leaked().values_list("holder_kind", "cluster__name")) == {
+    assert set(detection.confirmed_leaks().values_list("holder_kind", "cluster__name")) == {
         ("instance", demo.FRANKFURT)
     }
-    assert detection.leaked().count() == 3
-    assert not detection.suspected().exists()
+    assert detection.confirmed_leaks().count() == 3
+    assert not detection.suspected_leaks().exists()
     demo.clear()
     assert not Leak.objects.exists()
     assert not ReferenceFeed.objects.exists()

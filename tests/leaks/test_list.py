@@ -27,7 +27,7 @@ def test_what_is_said_of_a_leak(feed: Feed) -> None:
         "acme", "prod", "tooling", "leaked",
     )  # fmt: skip
     assert one["allocated_at"] == block["allocated_at"]
-    assert one["why"] == "Tooling did not name instance i-1, 2 times in a row."
+    assert one["why"] == "instance i-1 is missing from the last 2 inventory reports."
     assert one["missed_at"] < one["confirmed_at"]
 
 

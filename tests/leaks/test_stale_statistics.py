@@ -32,14 +32,14 @@ def _read() -> int:
 def test_the_reports(feed: Feed) -> None:
     before = _read()
     feed.twice(*(f"i-{n}" for n in range(0, HELD, 2)))
-    assert detection.leaked().count() == HELD // 2
+    assert detection.confirmed_leaks().count() == HELD // 2
     assert _read() - before < TIMES * HELD
 
 
 def test_the_list_and_taking_them_back(feed: Feed) -> None:
     feed.twice("i-0")
     before = _read()
-    listed = list(listing.every(detection.leaked()))
+    listed = list(listing.iterate_leaks(detection.confirmed_leaks()))
     assert len(listed) == HELD - 1
     assert _read() - before < TIMES * HELD
     taken = listed[: reclaim.BATCH]

@@ -12,7 +12,7 @@ from tests.leaks.vm_world import CRDS, Machines
 from tests.pools.conftest import Clock
 
 VMS = 800
-TIMES = 80  # that a row may be read: of VMs, claims, their places and blocks
+TIMES = 80  # that a row may be read: of VMs, claims, their index entries and blocks
 
 
 @pytest.fixture

@@ -65,9 +65,17 @@ class Machines(World):
             self.clock.advance(apart)
 
     def leaked(self) -> list[str]:
-        rows = detection.leaked().order_by("block__cidr").values_list("block__cidr", flat=True)
+        rows = (
+            detection.confirmed_leaks()
+            .order_by("block__cidr")
+            .values_list("block__cidr", flat=True)
+        )
         return [str(cidr.network_address) for cidr in rows]
 
     def suspected(self) -> list[str]:
-        rows = detection.suspected().order_by("block__cidr").values_list("block__cidr", flat=True)
+        rows = (
+            detection.suspected_leaks()
+            .order_by("block__cidr")
+            .values_list("block__cidr", flat=True)
+        )
         return [str(cidr.network_address) for cidr in rows]

@@ -104,7 +104,7 @@ def test_a_table_and_csv() -> None:
 
 
 def test_a_table_is_printed_as_its_rows_come(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(output, "MEASURED", 2)
+    monkeypatch.setattr(output, "WIDTH_SAMPLE", 2)
     out = io.StringIO()
 
     def rows() -> Any:

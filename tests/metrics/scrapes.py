@@ -12,7 +12,7 @@ from ipam_site.http import metrics
 
 def families() -> dict[str, Metric]:
     """All metrics of a scrape by their name (without `_total`), as a reader of the text finds them."""
-    text = metrics.exposed().decode()
+    text = metrics.render().decode()
     return {metric.name: metric for metric in parser.text_string_to_metric_families(text)}
 
 

@@ -29,7 +29,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture(autouse=True)
 def _fresh(monkeypatch: pytest.MonkeyPatch, settings: Any) -> None:
-    monkeypatch.setattr(process_metrics, "_own", process_metrics._Process())
+    monkeypatch.setattr(process_metrics, "_process", process_metrics._Process())
     settings.IPAM_ALLOW_LOOPBACK_CLUSTERS = True
 
 
@@ -95,7 +95,7 @@ def test_a_lease_that_is_lost_and_the_write_that_it_stops(connection: Connection
     lease = leases.take(connection.pk, "one")
     assert lease is not None
     Connection.objects.update(fence=lease.fence + 1)
-    with pytest.raises(leases.LeaseLost), leases.holding(lease, factories.BY):
+    with pytest.raises(leases.LeaseLost), leases.transaction_under_lease(lease, factories.BY):
         pytest.fail("it is another's")
     sync.run(lease, [small.Small()])
     process_metrics.flush()
@@ -118,7 +118,7 @@ def test_series_of_a_cluster_go_with_it(connection: Connection) -> None:
 def scrape() -> str:
     from ipam_site.http import metrics
 
-    return metrics.exposed().decode()
+    return metrics.render().decode()
 
 
 @pytest.mark.parametrize("name", ['q"uote', "back\\slash", "new\nline", "ünïcode", "{}=,"])

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture(autouse=True)
 def _fresh(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(process_metrics, "_own", process_metrics._Process())
+    monkeypatch.setattr(process_metrics, "_process", process_metrics._Process())
 
 
 def stored() -> dict[tuple[str, str], float]:

@@ -68,15 +68,15 @@ def test_a_fork_writes_by_a_thread_of_its_own() -> None:
 def test_a_fork_in_the_middle_of_a_write_can_count() -> None:
     """Its parent's locks are held by threads that it has not."""
     body = f"""
-        measures._own.lock.acquire()
-        measures._own.writing.acquire()
+        measures._process.lock.acquire()
+        measures._process.writing.acquire()
         pid = os.fork()
         if pid == 0:
             measures.count({NAME!r}, 10)
             os._exit(0 if measures.flush() else 2)
         assert os.waitpid(pid, 0)[1] == 0
-        measures._own.lock.release()
-        measures._own.writing.release()
+        measures._process.lock.release()
+        measures._process.writing.release()
         """
     counters.finished(counters.start(body, every=3600))
     assert total() == 10

@@ -34,7 +34,7 @@ CANARIES = {
 @pytest.fixture
 def busy(monkeypatch: pytest.MonkeyPatch) -> Any:
     """A register in which all of them stand."""
-    monkeypatch.setattr(process_metrics, "_own", process_metrics._Process())
+    monkeypatch.setattr(process_metrics, "_process", process_metrics._Process())
     who = {"org": "canary-org", "env": "canary-env"}
     pool = factories.pool("10.77.66.0/30", "2001:db8:77::/126", cooldown=60)
     blocks = []
@@ -61,7 +61,7 @@ def busy(monkeypatch: pytest.MonkeyPatch) -> Any:
 @pytest.mark.parametrize("what", CANARIES)
 def test_no_canary_is_heard(busy: Any, what: str) -> None:
     for open_metrics in (False, True):
-        text = metrics.exposed(open_metrics=open_metrics).decode()
+        text = metrics.render(open_metrics=open_metrics).decode()
         assert CANARIES[what] not in text
         assert busy.name in text
 
@@ -86,12 +86,12 @@ def test_the_number_of_statements_does_not_follow_pools_or_clusters() -> None:
 
 
 def series() -> int:
-    lines = metrics.exposed().decode().splitlines()
+    lines = metrics.render().decode().splitlines()
     return sum(not line.startswith("#") for line in lines)
 
 
 def statements() -> int:
-    metrics.exposed()
+    metrics.render()
     with CaptureQueriesContext(connection) as asked:
-        metrics.exposed()
+        metrics.render()
     return len(asked)

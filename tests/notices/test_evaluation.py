@@ -11,7 +11,7 @@ from pools.models import Environment, Notice
 from pools.models.fields import Now
 from pools.models.notices import Level
 from pools.platform.conditions import evaluation, registry
-from pools.platform.conditions.registry import Condition, Found, Known
+from pools.platform.conditions.registry import ActiveCondition, Condition, OpenLevels
 from pools.register.conditions import pools
 from tests import factories
 
@@ -120,10 +120,10 @@ def test_evaluating_again_changes_nothing() -> None:
 
 
 def test_a_condition_that_breaks_leaves_its_notices_and_the_others(only: Any) -> None:
-    def find(_known: Known) -> list[Found]:
-        return [Found("a", "1", Level.ERROR, "one")]
+    def find(_known: OpenLevels) -> list[ActiveCondition]:
+        return [ActiveCondition("a", "1", Level.ERROR, "one")]
 
-    def breaks(_known: Known) -> list[Found]:
+    def breaks(_known: OpenLevels) -> list[ActiveCondition]:
         with connection.cursor() as cursor:
             cursor.execute("SELECT 1 / 0")
         return []
@@ -132,7 +132,7 @@ def test_a_condition_that_breaks_leaves_its_notices_and_the_others(only: Any) ->
     evaluation.evaluate()
     only[:] = [
         Condition(("a",), breaks),
-        Condition(("b",), lambda _k: [Found("b", "2", Level.ERROR, "two")]),
+        Condition(("b",), lambda _k: [ActiveCondition("b", "2", Level.ERROR, "two")]),
     ]
     outcome = evaluation.evaluate()
     assert [one.code for one in outcome.opened] == ["b"]
@@ -142,8 +142,11 @@ def test_a_condition_that_breaks_leaves_its_notices_and_the_others(only: Any) ->
 
 
 def test_of_very_many_subjects_some_are_named_and_the_others_counted(only: Any) -> None:
-    def find(_known: Known) -> list[Found]:
-        return [Found("a", f"{n:04}", Level.WARNING, f"thing {n}") for n in reversed(range(500))]
+    def find(_known: OpenLevels) -> list[ActiveCondition]:
+        return [
+            ActiveCondition("a", f"{n:04}", Level.WARNING, f"thing {n}")
+            for n in reversed(range(500))
+        ]
 
     only[:] = [Condition(("a",), find)]
     evaluation.evaluate()

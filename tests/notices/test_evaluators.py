@@ -17,7 +17,7 @@ from pools.models import Delivery, Notice, WebhookTarget
 from pools.models.fields import Now
 from pools.platform.alerts import outbox, sending
 from pools.platform.conditions import evaluation, registry
-from pools.platform.conditions.registry import Condition, Found, Known
+from pools.platform.conditions.registry import ActiveCondition, Condition, OpenLevels
 from pools.register.conditions import pools
 from tests import factories
 from tests.concurrent import threads
@@ -53,11 +53,11 @@ def test_without_the_lock_the_constraint_holds(
     """Both looked before either wrote: the second is refused whole, its messages with it."""
     looked = threading.Barrier(2)
 
-    def find(_known: Known) -> list[Found]:
+    def find(_known: OpenLevels) -> list[ActiveCondition]:
         looked.wait(30)
         return []
 
-    monkeypatch.setattr(evaluation, "_alone", lambda: True)
+    monkeypatch.setattr(evaluation, "_lock", lambda: True)
     monkeypatch.setattr(registry, "CONDITIONS", [*pools.ALL, Condition(("late",), find)])
     outcomes = threads.together([evaluation.evaluate] * 2)
     assert sorted(type(one).__name__ for one in outcomes) == ["IntegrityError", "Outcome"]
@@ -66,7 +66,7 @@ def test_without_the_lock_the_constraint_holds(
 
 def test_two_who_send_send_once(condition: WebhookTarget, receiver: Receiver) -> None:
     evaluation.evaluate()
-    sent = threads.together([lambda: sending.work_off(condition.pk)] * 4)
+    sent = threads.together([lambda: sending.send_pending(condition.pk)] * 4)
     assert sorted(sent) == [0, 0, 0, 1]
     assert len(receiver.received) == 1
 
@@ -74,7 +74,7 @@ def test_two_who_send_send_once(condition: WebhookTarget, receiver: Receiver) ->
 _SEND = """
 import django; django.setup()
 from pools.platform.alerts import sending
-sending.work_off({target})
+sending.send_pending({target})
 """
 
 
@@ -103,11 +103,11 @@ def test_a_worker_that_is_killed_in_the_middle_loses_no_message(
     released.set()
     row = Delivery.objects.get()
     assert (row.state, row.attempts) == ("pending", 0)
-    assert outbox.due() == []  # its lease still runs
+    assert outbox.due_targets() == []  # its lease still runs
     WebhookTarget.objects.update(leased_until=Now())
     receiver.answer = lambda _handler, _received: 204
-    assert outbox.due() == [condition.pk]
-    assert sending.work_off(condition.pk) == 1
+    assert outbox.due_targets() == [condition.pk]
+    assert sending.send_pending(condition.pk) == 1
     first, second = receiver.received
     assert first.headers["X-Cadastre-Delivery"] == second.headers["X-Cadastre-Delivery"]
 

@@ -123,12 +123,12 @@ def test_a_test_is_sent_by_a_button_and_what_was_given_up_is_sent_again(receiver
     target, _ = receiver.target()
     client = people.browser(ALL)
     assert client.post(page(target, "test")).status_code == 302
-    assert sending.work_off(target.pk) == 1
+    assert sending.send_pending(target.pk) == 1
     delivery = outbox.write_test(target)
     Delivery.objects.filter(pk=delivery.pk).update(state="failed", attempts=16)
     assert b"Send again" in client.get(page(target)).content
     client.post(reverse("admin:pools_webhooktarget_again", args=[target.pk, delivery.pk]))
-    assert sending.work_off(target.pk) == 1
+    assert sending.send_pending(target.pk) == 1
     assert client.post(page(target, "delete")).status_code == 302
     assert Delivery.objects.count() == 0
 
@@ -146,8 +146,8 @@ def test_the_page_says_when_the_scheduler_stands_still() -> None:
     client = people.browser(["view_notice"])
     Measure.objects.create(name="ipam_scheduler_last_tick_timestamp_seconds", value=1_600_000_000)
     assert b"The scheduler has not run" in client.get(reverse(NOTICES)).content
-    assert evaluation.stand_in() is not None
+    assert evaluation.evaluate_without_scheduler() is not None
     assert Notice.objects.get().code == "scheduler_stopped"
     Measure.objects.update(value=32_000_000_000)
     assert b"The scheduler has not run" not in client.get(reverse(NOTICES)).content
-    assert evaluation.stand_in() is None
+    assert evaluation.evaluate_without_scheduler() is None

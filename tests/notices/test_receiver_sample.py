@@ -49,7 +49,7 @@ def strict(receiver: Receiver, verified: Verify) -> tuple[Receiver, str]:
 
     receiver.answer = answer
     outbox.write_test(target)
-    assert sending.work_off(target.pk) == 1
+    assert sending.send_pending(target.pk) == 1
     assert Delivery.objects.get().last_status == 204
     return receiver, secret
 
@@ -96,7 +96,7 @@ def test_an_old_secret_is_no_secret_after_a_rotation(strict: tuple[Receiver, str
     target = Delivery.objects.get().target
     targets.rotate(target, author=factories.BY)
     outbox.write_test(target)
-    assert sending.work_off(target.pk) == 0
+    assert sending.send_pending(target.pk) == 0
     assert (
         receiver.received[-1].headers["X-Cadastre-Delivery"]
         != receiver.received[0].headers["X-Cadastre-Delivery"]

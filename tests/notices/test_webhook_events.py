@@ -85,7 +85,7 @@ def test_nothing_secret_is_in_them(target: WebhookTarget, later: None) -> None:
 
 def test_they_are_searched_shown_and_sealed(target: WebhookTarget) -> None:
     targets.change(target, {"enabled": False}, author=factories.BY)
-    wanted = search.Wanted(name="ops", kind="webhook")
+    wanted = search.HistoryQuery(name="ops", kind="webhook")
     changed, created = search.search([wanted]).events
     assert (created.type, changed.type) == ("webhook.created", "webhook.changed")
     before, after = search.changes([changed])[changed.pk].__dict__.values()

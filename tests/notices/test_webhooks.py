@@ -43,8 +43,8 @@ def test_a_notice_arrives_signed_when_it_opens_and_when_it_ends(
     target, secret = receiver.target(codes=["pool_nearly_full"])
     pool = factories.pool("10.0.0.0/30", cooldown=0)
     blocks = [factories.take(pool), factories.take(pool)]
-    assert evaluation.evaluate().told == 1
-    assert sending.work_off(target.pk) == 1
+    assert evaluation.evaluate().deliveries == 1
+    assert sending.send_pending(target.pk) == 1
     (one,) = receiver.received
     assert one.path == "/hook"
     event = one.event
@@ -59,7 +59,7 @@ def test_a_notice_arrives_signed_when_it_opens_and_when_it_ends(
     for block in blocks:
         factories.give_back(block)
     evaluation.evaluate()
-    sending.work_off(target.pk)
+    sending.send_pending(target.pk)
     assert [got.event["data"]["event"] for got in receiver.received] == ["opened", "ended"]
     assert receiver.received[1].event["data"]["notice"]["open"] is False
     assert set(Delivery.objects.values_list("state", "attempts")) == {("delivered", 1)}
@@ -69,7 +69,7 @@ def test_nothing_is_written_when_the_notice_is_not(receiver: Receiver) -> None:
     receiver.target()
     fill()
     with transaction.atomic():
-        assert evaluation.evaluate().told == 2
+        assert evaluation.evaluate().deliveries == 2
         transaction.set_rollback(True)
     assert (Notice.objects.count(), Delivery.objects.count()) == (0, 0)
 
@@ -78,7 +78,7 @@ def test_a_target_is_told_only_what_it_wants_and_while_it_is_on(receiver: Receiv
     receiver.target("leaks", codes=["leaked_blocks"])
     receiver.target("off", enabled=False)
     fill()
-    assert evaluation.evaluate().told == 0
+    assert evaluation.evaluate().deliveries == 0
 
 
 @pytest.mark.parametrize("status", [199, 302, 400, 410, 429, 500, 503])
@@ -92,14 +92,14 @@ def test_what_is_not_accepted_is_tried_again_later_with_the_same_id(
         receiver.answer = _cut
     else:
         receiver.answer = lambda _handler, _received: status
-    assert sending.work_off(target.pk) == 0
+    assert sending.send_pending(target.pk) == 0
     row = Delivery.objects.get()
     assert (row.state, row.attempts) == ("pending", 1)
     assert row.last_error
-    assert outbox.due() == []  # it rests
+    assert outbox.due_targets() == []  # it rests
     receiver.answer = lambda _handler, _received: 200
     due(target)
-    assert sending.work_off(target.pk) == 1
+    assert sending.send_pending(target.pk) == 1
     first, second = receiver.received
     assert first.body == second.body
     assert first.headers["X-Cadastre-Delivery"] == second.headers["X-Cadastre-Delivery"]
@@ -120,18 +120,18 @@ def test_the_waits_grow_and_after_the_last_try_it_is_given_up_until_somebody_sen
     for number in range(outbox.TRIES):
         due(target)
         before = clock.moment()
-        sending.work_off(target.pk)
+        sending.send_pending(target.pk)
         after = clock.moment()
         row = Delivery.objects.get()
         wait = timedelta(seconds=min(5 * 2**number, 3600))
         assert before + 0.75 * wait <= row.next_try_at <= after + 1.25 * wait
     assert (row.state, row.attempts, row.last_status) == ("failed", outbox.TRIES, 500)
     due(target)
-    assert sending.work_off(target.pk) == 0
+    assert sending.send_pending(target.pk) == 0
     assert len(receiver.received) == outbox.TRIES
     receiver.answer = lambda _handler, _received: 200
     outbox.send_again(row)
-    assert sending.work_off(target.pk) == 1
+    assert sending.send_pending(target.pk) == 1
     with pytest.raises(Exception, match="arrived"):
         outbox.send_again(row)
 
@@ -144,10 +144,10 @@ def test_a_failing_target_holds_up_no_other(receiver: Receiver) -> None:
     good, _ = receiver.target("good")
     fill()
     evaluation.evaluate()
-    assert set(outbox.due()) == {bad.pk, good.pk}
-    assert sending.work_off(bad.pk) == 0
-    assert outbox.due() == [good.pk]
-    assert sending.work_off(good.pk) == 2
+    assert set(outbox.due_targets()) == {bad.pk, good.pk}
+    assert sending.send_pending(bad.pk) == 0
+    assert outbox.due_targets() == [good.pk]
+    assert sending.send_pending(good.pk) == 2
     assert Delivery.objects.filter(target=bad, attempts=1).count() == 1  # the others were not tried
 
 
@@ -160,16 +160,16 @@ def test_one_worker_sends_to_a_target_at_a_time_and_one_that_died_is_followed(
     lease = outbox.take(target.pk)
     assert lease is not None
     assert outbox.take(target.pk) is None
-    assert sending.work_off(target.pk) == 0
+    assert sending.send_pending(target.pk) == 0
     # It died in the middle of a try that the receiver saw.
-    delivery = outbox.following(lease)
+    delivery = outbox.next_delivery(lease)
     assert delivery is not None
     sending._post(delivery)
     due(target)
-    assert sending.work_off(target.pk) == 1
+    assert sending.send_pending(target.pk) == 1
     assert len({one.headers["X-Cadastre-Delivery"] for one in receiver.received}) == 1
     assert len(receiver.received) == 2
-    assert outbox.following(lease) is None  # its fence is an old one
+    assert outbox.next_delivery(lease) is None  # its fence is an old one
 
 
 def test_the_answer_is_not_kept_however_large(receiver: Receiver) -> None:
@@ -183,7 +183,7 @@ def test_the_answer_is_not_kept_however_large(receiver: Receiver) -> None:
     target, _ = receiver.target(codes=["pool_nearly_full"])
     fill()
     evaluation.evaluate()
-    assert sending.work_off(target.pk) == 1
+    assert sending.send_pending(target.pk) == 1
     assert "canary" not in str(Delivery.objects.values().get())
 
 
@@ -201,7 +201,7 @@ def test_what_waits_for_a_target_that_is_switched_off_is_given_up(receiver: Rece
             refused()
     targets.change(off, {"enabled": True}, author=factories.BY)
     outbox.send_again(Delivery.objects.all()[0])
-    assert sending.work_off(target.pk) == 1
+    assert sending.send_pending(target.pk) == 1
 
 
 def test_a_test_message_and_the_task(receiver: Receiver) -> None:

@@ -117,7 +117,7 @@ def test_a_redirect_is_a_failure_and_is_not_followed(
     receiver.answer = away
     target, _ = receiver.target()
     outbox.write_test(target)
-    assert sending.work_off(target.pk) == 0
+    assert sending.send_pending(target.pk) == 0
     assert "redirect" in Delivery.objects.get().last_error
     assert not heard(canary)
 
@@ -126,7 +126,7 @@ def test_a_redirect_is_a_failure_and_is_not_followed(
 def test_a_certificate_of_nobody_is_refused(receiver: Receiver) -> None:
     target, _ = receiver.target(ca="")
     outbox.write_test(target)
-    assert sending.work_off(target.pk) == 0
+    assert sending.send_pending(target.pk) == 0
     assert Delivery.objects.get().last_error.startswith("cluster_tls")
     assert not receiver.received
 
@@ -139,7 +139,7 @@ def test_loopback_is_refused_unless_the_setting_allows_it(
     settings.IPAM_ALLOW_LOOPBACK_CLUSTERS = True  # another setting
     target, _ = receiver.target()
     outbox.write_test(target)
-    assert sending.work_off(target.pk) == 0
+    assert sending.send_pending(target.pk) == 0
     assert Delivery.objects.get().last_error.startswith("url_not_allowed")
     assert not receiver.received
 

@@ -206,7 +206,7 @@ class Register(stateful.RuleBasedStateMachine):
 
     @stateful.invariant()
     def numbers_are_exact(self) -> None:
-        used = usage.of_pool(self.pool)[self.family]
+        used = usage.pool_usage(self.pool)[self.family]
         in_use = set(self.held) | set(self.cools)
         assert used.capacity == len(self.capacity)
         assert (used.held, used.cooling) == (len(self.held), len(self.cools))

@@ -28,12 +28,12 @@ def _begin(
         span=addresses.parse_range(span) if span else None,
         to=ip_network(to) if to else None,
     )
-    return migrations.begin(want, author=BY)
+    return migrations.start_migration(want, author=BY)
 
 
 def _take(migration: CIDRMigration, *steps: MigrationStep) -> progress.MigrationProgress:
     for step in steps:
-        migration = migrations.take(migration.pk, step, author=BY)
+        migration = migrations.take_step(migration.pk, step, author=BY)
     return progress.migration_progress(migration)
 
 
@@ -175,8 +175,8 @@ def test_an_orphan_drains() -> None:
     block = factories.take(pool)
     migration = _begin(pool, to=None)
     cidr = factories.cidr(pool)
-    orphans.withhold(cidr)
-    orphans.mark(cidr)
+    orphans.withhold_blocks(cidr)
+    orphans.mark_orphaned(cidr)
     told = progress.migration_progress(migrations.get_migration(migration.pk))
     assert (told.orphaned, told.status) == (True, MigrationStatus.DRAINING)
     factories.give_back(block)
@@ -214,5 +214,5 @@ def test_of_two_steps_at_once_one_is_refused() -> None:
     stale = migrations.get_migration(migration.pk)
     _take(migration, MigrationStep.RESERVE)
     assert stale.pool_cidr is not None
-    with pytest.raises(errors.StepNotDue, match="Somebody else"):
+    with pytest.raises(errors.StepNotDue, match="Another step"):
         migrations._withhold(stale, stale.pool_cidr, progress.span_of(stale), BY)

@@ -82,14 +82,14 @@ def test_it_grows_by_further_cidrs_without_renumbering() -> None:
 def test_a_cluster_without_one_may_get_one_later() -> None:
     cluster = factories.cluster()
     assert _prefixes(cluster) == {}
-    clusters.divide(cluster, IPv6Network("2001:db8:10::/48"), author=factories.BY)
+    clusters.divide_prefix(cluster, IPv6Network("2001:db8:10::/48"), author=factories.BY)
     assert set(_prefixes(cluster)) == {"node", "instance"}
 
 
 def test_a_prefix_that_is_in_use_is_not_divided() -> None:
     cluster = factories.pool("2001:db8:10:1::/120").cluster
     with pytest.raises(errors.CIDROverlap):
-        clusters.divide(cluster, IPv6Network("2001:db8:10::/48"), author=factories.BY)
+        clusters.divide_prefix(cluster, IPv6Network("2001:db8:10::/48"), author=factories.BY)
     assert Cluster.objects.get().cluster_prefix is None
     assert cluster.pools.count() == 1
 
@@ -113,7 +113,7 @@ def test_another_prefix_is_not_divided_beside_the_pools_of_the_first() -> None:
     """As the page of a cluster asks for it, which shows the prefix that the cluster has."""
     cluster = factories.cluster(cluster_prefix=IPv6Network("2001:db8:10::/48"))
     with pytest.raises(errors.ImmutableInUse):
-        clusters.divide(cluster, IPv6Network("2001:db8:20::/48"), author=factories.BY)
+        clusters.divide_prefix(cluster, IPv6Network("2001:db8:20::/48"), author=factories.BY)
     assert str(Cluster.objects.get(pk=cluster.pk).cluster_prefix) == "2001:db8:10::/48"
 
 
@@ -121,6 +121,6 @@ def test_a_prefix_is_not_divided_where_a_pool_lies_elsewhere() -> None:
     cluster = factories.cluster()
     factories.pool("2001:db8:30::/64", category="instance", within=cluster)
     with pytest.raises(errors.InvalidInput) as caught:
-        clusters.divide(cluster, IPv6Network("2001:db8:20::/48"), author=factories.BY)
+        clusters.divide_prefix(cluster, IPv6Network("2001:db8:20::/48"), author=factories.BY)
     assert caught.value.problems[0].code == "outside_cluster_prefix"
     assert Cluster.objects.get(pk=cluster.pk).cluster_prefix is None

@@ -38,7 +38,7 @@ def test_identity_and_version_are_pinned_and_credentials_sealed(fake: FakeCluste
     row = _connect(fake)
     assert (row.identity, row.version[:2]) == (fake.kube_system_uid, "v1")
     assert fake.token not in row.sealed
-    assert sync.access(row).token == fake.token
+    assert sync.cluster_access(row).token == fake.token
     assert fake.token not in str(list(ConnectionEvent.objects.values()))
 
 
@@ -78,7 +78,7 @@ def test_the_same_cluster_twice_is_refused_and_the_other_named(fake: FakeCluster
 def test_the_same_cluster_is_refused_by_the_database_too(fake: FakeCluster) -> None:
     row, later = _connect(fake), _connect(fake, offline=True)
     with pytest.raises(errors.SameCluster):
-        connections._once(
+        connections._in_transaction(
             lambda: Connection.objects.filter(pk=later.pk).update(identity=row.identity)
         )
 
@@ -91,7 +91,7 @@ def test_other_credentials_of_the_same_cluster(fake: FakeCluster) -> None:
     )
     source = connections.from_kubeconfig(fake.kubeconfig(token))
     row = connections.replace(row, source, author=factories.BY)
-    assert sync.access(row).token == token
+    assert sync.cluster_access(row).token == token
     assert (row.error_code, row.failures) == ("", 0)
     last = ConnectionEvent.objects.order_by("-pk")[0]
     assert (last.pgh_label, last.pgh_context["actor"]) == ("credentials_replaced", "tester")
@@ -107,7 +107,7 @@ def test_another_cluster_behind_the_address_is_refused(fake: FakeCluster) -> Non
 
 
 def test_managed_resources_are_of_managed_clusters_only() -> None:
-    found = connections.terms("managed", ["pod-cidrs", "pools", "pools"])
+    found = connections.parse_terms("managed", ["pod-cidrs", "pools", "pools"])
     assert found.managed_resources == ("pools", "pod-cidrs")
     for mode, managed_resources, code in (
         ("observed", ["pools"], "managed_resources_of_observed"),
@@ -115,7 +115,7 @@ def test_managed_resources_are_of_managed_clusters_only() -> None:
         ("master", [], "invalid_choice"),
     ):
         with pytest.raises(errors.InvalidInput) as refused:
-            connections.terms(mode, managed_resources)
+            connections.parse_terms(mode, managed_resources)
         assert refused.value.code == code
 
 
@@ -170,5 +170,5 @@ def test_a_worker_under_the_old_terms_loses_the_cluster(fake: FakeCluster) -> No
     lease = leases.take(row.pk, "tester")
     assert lease is not None
     connections.change(row, author=factories.BY, paused=True)
-    with pytest.raises(leases.LeaseLost), leases.holding(lease, factories.BY):
+    with pytest.raises(leases.LeaseLost), leases.transaction_under_lease(lease, factories.BY):
         raise AssertionError("it still has the cluster")

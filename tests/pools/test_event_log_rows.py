@@ -98,9 +98,9 @@ def test_they_are_kept_for_as_long_as_the_setting_says(told: None, clock) -> Non
     clock.advance(40 * 86400)
     factories.take(factories.pool("10.0.0.0/24"))
     before = Event.objects.count()
-    assert retention.purge(0) == 0
-    assert retention.purge(50) == 0
-    gone = retention.purge(30)
+    assert retention.purge_events(0) == 0
+    assert retention.purge_events(50) == 0
+    gone = retention.purge_events(30)
     assert gone > 0
     assert Event.objects.count() == before - gone
     assert set(Event.objects.values_list("type", flat=True)) == {

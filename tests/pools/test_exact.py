@@ -50,9 +50,9 @@ def test_of_another_uid_is_not_ones_own() -> None:
 
 
 REFUSED: list[Any] = [
-    pytest.param({"cidr": "10.0.1.1/32"}, errors.InvalidInput, "lies in no CIDR", id="outside"),
+    pytest.param({"cidr": "10.0.1.1/32"}, errors.InvalidInput, "is not in any CIDR", id="outside"),
     pytest.param({"cidr": "10.0.0.0/31"}, errors.InvalidInput, "not one of", id="wrong size"),
-    pytest.param({"cidr": "fd00::1/128"}, errors.InvalidInput, "lies in no", id="other family"),
+    pytest.param({"cidr": "fd00::1/128"}, errors.InvalidInput, "is not in any", id="other family"),
     pytest.param({"cidr": "10.0.0.0/32"}, errors.ReservedAddress, "first or last", id="network"),
     pytest.param({"cidr": "10.0.0.255/32"}, errors.ReservedAddress, "first or last", id="last"),
     pytest.param({"cidr": "10.0.0.50/32"}, errors.ReservedAddress, "reserved range", id="range"),
@@ -98,5 +98,5 @@ def test_released_and_cooled_down_it_may_be_asked_for_again(clock) -> None:
 def test_of_the_same_pool_only() -> None:
     pool = factories.pool("10.0.0.0/24")
     other = factories.pool("10.0.1.0/24", within=pool.cluster)
-    with pytest.raises(errors.InvalidInput, match="lies in no CIDR"):
+    with pytest.raises(errors.InvalidInput, match="is not in any CIDR"):
         factories.take(other, cidr="10.0.0.9/32")

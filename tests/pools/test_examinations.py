@@ -42,10 +42,12 @@ def _examined(
     *managed_resources: str,
     token: str = "",
     wanted: tuple[resources.Resource, ...] = WANTED,
-) -> connection_test.Examination:
-    terms = connections.terms("managed" if managed_resources else "observed", managed_resources)
+) -> connection_test.ConnectionTest:
+    terms = connections.parse_terms(
+        "managed" if managed_resources else "observed", managed_resources
+    )
     source = connections.from_kubeconfig(fake.kubeconfig(token or None))
-    return connection_test.of_source(source, terms, wanted)
+    return connection_test.test_source(source, terms, wanted)
 
 
 def _row(fake: FakeCluster) -> Connection:
@@ -82,7 +84,7 @@ def test_a_kind_that_is_not_served_is_no_fault(fake: FakeCluster) -> None:
     fake.crds("cilium.io_ciliumnodes")
     found = _examined(fake)
     assert found.kinds[0].served == ()
-    assert found.kinds[0].note == "not served: nothing of it is shown"
+    assert found.kinds[0].note == "not served, so not shown"
     assert found.succeeded
 
 
@@ -116,7 +118,7 @@ def test_a_right_that_passes_do_without_is_a_doubt(fake: FakeCluster) -> None:
     found = _examined(fake, token=token, wanted=(*WANTED, more))
     assert (found.succeeded, found.missing) == (True, [])
     rights = ", ".join(f"{verb} configmaps" for verb in ("get", "list", "watch"))
-    assert found.doubts == [f"No owners by ConfigMaps: these need {rights}."]
+    assert found.doubts == [f"No owners by ConfigMaps: this requires {rights}."]
 
 
 @pytest.mark.parametrize(
@@ -137,10 +139,10 @@ def test_who_answers(fake: FakeCluster) -> None:
     row = _row(fake)
     Connection.objects.filter(pk=row.pk).update(identity="another")
     row.refresh_from_db()
-    assert connection_test.of_connection(row, WANTED).code == "identity_changed"
+    assert connection_test.test_connection(row, WANTED).code == "identity_changed"
     Connection.objects.filter(pk=row.pk).update(identity=fake.kube_system_uid)
     second = _row(fake)
-    assert connection_test.of_connection(second, WANTED).code == "same_cluster"
+    assert connection_test.test_connection(second, WANTED).code == "same_cluster"
 
 
 def test_when_credentials_end(fake: FakeCluster) -> None:
@@ -148,17 +150,17 @@ def test_when_credentials_end(fake: FakeCluster) -> None:
     claims = base64.urlsafe_b64encode(json.dumps({"exp": int(at.timestamp())}).encode())
     token = f"e30.{claims.decode().rstrip('=')}.c2ln"
     text = kubeconfigs.text(fake.url, fake.ca, token=token, pair=fake.certificate("me"))
-    found = connection_test.of_source(
+    found = connection_test.test_source(
         connections.from_kubeconfig(text), connections.Terms(), WANTED
     )
-    days = {one.what: one.days for one in found.endings}
+    days = {one.credential: one.days for one in found.endings}
     assert days == {"certificate authority": 364, "client certificate": 364, "token": 9}
 
 
 @pytest.mark.parametrize("token", ["a.b.c", "a.e30.c", "a.bm8.c", "a.eyJleHAiOiJ4In0.c", "a.W10.c"])
 def test_a_token_that_says_nothing_of_its_end(fake: FakeCluster, token: str) -> None:
     text = kubeconfigs.text(fake.url, fake.ca, token=token)
-    found = connection_test.of_source(
+    found = connection_test.test_source(
         connections.from_kubeconfig(text), connections.Terms(), WANTED
     )
-    assert [one.what for one in found.endings] == ["certificate authority"]
+    assert [one.credential for one in found.endings] == ["certificate authority"]

@@ -24,7 +24,7 @@ def _now() -> datetime:
 
 
 def _who(address: str, at: datetime | None = None, **settings: Any) -> list[tuple[str, str]]:
-    matches, _ = history_addresses.holders(addresses.parse_address(address), at=at, **settings)
+    matches, _ = history_addresses.find_holders(addresses.parse_address(address), at=at, **settings)
     return [(match.holder["id"], match.state) for match in matches]
 
 
@@ -50,7 +50,7 @@ def test_the_tenures_newest_first(clock) -> None:
     first = factories.take(pool, factories.holder("a", uid="u"), org="o", env="e")
     clock.advance(10)
     factories.give_back(first)
-    _, tenures = history_addresses.holders(addresses.parse_address("10.0.0.0"))
+    _, tenures = history_addresses.find_holders(addresses.parse_address("10.0.0.0"))
     assert [tenure.state for tenure in tenures] == ["cooling", "held"]
     assert tenures[0].since == tenures[1].until
     assert tenures[0].until == tenures[0].since + timedelta(seconds=60)
@@ -111,7 +111,7 @@ def test_of_a_pool_that_is_gone(clock) -> None:
     factories.give_back(block)
     pools.delete(pool.pk, author=factories.BY)
     factories.pool("10.0.0.0/24", within=pool.cluster)
-    matches, _ = history_addresses.holders(addresses.parse_address("10.0.0.0"), at=at)
+    matches, _ = history_addresses.find_holders(addresses.parse_address("10.0.0.0"), at=at)
     assert [(match.pool, match.holder["id"]) for match in matches] == [("old", "a")]
 
 
@@ -138,5 +138,5 @@ def test_a_change_by_hand_begins_a_tenure_then(clock) -> None:
 def test_who_holds_it_now_is_known_however_short_events_are_kept(clock) -> None:
     factories.take(factories.pool("10.0.0.0/32"), factories.holder("a"))
     clock.advance(40 * 86400)
-    retention.purge(30)
+    retention.purge_events(30)
     assert _who("10.0.0.0") == [("a", "held")]

@@ -14,7 +14,7 @@ from tests import factories
 
 
 def _key(user: Any, text: str = "k-1", body: bytes = b"{}") -> idempotency.Key:
-    key = idempotency.key_of(text, user_id=user.pk, method="POST", path="/x/", body=body)
+    key = idempotency.parse_key(text, user_id=user.pk, method="POST", path="/x/", body=body)
     assert key is not None
     return key
 
@@ -125,14 +125,14 @@ def test_a_pending_request_is_answered_again(count: int) -> None:
 @pytest.mark.parametrize("text", ["", " ", '""', "x" * 256, "ä", "a\nb"])
 def test_unusable_keys(text: str) -> None:
     with pytest.raises(errors.InvalidInput):
-        idempotency.key_of(text, user_id=1, method="POST", path="/", body=b"")
+        idempotency.parse_key(text, user_id=1, method="POST", path="/", body=b"")
 
 
 @pytest.mark.parametrize("part", ["method", "path", "body"])
 def test_the_fingerprint_covers(part: str) -> None:
     usual: dict[str, Any] = {"method": "POST", "path": "/a", "body": b"b"}
     other = usual | {part: b"x" if part == "body" else "x"}
-    one, two = (idempotency.key_of("k", user_id=1, **each) for each in (usual, other))
+    one, two = (idempotency.parse_key("k", user_id=1, **each) for each in (usual, other))
     assert one is not None
     assert two is not None
     assert one.fingerprint != two.fingerprint

@@ -102,7 +102,7 @@ SHAPES = [
 
 
 def _load(text: str, cluster: Cluster, **settings: bool) -> list[tuple[str, str]]:
-    reports = manifests.pools_from(text.encode(), cluster, author=factories.BY, **settings)
+    reports = manifests.apply_manifests(text.encode(), cluster, author=factories.BY, **settings)
     return [(report.name, report.result) for report in reports]
 
 
@@ -136,7 +136,7 @@ def test_several_documents_all_or_nothing() -> None:
     overlapping = CFP_TODAY.replace("green-pool", "other")
     fine = DOCUMENTED_HELM.replace("other", "third").replace("10.20.", "10.40.")
     text = "---".join([CFP_TODAY, overlapping, fine])
-    reports = manifests.pools_from(text.encode(), cluster, author=factories.BY)
+    reports = manifests.apply_manifests(text.encode(), cluster, author=factories.BY)
     assert [(report.name, report.result) for report in reports] == [
         ("green-pool", "created"),
         ("other", "refused"),
@@ -163,7 +163,7 @@ def test_a_change_that_the_rules_forbid(text: str, code: str) -> None:
     cluster = factories.cluster()
     _load(CFP_TODAY, cluster)
     factories.take(Pool.objects.get())
-    (report,) = manifests.pools_from(text.encode(), cluster, author=factories.BY)
+    (report,) = manifests.apply_manifests(text.encode(), cluster, author=factories.BY)
     assert (report.result, [problem.code for problem in report.problems]) == ("refused", [code])
     assert pools.families(Pool.objects.get()) == factories.families(*GREEN, mask=24)
 
@@ -175,4 +175,4 @@ def test_a_pool_of_another_category_is_not_taken_over() -> None:
 
 def test_what_is_no_manifest_at_all() -> None:
     with pytest.raises(errors.InvalidInput):
-        manifests.pools_from(b"{", factories.cluster(), author=factories.BY)
+        manifests.apply_manifests(b"{", factories.cluster(), author=factories.BY)

@@ -40,12 +40,12 @@ def test_rotated_and_the_old_key_taken_away(settings: Any) -> None:
     old, new = settings.IPAM_KEY_RING[0], random.token_urlsafe(32)
     settings.IPAM_KEY_RING = [new, old]
     events = ConnectionEvent.objects.count()
-    assert _rotate() == "2 sealed anew, 0 were under the newest key.\n"
-    assert _rotate() == "0 sealed anew, 2 were under the newest key.\n"
+    assert _rotate() == "2 re-encrypted, 0 already encrypted with the newest key.\n"
+    assert _rotate() == "0 re-encrypted, 2 already encrypted with the newest key.\n"
     settings.IPAM_KEY_RING = [new]
     for row, token in ((first, "token-a"), (second, "token-b")):
         row.refresh_from_db()
-        assert sync.access(row).token == token
+        assert sync.cluster_access(row).token == token
     assert ConnectionEvent.objects.count() == events
 
 
@@ -54,7 +54,7 @@ def test_a_key_that_went_too_early_is_told_of_each_cluster(settings: Any) -> Non
     settings.IPAM_KEY_RING = [random.token_urlsafe(32)]
     _connected("token-b")
     out = io.StringIO()
-    with pytest.raises(CommandError, match="1 could not be opened"):
+    with pytest.raises(CommandError, match="1 could not be decrypted"):
         call_command("rotate_keys", stdout=out, stderr=out)
     assert f"{lost.cluster.name}: key_missing" in out.getvalue()
 
@@ -70,5 +70,5 @@ def test_a_row_s_secret_opens_in_no_other_row() -> None:
     Connection.objects.filter(pk=second.pk).update(sealed=first.sealed)
     second.refresh_from_db()
     with pytest.raises(faults.SecretForeign):
-        sync.access(second)
-    assert secrets.configured().open(first.sealed, owner=sync.owner(first.cluster_id))
+        sync.cluster_access(second)
+    assert secrets.key_ring().open(first.sealed, owner=sync.secret_owner(first.cluster_id))

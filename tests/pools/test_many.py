@@ -92,5 +92,5 @@ def test_the_answer_is_what_is_stored() -> None:
     pool = factories.pool("10.0.0.0/24")
     for block in factories.ask(pool, *factories.holders(3), org="o", env="e").blocks:
         stored = Block.objects.filter(pk=block["id"]).values().get()
-        said = block_fields.answer(stored, pool=pool.name, cluster=pool.cluster.name)
+        said = block_fields.block_answer(stored, pool=pool.name, cluster=pool.cluster.name)
         assert said == block

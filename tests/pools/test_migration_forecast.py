@@ -51,7 +51,7 @@ def test_nodes_that_fit_and_nodes_that_do_not() -> None:
     assert (_verdicts(fits)["nodes"], fits.nodes) == (RuleResult.OK, 2)
     (finding,) = [one for one in small.findings if one.rule == "nodes"]
     assert finding.result is RuleResult.VIOLATED
-    assert "1 would not get what they ask for: node-2" in finding.observation
+    assert "1 would not get the blocks they request: node-2" in finding.observation
     assert not small.fits
     assert not pool.reserved_ranges.exists()
 

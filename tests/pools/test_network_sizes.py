@@ -32,7 +32,7 @@ def test_tiny_pools(cidr: str, expected: list[str], batch: bool) -> None:
     assert got == expected
     with pytest.raises(errors.PoolExhausted):
         factories.take(pool)
-    assert usage.of_pool(pool)[6 if ":" in cidr else 4].capacity == len(expected)
+    assert usage.pool_usage(pool)[6 if ":" in cidr else 4].capacity == len(expected)
 
 
 def test_network_and_broadcast_addresses_are_blocks_when_blocks_are_larger() -> None:
@@ -79,7 +79,7 @@ def test_huge_pools_are_not_enumerated(
         factories.reserve(pool, str(factories.cidr(pool).cidr[1000]) + "-" + _last(pool))
     assert len(asked) < 100
     assert Block.objects.count() < 1000
-    (used,) = usage.of_pool(pool).values()
+    (used,) = usage.pool_usage(pool).values()
     assert used.capacity == capacity
     assert used.held + used.cooling + used.reserved + used.free == capacity
 

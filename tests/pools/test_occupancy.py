@@ -17,7 +17,7 @@ def test_blocks_are_counted_in_their_share() -> None:
     pool = factories.pool("10.0.0.0/24", cooldown=60, reserved=["10.0.0.128/25"])
     factories.cidrs(pool, 20)
     factories.give_back(factories.take(pool))
-    found = occupancy.in_shares(factories.cidr(pool), ip_network("10.0.0.0/24"), 28)
+    found = occupancy.count_by_share(factories.cidr(pool), ip_network("10.0.0.0/24"), 28)
     assert found.exact
     assert found.shares == {0: UsedBlocks(held=15), 1: UsedBlocks(held=5, cooling=1)}
 
@@ -25,7 +25,7 @@ def test_blocks_are_counted_in_their_share() -> None:
 def test_a_view_counts_only_what_lies_in_it() -> None:
     pool = factories.pool("10.0.0.0/24")
     factories.cidrs(pool, 20)
-    found = occupancy.in_shares(factories.cidr(pool), ip_network("10.0.0.16/28"), 32)
+    found = occupancy.count_by_share(factories.cidr(pool), ip_network("10.0.0.16/28"), 32)
     assert found.shares == {number: UsedBlocks(held=1) for number in range(5)}
 
 
@@ -35,9 +35,9 @@ def test_withheld_blocks_and_ended_cooldowns(clock: Clock) -> None:
     factories.take(pool)
     factories.reserve(pool, "10.0.0.0/29")
     whole = (factories.cidr(pool), ip_network("10.0.0.0/28"), 28)
-    assert occupancy.in_shares(*whole).shares == {0: UsedBlocks(held=1, cooling=1, withheld=2)}
+    assert occupancy.count_by_share(*whole).shares == {0: UsedBlocks(held=1, cooling=1, withheld=2)}
     clock.advance(61)
-    assert occupancy.in_shares(*whole).shares == {0: UsedBlocks(held=1, withheld=1)}
+    assert occupancy.count_by_share(*whole).shares == {0: UsedBlocks(held=1, withheld=1)}
 
 
 @pytest.mark.parametrize(
@@ -51,13 +51,13 @@ def test_withheld_blocks_and_ended_cooldowns(clock: Clock) -> None:
 def test_estimates_are_near(
     monkeypatch: pytest.MonkeyPatch, cidr: str, prefix: int, probed: int
 ) -> None:
-    monkeypatch.setattr(occupancy, "COUNTED", 100)
+    monkeypatch.setattr(occupancy, "MOST_COUNTED", 100)
     pool = factories.pool(cidr)
     factories.ask(pool, *factories.holders(1500))
     whole = (factories.cidr(pool), ip_network(cidr), prefix)
-    found = occupancy.in_shares(*whole)
-    monkeypatch.setattr(occupancy, "COUNTED", 100_000)
-    exact = occupancy.in_shares(*whole)
+    found = occupancy.count_by_share(*whole)
+    monkeypatch.setattr(occupancy, "MOST_COUNTED", 100_000)
+    exact = occupancy.count_by_share(*whole)
     assert not found.exact
     assert set(found.shares) == set(exact.shares)
     for number, used in exact.shares.items():
@@ -72,13 +72,13 @@ def test_a_preview_tells_what_a_change_does_and_does_nothing() -> None:
     pool = factories.pool("10.0.0.0/24", "10.1.0.0/24")
     factories.take(pool, factories.holder("vm-a"))
     families = factories.families("10.0.0.0/24", "10.2.0.0/24", reserved=["10.0.0.0/25"])
-    preview = previews.of_change(
+    preview = previews.preview_change(
         pool, pool_services.PoolChange(families=families), author=factories.BY
     )
     assert [str(cidr) for cidr in preview.removed] == ["10.1.0.0/24"]
     assert [str(cidr) for cidr in preview.added] == ["10.2.0.0/24"]
     assert [str(span) for span in preview.reserved] == ["10.0.0.0-10.0.0.127"]
-    assert (preview.hit, [block.holder_id for block in preview.holders]) == (1, ["vm-a"])
+    assert (preview.affected, [block.holder_id for block in preview.holders]) == (1, ["vm-a"])
     ((_, before, after),) = preview.lines
     assert (before.reserved, after.reserved) == (0, 126)
     assert pool_services.families(pool)[4].cidrs[0].reserved == ()

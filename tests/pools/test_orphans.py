@@ -31,7 +31,7 @@ def _says(*cidrs: str, name: str = "green", reserved: tuple[str, ...] = ()) -> P
 
 
 def _bring(pool: Pool, *cidrs: str, reserved: tuple[str, ...] = ()) -> None:
-    pool_sync.bring(Pool.objects.get(pk=pool.pk), _says(*cidrs, reserved=reserved), author=BY)
+    pool_sync.update_pool(Pool.objects.get(pk=pool.pk), _says(*cidrs, reserved=reserved), author=BY)
 
 
 def _orphans() -> list[str]:
@@ -43,7 +43,7 @@ def test_a_lost_cidr_in_use_is_kept_and_nothing_more_is_taken_of_it(pool: Pool) 
     assert _orphans() == [FIRST]
     assert Block.objects.get(holder_id="n1").withheld
     assert all(cidr.startswith("10.1.0.") for cidr in factories.drain(pool))
-    used = usage.of_pool(pool)[4]
+    used = usage.pool_usage(pool)[4]
     assert (used.capacity, used.held, used.reserved, used.free) == (8, 5, 3, 0)
     assert pools.families(pool)[4].cidrs == factories.families(SECOND, mask=30)[4].cidrs
 
@@ -67,7 +67,7 @@ def test_another_pool_does_not_get_it(pool: Pool) -> None:
     """cilium/cilium#41986: removed while in use, added again under another pool's name."""
     _bring(pool, SECOND)
     with pytest.raises(errors.CIDROverlap, match=r"10\.0\.0\.0/28 of the pool .*green"):
-        pool_sync.take_in(pool.cluster, [_says("10.0.0.0/29", name="blue")], author=BY)
+        pool_sync.import_pools(pool.cluster, [_says("10.0.0.0/29", name="blue")], author=BY)
 
 
 def test_it_goes_when_nothing_holds_it_any_more(pool: Pool) -> None:
@@ -75,9 +75,9 @@ def test_it_goes_when_nothing_holds_it_any_more(pool: Pool) -> None:
     _bring(pool, SECOND)
     first = Block.objects.get(holder_id="n1")
     factories.give_back({**held, "id": first.pk, "holder": {"kind": "node", "id": "n1", "uid": ""}})
-    assert pool_sync.tidy(pool_sync.orphaned(pool.cluster), author=BY) == 0
+    assert pool_sync.remove_unused_orphans(pool_sync.orphaned_cidrs(pool.cluster), author=BY) == 0
     factories.give_back(held)
-    assert pool_sync.tidy(pool_sync.orphaned(pool.cluster), author=BY) == 1
+    assert pool_sync.remove_unused_orphans(pool_sync.orphaned_cidrs(pool.cluster), author=BY) == 1
     assert [str(cidr) for cidr in pool.cidrs.all()] == [SECOND]
 
 
@@ -89,7 +89,7 @@ def test_a_range_of_an_orphan_gives_nothing_back(pool: Pool) -> None:
 
 
 def test_a_lost_pool_in_use_is_kept_until_nothing_holds_it(pool: Pool) -> None:
-    pool_sync.lose(pool, author=BY)
+    pool_sync.remove_pool(pool, author=BY)
     pool.refresh_from_db()
     assert pool.orphaned_at is not None
     assert factories.drain(pool) == []
@@ -97,12 +97,12 @@ def test_a_lost_pool_in_use_is_kept_until_nothing_holds_it(pool: Pool) -> None:
     block = Block.objects.get(holder_id="n1")
     Block.objects.filter(pk=block.pk).update(state="cooling", released_at=block.allocated_at,
                                                    available_from=block.allocated_at)  # fmt: skip
-    pool_sync.tidy(pool_sync.orphaned(pool.cluster), author=BY)
+    pool_sync.remove_unused_orphans(pool_sync.orphaned_cidrs(pool.cluster), author=BY)
     assert not Pool.objects.exists()
 
 
 def test_a_lost_pool_comes_back(pool: Pool) -> None:
-    pool_sync.lose(pool, author=BY)
+    pool_sync.remove_pool(pool, author=BY)
     _bring(pool, SECOND, FIRST)
     pool.refresh_from_db()
     assert pool.orphaned_at is None
@@ -112,7 +112,7 @@ def test_a_lost_pool_comes_back(pool: Pool) -> None:
 
 def test_a_lost_pool_that_nothing_holds_goes() -> None:
     pool = factories.pool(FIRST, category="pod", mask=30)
-    pool_sync.lose(pool, author=BY)
+    pool_sync.remove_pool(pool, author=BY)
     assert not Pool.objects.exists()
 
 
@@ -135,5 +135,5 @@ def test_changing_the_rest_of_the_pool_leaves_orphans_alone(pool: Pool) -> None:
 def test_nothing_is_drawn_of_an_orphan_that_the_window_did_not_reach() -> None:
     pool = factories.pool("10.4.0.0/18", SECOND, category="pod", mask=30)
     factories.take(pool)
-    pool_sync.bring(pool, _says(SECOND, name=pool.name), author=BY)
+    pool_sync.update_pool(pool, _says(SECOND, name=pool.name), author=BY)
     assert len(factories.drain(pool)) == 4

@@ -89,7 +89,7 @@ def test_released_without_a_cooldown_it_is_withheld() -> None:
     factories.reserve(pool, "10.0.0.0-10.0.0.0")
     factories.give_back(one)
     assert factories.drain(pool) == ["10.0.0.1/32"]
-    assert usage.of_pool(pool)[4].reserved == 1
+    assert usage.pool_usage(pool)[4].reserved == 1
 
 
 def test_the_former_holder_does_not_get_it_back_either() -> None:

@@ -16,7 +16,7 @@ def test_old_events_go_and_younger_ones_stay(clock) -> None:
     factories.give_back(factories.take(pool))
     clock.advance(10 * 24 * 3600)
     young = factories.take(factories.pool("10.0.0.0/24"))
-    assert retention.purge(9) > 0
+    assert retention.purge_events(9) > 0
     assert [str(event.cidr) for event in BlockEvent.objects.all()] == [young["cidr"]]
 
 
@@ -25,5 +25,5 @@ def test_nothing_goes_without_the_setting(days: int, clock) -> None:
     factories.take(factories.pool("10.0.0.0/24"))
     clock.advance(1000 * 24 * 3600)
     before = Event.objects.count()
-    assert retention.purge(days) == 0
+    assert retention.purge_events(days) == 0
     assert Event.objects.count() == before

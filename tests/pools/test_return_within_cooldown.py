@@ -70,7 +70,7 @@ def test_the_exact_former_block_too_but_not_for_others() -> None:
     former = factories.take(pool, who, cidr="10.0.0.9/32")
     factories.give_back(former)
     end, before = factories.row(former).available_from, database_clock.moment()
-    with pytest.raises(errors.CoolingDown, match="cools down until") as caught:
+    with pytest.raises(errors.CoolingDown, match="is in cooldown until") as caught:
         factories.take(pool, cidr="10.0.0.9/32")
     least, most = ((end - at).total_seconds() for at in (database_clock.moment(), before))
     assert least <= caught.value.retry_after <= most <= 60

@@ -75,7 +75,7 @@ def _reserved(pool: Pool, number: int) -> None:
 
 
 def _asked(_pool: Pool, number: int) -> None:
-    addresses.holders(ip_address(f"10.0.9.{number}"))
+    addresses.find_holders(ip_address(f"10.0.9.{number}"))
 
 
 def _retried(pool: Pool, _number: int) -> None:

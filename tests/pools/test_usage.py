@@ -14,9 +14,9 @@ from tests import factories
 
 def _numbers(pool: Pool, family: int = 4) -> tuple[int, int, int, int, int]:
     """(capacity, held, cooling, reserved, free), which must sum up."""
-    used = usage.of_pool(Pool.objects.get(pk=pool.pk))[family]
+    used = usage.pool_usage(Pool.objects.get(pk=pool.pk))[family]
     assert used.held + used.cooling + used.reserved + used.free == used.capacity
-    assert usage.of_pools([pool])[pool.pk][family] == used
+    assert usage.usage_by_pool([pool])[pool.pk][family] == used
     return used.capacity, used.held, used.cooling, used.reserved, used.free
 
 
@@ -92,7 +92,7 @@ def test_the_ratio_is_of_what_can_be_used(
     pool = factories.pool("10.0.0.0/24", reserved=reserved)
     if taken:
         factories.ask(pool, *factories.holders(taken))
-    assert usage.of_pool(pool)[4].ratio == ratio
+    assert usage.pool_usage(pool)[4].ratio == ratio
 
 
 def test_large_pools_show_the_workers_last_count(monkeypatch) -> None:
@@ -100,11 +100,11 @@ def test_large_pools_show_the_workers_last_count(monkeypatch) -> None:
     small, large = factories.pool("10.0.0.0/24"), factories.pool("10.0.0.0/24")
     factories.take(small)
     factories.ask(large, *factories.holders(3))
-    assert usage.refresh() == 1
+    assert usage.refresh_counts() == 1
     factories.take(large)
-    listed = usage.of_pools([small, large])
+    listed = usage.usage_by_pool([small, large])
     assert (listed[small.pk][4].held, listed[small.pk][4].approximate) == (1, False)
     assert (listed[large.pk][4].held, listed[large.pk][4].approximate) == (3, True)
-    assert usage.of_pool(large)[4].held == 4
-    assert usage.refresh() == 1
-    assert usage.of_pools([large])[large.pk][4].held == 4
+    assert usage.pool_usage(large)[4].held == 4
+    assert usage.refresh_counts() == 1
+    assert usage.usage_by_pool([large])[large.pk][4].held == 4

@@ -39,7 +39,7 @@ def test_a_release_serves_it() -> None:
     assert (_state(request), request.holder_id) == ("pending", "late")
     assert request.last_error
     assert requests.retry(pool.pk) == 0
-    assert factories.give_back(block).waited_for
+    assert factories.give_back(block).has_pending_requests
     assert requests.retry(pool.pk) == 1
     assert _state(request) == "fulfilled"
     (got,) = Block.objects.filter(pk__in=request.block_ids)
@@ -99,7 +99,7 @@ def test_cancelled_it_is_not_served() -> None:
     request = _wait(pool)
     for _ in range(2):
         assert requests.cancel(request.pk, author=factories.BY).state == "cancelled"
-    assert not factories.give_back(block).waited_for
+    assert not factories.give_back(block).has_pending_requests
     assert requests.retry(pool.pk) == 0
     with pytest.raises(errors.NotFound):
         requests.cancel(0, author=factories.BY)
@@ -150,4 +150,4 @@ def test_a_request_survives_being_stored() -> None:
     wanted = factories.wanted(
         factories.holder("a", uid="u"), cidr="10.0.0.0/32", family=4, count=2, org="o", env="e"
     )
-    assert requests.from_json(requests.to_json(wanted)) == wanted
+    assert requests.demand_from_json(requests.demand_to_json(wanted)) == wanted

@@ -36,5 +36,5 @@ def test_what_is_served_and_what_is_gone(visit: Visit, kube: RealCluster) -> Non
     kube.undefine("clusteruserdefinednetworks.k8s.ovn.org")
     sites.reconcile(connection, kube)
     visit.open(path)
-    assert "does not serve ClusterUserDefinedNetwork any more" in content.inner_text()
+    assert "no longer serves ClusterUserDefinedNetwork" in content.inner_text()
     assert "nothing is released" in content.inner_text()

@@ -67,11 +67,11 @@ def test_a_removed_cidr_is_taken_until_the_cluster_follows(owned: Owned) -> None
 
 def test_an_added_cidr_is_not_handed_out_until_the_cluster_has_it(owned: Owned) -> None:
     pool = owned.pool("green")
-    capacity = usage.of_pool(pool)[4]
+    capacity = usage.pool_usage(pool)[4]
     pools.add_cidr(pool.pk, factories.entry(C), author=factories.BY)
     for _ in range(2):
         assert owned.pending() == {C: "addition"}
-        assert usage.of_pool(pool)[4].free == capacity.free
+        assert usage.pool_usage(pool)[4].free == capacity.free
         with pytest.raises(errors.IpamError):
             factories.take(pool, cidr="10.2.7.0/24")
         owned.passed()
@@ -79,7 +79,7 @@ def test_an_added_cidr_is_not_handed_out_until_the_cluster_has_it(owned: Owned) 
     owned.apply("green", A, B, C)
     owned.passed()
     assert (owned.pending(), owned.found(), owned.drift()) == ({}, [], [])
-    assert usage.of_pool(pool)[4].free > capacity.free
+    assert usage.pool_usage(pool)[4].free > capacity.free
     factories.take(pool, cidr="10.2.7.0/24")
 
 
@@ -87,10 +87,10 @@ def test_an_added_cidr_is_not_handed_out_until_the_cluster_has_it(owned: Owned) 
 @pytest.mark.parametrize("version", ["v2"])
 def test_a_migration_has_removed_when_the_cluster_says_so(owned: Owned) -> None:
     wanted = migrations.plan_migration(owned.pool("green"), addresses.parse_cidr(A))
-    migration = migrations.begin(wanted, author=factories.BY)
-    migrations.take(migration.pk, MigrationStep.RESERVE, author=factories.BY)
+    migration = migrations.start_migration(wanted, author=factories.BY)
+    migrations.take_step(migration.pk, MigrationStep.RESERVE, author=factories.BY)
     owned.passed()
-    migrations.take(migration.pk, MigrationStep.REMOVE, author=factories.BY)
+    migrations.take_step(migration.pk, MigrationStep.REMOVE, author=factories.BY)
     owned.passed()
 
     def standing() -> MigrationStatus:

@@ -55,7 +55,7 @@ def _events(kube: RealCluster) -> list[dict[str, Any]]:
 
 
 def _reconciled(connection: Connection, kube: RealCluster, **access: Any) -> None:
-    pod_events._written.clear()  # as another worker
+    pod_events._written_at.clear()  # as another worker
     run = small.reconcile(
         connection,
         *sites.registry.HANDLERS,

@@ -60,7 +60,9 @@ def _put_namespace(kube: RealCluster, annotations: dict[str, str]) -> None:
 
 def _reach(connection: Connection, config: str) -> None:
     access = kubeconfig.read(config, now=timezone.now()).access
-    sealed = secrets.configured().seal(access.dump(), owner=connecting.owner(connection.cluster_id))
+    sealed = secrets.key_ring().seal(
+        access.dump(), owner=connecting.secret_owner(connection.cluster_id)
+    )
     Connection.objects.filter(pk=connection.pk).update(sealed=sealed)
 
 
@@ -81,7 +83,7 @@ def test_annotations_are_those_of_the_cluster(kube: RealCluster, cluster: Connec
     _put_namespace(kube, {POOL: "green"})
     (choice,) = _ask(cluster, {"name": "web-0"})["choices"]
     assert choice["pool"] == "green"
-    assert choice["reasons"][-1] == f"The namespace says {POOL}=green."
+    assert choice["reasons"][-1] == f"The namespace has the annotation {POOL}=green."
     kube.request(
         "PATCH",
         "/api/v1/namespaces/pool-for-pod/pods/web-0",
@@ -89,14 +91,17 @@ def test_annotations_are_those_of_the_cluster(kube: RealCluster, cluster: Connec
         content_type="application/merge-patch+json",
     )
     (choice,) = _ask(cluster, {"name": "web-0"})["choices"]
-    assert (choice["pool"], choice["reasons"]) == ("default", [f"The pod says {POOL}=default."])
+    assert (choice["pool"], choice["reasons"]) == (
+        "default",
+        [f"The pod has the annotation {POOL}=default."],
+    )
 
 
 def test_a_pod_that_is_not_there_yet(cluster: Connection) -> None:
     told = _ask(cluster, {"name": "web-1"})
     assert told["choices"][0]["pool"] == "default"
     assert told["notes"] == [
-        "The cluster has no pod web-1: taken as one without labels and annotations."
+        "The cluster has no pod web-1: it is treated as one without labels and annotations."
     ]
 
 

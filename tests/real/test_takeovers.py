@@ -59,7 +59,7 @@ def reachable(owned: Owned, kube: RealCluster) -> None:
     from django.utils import timezone
 
     access = kubeconfig.read(kube.kubeconfig(), now=timezone.now()).access
-    sealed = secrets.configured().seal(access.dump(), owner=connecting.owner(owned.cluster.pk))
+    sealed = secrets.key_ring().seal(access.dump(), owner=connecting.secret_owner(owned.cluster.pk))
     Connection.objects.filter(pk=owned.connection.pk).update(sealed=sealed)
 
 

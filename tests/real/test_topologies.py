@@ -116,7 +116,7 @@ def test_a_cluster_of_any_kind_is_healthy(
     _reconcile()
     after = _versions(kube), Event.objects.count(), Connection.objects.values("served").get()
     assert after == before
-    assert _state() == ("healthy", "The last full pass succeeded.")
+    assert _state() == ("healthy", "The last full sync succeeded.")
     assert not Finding.objects.filter(code="kind_not_served").exists()
 
     shows = apis.Api()("GET", "clusters/prod/connection/").json()["shows"]
@@ -180,7 +180,7 @@ def test_half_of_a_project_is_healthy_too(kube: RealCluster, half: str) -> None:
     kube.crds(*HALVES[half])
     _connect(kube)
     _reconcile()
-    assert _state() == ("healthy", "The last full pass succeeded.")
+    assert _state() == ("healthy", "The last full sync succeeded.")
 
 
 def test_a_kind_that_is_gone_is_a_finding_and_releases_nothing(kube: RealCluster) -> None:
@@ -194,7 +194,9 @@ def test_a_kind_that_is_gone_is_a_finding_and_releases_nothing(kube: RealCluster
     for _ in range(3):
         _reconcile()
     finding = Finding.objects.get(code="kind_not_served")
-    assert "CiliumPodIPPool any more: what was last seen stays (1 object)" in finding.message
+    assert (
+        "no longer serves CiliumPodIPPool. The observed objects stay (1 object)" in finding.message
+    )
     assert ObservedObject.objects.get(kind="CiliumPodIPPool").missed_at is None
     assert apis.Api()("GET", "pools/?cluster=prod").json()["results"][0]["name"] == "green"
     assert _state()[0] == "healthy"

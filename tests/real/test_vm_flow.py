@@ -16,7 +16,7 @@ from django.core import management
 from django.core.files.uploadedfile import SimpleUploadedFile
 
 from claims.core.workloads.network_selection import CLAIM, DEFAULT_NETWORK
-from claims.models import Decision, IPAMClaim, Network, Place
+from claims.models import Decision, IndexEntry, IPAMClaim, Network
 from claims.webhooks import hooks
 from pools.models import Block, ObservedObject
 from pools.models.connections import ManagedResource
@@ -153,8 +153,8 @@ def test_imported_addresses_reach_a_vm_that_calls_its_network_otherwise(
     assert _asks(kube.object("pods", "virt-launcher-target", NAMESPACE)) == first
     # The register grants the claim of ipam-extensions the same addresses, and sees no duplicate.
     assert _granted(kube, "vm1.net-0") == [IP]
-    assert not Place.objects.filter(duplicate_ip=True).exists()
-    assert not Place.objects.filter(duplicate_mac=True).exists()
+    assert not IndexEntry.objects.filter(duplicate_ip=True).exists()
+    assert not IndexEntry.objects.filter(duplicate_mac=True).exists()
     (block,) = Block.objects.filter(cidr="10.0.0.11/32")
     assert (block.state, block.holder_id) == ("held", f"{NAMESPACE}/vm1")
     kube.remove("pods", "virt-launcher-target", NAMESPACE)

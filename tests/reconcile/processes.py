@@ -123,7 +123,7 @@ def _wait(watcher: reconcile_watcher.Watcher) -> None:
 def _pass(connection_id: int, handlers: Sequence[Any]) -> None:
     from pools.clusters.reconcile import leases, sync
 
-    while (lease := leases.take(connection_id, leases.worker())) is None:
+    while (lease := leases.take(connection_id, leases.worker_name())) is None:
         time.sleep(0.05)
     sys.stdout.write(f"took {lease.fence}\n")
     run = sync.run(lease, handlers)

@@ -82,7 +82,7 @@ def node(name: str, **labels: str) -> Manifest:
 def sealed(fake: FakeCluster, cluster_id: int, *, token: str = "") -> str:
     now = datetime.datetime.now(datetime.UTC)
     access = kubeconfig.read(fake.kubeconfig(token or None), now=now).access
-    return secrets.configured().seal(access.dump(), owner=connecting.owner(cluster_id))
+    return secrets.key_ring().seal(access.dump(), owner=connecting.secret_owner(cluster_id))
 
 
 def connect(
@@ -105,7 +105,7 @@ def reconcile(
 ) -> Run:
     """One full pass by a worker of its own."""
     dry = trigger == Trigger.DRY_RUN
-    lease = (leases.borrow if dry else leases.take)(connection.pk, leases.worker())
+    lease = (leases.borrow if dry else leases.take)(connection.pk, leases.worker_name())
     assert lease is not None
     return sync.run(lease, handlers, trigger=trigger, **options)
 

@@ -43,7 +43,7 @@ def test_a_list_keeps_what_is_wanted(fake: FakeCluster, connection: Connection) 
 def tell(connection: Connection, nodes: Handler, *told: tuple[str, Manifest]) -> None:
     connection.refresh_from_db()
     at = watch_positions.read(connection.positions, nodes.kind)
-    lease = leases.borrow(connection.pk, leases.worker())
+    lease = leases.borrow(connection.pk, leases.worker_name())
     assert at is not None
     assert lease is not None
     to = dataclasses.replace(at, version=f"{at.version}0")

@@ -31,8 +31,8 @@ def test_one_at_a_time(connection: Connection) -> None:
     assert first is not None
     assert leases.take(connection.pk, "two") is None
     assert leases.borrow(connection.pk, "two") is None
-    assert leases.due() == []
-    leases.put_back(first)
+    assert leases.due_connections() == []
+    leases.release(first)
     second = leases.take(connection.pk, "two")
     assert second is not None
     assert second.fence == first.fence + 1
@@ -44,15 +44,15 @@ def test_a_lease_that_ended_is_taken_over_and_its_holder_writes_nothing(
     first = leases.take(connection.pk, "one")
     assert first is not None
     expire()
-    with pytest.raises(leases.LeaseLost), leases.holding(first, factories.BY):
+    with pytest.raises(leases.LeaseLost), leases.transaction_under_lease(first, factories.BY):
         pytest.fail("a lease that ended is no lease, also when nobody has the next one")
     assert not leases.renew(first)
     second = leases.take(connection.pk, "two")
     assert second is not None
-    leases.failed(first, code="x", message="late")
+    leases.record_failure(first, code="x", message="late")
     row = Connection.objects.get()
     assert (row.leased_by, row.error_code) == ("two", "")
-    with leases.holding(second, factories.BY):
+    with leases.transaction_under_lease(second, factories.BY):
         pass
 
 
@@ -62,9 +62,9 @@ def test_a_paused_cluster_is_left_alone_at_once(connection: Connection) -> None:
     Connection.objects.update(paused=True)
     with pytest.raises(errors.ConnectionPaused):
         leases.prove(lease)
-    leases.put_back(lease)
+    leases.release(lease)
     assert leases.take(connection.pk, "one") is None
-    assert leases.due() == []
+    assert leases.due_connections() == []
 
 
 def test_a_pass_that_is_paused_meanwhile_is_no_failure(
@@ -88,10 +88,10 @@ def test_a_change_during_a_pass_makes_it_due_again(
     """What the pass has read before is old: the change must not wait ten minutes."""
     nodes.wanted = lambda _: leases.nudge(connection.cluster_id, patient=True) or ()  # type: ignore[func-returns-value]
     small.reconcile(connection, nodes)
-    assert leases.due() == [connection.pk]
+    assert leases.due_connections() == [connection.pk]
     nodes.wanted = lambda _: ()
     small.reconcile(connection, nodes)
-    assert leases.due() == []
+    assert leases.due_connections() == []
 
 
 def test_changes_do_not_hammer_at_a_cluster_that_is_down(
@@ -100,9 +100,9 @@ def test_changes_do_not_hammer_at_a_cluster_that_is_down(
     fake.faults.add(status=503)
     small.reconcile(connection, nodes)
     leases.nudge(connection.cluster_id, patient=True)
-    assert leases.due() == []
+    assert leases.due_connections() == []
     leases.nudge(connection.cluster_id)
-    assert leases.due() == [connection.pk]
+    assert leases.due_connections() == [connection.pk]
 
 
 @pytest.mark.django_db(transaction=True)
@@ -114,7 +114,7 @@ def test_no_take_over_while_a_transaction_is_open(fake: FakeCluster) -> None:
     began, goes_on = threading.Event(), threading.Event()
 
     def writes() -> None:
-        with leases.holding(first, factories.BY):
+        with leases.transaction_under_lease(first, factories.BY):
             began.set()
             assert goes_on.wait(20)
 
@@ -197,7 +197,7 @@ def test_killed_in_the_middle_the_next_worker_completes_it(
     assert leases.take(row.pk, "another") is None
     assert Run.objects.get().ended_at is None
     expire()
-    assert leases.due() == [row.pk]
+    assert leases.due_connections() == [row.pk]
     nodes.wanted = small.labelling("a", "b", "c")
     assert small.reconcile(row, nodes).succeeded
     assert small.names(row) == ["a", "b", "c"]
@@ -243,4 +243,4 @@ def test_an_error_of_our_own_hands_the_lease_back(
         small.reconcile(connection, nodes)
     now = Connection.objects.get()
     assert (now.error_code, now.failures, now.leased_until) == ("internal_error", 1, None)
-    assert Run.objects.get().error_code == sync.PassFailed.code
+    assert Run.objects.get().error_code == sync.ReconcileFailed.code

@@ -55,7 +55,7 @@ def test_a_lease_is_one_workers(connection: Connection) -> None:
     assert first is not None
     assert leases.take(connection.pk, "two") is None
     assert leases.borrow(connection.pk, "two") is None
-    assert leases.due() == []
+    assert leases.due_connections() == []
     Connection.objects.update(leased_until="2000-01-01T00:00:00Z")
     second = leases.take(connection.pk, "two")
     assert second is not None
@@ -63,7 +63,7 @@ def test_a_lease_is_one_workers(connection: Connection) -> None:
     assert not leases.renew(first)
     with pytest.raises(leases.LeaseLost):
         leases.prove(first)
-    leases.succeeded(first, version="v1")  # of one that has lost it: nothing
+    leases.record_success(first, version="v1")  # of one that has lost it: nothing
     assert Connection.objects.get().leased_by == "two"
     leases.prove(second)
 
@@ -102,7 +102,7 @@ def test_stopped_for_longer_than_its_lease(
         fake.faults.add(verb=where, path="ciliumnodes", skip=skip, call=stop)
         eventually.until(lambda: stopped and stopped[0].status, LONG)
         Connection.objects.update(leased_until="2000-01-01T00:00:00Z")
-        lease = leases.take(connection.pk, leases.worker())
+        lease = leases.take(connection.pk, leases.worker_name())
         assert lease is not None
         assert sync.run(lease, registry.HANDLERS).succeeded
         each_has_one(fake)
@@ -131,7 +131,7 @@ def test_killed_in_the_midst_of_its_pass(fake: FakeCluster, connection: Connecti
         assert first.wait(LONG) == -signal.SIGKILL
     assert leases.take(connection.pk, "early") is None
     Connection.objects.update(leased_until="2000-01-01T00:00:00Z")
-    lease = leases.take(connection.pk, leases.worker())
+    lease = leases.take(connection.pk, leases.worker_name())
     assert lease is not None
     assert sync.run(lease, registry.HANDLERS).succeeded
     each_has_one(fake)

@@ -140,7 +140,7 @@ def test_an_event_that_was_deleted_in_the_middle_is_named(pool: Pool) -> None:
     as_superuser(f"DELETE FROM pools_blockevent WHERE pgh_id = {number}")
     (missing, row) = verify()
     assert (missing["code"], missing["numbers"]) == ("events_missing", [number])
-    assert (row["code"], "no event tells of it" in row["message"]) == ("row_changed", True)
+    assert (row["code"], "it has no event" in row["message"]) == ("row_changed", True)
 
 
 def cut_the_tail(late: BlockAnswer) -> None:
@@ -239,7 +239,7 @@ def receiver(settings: Any) -> Iterator[receivers.Receiver]:
 
 
 def deliver() -> None:
-    for target_id in outbox.due():
+    for target_id in outbox.due_targets():
         tasks.send_webhook(target_id)
 
 
@@ -300,17 +300,17 @@ ROWS = {
         "its row says available",
     ),
     "a pool's cooldown": ("UPDATE pools_pool SET cooldown_seconds = 1 WHERE id = {pool}", "cooldown_seconds"),
-    "a CIDR": ("UPDATE pools_poolcidr SET cidr = '10.9.0.0/24' WHERE pool_id = {pool}", "says: cidr"),
-    "a reserved range": ("DELETE FROM pools_reservedrange WHERE pool_id = {pool}", "it is gone and no event"),
-    "a cluster": ("UPDATE pools_cluster SET name = 'mallory' WHERE id = {other}", "says: name"),
-    "an entry's MAC": ("UPDATE claims_entry SET mac = '02:00:00:00:00:99'", "says: mac"),
-    "a right": ("UPDATE claims_membership SET namespaces = ARRAY['mallory']", "says: namespaces"),
+    "a CIDR": ("UPDATE pools_poolcidr SET cidr = '10.9.0.0/24' WHERE pool_id = {pool}", "its last event: cidr"),
+    "a reserved range": ("DELETE FROM pools_reservedrange WHERE pool_id = {pool}", "it was deleted without an event"),
+    "a cluster": ("UPDATE pools_cluster SET name = 'mallory' WHERE id = {other}", "its last event: name"),
+    "an entry's MAC": ("UPDATE claims_entry SET mac = '02:00:00:00:00:99'", "its last event: mac"),
+    "a right": ("UPDATE claims_membership SET namespaces = ARRAY['mallory']", "its last event: namespaces"),
     "a right that nobody gave": (
         "INSERT INTO claims_membership (user_id, cluster_id, namespaces, role, created_at)"
         " SELECT user_id, {other}, ARRAY['mallory'], role, created_at FROM claims_membership",
-        "no event tells of it",
+        "it has no event",
     ),
-    "where webhooks go": ("UPDATE pools_webhooktarget SET codes = ARRAY['mallory']", "says: codes"),
+    "where webhooks go": ("UPDATE pools_webhooktarget SET codes = ARRAY['mallory']", "its last event: codes"),
 }  # fmt: skip
 
 

@@ -113,7 +113,7 @@ def test_attempts_at_the_same_time_are_not_more_than_the_limit() -> None:
     def attempt(number: int) -> None:
         try:
             for _ in range(5):
-                counted = login_limits.count("olga", f"192.0.2.{number}")
+                counted = login_limits.count_attempt("olga", f"192.0.2.{number}")
                 allowed.append(not counted.retry_after)
         finally:
             connection.close()

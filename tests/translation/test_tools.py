@@ -30,6 +30,34 @@ def test_unmarked_texts_of_a_template_are_found(source: str, texts: list[str]) -
     assert [text.text for text in unmarked.find_unmarked(source)] == texts
 
 
+@pytest.mark.parametrize(
+    ("source", "texts"),
+    [
+        ('text = "one text"', ["one text"]),
+        ('text = _("one text") + gettext("two words")', []),
+        ('"""A docstring of a module."""', []),
+        ('messages.success(request, "Saved")', ["Saved"]),
+        ('Form(label="Name", name="name")', ["Name"]),
+        ('messages.success(request, f"{name} saved")', ["… saved"]),
+        ('forms.ValidationError("Wrong" if x == "no" else gettext("right"))', ["Wrong"]),
+        ('format_html("<b>{} more blocks</b>", more)', ["{} more blocks"]),
+        ('style = "cad-forecast cad-dim"', []),
+        ('word = "held"', []),
+        ('def options(self): return [("held", "held")]', ["held"]),
+        ('head = "curl -H"  # no text: a command', []),
+        ('gettext("and %(number)s more") % {"number": 1}', []),
+        ('counts = ngettext("%(number)s block", "%(number)s blocks", 2)', []),
+    ],
+)
+def test_unmarked_texts_of_a_module_are_found(source: str, texts: list[str]) -> None:
+    assert [text.text for text in unmarked.find_unmarked_strings(source)] == texts
+
+
+def test_the_modules_that_are_checked_exist() -> None:
+    for folder in unmarked.PYTHON:
+        assert list((unmarked.PROJECT / folder).rglob("*.py"))
+
+
 @needs_gettext
 @pytest.mark.parametrize(
     ("code", "error"),

@@ -1,4 +1,4 @@
-"""MAC entries: which VM has which address, and what contradicts it."""
+"""List and pages of MAC entries: the addresses of each VM, and their conflicts."""
 
 from __future__ import annotations
 
@@ -18,8 +18,7 @@ from claims.admin import duplicate_list, scoped, tables
 from claims.admin.entries import form
 from claims.entries import entries as services
 from claims.entries import requests, search
-from claims.models import Entry, IPPool, Place, Workload
-from claims.models.ippools import EntrySource
+from claims.models import Entry, IndexEntry, IPPool, Workload
 from pools.core import errors
 from pools.platform.admin import display, lists, pages
 
@@ -27,13 +26,13 @@ LIST = "admin:claims_entry_changelist"
 
 
 class EntryList(lists.BoundedList):
-    """Entries with their duplicates and with what runs: a few queries for all rows of the page."""
+    """Adds duplicates and running workloads to the entries of a page, with a few queries for all of them."""
 
     def get_results(self, request: HttpRequest) -> None:
         super().get_results(request)
         entries: list[Any] = list(self.result_list)
         duplicates_by_entry = duplicates.of_entries(entries, scoped.request_scope(request))
-        running = running_with(request, entries)
+        running = running_workloads(request, entries)
         for entry in entries:
             entry.shown_duplicates = duplicates_by_entry.get(entry.pk, [])
             entry.shown_running = running.get((entry.ippool.network_id, entry.mac))
@@ -41,8 +40,8 @@ class EntryList(lists.BoundedList):
         self.result_list = entries
 
 
-def running_with(request: HttpRequest, entries: list[Any]) -> dict[tuple[int, str], Workload]:
-    """By network and MAC, what runs with the MACs of these entries, of what is seen."""
+def running_workloads(request: HttpRequest, entries: list[Any]) -> dict[tuple[int, str], Workload]:
+    """Return the visible workloads that run with the MACs of the entries, by network id and MAC."""
     rows = scoped.rows(request, Workload).filter(
         network__in={entry.ippool.network_id for entry in entries},
         mac__in={entry.mac for entry in entries},
@@ -50,34 +49,35 @@ def running_with(request: HttpRequest, entries: list[Any]) -> dict[tuple[int, st
     return {(row.network_id, row.mac or ""): row for row in rows.order_by("-pk")}
 
 
-def seen_in_cluster(entry: Entry, running: Workload | None) -> SafeString:
-    """Whether what runs with the entry's MAC has its addresses, in a word."""
+def cluster_badge(entry: Entry, running: Workload | None) -> SafeString:
+    """Return a badge that says if the workload with the entry's MAC runs with the entry's addresses."""
     if running is None:
         return display.DASH
-    there = sorted(ip.partition("/")[0] for ip in running.ips)
-    if there == sorted(ip.partition("/")[0] for ip in entry.ips):
+    running_addresses = sorted(ip.partition("/")[0] for ip in running.ips)
+    if running_addresses == sorted(ip.partition("/")[0] for ip in entry.ips):
         return _state_badge(
             "ok",
             "●",
-            "running",
-            (gettext("%(running)s runs with these addresses") % {"running": running}),
+            gettext("running"),
+            gettext("%(workload)s runs with these addresses") % {"workload": running},
         )
-    with_ = ", ".join(there) or gettext("no address")
+    running_ips = ", ".join(running_addresses) or gettext("no address")
     return _state_badge(
         "open",
         "≠",
         gettext("address mismatch"),
-        (gettext("%(running)s runs with %(with)s") % {"running": running, "with": with_}),
+        gettext("%(workload)s runs with %(addresses)s")
+        % {"workload": running, "addresses": running_ips},
     )
 
 
-def _state_badge(kind: str, sign: str, word: str, title: str) -> SafeString:
+def _state_badge(style: str, shape: str, label: str, title: str) -> SafeString:
     return format_html(
         '<span class="cad-state cad-state-{}" title="{}"><span aria-hidden="true">{}</span> {}</span>',
-        kind,
+        style,
         title,
-        sign,
-        word,
+        shape,
+        label,
     )
 
 
@@ -91,7 +91,9 @@ class EntryDuplicateFilter(lists.Choice):
     def queryset(self, request: HttpRequest, rows: QuerySet[Entry]) -> QuerySet[Entry]:
         if self.value() not in {"mac", "ip"}:
             return rows
-        flagged = Place.objects.filter(entry__isnull=False, **{f"duplicate_{self.value()}": True})
+        flagged = IndexEntry.objects.filter(
+            entry__isnull=False, **{f"duplicate_{self.value()}": True}
+        )
         return rows.filter(pk__in=flagged.values("entry_id"))
 
 
@@ -108,7 +110,7 @@ class EntrySourceFilter(lists.Choice):
     parameter_name = "source"
 
     def options(self, request: HttpRequest) -> list[tuple[str, str]]:
-        return [(str(value), str(label)) for value, label in EntrySource.choices]
+        return [(source, str(label)) for source, label in tables.SOURCE_LABELS.items()]
 
     def queryset(self, request: HttpRequest, rows: QuerySet[Entry]) -> QuerySet[Entry]:
         return rows.filter(source=self.value()) if self.value() else rows
@@ -129,7 +131,16 @@ class NamespaceFilter(lists.Choice):
 
 @admin.register(Entry)
 class EntryAdmin(scoped.Scoped[Entry]):
-    list_display = ("shown_mac", "shown_ips", "shown_vm", "namespace", "shown_network", "shown_source", "shown_seen", "shown_duplicates")  # fmt: skip
+    list_display = (
+        "shown_mac",
+        "shown_ips",
+        "shown_vm",
+        "namespace",
+        "shown_network",
+        "shown_source",
+        "shown_seen",
+        "shown_duplicates",
+    )
     list_display_links = None
     list_per_page = 50
     list_filter = (
@@ -140,9 +151,17 @@ class EntryAdmin(scoped.Scoped[Entry]):
         EntrySourceFilter,
     )
     exported = (
-        "id", "ippool.cluster.name", "ippool.network.name", "ippool.name", "mac", "ips", "vm",
-        "namespace", "source", "note",
-    )  # fmt: skip
+        "id",
+        "ippool.cluster.name",
+        "ippool.network.name",
+        "ippool.name",
+        "mac",
+        "ips",
+        "vm",
+        "namespace",
+        "source",
+        "note",
+    )
     search_fields = ("vm",)
     search_help_text = _("MAC, IP address, VM, namespace or note")
     ordering = ("ippool", "mac", "id")
@@ -158,8 +177,8 @@ class EntryAdmin(scoped.Scoped[Entry]):
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Entry], search_term: str
     ) -> tuple[QuerySet[Entry], bool]:
-        words = search_term.strip()
-        return (search.matching_entries(queryset, words) if words else queryset), False
+        search_text = search_term.strip()
+        return (search.matching_entries(queryset, search_text) if search_text else queryset), False
 
     @admin.display(description=_("MAC"), ordering="mac")
     def shown_mac(self, entry: Entry) -> SafeString:
@@ -175,7 +194,7 @@ class EntryAdmin(scoped.Scoped[Entry]):
 
     @admin.display(description=_("VM"), ordering="vm")
     def shown_vm(self, entry: Entry) -> SafeString:
-        return tables.vm(entry.namespace, entry.vm, entry.vm)
+        return tables.vm_link(entry.namespace, entry.vm, entry.vm)
 
     @admin.display(description=_("network"), ordering="ippool__network__name")
     def shown_network(self, entry: Entry) -> SafeString:
@@ -183,14 +202,13 @@ class EntryAdmin(scoped.Scoped[Entry]):
 
     @admin.display(description=_("source"), ordering="source")
     def shown_source(self, entry: Entry) -> SafeString:
+        label = tables.source_label(entry.source)
         note = f": {entry.note}" if entry.note else ""
-        return format_html(
-            '<span title="{}{}">{}</span>', entry.get_source_display(), note, entry.source
-        )
+        return format_html('<span title="{}{}">{}</span>', label, note, label)
 
     @admin.display(description=_("seen in cluster"))
     def shown_seen(self, entry: Any) -> SafeString:
-        return seen_in_cluster(entry, entry.shown_running)
+        return cluster_badge(entry, entry.shown_running)
 
     @admin.display(description=_("duplicates"))
     def shown_duplicates(self, entry: Any) -> SafeString:
@@ -240,7 +258,7 @@ class EntryAdmin(scoped.Scoped[Entry]):
                 messages.error(request, pages.sentence(error.message))
                 return HttpResponseRedirect(display.url_of(entry))
             messages.success(
-                request, (gettext("%(mac)s has no addresses any more.") % {"mac": entry.mac})
+                request, gettext("The entry of %(mac)s was deleted.") % {"mac": entry.mac}
             )
             return HttpResponseRedirect(reverse(LIST))
         return pages.page(
@@ -250,7 +268,7 @@ class EntryAdmin(scoped.Scoped[Entry]):
             opts=Entry._meta,
             original=entry,
             entry=entry,
-            running=running_with(request, [entry]).get((entry.ippool.network_id, entry.mac)),
+            running=running_workloads(request, [entry]).get((entry.ippool.network_id, entry.mac)),
         )
 
     def history_view(  # type: ignore[override]

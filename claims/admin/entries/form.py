@@ -1,4 +1,4 @@
-"""The form of a MAC entry, and what is told while somebody types."""
+"""The form of a MAC entry, and the check that its page calls while the user types."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _NAMES = ("mac", "ips", "vm", "namespace", "note")
 
 
 class EntryForm(forms.Form):
-    """`ippool` is fixed for an entry that there is."""
+    """The IPPool of an existing entry cannot be changed."""
 
     ippool = forms.ModelChoiceField(
         IPPool.objects.none(), label=_("IPPool"), widget=fields.select()
@@ -59,50 +59,52 @@ class EntryForm(forms.Form):
     def __init__(
         self, data: Any, rows: QuerySet[IPPool], *, entry: Entry | None = None, initial: Any = None
     ) -> None:
-        initial_values = {**(initial or {}), **(of_entry(entry) if entry else {})}
+        initial_values = {**(initial or {}), **(form_values(entry) if entry else {})}
         super().__init__(data, initial=initial_values)
-        chosen: Any = self.fields["ippool"]
-        chosen.queryset = rows.select_related("cluster", "network")
-        chosen.disabled = entry is not None
+        ippool_field: Any = self.fields["ippool"]
+        ippool_field.queryset = rows.select_related("cluster", "network")
+        ippool_field.disabled = entry is not None
 
     def clean(self) -> dict[str, Any]:
-        """Each problem beside its field."""
+        """Parse the entry; each problem is shown beside its field."""
         ippool = self.cleaned_data.get("ippool")
         if ippool is not None and not self.errors:
-            self.spec, problems = read(self.cleaned_data, ippool)
+            self.spec, problems = parse_entry(self.cleaned_data, ippool)
             for problem in problems:
                 name = problem.field.split(".")[0]
                 field = name if name in self.fields else None
-                self.add_error(field, pages.shown(problem))
+                self.add_error(field, pages.validation_error(problem))
         return self.cleaned_data
 
 
-def of_entry(entry: Entry) -> dict[str, Any]:
-    """An entry as the form shows it."""
+def form_values(entry: Entry) -> dict[str, Any]:
+    """Return the values of an entry as the form shows them."""
     values = {name: getattr(entry, name) for name in _NAMES}
     return {**values, "ips": ", ".join(entry.ips), "ippool": entry.ippool_id}
 
 
-def read(form_values: Any, ippool: IPPool) -> tuple[EntrySpec, list[errors.FieldProblem]]:
-    """What was typed as an entry of an IPPool, and what is wrong with it."""
-    typed = {name: str(form_values.get(name) or "").strip() for name in _NAMES}
-    ips = typed.pop("ips").replace(",", " ").split()
+def parse_entry(raw_values: Any, ippool: IPPool) -> tuple[EntrySpec, list[errors.FieldProblem]]:
+    """Return the typed values as an entry of an IPPool, and their problems."""
+    texts = {name: str(raw_values.get(name) or "").strip() for name in _NAMES}
+    ips = texts.pop("ips").replace(",", " ").split()
     report = object_reader.ProblemReport()
     rules = ippools.rules(ippool.network, lenient=True)
     parsed_values: dict[str, Any] = {"mac": "", "ips": ()}
     with report.collecting():
-        parsed_values["mac"] = core.parse_mac(typed.pop("mac"), rules)
+        parsed_values["mac"] = core.parse_mac(texts.pop("mac"), rules)
     with report.collecting():
         parsed_values["ips"] = core.parse_ips(ips, rules)
-    body = object_reader.Fields(dict(typed), "", report)
-    texts = {name: core.optional(body, name) or "" for name in typed}
-    return EntrySpec(parsed_values["mac"], tuple(parsed_values["ips"]), **texts), report.problems
+    body = object_reader.Fields(dict(texts), "", report)
+    optional_values = {name: core.optional(body, name) or "" for name in texts}
+    return EntrySpec(
+        parsed_values["mac"], tuple(parsed_values["ips"]), **optional_values
+    ), report.problems
 
 
 def check(request: HttpRequest) -> HttpResponseBase:
-    """What the form tells while somebody types: `{"problems", "warnings", "duplicates"}`.
+    """Answer `{"problems", "warnings", "duplicates"}` for the values typed so far.
 
-    Asked with what is typed so far; an empty field is no problem yet.
+    An empty field is no problem yet.
     """
     pages.require(request, "claims.view_entry")
     query = request.GET
@@ -110,14 +112,16 @@ def check(request: HttpRequest) -> HttpResponseBase:
     ippool = scoped.rows(request, IPPool).filter(pk=ippool_id).select_related("network").first()
     if ippool is None:
         return JsonResponse({"problems": [], "warnings": [], "duplicates": []})
-    spec, problems = read(query, ippool)
+    spec, problems = parse_entry(query, ippool)
     field_problems = [
         {"field": problem.field.split(".")[0], "message": pages.sentence(problem.message)}
         for problem in problems
         if query.get(problem.field.split(".")[0], "").strip()
     ]
     entry_id = lists.number(query.get("entry", "")) or None
-    entry_duplicates = _duplicates(request, ippool, spec, entry_id) if spec.mac or spec.ips else []
+    entry_duplicates = (
+        _entry_duplicates(request, ippool, spec, entry_id) if spec.mac or spec.ips else []
+    )
     return JsonResponse(
         {
             "problems": field_problems,
@@ -127,7 +131,7 @@ def check(request: HttpRequest) -> HttpResponseBase:
     )
 
 
-def _duplicates(
+def _entry_duplicates(
     request: HttpRequest, ippool: IPPool, spec: EntrySpec, entry_id: int | None
 ) -> list[duplicates.Duplicate]:
     return duplicates.of_candidate(
@@ -142,13 +146,13 @@ def _duplicates(
 
 
 def may_add(request: HttpRequest) -> bool:
-    """Whether somebody may add entries, or ask for addresses of their own VMs."""
+    """Return True if the user may add entries, or request addresses for their own VMs."""
     user: Any = request.user
     return any(map(user.has_perm, ("claims.add_entry", "claims.request_address")))
 
 
-def add_all(request: HttpRequest, ippool: IPPool, specs: list[EntrySpec]) -> list[Entry]:
-    """Add what somebody typed: as a request when that is all they may."""
+def add_entries(request: HttpRequest, ippool: IPPool, specs: list[EntrySpec]) -> list[Entry]:
+    """Add entries; those of a user who may only request addresses are recorded as requests."""
     user: Any = request.user
     source = EntrySource.HAND
     if not (user.has_perm("claims.add_entry") and scoped.request_scope(request).everything):
@@ -157,30 +161,30 @@ def add_all(request: HttpRequest, ippool: IPPool, specs: list[EntrySpec]) -> lis
     return services.add(ippool.pk, specs, source=source, author=pages.author(request))
 
 
-def warn(request: HttpRequest, entries: list[Entry]) -> None:
-    """A message for each duplicate of what was just saved."""
+def warn_of_duplicates(request: HttpRequest, entries: list[Entry]) -> None:
+    """Add a message for each duplicate of the saved entries, at most 10."""
     duplicates_by_entry = duplicates.of_entries(entries, scoped.request_scope(request))
     lines = dict.fromkeys(
         line
         for entry_duplicates in duplicates_by_entry.values()
-        for line in duplicate_list.sentences(entry_duplicates)
+        for line in duplicate_list.warning_texts(entry_duplicates)
     )
     for line in list(lines)[:10]:
         messages.warning(request, line)
 
 
 def add(request: HttpRequest) -> HttpResponseBase:
-    """A new entry, of the IPPool that is named or chosen."""
+    """Show the form of a new entry and save it; `?ippool=` preselects its IPPool."""
     if not may_add(request):
         pages.require(request, "claims.add_entry")
-    initial = {"ippool": request.GET.get("ippool") or _only_fit(request)}
+    initial = {"ippool": request.GET.get("ippool") or _only_suitable_ippool(request)}
     initial |= {name: request.GET[name] for name in _NAMES if name in request.GET}
     form = EntryForm(request.POST or None, scoped.rows(request, IPPool), initial=initial)
     if request.method == "POST" and form.is_valid():
         try:
-            entries = add_all(request, form.cleaned_data["ippool"], [form.spec])
+            entries = add_entries(request, form.cleaned_data["ippool"], [form.spec])
         except errors.IpamError as error:
-            pages.put(form, error)
+            pages.add_errors(form, error)
         else:
             messages.success(
                 request,
@@ -189,25 +193,27 @@ def add(request: HttpRequest) -> HttpResponseBase:
                     % {"mac": entries[0].mac, "ips": ", ".join(entries[0].ips)}
                 ),
             )
-            warn(request, entries)
+            warn_of_duplicates(request, entries)
             return HttpResponseRedirect(display.url_of(entries[0]))
     return _page(request, gettext("Add a MAC entry"), form)
 
 
-def _only_fit(request: HttpRequest) -> int | None:
-    """The IPPool of the only network that can hold static VMs."""
-    fit = scoped.rows(request, Network).filter(networks.fitting_query(scoped.rows(request, NAD)))
-    candidates = scoped.rows(request, IPPool).filter(network__in=fit)[:2]
+def _only_suitable_ippool(request: HttpRequest) -> int | None:
+    """Return the id of the IPPool if exactly one visible network can hold static VMs, else None."""
+    suitable_networks = scoped.rows(request, Network).filter(
+        networks.fitting_query(scoped.rows(request, NAD))
+    )
+    candidates = scoped.rows(request, IPPool).filter(network__in=suitable_networks)[:2]
     return candidates[0].pk if len(candidates) == 1 else None
 
 
 def change(request: HttpRequest, entry: Entry) -> HttpResponseBase:
-    """An entry, with what contradicts it; a form for who may change it."""
+    """Show an entry with its conflicts, and the form if the user may change it."""
     user: Any = request.user
     everything = scoped.request_scope(request).everything
-    may = everything and user.has_perm("claims.change_entry")
+    may_change = everything and user.has_perm("claims.change_entry")
     rows = scoped.rows(request, IPPool)
-    form = EntryForm(request.POST or None, rows, entry=entry) if may else None
+    form = EntryForm(request.POST or None, rows, entry=entry) if may_change else None
     if request.method == "POST":
         pages.require(request, "claims.change_entry")
         if form is None:
@@ -216,7 +222,7 @@ def change(request: HttpRequest, entry: Entry) -> HttpResponseBase:
             try:
                 changed = services.change(entry.pk, form.spec, author=pages.author(request))
             except errors.IpamError as error:
-                pages.put(form, error)
+                pages.add_errors(form, error)
             else:
                 messages.success(
                     request,
@@ -225,7 +231,7 @@ def change(request: HttpRequest, entry: Entry) -> HttpResponseBase:
                         % {"mac": changed.mac, "ips": ", ".join(changed.ips)}
                     ),
                 )
-                warn(request, [changed])
+                warn_of_duplicates(request, [changed])
                 return HttpResponseRedirect(display.url_of(changed))
     return _page(request, entry.mac, form, entry=entry)
 
@@ -253,14 +259,15 @@ def _page(
         check_url=reverse("admin:claims_entry_check"),
         ippools_exist=scoped.rows(request, IPPool).exists(),
         everything=scoped.request_scope(request).everything,
-        vm_link=tables.vm(entry.namespace, entry.vm) if entry else "",
-        vm=_vm(entry, scoped.request_scope(request)) if entry else None,
+        source=tables.source_label(entry.source) if entry else "",
+        vm_link=tables.vm_link(entry.namespace, entry.vm) if entry else "",
+        vm=_vm_manifest(entry, scoped.request_scope(request)) if entry else None,
         withdrawal=entry is not None and requests.may_withdraw(request.user, entry),
         call=f"ippools/{entry.ippool_id}/entries/{entry.pk}/" if entry else "",
     )
 
 
-def _vm(entry: Entry, scope: namespaces.Scope) -> vm_text.VMText:
+def _vm_manifest(entry: Entry, scope: namespaces.Scope) -> vm_text.VMText:
     network = entry.ippool.network
     return vm_text.manifest_text(
         network,
@@ -268,5 +275,5 @@ def _vm(entry: Entry, scope: namespaces.Scope) -> vm_text.VMText:
         namespace=entry.namespace,
         mac=entry.mac,
         scope=scope,
-        what=gettext("the entry"),
+        missing_vm_text=gettext("No VM set for this entry."),
     )

@@ -1,4 +1,4 @@
-"""IPPools: one for each network, its conditions in words, its duplicates, its entries."""
+"""List and pages of IPPools: the conditions, duplicates and entries of each network's IPPool."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpRespons
 from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext
+from django.utils.translation import gettext, ngettext_lazy
 from django.utils.translation import gettext_lazy as _
 
 from claims.address_index import duplicates
@@ -19,7 +19,7 @@ from claims.admin import duplicate_list, scoped
 from claims.admin.entries import form as entry_form
 from claims.admin.entries import rows as entry_rows
 from claims.entries import ippools
-from claims.models import Entry, IPPool, Network, Place
+from claims.models import Entry, IndexEntry, IPPool, Network
 from pools.admin.clusters import field as cluster_fields
 from pools.core import errors
 from pools.models import Cluster
@@ -28,18 +28,28 @@ from pools.platform.admin import display, lists, pages
 from pools.platform.admin import forms as fields
 
 LIST = "admin:claims_ippool_changelist"
-_FIRST = 50  # entries with duplicates on an IPPool's page
+_MOST_SHOWN = 50  # entries with conflicts, and invalid entries, on an IPPool's page
 _SHOWN_YAML = 500  # entries; a larger manifest is downloaded
-_CONTRADICTED = "also of another entry, a claim, what runs, or the network itself"
-_WORDS = {
-    "Success": ("All entries can be used, and no two contradict each other", "Something is wrong"),
-    "DuplicateMACAddresses": ("MAC addresses appear more than once", "Every MAC appears once"),
-    "DuplicateIPAddresses": ("IP addresses belong to several MACs", "Every IP belongs to one MAC"),
+_CONFLICT_HELP = _("also used by another entry, a claim, a running VM, or the network itself")
+# By condition type: the meaning of status True, and of any other status.
+_CONDITION_MEANINGS = {
+    "Success": (
+        _("All entries are valid, and none duplicates another"),
+        _("Some entries are invalid or duplicates"),
+    ),
+    "DuplicateMACAddresses": (
+        _("MAC addresses appear more than once"),
+        _("Every MAC address appears once"),
+    ),
+    "DuplicateIPAddresses": (
+        _("IP addresses belong to several MAC addresses"),
+        _("Every IP address belongs to one MAC address"),
+    ),
 }
 
 
 class IPPoolList(lists.BoundedList):
-    """IPPools with the number of their entries that are seen."""
+    """Adds the number of visible entries to the IPPools of a page."""
 
     def get_results(self, request: HttpRequest) -> None:
         super().get_results(request)
@@ -57,7 +67,7 @@ class IPPoolClusterFilter(scoped.ScopedClusterFilter):
 
 
 class IPPoolDuplicateFilter(lists.Choice):
-    """For those who see everything: the counts are of all namespaces."""
+    """Offered only to users who see all namespaces, because the counts include all of them."""
 
     title = _("duplicates")
     parameter_name = "duplicate"
@@ -77,12 +87,12 @@ class IPPoolDuplicateFilter(lists.Choice):
 
 class IPPoolForm(forms.Form):
     cluster = cluster_fields.cluster_field()
-    name = fields.name_field(help_text=_("Of the IPPool, as the cluster has it or will have it."))
+    name = fields.name_field(help_text=_("Name of the IPPool object in the cluster."))
     network_name = fields.identifier_field(
         label=_("Logical network"),
         widget=fields.text(list="networks", placeholder="cluster_udn_prod"),
         help_text=_(
-            "The name in the spec.config of its network attachment definitions. A network"
+            "The network name in the spec.config of its NetworkAttachmentDefinitions. Each network"
             " has one IPPool."
         ),
     )
@@ -96,7 +106,15 @@ class IPPoolChangeForm(forms.Form):
 
 @admin.register(IPPool)
 class IPPoolAdmin(scoped.Scoped[IPPool]):
-    list_display = ("shown_name", "shown_cluster", "shown_network", "shown_entries", "shown_success", "shown_duplicates", "shown_standing")  # fmt: skip
+    list_display = (
+        "shown_name",
+        "shown_cluster",
+        "shown_network",
+        "shown_entries",
+        "shown_success",
+        "shown_duplicates",
+        "shown_sync_state",
+    )
     list_display_links = None
     list_per_page = 50
     list_filter = (IPPoolClusterFilter, IPPoolDuplicateFilter)
@@ -133,7 +151,7 @@ class IPPoolAdmin(scoped.Scoped[IPPool]):
     def shown_success(self, ippool: Any) -> SafeString:
         if not (ippool.shown_all and ippool.conditions):
             return display.DASH
-        return _sign(ippool.conditions[0])
+        return _condition_badge(ippool.conditions[0])
 
     @admin.display(description=_("duplicates and conflicts"))
     def shown_duplicates(self, ippool: Any) -> SafeString:
@@ -141,9 +159,9 @@ class IPPoolAdmin(scoped.Scoped[IPPool]):
             return display.DASH
         return _duplicate_links(ippool) or display.DASH
 
-    @admin.display(description=_("cluster says"))
-    def shown_standing(self, ippool: IPPool) -> str:
-        return standing(ippool)
+    @admin.display(description=_("sync"))
+    def shown_sync_state(self, ippool: IPPool) -> str:
+        return sync_state(ippool)
 
     # --- pages ------------------------------------------------------------------------------------
 
@@ -186,15 +204,15 @@ class IPPoolAdmin(scoped.Scoped[IPPool]):
                     author=pages.author(request),
                 )
             except errors.AlreadyExists as error:
-                place = "network_name" if "already: " in error.message else "name"
-                form.add_error(place, error.message)
+                field = "network_name" if "already: " in error.message else "name"
+                form.add_error(field, error.message)
             except errors.IpamError as error:
-                pages.put(form, error)
+                pages.add_errors(form, error)
             else:
                 messages.success(
                     request,
                     (
-                        gettext("The IPPool %(ippool)s was made. Add its entries.")
+                        gettext("The IPPool %(ippool)s was created. Add its entries.")
                         % {"ippool": ippool.name}
                     ),
                 )
@@ -218,7 +236,9 @@ class IPPoolAdmin(scoped.Scoped[IPPool]):
         )
         if ippool.uid:
             form.fields["name"].disabled = True
-            form.fields["name"].help_text = gettext("Its cluster has it under this name.")
+            form.fields["name"].help_text = gettext(
+                "Cannot be changed: the object exists in the cluster under this name."
+            )
         if request.method == "POST" and form.is_valid():
             cleaned_data = form.cleaned_data
             try:
@@ -229,14 +249,12 @@ class IPPoolAdmin(scoped.Scoped[IPPool]):
                     author=pages.author(request),
                 )
             except errors.IpamError as error:
-                pages.put(form, error)
+                pages.add_errors(form, error)
             else:
                 messages.success(
                     request,
-                    (
-                        gettext("The IPPool %(cleaned_data)s was changed.")
-                        % {"cleaned_data": cleaned_data["name"]}
-                    ),
+                    gettext("The IPPool %(ippool)s was changed.")
+                    % {"ippool": cleaned_data["name"]},
                 )
                 return HttpResponseRedirect(display.url_of(ippool))
         return pages.page(
@@ -293,19 +311,19 @@ class IPPoolAdmin(scoped.Scoped[IPPool]):
         return HttpResponseRedirect(reverse("admin:pools_event_changelist", query=query))
 
 
-def standing(ippool: IPPool) -> str:
-    """Who says what is in it."""
+def sync_state(ippool: IPPool) -> str:
+    """Return how the IPPool relates to its cluster's object, as text."""
     if ippool.gone_at is not None:
-        return gettext("its object is deleted")
+        return gettext("deleted in the cluster")
     if ippool.follows_cluster:
         return gettext("follows the cluster")
     if ippools.is_written(ippool.cluster_id):
         return gettext("written to the cluster")
-    return gettext("only in the register")
+    return gettext("not written to the cluster")
 
 
-def _sign(condition: dict[str, Any]) -> SafeString:
-    """A condition by word and shape; what Kubernetes says on hover."""
+def _condition_badge(condition: dict[str, Any]) -> SafeString:
+    """Return a badge for a condition; its tooltip is the reason and message."""
     good = condition["status"] == ("True" if condition["type"] == "Success" else "False")
     return display.state(
         "ok" if good else "conflict", f"{condition['reason']}: {condition['message']}"
@@ -313,27 +331,31 @@ def _sign(condition: dict[str, Any]) -> SafeString:
 
 
 def _duplicate_links(ippool: IPPool) -> SafeString:
-    """How many MACs and addresses of entries contradict anything: another entry, a claim, what runs, or
-    what the network itself uses. Conditions count those of two entries only."""
-    counts = (("mac", ippool.duplicate_macs, "MAC"), ("ip", ippool.duplicate_ips, "IP"))
+    """Return links with the numbers of MAC and IP addresses in conflict.
+
+    An address is in conflict with another entry, a claim, a running VM or the network itself. The
+    conditions of the IPPool count only conflicts between entries.
+    """
+    counts: Any = (
+        ("mac", ippool.duplicate_macs, ngettext_lazy("%(count)s MAC", "%(count)s MACs", "count")),
+        ("ip", ippool.duplicate_ips, ngettext_lazy("%(count)s IP", "%(count)s IPs", "count")),
+    )
     links = [
         (
             reverse(
                 "admin:claims_entry_changelist",
                 query={"network": ippool.network_id, "duplicate": kind},
             ),
-            count,
-            word,
-            "" if count == 1 else "s",
-            _CONTRADICTED,
+            text % {"count": count},
+            _CONFLICT_HELP,
         )
-        for kind, count, word in counts
+        for kind, count, text in counts
         if count
     ]
     return format_html_join(
         " ",
-        '<a class="cad-state cad-state-conflict" href="{0}" title="{4}"><span aria-hidden="true">▲</span>'
-        " {1} {2}{3}</a>",
+        '<a class="cad-state cad-state-conflict" href="{0}" title="{2}"><span aria-hidden="true">▲</span>'
+        " {1}</a>",
         links,
     )
 
@@ -341,10 +363,16 @@ def _duplicate_links(ippool: IPPool) -> SafeString:
 def _page(request: HttpRequest, ippool: IPPool) -> HttpResponseBase:
     scope = scoped.request_scope(request)
     rows = scoped.rows(request, Entry).filter(ippool=ippool)
-    flagged = Place.objects.filter(network=ippool.network_id, entry__isnull=False)
-    flagged = flagged.filter(duplicate_mac=True) | flagged.filter(duplicate_ip=True)
-    doubled = list(rows.filter(pk__in=flagged.values("entry_id")).order_by("mac", "pk")[:_FIRST])
-    duplicates_by_entry = duplicates.of_entries(doubled, scope)
+    flagged_index_rows = IndexEntry.objects.filter(network=ippool.network_id, entry__isnull=False)
+    flagged_index_rows = flagged_index_rows.filter(duplicate_mac=True) | flagged_index_rows.filter(
+        duplicate_ip=True
+    )
+    conflicting_entries = list(
+        rows.filter(pk__in=flagged_index_rows.values("entry_id")).order_by("mac", "pk")[
+            :_MOST_SHOWN
+        ]
+    )
+    duplicates_by_entry = duplicates.of_entries(conflicting_entries, scope)
     count = rows.count()
     manifest = ""
     if count <= _SHOWN_YAML:
@@ -358,31 +386,37 @@ def _page(request: HttpRequest, ippool: IPPool) -> HttpResponseBase:
         original=ippool,
         ippool=ippool,
         everything=scope.everything,
-        standing=standing(ippool),
+        sync_state=sync_state(ippool),
         count=count,
         entries_url=reverse("admin:claims_entry_changelist", query={"network": ippool.network_id}),
-        may_add=entry_form.may_add(request) and not _decided(ippool),
-        may_edit=scope.everything and user.has_perm("claims.change_entry") and not _decided(ippool),
+        may_add=entry_form.may_add(request) and not _is_decided_by_cluster(ippool),
+        may_edit=scope.everything
+        and user.has_perm("claims.change_entry")
+        and not _is_decided_by_cluster(ippool),
         conditions=[
-            (_sign(condition), _WORDS[condition["type"]][condition["status"] != "True"], condition)
+            (
+                _condition_badge(condition),
+                _CONDITION_MEANINGS[condition["type"]][condition["status"] != "True"],
+                condition,
+            )
             for condition in (ippool.conditions if scope.everything else ())
-            if condition["type"] in _WORDS
+            if condition["type"] in _CONDITION_MEANINGS
         ],
-        contradicted=_duplicate_links(ippool) if scope.everything else "",
-        doubled=[
+        conflict_links=_duplicate_links(ippool) if scope.everything else "",
+        conflicting_entries=[
             (entry, duplicate_list.badge(duplicates_by_entry[entry.pk], ippool.network))
-            for entry in doubled
+            for entry in conflicting_entries
         ],
-        more_doubled=len(doubled) == _FIRST,
-        problems=ippool.problems[:_FIRST] if scope.everything else [],
+        more_conflicts=len(conflicting_entries) == _MOST_SHOWN,
+        problems=ippool.problems[:_MOST_SHOWN] if scope.everything else [],
         nads=ippools.associated_nads([ippool], scope)[ippool.pk],
         manifest=manifest,
         call=f"ippools/{ippool.pk}/entries/",
     )
 
 
-def _decided(ippool: IPPool) -> bool:
-    """Whether its cluster decides what is in it."""
+def _is_decided_by_cluster(ippool: IPPool) -> bool:
+    """Return True if the cluster's object decides the entries, so that they cannot be changed here."""
     return (
         ippool.follows_cluster
         and ippool.gone_at is None

@@ -1,4 +1,4 @@
-"""Many entries on one page: changed where they stand, with warnings while somebody types."""
+"""Editable table of an IPPool's entries, with warnings while the user types."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from claims.admin.entries import form
 from claims.core.entries import EntrySpec
 from claims.entries import entries as services
 from claims.entries import search
-from claims.models import Entry, IPPool, Place
+from claims.models import Entry, IndexEntry, IPPool
 from pools.core import errors
 from pools.platform.admin import lists, pages
 
 _NAMES = ("mac", "ips", "vm", "namespace", "note")
 PER_PAGE = 50
-NEW = 3  # empty rows
-_MOST = PER_PAGE + NEW
+NEW = 3  # empty rows for new entries
+_MOST_ROWS = PER_PAGE + NEW
 
 
 @dataclass
 class EntryFormRow:
-    """One row of the form: what stands in it, and what is wrong with it."""
+    """One row of the form: its texts and their problems."""
 
     prefix: str
     entry: Entry | None
@@ -42,37 +42,41 @@ class EntryFormRow:
 
     @property
     def is_changed(self) -> bool:
-        return self.entry is None or self.texts != _form_texts(self.entry)
+        return self.entry is None or self.texts != _entry_texts(self.entry)
 
 
-def _form_texts(entry: Entry) -> dict[str, str]:
+def _entry_texts(entry: Entry) -> dict[str, str]:
     texts = {name: str(getattr(entry, name)) for name in _NAMES}
     return {**texts, "ips": ", ".join(entry.ips)}
 
 
 def view(request: HttpRequest, ippool: IPPool) -> HttpResponseBase:
-    """The page; a POST saves all rows or none."""
+    """Show the table; a POST saves all rows or none."""
     pages.require(request, "claims.change_entry", "claims.view_every_namespace")
     page = max(lists.number(request.GET.get("p", "")), 1)
-    words = request.GET.get("q", "")
+    search_text = request.GET.get("q", "")
     rows = scoped.rows(request, Entry).filter(ippool=ippool)
-    if words.strip() and "\0" not in words:
-        rows = search.matching_entries(rows, words)
+    if search_text.strip() and "\0" not in search_text:
+        rows = search.matching_entries(rows, search_text)
     if request.GET.get("duplicate"):
-        flagged = Place.objects.filter(network=ippool.network_id, entry__isnull=False)
-        flagged = flagged.filter(duplicate_mac=True) | flagged.filter(duplicate_ip=True)
-        rows = rows.filter(pk__in=flagged.values("entry_id"))
-    first = (page - 1) * PER_PAGE
-    entries = list(rows.order_by("mac", "pk")[first : first + PER_PAGE + 1])
+        flagged_index_rows = IndexEntry.objects.filter(
+            network=ippool.network_id, entry__isnull=False
+        )
+        flagged_index_rows = flagged_index_rows.filter(
+            duplicate_mac=True
+        ) | flagged_index_rows.filter(duplicate_ip=True)
+        rows = rows.filter(pk__in=flagged_index_rows.values("entry_id"))
+    offset = (page - 1) * PER_PAGE
+    entries = list(rows.order_by("mac", "pk")[offset : offset + PER_PAGE + 1])
     if request.method == "POST":
-        shown = _posted(request, ippool)
-        if _saved(request, ippool, shown):
+        form_rows = _submitted_rows(request, ippool)
+        if _save_rows(request, ippool, form_rows):
             return HttpResponseRedirect(request.get_full_path())
     else:
-        shown = [
-            EntryFormRow(str(entry.pk), entry, _form_texts(entry)) for entry in entries[:PER_PAGE]
+        form_rows = [
+            EntryFormRow(str(entry.pk), entry, _entry_texts(entry)) for entry in entries[:PER_PAGE]
         ]
-        shown += [EntryFormRow(f"new{n}", None, dict.fromkeys(_NAMES, "")) for n in range(NEW)]
+        form_rows += [EntryFormRow(f"new{n}", None, dict.fromkeys(_NAMES, "")) for n in range(NEW)]
     return pages.page(
         request,
         "entry_rows.html",
@@ -80,18 +84,20 @@ def view(request: HttpRequest, ippool: IPPool) -> HttpResponseBase:
         opts=IPPool._meta,
         original=ippool,
         ippool=ippool,
-        rows=shown,
-        words=words,
+        rows=form_rows,
+        search_text=search_text,
         page=page,
         more=len(entries) > PER_PAGE,
         check_url=reverse("admin:claims_entry_check"),
-        wrong=any(row.problems for row in shown),
+        has_problems=any(row.problems for row in form_rows),
     )
 
 
-def _posted(request: HttpRequest, ippool: IPPool) -> list[EntryFormRow]:
-    """The rows that came back; one whose entry is gone meanwhile becomes a new one."""
-    prefixes = [name.removesuffix("-mac") for name in request.POST if name.endswith("-mac")][:_MOST]
+def _submitted_rows(request: HttpRequest, ippool: IPPool) -> list[EntryFormRow]:
+    """Return the submitted rows; a row whose entry was deleted in the meantime becomes a new entry."""
+    prefixes = [name.removesuffix("-mac") for name in request.POST if name.endswith("-mac")][
+        :_MOST_ROWS
+    ]
     ids = [number for prefix in prefixes if (number := lists.number(prefix))]
     entries_by_id = scoped.rows(request, Entry).filter(ippool=ippool).in_bulk(ids)
     return [
@@ -105,48 +111,51 @@ def _posted(request: HttpRequest, ippool: IPPool) -> list[EntryFormRow]:
     ]
 
 
-def _saved(request: HttpRequest, ippool: IPPool, shown: list[EntryFormRow]) -> bool:
+def _save_rows(request: HttpRequest, ippool: IPPool, form_rows: list[EntryFormRow]) -> bool:
     remaining_rows = [
-        row for row in shown if not row.remove and not (row.entry is None and row.is_empty)
+        row for row in form_rows if not row.remove and not (row.entry is None and row.is_empty)
     ]
     changed = [row for row in remaining_rows if row.is_changed]
     for row in changed:
-        row.spec, problems = form.read(row.texts, ippool)
+        row.spec, problems = form.parse_entry(row.texts, ippool)
         row.problems = [pages.sentence(problem.message) for problem in problems]
     if any(row.problems for row in changed):
         return False
-    gone = [row.entry.pk for row in shown if row.remove and row.entry is not None]
-    if gone:
+    deleted_ids = [row.entry.pk for row in form_rows if row.remove and row.entry is not None]
+    if deleted_ids:
         pages.require(request, "claims.delete_entry")
     try:
         with transaction.atomic():
-            saved = _store(request, ippool, changed, gone)
+            saved = _store(request, ippool, changed, deleted_ids)
     except errors.IpamError as error:
         messages.error(request, pages.sentence(error.message))
         return False
-    if saved or gone:
-        messages.success(request, _saved_message(len(saved), len(gone)))
-        form.warn(request, saved)
+    if saved or deleted_ids:
+        messages.success(request, _saved_message(len(saved), len(deleted_ids)))
+        form.warn_of_duplicates(request, saved)
     return True
 
 
 def _store(
-    request: HttpRequest, ippool: IPPool, changed: list[EntryFormRow], gone: list[int]
+    request: HttpRequest, ippool: IPPool, changed: list[EntryFormRow], deleted_ids: list[int]
 ) -> list[Entry]:
     author = pages.author(request)
-    if gone:
-        services.delete(gone, author=author)
+    if deleted_ids:
+        services.delete(deleted_ids, author=author)
     saved = [
         services.change(row.entry.pk, row.spec, author=author)
         for row in changed
         if row.entry is not None and row.spec is not None
     ]
-    new = [row.spec for row in changed if row.entry is None and row.spec is not None]
-    return saved + (form.add_all(request, ippool, new) if new else [])
+    new_specs = [row.spec for row in changed if row.entry is None and row.spec is not None]
+    return saved + (form.add_entries(request, ippool, new_specs) if new_specs else [])
 
 
-def _saved_message(saved: int, gone: int) -> str:
-    parts = [(gettext("%(saved)s saved") % {"saved": saved})] * bool(saved) + [
-        (gettext("%(gone)s deleted") % {"gone": gone})
-    ] * bool(gone)
-    return gettext("Entries: %(parts)s.") % {"parts": ", ".join(parts)}
+def _saved_message(saved_count: int, deleted_count: int) -> str:
+    if saved_count and deleted_count:
+        text = gettext("Entries: %(saved)s saved, %(deleted)s deleted.")
+    elif saved_count:
+        text = gettext("Entries: %(saved)s saved.")
+    else:
+        text = gettext("Entries: %(deleted)s deleted.")
+    return text % {"saved": saved_count, "deleted": deleted_count}

@@ -1,20 +1,25 @@
-"""How imports and their rows look: states and verdicts by word, shape and colour; formats in words."""
+"""Badges and labels of imports, their rows and their formats."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from claims.imports import vm_status
 from claims.models import ImportRow, VMImport
 from claims.models.imports import Status
 from pools.platform.admin import display
 
-# What the word is like among the states that every page has (pools.platform.admin.display), and its shape.
-_VERDICTS = {
+if TYPE_CHECKING:
+    from django_stubs_ext import StrOrPromise
+
+# By the status of a row: its style, one of those of pools.platform.admin.display, and its shape.
+_ROW_STATUS_STYLES = {
     "new": ("created", "+"),
     "changed": ("changed", "~"),
     "unchanged": ("unchanged", "="),
@@ -22,25 +27,33 @@ _VERDICTS = {
     "refused": ("refused", "✕"),
     "skipped": ("ignored", "‖"),
 }
-VERDICT_HELP = {
-    "new": "not in the register yet",
-    "changed": "in the register with other values",
-    "unchanged": "already registered, unchanged",
-    "conflict": "contradicts the register, the network or another row",
-    "refused": "cannot be understood, or not be written",
-    "skipped": "left out by a person",
+ROW_STATUS_HELP = {
+    "new": _("not registered yet"),
+    "changed": _("registered with other values"),
+    "unchanged": _("already registered, unchanged"),
+    "conflict": _("in conflict with the register, the network or another row"),
+    "refused": _("invalid, or not allowed to be written"),
+    "skipped": _("skipped manually"),
 }
-STATUS_WORDS: dict[str, str] = {
-    Status.QUEUED: "waits",
-    Status.DRAFTING: "being read",
-    Status.DRAFTED: "draft",
-    Status.COMMITTING: "being written",
-    Status.COMMITTED: "written",
-    Status.UNDONE: "undone",
-    Status.CANCELLED: "cancelled",
-    Status.FAILED: "failed",
+ROW_STATUS_LABELS = {
+    "new": _("new"),
+    "changed": _("changed"),
+    "unchanged": _("unchanged"),
+    "conflict": _("conflict"),
+    "refused": _("refused"),
+    "skipped": _("skipped"),
 }
-_STATUSES: dict[str, tuple[str, str]] = {
+STATUS_LABELS: dict[str, StrOrPromise] = {
+    Status.QUEUED: _("queued"),
+    Status.DRAFTING: _("reading"),
+    Status.DRAFTED: _("draft"),
+    Status.COMMITTING: _("writing"),
+    Status.COMMITTED: _("written"),
+    Status.UNDONE: _("undone"),
+    Status.CANCELLED: _("cancelled"),
+    Status.FAILED: _("failed"),
+}
+_STATUS_STYLES: dict[str, tuple[str, str]] = {
     Status.QUEUED: ("pending", "◔"),
     Status.DRAFTING: ("running", "◔"),
     Status.DRAFTED: ("open", "○"),
@@ -50,72 +63,86 @@ _STATUSES: dict[str, tuple[str, str]] = {
     Status.CANCELLED: ("ignored", "✕"),
     Status.FAILED: ("failed", "▲"),
 }
-_STANDINGS = {
-    vm_status.PROVISIONED: ("pending", "○", "provisioned", "registered, not seen in the cluster"),
-    vm_status.SEEN: ("open", "◔", "seen in the cluster", "the VM is there and does not run"),
-    vm_status.RUNNING: ("ok", "●", "running", "runs with what is registered"),
-    vm_status.DIFFERING: ("conflict", "≠", "differing", "runs with another MAC or address"),
-    vm_status.GONE: ("refused", "✕", "gone", "the entry or claim is no more"),
-}  # fmt: skip
-FORMATS = {
+_VM_STATUS_BADGES = {
+    vm_status.PROVISIONED: (
+        "pending",
+        "○",
+        _("provisioned"),
+        _("registered, not yet seen in the cluster"),
+    ),
+    vm_status.SEEN: ("open", "◔", _("seen in the cluster"), _("the VM exists but is not running")),
+    vm_status.RUNNING: ("ok", "●", _("running"), _("runs with its registered addresses")),
+    vm_status.DIFFERING: (
+        "conflict",
+        "≠",
+        _("differing"),
+        _("runs with another MAC or IP address"),
+    ),
+    vm_status.GONE: ("refused", "✕", _("gone"), _("the entry or claim was deleted")),
+}
+FORMATS: dict[str, StrOrPromise] = {
     "rvtools-xlsx": "RVTools, XLSX",
     "rvtools-csv": "RVTools, CSV",
-    "rvtools-zip": "RVTools, ZIP of CSVs",
-    "forklift": "MTV inventory, JSON",
+    "rvtools-zip": _("RVTools, ZIP of CSVs"),
+    "forklift": _("MTV inventory, JSON"),
     "powercli": "PowerCLI, CSV",
-    "template-csv": "our template, CSV",
-    "template-xlsx": "our template, XLSX",
+    "template-csv": _("template, CSV"),
+    "template-xlsx": _("template, XLSX"),
     "ippool-yaml": "IPPools, YAML",
     "ipamclaim-yaml": "IPAMClaims, YAML",
-    "two-column": "a list",
-    "rows": "typed rows",
+    "two-column": _("list"),
+    "rows": _("typed rows"),
 }
 
 
-def sign(kind: str, shape: str, word: str, title: str = "") -> SafeString:
+def badge(style: str, shape: str, label: StrOrPromise, title: StrOrPromise = "") -> SafeString:
     return format_html(
         '<span class="cad-state cad-state-{}" title="{}"><span aria-hidden="true">{}</span> {}</span>',
-        kind,
+        style,
         title,
         shape,
-        word,
+        label,
     )
 
 
-def verdict(name: str) -> SafeString:
-    kind, shape = _VERDICTS[name]
-    return sign(kind, shape, name, VERDICT_HELP[name])
+def row_status_badge(name: str) -> SafeString:
+    style, shape = _ROW_STATUS_STYLES[name]
+    return badge(style, shape, ROW_STATUS_LABELS[name], ROW_STATUS_HELP[name])
 
 
-def status(vm_import: VMImport) -> SafeString:
-    kind, shape = _STATUSES[vm_import.status]
-    return sign(kind, shape, STATUS_WORDS[vm_import.status], vm_import.error)
+def import_status_badge(vm_import: VMImport) -> SafeString:
+    style, shape = _STATUS_STYLES[vm_import.status]
+    return badge(style, shape, STATUS_LABELS[vm_import.status], vm_import.error)
 
 
-def standing(name: str) -> SafeString:
-    return sign(*_STANDINGS[name])
+def vm_status_badge(name: str) -> SafeString:
+    return badge(*_VM_STATUS_BADGES[name])
 
 
-def format_of(vm_import: VMImport) -> str:
-    return FORMATS.get(vm_import.format, vm_import.format)
+def format_name(vm_import: VMImport) -> str:
+    return str(FORMATS.get(vm_import.format, vm_import.format))
 
 
 def counts_text(counts: Mapping[str, int]) -> str:
-    """`12 new, 3 changed`; of no rows `no rows`."""
-    parts = [f"{display.digits(counts[name])} {name}" for name in VERDICT_HELP if counts.get(name)]
+    """Return the counts by row status as text: `12 new, 3 changed`, or `no rows`."""
+    parts = [
+        f"{display.digits(counts[name])} {label}"
+        for name, label in ROW_STATUS_LABELS.items()
+        if counts.get(name)
+    ]
     return ", ".join(parts) or gettext("no rows")
 
 
 def differences(row: ImportRow) -> list[tuple[str, str, str]]:
-    """(what, as it is in the register, as it would be) where a row changes something."""
+    """Return (label, registered value, new value) of each value that a row changes."""
     before = row.before
     if before is None:
         return []
     changes = [("MAC", str(before["mac"] or ""), str(row.mac or ""))] if row.mac else []
     if row.ips:
         changes.append(("IPs", ", ".join(before["ips"]), ", ".join(row.ips)))
-    fields = (("VM", "vm"), ("namespace", "namespace"), ("note", "note"))
+    fields = (("VM", "vm"), (gettext("namespace"), "namespace"), (gettext("note"), "note"))
     changes += [
-        (what, before[name], getattr(row, name)) for what, name in fields if getattr(row, name)
+        (label, before[name], getattr(row, name)) for label, name in fields if getattr(row, name)
     ]
     return [change for change in changes if change[1] != change[2]]

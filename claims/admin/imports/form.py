@@ -1,15 +1,16 @@
-"""A new import: a file, a pasted list, or one VM; and what is told of one VM while somebody types."""
+"""The form of a new import (a file, a pasted list or one VM), and the check of one VM while typing."""
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django import forms
 from django.core.exceptions import RequestDataTooBig
 from django.http import HttpRequest, HttpResponseBase, HttpResponseRedirect, JsonResponse
 from django.urls import reverse
+from django.utils.text import format_lazy
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.csrf import csrf_protect
@@ -35,18 +36,21 @@ from pools.models import Cluster
 from pools.platform.admin import display, lists, pages
 from pools.platform.admin import forms as fields
 
+if TYPE_CHECKING:
+    from django_stubs_ext import StrOrPromise
+
 FILE, TEXT, VM = "file", "text", "vm"
-_AROUND = 64 * 1024  # bytes of a form beside its file
+_FORM_OVERHEAD = 64 * 1024  # bytes of a form in addition to its file
 _MIB = formats.LARGEST // (1024 * 1024)
-TOO_LARGE = f"A file has at most {_MIB} MiB; divide it."
-PASTED_TOO_LARGE = "A pasted list has at most 10 MiB; send it as a file."
+TOO_LARGE = format_lazy(_("The file is larger than {mib} MiB. Split it."), mib=_MIB)
+PASTED_TOO_LARGE = _("The pasted list is larger than 10 MiB. Upload it as a file.")
 
 
 class VMImportForm(forms.Form):
-    """`where` is a network, or a cluster whose port groups say the network: `network-1`, `cluster-1`."""
+    """`where` is a network, or a cluster whose networks are mapped by port group: `network-1`, `cluster-1`."""
 
     how = forms.ChoiceField(
-        choices=[(FILE, "A file"), (TEXT, _("A pasted list")), (VM, _("One VM"))], initial=FILE
+        choices=[(FILE, _("File")), (TEXT, _("Pasted list")), (VM, _("One VM"))], initial=FILE
     )
     file = forms.FileField(required=False, widget=widgets.UnfoldAdminFileFieldWidget())
     text = forms.CharField(
@@ -69,32 +73,33 @@ class VMImportForm(forms.Form):
         required=False,
         max_length=500,
         widget=fields.addresses_text(placeholder="10.0.0.21, fd00::21"),
-        help_text=_("One of each family; empty: the draft offers the next free ones."),
+        help_text=_(
+            "At most one of each family. Leave empty to get the next free addresses in the draft."
+        ),
     )
     where = forms.ChoiceField(
         label=_("Network"),
         widget=fields.select(),
         required=False,
         help_text=_(
-            "Without a choice: the only network whose subnets contain all addresses, if"
-            " it supports static VMs."
+            "Default: the only network with static VM support whose subnets contain all addresses."
         ),
     )
     namespace = forms.CharField(
         required=False,
         widget=fields.text(placeholder="shop", list="import-namespaces"),
-        help_text=_("Of the VMs for which the source names none."),
+        help_text=_("For VMs whose source has no namespace."),
     )
     target = forms.ChoiceField(
-        label=_("Written as"),
+        label=_("Target objects"),
         choices=[
             (
                 ImportTarget.IPPOOL,
-                _("IPPool entries: a MAC and its addresses, for VMs that move with MTV"),
+                _("IPPool entries: addresses by MAC address, for VMs that MTV migrates"),
             ),
             (
                 ImportTarget.IPAMCLAIMS,
-                _("IPAMClaims: requests of VMs by name, which OVN-Kubernetes grants"),
+                _("IPAMClaims: addresses requested by VM name and assigned by OVN-Kubernetes"),
             ),
         ],
         initial=ImportTarget.IPPOOL,
@@ -108,10 +113,12 @@ class VMImportForm(forms.Form):
         super().__init__(*args, **options)
         self._user = request.user
         if not self.is_bound and "where" not in self.initial:
-            fit = scoped.rows(request, Network).filter(
+            suitable_networks = scoped.rows(request, Network).filter(
                 networks.fitting_query(scoped.rows(request, NAD))
             )[:2]
-            self.initial["where"] = f"network-{fit[0].pk}" if len(fit) == 1 else ""
+            self.initial["where"] = (
+                f"network-{suitable_networks[0].pk}" if len(suitable_networks) == 1 else ""
+            )
         self._networks = self._visible_networks(request)
         self._clusters = {
             cluster.pk: cluster for cluster in scoped.rows(request, Cluster).order_by("name")
@@ -121,14 +128,14 @@ class VMImportForm(forms.Form):
         where.choices = [("", gettext("Choose a network")), *choices] if choices else []
 
     def _visible_networks(self, request: HttpRequest) -> dict[int, Network]:
-        """Those that a choice has room for, and the one that was named."""
+        """Return the first MOST networks and the chosen one, by id."""
         network_rows = scoped.rows(request, Network).filter(gone_at=None).select_related("cluster")
         choice = self.data.get("where") if self.is_bound else self.initial.get("where")
         chosen_networks = network_rows.filter(
             pk=lists.number(str(choice or "").removeprefix("network-"))
         )
-        first = network_rows.order_by("cluster__name", "name")[: scoped.MOST]
-        return {network.pk: network for network in (*first, *chosen_networks)}
+        first_networks = network_rows.order_by("cluster__name", "name")[: scoped.MOST]
+        return {network.pk: network for network in (*first_networks, *chosen_networks)}
 
     def _choices(self) -> Any:
         for cluster in self._clusters.values():
@@ -138,11 +145,11 @@ class VMImportForm(forms.Form):
                 if network.cluster_id == cluster.pk
             ]
             if cluster_choices:
-                by_name = (
+                port_group_choice = (
                     f"cluster-{cluster.pk}",
                     (gettext("%(cluster)s: map by port group") % {"cluster": cluster.name}),
                 )
-                yield cluster.name, [*cluster_choices, by_name]
+                yield cluster.name, [*cluster_choices, port_group_choice]
 
     def clean_where(self) -> str:
         choice: str = self.cleaned_data["where"]
@@ -158,12 +165,12 @@ class VMImportForm(forms.Form):
 
     def clean_namespace(self) -> str:
         namespace: str = self.cleaned_data["namespace"].strip()
-        with pages.beside_field(self, "namespace"):
+        with pages.errors_at_field(self, "namespace"):
             return holders.parse_name(namespace, kind="label") if namespace else ""
         return ""
 
     def clean(self) -> dict[str, Any]:
-        """Each thing that lacks, beside its field."""
+        """Report each missing value beside its field."""
         cleaned_data = self.cleaned_data
         how = cleaned_data.get("how")
         if cleaned_data.get("where") == "":
@@ -183,32 +190,36 @@ class VMImportForm(forms.Form):
         return cleaned_data
 
     def _find_network(self, cleaned_data: dict[str, Any]) -> None:
-        """The one that the addresses tell, which the draft then says."""
+        """Choose the network by the addresses; a note in the draft names it."""
         is_complete = not self.errors and (
             cleaned_data.get("how") != FILE or cleaned_data.get("file")
         )
-        with contextlib.suppress(errors.InvalidInput):  # told beside the file when it is read
-            if is_complete and (network := import_networks.by_addresses(self.upload(), self._user)):
+        with contextlib.suppress(
+            errors.InvalidInput
+        ):  # reported beside the file when the draft is created
+            if is_complete and (
+                network := import_networks.find_by_addresses(self.upload(), self._user)
+            ):
                 self.network, self.cluster = network, network.cluster
-                self.notes = (import_networks.note(network),)
+                self.notes = (import_networks.network_note(network),)
         if self.network is None:
-            self.add_error("where", gettext("Choose the network that the VMs go to."))
+            self.add_error("where", gettext("Choose the target network."))
 
     def _check_vm(self, cleaned_data: dict[str, Any]) -> None:
         if not cleaned_data.get("vm", "").strip() and "vm" not in self.errors:
-            self.add_error("vm", gettext("Enter the VM."))
+            self.add_error("vm", gettext("Enter the name of the VM."))
         if cleaned_data.get("where") and self.network is None:
-            self.add_error("where", gettext("Choose the network: one VM has no port group."))
+            self.add_error("where", gettext("Choose a network: one VM has no port group."))
         if self.network is None:
             return
         rules = ippools.rules(self.network, lenient=True)
         if cleaned_data.get("mac", "").strip():
-            with pages.beside_field(self, "mac"):
+            with pages.errors_at_field(self, "mac"):
                 core.parse_mac(cleaned_data["mac"].strip(), rules)
         elif "mac" not in self.errors:
-            self.add_error("mac", gettext("The MAC address names the interface."))
-        if ips := _split(cleaned_data.get("ips", "")):
-            with pages.beside_field(self, "ips"):
+            self.add_error("mac", gettext("Enter the MAC address of the interface."))
+        if ips := _split_addresses(cleaned_data.get("ips", "")):
+            with pages.errors_at_field(self, "ips"):
                 core.parse_ips(ips, rules)
 
     def upload(self) -> Upload:
@@ -217,7 +228,7 @@ class VMImportForm(forms.Form):
             return Upload(TEXT, cleaned_data["text"])
         if cleaned_data["how"] == VM:
             row = {name: cleaned_data[name].strip() for name in ("vm", "mac")}
-            return Upload("rows", [{**row, "ips": _split(cleaned_data["ips"])}])
+            return Upload("rows", [{**row, "ips": _split_addresses(cleaned_data["ips"])}])
         return Upload(FILE, cleaned_data["file"].file, cleaned_data["file"].name or "")
 
 
@@ -226,25 +237,28 @@ def _network_label(network: Network) -> str:
     return f"{network.name} ({subnets})" if subnets else network.name
 
 
-def _split(text: str) -> list[str]:
+def _split_addresses(text: str) -> list[str]:
     return text.replace(",", " ").split()
 
 
 def add(request: HttpRequest) -> HttpResponseBase:
-    """The form; what is sent to it becomes a draft. Looks at the size before a byte is read."""
+    """Show the form and create a draft of what is submitted.
+
+    The size of the request is checked before its body is read.
+    """
     if request.method == "POST":
-        if int(request.META.get("CONTENT_LENGTH") or 0) > formats.LARGEST + _AROUND:
-            return _refused(request, "file", TOO_LARGE)
+        if int(request.META.get("CONTENT_LENGTH") or 0) > formats.LARGEST + _FORM_OVERHEAD:
+            return _reject_too_large(request, "file", TOO_LARGE)
         try:
             _ = request.POST
         except RequestDataTooBig:
-            return _refused(request, "text", PASTED_TOO_LARGE)
-    checked: Callable[[HttpRequest], HttpResponseBase] = csrf_protect(_add)
-    return checked(request)
+            return _reject_too_large(request, "text", PASTED_TOO_LARGE)
+    protected_view: Callable[[HttpRequest], HttpResponseBase] = csrf_protect(_add)
+    return protected_view(request)
 
 
-def _refused(request: HttpRequest, field: str, message: str) -> HttpResponseBase:
-    """What was typed is lost with the body that nobody reads."""
+def _reject_too_large(request: HttpRequest, field: str, message: StrOrPromise) -> HttpResponseBase:
+    """Show an empty form with the error; the submitted values are in the body, which is not read."""
     form = VMImportForm(request, data={"how": field, "target": ImportTarget.IPPOOL})
     form.errors.clear()
     form.add_error(field, forms.ValidationError(message, code="too_large"))
@@ -280,14 +294,14 @@ def _create_import(request: HttpRequest, form: VMImportForm) -> VMImport | None:
             network=form.network,
             namespace=cleaned_data["namespace"],
             user=request.user,
-            limited=drafts.limited(request.user, cleaned_data["target"]),
+            limited=drafts.is_limited(request.user, cleaned_data["target"]),
             notes=form.notes,
         )
         return drafts.create(form.upload(), options, author=pages.author(request))
     except errors.NotAllowed as error:
-        pages.put(form, error, lambda _problem: "target")
+        pages.add_errors(form, error, lambda _problem: "target")
     except errors.IpamError as error:
-        pages.put(form, error, lambda _problem: cleaned_data["how"])
+        pages.add_errors(form, error, lambda _problem: cleaned_data["how"])
     return None
 
 
@@ -312,7 +326,7 @@ def _page(
 
 
 def check(request: HttpRequest) -> HttpResponseBase:
-    """What the form tells of one VM while somebody types: `{"problems", "warnings", "duplicates"}`."""
+    """Answer `{"problems", "warnings", "duplicates"}` for one VM, as typed so far."""
     pages.require(request, "claims.add_vmimport")
     query = request.GET
     kind, _, number = query.get("where", "").partition("-")
@@ -326,9 +340,9 @@ def check(request: HttpRequest) -> HttpResponseBase:
     if query.get("mac", "").strip():
         with report.collecting():
             mac = macs.parse_mac(query["mac"].strip(), lenient=True)
-    if typed := _split(query.get("ips", "")):
+    if ip_texts := _split_addresses(query.get("ips", "")):
         with report.collecting():
-            ips = list(core.parse_ips(typed, rules))
+            ips = list(core.parse_ips(ip_texts, rules))
     vm_duplicates = []
     if mac or ips:
         vm_duplicates = duplicates.of_candidate(

@@ -1,4 +1,4 @@
-"""Imports: files of VMs as drafts, written, undone; and who did so when."""
+"""List and pages of imports: files of VMs as drafts, their commit and undo."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from claims.admin.imports import display, form, page
 from claims.admin.imports import progress as import_progress
 from claims.imports import drafts
 from claims.models import Network, VMImport
-from claims.models.imports import ImportTarget, Status
+from claims.models.imports import ImportTarget
 from pools.platform.admin import display as admin_display
 from pools.platform.admin import lists, pages
 
 
 class ImportList(lists.BoundedList):
-    """Imports, with what else of them is seen."""
+    """Marks whether the imports of a page may link to their clusters."""
 
     def get_results(self, request: HttpRequest) -> None:
         super().get_results(request)
@@ -39,7 +39,7 @@ class StatusFilter(lists.Choice):
     parameter_name = "status"
 
     def options(self, request: HttpRequest) -> list[tuple[str, str]]:
-        return [(str(value), str(label)) for value, label in Status.choices]
+        return [(status, str(label)) for status, label in display.STATUS_LABELS.items()]
 
     def queryset(self, request: HttpRequest, rows: QuerySet[Any]) -> QuerySet[Any]:
         return rows.filter(status=self.value()) if self.value() else rows
@@ -58,23 +58,40 @@ class TargetFilter(lists.Choice):
 
 @admin.register(VMImport)
 class ImportAdmin(lists.Listed[VMImport]):
-    list_display = ("shown_name", "shown_status", "shown_counts", "shown_where", "shown_target", "shown_by", "shown_when")  # fmt: skip
+    list_display = (
+        "shown_name",
+        "shown_status",
+        "shown_counts",
+        "shown_where",
+        "shown_target",
+        "shown_by",
+        "shown_when",
+    )
     list_display_links = None
     list_per_page = 50
     list_filter = (StatusFilter, TargetFilter, scoped.ScopedClusterFilter)
     exported = (
-        "id", "file_name", "format", "cluster.name", "target", "status", "counts", "actor",
-        "created_at", "committed_at", "undone_at",
-    )  # fmt: skip
+        "id",
+        "file_name",
+        "format",
+        "cluster.name",
+        "target",
+        "status",
+        "counts",
+        "actor",
+        "created_at",
+        "committed_at",
+        "undone_at",
+    )
     search_fields = ("file_name",)
-    search_help_text = _("File, or who imported it")
+    search_help_text = _("File name or user")
     ordering = ("-pk",)
     sortable_by = ()
     paginator = lists.BoundedPaginator
     list_before_template = "cadastre/imports_intro.html"
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[VMImport]:
-        return drafts.visible(request.user)
+        return drafts.visible_imports(request.user)
 
     def get_changelist(self, request: HttpRequest, **_options: Any) -> type[ImportList]:
         return ImportList
@@ -82,11 +99,11 @@ class ImportAdmin(lists.Listed[VMImport]):
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[VMImport], search_term: str
     ) -> tuple[QuerySet[VMImport], bool]:
-        words = search_term.strip()
-        if not words or "\0" in words:
+        search_text = search_term.strip()
+        if not search_text or "\0" in search_text:
             return queryset, False
-        by_name = queryset.filter(file_name__icontains=words)
-        return by_name | queryset.filter(actor__icontains=words), False
+        matches_by_name = queryset.filter(file_name__icontains=search_text)
+        return matches_by_name | queryset.filter(actor__icontains=search_text), False
 
     @admin.display(description=_("import"))
     def shown_name(self, vm_import: VMImport) -> SafeString:
@@ -97,18 +114,18 @@ class ImportAdmin(lists.Listed[VMImport]):
                 vm_import.file_name
                 or (gettext("Import %(vm_import)s") % {"vm_import": vm_import.pk}),
             ),
-            display.format_of(vm_import),
+            display.format_name(vm_import),
         )
 
     @admin.display(description=_("status"))
     def shown_status(self, vm_import: VMImport) -> SafeString:
-        return display.status(vm_import)
+        return display.import_status_badge(vm_import)
 
     @admin.display(description=_("rows"))
     def shown_counts(self, vm_import: VMImport) -> SafeString:
         verdict_counts = [
-            (display.verdict(name), admin_display.digits(vm_import.counts[name]))
-            for name in display.VERDICT_HELP
+            (display.row_status_badge(name), admin_display.digits(vm_import.counts[name]))
+            for name in display.ROW_STATUS_HELP
             if vm_import.counts.get(name)
         ]
         if not verdict_counts:
@@ -116,7 +133,7 @@ class ImportAdmin(lists.Listed[VMImport]):
         lines = format_html_join("", '<span class="cad-nowrap">{} {}</span>', verdict_counts)
         return format_html('<span class="cad-stack">{}</span>', lines)
 
-    @admin.display(description=_("to"))
+    @admin.display(description=_("network"))
     def shown_where(self, vm_import: Any) -> SafeString:
         cluster = (
             admin_display.to(vm_import.cluster) if vm_import.shown_links else vm_import.cluster.name
@@ -132,15 +149,15 @@ class ImportAdmin(lists.Listed[VMImport]):
             cluster,
         )
 
-    @admin.display(description=_("as"))
+    @admin.display(description=_("target objects"))
     def shown_target(self, vm_import: VMImport) -> str:
         return vm_import.get_target_display()
 
-    @admin.display(description=_("by"))
+    @admin.display(description=_("user"))
     def shown_by(self, vm_import: VMImport) -> str | SafeString:
         return vm_import.actor or admin_display.DASH
 
-    @admin.display(description=_("begun"))
+    @admin.display(description=_("started"))
     def shown_when(self, vm_import: VMImport) -> SafeString:
         return admin_display.when(vm_import.created_at)
 
@@ -150,7 +167,7 @@ class ImportAdmin(lists.Listed[VMImport]):
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
         more = {
-            "nothing_yet": not drafts.visible(request.user).exists(),
+            "nothing_yet": not drafts.visible_imports(request.user).exists(),
             "networks_exist": scoped.rows(request, Network).exists(),
             **(extra_context or {}),
         }
@@ -172,16 +189,18 @@ class ImportAdmin(lists.Listed[VMImport]):
         pages.require(request, "claims.add_vmimport")
         return form.add(request)
 
-    # A file is read for the token of its form: import_form.add looks at its size first.
+    # CSRF protection would read the file to find the token: form.add checks the size first.
     add_view.csrf_exempt = True  # type: ignore[attr-defined]
 
     def change_view(  # type: ignore[override]
         self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
     ) -> HttpResponseBase:
         pages.require(request, "claims.view_vmimport")
-        vm_import = scoped.row_or_404(drafts.visible(request.user), object_id)
+        vm_import = scoped.row_or_404(drafts.visible_imports(request.user), object_id)
         return page.view(request, vm_import)
 
     def progress_view(self, request: HttpRequest, import_id: int) -> HttpResponseBase:
         pages.require(request, "claims.view_vmimport")
-        return import_progress.view(scoped.row_or_404(drafts.visible(request.user), import_id))
+        return import_progress.view(
+            scoped.row_or_404(drafts.visible_imports(request.user), import_id)
+        )

@@ -1,4 +1,4 @@
-"""One import: what its rows would do, where they go, and what became of what was written."""
+"""The page of an import: its network mapping, its rows, and after the commit the status of its VMs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponseBase, HttpResponseRedirect
 from django.urls import reverse
-from django.utils.translation import gettext
+from django.utils.translation import gettext, ngettext_lazy
 
 from claims.access import namespaces
 from claims.admin import scoped
@@ -17,37 +17,47 @@ from claims.core import address_requests
 from claims.entries import ippools
 from claims.imports import corrections, drafts, search, vm_status
 from claims.models import ImportRow, VMImport, Wave
-from claims.models.imports import ImportTarget, RowVerdict, Status
+from claims.models.imports import ImportTarget, RowStatus, Status
 from claims.networks import networks
 from pools.platform.admin import display as admin_display
 from pools.platform.admin import lists, pages
 
 PER_PAGE = 50
-_OPEN = (Status.QUEUED, Status.DRAFTING, Status.DRAFTED, Status.COMMITTING)
-# Reasons that stand in nobody's way.
-_NOTES = frozenset({"prefix_added", "vm_name_changed", "repeated_row", "reserved_subnet"})
-# What a file has that is no row: in words for one and for many.
-_LEFT_OUT = {
-    "blank": "blank line,blank lines",
-    "header": "header that comes again,headers that come again",
-    "template": "template,templates",
-    "srm_placeholder": "placeholder of Site Recovery Manager,placeholders of Site Recovery Manager",
-    "vcls": "vSphere Cluster Services VM,vSphere Cluster Services VMs",
-    "guest_only_interface": "interface that only the guest has,interfaces that only the guest has",
+_CANCELLABLE = (Status.QUEUED, Status.DRAFTING, Status.DRAFTED, Status.COMMITTING)
+# Reasons that do not make a row invalid.
+_NOTE_CODES = frozenset({"prefix_added", "vm_name_changed", "repeated_row", "reserved_subnet"})
+# Lines of a file that are not imported: labels for one and for many.
+_SKIPPED_LABELS: dict[str, Any] = {
+    "blank": ngettext_lazy("%(number)s blank line", "%(number)s blank lines", "count"),
+    "header": ngettext_lazy("%(number)s repeated header", "%(number)s repeated headers", "count"),
+    "template": ngettext_lazy("%(number)s template", "%(number)s templates", "count"),
+    "srm_placeholder": ngettext_lazy(
+        "%(number)s placeholder of Site Recovery Manager",
+        "%(number)s placeholders of Site Recovery Manager",
+        "count",
+    ),
+    "vcls": ngettext_lazy(
+        "%(number)s vSphere Cluster Services VM", "%(number)s vSphere Cluster Services VMs", "count"
+    ),
+    "guest_only_interface": ngettext_lazy(
+        "%(number)s interface without a virtual NIC",
+        "%(number)s interfaces without a virtual NIC",
+        "count",
+    ),
 }
 
 
 def view(request: HttpRequest, vm_import: VMImport) -> HttpResponseBase:
-    wrong = None
+    mapping_errors = None
     if request.method == "POST":
         pages.require(request, "claims.change_vmimport")
         if request.POST.get("action") != "map":
-            return actions.take(request, vm_import)
-        with pages.told(request):
-            wrong = mapping.save(request, vm_import)
-        if not wrong:
+            return actions.perform(request, vm_import)
+        with pages.errors_as_messages(request):
+            mapping_errors = mapping.save_mapping(request, vm_import)
+        if not mapping_errors:
             return HttpResponseRedirect(request.get_full_path())
-    working = progress.words(vm_import)["working"]
+    working = progress.progress_values(vm_import)["working"]
     rows = (
         None
         if working or vm_import.status in {Status.FAILED, Status.CANCELLED}
@@ -62,41 +72,48 @@ def view(request: HttpRequest, vm_import: VMImport) -> HttpResponseBase:
         or (gettext("Import %(vm_import)s") % {"vm_import": vm_import.pk}),
         opts=VMImport._meta,
         original=vm_import,
-        of=vm_import,
-        state=display.status(vm_import),
-        format=display.format_of(vm_import),
+        vm_import=vm_import,
+        state=display.import_status_badge(vm_import),
+        format=display.format_name(vm_import),
         everything=scoped.request_scope(request).everything,
-        progress=progress.words(vm_import) if working else None,
+        progress=progress.progress_values(vm_import) if working else None,
         progress_url=reverse("admin:claims_vmimport_progress", args=[vm_import.pk]),
-        may_cancel=may_change and vm_import.status in _OPEN,
+        may_cancel=may_change and vm_import.status in _CANCELLABLE,
         may_change=may_change and drafted,
         drafted=drafted,
-        left_out=[
-            (_LEFT_OUT.get(name, f"{name},{name}"), count)
-            for name, count in vm_import.left_out.items()
-        ],
-        effect=_effect(vm_import),
-        lacking=corrections.lacking(vm_import).count() if drafted and may_change else 0,
-        groups=mapping.shown(request, vm_import, wrong) if drafted else None,
+        skipped_lines=[_skipped_text(name, count) for name, count in vm_import.left_out.items()],
+        effect=_commit_effect(vm_import),
+        lacking=corrections.rows_lacking_family(vm_import).count() if drafted and may_change else 0,
+        groups=mapping.mapping_context(request, vm_import, mapping_errors) if drafted else None,
         listed=rows,
-        waves=_waves(request, vm_import),
+        waves=_available_waves(request, vm_import),
         **(
-            _after(vm_import, may_change=may_change) if vm_import.status == Status.COMMITTED else {}
+            _committed_context(vm_import, may_change=may_change)
+            if vm_import.status == Status.COMMITTED
+            else {}
         ),
         call=f"imports/{vm_import.pk}/",
     )
 
 
-def _effect(vm_import: VMImport) -> dict[str, Any]:
-    """What writing it does, in numbers."""
-    counts = dict.fromkeys(RowVerdict.values, 0) | vm_import.counts
+def _skipped_text(name: str, count: int) -> str:
+    number = admin_display.digits(count)
+    if name not in _SKIPPED_LABELS:
+        return f"{number} {name}"
+    return str(_SKIPPED_LABELS[name] % {"count": count, "number": number})
+
+
+def _commit_effect(vm_import: VMImport) -> dict[str, Any]:
+    """Return the numbers of rows by status, and of rows that a commit writes or skips."""
+    counts = dict.fromkeys(RowStatus.values, 0) | vm_import.counts
+    is_claims = vm_import.target == ImportTarget.IPAMCLAIMS
     return {
         **counts,
         "writes": counts["new"] + counts["changed"],
         "bad": counts["conflict"] + counts["refused"],
         "total": sum(counts.values()),
-        "one": "IPAMClaim" if vm_import.target == ImportTarget.IPAMCLAIMS else "entry",
-        "many": "IPAMClaims" if vm_import.target == ImportTarget.IPAMCLAIMS else "entries",
+        "kind_singular": "IPAMClaim" if is_claims else gettext("entry"),
+        "kind_plural": "IPAMClaims" if is_claims else gettext("entries"),
     }
 
 
@@ -104,26 +121,26 @@ def _effect(vm_import: VMImport) -> dict[str, Any]:
 
 
 def _rows(request: HttpRequest, vm_import: VMImport) -> dict[str, Any]:
-    """One page of the rows that are chosen, with the chips that choose them."""
-    chosen = request.GET.get("verdict", "")
-    chosen = chosen if chosen in RowVerdict.values else ""
-    words = request.GET.get("q", "").replace("\0", "").strip()
+    """Return one page of the filtered rows, with the chips that filter them."""
+    chosen_status = request.GET.get("verdict", "")
+    chosen_status = chosen_status if chosen_status in RowStatus.values else ""
+    search_text = request.GET.get("q", "").replace("\0", "").strip()
     after = lists.number(request.GET.get("after", ""))
-    rows: QuerySet[ImportRow] = drafts.rows_of(vm_import)
-    if chosen:
-        rows = rows.filter(verdict=chosen)
-    if words:
-        rows = search.matching_rows(rows, words)
+    rows: QuerySet[ImportRow] = drafts.draft_rows(vm_import)
+    if chosen_status:
+        rows = rows.filter(verdict=chosen_status)
+    if search_text:
+        rows = search.matching_rows(rows, search_text)
     page = list(
         rows.filter(number__gt=min(after, (1 << 31) - 1)).order_by("number")[: PER_PAGE + 1]
     )
-    query = {"verdict": chosen, "q": words}
+    query = {"verdict": chosen_status, "q": search_text}
     more = page[PER_PAGE - 1].number if len(page) > PER_PAGE else 0
     return {
-        "rows": list(_shown(vm_import, page[:PER_PAGE])),
-        "chips": list(_chips(vm_import, chosen, words)),
-        "words": words,
-        "verdict": chosen,
+        "rows": list(_row_contexts(vm_import, page[:PER_PAGE])),
+        "chips": list(_chips(vm_import, chosen_status, search_text)),
+        "search_text": search_text,
+        "verdict": chosen_status,
         "after": after,
         "first": _url(vm_import, **query) if after else "",
         "more": _url(vm_import, **query, after=more) if more else "",
@@ -136,35 +153,35 @@ def _url(vm_import: VMImport, **query: Any) -> str:
     return reverse("admin:claims_vmimport_change", args=[vm_import.pk], query=parameters)
 
 
-def _chips(vm_import: VMImport, chosen: str, words: str) -> Iterator[dict[str, Any]]:
-    """All, and each verdict that a row has."""
+def _chips(vm_import: VMImport, chosen_status: str, search_text: str) -> Iterator[dict[str, Any]]:
+    """Yield a chip for all rows, and one for each status that a row has."""
     total = sum(vm_import.counts.values())
     yield {
         "name": gettext("All"),
         "count": total,
-        "url": _url(vm_import, q=words),
-        "chosen": not chosen,
+        "url": _url(vm_import, q=search_text),
+        "chosen": not chosen_status,
     }
-    for name in RowVerdict.values:
+    for name in RowStatus.values:
         count = vm_import.counts.get(name, 0)
-        if count or name == chosen:
+        if count or name == chosen_status:
             yield {
-                "look": display.verdict(name),
+                "badge": display.row_status_badge(name),
                 "count": count,
-                "url": _url(vm_import, q=words, verdict=name),
-                "chosen": name == chosen,
+                "url": _url(vm_import, q=search_text, verdict=name),
+                "chosen": name == chosen_status,
             }
 
 
-def _shown(vm_import: VMImport, rows: list[ImportRow]) -> Iterator[dict[str, Any]]:
-    standing: dict[int, str] = {}
+def _row_contexts(vm_import: VMImport, rows: list[ImportRow]) -> Iterator[dict[str, Any]]:
+    statuses: dict[int, str] = {}
     if vm_import.status == Status.COMMITTED:
-        standing = vm_status.of_rows(vm_import, [row.number for row in rows])
+        statuses = vm_status.row_statuses(vm_import, [row.number for row in rows])
     for row in rows:
-        stands = standing.get(row.number)
+        vm_status_name = statuses.get(row.number)
         yield {
             "row": row,
-            "verdict": display.verdict(row.verdict),
+            "status": display.row_status_badge(row.verdict),
             "vm": row.vm or row.source_vm,
             "renamed": row.source_vm if row.vm and row.source_vm != row.vm else "",
             "mac": row.mac or row.source_mac,
@@ -172,14 +189,14 @@ def _shown(vm_import: VMImport, rows: list[ImportRow]) -> Iterator[dict[str, Any
             "namespace": row.namespace or row.source_namespace,
             "reasons": _reasons(row),
             "differences": display.differences(row),
-            "standing": display.standing(stands) if stands else "",
-            "choices": list(_choices(row)),
-            "bad": row.verdict in {RowVerdict.CONFLICT, RowVerdict.REFUSED},
+            "vm_status": display.vm_status_badge(vm_status_name) if vm_status_name else "",
+            "choices": list(_address_choices(row)),
+            "bad": row.verdict in {RowStatus.CONFLICT, RowStatus.REFUSED},
         }
 
 
-def _choices(row: ImportRow) -> Iterator[tuple[str, str]]:
-    """Each address of which the row has another of its family, with what the row has then."""
+def _address_choices(row: ImportRow) -> Iterator[tuple[str, str]]:
+    """Yield each address that the row could keep, if it has too many, with the addresses it has then."""
     if any(reason["code"] == address_requests.TOO_MANY for reason in row.reasons):
         for ip in row.ips:
             rest = [other for other in row.ips if (":" in other) != (":" in ip)]
@@ -188,35 +205,35 @@ def _choices(row: ImportRow) -> Iterator[tuple[str, str]]:
 
 
 def _reasons(row: ImportRow) -> list[dict[str, Any]]:
-    """What is in the way first; what the file and the network say alike is told once."""
+    """Return the reasons of a row, errors before notes; equal reasons of file and network appear once."""
     reasons_by_message = {
         reason["message"]: reason for reason in reversed(row.reasons) if reason["code"] != "differs"
     }
-    once = [
+    distinct_reasons = [
         reason
         for message, reason in reversed(reasons_by_message.items())
         if not any(other != message and other.endswith(message) for other in reasons_by_message)
     ]
-    shown = [
-        reason | {"note": reason["code"] in _NOTES or reason["code"].endswith("_set_aside")}
-        for reason in once
+    reason_rows = [
+        reason | {"note": reason["code"] in _NOTE_CODES or reason["code"].endswith("_set_aside")}
+        for reason in distinct_reasons
     ]
-    return sorted(shown, key=lambda reason: bool(reason["note"]))
+    return sorted(reason_rows, key=lambda reason: bool(reason["note"]))
 
 
-# --- after it was written -------------------------------------------------------------------------
+# --- after the commit -----------------------------------------------------------------------------
 
 
-def _waves(request: HttpRequest, vm_import: VMImport) -> list[Wave] | None:
-    """Those that its VMs can be put into; None for whoever may not."""
-    may = request.user.has_perms(["claims.change_wave", namespaces.EVERY_NAMESPACE])
-    if vm_import.status != Status.COMMITTED or not may:
+def _available_waves(request: HttpRequest, vm_import: VMImport) -> list[Wave] | None:
+    """Return the waves to which the import's VMs can be added; None if the user may not do that."""
+    may_change_waves = request.user.has_perms(["claims.change_wave", namespaces.EVERY_NAMESPACE])
+    if vm_import.status != Status.COMMITTED or not may_change_waves:
         return None
     return list(Wave.objects.filter(cluster=vm_import.cluster_id).order_by("name")[: scoped.MOST])
 
 
-def _after(vm_import: VMImport, *, may_change: bool) -> dict[str, Any]:
-    counts = vm_status.counts(vm_import)
+def _committed_context(vm_import: VMImport, *, may_change: bool) -> dict[str, Any]:
+    counts = vm_status.status_counts(vm_import)
     written = vm_import.counts.get("new", 0) + vm_import.counts.get("changed", 0)
     follows = (
         ippools.is_written(vm_import.cluster_id)
@@ -224,8 +241,8 @@ def _after(vm_import: VMImport, *, may_change: bool) -> dict[str, Any]:
         else networks.managed(vm_import.cluster)
     )
     return {
-        "standings": [
-            (display.standing(name), admin_display.digits(number))
+        "vm_statuses": [
+            (display.vm_status_badge(name), admin_display.digits(number))
             for name, number in counts.items()
             if number
         ],

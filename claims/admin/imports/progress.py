@@ -1,4 +1,4 @@
-"""How far an import is: for its page, and for the script that looks again."""
+"""Progress of an import, for its page and for the script that polls it."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from pools.platform import database
 from pools.platform.admin import display as admin_display
 
 
-def words(vm_import: VMImport) -> dict[str, Any]:
-    """`{"status", "working", "percent", "text"}`: percent null where the number of rows is not known."""
-    import_progress = progress.for_import(vm_import, database.now())
+def progress_values(vm_import: VMImport) -> dict[str, Any]:
+    """Return `{"status", "working", "percent", "text"}`; percent is None if the number of rows is unknown."""
+    import_progress = progress.import_progress(vm_import, database.now())
     return {
         "status": vm_import.status,
         "working": progress.is_working(vm_import),
         "percent": import_progress.percent,
-        "text": _text(vm_import, import_progress),
+        "text": _progress_text(vm_import, import_progress),
     }
 
 
-def _text(vm_import: VMImport, import_progress: progress.ImportProgress) -> str:
+def _progress_text(vm_import: VMImport, import_progress: progress.ImportProgress) -> str:
     if vm_import.status == "queued":
         return gettext("Waiting for a worker.")
     done = admin_display.digits(import_progress.done)
@@ -38,12 +38,12 @@ def _text(vm_import: VMImport, import_progress: progress.ImportProgress) -> str:
         )
     )
     if not progress.is_working(vm_import):
-        return f"{display.STATUS_WORDS[vm_import.status].capitalize()}."
+        return f"{str(display.STATUS_LABELS[vm_import.status]).capitalize()}."
     if import_progress.total and (
         import_progress.done >= import_progress.total
         or (vm_import.status == "committing" and not import_progress.done)
     ):
-        return gettext("%(text)s; rows are being compared with the register") % {"text": text}
+        return gettext("%(text)s; validating the rows") % {"text": text}
     if import_progress.remaining is None:
         return text
     return gettext("%(text)s, about %(remaining)s left") % {
@@ -53,4 +53,4 @@ def _text(vm_import: VMImport, import_progress: progress.ImportProgress) -> str:
 
 
 def view(vm_import: VMImport) -> HttpResponseBase:
-    return JsonResponse(words(vm_import))
+    return JsonResponse(progress_values(vm_import))

@@ -1,4 +1,4 @@
-"""Claims by hand: asking for addresses, changing the request, taking it back, giving addresses back."""
+"""Forms of claims: request addresses, change a request, release the claim, release leaked addresses."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from pools.platform.admin import forms as fields
 LIST = "admin:claims_ipamclaim_changelist"
 
 
-def may(request: HttpRequest) -> bool:
-    """Whether somebody may ask for addresses at all."""
+def may_request(request: HttpRequest) -> bool:
+    """Return True if the user may request addresses in any namespace."""
     user = request.user
     return user.has_perm("claims.add_entry") or user.has_perm("claims.request_address")
 
@@ -34,7 +34,7 @@ def may_release(request: HttpRequest) -> bool:
     return request.user.has_perm("claims.delete_ipamclaim")
 
 
-def may_write(request: HttpRequest, claim: IPAMClaim) -> bool:
+def may_change(request: HttpRequest, claim: IPAMClaim) -> bool:
     try:
         namespaces.require_request(request.user, claim.cluster_id, claim.namespace)
     except errors.NotAllowed:
@@ -43,7 +43,7 @@ def may_write(request: HttpRequest, claim: IPAMClaim) -> bool:
 
 
 def _require_write(request: HttpRequest, claim: IPAMClaim) -> None:
-    if not may_write(request, claim):
+    if not may_change(request, claim):
         raise PermissionDenied
 
 
@@ -53,14 +53,14 @@ def _request_scope(request: HttpRequest) -> namespaces.Scope:
 
 
 class RequestForm(forms.Form):
-    """What a claim asks for."""
+    """The form of a claim's request: MAC address, addresses, note."""
 
     mac = fields.ParsedField(
         lambda text: macs.parse_mac(text, lenient=True),
         label=_("MAC"),
         required=False,
         widget=fields.addresses_text(placeholder="02:03:04:05:06:07"),
-        help_text=_("The MAC address of the VM's interface; without one any will do."),
+        help_text=_("The MAC address of the VM's interface. Leave it empty to accept any."),
     )
     ips = forms.CharField(
         label=_("Addresses"),
@@ -72,18 +72,18 @@ class RequestForm(forms.Form):
     )
     note = forms.CharField(label=_("Note"), required=False, max_length=500, widget=fields.text())
 
-    def requested(self, network: Network) -> tuple[str, ...]:
-        """The addresses; what is wrong with them is shown beside the field."""
+    def parse_addresses(self, network: Network) -> tuple[str, ...]:
+        """Return the requested addresses; their problems are shown beside the field."""
         texts = (self.cleaned_data.get("ips") or "").replace(",", " ").split()
         try:
             return ipamclaims.parse_ips(texts, network, field="ips")
         except errors.InvalidInput as error:
-            pages.put(self, error, lambda _problem: "ips")
+            pages.add_errors(self, error, lambda _problem: "ips")
             return ()
 
 
 class ClaimForm(RequestForm):
-    """A new claim."""
+    """The form of a new claim."""
 
     network = forms.ModelChoiceField(Network.objects.none(), widget=fields.select())
     namespace = fields.ParsedField(
@@ -98,24 +98,28 @@ class ClaimForm(RequestForm):
 
 
 def add(request: HttpRequest) -> HttpResponseBase:
-    if not may(request):
+    if not may_request(request):
         raise PermissionDenied
     networks = scoped.rows(request, Network).filter(gone_at=None).select_related("cluster")
     query = request.GET or None
     form = ClaimForm(request.POST or None, networks=networks, initial=_initial(query))
     if request.method == "POST" and form.is_valid():
         cleaned_data = form.cleaned_data
-        ips = form.requested(cleaned_data["network"])
+        ips = form.parse_addresses(cleaned_data["network"])
         if not form.errors and (claim := _create_claim(request, form, ips)):
             messages.success(
-                request, (gettext("The claim %(claim)s was made.") % {"claim": claim.name})
+                request, (gettext("The claim %(claim)s was created.") % {"claim": claim.name})
             )
             return HttpResponseRedirect(display.url_of(claim))
-    return _form(request, form, gettext("Ask for addresses for a VM"), reverse(LIST))
+    return _form_page(request, form, gettext("Request addresses for a VM"), reverse(LIST))
 
 
 def _initial(query: Any) -> dict[str, str]:
-    return {name: query[name] for name in ("network", "namespace", "vm", "mac") if name in query} if query else {}  # fmt: skip
+    return (
+        {name: query[name] for name in ("network", "namespace", "vm", "mac") if name in query}
+        if query
+        else {}
+    )
 
 
 def _create_claim(request: HttpRequest, form: ClaimForm, ips: tuple[str, ...]) -> IPAMClaim | None:
@@ -134,24 +138,26 @@ def _create_claim(request: HttpRequest, form: ClaimForm, ips: tuple[str, ...]) -
         )
         return ipamclaims.create(spec, author=pages.author(request), scope=_request_scope(request))
     except errors.IpamError as error:
-        pages.put(form, error, lambda problem: "vm" if problem.field == "name" else problem.field)
+        pages.add_errors(
+            form, error, lambda problem: "vm" if problem.field == "name" else problem.field
+        )
     return None
 
 
 def edit(request: HttpRequest, claim: IPAMClaim) -> HttpResponseBase:
-    """The request as long as nothing is granted, and the note."""
+    """Show and save the form of a claim; once it has addresses, only its note can be changed."""
     _require_write(request, claim)
     initial = {"mac": claim.mac or "", "ips": " ".join(claim.ips_requested), "note": claim.note}
     form = RequestForm(request.POST or None, initial=initial)
-    fixed = bool(claim.ips) or claim.follows_cluster
-    if fixed:
+    is_note_only = bool(claim.ips) or claim.follows_cluster
+    if is_note_only:
         del form.fields["mac"], form.fields["ips"]
     if request.method == "POST" and form.is_valid():
         changes = ipamclaims.ClaimChange(note=form.cleaned_data["note"])
-        if not fixed:
+        if not is_note_only:
             changes = ipamclaims.ClaimChange(
                 mac=form.cleaned_data["mac"] or "",
-                ips=form.requested(claim.network),
+                ips=form.parse_addresses(claim.network),
                 note=form.cleaned_data["note"],
             )
         if not form.errors:
@@ -160,11 +166,11 @@ def edit(request: HttpRequest, claim: IPAMClaim) -> HttpResponseBase:
                     claim.pk, changes, author=pages.author(request), scope=_request_scope(request)
                 )
             except errors.IpamError as error:
-                pages.put(form, error)
+                pages.add_errors(form, error)
             else:
                 messages.success(request, gettext("The claim was changed."))
                 return HttpResponseRedirect(display.url_of(claim))
-    return _form(
+    return _form_page(
         request, form, (gettext("Change %(claim)s") % {"claim": claim.name}), display.url_of(claim)
     )
 
@@ -172,50 +178,50 @@ def edit(request: HttpRequest, claim: IPAMClaim) -> HttpResponseBase:
 def delete(request: HttpRequest, claim: IPAMClaim) -> HttpResponseBase:
     _require_write(request, claim)
     if request.method == "POST":
-        with pages.told(request):
+        with pages.errors_as_messages(request):
             ipamclaims.delete(claim.pk, author=pages.author(request))
             messages.success(
                 request, (gettext("The claim %(claim)s was released.") % {"claim": claim.name})
             )
             return HttpResponseRedirect(reverse(LIST))
         return HttpResponseRedirect(display.url_of(claim))
-    held = ", ".join(claim.ips) or gettext("no address")
-    return _form(
+    addresses = ", ".join(claim.ips) or gettext("no address")
+    return _form_page(
         request,
         forms.Form(),
         (gettext("Release %(claim)s?") % {"claim": claim.name}),
         display.url_of(claim),
         button=gettext("Release"),
-        words=(
-            gettext("The VM %(vm)s holds %(held)s by it; what it holds is released.")
-            % {"vm": claim.vm, "held": held}
+        notice=(
+            gettext("This claim of the VM %(vm)s holds: %(addresses)s. Its addresses are released.")
+            % {"vm": claim.vm, "addresses": addresses}
         ),
     )
 
 
 def release(request: HttpRequest, claim: IPAMClaim) -> HttpResponseBase:
-    """Give the register's addresses of a leaked claim back, with a reason."""
+    """Release the addresses of a leaked claim in the register, with a reason."""
     pages.require(request, "claims.delete_ipamclaim")
     form = ReleaseForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
-        with pages.told(request):
+        with pages.errors_as_messages(request):
             author = pages.author(request, form.cleaned_data["reason"])
             ipamclaims.release(claim.pk, author=author)
             messages.success(
                 request,
-                (gettext("The addresses of %(claim)s were given back.") % {"claim": claim.name}),
+                (gettext("The addresses of %(claim)s were released.") % {"claim": claim.name}),
             )
         return HttpResponseRedirect(display.url_of(claim))
-    return _form(
+    return _form_page(
         request,
         form,
-        (gettext("Give back %(ips)s?") % {"ips": ", ".join(claim.ips)}),
+        (gettext("Release %(ips)s?") % {"ips": ", ".join(claim.ips)}),
         display.url_of(claim),
-        button=gettext("Give them back"),
-        words=(
+        button=gettext("Release addresses"),
+        notice=(
             gettext(
-                "The VM %(vm)s is gone. As long as the object stays in the cluster,"
-                " OVN-Kubernetes keeps the addresses for it: remove its finalizer there, too."
+                "The VM %(vm)s was deleted. OVN-Kubernetes keeps the addresses as long as the"
+                " object exists in the cluster: remove its finalizer there, too."
             )
             % {"vm": claim.vm}
         ),
@@ -226,14 +232,14 @@ class ReleaseForm(forms.Form):
     reason = fields.reason_field()
 
 
-def _form(
+def _form_page(
     request: HttpRequest,
     form: forms.Form,
     title: str,
     back: str,
     *,
-    button: str = "Save",
-    words: str = "",
+    button: str = "",
+    notice: str = "",
 ) -> HttpResponseBase:
     return pages.page(
         request,
@@ -242,6 +248,6 @@ def _form(
         opts=IPAMClaim._meta,
         form=form,
         back=back,
-        button=button,
-        words=words,
+        button=button or gettext("Save"),
+        notice=notice,
     )

@@ -1,4 +1,4 @@
-"""Claims: why did this VM not get its address?"""
+"""List and pages of claims: their addresses, and why a VM did not get one."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ from pools.platform.admin import display, lists, pages
 
 
 class ClaimList(lists.BoundedList):
-    """Claims with what to do next: two queries for all rows of the page."""
+    """Adds the next step to the claims of a page, with two queries for all of them."""
 
     def get_results(self, request: HttpRequest) -> None:
         super().get_results(request)
         claims: list[Any] = list(self.result_list)
-        codes = states.codes(claims)
-        answered = states.clusters_answered({claim.cluster_id for claim in claims})
+        codes = states.finding_codes(claims)
+        answered = states.clusters_with_managed_claims({claim.cluster_id for claim in claims})
         for claim in claims:
-            claim.shown_next = states.next_step(
-                claim, codes.get(claim.pk, ()), answered=claim.cluster_id in answered
+            claim.shown_next_step = states.next_step(
+                claim, codes.get(claim.pk, ()), claims_managed=claim.cluster_id in answered
             )
             claim.shown_links = scoped.request_scope(request).everything
         self.result_list = claims
@@ -52,13 +52,32 @@ class ClaimStateFilter(lists.Choice):
 
 @admin.register(IPAMClaim)
 class IPAMClaimAdmin(scoped.Scoped[IPAMClaim]):
-    list_display = ("shown_name", "shown_vm", "shown_network", "shown_requested", "shown_got", "shown_state", "shown_age", "shown_next")  # fmt: skip
+    list_display = (
+        "shown_name",
+        "shown_vm",
+        "shown_network",
+        "shown_requested",
+        "shown_assigned",
+        "shown_state",
+        "shown_age",
+        "shown_next_step",
+    )
     list_display_links = None
     list_filter = (ClaimStateFilter, scoped.ScopedClusterFilter, scoped.NetworkFilter)
     exported = (
-        "cluster.name", "namespace", "name", "network.name", "vm", "mac", "ips_requested", "ips",
-        "owner_pod", "state", "created_at", "note",
-    )  # fmt: skip
+        "cluster.name",
+        "namespace",
+        "name",
+        "network.name",
+        "vm",
+        "mac",
+        "ips_requested",
+        "ips",
+        "owner_pod",
+        "state",
+        "created_at",
+        "note",
+    )
     search_fields = ("name",)
     search_help_text = _("Name, VM, MAC or address")
     ordering = ("-pk",)
@@ -76,17 +95,17 @@ class IPAMClaimAdmin(scoped.Scoped[IPAMClaim]):
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[IPAMClaim], search_term: str
     ) -> tuple[QuerySet[IPAMClaim], bool]:
-        words = search_term.strip()
-        return (search.matching_claims(queryset, words) if words else queryset), False
+        search_text = search_term.strip()
+        return (search.matching_claims(queryset, search_text) if search_text else queryset), False
 
     @admin.display(description=_("claim"), ordering="name")
     def shown_name(self, claim: IPAMClaim) -> SafeString:
-        space = format_html('<span class="cad-kind">{}</span>', claim.namespace)
-        return format_html("{} {}", space, tables.claim(claim, claim.name))
+        namespace = format_html('<span class="cad-kind">{}</span>', claim.namespace)
+        return format_html("{} {}", namespace, tables.claim_link(claim, claim.name))
 
     @admin.display(description=_("VM, running in"), ordering="vm")
     def shown_vm(self, claim: Any) -> SafeString:
-        link = tables.vm(claim.namespace, claim.vm, claim.vm)
+        link = tables.vm_link(claim.namespace, claim.vm, claim.vm)
         pod = format_html(
             '<span class="cad-dim">{}</span>', ", ".join(claim.pods) or gettext("no pod")
         )
@@ -100,23 +119,23 @@ class IPAMClaimAdmin(scoped.Scoped[IPAMClaim]):
 
     @admin.display(description=_("requested"))
     def shown_requested(self, claim: IPAMClaim) -> SafeString:
-        return stack([claim.mac, *claim.ips_requested])
+        return address_stack([claim.mac, *claim.ips_requested])
 
     @admin.display(description=_("assigned"))
-    def shown_got(self, claim: IPAMClaim) -> SafeString:
-        return stack(claim.ips)
+    def shown_assigned(self, claim: IPAMClaim) -> SafeString:
+        return address_stack(claim.ips)
 
     @admin.display(description=_("state"))
     def shown_state(self, claim: Any) -> SafeString:
-        return page.state(claim.state, states.words_of(claim))
+        return page.state_badge(claim.state, states.state_description(claim))
 
     @admin.display(description=_("age"), ordering="created_at")
     def shown_age(self, claim: IPAMClaim) -> SafeString:
         return display.when(claim.created_at)
 
     @admin.display(description=_("what to do next"))
-    def shown_next(self, claim: Any) -> SafeString | str:
-        return claim.shown_next or display.DASH
+    def shown_next_step(self, claim: Any) -> SafeString | str:
+        return claim.shown_next_step or display.DASH
 
     # --- pages ------------------------------------------------------------------------------------
 
@@ -125,14 +144,14 @@ class IPAMClaimAdmin(scoped.Scoped[IPAMClaim]):
     ) -> HttpResponse:
         more = {
             "nothing_yet": not scoped.rows(request, IPAMClaim).exists(),
-            "may_ask": form.may(request),
+            "may_request": form.may_request(request),
             "problems": ipamclaim_problems.count(request),
             **(extra_context or {}),
         }
         return super().changelist_view(request, more)
 
     def has_add_permission(self, request: HttpRequest) -> bool:
-        return form.may(request)
+        return form.may_request(request)
 
     def get_urls(self) -> list[URLPattern]:
         def with_claim(view: Any) -> Any:
@@ -147,9 +166,11 @@ class IPAMClaimAdmin(scoped.Scoped[IPAMClaim]):
         return [
             path("problems/", problems, name="claims_ipamclaim_problems"),
             path("<int:claim_id>/edit/", with_claim(form.edit), name="claims_ipamclaim_edit"),
-            path("<int:claim_id>/release/", with_claim(form.release), name="claims_ipamclaim_release"),
+            path(
+                "<int:claim_id>/release/", with_claim(form.release), name="claims_ipamclaim_release"
+            ),
             *super().get_urls(),
-        ]  # fmt: skip
+        ]
 
     def add_view(self, request: HttpRequest, *_args: Any, **_options: Any) -> HttpResponseBase:  # type: ignore[override]
         return form.add(request)
@@ -175,12 +196,12 @@ class IPAMClaimAdmin(scoped.Scoped[IPAMClaim]):
         return HttpResponseRedirect(url)
 
 
-def stack(texts: Sequence[str | None]) -> SafeString:
-    """Addresses and MACs, one below the other."""
-    shown_texts = [text for text in texts if text]
-    if not shown_texts:
+def address_stack(values: Sequence[str | None]) -> SafeString:
+    """Return addresses and MACs, one below the other; None and "" are left out."""
+    present_values = [value for value in values if value]
+    if not present_values:
         return display.DASH
     listed = format_html_join(
-        "", "<span>{}</span>", ((display.address(text),) for text in shown_texts)
+        "", "<span>{}</span>", ((display.address(value),) for value in present_values)
     )
     return format_html('<span class="cad-stack cad-nowrap">{}</span>', listed)

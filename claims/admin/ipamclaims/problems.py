@@ -1,4 +1,4 @@
-"""Claims with which something is wrong, by what it is, each with what can safely be done."""
+"""The page of findings about claims, grouped by code, each with a safe remedy."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponseBase
 from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from claims.admin import scoped
 from claims.admin.ipamclaims import form
@@ -15,24 +16,24 @@ from claims.models import IPAMClaim
 from pools.models import Finding
 from pools.platform.admin import pages
 
-MOST = 200  # of one kind on the page
+MOST_PER_CODE = 200  # findings on the page
 _TITLES = {
-    codes.LEAKED: "Leaked: the VM is gone, the claim stays",
-    codes.STUCK: "Deletion pending for a long time",
-    codes.UNKNOWN_NETWORK: "Unknown network",
-    codes.REFUSED: "No address assigned",
-    codes.DUPLICATE: "Duplicate address or MAC address",
-    codes.OUTSIDE: "Outside the network's subnets",
-    codes.OF_ENTRY: "Differs from the MAC entry",
-    codes.OF_WORKLOAD: "Differs from the running VM",
-    codes.NAME: "Name that no VM refers to",
-    codes.COLLISION: "Name collisions",
-    codes.UNWRITABLE: "Requests that the object cannot represent",
+    codes.LEAKED: _("Leaked: the VM was deleted, its claim was not"),
+    codes.STUCK: _("Deletion pending for a long time"),
+    codes.UNKNOWN_NETWORK: _("Unknown network"),
+    codes.REFUSED: _("No address assigned"),
+    codes.DUPLICATE: _("Duplicate address or MAC address"),
+    codes.OUTSIDE: _("Outside the network's subnets"),
+    codes.DIFFERS_FROM_ENTRY: _("Differs from the MAC entry"),
+    codes.DIFFERS_FROM_WORKLOAD: _("Differs from the running VM"),
+    codes.NAME: _("Name that no VM refers to"),
+    codes.COLLISION: _("Name collisions"),
+    codes.UNWRITABLE: _("Requests that the object cannot represent"),
 }
 
 
-def _rows(request: HttpRequest) -> Any:
-    """For those who see everything: a finding may tell of several namespaces."""
+def _claim_findings(request: HttpRequest) -> Any:
+    """Return the findings if the user sees all namespaces: a finding may name several."""
     if not scoped.request_scope(request).everything:
         return Finding.objects.none()
     rows = Finding.objects.filter(kind=ipamclaim.KIND).select_related("cluster")
@@ -40,24 +41,28 @@ def _rows(request: HttpRequest) -> Any:
 
 
 def count(request: HttpRequest) -> int:
-    return int(_rows(request).count())
+    return int(_claim_findings(request).count())
 
 
 def view(request: HttpRequest) -> HttpResponseBase:
     pages.require(request, "claims.view_ipamclaim", "claims.view_every_namespace")
     groups = []
     for code, title in _TITLES.items():
-        rows = list(_rows(request).filter(code=code)[: MOST + 1])
+        rows = list(_claim_findings(request).filter(code=code)[: MOST_PER_CODE + 1])
         if rows:
-            groups.append((code, title, rows[:MOST], len(rows) > MOST))
-    claim_ids = {finding.details.get("id") for _, _, rows, _ in groups for finding in rows}
+            groups.append((code, title, rows[:MOST_PER_CODE], len(rows) > MOST_PER_CODE))
+    claim_ids = {
+        finding.details.get("id") for _code, _title, rows, _more in groups for finding in rows
+    }
     return pages.page(
         request,
         "claim_problems.html",
         title=gettext("Claims: findings"),
         opts=IPAMClaim._meta,
         groups=groups,
-        there=set(IPAMClaim.objects.filter(pk__in=claim_ids - {None}).values_list("pk", flat=True)),
+        existing_claims=set(
+            IPAMClaim.objects.filter(pk__in=claim_ids - {None}).values_list("pk", flat=True)
+        ),
         may_release=form.may_release(request),
         call="ipamclaims/?state=leaked",
     )

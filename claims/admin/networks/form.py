@@ -1,5 +1,8 @@
-"""The form of a new network. Most of one can never be changed: before it is made, a page says what
-that is and shows the manifest that will be written."""
+"""Forms of networks.
+
+Most settings of a network cannot be changed later. Before a network is created, a preview lists these
+settings and shows the manifest that will be written.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from django import forms
 from django.contrib import messages
 from django.db import transaction
 from django.http import HttpRequest, HttpResponseBase, HttpResponseRedirect, QueryDict
+from django.utils.text import format_lazy
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
@@ -29,14 +33,18 @@ from pools.platform.admin import forms as fields
 if TYPE_CHECKING:
     from django_stubs_ext import StrOrPromise
 
-_LISTS = (
-    "subnets", "default_gateways", "reserved_subnets", "infrastructure_subnets", "join_subnets",
+_LIST_FIELDS = (
+    "subnets",
+    "default_gateways",
+    "reserved_subnets",
+    "infrastructure_subnets",
+    "join_subnets",
     "namespaces",
-)  # fmt: skip
-_WORDS = ("kind", "topology", "role", "lifecycle", "namespace", "mtu")
+)
+_TEXT_FIELDS = ("kind", "topology", "role", "lifecycle", "namespace", "mtu")
 
 
-def _lines(
+def _lines_field(
     label: StrOrPromise, help_text: StrOrPromise, example: str, rows: int = 2, **options: Any
 ) -> forms.Field:
     return forms.CharField(
@@ -49,7 +57,7 @@ def _lines(
     )
 
 
-def _choice(
+def _choice_field(
     label: StrOrPromise,
     choices: Sequence[tuple[str, StrOrPromise]],
     help_text: StrOrPromise = "",
@@ -61,7 +69,7 @@ def _choice(
 
 class NetworkForm(forms.Form):
     cluster = cluster_fields.cluster_field()
-    kind = _choice(
+    kind = _choice_field(
         _("Kind"),
         [
             (udn.CUDN, _("ClusterUserDefinedNetwork: for several namespaces")),
@@ -76,52 +84,63 @@ class NetworkForm(forms.Form):
         ),
     )
     namespace = forms.CharField(
-        required=False, widget=fields.text(), help_text=_("Of a UserDefinedNetwork.")
+        required=False, widget=fields.text(), help_text=_("Only for a UserDefinedNetwork.")
     )
-    namespaces = _lines(
+    namespaces = _lines_field(
         _("Namespaces"),
-        "Which namespaces a ClusterUserDefinedNetwork is for, one in a line. They need the label"
-        f" {udn.PRIMARY_LABEL} from the moment they are made. This can be changed later.",
+        format_lazy(
+            _(
+                "Namespaces of a ClusterUserDefinedNetwork, one per line. Each must be created with"
+                " the label {label}. This can be changed later."
+            ),
+            label=udn.PRIMARY_LABEL,
+        ),
         "shop",
     )
-    topology = _choice(
+    topology = _choice_field(
         _("Topology"),
         [(udn.LAYER2, _("layer2: one switch over all nodes")), (udn.LAYER3, "layer3")],
         _("Static VMs need layer2."),
     )
-    role = _choice(
+    role = _choice_field(
         _("Role"),
         [(udn.PRIMARY, "primary"), (udn.SECONDARY, "secondary")],
         _("Static VMs need the primary network of their namespace."),
     )
-    lifecycle = _choice(
+    lifecycle = _choice_field(
         _("IPAM lifecycle"),
-        [(udn.PERSISTENT, _("Persistent: a VM keeps its addresses")), ("", "none")],
+        [(udn.PERSISTENT, _("Persistent: a VM keeps its addresses")), ("", _("none"))],
         _("Static VMs need Persistent."),
     )
-    subnets = _lines(
-        _("Subnets"), _("One, or one of each family, one in a line."), "10.100.0.0/16", rows=2
+    subnets = _lines_field(
+        _("Subnets"), _("At most one of each family, one per line."), "10.100.0.0/16", rows=2
     )
-    default_gateways = _lines(
+    default_gateways = _lines_field(
         _("Default gateways"),
         _(
-            "One of each family, inside the subnets. Without: the first address of each"
-            " subnet. Imported VMs keep the gateway that they had."
+            "At most one of each family, inside the subnets. Default: the first address of each"
+            " subnet. Imported VMs keep their previous gateway, so enter it here."
         ),
         "10.100.0.254",
     )
-    reserved_subnets = _lines(
+    reserved_subnets = _lines_field(
         _("Reserved subnets"),
-        f"At most {25}: addresses that are given on request only, such as those of VMs to be imported.",
+        _(
+            "At most 25. Their addresses are allocated on request only, such as those of imported VMs."
+        ),
         "10.100.1.0/24",
         rows=3,
     )
-    infrastructure_subnets = _lines(
+    infrastructure_subnets = _lines_field(
         _("Infrastructure subnets"),
-        _("At most 4, for OVN-Kubernetes alone: gateways lie in one of them, no VM does."),
+        _(
+            "At most 4, used by OVN-Kubernetes only. Gateways must be inside one of them, VMs outside."
+        ),
         "10.100.0.240/28",
     )
-    join_subnets = _lines(_("Join subnets"), _("Leave it empty unless you know better."), "")
+    join_subnets = _lines_field(
+        _("Join subnets"), _("Leave empty to use the default of OVN-Kubernetes."), ""
+    )
     mtu = forms.CharField(
         label=_("MTU"), required=False, widget=fields.text(inputmode="numeric", placeholder="1400")
     )
@@ -131,31 +150,31 @@ class NetworkForm(forms.Form):
         required=False,
         widget=fields.tick(),
         help_text=_(
-            "Only of a managed cluster, and of ClusterUserDefinedNetworks. Otherwise the"
-            " register keeps it as a note, until the cluster shows it."
+            "Only for ClusterUserDefinedNetworks of managed clusters. Otherwise Cadastre keeps"
+            " the network as planned until it is seen in the cluster."
         ),
     )
 
     spec: UDN
 
     def clean(self) -> dict[str, Any]:
-        """The rules of a network, each problem beside its field."""
+        """Validate the network; each problem is shown beside its field."""
         cleaned_data = self.cleaned_data
-        body = object_reader.Fields(_body(cleaned_data), "", object_reader.ProblemReport())
-        spec = rules.read(body, door=addresses.Door.TEXT)
+        body = object_reader.Fields(_api_body(cleaned_data), "", object_reader.ProblemReport())
+        spec = rules.read(body, source=addresses.InputSource.TEXT)
         if cleaned_data.get("applied"):
             spec = rules.check_applied(body, spec)
         for problem in body.report.problems:
-            self._put(problem)
+            self._add_problem(problem)
         self.spec = spec
         return cleaned_data
 
-    def _put(self, problem: errors.FieldProblem) -> None:
-        """A problem of one line names the line's text when there are several."""
+    def _add_problem(self, problem: errors.FieldProblem) -> None:
+        """Add a problem to its field; the problem of one line among several quotes that line."""
         name, _, rest = problem.field.partition(".")
         field = {"name": "object_name", "namespace_selector": "namespaces"}.get(name, name)
         if field == "object_name" and "object_name" not in self.cleaned_data:
-            return  # that is told already
+            return  # the field has its own error
         text = problem.message
         several = len(str(self.data.get(field, "")).split()) > 1
         if rest and several and problem.value and problem.value not in text:
@@ -163,18 +182,20 @@ class NetworkForm(forms.Form):
         error = forms.ValidationError(pages.sentence(text), code=problem.code)
         self.add_error(field if field in self.fields else None, error)
 
-    def refuse(self, error: errors.IpamError) -> None:
-        place = {"not_managed": "applied", "already_exists": "object_name"}.get(error.code)
+    def add_service_error(self, error: errors.IpamError) -> None:
+        field = {"not_managed": "applied", "already_exists": "object_name"}.get(error.code)
         for problem in pages.problems(error):
-            self.add_error(place, pages.shown(problem))
+            self.add_error(field, pages.validation_error(problem))
 
 
-def _body(cleaned_data: dict[str, Any]) -> dict[str, Any]:
-    """What was typed, as a body of the API says it."""
+def _api_body(cleaned_data: dict[str, Any]) -> dict[str, Any]:
+    """Return the form's values as a request body of the API."""
     body: dict[str, Any] = {
-        name: cleaned_data.get(name) for name in _WORDS if cleaned_data.get(name)
+        name: cleaned_data.get(name) for name in _TEXT_FIELDS if cleaned_data.get(name)
     }
-    body |= {name: lines for name in _LISTS if (lines := str(cleaned_data.get(name) or "").split())}
+    body |= {
+        name: lines for name in _LIST_FIELDS if (lines := str(cleaned_data.get(name) or "").split())
+    }
     mtu = str(body.get("mtu", "")).strip()
     if mtu.isascii() and mtu.isdigit() and len(mtu) < 10:
         body["mtu"] = int(mtu)
@@ -185,20 +206,20 @@ def _body(cleaned_data: dict[str, Any]) -> dict[str, Any]:
 
 
 def add(request: HttpRequest) -> HttpResponseBase:
-    """The form, then what it would make and never change, then it is made."""
+    """Show the form, then the preview, then create the network."""
     initial = {"lifecycle": udn.PERSISTENT, "cluster": request.GET.get("cluster")}
     form = NetworkForm(request.POST or None, initial=initial)
     if request.method == "POST" and "_back" not in request.POST and form.is_valid():
         try:
             if "_confirmed" in request.POST:
-                network = _make(request, form)
+                network = _create_network(request, form)
                 messages.success(request, _created_message(network))
                 return HttpResponseRedirect(display.url_of(network))
-            with transaction.atomic():  # what the service refuses is told before the preview
-                network = _make(request, form)
+            with transaction.atomic():  # errors of the service are shown before the preview
+                network = _create_network(request, form)
                 transaction.set_rollback(True)
         except errors.IpamError as error:
-            form.refuse(error)
+            form.add_service_error(error)
         else:
             return _preview_page(request, form)
     return pages.page(
@@ -208,11 +229,11 @@ def add(request: HttpRequest) -> HttpResponseBase:
         opts=Network._meta,
         form=form,
         clusters_exist=Cluster.objects.exists(),
-        wrong=form.is_bound and bool(form.errors),
+        has_errors=form.is_bound and bool(form.errors),
     )
 
 
-def _make(request: HttpRequest, form: NetworkForm) -> Network:
+def _create_network(request: HttpRequest, form: NetworkForm) -> Network:
     cleaned_data = form.cleaned_data
     return services.create_by_hand(
         cleaned_data["cluster"],
@@ -225,11 +246,11 @@ def _make(request: HttpRequest, form: NetworkForm) -> Network:
 
 def _created_message(network: Network) -> str:
     if network.applied:
-        return gettext("%(network)s was made; the next pass writes it to %(cluster)s.") % {
+        return gettext("%(network)s was created; the next sync writes it to %(cluster)s.") % {
             "network": network.name,
             "cluster": network.cluster,
         }
-    return gettext("%(network)s was made. Apply its manifest in %(cluster)s yourself.") % {
+    return gettext("%(network)s was created. Apply its manifest in %(cluster)s yourself.") % {
         "network": network.name,
         "cluster": network.cluster,
     }
@@ -241,41 +262,40 @@ def _preview_page(request: HttpRequest, form: NetworkForm) -> HttpResponseBase:
     return pages.page(
         request,
         "network_preview.html",
-        title=(gettext("Make %(spec)s?") % {"spec": spec.name}),
+        title=(gettext("Create %(network)s?") % {"network": spec.name}),
         opts=Network._meta,
-        wanted=spec,
         cluster=form.cleaned_data["cluster"],
         applied=form.cleaned_data["applied"],
         gateways=udn.gateways(row),
-        found=replace(static_vms.check(row, []), notes=()),
-        immutable=_immutable(row),
+        check=replace(static_vms.check(row, []), notes=()),
+        immutable=_immutable_settings(row),
         mutable=rules.MUTABLE,
         manifest=manifests.render_yaml(spec),
         overlaps=page.describe_overlaps(list(spec.subnets)),
-        said=_hidden_inputs(request.POST),
+        hidden_inputs=_hidden_inputs(request.POST),
     )
 
 
-def _immutable(network: Network) -> list[tuple[str, str]]:
-    """(what it is, in words; its value) for all that never changes."""
+def _immutable_settings(network: Network) -> list[tuple[str, str]]:
+    """Return (label, value) of each setting that cannot be changed later."""
     immutable_fields = []
-    for name, words in rules.IMMUTABLE:
+    for name, label in rules.IMMUTABLE:
         value = getattr(network, name)
         if name == "default_gateways":
             value = udn.gateways(network)
         text = ", ".join(value) if isinstance(value, list | tuple) else str(value or "")
         if name == "mtu" and not text:
-            text = gettext("that of the cluster")
-        immutable_fields.append((words, text))
+            text = gettext("default of the cluster")
+        immutable_fields.append((label, text))
     return immutable_fields
 
 
 def _hidden_inputs(post_data: QueryDict) -> list[tuple[str, str]]:
-    left_out = {"csrfmiddlewaretoken", "_back", "_confirmed"}
+    omitted_names = {"csrfmiddlewaretoken", "_back", "_confirmed"}
     return [
         (name, str(value))
         for name, values in post_data.lists()
-        if name not in left_out
+        if name not in omitted_names
         for value in values
     ]
 
@@ -285,24 +305,24 @@ def _hidden_inputs(post_data: QueryDict) -> list[tuple[str, str]]:
 
 class NetworkChangeForm(forms.Form):
     description = fields.reason_field(required=False, help_text="")
-    namespaces = _lines(_("Namespaces"), _("One in a line."), "shop", rows=4)
+    namespaces = _lines_field(_("Namespaces"), _("One per line."), "shop", rows=4)
     applied = forms.BooleanField(
         label=_("Apply it to the cluster"),
         required=False,
         widget=fields.tick(),
-        help_text=_("Without it the register follows what the cluster has."),
+        help_text=_("If not applied, the network follows its object in the cluster."),
     )
 
     def clean_namespaces(self) -> list[str]:
         namespaces = str(self.cleaned_data["namespaces"]).split()
         for name in namespaces:
-            with pages.beside_field(self, "namespaces"):
+            with pages.errors_at_field(self, "namespaces"):
                 holders.parse_name(name, kind="label")
         return sorted(set(namespaces))
 
 
 def edit(request: HttpRequest, network: Network) -> HttpResponseBase:
-    """What can be changed: of one that follows its cluster, the description."""
+    """Show and save the form; of a network that follows its cluster, only the description."""
     names = list(rules.selected(network.namespace_selector))
     form = NetworkChangeForm(
         request.POST or None,
@@ -315,14 +335,14 @@ def edit(request: HttpRequest, network: Network) -> HttpResponseBase:
     if network.follows_cluster:
         del form.fields["namespaces"], form.fields["applied"]
     elif network.namespace_selector and not names:
-        del form.fields["namespaces"]  # by labels: over the API
+        del form.fields["namespaces"]  # a selector by labels can only be changed over the API
     if request.method == "POST" and form.is_valid():
         try:
             services.change(network, _changes(form, names), author=pages.author(request))
         except errors.IpamError as error:
-            place = "applied" if isinstance(error, errors.NotManaged) else None
+            field = "applied" if isinstance(error, errors.NotManaged) else None
             for problem in pages.problems(error):
-                form.add_error(place, pages.shown(problem))
+                form.add_error(field, pages.validation_error(problem))
         else:
             messages.success(
                 request, (gettext("%(network)s was changed.") % {"network": network.name})

@@ -1,4 +1,4 @@
-"""Networks: which there are, and which of them can hold static VMs."""
+"""List and pages of VM networks, and whether each can hold static VMs."""
 
 from __future__ import annotations
 
@@ -30,23 +30,23 @@ LIST = "admin:claims_network_changelist"
 
 
 class NetworkList(lists.BoundedList):
-    """Networks with what is counted of them: a few queries for all rows of the page."""
+    """Adds utilization and entry counts to the networks of a page, with a few queries for all of them."""
 
     def get_results(self, request: HttpRequest) -> None:
         super().get_results(request)
         networks: list[Any] = list(self.result_list)
         scope = scoped.request_scope(request)
         entries = scoped.rows(request, Entry).filter(ippool__network__in=networks)
-        counted = dict(
+        entry_counts = dict(
             entries.order_by().values_list("ippool__network").annotate(number=Count("pk"))
         )
         pools = [
             network.pool for network in networks if network.pool is not None and scope.everything
         ]
-        families = usage.of_pools(pools)
+        usage_by_pool = usage.usage_by_pool(pools)
         for network in networks:
-            network.shown_usage = families.get(network.pool_id, {})
-            network.shown_number = counted.get(network.pk, 0)
+            network.shown_usage = usage_by_pool.get(network.pool_id, {})
+            network.shown_number = entry_counts.get(network.pk, 0)
             network.shown_links = scope.everything
         self.result_list = networks
 
@@ -71,26 +71,26 @@ class StaticFilter(lists.Choice):
     parameter_name = "static"
 
     def options(self, request: HttpRequest) -> list[tuple[str, str]]:
-        return [("yes", gettext("can hold them")), ("no", "cannot")]
+        return [("yes", gettext("supported")), ("no", gettext("not supported"))]
 
     def queryset(self, request: HttpRequest, rows: QuerySet[Network]) -> QuerySet[Network]:
-        holds = services.fitting_query(scoped.rows(request, NAD))
+        suitable = services.fitting_query(scoped.rows(request, NAD))
         if self.value() == "yes":
-            return rows.filter(holds)
-        return rows.exclude(holds) if self.value() == "no" else rows
+            return rows.filter(suitable)
+        return rows.exclude(suitable) if self.value() == "no" else rows
 
 
 class SeenFilter(lists.Choice):
-    """Names that only an IPPool or a claim mentions are shown when somebody asks for them."""
+    """By default hides networks that are only named by an IPPool or a claim."""
 
-    title = _("seen")
+    title = _("in the cluster")
     parameter_name = "known"
 
     def options(self, request: HttpRequest) -> list[tuple[str, str]]:
         return [
-            ("false", gettext("only mentioned")),
-            ("gone", gettext("gone from the cluster")),
-            ("all", "all"),
+            ("false", gettext("never seen")),
+            ("gone", gettext("deleted in the cluster")),
+            ("all", gettext("all")),
         ]
 
     def queryset(self, request: HttpRequest, rows: QuerySet[Network]) -> QuerySet[Network]:
@@ -104,14 +104,36 @@ class SeenFilter(lists.Choice):
 
 @admin.register(Network)
 class NetworkAdmin(scoped.Scoped[Network]):
-    list_display = ("shown_name", "shown_cluster", "shown_subnets", "shown_gateways", "shown_lifecycle", "shown_verdict", "shown_namespaces", "shown_entries", "shown_bars")  # fmt: skip
+    list_display = (
+        "shown_name",
+        "shown_cluster",
+        "shown_subnets",
+        "shown_gateways",
+        "shown_lifecycle",
+        "shown_static_vms",
+        "shown_namespaces",
+        "shown_entries",
+        "shown_bars",
+    )
     list_display_links = None
     list_per_page = 50
     list_filter = (NetworkClusterFilter, NetworkKindFilter, StaticFilter, SeenFilter)
     exported = (
-        "id", "cluster.name", "name", "kind", "namespace", "topology", "role", "lifecycle", "subnets",
-        "default_gateways", "reserved_subnets", "infrastructure_subnets", "applied", "description",
-    )  # fmt: skip
+        "id",
+        "cluster.name",
+        "name",
+        "kind",
+        "namespace",
+        "topology",
+        "role",
+        "lifecycle",
+        "subnets",
+        "default_gateways",
+        "reserved_subnets",
+        "infrastructure_subnets",
+        "applied",
+        "description",
+    )
     search_fields = ("name",)
     search_help_text = _("Name, address or CIDR")
     ordering = ("cluster__name", "name")
@@ -126,8 +148,8 @@ class NetworkAdmin(scoped.Scoped[Network]):
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Network], search_term: str
     ) -> tuple[QuerySet[Network], bool]:
-        words = search_term.strip()
-        return (queryset.filter(services.search(words)) if words else queryset), False
+        search_text = search_term.strip()
+        return (queryset.filter(services.search(search_text)) if search_text else queryset), False
 
     @admin.display(description=_("logical name"), ordering="name")
     def shown_name(self, network: Network) -> SafeString:
@@ -137,7 +159,7 @@ class NetworkAdmin(scoped.Scoped[Network]):
         return format_html(
             '<span class="cad-stack">{}<span class="cad-dim">{} {}</span></span>',
             display.to(network, network.name),
-            page.kind(network),
+            page.kind_label(network),
             gone,
         )
 
@@ -147,19 +169,19 @@ class NetworkAdmin(scoped.Scoped[Network]):
 
     @admin.display(description=_("subnets"))
     def shown_subnets(self, network: Network) -> SafeString:
-        return _stack(network.subnets)
+        return _address_stack(network.subnets)
 
     @admin.display(description=_("gateways"))
     def shown_gateways(self, network: Network) -> SafeString:
-        return _stack(udn.gateways(network))
+        return _address_stack(udn.gateways(network))
 
     @admin.display(description=_("lifecycle"), ordering="lifecycle")
     def shown_lifecycle(self, network: Network) -> SafeString | str:
         return network.lifecycle or display.DASH
 
     @admin.display(description=_("static VMs"))
-    def shown_verdict(self, network: Any) -> SafeString:
-        return page.verdict(services.static_vm_check(network, network.shown_nads))
+    def shown_static_vms(self, network: Any) -> SafeString:
+        return page.static_vm_badge(services.static_vm_check(network, network.shown_nads))
 
     @admin.display(description=_("namespaces"))
     def shown_namespaces(self, network: Any) -> SafeString:
@@ -245,12 +267,15 @@ class NetworkAdmin(scoped.Scoped[Network]):
         return HttpResponseRedirect(reverse("admin:pools_event_changelist", query=query))
 
 
-def _stack(texts: list[str]) -> SafeString:
-    if not texts:
+def _address_stack(values: list[str]) -> SafeString:
+    if not values:
         return display.DASH
     listed = format_html_join(
-        "", "<span>{}</span>", ((display.address(text),) for text in texts[:4])
+        "", "<span>{}</span>", ((display.address(value),) for value in values[:4])
     )
-    more = len(texts) - 4
-    rest = format_html("<span>and {} more</span>", more) if more > 0 else ""
+    hidden_count = len(values) - 4
+    rest = ""
+    if hidden_count > 0:
+        more_text = gettext("and %(count)s more") % {"count": hidden_count}
+        rest = format_html("<span>{}</span>", more_text)
     return format_html('<span class="cad-stack">{}{}</span>', listed, rest)

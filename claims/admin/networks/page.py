@@ -1,4 +1,4 @@
-"""A network as one reads it: what it is, whether it can hold static VMs, its map, its manifest."""
+"""The page of a network: its settings, whether it can hold static VMs, its map, its manifest."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from claims.admin import scoped
 from claims.admin.entries import form
@@ -28,49 +29,54 @@ from pools.platform import documents
 from pools.platform.admin import pages
 from pools.register import overlaps, usage
 
-_SHORT = {
+_KIND_LABELS = {
     NetworkKind.CUDN: "ClusterUDN",
     NetworkKind.UDN: "UDN",
     NetworkKind.NAD: "NAD",
     NetworkKind.UNKNOWN: "?",
 }
-_FIRST = 8  # overlaps that are told
+_MOST_OVERLAPS = 8  # shown on the page
 
 
-# Why not, as short as a list has room for.
-_BRIEF = {
-    "gone": "gone",
-    "not_layer2": "not layer2",
-    "not_primary": "not primary",
-    "ipam_disabled": "no IPAM",
-    "not_persistent": "not Persistent",
-    "no_subnets": "no subnets",
-    "nad_not_persistent": "no persistent IPs",
+# Why a network cannot hold static VMs, short enough for a list.
+_SHORT_REASONS = {
+    "gone": _("deleted"),
+    "not_layer2": _("not layer2"),
+    "not_primary": _("not primary"),
+    "ipam_disabled": _("no IPAM"),
+    "not_persistent": _("not Persistent"),
+    "no_subnets": _("no subnets"),
+    "nad_not_persistent": _("no persistent IPs"),
 }
 
 
-def kind(network: Network) -> SafeString:
-    """Short, the kind of the object on hover."""
+def kind_label(network: Network) -> SafeString:
+    """Return the short name of a network's kind; its tooltip is the kind of the object."""
     return format_html(
-        '<span title="{}">{}</span>', network.get_kind_display(), _SHORT[NetworkKind(network.kind)]
+        '<span title="{}">{}</span>',
+        network.get_kind_display(),
+        _KIND_LABELS[NetworkKind(network.kind)],
     )
 
 
-def verdict(check: StaticVMCheck) -> SafeString:
-    """yes or no, by word, shape and colour, and why not; all of it on hover."""
+def static_vm_badge(check: StaticVMCheck) -> SafeString:
+    """Return a badge (yes, no or unknown) with the short reasons; its tooltip has the full reasons."""
     if check.ok:
-        return SafeString(
-            '<span class="cad-state cad-state-ok"><span aria-hidden="true">●</span> yes</span>'
+        return format_html(
+            '<span class="cad-state cad-state-ok"><span aria-hidden="true">●</span> {}</span>',
+            gettext("yes"),
         )
     unknown = [reason.code for reason in check.reasons] == ["not_seen"]
-    brief = [_BRIEF[reason.code] for reason in check.reasons if reason.code in _BRIEF]
+    brief = [
+        _SHORT_REASONS[reason.code] for reason in check.reasons if reason.code in _SHORT_REASONS
+    ]
     return format_html(
         '<span class="cad-stack" title="{}"><span class="cad-state {}">'
         '<span aria-hidden="true">{}</span> {}</span>{}</span>',
         " ".join(reason.message for reason in check.reasons),
         "cad-dim" if unknown else "cad-state-refused",
         "?" if unknown else "✕",
-        gettext("not known") if unknown else "no",
+        gettext("unknown") if unknown else gettext("no"),
         format_html_join("", '<span class="cad-dim">{}</span>', ((text,) for text in brief)),
     )
 
@@ -92,24 +98,24 @@ def page(
 
 def view(request: HttpRequest, network: Network) -> HttpResponseBase:
     everything = scoped.request_scope(request).everything
-    shown: Any = network
+    annotated_network: Any = network
     return page(
         request,
         "network.html",
         network.name,
         network,
-        kind=kind(network),
-        found=services.static_vm_check(network, shown.shown_nads),
+        kind=kind_label(network),
+        check=services.static_vm_check(network, annotated_network.shown_nads),
         gateways=udn.gateways(network),
-        announced=route_advertisements.of_networks([network])[network.pk],
-        nads=shown.shown_nads,
-        uses=list(_uses(request, network)),
+        advertisements=route_advertisements.of_networks([network])[network.pk],
+        nads=annotated_network.shown_nads,
+        uses=list(_usage_counts(request, network)),
         ippool=scoped.rows(request, IPPool).filter(network=network).first(),
         may_add=form.may_add(request),
         manifest=_manifest(network, everything=everything),
         call=f"networks/{network.pk}/",
         managed=everything and services.managed(network.cluster),
-        **(_pool(request, network.pool) if everything and network.pool else {}),
+        **(_pool_context(request, network.pool) if everything and network.pool else {}),
         overlaps=_overlaps(network) if everything else [],
     )
 
@@ -123,22 +129,22 @@ def _manifest(network: Network, *, everything: bool) -> str:
         return ""
 
 
-def _pool(request: HttpRequest, pool: Pool) -> dict[str, Any]:
+def _pool_context(request: HttpRequest, pool: Pool) -> dict[str, Any]:
     cidrs = list(
         pool.cidrs.select_related("pool").prefetch_related("reserved_ranges").order_by("position")
     )
     chosen = request.GET.get("map", "")
     return {
         "pool": pool,
-        "families": usage.of_pools([pool])[pool.pk],
-        "maps": pool_page.drawn(pool, cidrs, chosen, allocating=False),
+        "families": usage.usage_by_pool([pool])[pool.pk],
+        "maps": pool_page.draw_maps(pool, cidrs, chosen, allocating=False),
         "chosen_map": chosen,
         "cidrs": cidrs,
     }
 
 
-def _uses(request: HttpRequest, network: Network) -> Any:
-    """(what, how many of them, where they are listed) of what is seen."""
+def _usage_counts(request: HttpRequest, network: Network) -> Any:
+    """Yield (label, number, URL of the list) of the visible objects that use the network."""
     tables: list[tuple[str, type[Model], QuerySet[Any]]] = [
         (
             gettext("MAC entries"),
@@ -148,28 +154,28 @@ def _uses(request: HttpRequest, network: Network) -> Any:
         ("IPAMClaims", IPAMClaim, scoped.rows(request, IPAMClaim).filter(network=network)),
         (gettext("Workloads"), Workload, scoped.rows(request, Workload).filter(network=network)),
     ]
-    for words, model, rows in tables:
+    for label, model, rows in tables:
         url = ""
         if admin.site.is_registered(model):
             name = f"admin:claims_{model._meta.model_name}_changelist"
             url = reverse(name, query={"network": network.pk})
-        yield words, rows.count(), url
+        yield label, rows.count(), url
 
 
 def _overlaps(network: Network) -> list[tuple[str, str, Any]]:
-    """(subnet, what overlaps it, whose that is) beyond the network itself; allowed, and told."""
-    return describe_overlaps(network.subnets, own_pool_id=network.pool_id)[:_FIRST]
+    """Return (subnet, overlapping CIDR, its owner) outside the network's own pool; overlaps are allowed."""
+    return describe_overlaps(network.subnets, own_pool_id=network.pool_id)[:_MOST_OVERLAPS]
 
 
 def describe_overlaps(
     subnets: list[str], *, own_pool_id: int | None = None
 ) -> list[tuple[str, str, Any]]:
-    rows = []
+    overlap_rows = []
     for subnet in subnets:
         cidr = ip_network(subnet)
-        rows += [
+        overlap_rows += [
             (subnet, str(other), owner)
-            for other, owner in overlaps.touching(cidr)
+            for other, owner in overlaps.find_overlapping_networks(cidr)
             if own_pool_id is None or owner.pool_id != own_pool_id
         ]
-    return rows
+    return overlap_rows

@@ -1,4 +1,4 @@
-"""The form of a wave: its name, when it is planned, a note."""
+"""The form of a wave: its name, its planned time, a note."""
 
 from __future__ import annotations
 
@@ -20,26 +20,28 @@ from pools.platform.admin import display, pages
 from pools.platform.admin import forms as fields
 
 
-def _moment() -> forms.Widget:
+def _datetime_input() -> forms.Widget:
     attrs = {"type": "datetime-local", "class": "cad-input cad-input-short"}
     return forms.DateTimeInput(attrs=attrs, format="%Y-%m-%dT%H:%M")
 
 
 class WaveForm(forms.Form):
-    """`cluster` is fixed for a wave that there is."""
+    """The cluster of an existing wave cannot be changed."""
 
     cluster = forms.ModelChoiceField(Cluster.objects.none(), widget=fields.select())
     name = forms.CharField(max_length=63, widget=fields.text(placeholder="Saturday 1"))
     planned_at = forms.DateTimeField(
-        label=_("Planned for"), required=False, widget=_moment(), help_text=_("In UTC.")
+        label=_("Planned for"), required=False, widget=_datetime_input(), help_text=_("In UTC.")
     )
     note = forms.CharField(required=False, max_length=500, widget=fields.text())
 
 
 def add(request: HttpRequest, clusters: QuerySet[Cluster]) -> HttpResponseBase:
-    """A new wave without VMs; its page adds them."""
-    only = clusters[0].pk if len(clusters[:2]) == 1 else None
-    form = WaveForm(request.POST or None, initial={"cluster": only, **request.GET.dict()})
+    """Show the form of a new wave and create it without VMs; its page adds them."""
+    only_cluster_id = clusters[0].pk if len(clusters[:2]) == 1 else None
+    form = WaveForm(
+        request.POST or None, initial={"cluster": only_cluster_id, **request.GET.dict()}
+    )
     form.fields["cluster"].queryset = clusters  # type: ignore[attr-defined]
     if request.method == "POST" and form.is_valid():
         values: dict[str, Any] = dict(form.cleaned_data)
@@ -48,11 +50,11 @@ def add(request: HttpRequest, clusters: QuerySet[Cluster]) -> HttpResponseBase:
                 values.pop("cluster"), values.pop("name"), **values, author=pages.author(request)
             )
         except errors.IpamError as error:
-            _put(form, error)
+            _add_problems(form, error)
         else:
             messages.success(
                 request,
-                (gettext("The wave %(wave)s was made. Put VMs into it.") % {"wave": wave.name}),
+                (gettext("The wave %(wave)s was created. Add its VMs.") % {"wave": wave.name}),
             )
             return HttpResponseRedirect(display.url_of(wave))
     back = reverse("admin:claims_wave_changelist")
@@ -67,7 +69,7 @@ def edit(request: HttpRequest, wave: Wave) -> HttpResponseBase:
         try:
             waves.change(wave.pk, form.cleaned_data, author=pages.author(request))
         except errors.IpamError as error:
-            _put(form, error)
+            _add_problems(form, error)
         else:
             messages.success(request, gettext("The wave was changed."))
             return HttpResponseRedirect(display.url_of(wave))
@@ -80,8 +82,8 @@ def edit(request: HttpRequest, wave: Wave) -> HttpResponseBase:
     )
 
 
-def _put(form: WaveForm, error: errors.IpamError) -> None:
-    pages.put(form, error, lambda problem: problem.field or "name")
+def _add_problems(form: WaveForm, error: errors.IpamError) -> None:
+    pages.add_errors(form, error, lambda problem: problem.field or "name")
 
 
 def _page(

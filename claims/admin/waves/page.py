@@ -1,16 +1,17 @@
-"""A wave: what is ready for it and what is not, and the VMs that are in it."""
+"""The page of a wave: its VMs, and which of them are ready to migrate."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.contrib import messages
 from django.core.exceptions import BadRequest
 from django.http import HttpRequest, HttpResponseBase, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext
+from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext_lazy as _
 
 from claims.admin.imports import display
 from claims.imports import drafts
@@ -22,33 +23,49 @@ from pools.core import errors
 from pools.platform.admin import display as admin_display
 from pools.platform.admin import lists, pages
 
-SHOWN = 200  # VMs on the page; on paper there are all
-_IMPORTS = 50
-_LOOKS = {
-    READY: ("ok", "●", "ready", "nothing is in the way"),
-    WARNING: ("warning", "▲", "ready, with a warning", "the VM can move; check the warnings"),
-    NOT_READY: ("refused", "✕", "not ready", "the VM would not get its registered addresses"),
+if TYPE_CHECKING:
+    from django_stubs_ext import StrOrPromise
+
+MOST_VMS = 200  # VMs on the page; the print view lists all
+_MOST_IMPORTS = 50
+_READINESS_BADGES = {
+    READY: ("ok", "●", _("ready"), _("the VM can be migrated")),
+    WARNING: (
+        "warning",
+        "▲",
+        _("ready, with a warning"),
+        _("the VM can be migrated; check the warnings"),
+    ),
+    NOT_READY: (
+        "refused",
+        "✕",
+        _("not ready"),
+        _("the VM would not get its registered addresses"),
+    ),
 }
-_YES, _NO = display.sign("ok", "●", "yes"), display.sign("refused", "✕", "no")
 
 
-def look(verdict: str) -> SafeString:
-    return display.sign(*_LOOKS[verdict])
+def readiness_badge(verdict: str) -> SafeString:
+    return display.badge(*_READINESS_BADGES[verdict])
 
 
 def view(request: HttpRequest, wave: Wave) -> HttpResponseBase:
-    """With `print`, all VMs and no buttons."""
-    lines = ""
+    """Show a wave and perform its buttons; `?print` lists all VMs, without buttons."""
+    submitted_lines = ""
     if request.method == "POST":
         pages.require(request, "claims.change_wave")
-        if _done(request, wave):
+        if _perform_action(request, wave):
             return HttpResponseRedirect(request.get_full_path())
-        lines = request.POST.get("vms", "")
-    report = readiness.for_wave(wave)
+        submitted_lines = request.POST.get("vms", "")
+    report = readiness.wave_readiness(wave)
     on_paper = "print" in request.GET
-    chosen = request.GET.get("verdict", "")
-    chosen = chosen if chosen in _LOOKS else ""
-    machines = [machine for machine in report.machines if not chosen or machine.verdict == chosen]
+    chosen_verdict = request.GET.get("verdict", "")
+    chosen_verdict = chosen_verdict if chosen_verdict in _READINESS_BADGES else ""
+    machines = [
+        machine
+        for machine in report.machines
+        if not chosen_verdict or machine.status == chosen_verdict
+    ]
     return pages.page(
         request,
         "wave.html",
@@ -56,23 +73,25 @@ def view(request: HttpRequest, wave: Wave) -> HttpResponseBase:
         opts=Wave._meta,
         original=wave,
         wave=wave,
-        found=report,
+        report=report,
         headline=_headline(report),
-        chips=list(_chips(report, wave, chosen)),
-        machines=[_shown(machine) for machine in (machines if on_paper else machines[:SHOWN])],
-        hidden=0 if on_paper else max(len(machines) - SHOWN, 0),
+        chips=list(_chips(report, wave, chosen_verdict)),
+        machines=[_vm_row(machine) for machine in (machines if on_paper else machines[:MOST_VMS])],
+        hidden=0 if on_paper else max(len(machines) - MOST_VMS, 0),
         on_paper=on_paper,
         networks=[
             {
                 "fit": fit,
-                "look": _NO if fit.reasons else _YES,
+                "badge": display.badge("refused", "✕", gettext("no"))
+                if fit.reasons
+                else display.badge("ok", "●", gettext("yes")),
                 "free": [(f"IPv{family}", free) for family, free in fit.free.items()],
             }
             for fit in report.networks
         ],
         may_change=not on_paper and request.user.has_perm("claims.change_wave"),
-        imports=_imports(request, wave),
-        lines=lines,
+        imports=_available_imports(request, wave),
+        lines=submitted_lines,
         call=f"waves/{wave.pk}/readiness/",
     )
 
@@ -80,37 +99,47 @@ def view(request: HttpRequest, wave: Wave) -> HttpResponseBase:
 def _headline(report: WaveReadiness) -> tuple[SafeString, str]:
     total, missing = len(report.machines), report.counts[NOT_READY]
     if not total:
-        return display.sign("unknown", "○", "empty"), gettext("it has no VMs yet")
+        return display.badge("unknown", "○", gettext("empty")), gettext("no VMs yet")
     if missing:
-        return look(NOT_READY), (
+        return readiness_badge(NOT_READY), (
             gettext("%(missing)s of %(total)s VMs")
             % {"missing": admin_display.digits(missing), "total": admin_display.digits(total)}
         )
-    which = (
+    vms_text = (
         gettext("its only VM")
         if total == 1
         else (gettext("all %(total)s VMs") % {"total": admin_display.digits(total)})
     )
-    return look(WARNING if report.counts[WARNING] else READY), which
+    return readiness_badge(WARNING if report.counts[WARNING] else READY), vms_text
 
 
-def _chips(report: WaveReadiness, wave: Wave, chosen: str) -> Iterator[dict[str, Any]]:
+def _chips(report: WaveReadiness, wave: Wave, chosen_verdict: str) -> Iterator[dict[str, Any]]:
     here = admin_display.url_of(wave)
-    yield {"name": gettext("All"), "count": len(report.machines), "url": here, "chosen": not chosen}
+    yield {
+        "name": gettext("All"),
+        "count": len(report.machines),
+        "url": here,
+        "chosen": not chosen_verdict,
+    }
     for verdict, count in report.counts.items():
-        if count or verdict == chosen:
+        if count or verdict == chosen_verdict:
             url = f"{here}?verdict={verdict}"
-            yield {"look": look(verdict), "count": count, "url": url, "chosen": verdict == chosen}
+            yield {
+                "badge": readiness_badge(verdict),
+                "count": count,
+                "url": url,
+                "chosen": verdict == chosen_verdict,
+            }
 
 
-def _shown(machine: WaveMachine) -> dict[str, Any]:
+def _vm_row(machine: WaveMachine) -> dict[str, Any]:
     return {
         "machine": machine,
-        "look": look(machine.verdict),
+        "badge": readiness_badge(machine.status),
         "interfaces": [
             (
                 interface,
-                display.standing(interface.standing),
+                display.vm_status_badge(interface.status),
                 reverse("admin:claims_network_change", args=[interface.network_id]),
             )
             for interface in machine.interfaces
@@ -118,14 +147,20 @@ def _shown(machine: WaveMachine) -> dict[str, Any]:
     }
 
 
-def _imports(request: HttpRequest, wave: Wave) -> list[VMImport]:
+def _available_imports(request: HttpRequest, wave: Wave) -> list[tuple[VMImport, StrOrPromise]]:
+    """Return the newest imports into the wave's cluster whose VMs can be added, with their status."""
     states = (Status.DRAFTED, Status.COMMITTED)
-    vm_imports = drafts.visible(request.user).filter(cluster=wave.cluster_id, status__in=states)
-    return list(vm_imports[:_IMPORTS])
+    vm_imports = drafts.visible_imports(request.user).filter(
+        cluster=wave.cluster_id, status__in=states
+    )
+    return [
+        (vm_import, display.STATUS_LABELS[vm_import.status])
+        for vm_import in vm_imports[:_MOST_IMPORTS]
+    ]
 
 
-def _done(request: HttpRequest, wave: Wave) -> bool:
-    """Whether what a button does was done; why not is a message."""
+def _perform_action(request: HttpRequest, wave: Wave) -> bool:
+    """Perform the action of a button; return False, with messages, if it was rejected."""
     action = _ACTIONS.get(request.POST.get("action", ""))
     if action is None:
         raise BadRequest(gettext("There is no such action."))
@@ -133,56 +168,66 @@ def _done(request: HttpRequest, wave: Wave) -> bool:
         action(request, wave)
     except errors.IpamError as error:
         for problem in pages.problems(error):
-            messages.error(request, _line(request, problem) + pages.sentence(problem.message))
+            messages.error(
+                request, _line_prefix(request, problem) + pages.sentence(problem.message)
+            )
         return False
     return True
 
 
-def _line(request: HttpRequest, problem: errors.FieldProblem) -> str:
-    """`Line 3 (shop/Web): ` where a problem is one of a line."""
+def _line_prefix(request: HttpRequest, problem: errors.FieldProblem) -> str:
+    """Return `Line 3 (shop/Web): ` for a problem of one line, else ""."""
     parts = problem.field.split(".")
     if len(parts) < 2 or not parts[1].isdigit():
         return ""
-    number, text = _lines(request)[int(parts[1])]
+    number, text = _vm_lines(request)[int(parts[1])]
     return gettext("Line %(number)s (%(text)s): ") % {"number": number, "text": errors.shown(text)}
 
 
-def _lines(request: HttpRequest) -> list[tuple[int, str]]:
+def _vm_lines(request: HttpRequest) -> list[tuple[int, str]]:
     lines = request.POST.get("vms", "").splitlines()
     return [(number, line.strip()) for number, line in enumerate(lines, 1) if line.strip()]
 
 
-def _add(request: HttpRequest, wave: Wave) -> None:
-    lines = [text.rpartition("/") for _, text in _lines(request)]
+def _add_vms(request: HttpRequest, wave: Wave) -> None:
+    lines = [text.rpartition("/") for _number, text in _vm_lines(request)]
     if not lines:
         raise errors.InvalidInput.for_field(
-            "vms", "required", gettext("write the VMs, one in a line")
+            "vms", "required", gettext("enter the VMs, one per line")
         )
-    vms = [(namespace.strip(), vm.strip()) for namespace, _, vm in lines]
-    _tell(request, waves.add(wave.pk, vms, author=pages.author(request)))
+    vms = [(namespace.strip(), vm.strip()) for namespace, _slash, vm in lines]
+    _report_added(request, waves.add(wave.pk, vms, author=pages.author(request)))
 
 
 def _add_import(request: HttpRequest, wave: Wave) -> None:
     number = lists.number(request.POST.get("import", ""))
-    vm_import = drafts.visible(request.user).filter(pk=number, cluster=wave.cluster_id).first()
+    vm_import = (
+        drafts.visible_imports(request.user).filter(pk=number, cluster=wave.cluster_id).first()
+    )
     if vm_import is None:
         raise errors.InvalidInput.for_field("import", "required", gettext("choose an import"))
-    _tell(request, waves.add_import(wave.pk, vm_import, author=pages.author(request)))
+    _report_added(request, waves.add_import(wave.pk, vm_import, author=pages.author(request)))
 
 
-def _tell(request: HttpRequest, added: int) -> None:
-    message = f"{admin_display.digits(added)} VM{'' if added == 1 else 's'} came into the wave"
-    messages.success(
-        request, f"{message}." if added else gettext("All of them were in the wave already.")
-    )
+def _report_added(request: HttpRequest, added: int) -> None:
+    if added:
+        text = ngettext(
+            "%(count)s VM was added to the wave.", "%(count)s VMs were added to the wave.", added
+        )
+        messages.success(request, text % {"count": admin_display.digits(added)})
+    else:
+        messages.success(request, gettext("All of these VMs were in the wave already."))
 
 
-def _remove(request: HttpRequest, wave: Wave) -> None:
+def _remove_vms(request: HttpRequest, wave: Wave) -> None:
     ids = [lists.number(vm_id) for vm_id in request.POST.getlist("vm")]
-    gone = waves.remove(wave.pk, ids, author=pages.author(request))
-    messages.success(
-        request, f"{admin_display.digits(gone)} taken out of the wave; the register is as it was."
+    removed = waves.remove(wave.pk, ids, author=pages.author(request))
+    text = ngettext(
+        "%(count)s VM was removed from the wave; its entries and claims are unchanged.",
+        "%(count)s VMs were removed from the wave; their entries and claims are unchanged.",
+        removed,
     )
+    messages.success(request, text % {"count": admin_display.digits(removed)})
 
 
-_ACTIONS = {"add": _add, "add_import": _add_import, "remove": _remove}
+_ACTIONS = {"add": _add_vms, "add_import": _add_import, "remove": _remove_vms}

@@ -1,4 +1,4 @@
-"""Waves: VMs that are migrated together, and whether everything is ready for them."""
+"""List and pages of migration waves: VMs that are migrated together, and their readiness."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from django.contrib import admin, messages
 from django.db.models import Count, F, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
 from django.urls import reverse
-from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
@@ -26,7 +25,7 @@ LIST = "admin:claims_wave_changelist"
 
 @admin.register(Wave)
 class WaveAdmin(scoped.Scoped[Wave]):
-    """For those who see all namespaces: a wave tells of VMs of many."""
+    """Only for users who see all namespaces: a wave lists VMs of several."""
 
     list_display = ("shown_name", "shown_planned", "shown_vms", "shown_cluster", "shown_note")
     list_display_links = None
@@ -106,16 +105,14 @@ class WaveAdmin(scoped.Scoped[Wave]):
             waves.delete(wave.pk, author=pages.author(request))
             messages.success(
                 request,
-                (
-                    gettext("The wave %(wave)s was deleted; its VMs stay as they are.")
-                    % {"wave": wave.name}
-                ),
+                gettext("The wave %(wave)s was deleted; its VMs are unchanged.")
+                % {"wave": wave.name},
             )
             return HttpResponseRedirect(reverse(LIST))
         return pages.page(
             request,
             "wave_delete.html",
-            title=format_html("Delete the wave {}?", wave.name),
+            title=gettext("Delete the wave %(wave)s?") % {"wave": wave.name},
             opts=Wave._meta,
             original=wave,
             wave=wave,

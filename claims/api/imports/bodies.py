@@ -1,4 +1,4 @@
-"""What a POST of an import says: a multipart form with a file, or JSON with rows or a pasted text."""
+"""Request bodies of new imports: a multipart form with a file, or JSON with rows or a pasted text."""
 
 from __future__ import annotations
 
@@ -23,82 +23,87 @@ from pools.models import Cluster
 from pools.platform import documents
 from pools.platform.rest import parsing, query
 
-LARGEST = formats.LARGEST
-_AROUND = 64 * 1024  # bytes of a form beside its file
+LARGEST_FILE = formats.LARGEST
+_FORM_OVERHEAD = 64 * 1024  # bytes of a form in addition to its file
 FORM = "multipart/form-data"
-_WHERE = ("network", "mapping", "cluster", "namespace", "target", "commit", "skip_bad")
+_OPTION_FIELDS = ("network", "mapping", "cluster", "namespace", "target", "commit", "skip_bad")
 
 
 def refuse_large(request: HttpRequest) -> None:
-    """Before a byte of the body is read."""
-    if int(request.META.get("CONTENT_LENGTH") or 0) > LARGEST + _AROUND:
+    """Raise InvalidInput if the body is too large, by its Content-Length and before it is read."""
+    if int(request.META.get("CONTENT_LENGTH") or 0) > LARGEST_FILE + _FORM_OVERHEAD:
         error = errors.InvalidInput.for_field(
-            "file", "too_large", f"a file has at most {LARGEST} bytes"
+            "file", "too_large", f"a file has at most {LARGEST_FILE} bytes"
         )
         raise error
 
 
 def read(request: Request) -> tuple[Upload, ImportOptions, bytes]:
-    """What is imported, whereto, and what tells this body from another one."""
+    """Return the upload, its options, and a digest of the body for the idempotency key ("" without a key)."""
     kind = parsing.media_type(request)
     if kind == FORM:
-        upload, values = _form(request)
+        upload, values = _read_form(request)
     elif kind == parsing.JSON:
-        upload, values = _json(request)
+        upload, values = _read_json(request)
     else:
         message = f"Send {FORM} with a part `file`, or {parsing.JSON}."
         raise exceptions.UnsupportedMediaType(request.META.get("CONTENT_TYPE", ""), message)
-    options = _options(request, values, upload)
+    options = _parse_options(request, values, upload)
     fingerprint = b""
     if "HTTP_IDEMPOTENCY_KEY" in request.META:
         text = repr(sorted((name, str(value)) for name, value in values.items()))
-        fingerprint = hashlib.sha256(text.encode() + b"\0" + upload.stored()).digest()
+        fingerprint = hashlib.sha256(text.encode() + b"\0" + upload.to_bytes()).digest()
     return upload, options, fingerprint
 
 
-def _form(request: Request) -> tuple[Upload, dict[str, Any]]:
-    plain = request._request
-    _check_parts(plain)
-    file = plain.FILES.get("file")
+def _read_form(request: Request) -> tuple[Upload, dict[str, Any]]:
+    django_request = request._request
+    _check_parts(django_request)
+    file = django_request.FILES.get("file")
     if file is None:
         raise errors.InvalidInput.for_field("file", "required", "send the file as the part `file`")
-    if (file.size or 0) > LARGEST:
-        message = f"a file has at most {LARGEST} bytes"
+    if (file.size or 0) > LARGEST_FILE:
+        message = f"a file has at most {LARGEST_FILE} bytes"
         raise errors.InvalidInput.for_field("file", "too_large", message)
-    values: dict[str, Any] = {name: value for name, value in plain.POST.items() if value != ""}
+    values: dict[str, Any] = {
+        name: value for name, value in django_request.POST.items() if value != ""
+    }
     return Upload("file", file.file, file.name or ""), values
 
 
-def _check_parts(plain: HttpRequest) -> None:
-    """Each part is known, and there once."""
+def _check_parts(django_request: HttpRequest) -> None:
+    """Raise InvalidInput if a part is unknown or given more than once."""
     report = object_reader.ProblemReport()
-    known_names = ", ".join(("file", *_WHERE))
-    for name in {*plain.POST, *plain.FILES}:
-        if (name == "file") is not (name in plain.FILES) or name not in {"file", *_WHERE}:
-            report.add(name, "unknown_field", f"unknown field; known here: {known_names}")
-        elif len(plain.POST.getlist(name)) + len(plain.FILES.getlist(name)) > 1:
+    field_names = ", ".join(("file", *_OPTION_FIELDS))
+    for name in {*django_request.POST, *django_request.FILES}:
+        if (name == "file") is not (name in django_request.FILES) or name not in {
+            "file",
+            *_OPTION_FIELDS,
+        }:
+            report.add(name, "unknown_field", f"unknown field; known here: {field_names}")
+        elif len(django_request.POST.getlist(name)) + len(django_request.FILES.getlist(name)) > 1:
             report.add(name, "repeated", "is given more than once")
     report.raise_any()
 
 
-def _json(request: Request) -> tuple[Upload, dict[str, Any]]:
-    data = documents.load_json(request._request.body, limit=LARGEST)
+def _read_json(request: Request) -> tuple[Upload, dict[str, Any]]:
+    data = documents.load_json(request._request.body, limit=LARGEST_FILE)
     body = object_reader.Fields(data, "", object_reader.ProblemReport())
-    body.only("rows", "text", *_WHERE)
+    body.only("rows", "text", *_OPTION_FIELDS)
     body.report.raise_any()
     if body.has("rows") == body.has("text"):
-        message = "send rows, or a text that was pasted: one of them"
+        message = "send either rows or text"
         raise errors.InvalidInput.for_field("rows", "required", message)
     kind = "rows" if body.has("rows") else "text"
     content = data[kind]
     if not isinstance(content, list if kind == "rows" else str):
-        message = "a list is expected" if kind == "rows" else "a text is expected"
+        message = "a list is expected" if kind == "rows" else "a string is expected"
         raise errors.InvalidInput.for_field(kind, "wrong_type", message, content)
-    values = {name: data[name] for name in _WHERE if data.get(name) is not None}
+    values = {name: data[name] for name in _OPTION_FIELDS if data.get(name) is not None}
     return Upload(kind, content), values
 
 
-def _options(request: Request, values: Mapping[str, Any], upload: Upload) -> ImportOptions:
+def _parse_options(request: Request, values: Mapping[str, Any], upload: Upload) -> ImportOptions:
     report = object_reader.ProblemReport()
 
     def parse(name: str, parser: Callable[[Any, str], Any], default: Any) -> Any:
@@ -106,18 +111,21 @@ def _options(request: Request, values: Mapping[str, Any], upload: Upload) -> Imp
             return parser(values[name], name) if name in values else default
         return default
 
-    target = parse("target", _target, ImportTarget.IPPOOL.value)
-    network = parse("network", network_of(request), None)
+    target = parse("target", _parse_target, ImportTarget.IPPOOL.value)
+    network = parse("network", network_parser(request), None)
     namespace = parse("namespace", parsing.namespace, "")
-    commit, skip_bad = parse("commit", _flag, False), parse("skip_bad", _flag, False)
-    mapping = parse("mapping", mapping_of, {})
-    cluster = parse("cluster", scoped.cluster(request), None)
+    commit, skip_bad = (
+        parse("commit", _parse_form_flag, False),
+        parse("skip_bad", _parse_form_flag, False),
+    )
+    mapping = parse("mapping", parse_mapping, {})
+    cluster = parse("cluster", scoped.cluster_parser(request), None)
     report.raise_any()
-    to = _cluster(request, cluster, network, mapping)
-    if to is None:
-        raise _nowhere(request, upload)
+    target_cluster = _target_cluster(request, cluster, network, mapping)
+    if target_cluster is None:
+        raise _missing_target_error(request, upload)
     return ImportOptions(
-        to,
+        target_cluster,
         target=target,
         network=network,
         namespace=namespace,
@@ -125,11 +133,11 @@ def _options(request: Request, values: Mapping[str, Any], upload: Upload) -> Imp
         commit=commit,
         skip_bad=skip_bad,
         user=request.user,
-        limited=drafts.limited(request.user, target),
+        limited=drafts.is_limited(request.user, target),
     )
 
 
-def _cluster(
+def _target_cluster(
     request: Request,
     chosen_cluster: Cluster | None,
     network: Network | None,
@@ -137,29 +145,33 @@ def _cluster(
 ) -> Cluster | None:
     cluster = chosen_cluster or (network.cluster if network else None)
     if network is not None and cluster is not None and network.cluster_id != cluster.pk:
-        message = f"the network {network.name} is one of {network.cluster}"
+        message = f"the network {network.name} belongs to the cluster {network.cluster}"
         raise errors.InvalidInput.for_field("network", "unknown_network", message)
-    for name, to in mapping.items():
-        if cluster is None and isinstance(to, Mapping) and to.get("network") is not None:
+    for name, destination in mapping.items():
+        if (
+            cluster is None
+            and isinstance(destination, Mapping)
+            and destination.get("network") is not None
+        ):
             path = f"mapping.{errors.shown(name)}.network"
-            cluster = network_of(request)(to["network"], path).cluster
+            cluster = network_parser(request)(destination["network"], path).cluster
     return cluster
 
 
-def _nowhere(request: Request, upload: Upload) -> errors.InvalidInput:
-    """A program says where to; what the addresses tell is offered."""
-    message = "say where to: the id of a network, a mapping of port groups, or a cluster"
-    network = networks.by_addresses(upload, request.user)
+def _missing_target_error(request: Request, upload: Upload) -> errors.InvalidInput:
+    """Return the error for a missing target; it proposes the only network that matches the addresses."""
+    message = "name the target: the id of a network, a mapping of port groups, or a cluster"
+    network = networks.find_by_addresses(upload, request.user)
     if network is not None:
         message += (
-            f"; of the networks that can hold static VMs only {network.name} ({network.pk}) has all of these"
-            " addresses in its subnets"
+            f"; the only network with static VM support whose subnets contain all addresses is"
+            f" {network.name} ({network.pk})"
         )
     return errors.InvalidInput.for_field("network", "required", message)
 
 
-def network_of(request: Request) -> Callable[[Any, str], Network]:
-    """A parser of the id of a network that whoever asks sees."""
+def network_parser(request: Request) -> Callable[[Any, str], Network]:
+    """Return a parser for the id of a network that the user may see."""
 
     def parse(value: Any, path: str) -> Network:
         if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 18:
@@ -181,10 +193,11 @@ def network_of(request: Request) -> Callable[[Any, str], Network]:
     return parse
 
 
-def mapping_of(value: Any, path: str) -> dict[str, Any]:
-    """The mapping as an object, or as the JSON text of one; import_mapping.parse reads on.
+def parse_mapping(value: Any, path: str) -> dict[str, Any]:
+    """Parse the mapping of port groups, an object or its JSON text.
 
-    Of each port group the id of its network, or an object.
+    Each value is the id of a network, or an object with `network` and `namespace`. Only its form is
+    checked here; `import_mapping` resolves the networks.
     """
     if isinstance(value, str):
         value = documents.load_json_value(value.encode())
@@ -195,25 +208,25 @@ def mapping_of(value: Any, path: str) -> dict[str, Any]:
         )
         raise errors.InvalidInput.for_field(path, "wrong_type", message, value)
     return {
-        name: import_mapping.destination(to, f"{path}.{errors.shown(name)}")
-        for name, to in value.items()
+        name: import_mapping.parse_destination(destination, f"{path}.{errors.shown(name)}")
+        for name, destination in value.items()
     }
 
 
-def _target(value: Any, path: str) -> str:
+def _parse_target(value: Any, path: str) -> str:
     return parsing.choice(value, path, tuple(ImportTarget.values))
 
 
-def namespace_of(value: Any, path: str) -> str:
-    """A namespace, or "" for none."""
+def parse_namespace(value: Any, path: str) -> str:
+    """Parse a namespace; "" stands for none."""
     return "" if value == "" else parsing.namespace(value, path)
 
 
-def _flag(value: Any, path: str) -> bool:
-    return query.flag(value, path) if isinstance(value, str) else flag(value, path)
+def _parse_form_flag(value: Any, path: str) -> bool:
+    return query.flag(value, path) if isinstance(value, str) else parse_flag(value, path)
 
 
-def flag(value: Any, path: str) -> bool:
+def parse_flag(value: Any, path: str) -> bool:
     if not isinstance(value, bool):
         raise errors.InvalidInput.for_field(path, "wrong_type", "must be true or false", value)
     return value

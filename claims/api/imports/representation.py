@@ -1,4 +1,4 @@
-"""How imports and their rows are answered."""
+"""Representations of imports and their rows."""
 
 from __future__ import annotations
 
@@ -13,12 +13,14 @@ from claims.models.imports import Status
 from pools.core import block_fields
 
 Shape = dict[str, Any]
-COUNTED = ("new", "changed", "unchanged", "conflict", "refused")
+COUNTED_STATUSES = ("new", "changed", "unchanged", "conflict", "refused")
 
 
 def detail(vm_import: VMImport) -> Shape:
-    """An import with what is worked out for one alone."""
-    status_counts = vm_status.counts(vm_import) if vm_import.status == Status.COMMITTED else None
+    """Return the full representation of an import, with its port groups and the status of its VMs."""
+    status_counts = (
+        vm_status.status_counts(vm_import) if vm_import.status == Status.COMMITTED else None
+    )
     return brief(vm_import) | {
         "port_groups": mapping.port_groups(vm_import),
         "standing": status_counts,
@@ -30,7 +32,7 @@ def brief(vm_import: VMImport) -> Shape:
         "id": vm_import.pk,
         "format": vm_import.format,
         "status": vm_import.status,
-        "counts": dict.fromkeys(COUNTED, 0) | vm_import.counts,
+        "counts": dict.fromkeys(COUNTED_STATUSES, 0) | vm_import.counts,
         "target": vm_import.target,
         "cluster": vm_import.cluster.name,
         "network": vm_import.network_id,
@@ -54,8 +56,8 @@ def brief(vm_import: VMImport) -> Shape:
 
 
 def progress(vm_import: VMImport) -> Shape:
-    """Rows done and in all, per cent, and the seconds that the rest will take at this pace."""
-    current_progress = import_progress.for_import(vm_import, datetime.now(UTC))
+    """Return processed and total rows, per cent, and the estimated seconds for the rest."""
+    current_progress = import_progress.import_progress(vm_import, datetime.now(UTC))
     return {
         "done": current_progress.done,
         "total": current_progress.total,
@@ -65,10 +67,10 @@ def progress(vm_import: VMImport) -> Shape:
 
 
 def rows(vm_import: VMImport, import_rows: Sequence[ImportRow]) -> list[Shape]:
-    """Rows of one page; where each VM stands once they are written."""
+    """Return the representations of rows; those of a committed import have the status of their VM."""
     statuses: dict[int, str] = {}
     if vm_import.status == Status.COMMITTED:
-        statuses = vm_status.of_rows(vm_import, [row.number for row in import_rows])
+        statuses = vm_status.row_statuses(vm_import, [row.number for row in import_rows])
     return [_row(row, statuses) for row in import_rows]
 
 
@@ -80,7 +82,7 @@ def _row(row: ImportRow, statuses: dict[int, str]) -> Shape:
         "vm": row.vm or row.source_vm,
         "source_vm": row.source_vm,
         "mac": row.mac or row.source_mac,
-        "ips": list(_either(row.ips, row.source_ips)),
+        "ips": list(_first_nonempty(row.ips, row.source_ips)),
         "namespace": row.namespace or row.source_namespace,
         "port_group": row.port_group,
         "network": row.network_id,
@@ -95,5 +97,5 @@ def _row(row: ImportRow, statuses: dict[int, str]) -> Shape:
     }
 
 
-def _either(resolved: Collection[str], source: Collection[str]) -> Collection[str]:
+def _first_nonempty(resolved: Collection[str], source: Collection[str]) -> Collection[str]:
     return resolved or source

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from claims.imports import vm_status
-from claims.models.imports import ImportTarget, RowVerdict, Status
+from claims.models.imports import ImportTarget, RowStatus, Status
 from pools.platform.rest import openapi
-from pools.platform.rest.openapi import FLAG, TEXT, TIME, WHOLE, listed, null, shape
+from pools.platform.rest.openapi import FLAG, TEXT, TIME, WHOLE, listed, nullable, shape
 
 _STATUS = {"type": "string", "enum": list(Status.values)}
 _TARGET = {"type": "string", "enum": list(ImportTarget.values)}
-_VERDICT = {"type": "string", "enum": list(RowVerdict.values)}
-_STANDING = {"type": "string", "enum": list(vm_status.STANDINGS), "nullable": True}
+_VERDICT = {"type": "string", "enum": list(RowStatus.values)}
+_STANDING = {"type": "string", "enum": list(vm_status.STATUSES), "nullable": True}
 _REASONS = listed(shape("code message", code=TEXT, message=TEXT))
 _COUNTS = shape(
     "new changed unchanged conflict refused",
@@ -20,39 +20,39 @@ _COUNTS = shape(
 )  # fmt: skip
 _MAPPING = {
     "type": "object",
-    "additionalProperties": shape(network=null(WHOLE), namespace=TEXT),
+    "additionalProperties": shape(network=nullable(WHOLE), namespace=TEXT),
     "example": {"vlan100-prod": {"network": 7, "namespace": "shop"}},
 }
 _MAPPING_IN = _MAPPING | {
     "additionalProperties": {"oneOf": [WHOLE, _MAPPING["additionalProperties"]]}
 }
 _PROGRESS = shape(
-    "done total percent", done=WHOLE, total=null(WHOLE), percent=null(WHOLE),
-    remaining_seconds=null(WHOLE),
+    "done total percent", done=WHOLE, total=nullable(WHOLE), percent=nullable(WHOLE),
+    remaining_seconds=nullable(WHOLE),
 )  # fmt: skip
 IMPORT = shape(
     "id format status counts target cluster",
     id=WHOLE, format=TEXT, status=_STATUS, counts=_COUNTS, target=_TARGET, cluster=TEXT,
-    network=null(WHOLE), namespace=TEXT, mapping=_MAPPING, file=TEXT, rows=null(WHOLE),
+    network=nullable(WHOLE), namespace=TEXT, mapping=_MAPPING, file=TEXT, rows=nullable(WHOLE),
     progress=_PROGRESS, left_out={"type": "object", "additionalProperties": WHOLE}, notes=_REASONS,
-    error=null(shape("code message", code=TEXT, message=TEXT)), skip_bad=FLAG, created_by=TEXT,
+    error=nullable(shape("code message", code=TEXT, message=TEXT)), skip_bad=FLAG, created_by=TEXT,
     created_at=TIME, drafted_at=TIME, committed_at=TIME, undone_at=TIME,
 )  # fmt: skip
 _ONE = IMPORT | {
     "properties": {
         **IMPORT["properties"],
         "port_groups": listed(
-            shape("name rows", name=TEXT, rows=WHOLE, network=null(WHOLE), namespace=TEXT)
+            shape("name rows", name=TEXT, rows=WHOLE, network=nullable(WHOLE), namespace=TEXT)
         ),
-        "standing": null(shape(**dict.fromkeys(vm_status.STANDINGS, WHOLE))),
+        "standing": nullable(shape(**dict.fromkeys(vm_status.STATUSES, WHOLE))),
     }
 }
 ROW = shape(
     "number row vm mac ips verdict reasons",
     number=WHOLE, row=WHOLE, sheet=TEXT, vm=TEXT, source_vm=TEXT, mac=TEXT, ips=listed(TEXT),
-    namespace=TEXT, port_group=TEXT, network=null(WHOLE), note=TEXT, verdict=_VERDICT,
-    reasons=_REASONS, before=null({"type": "object"}), corrected=FLAG, entry=null(WHOLE),
-    claim=null(WHOLE), standing=_STANDING,
+    namespace=TEXT, port_group=TEXT, network=nullable(WHOLE), note=TEXT, verdict=_VERDICT,
+    reasons=_REASONS, before=nullable({"type": "object"}), corrected=FLAG, entry=nullable(WHOLE),
+    claim=nullable(WHOLE), standing=_STANDING,
 )  # fmt: skip
 IMPORT_FIELDS = tuple(IMPORT["properties"])
 ROW_FIELDS = tuple(ROW["properties"])
@@ -90,7 +90,7 @@ CHANGE = openapi.says(
     {200: _ONE},
     fails="404 409 411 413 415",
     **openapi.body(
-        shape(network=null(WHOLE), namespace=TEXT, mapping=_MAPPING_IN) | openapi.SOMETHING
+        shape(network=nullable(WHOLE), namespace=TEXT, mapping=_MAPPING_IN) | openapi.SOMETHING
     ),
 )
 ROWS = openapi.says(

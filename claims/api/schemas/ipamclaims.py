@@ -16,7 +16,7 @@ from pools.platform.rest.openapi import (
     WHOLE,
     body,
     listed,
-    null,
+    nullable,
     page,
     query,
     says,
@@ -41,11 +41,11 @@ _CONDITION = shape(
 _IN = shape(
     "cluster namespace network",
     cluster=TEXT, namespace=TEXT, network=TEXT | {"description": "logical network name"},
-    vm=TEXT, name=TEXT, interface=TEXT, mac=null(_MAC), ips_requested=_IPS, note=TEXT,
+    vm=TEXT, name=TEXT, interface=TEXT, mac=nullable(_MAC), ips_requested=_IPS, note=TEXT,
 )  # fmt: skip
 _CLAIM = shape(
     "id cluster namespace name network interface mac ips_requested status",
-    **{**_IN["properties"], "mac": null(_MAC)},
+    **{**_IN["properties"], "mac": nullable(_MAC)},
     id=WHOLE,
     vm_uid=TEXT,
     status=shape(
@@ -93,7 +93,7 @@ CLAIM_PATCH = says(
     "Change what a claim without addresses asks for",
     {200: _CLAIM},
     fails="404 409 411 413 415",
-    **body(shape(mac=null(_MAC), ips_requested=_IPS, note=TEXT) | SOMETHING),
+    **body(shape(mac=nullable(_MAC), ips_requested=_IPS, note=TEXT) | SOMETHING),
 )
 CLAIM_DELETE = says("Take back a claim that no cluster has", {204: None}, fails="404 409")
 CLAIM_MANIFEST = says(

@@ -16,7 +16,7 @@ from pools.platform.rest.openapi import (
     WRITES,
     body,
     listed,
-    null,
+    nullable,
     page,
     query,
     says,
@@ -34,13 +34,13 @@ _CONDITION = shape(
     type=TEXT, status={"type": "string", "enum": ["True", "False", "Unknown"]}, reason=TEXT,
     message=TEXT, lastTransitionTime=TEXT,
 )  # fmt: skip
-_COUNTS = null(shape(mac=WHOLE, ip=WHOLE))
+_COUNTS = nullable(shape(mac=WHOLE, ip=WHOLE))
 _IPPOOL = shape(
     "id cluster name network_name conditions associated_nads",
     id=WHOLE, cluster=TEXT, name=TEXT, network=WHOLE, network_name=TEXT, note=TEXT, entries=WHOLE,
     conditions=listed(_CONDITION), associated_nads=listed(shape(namespace=TEXT, name=TEXT)),
     duplicates=_COUNTS, problems=_PROBLEMS, follows_cluster=FLAG, gone_at=TIME, created_at=TIME,
-    version=null(WHOLE),
+    version=nullable(WHOLE),
 )  # fmt: skip
 _ENTRY_IN = shape("mac ips", mac=MAC, ips=IPS, vm=TEXT, namespace=TEXT, note=TEXT)
 _WHERE = shape("type", type=TEXT, id=WHOLE, name=TEXT, namespace=TEXT, vm=TEXT, mac=TEXT)

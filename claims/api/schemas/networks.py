@@ -17,7 +17,7 @@ from pools.platform.rest.openapi import (
     WHOLE,
     body,
     listed,
-    null,
+    nullable,
     page,
     query,
     says,
@@ -39,7 +39,7 @@ _MADE = {
     "cluster": TEXT, "name": TEXT | {"description": "the logical network name"},
     "kind": _words("cudn", "udn"), "namespace": TEXT, "topology": _words("layer2", "layer3"),
     "role": _words("primary", "secondary"), "ipam_mode": _words("Enabled", "Disabled"),
-    "lifecycle": _words("Persistent", ""), "mtu": null(WHOLE), "subnets": listed(CIDR),
+    "lifecycle": _words("Persistent", ""), "mtu": nullable(WHOLE), "subnets": listed(CIDR),
     "default_gateways": listed(IP), "reserved_subnets": listed(CIDR) | {"maxItems": 25},
     "infrastructure_subnets": listed(CIDR) | {"maxItems": 4}, "join_subnets": listed(CIDR),
     "namespace_selector": _SELECTOR, "applied": FLAG, "description": TEXT,
@@ -66,13 +66,15 @@ NETWORK = shape(
     exclude_subnets=listed(CIDR),
     nads=_NADS,
     static_vms=shape("ok reasons", ok=FLAG, reasons=listed(_REASON), notes=listed(_REASON)),
-    pool=null(WHOLE),
+    pool=nullable(WHOLE),
     known=FLAG,
     follows_cluster=FLAG,
     gone=FLAG,
     gone_at=TIME,
     conditions=listed({"type": "object", "additionalProperties": True}),
-    route_advertisements=null(listed(shape("name accepted", name=TEXT, accepted=null(FLAG))))
+    route_advertisements=nullable(
+        listed(shape("name accepted", name=TEXT, accepted=nullable(FLAG)))
+    )
     | {"description": "those that select the network; null: not known"},
     created_at=TIME,
 )

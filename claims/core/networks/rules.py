@@ -46,7 +46,9 @@ MUTABLE = "Only the namespace selector can be changed later, and its description
 _Parser = Callable[[object, str], Any]
 
 
-def read(body: object_reader.Fields, *, door: addresses.Door = addresses.Door.API) -> UDN:
+def read(
+    body: object_reader.Fields, *, source: addresses.InputSource = addresses.InputSource.API
+) -> UDN:
     """The network that a body describes; its problems go into the body's report.
 
     `name` is the logical name; `namespaces` is short for a selector of these. Codes: required,
@@ -62,7 +64,7 @@ def read(body: object_reader.Fields, *, door: addresses.Door = addresses.Door.AP
     lifecycle = _word(body, "lifecycle", "", (udn.PERSISTENT, ""))
     namespace = _namespace(body, kind)
     name = body.parse("name", _name) or ""
-    cidr, host = partial(_cidr, door=door), partial(_address, door=door)
+    cidr, host = partial(_cidr, source=source), partial(_address, source=source)
     lists = Lists(
         body,
         subnets=_parse_each(body, "subnets", cidr),
@@ -165,12 +167,12 @@ def _parse_each(body: object_reader.Fields, key: str, parser: _Parser) -> list[t
     return values
 
 
-def _cidr(value: object, path: str, door: addresses.Door) -> addresses.Network:
-    return addresses.parse_cidr(value, field=path, door=door)
+def _cidr(value: object, path: str, source: addresses.InputSource) -> addresses.Network:
+    return addresses.parse_cidr(value, field=path, source=source)
 
 
-def _address(value: object, path: str, door: addresses.Door) -> addresses.Address:
-    return addresses.parse_address(value, field=path, door=door)
+def _address(value: object, path: str, source: addresses.InputSource) -> addresses.Address:
+    return addresses.parse_address(value, field=path, source=source)
 
 
 def _word(body: object_reader.Fields, key: str, default: str, allowed: tuple[str, ...]) -> str:

@@ -203,4 +203,4 @@ def network_text(value: object, path: str) -> str:
 
 def address(value: object, path: str) -> str:
     """An address in canonical form, without a prefix length."""
-    return str(addresses.parse_address(value, field=path, door=addresses.Door.TEXT))
+    return str(addresses.parse_address(value, field=path, source=addresses.InputSource.TEXT))

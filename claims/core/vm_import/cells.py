@@ -15,7 +15,7 @@ from claims.core import macs
 from claims.core.vm_import.vm_interface import problem
 from pools.core import addresses, errors
 from pools.core.errors import FieldProblem
-from pools.core.spreadsheet_cells import unescaped
+from pools.core.spreadsheet_cells import unescape
 
 LONGEST_NAME = 253
 MOST_IN_A_CELL = 64
@@ -206,7 +206,9 @@ class _ParsedAddress:
         self.problems: tuple[FieldProblem, ...] = ()
         self.text = written
         try:
-            self.address = addresses.parse_address(head, field="ips", door=addresses.Door.TEXT)
+            self.address = addresses.parse_address(
+                head, field="ips", source=addresses.InputSource.TEXT
+            )
             tail = tail if slash else _of_family(prefix, self.address)
             self.text = str(self.address)
             if tail or slash:
@@ -304,7 +306,7 @@ def parse_text(
         if not isinstance(text, Number):
             return str(text)[:longest], mangled(field, text)
         text = str(text)
-    text = unescaped(text.strip()).strip()  # as our own exports have it
+    text = unescape(text.strip()).strip()  # as our own exports have it
     if len(text) > longest:
         message = f"longer than {longest} characters"
         return text[:longest], problem(field, "too_long", message, text)

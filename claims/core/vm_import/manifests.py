@@ -15,7 +15,7 @@ from claims.core.vm_import import cells, vm_interface
 from claims.core.vm_import.vm_interface import VMInterface, problem
 from pools.core import errors
 from pools.core.errors import FieldProblem
-from pools.core.object_reader import Repeated
+from pools.core.object_reader import RepeatedKey
 
 Json = Mapping[str, Any]
 
@@ -79,7 +79,7 @@ def _entry(
     row: int, mac: str, value: object, network: str, problems: tuple[FieldProblem, ...]
 ) -> VMInterface:
     wrong = cells.parse_mac(mac)
-    listed_ips = value if isinstance(value, list) and not isinstance(value, Repeated) else None
+    listed_ips = value if isinstance(value, list) and not isinstance(value, RepeatedKey) else None
     if listed_ips is None or not all(isinstance(ip, str) for ip in listed_ips):
         message = 'a list of addresses is expected, such as ["10.0.0.5/24"]'
         problems = (*problems, *wrong, problem("ips", "wrong_type", message, value))

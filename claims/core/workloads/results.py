@@ -1,4 +1,4 @@
-"""Why what runs is not what the register says, in words; claims/sql/verdicts.sql says whether."""
+"""Why what runs is not what the register says, in words; claims/sql/workload_comparison.sql says whether."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What kind of file the bytes are, told from the bytes alone, and whether a ZIP may be opened."""
+"""File type detection by content, and safe opening of ZIP archives."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from contextlib import contextmanager
 from pools.core import errors
 
 LARGEST = 20 * 1024 * 1024  # bytes of a file
-MOST_UNPACKED = 50 * 1024 * 1024  # bytes of all parts that are not read piece by piece
-MOST_STREAMED = 400 * 1024 * 1024  # bytes of parts that are: 100,000 rows of RVTools' 93 columns
+MOST_UNPACKED = 50 * 1024 * 1024  # bytes of all members that are read as a whole
+MOST_STREAMED = 400 * 1024 * 1024  # bytes of all members: 100,000 rows of RVTools' 93 columns
 HIGHEST_RATIO = 100
-SMALL = 1024 * 1024  # bytes unpacked below which no ratio is asked for
+SMALL = 1024 * 1024  # unpacked bytes up to which the ratio is not checked
 MOST_MEMBERS = 2000
 
 STREAMED = re.compile(r"worksheets/[^/]*\.xml$|\.(?:csv|txt|tsv)$", re.IGNORECASE)
@@ -38,64 +38,71 @@ _FOREIGN = {
 }
 
 
-def refused(code: str, message: str, value: object = "") -> errors.InvalidInput:
+def file_error(code: str, message: str, value: object = "") -> errors.InvalidInput:
     return errors.InvalidInput.for_field("file", code, message, value)
 
 
 def check_kind(content: bytes) -> None:
-    """Raises InvalidInput empty, too_large, encrypted, legacy_format, unsupported_file."""
+    """Check the size and the type of a file by its content.
+
+    Raises InvalidInput empty, too_large, encrypted, legacy_format, unsupported_file.
+    """
     if len(content) > LARGEST:
-        raise refused("too_large", f"a file may have at most {LARGEST // 1024**2} MiB")
+        raise file_error("too_large", f"a file may have at most {LARGEST // 1024**2} MiB")
     if not content.strip(b" \t\r\n\0\xef\xbb\xbf\xff\xfe"):
-        raise refused("empty", "the file is empty")
+        raise file_error("empty", "the file is empty")
     if content.startswith(_OLE):
         if _ENCRYPTED in content:
-            raise refused("encrypted", "the workbook has a password; save it without one")
-        raise refused("legacy_format", "an .xls file of Excel 97-2003; save it as .xlsx or CSV")
-    for magic, what in _FOREIGN.items():
+            raise file_error("encrypted", "the workbook has a password; save it without one")
+        raise file_error("legacy_format", "an .xls file of Excel 97-2003; save it as .xlsx or CSV")
+    for magic, description in _FOREIGN.items():
         if content.startswith(magic):
-            raise refused("unsupported_file", f"the file is {what}")
+            raise file_error("unsupported_file", f"the file is {description}")
 
 
 @contextmanager
-def opened(content: bytes) -> Iterator[zipfile.ZipFile]:
-    """A ZIP whose directory promises no bomb (and zipfile reads no more than it promises).
+def open_archive(content: bytes) -> Iterator[zipfile.ZipFile]:
+    """Open a ZIP archive after checking the sizes in its directory (zipfile reads no more than these).
 
-    Sheets and tables are read piece by piece and may be larger than what has to be held.
+    Sheets and tables are streamed, so they may be larger than other members.
 
     Raises InvalidInput zip_bomb, encrypted, damaged.
     """
-    with translated(), zipfile.ZipFile(io.BytesIO(content)) as archive:
+    with translate_errors(), zipfile.ZipFile(io.BytesIO(content)) as archive:
         _check(archive.infolist(), len(content))
         yield archive
 
 
 @contextmanager
-def translated() -> Iterator[None]:
-    """What zipfile raises, wherever it meets damage, as InvalidInput `damaged`."""
+def translate_errors() -> Iterator[None]:
+    """Translate the errors that zipfile raises for damaged archives to InvalidInput `damaged`."""
     try:
         yield
     except (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, NotImplementedError) as error:
-        raise refused("damaged", "the archive is damaged, or packed in an unusual way") from error
+        raise file_error(
+            "damaged", "the archive is damaged, or its compression method is not supported"
+        ) from error
     except (OSError, KeyError, ValueError, OverflowError, RuntimeError, struct.error) as error:
-        raise refused("damaged", "the archive is damaged") from error
+        raise file_error("damaged", "the archive is damaged") from error
 
 
-def _check(members: list[zipfile.ZipInfo], packed: int) -> None:
+def _check(members: list[zipfile.ZipInfo], packed_size: int) -> None:
     if len(members) > MOST_MEMBERS:
-        raise refused("zip_bomb", f"the archive has more than {MOST_MEMBERS} members")
+        raise file_error("zip_bomb", f"the archive has more than {MOST_MEMBERS} members")
     if any(member.flag_bits & 1 for member in members):
-        raise refused("encrypted", "the archive has a password; save it without one")
-    held = sum(member.file_size for member in members if not STREAMED.search(member.filename))
-    whole = sum(member.file_size for member in members)
-    if held > MOST_UNPACKED or whole > MOST_STREAMED:
-        most = (MOST_UNPACKED if held > MOST_UNPACKED else MOST_STREAMED) // 1024**2
-        raise refused("zip_bomb", f"the archive unpacks to more than {most} MiB")
-    if whole > max(SMALL, HIGHEST_RATIO * packed):
-        raise refused(
+        raise file_error("encrypted", "the archive has a password; save it without one")
+    buffered_size = sum(
+        member.file_size for member in members if not STREAMED.search(member.filename)
+    )
+    total_size = sum(member.file_size for member in members)
+    if buffered_size > MOST_UNPACKED or total_size > MOST_STREAMED:
+        limit = (MOST_UNPACKED if buffered_size > MOST_UNPACKED else MOST_STREAMED) // 1024**2
+        raise file_error("zip_bomb", f"the archive unpacks to more than {limit} MiB")
+    if total_size > max(SMALL, HIGHEST_RATIO * packed_size):
+        raise file_error(
             "zip_bomb", f"the archive unpacks to more than {HIGHEST_RATIO} times its size"
         )
     for member in members:
         if member.file_size > max(SMALL, HIGHEST_RATIO * member.compress_size):
             message = f"a part unpacks to more than {HIGHEST_RATIO} times its size"
-            raise refused("zip_bomb", message, member.filename)
+            raise file_error("zip_bomb", message, member.filename)

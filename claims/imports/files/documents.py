@@ -1,4 +1,4 @@
-"""JSON and YAML: what the documents of a text are, and their rows."""
+"""Import rows from JSON and YAML documents."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from claims.core.vm_import import cells, inventory, manifests, vm_interface
 from claims.core.vm_import.vm_interface import Skipped, VMInterface, problem
 from claims.imports.files import archives
 from claims.imports.files import texts as file_texts
-from claims.imports.files.archives import refused
+from claims.imports.files.archives import file_error
 from pools.core import errors
 from pools.core.errors import FieldProblem
 from pools.platform import documents
 
-_MOST_ITEMS = 1000  # of a list whose objects may have a key twice
+_MOST_ITEMS = 1000  # list items in which duplicate keys of entries are accepted
 _REPEATABLE = frozenset({ippool.ENTRIES})
 _REPEATABLE_IN_LISTS = _REPEATABLE | {
     ("items", str(n), *ippool.ENTRIES) for n in range(_MOST_ITEMS)
@@ -37,8 +37,8 @@ class ImportDocument:
 
 
 def sniff(text: file_texts.Text) -> str:
-    """json, yaml, or "" for anything else."""
-    with text.opened() as stream:
+    """Return `json`, `yaml`, or "" for any other text."""
+    with text.open() as stream:
         head = stream.read(8192)
     if head.lstrip()[:1] in ("{", "["):
         return "json"
@@ -50,8 +50,11 @@ def _first_line(head: str) -> str:
     return next(lines, "")
 
 
-def opened(text: str, kind: str) -> ImportDocument:
-    """Raises InvalidInput: the codes of pools.platform.documents, unsupported_document."""
+def parse_document(text: str, kind: str) -> ImportDocument:
+    """Parse a text of the kind `json` or `yaml` and recognise its documents.
+
+    Raises InvalidInput: the codes of pools.platform.documents, unsupported_document.
+    """
     repeatable = _REPEATABLE_IN_LISTS if "items" in text else _REPEATABLE
     if kind == "json":
         limit = archives.LARGEST
@@ -63,55 +66,53 @@ def opened(text: str, kind: str) -> ImportDocument:
     return _document(values)
 
 
-def _document(listed: list[object]) -> ImportDocument:
-    first = listed[0] if listed else None
-    if len(listed) == 1 and isinstance(first, dict):
+def _document(documents_: list[object]) -> ImportDocument:
+    first = documents_[0] if documents_ else None
+    if len(documents_) == 1 and isinstance(first, dict):
         if "rows" in first:
-            return _listed("rows", first["rows"], lambda rows, _: from_rows(rows))
+            return _list_document("rows", first["rows"], lambda rows, _: from_rows(rows))
         if "vms" in first and not inventory.is_vm(first):
-            return _listed("forklift", first["vms"], inventory.vms)
-    objects = manifests.objects(listed)
+            return _list_document("forklift", first["vms"], inventory.vms)
+    objects = manifests.objects(documents_)
     kinds = [manifests.kind_of(document) for document in objects]
     kind = next((kind for kind in kinds if kind), "")
     if kind:
         return ImportDocument(_FORMATS[kind], lambda _: manifests.rows(objects))
     if objects and all(inventory.is_plan(document) for document in objects):
-        return ImportDocument("forklift", lambda _: _plans(objects), len(objects))
+        return ImportDocument("forklift", lambda _: _plan_rows(objects), len(objects))
     if objects and all(inventory.is_vm(document) for document in objects):
-        return _listed("forklift", objects, inventory.vms)
+        return _list_document("forklift", objects, inventory.vms)
     if objects and all(isinstance(document, dict) and "mac" in document for document in objects):
-        return _listed("rows", objects, lambda rows, _: from_rows(rows))
-    message = (
-        "neither VMs of MTV's inventory, nor a Plan, nor an IPPool or IPAMClaim, nor a list of rows"
-    )
-    raise refused("unsupported_document", message)
+        return _list_document("rows", objects, lambda rows, _: from_rows(rows))
+    message = "expected VMs of MTV's inventory, a Plan, an IPPool, an IPAMClaim or a list of rows"
+    raise file_error("unsupported_document", message)
 
 
-def _listed(
+def _list_document(
     name: str, rows: object, read: Callable[[Sequence[object], Skipped], Iterator[VMInterface]]
 ) -> ImportDocument:
     if not isinstance(rows, list):
-        raise refused("wrong_type", "a list is expected", rows)
+        raise file_error("wrong_type", "a list is expected", rows)
     if len(rows) > file_texts.MOST_ROWS:
-        raise file_texts.too_many_rows()
-    listed: list[object] = rows
-    return ImportDocument(name, lambda skipped: read(listed, skipped), len(listed))
+        raise file_texts.too_many_rows_error()
+    items: list[object] = rows
+    return ImportDocument(name, lambda skipped: read(items, skipped), len(items))
 
 
-def _plans(objects: Sequence[object]) -> Iterator[VMInterface]:
+def _plan_rows(objects: Sequence[object]) -> Iterator[VMInterface]:
     for row, document in enumerate(objects, start=1):
         if isinstance(document, dict):
             yield from inventory.plan(row, document)
 
 
 def from_rows(rows: Sequence[object]) -> Iterator[VMInterface]:
-    """Rows that a program wrote, each read strictly: what it is not is a problem of the row."""
+    """Yield the interfaces of rows that a program sent; each deviation is a problem of its row."""
     for number, row in enumerate(rows, start=1):
         if isinstance(row, dict):
             yield _row(number, row)
         else:
-            wrong = problem("", "wrong_type", "an object is expected")
-            yield VMInterface(number, "", "", (), problems=(wrong,), refused=True)
+            error = problem("", "wrong_type", "an object is expected")
+            yield VMInterface(number, "", "", (), problems=(error,), refused=True)
 
 
 def _row(number: int, row: dict[str, object]) -> VMInterface:
@@ -123,9 +124,9 @@ def _row(number: int, row: dict[str, object]) -> VMInterface:
     texts = {key: _text(row, key, problems) for key in _FIELDS if key != "ips"}
     ips = cells.parse_addresses(*_ips(row.get("ips"), problems), aside=False)
     if texts["mac"]:
-        whole = str(row["mac"])  # a line break at its end, too
-        problems += cells.parse_mac(texts["mac"] if whole.isprintable() else whole)
-    refused = bool(problems) or ips.unread
+        raw_mac = str(row["mac"])  # with trailing line breaks, which are errors
+        problems += cells.parse_mac(texts["mac"] if raw_mac.isprintable() else raw_mac)
+    is_refused = bool(problems) or ips.unread
     row_problems, no_mac = vm_interface.lacking(texts["mac"], ips.ips, (*problems, *ips.problems))
     return VMInterface(
         number,
@@ -136,7 +137,7 @@ def _row(number: int, row: dict[str, object]) -> VMInterface:
         texts["namespace"],
         note=texts["note"],
         problems=row_problems,
-        refused=refused or no_mac,
+        refused=is_refused or no_mac,
     )
 
 
@@ -145,21 +146,21 @@ def _text(row: dict[str, object], key: str, problems: list[FieldProblem]) -> str
     if value is None:
         return ""
     if not isinstance(value, str):
-        problems.append(problem(key, "wrong_type", "a text is expected", value))
+        problems.append(problem(key, "wrong_type", "a string is expected", value))
         return ""
-    text, wrong = cells.parse_text(key, value)
-    problems += [wrong] if wrong else []
+    text, error = cells.parse_text(key, value)
+    problems += [error] if error else []
     return text
 
 
 def _ips(value: object, problems: list[FieldProblem]) -> list[str]:
     if isinstance(value, str):
         return [value]
-    listed = value if isinstance(value, list) else []
+    addresses = value if isinstance(value, list) else []
     if value is not None and (
-        not isinstance(value, list) or not all(isinstance(ip, str) for ip in listed)
+        not isinstance(value, list) or not all(isinstance(ip, str) for ip in addresses)
     ):
         message = 'a list of addresses is expected, such as ["10.0.0.5/24"]'
         problems.append(problem("ips", "wrong_type", message, value))
         return []
-    return [ip for ip in listed if isinstance(ip, str)]
+    return [ip for ip in addresses if isinstance(ip, str)]

@@ -1,9 +1,8 @@
-"""Files of administrators, whatever they are: RVTools, MTV's inventory, PowerCLI, our template, lists,
-IPPools and IPAMClaims.
+"""Import files: RVTools, MTV's inventory, PowerCLI, the template, lists, IPPools and IPAMClaims.
 
-What a file is, is told from its bytes; its name is never used. Everything that makes a file unusable is
-InvalidInput with a code: when it is opened, or, for what only reading to the end can tell of a workbook
-or an archive, while its rows are taken. What is wrong with single rows is in their problems.
+The type of a file is detected by its content, never by its name. An unusable file raises InvalidInput with
+a code: when it is opened, or while its rows are read if a workbook or an archive shows the error only
+then. Errors of single rows are in their problems.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from claims.core.vm_import import columns, tables
 from claims.core.vm_import.columns import Layout
 from claims.core.vm_import.vm_interface import Skipped, VMInterface
 from claims.imports.files import archives, documents, templates, texts, workbooks
-from claims.imports.files.archives import refused
+from claims.imports.files.archives import file_error
 from pools.core import errors
 
 __all__ = [
@@ -35,12 +34,12 @@ __all__ = [
 
 LARGEST = archives.LARGEST
 MOST_ROWS = texts.MOST_ROWS
-MOST_FOUND = MOST_ROWS  # interfaces: a row may have several
+MOST_INTERFACES = MOST_ROWS  # a row may have several interfaces
 template_csv = templates.template_csv
 template_xlsx = templates.template_xlsx
 
-_HEADER_WITHIN = 10  # rows with something in them
-_HEADER_ROW = 1000  # the last that is looked at for them
+_HEADER_WITHIN = 10  # non-blank rows that are searched for the header
+_HEADER_ROW = 1000  # last row that is searched
 _ZIP_FORMATS = {
     columns.VNETWORK: "rvtools-zip",
     columns.VINFO: "rvtools-zip",
@@ -67,12 +66,11 @@ Source = Callable[[Skipped], Iterator[VMInterface]]
 
 @dataclass
 class FileReading:
-    """A file that can be read.
+    """A recognised file, ready for reading.
 
-    `total` is the number of rows that will be looked at, if it is known before; of a workbook blank
-    ones are among them. `notes` tell what
-    was guessed about the file. `skipped` counts rows that are no VM's by reason (blank, header,
-    template, srm_placeholder, vcls, guest_only_interface) while `rows` goes on.
+    `total` is the number of rows, if known; for a workbook it includes blank rows. `notes` are the
+    assumptions made about the file. `skipped` counts the rows without a VM by reason (blank, header,
+    template, srm_placeholder, vcls, guest_only_interface) while `rows` is read.
     """
 
     format: str
@@ -82,26 +80,26 @@ class FileReading:
     skipped: Skipped = field(default_factory=Skipped)
 
     def rows(self) -> Iterator[VMInterface]:
-        """What the file says, from its beginning each time it is called; nothing is kept.
+        """Yield the VM interfaces of the file; each call reads it from the start.
 
         Raises InvalidInput too_many_rows, damaged, zip_bomb, xml_entities, field_too_long.
         """
         self.skipped.clear()
         for count, row in enumerate(self._source(self.skipped)):
-            if count >= MOST_FOUND:
-                raise texts.too_many_rows()
+            if count >= MOST_INTERFACES:
+                raise texts.too_many_rows_error()
             yield row
 
 
 def open_file(
-    name: str,  # noqa: ARG001  # never trusted
+    name: str,  # noqa: ARG001  # not trusted
     content: bytes | BinaryIO,
     *,
-    counted: bool = False,
+    already_counted: bool = False,
 ) -> FileReading:
-    """Recognise a file of at most 20 MiB; `name` is what the sender calls it.
+    """Recognise a file of at most 20 MiB; `name` is the sender's file name.
 
-    A text is read once to its end to count its rows, unless it was `counted` when it came.
+    A text file is read to its end once to count its rows, unless `already_counted` is set.
 
     Raises InvalidInput: too_large, empty, encrypted, legacy_format, unsupported_file, macro, zip_bomb,
     damaged, xml_entities, nested_archive, encoding, header, duplicate_header, csv_syntax,
@@ -109,53 +107,60 @@ def open_file(
     """
     data = content if isinstance(content, bytes) else content.read(LARGEST + 1)
     archives.check_kind(data)
-    return _archive(data) if data.startswith(archives.ZIP) else _text(data, counted=counted)
+    return (
+        _archive(data)
+        if data.startswith(archives.ZIP)
+        else _text(data, already_counted=already_counted)
+    )
 
 
 def from_text(text: str) -> FileReading:
-    """A pasted list: a table, JSON, YAML, or lines with blanks between the values."""
+    """Recognise a pasted text: a table, JSON, YAML, or lines of values separated by blanks."""
     try:
         data = text.encode()
     except UnicodeEncodeError as error:
         message = f"character {error.start} is half of a surrogate pair"
-        raise refused("encoding", message) from None
+        raise file_error("encoding", message) from None
     archives.check_kind(data)
     return _text(data)
 
 
 def from_rows(rows: Sequence[object]) -> FileReading:
-    """Rows `{"vm", "mac", "ips"}`, also with `network`, `namespace` and `note`; numbered from 1."""
+    """Return a reading of rows `{"vm", "mac", "ips"}`, numbered from 1.
+
+    `network`, `namespace` and `note` are optional. Raises InvalidInput wrong_type, too_many_rows.
+    """
     if not isinstance(rows, list | tuple):
         raise errors.InvalidInput.for_field("rows", "wrong_type", "a list is expected", rows)
     if len(rows) > MOST_ROWS:
-        raise texts.too_many_rows()
+        raise texts.too_many_rows_error()
     return FileReading("rows", lambda _: documents.from_rows(rows), len(rows))
 
 
-def _text(data: bytes, *, counted: bool = False) -> FileReading:
-    text = texts.decoded(lambda: io.BytesIO(data))
+def _text(data: bytes, *, already_counted: bool = False) -> FileReading:
+    text = texts.decode(lambda: io.BytesIO(data))
     kind = documents.sniff(text)
     if kind:
-        document = documents.opened(text.whole(), kind)
+        document = documents.parse_document(text.read(), kind)
         return FileReading(document.format, document.rows, document.total, text.notes)
-    table = texts.table(text)
+    table = texts.detect_table(text)
     if table is None:
-        raise _no_header()
-    total = None if counted else table.count()
+        raise _no_header_error()
+    total = None if already_counted else table.count()
     return _reading([_SourceTable(table.layout, "", table.rows)], _CSV_FORMATS, total, text.notes)
 
 
-def _no_header() -> errors.InvalidInput:
+def _no_header_error() -> errors.InvalidInput:
     message = (
-        "no header was recognised: name the columns as RVTools, PowerCLI or our template do, such as "
+        "no header row found: name the columns as in RVTools, PowerCLI or the template, for example "
         "VM, MAC address, IP addresses"
     )
-    return refused("header", message)
+    return file_error("header", message)
 
 
 @dataclass(frozen=True)
 class _SourceTable:
-    """A sheet, or a table of an archive."""
+    """A sheet of a workbook, or a table of an archive."""
 
     layout: Layout
     sheet: str
@@ -164,19 +169,19 @@ class _SourceTable:
 
 
 def _reading(
-    parts: Sequence[_SourceTable],
+    source_tables: Sequence[_SourceTable],
     formats: dict[str, str],
     total: int | None = None,
     notes: tuple[errors.FieldProblem, ...] = (),
 ) -> FileReading:
-    """Of several tables those of the kind that says most are read."""
-    if not parts:
-        raise _no_header()
-    rank = min(part.layout.rank for part in parts)
-    best = [part for part in parts if part.layout.rank == rank]
+    """Return a reading of the tables with the most detailed layout."""
+    if not source_tables:
+        raise _no_header_error()
+    rank = min(source_table.layout.rank for source_table in source_tables)
+    best = [source_table for source_table in source_tables if source_table.layout.rank == rank]
     kind = best[0].layout.kind
-    for part in best:
-        notes += tuple(note for note in part.notes if note not in notes)
+    for source_table in best:
+        notes += tuple(note for note in source_table.notes if note not in notes)
     if kind == columns.VINFO:
         notes += (VINFO_ONLY,)
     return FileReading(
@@ -184,39 +189,43 @@ def _reading(
     )
 
 
-def _read_parts(parts: Iterable[_SourceTable], skipped: Skipped) -> Iterator[VMInterface]:
+def _read_parts(source_tables: Iterable[_SourceTable], skipped: Skipped) -> Iterator[VMInterface]:
     rows_left = MOST_ROWS
 
-    def limited(rows: Iterator[tables.Row]) -> Iterator[tables.Row]:
+    def limit_rows(rows: Iterator[tables.Row]) -> Iterator[tables.Row]:
         nonlocal rows_left
         for row in rows:
             rows_left -= any(row[1])
             if rows_left < 0:
-                raise texts.too_many_rows()
+                raise texts.too_many_rows_error()
             yield row
 
-    for part in parts:
-        yield from tables.read(part.layout, limited(part.rows()), skipped, sheet=part.sheet)
+    for source_table in source_tables:
+        yield from tables.read(
+            source_table.layout, limit_rows(source_table.rows()), skipped, sheet=source_table.sheet
+        )
 
 
 def _archive(data: bytes) -> FileReading:
-    with archives.opened(data) as archive:
+    with archives.open_archive(data) as archive:
         names = archive.namelist()
     if workbooks.is_workbook(names):
         return _workbook(data)
     if "mimetype" in names and any(name.endswith("content.xml") for name in names):
-        raise refused("unsupported_file", "an OpenDocument file; save it as .xlsx or CSV")
+        raise file_error("unsupported_file", "an OpenDocument file; save it as .xlsx or CSV")
     return _tables(data)
 
 
 def _workbook(data: bytes) -> FileReading:
-    book = workbooks.opened(data)
+    book = workbooks.open_workbook(data)
     parts, counts = [], []
     for sheet, part in book.sheets:
         header = _sheet_header(book.rows(part, None, last=_HEADER_ROW))
         if header is not None:
             number, layout = header
-            parts.append(_SourceTable(layout, sheet, _below(book, part, number, layout)))
+            parts.append(
+                _SourceTable(layout, sheet, _rows_below_header(book, part, number, layout))
+            )
             counts.append((layout.rank, book.count(part) - number))
     reading = _reading(parts, _XLSX_FORMATS)
     best = min(part.layout.rank for part in parts)
@@ -225,7 +234,7 @@ def _workbook(data: bytes) -> FileReading:
 
 
 def _sheet_header(rows: Iterator[tables.Row]) -> tuple[int, Layout] | None:
-    """The number of the header's row, 0 of a list without one, and the layout."""
+    """Return the number of the header row (0 for a list without header) and the layout, or None."""
     first = list(islice(rows, _HEADER_WITHIN))
     for number, row in first:
         layout = columns.recognise(row)
@@ -235,18 +244,18 @@ def _sheet_header(rows: Iterator[tables.Row]) -> tuple[int, Layout] | None:
     return (0, layout) if layout is not None else None
 
 
-def _below(
+def _rows_below_header(
     book: workbooks.Workbook, part: str, header: int, layout: Layout
 ) -> Callable[[], Iterator[tables.Row]]:
     return lambda: (row for row in book.rows(part, layout.used_columns) if row[0] > header)
 
 
 def _tables(data: bytes) -> FileReading:
-    """An archive of tables, which are told by what is in them, never by their names."""
-    table_parts: list[tuple[texts.DelimitedTable, _SourceTable]] = []
+    """Return a reading of an archive of tables; each table is recognised by its content."""
+    tables_of_archive: list[tuple[texts.DelimitedTable, _SourceTable]] = []
     problems: list[errors.FieldProblem] = []
-    with archives.opened(data) as archive:
-        # Kept open by what reads its members later; it is in memory only.
+    with archives.open_archive(data) as archive:
+        # Stays open for reading the members later; it is in memory only.
         source_archive = zipfile.ZipFile(io.BytesIO(data))
         for member in archive.infolist():
             if member.is_dir() or not member.file_size:
@@ -254,18 +263,22 @@ def _tables(data: bytes) -> FileReading:
             with archive.open(member) as stream:
                 if stream.read(4).startswith(archives.ZIP):
                     message = "an archive inside the archive; unpack it first"
-                    raise refused("nested_archive", message)
+                    raise file_error("nested_archive", message)
             try:
-                table_parts += _member(source_archive, member)
+                tables_of_archive += _member(source_archive, member)
             except errors.InvalidInput as error:
                 problems += error.problems
-    if problems and not table_parts:
+    if problems and not tables_of_archive:
         raise errors.InvalidInput.all(problems[:1])
-    reading = _reading([part for _, part in table_parts], _ZIP_FORMATS, notes=tuple(problems))
-    best = min(part.layout.rank for _, part in table_parts)
-    with archives.translated():
+    reading = _reading(
+        [source_table for _, source_table in tables_of_archive], _ZIP_FORMATS, notes=tuple(problems)
+    )
+    best = min(source_table.layout.rank for _, source_table in tables_of_archive)
+    with archives.translate_errors():
         reading.total = sum(
-            table.count() for table, part in table_parts if part.layout.rank == best
+            table.count()
+            for table, source_table in tables_of_archive
+            if source_table.layout.rank == best
         )
     return reading
 
@@ -276,14 +289,14 @@ def _member(
     def source() -> IO[bytes]:
         return archive.open(member)
 
-    with archives.translated():
-        text = texts.decoded(source)
-        table = texts.table(text)
+    with archives.translate_errors():
+        text = texts.decode(source)
+        table = texts.detect_table(text)
     if table is None:
         return []
 
     def rows() -> Iterator[tables.Row]:
-        with archives.translated():
+        with archives.translate_errors():
             yield from table.rows()
 
     sheet = table.layout.kind if table.layout.rank in (0, 3) else ""

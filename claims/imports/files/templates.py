@@ -1,4 +1,4 @@
-"""The template that people fill in, and how texts are written into files that spreadsheets open."""
+"""The import template, as CSV and XLSX."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ _WIDTHS = (24, 20, 36, 24, 16, 32)
 
 
 def template_csv() -> bytes:
-    """UTF-8 with a byte order mark, for Excel."""
+    """Return the template as CSV, in UTF-8 with a byte order mark for Excel."""
     stream = io.StringIO(newline="")
     writer = csv.writer(stream)
     for row in (TEMPLATE_HEADER, *_EXAMPLES):
-        writer.writerow([spreadsheet_cells.escaped(text) for text in row])
+        writer.writerow([spreadsheet_cells.escape(text) for text in row])
     return stream.getvalue().encode("utf-8-sig")
 
 
 def template_xlsx() -> bytes:
-    """One sheet; all its cells are formatted as text, so that no address becomes a number."""
+    """Return the template as a workbook; its cells are formatted as text to protect addresses."""
     book = Workbook()
     sheet = book.active
     if sheet is None:
         raise RuntimeError("a new workbook has a sheet")
     sheet.title = "VMs"
     for row in (TEMPLATE_HEADER, *_EXAMPLES):
-        sheet.append([spreadsheet_cells.escaped(text) for text in row])
+        sheet.append([spreadsheet_cells.escape(text) for text in row])
     sheet.freeze_panes = "A2"
     for index, width in enumerate(_WIDTHS, start=1):
         column = sheet.column_dimensions[get_column_letter(index)]

@@ -1,6 +1,6 @@
-"""Tables as text: encoding, delimiter and header recognised, then read record by record.
+"""Delimited text files: detection of encoding, delimiter and header, and reading by record.
 
-Everything is opened anew for each pass, so that a file is never held as rows.
+Each reading opens the source again, so that the rows of a file are never in memory as a whole.
 """
 
 from __future__ import annotations
@@ -17,52 +17,54 @@ from typing import IO
 
 from claims.core.vm_import import columns, tables
 from claims.core.vm_import.columns import Layout
-from claims.imports.files.archives import refused
+from claims.imports.files.archives import file_error
 from pools.core import errors
 
 MOST_ROWS = 100_000
-MOST_LINES = 1_048_576  # with blank ones, as of a sheet
+MOST_LINES = 1_048_576  # including blank lines; the row limit of a sheet
 CHUNK = 1 << 16
-_HEADER_WITHIN = 10  # records, with blank ones, #TYPE and sep= lines
+_HEADER_WITHIN = (
+    10  # records that are searched for the header, including blank, #TYPE and sep= lines
+)
 _DELIMITERS = (",", ";", "\t")
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _UTF32 = (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)
-_PREAMBLE = re.compile("#|sep=.?$", re.IGNORECASE)  # also #TYPE, and remarks in lists
+_PREAMBLE = re.compile("#|sep=.?$", re.IGNORECASE)  # sep=, #TYPE and comments
 
-Open = Callable[[], IO[bytes]]
+OpenSource = Callable[[], IO[bytes]]
 
-GUESSED = errors.FieldProblem(
+ENCODING_GUESSED = errors.FieldProblem(
     "file",
     "encoding_guessed",
-    "the file is not UTF-8; it was read as Windows-1252. Check the names with letters beyond ASCII",
+    "the file is not UTF-8; it was read as Windows-1252. Check the names with non-ASCII letters",
 )
 
 
 @dataclass(frozen=True)
 class Text:
-    """Bytes, and how they become text; `notes` say what was guessed."""
+    """A source of bytes and its encoding; `notes` are the assumptions made."""
 
-    source: Open
+    source: OpenSource
     encoding: str
     notes: tuple[errors.FieldProblem, ...] = ()
 
-    def opened(self) -> io.TextIOWrapper:
+    def open(self) -> io.TextIOWrapper:
         return io.TextIOWrapper(self.source(), self.encoding, newline="")
 
-    def whole(self) -> str:
-        with self.opened() as stream:
+    def read(self) -> str:
+        with self.open() as stream:
             return stream.read()
 
 
-def decoded(source: Open) -> Text:
-    """UTF-8 with or without a byte order mark, UTF-16 with one, else Windows-1252.
+def decode(source: OpenSource) -> Text:
+    """Detect the encoding: UTF-8, UTF-16 with a byte order mark, else Windows-1252.
 
-    Raises InvalidInput encoding, with the place of the byte.
+    Raises InvalidInput encoding with the position of the undecodable byte.
     """
     with closing(source()) as stream:
         head = stream.read(4)
     if head.startswith(_UTF32):
-        raise refused("encoding", "UTF-32 is not read; save the file as UTF-8")
+        raise file_error("encoding", "UTF-32 is not supported; save the file as UTF-8")
     if head.startswith(_UTF16):
         _check(source, "utf-16")
         return Text(source, "utf-16")
@@ -72,15 +74,15 @@ def decoded(source: Open) -> Text:
         if head.startswith(codecs.BOM_UTF8):
             raise
         _check(source, "cp1252")
-        return Text(source, "cp1252", (GUESSED,))
+        return Text(source, "cp1252", (ENCODING_GUESSED,))
     return Text(source, "utf-8-sig")
 
 
 class _UndecodableError(errors.InvalidInput):
-    """The bytes are no text of the encoding."""
+    """The bytes cannot be decoded."""
 
 
-def _check(source: Open, encoding: str) -> None:
+def _check(source: OpenSource, encoding: str) -> None:
     decoder = codecs.getincrementaldecoder(encoding)()
     done = 0
     with closing(source()) as stream:
@@ -90,12 +92,14 @@ def _check(source: Open, encoding: str) -> None:
             try:
                 text = decoder.decode(chunk, final=not chunk)
             except UnicodeDecodeError as error:
-                place = done - pending + error.start
-                message = f"byte {place} is no {encoding} text; save the file as UTF-8"
+                position = done - pending + error.start
+                message = (
+                    f"unreadable character at byte {position} ({encoding}); save the file as UTF-8"
+                )
                 raise _UndecodableError.for_field("file", "encoding", message) from None
             if "\0" in text:
                 hint = "save it as UTF-8; UTF-16 needs a byte order mark"
-                raise refused("encoding", f"the file contains NUL characters; {hint}")
+                raise file_error("encoding", f"the file contains NUL characters; {hint}")
             if not chunk:
                 return
             done += len(chunk)
@@ -103,7 +107,7 @@ def _check(source: Open, encoding: str) -> None:
 
 @dataclass(frozen=True)
 class DelimitedTable:
-    """A delimited text; `header` is the number of records up to the header, 0 without one."""
+    """A table in a delimited text; `header` is the record number of the header, 0 without one."""
 
     text: Text
     delimiter: str  # "" for lines of values with blanks between them
@@ -111,18 +115,21 @@ class DelimitedTable:
     header: int
 
     def count(self) -> int:
-        """Rows with something in them. Reads all of it once, so that a syntax error is told before
-        the first row is. Raises InvalidInput csv_syntax, field_too_long, too_many_rows."""
+        """Return the number of non-blank rows.
+
+        This reads the whole table, so that a syntax error is reported before the first row is used.
+        Raises InvalidInput csv_syntax, field_too_long, too_many_rows.
+        """
         total = 0
         for number, row in self.rows():
             total += any(row)
             if total > MOST_ROWS or number > MOST_LINES:
-                raise too_many_rows()
+                raise too_many_rows_error()
         return total
 
     def rows(self) -> Iterator[tables.Row]:
-        """The records below the header, with their numbers from 1 in the whole text."""
-        with self.text.opened() as stream:
+        """Yield the records below the header with their record numbers, counted from 1 in the text."""
+        with self.text.open() as stream:
             records = _records(stream, self.delimiter)
             numbered = enumerate(records, start=1)
             rows = islice(numbered, self.header, None)
@@ -130,18 +137,18 @@ class DelimitedTable:
                 yield from ((number, columns.loose(row)) for number, row in rows)
             elif not self.layout.names:
                 for number, row in rows:
-                    remark = bool(row) and _PREAMBLE.match(row[0])
-                    yield number, [] if remark else self.layout.gathered(row)
+                    is_comment = bool(row) and _PREAMBLE.match(row[0])
+                    yield number, [] if is_comment else self.layout.gathered(row)
             else:
                 yield from rows
 
 
-def too_many_rows() -> errors.InvalidInput:
-    return refused("too_many_rows", f"a file may have at most {MOST_ROWS:,} rows")
+def too_many_rows_error() -> errors.InvalidInput:
+    return file_error("too_many_rows", f"a file may have at most {MOST_ROWS:,} rows")
 
 
-def table(text: Text) -> DelimitedTable | None:
-    """The table that the text is; None when neither a header nor a list is recognised.
+def detect_table(text: Text) -> DelimitedTable | None:
+    """Return the table in the text, or None if neither a header nor a list is recognised.
 
     Raises InvalidInput duplicate_header, csv_syntax, field_too_long.
     """
@@ -150,9 +157,9 @@ def table(text: Text) -> DelimitedTable | None:
     widest = 0
     for delimiter in _DELIMITERS:
         try:
-            first = _first(text, delimiter)
-            widest = max(widest, *(len(row) for row in first), 0)
-            header = _header(first)
+            first_records = _first_records(text, delimiter)
+            widest = max(widest, *(len(row) for row in first_records), 0)
+            header = _find_header(first_records)
         except errors.InvalidInput as error:
             problem = problem or error
             continue
@@ -165,29 +172,29 @@ def table(text: Text) -> DelimitedTable | None:
         )
     if problem is not None:
         raise problem
-    return _list(text, widest)
+    return _detect_list(text, widest)
 
 
-def _list(text: Text, widest: int) -> DelimitedTable | None:
-    """A list without header."""
+def _detect_list(text: Text, widest: int) -> DelimitedTable | None:
+    """Return the text as a list without header, or None."""
     for delimiter in _DELIMITERS if widest > 1 else ():
-        for row in _content(_first(text, delimiter)):
+        for row in _content_rows(_first_records(text, delimiter)):
             layout = columns.guess(row)
             if layout is not None and len(row) > 1 and len(layout.used_columns) > 1:
                 return DelimitedTable(text, delimiter, layout, 0)
             break
-    for line in _content(_first(text, "")):
+    for line in _content_rows(_first_records(text, "")):
         if columns.is_loose(line):
             return DelimitedTable(text, "", columns.LOOSE, 0)
         break
     return None
 
 
-def _content(rows: Sequence[list[str]]) -> Iterator[list[str]]:
+def _content_rows(rows: Sequence[list[str]]) -> Iterator[list[str]]:
     return (row for row in rows if any(row) and not _PREAMBLE.match(row[0]))
 
 
-def _header(rows: Sequence[list[str]]) -> tuple[int, Layout] | None:
+def _find_header(rows: Sequence[list[str]]) -> tuple[int, Layout] | None:
     for number, row in enumerate(rows, start=1):
         layout = columns.recognise(row) if len(row) > 1 else None
         if layout is not None:
@@ -195,8 +202,8 @@ def _header(rows: Sequence[list[str]]) -> tuple[int, Layout] | None:
     return None
 
 
-def _first(text: Text, delimiter: str) -> list[list[str]]:
-    with text.opened() as stream:
+def _first_records(text: Text, delimiter: str) -> list[list[str]]:
+    with text.open() as stream:
         return list(islice(_records(stream, delimiter), _HEADER_WITHIN))
 
 
@@ -209,10 +216,10 @@ def _records(stream: IO[str], delimiter: str) -> Iterator[list[str]]:
         yield from reader
     except csv.Error as error:
         reason = str(error)
-        where = f"line {reader.line_num}: "
+        position = f"line {reader.line_num}: "
         if "field larger" in reason:
-            message = f"{where}a cell has more than {csv.field_size_limit()} characters; is a quote missing?"
-            raise refused("field_too_long", message) from None
+            message = f"{position}a cell has more than {csv.field_size_limit()} characters; check for a missing quote"
+            raise file_error("field_too_long", message) from None
         if "unexpected end" in reason:
-            reason = "a quote is opened and never closed"
-        raise refused("csv_syntax", f"{where}{reason}") from None
+            reason = "a quoted cell is not closed"
+        raise file_error("csv_syntax", f"{position}{reason}") from None

@@ -1,8 +1,8 @@
-"""XLSX workbooks, read row by row with only the columns that are wanted.
+"""XLSX workbooks, read row by row and restricted to the required columns.
 
-The sheets are read with Expat directly: openpyxl's read-only mode builds an object for each cell, keeps
-an element of each row, believes the size that a sheet declares, and cannot tell a text `=1` from a
-formula. No document type, and so no entity, is allowed in any part.
+Expat reads the sheets directly: openpyxl's read-only mode builds an object for each cell, keeps an element
+of each row, trusts the declared size of a sheet, and does not distinguish a text `=1` from a formula. A
+document type, and with it any entity, is refused in every part.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from defusedxml import DefusedXmlException, ElementTree
 
 from claims.core.vm_import import cells, columns, tables
 from claims.imports.files import archives
-from claims.imports.files.archives import refused
+from claims.imports.files.archives import file_error
 
 CHUNK = 1 << 16
 LAST_ROW = 1_048_576
-LONGEST_CELL = 131_072  # characters, as for CSV; Excel's own limit is 32,767
+LONGEST_CELL = 131_072  # characters, as for CSV; the limit of Excel is 32,767
 _DIGITS = "0123456789"
 _DATE_FORMATS = {*range(14, 23), *range(27, 37), *range(45, 48), *range(50, 59)}  # ECMA-376 18.8.30
 _LITERALS = re.compile(r'"[^"]*"|\\.|\[[^\[\]]*\]')
@@ -36,7 +36,7 @@ _LARGEST_WHOLE = 10**15
 
 @dataclass
 class Workbook:
-    """A workbook's sheets by name and part, its texts, and which formats are dates."""
+    """A workbook: its sheets (name, part), shared strings and the numbers of its date styles."""
 
     content: bytes
     sheets: list[tuple[str, str]]
@@ -46,9 +46,11 @@ class Workbook:
     def rows(
         self, part: str, column_numbers: frozenset[int] | None, *, last: int = LAST_ROW
     ) -> Iterator[tables.Row]:
-        """Rows with something in them, by their numbers; other columns than the wanted are "". Ends
-        soon after the row `last`."""
-        with archives.opened(self.content) as archive:
+        """Yield the non-blank rows of a sheet with their numbers, and stop soon after the row `last`.
+
+        Columns outside of `column_numbers` are ""; None reads all columns.
+        """
+        with archives.open_archive(self.content) as archive:
             reading = _Sheet(self, column_numbers)
             with archive.open(part) as stream:
                 for _ in _chunks(reading.parser, stream):
@@ -60,33 +62,43 @@ class Workbook:
             yield from reading.rows
 
     def count(self, part: str) -> int:
-        """How many rows the sheet has, blank ones among them: counted in the bytes, at a fraction of
-        the cost of reading them."""
+        """Return the number of rows of a sheet, including blank rows.
+
+        The rows are counted in the bytes, at a fraction of the cost of parsing them.
+        """
         row_count, tail = 0, b""
-        with archives.opened(self.content) as archive, archive.open(part) as stream:
+        with archives.open_archive(self.content) as archive, archive.open(part) as stream:
             while chunk := stream.read(CHUNK * 4):
-                whole = tail + chunk
-                row_count += whole.count(b"<row ") + whole.count(b":row ")
-                tail = whole[-4:]
+                buffer = tail + chunk
+                row_count += buffer.count(b"<row ") + buffer.count(b":row ")
+                tail = buffer[-4:]
         return row_count
 
 
 def is_workbook(names: list[str]) -> bool:
-    """Whether the members of an archive are those of an office document."""
+    """Return True if the members of an archive are those of an Office document."""
     return "[Content_Types].xml" in names
 
 
-def opened(content: bytes) -> Workbook:
-    """Raises InvalidInput macro, unsupported_file, damaged, xml_entities, zip_bomb, encrypted."""
-    with archives.opened(content) as archive:
+def open_workbook(content: bytes) -> Workbook:
+    """Open a workbook without macros.
+
+    Raises InvalidInput macro, unsupported_file, damaged, xml_entities, zip_bomb, encrypted.
+    """
+    with archives.open_archive(content) as archive:
         names = archive.namelist()
         _check_members(archive, names)
         part = next((name for name in names if name.endswith("xl/workbook.xml")), "")
         if not part:
-            raise refused("unsupported_file", "the file is no workbook; save the table as .xlsx")
+            raise file_error(
+                "unsupported_file", "the file is not a workbook; save the table as .xlsx"
+            )
         folder = posixpath.dirname(part)
         book = Workbook(content, _sheets(archive, part, folder))
-        for name, read in (("sharedStrings.xml", _texts), ("styles.xml", _styles)):
+        for name, read in (
+            ("sharedStrings.xml", _read_shared_strings),
+            ("styles.xml", _read_styles),
+        ):
             if f"{folder}/{name}" in names:
                 read(book, archive, f"{folder}/{name}")
         return book
@@ -94,55 +106,55 @@ def opened(content: bytes) -> Workbook:
 
 def _check_members(archive: zipfile.ZipFile, names: list[str]) -> None:
     if any(name.lower().endswith("vbaproject.bin") for name in names):
-        raise refused("macro", "the workbook has macros; save it as .xlsx without them")
+        raise file_error("macro", "the workbook has macros; save it as .xlsx without them")
     if "xl/workbook.bin" in names:
-        raise refused("unsupported_file", "a binary workbook (.xlsb); save it as .xlsx")
+        raise file_error("unsupported_file", "a binary workbook (.xlsb); save it as .xlsx")
     if b"macroenabled" in archive.read("[Content_Types].xml").lower():
-        raise refused("macro", "the workbook may have macros; save it as .xlsx")
+        raise file_error("macro", "the workbook may have macros; save it as .xlsx")
 
 
 def _tree(archive: zipfile.ZipFile, name: str) -> Element:
     try:
         return ElementTree.fromstring(archive.read(name), forbid_dtd=True)
     except DefusedXmlException:
-        raise _entities() from None
+        raise _document_type_error() from None
     except (ParseError, LookupError, ValueError) as error:
-        raise refused("damaged", f"{name} is no XML: {error}") from None
+        raise file_error("damaged", f"{name} is not valid XML: {error}") from None
 
 
-def _entities() -> Exception:
-    return refused("xml_entities", "the workbook has a document type; no office program writes one")
+def _document_type_error() -> Exception:
+    return file_error("xml_entities", "the workbook has a document type, which is not allowed")
 
 
-def _local(name: str) -> str:
+def _local_name(name: str) -> str:
     return name.rpartition("}")[2]
 
 
 def _sheets(archive: zipfile.ZipFile, part: str, folder: str) -> list[tuple[str, str]]:
-    there = set(archive.namelist())
+    members = set(archive.namelist())
     relations = f"{folder}/_rels/{posixpath.basename(part)}.rels"
     targets = {}
-    for relation in _tree(archive, relations) if relations in there else ():
+    for relation in _tree(archive, relations) if relations in members else ():
         if relation.get("TargetMode") != "External":
             target = posixpath.normpath(posixpath.join("/" + folder, relation.get("Target", "")))
             targets[relation.get("Id", "")] = target.lstrip("/")
     sheets = []
     for element in _tree(archive, part).iter():
-        if _local(element.tag) == "sheet":
-            ids = [value for key, value in element.items() if _local(key) == "id"]
+        if _local_name(element.tag) == "sheet":
+            ids = [value for key, value in element.items() if _local_name(key) == "id"]
             target = targets.get(ids[0], "") if ids else ""
-            if target in there and archives.STREAMED.search(target):
+            if target in members and archives.STREAMED.search(target):
                 sheets.append((element.get("name", "")[:31], target))
     return sheets
 
 
-def _styles(book: Workbook, archive: zipfile.ZipFile, name: str) -> None:
-    """The numbers of the cell styles that show a number as a date or a time."""
+def _read_styles(book: Workbook, archive: zipfile.ZipFile, name: str) -> None:
+    """Collect the numbers of the cell styles that display a number as a date or a time."""
     dates = {str(number) for number in _DATE_FORMATS}
     date_styles = set()
     for part in _tree(archive, name):
         for index, element in enumerate(part):
-            kind, number = _local(part.tag), element.get("numFmtId", "")
+            kind, number = _local_name(part.tag), element.get("numFmtId", "")
             if kind == "numFmts" and _shows_date(element.get("formatCode", "")):
                 dates.add(number)
             elif kind == "cellXfs" and number in dates:
@@ -154,8 +166,8 @@ def _shows_date(code: str) -> bool:
     return bool(set(_LITERALS.sub("", code).lower()) & set("dmyhs"))
 
 
-def _texts(book: Workbook, archive: zipfile.ZipFile, name: str) -> None:
-    reading = _SharedTexts(book.texts)
+def _read_shared_strings(book: Workbook, archive: zipfile.ZipFile, name: str) -> None:
+    reading = _SharedStrings(book.texts)
     with archive.open(name) as stream:
         for _ in _chunks(reading.parser, stream):
             pass
@@ -168,11 +180,11 @@ def _chunks(parser: expat.XMLParserType, stream: IO[bytes]) -> Iterator[None]:
             yield
         parser.Parse(b"", True)
     except (expat.ExpatError, LookupError) as error:
-        raise refused("damaged", f"a part of the workbook is no XML: {error}") from None
+        raise file_error("damaged", f"a part of the workbook is not valid XML: {error}") from None
 
 
 class _PartReader:
-    """A part that is read by events; subclasses look at local names, whatever the prefix is."""
+    """An event-based reader of a part; subclasses match local names, without namespace prefix."""
 
     def __init__(self) -> None:
         self.parser = expat.ParserCreate()
@@ -182,9 +194,9 @@ class _PartReader:
         self._local_names: dict[str, str] = {}
 
     def _doctype(self, *_: object) -> None:
-        raise _entities()
+        raise _document_type_error()
 
-    def local(self, name: str) -> str:
+    def local_name(self, name: str) -> str:
         local_name = self._local_names.get(name)
         if local_name is None:
             local_name = name.rpartition(":")[2]
@@ -196,18 +208,18 @@ class _PartReader:
         self.parser.CharacterDataHandler = self.pieces.append
 
     def text(self) -> str:
-        """What was heard since; Excel escapes control characters."""
+        """Stop collecting and return the collected text, with Excel's escapes decoded."""
         self.parser.CharacterDataHandler = None
         text = "".join(self.pieces)
         self.pieces.clear()
         if len(text) > LONGEST_CELL:
-            raise refused("field_too_long", f"a cell has more than {LONGEST_CELL} characters")
+            raise file_error("field_too_long", f"a cell has more than {LONGEST_CELL} characters")
         if "_x00" in text:
             text = _ESCAPED.sub(lambda match: chr(int(match[1], 16)), text)
         return text
 
 
-class _SharedTexts(_PartReader):
+class _SharedStrings(_PartReader):
     def __init__(self, texts: list[str]) -> None:
         super().__init__()
         self.texts = texts
@@ -216,14 +228,14 @@ class _SharedTexts(_PartReader):
         self.parser.EndElementHandler = self._end
 
     def _start(self, name: str, _: object) -> None:
-        name = self.local(name)
+        name = self.local_name(name)
         if name == "t" and not self._phonetic:
             self.listen()
         elif name == "rPh":
             self._phonetic = True
 
     def _end(self, name: str) -> None:
-        name = self.local(name)
+        name = self.local_name(name)
         if name == "t":
             self.parser.CharacterDataHandler = None
         elif name == "si":
@@ -233,7 +245,7 @@ class _SharedTexts(_PartReader):
 
 
 class _Sheet(_PartReader):
-    """The rows of a sheet; `rows` is emptied by whoever feeds the parser."""
+    """A reader of a sheet's rows; the code that feeds the parser empties `rows`."""
 
     def __init__(self, book: Workbook, column_numbers: frozenset[int] | None) -> None:
         super().__init__()
@@ -246,7 +258,7 @@ class _Sheet(_PartReader):
         self._row: list[str] = []
         self._any = False
         self._column = -1
-        self._in_cell = False  # in one that is wanted
+        self._in_cell = False  # in a cell of a required column
         self._kind = self._style = ""
         self._formula = self._phonetic = False
         self.parser.StartElementHandler = self._start
@@ -254,7 +266,7 @@ class _Sheet(_PartReader):
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:
         if name not in ("c", "v", "t", "is"):
-            name = self.local(name)
+            name = self.local_name(name)
         if name == "c":
             self._begin_cell(attributes)
         elif self._in_cell:
@@ -268,18 +280,18 @@ class _Sheet(_PartReader):
             self._begin_row(attributes.get("r", ""))
 
     def _begin_row(self, number: str) -> None:
-        plain = number.isascii() and number.isdigit() and len(number) < 8
-        self.number = int(number) if plain else self.number + 1
+        is_number = number.isascii() and number.isdigit() and len(number) < 8
+        self.number = int(number) if is_number else self.number + 1
         if not 0 < self.number <= LAST_ROW:
-            raise refused("damaged", f"a sheet has at most {LAST_ROW:,} rows")
+            raise file_error("damaged", f"a sheet has at most {LAST_ROW:,} rows")
         self._row = [""] * self._width
         self._any = False
         self._column = -1
 
     def _begin_cell(self, attributes: dict[str, str]) -> None:
-        place = attributes.get("r")
-        if place:
-            letters = place.rstrip(_DIGITS)
+        reference = attributes.get("r")
+        if reference:
+            letters = reference.rstrip(_DIGITS)
             column = self._columns.get(letters)
             if column is None:
                 column = self._columns[letters] = _column(letters)
@@ -299,7 +311,7 @@ class _Sheet(_PartReader):
 
     def _end(self, name: str) -> None:
         if name not in ("c", "v", "t", "is"):
-            name = self.local(name)
+            name = self.local_name(name)
         if self._in_cell:
             if name == "c":
                 self._in_cell = self._phonetic = False
@@ -338,33 +350,33 @@ class _Sheet(_PartReader):
             index = int(text)
             return self._book.texts[index] if index >= 0 else ""
         except (ValueError, IndexError):
-            raise refused("damaged", "a cell names a text that the workbook has not") from None
+            raise file_error("damaged", "a cell refers to a missing shared string") from None
 
 
 def _column(letters: str) -> int:
     number = 0
     if len(letters) > 3 or not letters.isascii() or not letters.isalpha():
-        raise refused("damaged", f"{letters[:10]} is no column")
+        raise file_error("damaged", f"{letters[:10]} is not a column name")
     for letter in letters.upper():
         number = number * 26 + ord(letter) - 64
     return number - 1
 
 
 def _number(text: str) -> cells.Number:
-    """A whole number without point and exponent, as people see it."""
+    """Return a whole number without decimal point and exponent, as a spreadsheet displays it."""
     if not text.strip(_DIGITS):
         return cells.Number(text)
     try:
         value = float(text)
     except ValueError:
         return cells.Number(text)
-    whole = value.is_integer() and abs(value) < _LARGEST_WHOLE
-    return cells.Number(int(value) if whole else text)
+    is_whole = value.is_integer() and abs(value) < _LARGEST_WHOLE
+    return cells.Number(int(value) if is_whole else text)
 
 
 def _date(text: str) -> str:
     try:
-        moment = _EPOCH + timedelta(days=float(text))
+        timestamp = _EPOCH + timedelta(days=float(text))
     except (ValueError, OverflowError):
         return text
-    return moment.isoformat(sep=" ").removesuffix(" 00:00:00")
+    return timestamp.isoformat(sep=" ").removesuffix(" 00:00:00")

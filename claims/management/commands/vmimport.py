@@ -1,4 +1,4 @@
-"""`manage.py vmimport FILE --network N`: VMs of a file as a draft, or written at once."""
+"""`manage.py vmimport FILE --network N`: import VMs from a file, as a draft or with a commit."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from claims.imports import drafts, worker
 from claims.imports.mapping import ImportOptions
 from claims.imports.uploads import Upload
 from claims.models import ImportRow, Network, VMImport
-from claims.models.imports import ImportTarget, RowVerdict, Status
+from claims.models.imports import ImportTarget, RowStatus, Status
 from pools.core import errors
 from pools.models import Cluster
 from pools.platform import documents, events
@@ -28,27 +28,31 @@ _LONGEST = 100  # characters of a reason
 class Command(base.BaseCommand):
     help = (
         "Import VMs from a file (RVTools, MTV inventory, PowerCLI, the template, IPPool or IPAMClaim"
-        " YAML, a list): a draft with a verdict for each row, written with --commit."
-        " Exits with 1 when nothing can be made of the file, with 2 when rows are in conflict or"
-        " refused (and, without --skip-bad, nothing was written)."
+        " YAML, a list). The import is a draft with a status for each row; --commit writes it."
+        " Exits with 1 if the file cannot be read, and with 2 if rows are in conflict or refused"
+        " (without --skip-bad nothing is written then)."
     )
 
     def add_arguments(self, parser: base.CommandParser) -> None:
         parser.add_argument("file", help="a file, or - for standard input")
-        parser.add_argument("--network", help="id or logical name; rows of no mapping go there")
         parser.add_argument(
-            "--cluster", help="the cluster's name, where the network's is not unique"
+            "--network", help="id or logical name of the network for rows without a mapping"
         )
-        parser.add_argument("--namespace", default="", help="of rows that name none")
+        parser.add_argument(
+            "--cluster", help="name of the cluster, if the network's name is not unique"
+        )
+        parser.add_argument("--namespace", default="", help="namespace of rows without one")
         parser.add_argument(
             "--mapping", default="{}", help='JSON: {"port group": {"network": id, "namespace": ""}}'
         )
         parser.add_argument(
             "--target", choices=ImportTarget.values, default=ImportTarget.IPPOOL.value
         )
-        parser.add_argument("--commit", action="store_true", help="write it, all or nothing")
-        parser.add_argument("--skip-bad", action="store_true", help="write all but the bad rows")
-        parser.add_argument("--json", action="store_true", help="the report as JSON")
+        parser.add_argument(
+            "--commit", action="store_true", help="commit the import, all rows or none"
+        )
+        parser.add_argument("--skip-bad", action="store_true", help="commit all but the bad rows")
+        parser.add_argument("--json", action="store_true", help="print the report as JSON")
 
     def handle(self, **options: Any) -> None:
         try:
@@ -83,20 +87,20 @@ class Command(base.BaseCommand):
         upload = Upload("file", io.BytesIO(_read(options["file"])), Path(options["file"]).name)
         author = events.Author(actor="manage.py", source="command")
         vm_import = drafts.create(upload, import_options, author=author)
-        worker.work_off(vm_import.pk)
+        worker.process_import(vm_import.pk)
         return drafts.get(vm_import.pk)
 
     def _print_import(self, vm_import: VMImport, bad: Sequence[ImportRow]) -> None:
         self.stdout.write(f"{vm_import} ({vm_import.format}): {vm_import.get_status_display()}")
-        for verdict, count in vm_import.counts.items():
-            self.stdout.write(f"  {verdict:<10} {count:>7}")
+        for status, count in vm_import.counts.items():
+            self.stdout.write(f"  {status:<10} {count:>7}")
         for reason, count in vm_import.left_out.items():
             self.stdout.write(f"  left out   {count:>7}  {reason}")
         for note in vm_import.notes:
             self.stdout.write(f"  {note['message']}.")
         if not bad:
             return
-        lines = [("row", "VM", "MAC", "addresses", "verdict", "why"), *map(_line, bad[:_SHOWN])]
+        lines = [("row", "VM", "MAC", "addresses", "status", "reasons"), *map(_line, bad[:_SHOWN])]
         self.stdout.write("")
         for line in _table(lines):
             self.stdout.write(line)
@@ -106,26 +110,26 @@ class Command(base.BaseCommand):
 
 def _bad(vm_import: VMImport) -> list[ImportRow]:
     rows = ImportRow.objects.filter(vm_import=vm_import)
-    verdicts = (RowVerdict.CONFLICT, RowVerdict.REFUSED)
-    return list(rows.filter(verdict__in=verdicts).order_by("number"))
+    statuses = (RowStatus.CONFLICT, RowStatus.REFUSED)
+    return list(rows.filter(verdict__in=statuses).order_by("number"))
 
 
 def _line(row: ImportRow) -> tuple[str, ...]:
-    why = "; ".join(reason["message"] for reason in row.reasons)
+    reasons = "; ".join(reason["message"] for reason in row.reasons)
     return (
         str(row.row),
         row.vm or row.source_vm or "-",
         row.mac or row.source_mac or "-",
         ", ".join(row.ips or row.source_ips) or "-",
         row.verdict,
-        why if len(why) <= _LONGEST else f"{why[: _LONGEST - 1]}…",
+        reasons if len(reasons) <= _LONGEST else f"{reasons[: _LONGEST - 1]}…",
     )
 
 
 def _table(lines: Iterable[tuple[str, ...]]) -> list[str]:
-    every = list(lines)
-    widths = [max(map(len, column)) for column in zip(*every, strict=True)]
-    padded = (map(str.ljust, line, widths) for line in every)
+    cells = list(lines)
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    padded = (map(str.ljust, line, widths) for line in cells)
     return ["  ".join(line).rstrip() for line in padded]
 
 
@@ -158,15 +162,17 @@ def _read(name: str) -> bytes:
     except OSError as error:
         raise base.CommandError(f"{name}: {error.strerror}") from error
     except ValueError as error:
-        raise base.CommandError(f"{name!r} is no name of a file") from error
+        raise base.CommandError(f"{name!r} is not a file name") from error
 
 
 def _cluster(name: str | None) -> Cluster:
     if not name:
-        raise base.CommandError("Name a network, or a cluster whose port groups are mapped.")
+        raise base.CommandError(
+            "Specify --network, or --cluster with a mapping of its port groups."
+        )
     cluster = Cluster.objects.filter(name=name).first() if "\0" not in name else None
     if cluster is None:
-        raise base.CommandError(f"There is no cluster {name}.")
+        raise base.CommandError(f"The cluster {name} does not exist.")
     return cluster
 
 
@@ -181,6 +187,10 @@ def _network(name: str | None, cluster: str | None) -> Network | None:
     if "\0" not in name:
         networks = networks or list(rows.filter(name=name)[:2])
     if len(networks) != 1:
-        why = "several clusters have it: name one" if networks else "there is no such network"
-        raise base.CommandError(f"{name}: {why}.")
+        reason = (
+            "several clusters have this network: specify --cluster"
+            if networks
+            else "no such network"
+        )
+        raise base.CommandError(f"{name}: {reason}.")
     return networks[0]

@@ -5,7 +5,7 @@
 SELECT host(p.address), p.namespace, p.vm,
     COALESCE(NULLIF(c.vm_uid, ''), NULLIF(w.vm_uid, ''), w.uid, ''), p.mac::text,
     p.claim_id, p.entry_id
-FROM claims_place p
+FROM claims_indexentry p
 LEFT JOIN claims_ipamclaim c ON c.id = p.claim_id
 LEFT JOIN claims_workload w ON w.id = p.workload_id
 WHERE p.network_id = $1 AND p.holds AND (

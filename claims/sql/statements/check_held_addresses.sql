@@ -1,9 +1,9 @@
--- Return the addresses of a network that the index holds, and no block of its pool does: text, pool.
+-- Return the addresses that the index of a network holds and that have no held block in its pool: message, pool.
 -- $1 at bigint
 SELECT DISTINCT 'Address ' || host(p.address) || ' of ' || COALESCE(NULLIF(p.vm, ''),
-    p.mac::text, '?') || ' is held by nobody in pool ' || o.name, o.id
+    p.mac::text, '?') || ' has no held block in pool ' || o.name, o.id
 FROM claims_network n JOIN pools_pool o ON o.id = n.pool_id
-JOIN claims_place p ON p.network_id = n.id AND p.address IS NOT NULL AND p.holds
+JOIN claims_indexentry p ON p.network_id = n.id AND p.address IS NOT NULL AND p.holds
 WHERE n.id = $1
   AND EXISTS (SELECT FROM pools_poolcidr c WHERE c.pool_id = o.id AND p.address <<= c.cidr)
   AND NOT EXISTS (SELECT FROM pools_block b WHERE b.space_id = o.space_id

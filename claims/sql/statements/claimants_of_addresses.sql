@@ -4,7 +4,7 @@
 SELECT host(p.address), CASE w.kind WHEN 'pod' THEN 'pod' ELSE '' END, p.namespace, p.vm,
     p.mac::text, COALESCE(NULLIF(c.vm_uid, ''), CASE w.kind WHEN 'pod' THEN w.uid
         ELSE w.vm_uid END, '')
-FROM claims_place p
+FROM claims_indexentry p
 LEFT JOIN claims_ipamclaim c ON c.id = p.claim_id
 LEFT JOIN claims_workload w ON w.id = p.workload_id
 WHERE p.network_id = $1 AND p.address = ANY(string_to_array($2, ',')::inet[]) AND p.holds

@@ -6,9 +6,9 @@ FROM claims_ipamclaim c JOIN claims_ippool i ON i.network_id = c.network_id
 JOIN claims_entry e ON e.ippool_id = i.id AND (
     e.mac = c.mac OR e.vm <> '' AND e.vm = c.vm AND e.namespace IN ('', c.namespace))
 WHERE c.cluster_id = $1 AND
-    EXISTS (SELECT FROM unnest(c.ips) AS has(ip)
+    EXISTS (SELECT FROM unnest(c.ips) AS claimed(ip)
         WHERE EXISTS (SELECT FROM unnest(e.ips) AS o(ip)
-                      WHERE family(o.ip::inet) = family(has.ip::inet))
+                      WHERE family(o.ip::inet) = family(claimed.ip::inet))
           AND NOT EXISTS (SELECT FROM unnest(e.ips) AS o(ip)
-                          WHERE host(o.ip::inet) = host(has.ip::inet)))
+                          WHERE host(o.ip::inet) = host(claimed.ip::inet)))
 ORDER BY c.id, e.id

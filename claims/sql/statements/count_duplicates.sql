@@ -5,7 +5,7 @@
 WITH counted AS (
     SELECT i.id, count(DISTINCT p.mac) FILTER (WHERE p.duplicate_mac) AS macs,
         count(DISTINCT p.address) FILTER (WHERE p.duplicate_ip) AS ips
-    FROM claims_ippool i LEFT JOIN claims_place p
+    FROM claims_ippool i LEFT JOIN claims_indexentry p
         ON p.network_id = i.network_id AND p.entry_id IS NOT NULL
         AND (p.duplicate_mac OR p.duplicate_ip)
     WHERE i.network_id = ANY(string_to_array($1, ',')::bigint[])

@@ -8,28 +8,28 @@
 -- $6 own_mac_networks text
 -- $7 own_macs text
 WITH macs AS MATERIALIZED (
-    SELECT mac FROM claims_place WHERE network_id = $1 AND mac IS NOT NULL
+    SELECT mac FROM claims_indexentry WHERE network_id = $1 AND mac IS NOT NULL
     GROUP BY mac HAVING count(*) > 1),
 addresses AS MATERIALIZED (
-    SELECT address FROM claims_place WHERE network_id = $1 AND address IS NOT NULL
+    SELECT address FROM claims_indexentry WHERE network_id = $1 AND address IS NOT NULL
     GROUP BY address HAVING count(*) > 1),
 candidates AS MATERIALIZED (
-    SELECT p.id FROM macs CROSS JOIN LATERAL (SELECT id FROM claims_place
+    SELECT p.id FROM macs CROSS JOIN LATERAL (SELECT id FROM claims_indexentry
         WHERE network_id = $1 AND mac = macs.mac OFFSET 0) p
     UNION
-    SELECT p.id FROM addresses CROSS JOIN LATERAL (SELECT id FROM claims_place
+    SELECT p.id FROM addresses CROSS JOIN LATERAL (SELECT id FROM claims_indexentry
         WHERE network_id = $1 AND address = addresses.address OFFSET 0) p
     UNION
-    SELECT p.id FROM claims_place p
+    SELECT p.id FROM claims_indexentry p
     WHERE p.network_id = $1 AND (p.duplicate_mac OR p.duplicate_ip)
     UNION
     SELECT p.id FROM unnest(string_to_array($4, ',')::inet[],
                             string_to_array($5, ',')::inet[]) AS o(first, last)
-    CROSS JOIN LATERAL (SELECT id FROM claims_place
+    CROSS JOIN LATERAL (SELECT id FROM claims_indexentry
         WHERE network_id = $1 AND address BETWEEN o.first AND o.last) p
     UNION
     SELECT p.id FROM unnest(string_to_array($7, ',')::macaddr[]) AS o(mac)
-    CROSS JOIN LATERAL (SELECT id FROM claims_place
+    CROSS JOIN LATERAL (SELECT id FROM claims_indexentry
         WHERE network_id = $1 AND mac = o.mac) p),
 own AS (
     SELECT * FROM unnest(string_to_array($3, ',')::bigint[],
@@ -42,7 +42,7 @@ own_macs AS (
 judged AS MATERIALIZED (
     SELECT p.id, (p.duplicate_mac, p.duplicate_ip) AS before,
         p.mac IS NOT NULL AND (EXISTS (
-            SELECT FROM claims_place q
+            SELECT FROM claims_indexentry q
             WHERE q.network_id = p.network_id AND q.mac = p.mac AND q.id <> p.id
               AND claims_macs_contradict(p.entry_id, p.claim_id, p.namespace, p.vm,
                                          q.entry_id, q.claim_id, q.namespace, q.vm))
@@ -50,7 +50,7 @@ judged AS MATERIALIZED (
             SELECT FROM own_macs o WHERE o.network_id = p.network_id AND o.mac = p.mac))
           AS duplicate_mac,
         p.address IS NOT NULL AND (EXISTS (
-            SELECT FROM claims_place q
+            SELECT FROM claims_indexentry q
             WHERE q.network_id = p.network_id AND q.address = p.address AND q.id <> p.id
               AND claims_addresses_contradict(
                   p.entry_id, p.claim_id, p.workload_id, p.mac, p.namespace, p.vm,
@@ -59,14 +59,14 @@ judged AS MATERIALIZED (
             SELECT FROM own WHERE own.network_id = p.network_id
               AND p.address BETWEEN own.first AND own.last)) AS duplicate_ip
     FROM candidates CROSS JOIN LATERAL (
-        SELECT * FROM claims_place WHERE id = candidates.id OFFSET 0) p),
+        SELECT * FROM claims_indexentry WHERE id = candidates.id OFFSET 0) p),
 changed AS MATERIALIZED (
     SELECT id, duplicate_mac, duplicate_ip FROM judged
     WHERE before IS DISTINCT FROM (duplicate_mac, duplicate_ip)),
 updated AS (
-    UPDATE claims_place p
+    UPDATE claims_indexentry p
     SET duplicate_mac = changed.duplicate_mac, duplicate_ip = changed.duplicate_ip
     FROM changed
     WHERE $2 AND p.id = changed.id AND p.id = ANY (ARRAY(SELECT id FROM changed)))
 SELECT p.mac::text, host(p.address), changed.duplicate_mac, changed.duplicate_ip
-FROM changed JOIN claims_place p ON p.id = changed.id ORDER BY p.id
+FROM changed JOIN claims_indexentry p ON p.id = changed.id ORDER BY p.id

@@ -14,26 +14,26 @@
 WITH p AS (
     SELECT entry_id AS owner, id, network_id, entry_id, claim_id, workload_id,
         address, mac, namespace, vm
-    FROM claims_place WHERE $1 = 'entry' AND entry_id = ANY(string_to_array($2, ',')::bigint[])
+    FROM claims_indexentry WHERE $1 = 'entry' AND entry_id = ANY(string_to_array($2, ',')::bigint[])
     UNION ALL
     SELECT claim_id AS owner, id, network_id, entry_id, claim_id, workload_id,
         address, mac, namespace, vm
-    FROM claims_place WHERE $1 = 'claim' AND claim_id = ANY(string_to_array($2, ',')::bigint[])
+    FROM claims_indexentry WHERE $1 = 'claim' AND claim_id = ANY(string_to_array($2, ',')::bigint[])
     UNION ALL
     SELECT workload_id AS owner, id, network_id, entry_id, claim_id, workload_id,
         address, mac, namespace, vm
-    FROM claims_place WHERE $1 = 'workload' AND workload_id = ANY(string_to_array($2, ',')::bigint[])
+    FROM claims_indexentry WHERE $1 = 'workload' AND workload_id = ANY(string_to_array($2, ',')::bigint[])
     UNION ALL
     SELECT 0, 0, $3, $4, $5, NULL, a.address, $6::macaddr, $7, $8
     FROM unnest(string_to_array($9, ',')::inet[] || NULL::inet) AS a(address)
     WHERE $1 = 'candidate'), found AS (
     SELECT p.owner, 'mac' AS kind, p.mac::text AS value, q.id
-        FROM p JOIN claims_place q ON q.network_id = p.network_id AND q.mac = p.mac
+        FROM p JOIN claims_indexentry q ON q.network_id = p.network_id AND q.mac = p.mac
         WHERE q.id <> p.id AND claims_macs_contradict(p.entry_id, p.claim_id, p.namespace, p.vm,
                                          q.entry_id, q.claim_id, q.namespace, q.vm)
     UNION
     SELECT p.owner, 'ip', host(p.address), q.id
-        FROM p JOIN claims_place q ON q.network_id = p.network_id AND q.address = p.address
+        FROM p JOIN claims_indexentry q ON q.network_id = p.network_id AND q.address = p.address
         WHERE q.id <> p.id AND claims_addresses_contradict(
                   p.entry_id, p.claim_id, p.workload_id, p.mac, p.namespace, p.vm,
                   q.entry_id, q.claim_id, q.workload_id, q.mac, q.namespace, q.vm))
@@ -42,7 +42,7 @@ SELECT DISTINCT f.owner, f.kind, f.value,
          WHEN q.claim_id IS NOT NULL THEN 'ipamclaim' ELSE 'workload' END AS type,
     COALESCE(q.entry_id, q.claim_id, q.workload_id) AS of_id,
     COALESCE(i.name, c.name, w.name), n.cluster_id, q.namespace, q.vm, q.mac::text
-FROM found f JOIN claims_place q USING (id) JOIN claims_network n ON n.id = q.network_id
+FROM found f JOIN claims_indexentry q USING (id) JOIN claims_network n ON n.id = q.network_id
 LEFT JOIN claims_entry e ON e.id = q.entry_id
 LEFT JOIN claims_ippool i ON i.id = e.ippool_id
 LEFT JOIN claims_ipamclaim c ON c.id = q.claim_id

@@ -1,4 +1,4 @@
--- Return the IPAMClaims of a cluster whose VM does not exist any more.
+-- Return the IPAMClaims of a cluster whose owner VM does not exist any more.
 -- $1 cluster bigint
 -- $2 grace double precision
 -- $3 kinds text[]

@@ -12,12 +12,12 @@
 WITH candidates AS MATERIALIZED (
     SELECT p.id FROM unnest(string_to_array($1, ',')::bigint[],
                             string_to_array($2, ',')::macaddr[]) AS t(network_id, mac)
-    CROSS JOIN LATERAL (SELECT id FROM claims_place
+    CROSS JOIN LATERAL (SELECT id FROM claims_indexentry
         WHERE network_id = t.network_id AND mac = t.mac) p
     UNION
     SELECT p.id FROM unnest(string_to_array($3, ',')::bigint[],
                             string_to_array($4, ',')::inet[]) AS t(network_id, address)
-    CROSS JOIN LATERAL (SELECT id FROM claims_place
+    CROSS JOIN LATERAL (SELECT id FROM claims_indexentry
         WHERE network_id = t.network_id AND address = t.address) p),
 own AS (
     SELECT * FROM unnest(string_to_array($5, ',')::bigint[],
@@ -30,7 +30,7 @@ own_macs AS (
 judged AS MATERIALIZED (
     SELECT p.id, (p.duplicate_mac, p.duplicate_ip) AS before,
         p.mac IS NOT NULL AND (EXISTS (
-            SELECT FROM claims_place q
+            SELECT FROM claims_indexentry q
             WHERE q.network_id = p.network_id AND q.mac = p.mac AND q.id <> p.id
               AND claims_macs_contradict(p.entry_id, p.claim_id, p.namespace, p.vm,
                                          q.entry_id, q.claim_id, q.namespace, q.vm))
@@ -38,7 +38,7 @@ judged AS MATERIALIZED (
             SELECT FROM own_macs o WHERE o.network_id = p.network_id AND o.mac = p.mac))
           AS duplicate_mac,
         p.address IS NOT NULL AND (EXISTS (
-            SELECT FROM claims_place q
+            SELECT FROM claims_indexentry q
             WHERE q.network_id = p.network_id AND q.address = p.address AND q.id <> p.id
               AND claims_addresses_contradict(
                   p.entry_id, p.claim_id, p.workload_id, p.mac, p.namespace, p.vm,
@@ -47,11 +47,11 @@ judged AS MATERIALIZED (
             SELECT FROM own WHERE own.network_id = p.network_id
               AND p.address BETWEEN own.first AND own.last)) AS duplicate_ip
     FROM candidates CROSS JOIN LATERAL (
-        SELECT * FROM claims_place WHERE id = candidates.id OFFSET 0) p),
+        SELECT * FROM claims_indexentry WHERE id = candidates.id OFFSET 0) p),
 changed AS MATERIALIZED (
     SELECT id, duplicate_mac, duplicate_ip FROM judged
     WHERE before IS DISTINCT FROM (duplicate_mac, duplicate_ip))
-UPDATE claims_place p
+UPDATE claims_indexentry p
 SET duplicate_mac = changed.duplicate_mac, duplicate_ip = changed.duplicate_ip
 FROM changed
 WHERE p.id = changed.id AND p.id = ANY (ARRAY(SELECT id FROM changed))

@@ -4,7 +4,7 @@
 -- $3 space bigint
 -- $4 import bigint
 -- $5 number integer
-  SELECT host(address) FROM claims_place
+  SELECT host(address) FROM claims_indexentry
   WHERE network_id = $1 AND address <<= $2::inet
 UNION
   SELECT host(cidr) FROM pools_block

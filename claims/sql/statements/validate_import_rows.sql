@@ -1,7 +1,8 @@
--- Validate the rows of an import: against the register, and against each other; return the numbers of the rows whose result changed.
+-- Validate the rows of an import against the register and against each other; return the numbers of the rows
+-- whose status or reasons have changed.
 -- $1 declined text[]
 -- $2 import bigint
--- $3 every boolean
+-- $3 all_rows boolean
 -- $4 numbers integer[]
 -- $5 claims boolean
 -- $6 ippools bigint[]
@@ -19,18 +20,19 @@
 -- $18 own_macs text[]
 -- $19 own_mac_gateways text[]
 -- $20 spaces bigint[]
-WITH r AS MATERIALIZED (
+WITH import_rows AS MATERIALIZED (
     SELECT number, "row" AS line, network_id, mac, vm, namespace, ips, claim_name, source_vm,
         note, problems <> '[]' AND EXISTS (SELECT FROM jsonb_array_elements(problems) x
-            WHERE x ->> 'code' = ANY($1::text[])) AS declined, concat_ws(chr(31), network_id, mac, ips, namespace, vm) AS said
+            WHERE x ->> 'code' = ANY($1::text[])) AS declined, 
+        concat_ws(chr(31), network_id, mac, ips, namespace, vm) AS row_values
     FROM claims_importrow WHERE vm_import_id = $2 AND usable AND NOT skipped),
-j AS MATERIALIZED (
-    SELECT * FROM r WHERE $3 OR number = ANY($4::int[])),
+checked_rows AS MATERIALIZED (
+    SELECT * FROM import_rows WHERE $3 OR number = ANY($4::int[])),
 matches AS MATERIALIZED (
     SELECT j.number, e.id AS entry_id, NULL::bigint AS claim_id, e.ips @> j.ips
             AND e.ips <@ j.ips AND j.vm IN ('', e.vm) AND j.namespace IN ('', e.namespace)
             AND j.note IN ('', e.note) AS same,
-        '' AS fixed,
+        '' AS immutable,
         jsonb_build_object('mac', e.mac::text, 'ips', e.ips, 'vm', e.vm,
             'namespace', e.namespace, 'note', e.note) AS before,
         concat_ws('; ',
@@ -42,17 +44,17 @@ matches AS MATERIALIZED (
             CASE WHEN j.namespace NOT IN ('', e.namespace) THEN 'namespace '
                 || COALESCE(NULLIF(e.namespace, ''), 'none') || ' becomes ' || j.namespace END,
             CASE WHEN j.note NOT IN ('', e.note) THEN 'note' END) AS differs
-    FROM j JOIN claims_ippool i ON i.network_id = j.network_id
+    FROM checked_rows j JOIN claims_ippool i ON i.network_id = j.network_id
     JOIN claims_entry e ON e.ippool_id = i.id AND e.mac = j.mac
     WHERE NOT $5 AND e.ippool_id = ANY($6::bigint[]) AND ($7 OR e.namespace = ANY($8::text[]))
   UNION ALL
     SELECT j.number, NULL, c.id, s.same,
         CASE WHEN s.same THEN ''
-            WHEN c.network_id <> j.network_id THEN 'is one of another network'
+            WHEN c.network_id <> j.network_id THEN 'belongs to another network'
             WHEN c.deleted_at IS NOT NULL OR c.gone_at IS NOT NULL THEN 'is being deleted'
             WHEN c.ips <> '{}' THEN
-                'has its addresses (' || array_to_string(c.ips, ', ') || '), which never change'
-            WHEN c.follows_cluster THEN 'is the cluster''s: change its object there' ELSE '' END,
+                'has the addresses ' || array_to_string(c.ips, ', ') || ', which cannot be changed'
+            WHEN c.follows_cluster THEN 'belongs to the cluster: change its object there' ELSE '' END,
         jsonb_build_object('mac', c.mac::text, 'ips', c.ips_requested, 'vm', c.vm,
             'namespace', c.namespace, 'note', c.note),
         concat_ws('; ',
@@ -62,55 +64,55 @@ matches AS MATERIALIZED (
                 || COALESCE(NULLIF(array_to_string(c.ips_requested, ', '), ''), 'none')
                 || ' become ' || array_to_string(j.ips, ', ') END,
             CASE WHEN j.note NOT IN ('', c.note) THEN 'note' END)
-    FROM j JOIN claims_ipamclaim c ON c.namespace = j.namespace AND c.name = j.claim_name,
+    FROM checked_rows j JOIN claims_ipamclaim c ON c.namespace = j.namespace AND c.name = j.claim_name,
         LATERAL (SELECT j.mac IS NULL OR j.mac IS NOT DISTINCT FROM c.mac AS same_mac,
             j.ips = '{}' OR claims_hosts(j.ips) = claims_hosts(
                 CASE WHEN c.ips = '{}' THEN c.ips_requested ELSE c.ips END) AS same_ips) d,
         LATERAL (SELECT d.*, d.same_mac AND d.same_ips AND c.network_id = j.network_id
             AND j.note IN ('', c.note) AND c.gone_at IS NULL AND c.deleted_at IS NULL AS same) s
     WHERE $5 AND c.cluster_id = $9),
-known AS MATERIALIZED (
+best_matches AS MATERIALIZED (
     SELECT DISTINCT ON (number) * FROM matches ORDER BY number, same DESC, entry_id, claim_id),
-p AS MATERIALIZED (
+candidates AS MATERIALIZED (
     SELECT j.number, 0::bigint AS id, j.network_id, j.mac, j.namespace, j.vm, j.ips,
         CASE WHEN NOT $5 THEN COALESCE(k.entry_id, 0) END AS entry_id,
         CASE WHEN $5 THEN COALESCE(k.claim_id, 0) END AS claim_id,
         NULL::bigint AS workload_id
-    FROM j LEFT JOIN known k ON k.number = j.number WHERE k.same IS NOT TRUE),
-a AS MATERIALIZED (
+    FROM checked_rows j LEFT JOIN best_matches k ON k.number = j.number WHERE k.same IS NOT TRUE),
+candidate_addresses AS MATERIALIZED (
     SELECT number, id, network_id, mac, namespace, vm, entry_id, claim_id, workload_id,
         split_part(unnest(ips), '/', 1)::inet AS address
-    FROM p),
-hits AS MATERIALIZED (
-    SELECT p.number, 'duplicate_mac' AS code, p.mac::text AS value, min(q.id) AS place
-    FROM p JOIN claims_place q ON q.network_id = p.network_id AND q.mac = p.mac
+    FROM candidates p),
+index_conflicts AS MATERIALIZED (
+    SELECT p.number, 'duplicate_mac' AS code, p.mac::text AS value, min(q.id) AS index_entry
+    FROM candidates p JOIN claims_indexentry q ON q.network_id = p.network_id AND q.mac = p.mac
     WHERE q.network_id = ANY($10::bigint[]) AND
         claims_macs_contradict(p.entry_id, p.claim_id, p.namespace, p.vm,
                                q.entry_id, q.claim_id, q.namespace, q.vm)
     GROUP BY p.number, p.mac
   UNION ALL
     SELECT p.number, 'duplicate_ip', host(p.address), min(q.id)
-    FROM a AS p JOIN claims_place q ON q.network_id = p.network_id AND q.address = p.address
+    FROM candidate_addresses AS p JOIN claims_indexentry q ON q.network_id = p.network_id AND q.address = p.address
     WHERE q.network_id = ANY($10::bigint[]) AND
         claims_addresses_contradict(p.entry_id, p.claim_id, p.workload_id, p.mac, p.namespace, p.vm,
                                     q.entry_id, q.claim_id, q.workload_id, q.mac, q.namespace, q.vm)
         AND (p.entry_id IS NULL OR q.entry_id IS DISTINCT FROM p.entry_id)
     GROUP BY p.number, p.address),
-own AS MATERIALIZED (
+own_addresses AS MATERIALIZED (
     SELECT * FROM unnest($11::bigint[], $12::text[]::inet[],
             $13::text[]::inet[], $14::text[], $15::text[],
             $16::boolean[]) AS o(network_id, first, last, type, name, bad)),
-against AS (
+register_reasons AS (
     SELECT h.number, true AS bad, h.code, CASE WHEN ($7 OR q.namespace = ANY($8::text[])) THEN
-        h.value || ' is that of ' || CASE
+        h.value || ' is already used by ' || CASE
             WHEN q.entry_id IS NOT NULL THEN 'the entry ' || q.mac::text
             WHEN q.claim_id IS NOT NULL THEN 'the IPAMClaim ' || c.namespace || '/' || c.name
             ELSE CASE w.kind WHEN 'pod' THEN 'the running pod ' ELSE 'the running VM ' END
                 || w.namespace || '/' || w.name END
         || CASE WHEN q.vm <> '' AND q.entry_id IS NOT NULL
                 THEN ' (VM ' || concat_ws('/', NULLIF(q.namespace, ''), q.vm) || ')' ELSE '' END
-        || '.' ELSE h.value || ' is in use already.' END AS message
-    FROM hits h JOIN claims_place q ON q.id = h.place
+        || '.' ELSE h.value || ' is already in use.' END AS message
+    FROM index_conflicts h JOIN claims_indexentry q ON q.id = h.index_entry
     LEFT JOIN claims_ipamclaim c ON c.id = q.claim_id
     LEFT JOIN claims_workload w ON w.id = q.workload_id
   UNION ALL
@@ -119,21 +121,21 @@ against AS (
         WHEN 'infrastructure' THEN
             host(a.address) || ' is in the infrastructure subnet ' || o.name || '.'
         WHEN 'reserved_subnet' THEN host(a.address) || ' is in the reserved subnet ' || o.name
-            || ', for those who ask for an address of it.'
+            || ', which is for requested addresses only.'
         ELSE host(a.address) || ' is in a reserved range'
             || CASE WHEN $7 THEN ' (' || o.name || ').' ELSE '.' END END
-    FROM a JOIN own o ON o.network_id = a.network_id AND a.address BETWEEN o.first AND o.last
+    FROM candidate_addresses a JOIN own_addresses o ON o.network_id = a.network_id AND a.address BETWEEN o.first AND o.last
   UNION ALL
     SELECT p.number, true, 'gateway_mac',
         p.mac::text || ' is the MAC address of the network''s gateway ' || o.gateway || '.'
-    FROM p JOIN unnest($17::bigint[], $18::text[]::macaddr[],
+    FROM candidates p JOIN unnest($17::bigint[], $18::text[]::macaddr[],
         $19::text[]) AS o(network_id, mac, gateway)
         ON o.network_id = p.network_id AND o.mac = p.mac
   UNION ALL
     SELECT a.number, true, 'already_allocated', CASE WHEN $7 THEN
         host(a.address) || ' is held by ' || b.holder_kind || ' ' || b.holder_id || '.'
-        ELSE host(a.address) || ' is in use already.' END
-    FROM a JOIN claims_network n ON n.id = a.network_id
+        ELSE host(a.address) || ' is already in use.' END
+    FROM candidate_addresses a JOIN claims_network n ON n.id = a.network_id
     JOIN pools_pool o ON o.id = n.pool_id
     JOIN pools_block b ON b.space_id = o.space_id AND b.cidr = a.address::cidr
     WHERE b.space_id = ANY($20::bigint[]) AND b.state = 'held'
@@ -141,67 +143,67 @@ against AS (
   UNION ALL
     SELECT j.number, false, 'no_nad', 'The namespace ' || j.namespace || ' has no network'
         || ' attachment definition of ' || n.name || ': the network does not serve it.'
-    FROM j JOIN claims_network n ON n.id = j.network_id
+    FROM checked_rows j JOIN claims_network n ON n.id = j.network_id
     WHERE j.namespace <> ''
         AND EXISTS (SELECT FROM claims_nad d WHERE d.network_id = n.id)
         AND NOT EXISTS (SELECT FROM claims_nad d
             WHERE d.network_id = n.id AND d.namespace = j.namespace)
   UNION ALL
-    SELECT number, true, 'claim_fixed', 'The IPAMClaim ' || fixed || '.'
-    FROM known WHERE fixed <> ''
+    SELECT number, true, 'claim_fixed', 'The IPAMClaim ' || immutable || '.'
+    FROM best_matches WHERE immutable <> ''
   UNION ALL
-    SELECT number, false, 'differs', 'The register says something else: ' || differs || '.'
-    FROM known WHERE NOT same AND fixed = ''),
-twice AS MATERIALIZED (
+    SELECT number, false, 'differs', 'The registered values differ: ' || differs || '.'
+    FROM best_matches WHERE NOT same AND immutable = ''),
+repeated_macs AS MATERIALIZED (
     SELECT network_id, mac, min(number) AS first, array_agg(line ORDER BY number) AS lines,
-        count(DISTINCT said) AS said
-    FROM r WHERE mac IS NOT NULL GROUP BY network_id, mac HAVING count(*) > 1),
-named_twice AS MATERIALIZED (
+        count(DISTINCT row_values) AS row_values
+    FROM import_rows WHERE mac IS NOT NULL GROUP BY network_id, mac HAVING count(*) > 1),
+repeated_claims AS MATERIALIZED (
     SELECT namespace, claim_name, min(number) AS first,
-        array_agg(line ORDER BY number) AS lines, count(DISTINCT said) AS said
-    FROM r WHERE claim_name <> '' GROUP BY namespace, claim_name HAVING count(*) > 1),
-addressed_twice AS MATERIALIZED (
+        array_agg(line ORDER BY number) AS lines, count(DISTINCT row_values) AS row_values
+    FROM import_rows WHERE claim_name <> '' GROUP BY namespace, claim_name HAVING count(*) > 1),
+repeated_addresses AS MATERIALIZED (
     SELECT network_id, address, array_agg(DISTINCT line) AS lines
     FROM (SELECT network_id, mac, namespace, vm, line,
-            split_part(unnest(ips), '/', 1)::inet AS address FROM r) x
+            split_part(unnest(ips), '/', 1)::inet AS address FROM import_rows) x
     GROUP BY network_id, address
     HAVING count(*) > 1 AND count(DISTINCT COALESCE(mac::text, namespace || '/' || vm)) > 1),
-called_twice AS MATERIALIZED (
+name_collisions AS MATERIALIZED (
     SELECT namespace, vm, array_agg(DISTINCT source_vm) AS sources
-    FROM r WHERE vm <> '' GROUP BY namespace, vm HAVING count(DISTINCT source_vm) > 1),
-inside AS (
-    SELECT j.number, t.said > 1 AS bad,
-        CASE WHEN t.said > 1 THEN 'mac_twice_in_file' ELSE 'repeated_row' END AS code,
-        CASE WHEN t.said > 1 THEN 'The MAC address stands in rows '
-                || array_to_string(t.lines[1:10], ', ') || ', with other values.'
-            ELSE 'Row ' || t.lines[1] || ' says the same.' END AS message
-    FROM j JOIN twice t ON t.network_id = j.network_id AND t.mac = j.mac
-    WHERE t.said > 1 OR j.number <> t.first
+    FROM import_rows WHERE vm <> '' GROUP BY namespace, vm HAVING count(DISTINCT source_vm) > 1),
+import_reasons AS (
+    SELECT j.number, t.row_values > 1 AS bad,
+        CASE WHEN t.row_values > 1 THEN 'mac_twice_in_file' ELSE 'repeated_row' END AS code,
+        CASE WHEN t.row_values > 1 THEN 'Duplicate MAC address in rows '
+                || array_to_string(t.lines[1:10], ', ') || ', with different values.'
+            ELSE 'Repeats row ' || t.lines[1] || '.' END AS message
+    FROM checked_rows j JOIN repeated_macs t ON t.network_id = j.network_id AND t.mac = j.mac
+    WHERE t.row_values > 1 OR j.number <> t.first
   UNION ALL
-    SELECT j.number, t.said > 1,
-        CASE WHEN t.said > 1 THEN 'claim_twice_in_file' ELSE 'repeated_row' END,
-        CASE WHEN t.said > 1 THEN 'The IPAMClaim ' || t.claim_name || ' stands for rows '
+    SELECT j.number, t.row_values > 1,
+        CASE WHEN t.row_values > 1 THEN 'claim_twice_in_file' ELSE 'repeated_row' END,
+        CASE WHEN t.row_values > 1 THEN 'The IPAMClaim ' || t.claim_name || ' would belong to several rows: '
                 || array_to_string(t.lines[1:10], ', ') || '.'
-            ELSE 'Row ' || t.lines[1] || ' says the same.' END
-    FROM j JOIN named_twice t ON t.namespace = j.namespace AND t.claim_name = j.claim_name
-    WHERE t.said > 1 OR j.number <> t.first
+            ELSE 'Repeats row ' || t.lines[1] || '.' END
+    FROM checked_rows j JOIN repeated_claims t ON t.namespace = j.namespace AND t.claim_name = j.claim_name
+    WHERE t.row_values > 1 OR j.number <> t.first
   UNION ALL
     SELECT DISTINCT a.number, true, 'ip_twice_in_file',
-        host(a.address) || ' stands in rows ' || array_to_string(t.lines[1:10], ', ') || '.'
-    FROM a JOIN addressed_twice t ON t.network_id = a.network_id AND t.address = a.address
+        'Duplicate address ' || host(a.address) || ' in rows ' || array_to_string(t.lines[1:10], ', ') || '.'
+    FROM candidate_addresses a JOIN repeated_addresses t ON t.network_id = a.network_id AND t.address = a.address
   UNION ALL
-    SELECT j.number, true, 'vm_name_collision', 'Several VMs would be called ' || j.vm || ': '
+    SELECT j.number, true, 'vm_name_collision', 'Several VMs would be named ' || j.vm || ': '
         || array_to_string(t.sources[1:10], ', ') || '.'
-    FROM j JOIN called_twice t ON t.namespace = j.namespace AND t.vm = j.vm),
-told AS MATERIALIZED (
+    FROM checked_rows j JOIN name_collisions t ON t.namespace = j.namespace AND t.vm = j.vm),
+row_reasons AS MATERIALIZED (
     SELECT number, bool_or(bad) AS bad, bool_or(code = 'repeated_row') AS repeated,
         jsonb_agg(DISTINCT jsonb_build_object('code', code, 'message', message)) AS reasons
-    FROM (SELECT * FROM against
+    FROM (SELECT * FROM register_reasons
           UNION ALL
-          SELECT i.* FROM inside i LEFT JOIN known k ON k.number = i.number
+          SELECT i.* FROM import_reasons i LEFT JOIN best_matches k ON k.number = i.number
           WHERE k.same IS NOT TRUE) x
     GROUP BY number),
-judged AS MATERIALIZED (
+results AS MATERIALIZED (
     SELECT j.number, k.entry_id, k.claim_id,
         CASE WHEN k.same IS NOT TRUE THEN k.before END AS before,
         CASE WHEN k.same THEN 'unchanged' WHEN j.declined THEN 'refused' WHEN t.bad THEN 'conflict'
@@ -209,15 +211,15 @@ judged AS MATERIALIZED (
             WHEN $7 THEN 'changed' ELSE 'refused' END AS verdict,
         CASE WHEN k.same OR k.number IS NULL OR $7 THEN '[]'::jsonb
             ELSE '[{"code": "permission_denied", "message":
-                "It is registered with other values, which only an operator changes."}]' END
+                "The registered values differ; only an operator can change them."}]' END
         || COALESCE(t.reasons, '[]')
         AS reasons
-    FROM j LEFT JOIN known k ON k.number = j.number LEFT JOIN told t ON t.number = j.number)
-UPDATE claims_importrow w SET verdict = judged.verdict, reasons = judged.reasons || w.problems,
-    entry_id = judged.entry_id, claim_id = judged.claim_id, before = judged.before
-FROM judged
-WHERE w.vm_import_id = $2 AND w.number = judged.number
+    FROM checked_rows j LEFT JOIN best_matches k ON k.number = j.number LEFT JOIN row_reasons t ON t.number = j.number)
+UPDATE claims_importrow w SET verdict = results.verdict, reasons = results.reasons || w.problems,
+    entry_id = results.entry_id, claim_id = results.claim_id, before = results.before
+FROM results
+WHERE w.vm_import_id = $2 AND w.number = results.number
     AND (w.verdict, w.reasons, w.entry_id, w.claim_id, w.before) IS DISTINCT FROM
-        (judged.verdict, judged.reasons || w.problems, judged.entry_id, judged.claim_id,
-         judged.before)
+        (results.verdict, results.reasons || w.problems, results.entry_id, results.claim_id,
+         results.before)
 RETURNING w.number

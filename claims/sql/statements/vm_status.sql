@@ -1,6 +1,6 @@
 -- Return the status of the VM of each committed row of an import.
 -- $1 import bigint
--- $2 every boolean
+-- $2 all_rows boolean
 -- $3 numbers text
 SELECT r.number, CASE
     WHEN e.id IS NULL AND c.id IS NULL THEN 'gone'
@@ -13,7 +13,7 @@ SELECT r.number, CASE
     WHEN s.vm <> '' AND EXISTS (SELECT FROM pools_observedobject o
         WHERE o.cluster_id = i.cluster_id AND o.kind = 'VirtualMachine' AND o.name = s.vm
             AND s.namespace IN ('', o.namespace) AND o.missed_at IS NULL) THEN 'seen'
-    ELSE 'provisioned' END AS standing
+    ELSE 'provisioned' END AS status
 FROM claims_importrow r JOIN claims_vmimport i ON i.id = r.vm_import_id
 LEFT JOIN claims_entry e ON e.id = r.entry_id
 LEFT JOIN claims_ipamclaim c ON c.id = r.claim_id
@@ -22,14 +22,14 @@ CROSS JOIN LATERAL (SELECT COALESCE(e.mac, c.mac) AS mac, COALESCE(e.vm, c.vm) A
     COALESCE(e.ips, CASE WHEN c.ips = '{}' THEN c.ips_requested ELSE c.ips END) AS ips) s
 LEFT JOIN LATERAL (
     SELECT x.* FROM (
-        (SELECT workload_id, 1 AS level FROM claims_place
+        (SELECT workload_id, 1 AS level FROM claims_indexentry
             WHERE network_id = r.network_id AND mac = s.mac AND workload_id IS NOT NULL LIMIT 1)
         UNION ALL
         (SELECT id, 2 FROM claims_workload
             WHERE s.vm <> '' AND name = s.vm AND network_id = r.network_id AND kind = 'vmi'
                 AND namespace = s.namespace LIMIT 1)
         UNION ALL
-        (SELECT q.workload_id, 3 FROM unnest(s.ips) AS ip JOIN claims_place q
+        (SELECT q.workload_id, 3 FROM unnest(s.ips) AS ip JOIN claims_indexentry q
                 ON q.network_id = r.network_id AND q.address = split_part(ip, '/', 1)::inet
             WHERE q.workload_id IS NOT NULL LIMIT 1)) f
     JOIN claims_workload x ON x.id = f.workload_id ORDER BY f.level LIMIT 1) w ON true

@@ -3,7 +3,7 @@
 -- $2 cluster bigint
 WITH v AS MATERIALIZED (
     SELECT id, namespace, vm, source_vm FROM claims_wavevm WHERE wave_id = $1),
-said AS MATERIALIZED (
+registrations AS MATERIALIZED (
     SELECT v.id, i.network_id, 'ippool' AS source, e.id AS entry_id, NULL::bigint AS claim_id,
         e.mac, e.ips, true AS granted, NULL::jsonb AS conditions
     FROM v JOIN claims_entry e ON e.vm = v.vm AND e.namespace IN ('', v.namespace)
@@ -18,13 +18,13 @@ SELECT v.id, v.namespace, v.vm, v.source_vm, s.network_id, n.name AS network, s.
     CASE WHEN w.id IS NULL THEN CASE WHEN o.seen THEN 'seen' ELSE 'provisioned' END
         WHEN (w.mac IS NULL OR s.mac IS NULL OR w.mac = s.mac) AND (w.ips = '{}'
             OR s.ips = '{}' OR claims_hosts(w.ips) = claims_hosts(s.ips)) THEN 'running'
-        ELSE 'differing' END AS standing
-FROM v LEFT JOIN said s ON s.id = v.id
+        ELSE 'differing' END AS status
+FROM v LEFT JOIN registrations s ON s.id = v.id
 LEFT JOIN claims_network n ON n.id = s.network_id
 LEFT JOIN LATERAL (
     SELECT min(p.mac::text) FILTER (WHERE p.duplicate_mac) AS bad_mac,
         min(host(p.address)) FILTER (WHERE p.duplicate_ip) AS bad_ip
-    FROM claims_place p WHERE p.entry_id = s.entry_id OR p.claim_id = s.claim_id) d ON true
+    FROM claims_indexentry p WHERE p.entry_id = s.entry_id OR p.claim_id = s.claim_id) d ON true
 LEFT JOIN LATERAL (
     SELECT * FROM claims_workload x WHERE x.network_id = s.network_id AND x.kind = 'vmi'
         AND x.namespace = v.namespace AND x.name = v.vm ORDER BY x.since DESC LIMIT 1) w ON true

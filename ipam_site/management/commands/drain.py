@@ -7,20 +7,20 @@ from django.core.management import base
 
 
 class Command(base.BaseCommand):
-    """Before a stop (a container's preStop): /readyz is red from now on, requests are still answered."""
+    """For a container's preStop hook: /readyz fails from now on, requests are still answered."""
 
-    help = "Have balancers send no new requests to the web server of this data folder."
+    help = "Make /readyz fail, so that load balancers send no new requests to this web server."
     requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: base.CommandParser) -> None:
-        parser.add_argument("--off", action="store_true", help="ready again")
+        parser.add_argument("--off", action="store_true", help="make /readyz succeed again")
 
     def handle(self, **options: Any) -> None:
-        mark = settings.IPAM_DATA / "draining"
+        marker = settings.IPAM_DATA / "draining"
         try:
             if options["off"]:
-                mark.unlink(missing_ok=True)
+                marker.unlink(missing_ok=True)
             else:
-                mark.touch()
+                marker.touch()
         except OSError as error:
-            raise base.CommandError(f"{mark}: {error.strerror}") from error
+            raise base.CommandError(f"{marker}: {error.strerror}") from error

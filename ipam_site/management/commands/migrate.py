@@ -11,9 +11,9 @@ _OURS = ("pools", "claims")
 
 
 class Command(migrate.Command):
-    """Django's command, which first refuses a database that was made by other initial migrations.
+    """Django's command; it refuses a database that was created by other initial migrations.
 
-    Before the first release those are generated anew now and then (docs/how-to/upgrade.md).
+    Before the first release, the initial migrations change now and then (docs/how-to/upgrade.md).
     """
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -32,7 +32,7 @@ def _refuse_other_initial_migrations(database: str) -> None:
     }
     if unknown and initial - applied:
         raise base.CommandError(
-            "This database was made by a development version of Cadastre, before its first release, and"
-            f" cannot be upgraded: it has the migration {'.'.join(unknown[0])}, which this version does"
-            " not have. Use an empty database (`make run`: another folder, DATA=…)."
+            "This database was created by a development version of Cadastre and cannot be upgraded: it"
+            f" has the migration {'.'.join(unknown[0])}, which this version does not have. Use an empty"
+            " database (with `make run`: another data folder, DATA=…)."
         )

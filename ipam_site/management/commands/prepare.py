@@ -10,20 +10,23 @@ from django.core.management import base
 
 
 class Command(base.BaseCommand):
-    """What a new database needs. The steps, each harmless the second time:
+    """Prepare a new database. All steps are idempotent:
 
-    1. migrations;
-    2. at the first start only (no administrator yet): the demo data, into an empty register;
-    3. the administrator `admin`, whose existence marks the first start as done. stdout gets the
-       generated password and nothing else, all other output goes to stderr.
+    1. Run the migrations.
+    2. At the first start (no administrator exists), load the demo data into an empty register.
+    3. Create the administrator `admin`, whose existence marks the first start as done. stdout has
+       only the generated password, all other output goes to stderr.
     """
 
     help = (
-        "Migrate; at the first start make the user admin (prints the password) and the demo data."
+        "Run migrations; at the first start also create the user admin (and print the password) and"
+        " the demo data."
     )
 
     def add_arguments(self, parser: base.CommandParser) -> None:
-        parser.add_argument("--demo", action="store_true", help="load demo data at the first start")
+        parser.add_argument(
+            "--demo", action="store_true", help="load the demo data at the first start"
+        )
 
     def handle(self, **options: Any) -> None:
         management.call_command("migrate", interactive=False, stdout=self.stderr)

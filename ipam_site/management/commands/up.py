@@ -11,36 +11,42 @@ from ipam_site.supervisor import account, folder, postgres, run
 
 
 class Command(base.BaseCommand):
-    """`make run`: everything that the product needs, as children of this one process."""
+    """`make run`: run all processes of the site as children of this process."""
 
-    help = "Run PostgreSQL and Redis (unless DATABASE_URL, REDIS_URL), web, worker and beat."
+    help = (
+        "Run the site: web server, workers and scheduler, and also PostgreSQL and Redis unless"
+        " DATABASE_URL and REDIS_URL are set."
+    )
     requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: base.CommandParser) -> None:
         parser.add_argument("--host", default="127.0.0.1", help="address to listen on")
         parser.add_argument("--port", type=int, default=8000)
-        parser.add_argument("--data", default="", help="data folder (IPAM_DATA, else var/)")
+        parser.add_argument("--data", default="", help="data folder (default: IPAM_DATA or var/)")
         parser.add_argument(
-            "--workers", type=int, help="web processes (by default as many as cores, 2 to 4)"
+            "--workers",
+            type=int,
+            help="number of web processes (default: 3 for every 2 cores, 2 to 12)",
         )
-        parser.add_argument("--tls-cert", default="", help="PEM file: serve HTTPS with this chain")
-        parser.add_argument("--tls-key", default="", help="PEM file: its private key")
+        parser.add_argument(
+            "--tls-cert", default="", help="PEM file with the certificate chain, to serve HTTPS"
+        )
+        parser.add_argument("--tls-key", default="", help="PEM file with the private key")
         parser.add_argument(
             "--tls-client-ca",
             default="",
-            help="PEM file: who signs client certificates (for admission webhooks)",
+            help="PEM file with the CA of client certificates (for admission webhooks)",
         )
         parser.add_argument(
             "--demo",
             action=argparse.BooleanOptionalAction,
             default=True,
-            help="load demo data at the first start into an empty register",
+            help="load the demo data at the first start into an empty register",
         )
-
         parser.add_argument(
             "--remove-old-data",
             action="store_true",
-            help="only remove the databases of data folders that are gone, and say which",
+            help="only remove the databases of deleted data folders, and list them",
         )
 
     def handle(self, **options: Any) -> None:
@@ -69,7 +75,7 @@ class Command(base.BaseCommand):
             raise base.CommandError(str(error)) from error
 
     def _say(self, message: str) -> None:
-        # The terminal may be gone; that is no reason to leave children behind.
+        # A closed terminal must not end the supervisor before it has stopped its children.
         try:
             self.stdout.write(message)
             self.stdout.flush()
@@ -78,11 +84,11 @@ class Command(base.BaseCommand):
 
 
 def _tls(options: dict[str, Any]) -> tls.Files | None:
-    names = (
+    paths = (
         options[f"tls_{part}"] or env.text(f"WEB_TLS_{part.upper()}")
         for part in ("cert", "key", "client_ca")
     )
     try:
-        return tls.of(*names)
+        return tls.from_paths(*paths)
     except ValueError as error:
         raise base.CommandError(str(error)) from error

@@ -1,3 +1,5 @@
+"""Clusters: list, page, forms to add, split a prefix and delete."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -9,10 +11,12 @@ from django.db.models import Count, QuerySet
 from django.http import Http404, HttpRequest, HttpResponseBase, HttpResponseRedirect
 from django.urls import URLPattern, path, reverse
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from pools.admin.clusters import connections
 from pools.admin.pools import page
-from pools.clusters import connections as standings
+from pools.clusters import connections as cluster_connections
 from pools.clusters import fleet
 from pools.core import blocks, errors
 from pools.core.kubernetes.connection_status import ConnectionState
@@ -24,51 +28,64 @@ from pools.register import clusters, usage
 
 
 class ClusterForm(forms.Form):
-    name = fields.name_field()
-    description = fields.reason_field(required=False, help_text="")
+    name = fields.name_field(label=_("Name"))
+    description = fields.reason_field(label=_("Description"), required=False, help_text="")
     cluster_prefix = fields.cidr_field(
+        label=_("Cluster prefix"),
         required=False,
         widget=fields.addresses_text(placeholder="2001:db8:10::/48"),
-        help_text="IPv6, at least a /64. It is divided into a pool for nodes and one for instances;"
-        " leave it empty for a cluster without them.",
+        help_text=_(
+            "IPv6, /64 or larger. It is split into one pool for nodes and one for "
+            "instances. Leave it empty for a cluster without these pools."
+        ),
     )
-    node_prefix = fields.cidr_field(required=False, help_text="Empty: the first /64 of it.")
-    instance_prefix = fields.cidr_field(required=False, help_text="Empty: the second /64 of it.")
+    node_prefix = fields.cidr_field(
+        label=_("Node prefix"),
+        required=False,
+        help_text=_("Empty: the first /64 of the cluster prefix."),
+    )
+    instance_prefix = fields.cidr_field(
+        label=_("Instance prefix"),
+        required=False,
+        help_text=_("Empty: the second /64 of the cluster prefix."),
+    )
 
     def clean(self) -> dict[str, Any]:
-        said = self.cleaned_data
-        node, instance = said.get("node_prefix"), said.get("instance_prefix")
-        prefix = said.get("cluster_prefix")
+        values = self.cleaned_data
+        node, instance = values.get("node_prefix"), values.get("instance_prefix")
+        prefix = values.get("cluster_prefix")
         if prefix is not None:
             try:
                 self.parts = blocks.divide_cluster_prefix(prefix, node=node, instance=instance)
             except errors.InvalidInput as error:
-                pages.put(self, error)
+                pages.add_errors(self, error)
         elif (node or instance) and "cluster_prefix" not in self.errors:
-            self.add_error("cluster_prefix", "Name the prefix that is divided.")
-        return said
+            self.add_error("cluster_prefix", gettext("Enter the prefix to split."))
+        return values
 
 
 class ClusterList(lists.BoundedList):
-    """Clusters with how they stand: a few queries for all rows of the page."""
+    """Adds the connection summary to each cluster, with a few queries for the whole page."""
 
     def get_results(self, request: HttpRequest) -> None:
         super().get_results(request)
-        found = list(self.result_list)
-        rows = Connection.objects.filter(cluster__in=found).select_related("cluster")
+        page_clusters = list(self.result_list)
+        rows = Connection.objects.filter(cluster__in=page_clusters).select_related("cluster")
         rows = rows.defer("sealed")
-        summaries = {one.connection.cluster_id: one for one in fleet.summaries(rows)}
-        for cluster in found:
+        summaries = {summary.connection.cluster_id: summary for summary in fleet.summaries(rows)}
+        for cluster in page_clusters:
             cluster.summary = summaries.get(cluster.pk)
-        self.result_list = found
+        self.result_list = page_clusters
 
 
-class StateFilter(lists.Choice):
-    title = "state"
+class ClusterStateFilter(lists.Choice):
+    title = _("state")
     parameter_name = "state"
 
     def options(self, request: HttpRequest) -> list[tuple[str, str]]:
-        return [(state.key, state.word) for state in ConnectionState] + [("none", "not connected")]
+        return [(state.key, state.word) for state in ConnectionState] + [
+            ("none", gettext("not connected"))
+        ]
 
     def queryset(self, request: HttpRequest, rows: QuerySet[Cluster]) -> QuerySet[Cluster]:
         if self.value() == "none":
@@ -79,19 +96,29 @@ class StateFilter(lists.Choice):
         return rows.filter(
             pk__in=[
                 row.cluster_id
-                for row in fleet.connected()
-                if standings.status(row, now).state.key == self.value()
+                for row in fleet.list_connections()
+                if cluster_connections.status(row, now).state.key == self.value()
             ]
         )
 
 
 @admin.register(Cluster)
 class ClusterAdmin(lists.Listed[Cluster]):
-    list_display = ("shown_name", "shown_state", "shown_pass", "shown_objects", "shown_drift", "shown_managed_resources", "shown_version", "shown_pools", "shown_prefix")  # fmt: skip
-    list_filter = (StateFilter,)
+    list_display = (
+        "shown_name",
+        "shown_state",
+        "shown_last_sync",
+        "shown_objects",
+        "shown_drift",
+        "shown_managed_resources",
+        "shown_version",
+        "shown_pools",
+        "shown_prefix",
+    )
+    list_filter = (ClusterStateFilter,)
     list_display_links = None
     search_fields = ("name", "description")
-    search_help_text = "Name"
+    search_help_text = _("Name")
     exported = ("id", "name", "cluster_prefix", "pool_count", "created_at", "description")
     ordering = ("name",)
     list_before_template = "cadastre/clusters_intro.html"
@@ -99,15 +126,15 @@ class ClusterAdmin(lists.Listed[Cluster]):
     def get_queryset(self, request: HttpRequest) -> QuerySet[Cluster]:
         return super().get_queryset(request).annotate(pool_count=Count("pools"))
 
-    @admin.display(description="name", ordering="name")
+    @admin.display(description=_("name"), ordering="name")
     def shown_name(self, cluster: Cluster) -> SafeString:
         return display.to(cluster)
 
-    @admin.display(description="cluster prefix", ordering="cluster_prefix")
+    @admin.display(description=_("cluster prefix"), ordering="cluster_prefix")
     def shown_prefix(self, cluster: Cluster) -> SafeString:
         return display.address(cluster.cluster_prefix) if cluster.cluster_prefix else display.DASH
 
-    @admin.display(description="pools", ordering="pool_count")
+    @admin.display(description=_("pools"), ordering="pool_count")
     def shown_pools(self, cluster: Any) -> SafeString:
         url = reverse("admin:pools_pool_changelist", query={"cluster": cluster.pk})
         return display.link(url, cluster.pool_count)
@@ -115,40 +142,40 @@ class ClusterAdmin(lists.Listed[Cluster]):
     def get_changelist(self, request: HttpRequest, **_options: Any) -> type[ChangeList]:
         return ClusterList
 
-    @admin.display(description="state")
+    @admin.display(description=_("state"))
     def shown_state(self, cluster: Any) -> SafeString:
-        return display.standing(cluster.summary.status if cluster.summary else None)
+        return display.connection_status(cluster.summary.status if cluster.summary else None)
 
-    @admin.display(description="last full pass")
-    def shown_pass(self, cluster: Any) -> SafeString:
+    @admin.display(description=_("last full sync"))
+    def shown_last_sync(self, cluster: Any) -> SafeString:
         return (
             display.when(cluster.summary.connection.succeeded_at)
             if cluster.summary
             else display.DASH
         )
 
-    @admin.display(description="objects")
+    @admin.display(description=_("objects"))
     def shown_objects(self, cluster: Any) -> SafeString:
         if not cluster.summary:
             return display.DASH
         url = reverse("admin:pools_observedobject_changelist", query={"cluster": cluster.pk})
         return display.link(url, display.number(cluster.summary.objects))
 
-    @admin.display(description="drift")
+    @admin.display(description=_("drift"))
     def shown_drift(self, cluster: Any) -> SafeString:
         if not cluster.summary:
             return display.DASH
         url = reverse("admin:pools_drift_changelist", query={"cluster": cluster.pk})
         return display.link(url, display.number(cluster.summary.drift))
 
-    @admin.display(description="written")
+    @admin.display(description=_("managed resources"))
     def shown_managed_resources(self, cluster: Any) -> SafeString | str:
         if not cluster.summary:
             return display.DASH
         row = cluster.summary.connection
         return ", ".join(row.managed_resources) or row.get_mode_display()
 
-    @admin.display(description="version")
+    @admin.display(description=_("version"))
     def shown_version(self, cluster: Any) -> SafeString | str:
         return cluster.summary.connection.version if cluster.summary else display.DASH
 
@@ -173,12 +200,18 @@ class ClusterAdmin(lists.Listed[Cluster]):
             try:
                 cluster = _create(form, request)
             except errors.IpamError as error:
-                pages.put(form, error, _place)
+                pages.add_errors(form, error, _field_of_problem)
             else:
-                messages.success(request, f"The cluster {cluster.name} was added.")
+                messages.success(
+                    request, gettext("Cluster %(cluster)s was added.") % {"cluster": cluster.name}
+                )
                 return HttpResponseRedirect(display.url_of(cluster))
         return pages.page(
-            request, "cluster_form.html", title="Add cluster", opts=Cluster._meta, form=form
+            request,
+            "cluster_form.html",
+            title=gettext("Add cluster"),
+            opts=Cluster._meta,
+            form=form,
         )
 
     def change_view(  # type: ignore[override]
@@ -191,7 +224,7 @@ class ClusterAdmin(lists.Listed[Cluster]):
                 "cidrs__reserved_ranges", "cidrs__pool"
             )
         )
-        families = usage.of_pools(pools)
+        families = usage.usage_by_pool(pools)
         rows = [
             (pool, families[pool.pk], page.state_of(families[pool.pk], list(pool.cidrs.all())))
             for pool in pools
@@ -216,17 +249,19 @@ class ClusterAdmin(lists.Listed[Cluster]):
         pages.require(request, "pools.delete_cluster")
         cluster = _cluster(object_id)
         if request.method == "POST":
-            with pages.told(request):
+            with pages.errors_as_messages(request):
                 clusters.remove(cluster, author=pages.author(request))
-                messages.success(request, f"The cluster {cluster.name} was deleted.")
+                messages.success(
+                    request, gettext("Cluster %(cluster)s was deleted.") % {"cluster": cluster.name}
+                )
                 return HttpResponseRedirect(reverse("admin:pools_cluster_changelist"))
         pools = list(Pool.objects.filter(cluster=cluster))
-        families = usage.of_pools(pools)
-        used = sum(one.used for found in families.values() for one in found.values())
+        families = usage.usage_by_pool(pools)
+        used = sum(counts.used for by_family in families.values() for counts in by_family.values())
         return pages.page(
             request,
             "cluster_delete.html",
-            title=f"Delete {cluster.name}?",
+            title=gettext("Delete cluster %(cluster)s?") % {"cluster": cluster.name},
             opts=Cluster._meta,
             original=cluster,
             cluster=cluster,
@@ -243,14 +278,14 @@ class ClusterAdmin(lists.Listed[Cluster]):
 
 
 def _create(form: ClusterForm, request: HttpRequest) -> Cluster:
-    said = form.cleaned_data
+    values = form.cleaned_data
     return clusters.create(
-        said["name"],
+        values["name"],
         author=pages.author(request),
-        cluster_prefix=said["cluster_prefix"],
-        node_prefix=said["node_prefix"],
-        instance_prefix=said["instance_prefix"],
-        description=said["description"] or "",
+        cluster_prefix=values["cluster_prefix"],
+        node_prefix=values["node_prefix"],
+        instance_prefix=values["instance_prefix"],
+        description=values["description"] or "",
     )
 
 
@@ -266,24 +301,24 @@ def _divide(request: HttpRequest, cluster_id: int) -> HttpResponseBase:
     cluster = _cluster(str(cluster_id))
     form = DivideForm(request.POST or None, initial={"cluster_prefix": cluster.cluster_prefix})
     if request.method == "POST" and form.is_valid() and "_preview" not in request.POST:
-        said = form.cleaned_data
+        values = form.cleaned_data
         try:
-            clusters.divide(
+            clusters.divide_prefix(
                 cluster,
-                said["cluster_prefix"],
+                values["cluster_prefix"],
                 author=pages.author(request),
-                node=said["node_prefix"],
-                instance=said["instance_prefix"],
+                node=values["node_prefix"],
+                instance=values["instance_prefix"],
             )
         except errors.IpamError as error:
-            pages.put(form, error, _place)
+            pages.add_errors(form, error, _field_of_problem)
         else:
-            messages.success(request, "The node and the instance pool were made.")
+            messages.success(request, gettext("The node pool and the instance pool were created."))
             return HttpResponseRedirect(display.url_of(cluster))
     return pages.page(
         request,
         "cluster_form.html",
-        title=f"Divide a prefix of {cluster.name}",
+        title=gettext("Split a prefix of %(cluster)s") % {"cluster": cluster.name},
         opts=Cluster._meta,
         original=cluster,
         form=form,
@@ -291,7 +326,7 @@ def _divide(request: HttpRequest, cluster_id: int) -> HttpResponseBase:
     )
 
 
-def _place(problem: errors.FieldProblem) -> str | None:
+def _field_of_problem(problem: errors.FieldProblem) -> str | None:
     if problem.code == "already_exists":
         return "name"
     if problem.code == "cidr_overlap" and not problem.field:
@@ -303,5 +338,5 @@ def _cluster(object_id: str) -> Cluster:
     number = lists.number(object_id)
     cluster = Cluster.objects.filter(pk=number).first()
     if cluster is None:
-        raise Http404("There is no such cluster.")
+        raise Http404(gettext("This cluster does not exist."))
     return cluster

@@ -1,7 +1,7 @@
-"""The form that connects a cluster. A kubeconfig goes in and is never shown again.
+"""The form that connects a cluster. The kubeconfig is never shown again after it was entered.
 
-Where a second visit is needed (a context to choose, an error elsewhere) the text travels through the
-browser sealed with the key ring, bound to this person, session and cluster.
+If the form is shown again (a context to choose, an error in another field), the page holds the
+kubeconfig encrypted with the key ring and bound to this user, session and cluster.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ from typing import Any
 
 from django import forms
 from django.http import HttpRequest
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 from unfold import widgets
 
 from pools.clusters import connections
@@ -21,62 +23,66 @@ from pools.platform.admin import forms as fields
 from pools.platform.admin import pages
 from pools.platform.outbound import faults, secrets
 
-_LEFT = "The kubeconfig could not be kept over this step: give it again."
+_EXPIRED = _("The kubeconfig of the previous step is no longer available. Enter it again.")
 
 
 class TermsForm(forms.Form):
-    """What may be written to a cluster."""
+    """The mode and the managed resources of a cluster."""
 
     mode = forms.ChoiceField(
+        label=_("Mode"),
         choices=[
-            (Mode.OBSERVED, "observed: nothing is ever written to it"),
-            (Mode.MANAGED, "managed: what is ticked below is written to it"),
+            (Mode.OBSERVED, _("Read-only: Cadastre writes nothing to the cluster")),
+            (Mode.MANAGED, _("Managed: Cadastre writes the resources selected below")),
         ],
         initial=Mode.OBSERVED,
         widget=fields.select(),
     )
     managed_resources = forms.MultipleChoiceField(
-        label="What is written",
+        label=_("Managed resources"),
         choices=[(str(value), str(label)) for value, label in ManagedResource.choices],
         required=False,
         widget=forms.CheckboxSelectMultiple(),
-        help_text="Only of a managed cluster. Each can be switched on and off at any time.",
+        help_text=_("Used in managed mode only. You can change the selection at any time."),
     )
 
     terms = connections.Terms()
 
     def clean(self) -> dict[str, Any]:
-        said = self.cleaned_data
+        values = self.cleaned_data
         try:
-            self.terms = connections.terms(
-                said.get("mode") or "", said.get("managed_resources") or ()
+            self.terms = connections.parse_terms(
+                values.get("mode") or "", values.get("managed_resources") or ()
             )
         except errors.InvalidInput as error:
-            pages.put(self, error)
-        return said
+            pages.add_errors(self, error)
+        return values
 
 
 class ConnectForm(TermsForm):
     text = forms.CharField(
-        label="Kubeconfig",
+        label=_("Kubeconfig"),
         required=False,
         strip=False,
         widget=fields.lines(8, autocomplete="off"),
-        help_text="Server, certificate authority, and a token or a client certificate, all in the"
-        " text itself (kubectl config view --raw --flatten). Programs, files and proxies in it are"
-        " refused. It is kept sealed and never shown again.",
+        help_text=_(
+            "Must contain the server, its certificate authority, and a token or a "
+            "client certificate (kubectl config view --raw --flatten). exec "
+            "plugins, file references and proxies are not supported. Stored "
+            "encrypted and never shown again."
+        ),
     )
     file = forms.FileField(
-        label="or a file",
+        label=_("Kubeconfig file"),
         required=False,
         widget=widgets.UnfoldAdminFileFieldWidget(),
     )
-    context = forms.CharField(required=False, widget=fields.select())
+    context = forms.CharField(label=_("Context"), required=False, widget=fields.select())
     offline = forms.BooleanField(
-        label="Do not ask the cluster now",
+        label=_("Skip connection test"),
         required=False,
         widget=fields.tick(),
-        help_text="Who it is, is then found out by the first pass.",
+        help_text=_("The cluster is identified at the first sync."),
     )
     field_order = ("text", "file", "context", "mode", "managed_resources", "offline")
 
@@ -84,12 +90,12 @@ class ConnectForm(TermsForm):
         super().__init__(*args, **options)
         self._owner = f"form:{request.user.pk}:{request.session.session_key}:{cluster.pk}"
         self.source: connections.ConnectionSource | None = None
-        self.held = ""  # the text, sealed, for the next visit
+        self.held = ""  # the encrypted kubeconfig, for the next submit
         self.contexts: list[str] = []
 
     @classmethod
-    def to_replace(cls, *args: Any, **options: Any) -> ConnectForm:
-        """Credentials only: what is written stays as it is."""
+    def for_replacement(cls, *args: Any, **options: Any) -> ConnectForm:
+        """Return a form for the credentials only; mode and managed resources are kept."""
         form = cls(*args, **options)
         del form.fields["mode"], form.fields["managed_resources"]
         return form
@@ -97,74 +103,80 @@ class ConnectForm(TermsForm):
     def clean(self) -> dict[str, Any]:
         if "mode" in self.fields:
             super().clean()
-        said = self.cleaned_data
-        given = self._given(said)
-        # Nothing of it goes back to the page, whatever else is wrong.
+        values = self.cleaned_data
+        content = self._read_content(values)
+        # The kubeconfig never goes back to the page, also when other fields are invalid.
         typed: Any = self.data
         self._typed: Any = typed.copy()  # a QueryDict, which is immutable
         self._typed["text"] = ""
         self.data = self._typed
-        if given is not None:
+        if content is not None:
             try:
-                self._read(given)
+                self._select_context(content)
             except errors.IpamError as error:
-                pages.put(self, _with_paths(error), lambda _problem: "text")
-        return said
+                pages.add_errors(self, _prefix_paths(error), lambda _problem: "text")
+        return values
 
-    def _given(self, said: dict[str, Any]) -> bytes | None:
-        file = said.get("file")
+    def _read_content(self, values: dict[str, Any]) -> bytes | None:
+        file = values.get("file")
         if file is not None and file.size > kubeconfig.LARGEST:
-            message = f"A kubeconfig has at most {kubeconfig.LARGEST // 1024} KiB."
+            message = gettext("The kubeconfig is larger than %(limit)s KiB.") % {
+                "limit": kubeconfig.LARGEST // 1024
+            }
             self.add_error("file", forms.ValidationError(message, code="too_large"))
             return None
         if file is not None:
             return bytes(file.read())
-        if said.get("text", "").strip():
-            return str(said["text"]).encode()
+        if values.get("text", "").strip():
+            return str(values["text"]).encode()
         if held := self.data.get("held", ""):
             try:
-                return secrets.configured().open(held, owner=self._owner)
+                return secrets.key_ring().open(held, owner=self._owner)
             except faults.SecretUnreadable:
-                self.add_error("text", forms.ValidationError(_LEFT, code="required"))
+                self.add_error("text", forms.ValidationError(_EXPIRED, code="required"))
                 return None
-        message = "Paste a kubeconfig here, or choose a file."
+        message = gettext("Paste a kubeconfig here, or choose a file.")
         self.add_error("text", forms.ValidationError(message, code="required"))
         return None
 
-    def _read(self, given: bytes) -> None:
-        """Raises InvalidInput of the kubeconfig."""
-        self.contexts, current = kubeconfig.contexts(given)
-        self._offer(current)
+    def _select_context(self, content: bytes) -> None:
+        """Parse the kubeconfig and select its context. Raises InvalidInput."""
+        self.contexts, current = kubeconfig.contexts(content)
+        self._set_context_choices(current)
         chosen = self.data.get("context", "")
         if chosen not in self.contexts:
             chosen = self.contexts[0] if len(self.contexts) == 1 else ""
         if not chosen and self.contexts:
-            self.held = secrets.configured().seal(given, owner=self._owner)
+            self.held = secrets.key_ring().seal(content, owner=self._owner)
             self._typed["context"] = current
-            message = "Which context is the cluster's? The file has several."
+            message = gettext(
+                "The kubeconfig has several contexts. Choose the one of this cluster."
+            )
             self.add_error("context", forms.ValidationError(message, code="context_missing"))
             return
-        self.source = connections.from_kubeconfig(given, context=chosen)
-        self.held = secrets.configured().seal(given, owner=self._owner)
+        self.source = connections.from_kubeconfig(content, context=chosen)
+        self.held = secrets.key_ring().seal(content, owner=self._owner)
 
-    def _offer(self, current: str) -> None:
+    def _set_context_choices(self, current: str) -> None:
         field: Any = self.fields["context"]
         field.widget.choices = [(name, errors.shown(name)) for name in self.contexts]
         field.initial = current
 
 
-def _with_paths(error: errors.IpamError) -> errors.IpamError:
-    """The same, each message after the place in the file that it is about."""
+def _prefix_paths(error: errors.IpamError) -> errors.IpamError:
+    """Return the error with the path in the kubeconfig before each message."""
     return errors.InvalidInput.all(
         [
             errors.FieldProblem(
-                "", one.code, f"{one.field}: {one.message}" if one.field else one.message
+                "",
+                problem.code,
+                f"{problem.field}: {problem.message}" if problem.field else problem.message,
             )
-            for one in pages.problems(error)
+            for problem in pages.problems(error)
         ]
     )
 
 
-def place(problem: errors.FieldProblem) -> str | None:
-    """Where a refusal of the service is shown: what is wrong with the source, beside the text."""
+def field_of_problem(problem: errors.FieldProblem) -> str | None:
+    """Return the field that shows an error of the service; errors of the source are shown at `text`."""
     return problem.field if problem.field in {"mode", "managed_resources"} else "text"

@@ -1,4 +1,4 @@
-"""The pages of a connection: connect, what is written, test, pause, reconcile, disconnect."""
+"""Pages of a connection: connect, managed resources, test, pause, resume, sync, disconnect."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponseBase, HttpResponseRedirect
 from django.urls import URLPattern, path
+from django.utils.translation import gettext
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_POST
 
@@ -19,11 +20,11 @@ from pools.models import Cluster, Connection, Drift, Finding, ObservedObject, Ru
 from pools.platform.admin import display
 from pools.platform.admin import pages as admin_pages
 
-LATEST = 10  # passes, findings, objects, differences on the page of a cluster
+LATEST = 10  # sync runs, findings, objects and differences on the page of a cluster
 
 
 def urls() -> list[URLPattern]:
-    """Below the page of a cluster."""
+    """Return the URL patterns below the page of a cluster."""
     pages: dict[str, Callable[..., HttpResponseBase]] = {
         "connect": connect,
         "terms": terms,
@@ -40,7 +41,7 @@ def urls() -> list[URLPattern]:
 
 
 def context(cluster: Cluster) -> dict[str, Any]:
-    """What the page of a cluster shows of its connection."""
+    """Return the template context of the connection card on the page of a cluster."""
     row = Connection.objects.filter(cluster=cluster).select_related("cluster").first()
     if row is None:
         return {"summary": None}
@@ -56,39 +57,48 @@ def context(cluster: Cluster) -> dict[str, Any]:
 
 @sensitive_post_parameters("text", "held")
 def connect(request: HttpRequest, cluster_id: int) -> HttpResponseBase:
-    """Connect, or replace the credentials; `_test` only examines what was given."""
+    """Connect the cluster or replace its credentials; `_test` only tests them."""
     admin_pages.require(request, "pools.view_cluster")
     cluster = _cluster(cluster_id)
     row = Connection.objects.filter(cluster=cluster).select_related("cluster").first()
     admin_pages.require(request, "pools.change_connection" if row else "pools.add_connection")
-    made = connect_form.ConnectForm.to_replace if row else connect_form.ConnectForm
-    form = made(request.POST or None, request.FILES or None, request=request, cluster=cluster)
-    found: connection_test.Examination | None = None
+    form_class = connect_form.ConnectForm.for_replacement if row else connect_form.ConnectForm
+    form = form_class(request.POST or None, request.FILES or None, request=request, cluster=cluster)
+    examination: connection_test.ConnectionTest | None = None
     if request.method == "POST" and form.is_valid() and form.source is not None:
         if "_test" in request.POST:
-            wanted = connections.terms(row.mode, row.managed_resources) if row else form.terms
-            found = connection_test.of_source(form.source, wanted, registry.resources())
+            checked_terms = (
+                connections.parse_terms(row.mode, row.managed_resources) if row else form.terms
+            )
+            examination = connection_test.test_source(
+                form.source, checked_terms, registry.resources()
+            )
         else:
             try:
-                _keep(request, cluster, row, form)
+                _save(request, cluster, row, form)
             except errors.IpamError as error:
-                admin_pages.put(form, error, connect_form.place)
+                admin_pages.add_errors(form, error, connect_form.field_of_problem)
             else:
                 return HttpResponseRedirect(display.url_of(cluster))
     return admin_pages.page(
         request,
         "connect.html",
-        title=f"Replace the credentials of {cluster}" if row else f"Connect {cluster}",
+        title=(
+            gettext("Replace the credentials of %(cluster)s")
+            if row
+            else gettext("Connect %(cluster)s")
+        )
+        % {"cluster": cluster},
         opts=Cluster._meta,
         original=cluster,
         cluster=cluster,
         form=form,
-        found=found,
+        examination=examination,
         replacing=row is not None,
     )
 
 
-def _keep(
+def _save(
     request: HttpRequest,
     cluster: Cluster,
     row: Connection | None,
@@ -100,16 +110,22 @@ def _keep(
     offline = form.cleaned_data["offline"]
     if row is None:
         connections.connect(cluster, source, form.terms, author=author, offline=offline)
-        messages.success(request, f"{cluster} is connected; the first pass begins within seconds.")
+        messages.success(
+            request,
+            gettext("%(cluster)s is connected. The first sync starts within seconds.")
+            % {"cluster": cluster},
+        )
     else:
         connections.replace(row, source, author=author, offline=offline)
-        messages.success(request, f"{cluster} has other credentials.")
+        messages.success(
+            request, gettext("The credentials of %(cluster)s were replaced.") % {"cluster": cluster}
+        )
     for warning in source.warnings:
         messages.warning(request, admin_pages.sentence(warning))
 
 
 def terms(request: HttpRequest, cluster_id: int) -> HttpResponseBase:
-    """What is written to the cluster."""
+    """Change the mode and the managed resources."""
     admin_pages.require(request, "pools.change_connection")
     cluster = _cluster(cluster_id)
     row = _connection(cluster)
@@ -118,12 +134,15 @@ def terms(request: HttpRequest, cluster_id: int) -> HttpResponseBase:
     )
     if request.method == "POST" and form.is_valid():
         connections.change(row, author=admin_pages.author(request), terms=form.terms)
-        messages.success(request, f"What is written to {cluster} was changed.")
+        messages.success(
+            request,
+            gettext("The managed resources of %(cluster)s were changed.") % {"cluster": cluster},
+        )
         return HttpResponseRedirect(display.url_of(cluster))
     return admin_pages.page(
         request,
         "terms.html",
-        title=f"What is written to {cluster}",
+        title=gettext("Managed resources of %(cluster)s") % {"cluster": cluster},
         opts=Cluster._meta,
         original=cluster,
         cluster=cluster,
@@ -133,65 +152,75 @@ def terms(request: HttpRequest, cluster_id: int) -> HttpResponseBase:
 
 @require_POST
 def test(request: HttpRequest, cluster_id: int) -> HttpResponseBase:
-    """Ask the cluster now; nothing is changed."""
+    """Test the connection now; nothing changes."""
     admin_pages.require(request, "pools.reconcile")
     cluster = _cluster(cluster_id)
-    found = connection_test.of_connection(_connection(cluster), registry.resources())
+    examination = connection_test.test_connection(_connection(cluster), registry.resources())
     return admin_pages.page(
         request,
         "connection_test.html",
-        title=f"Test of the connection to {cluster}",
+        title=gettext("Connection test of %(cluster)s") % {"cluster": cluster},
         opts=Cluster._meta,
         original=cluster,
         cluster=cluster,
-        found=found,
+        examination=examination,
         call=f"clusters/{cluster.name}/connection/test/",
     )
 
 
 @require_POST
 def pause(request: HttpRequest, cluster_id: int) -> HttpResponseBase:
-    return _paused(request, cluster_id, paused=True)
+    return _set_paused(request, cluster_id, paused=True)
 
 
 @require_POST
 def resume(request: HttpRequest, cluster_id: int) -> HttpResponseBase:
-    return _paused(request, cluster_id, paused=False)
+    return _set_paused(request, cluster_id, paused=False)
 
 
-def _paused(request: HttpRequest, cluster_id: int, *, paused: bool) -> HttpResponseBase:
+def _set_paused(request: HttpRequest, cluster_id: int, *, paused: bool) -> HttpResponseBase:
     admin_pages.require(request, "pools.change_connection")
     cluster = _cluster(cluster_id)
     connections.change(_connection(cluster), author=admin_pages.author(request), paused=paused)
-    words = "is paused: nothing is read or written." if paused else "is resumed."
-    messages.success(request, f"{cluster} {words}")
+    message = (
+        gettext("Synchronization of %(cluster)s is paused: Cadastre neither reads nor writes it.")
+        if paused
+        else gettext("Synchronization of %(cluster)s is resumed.")
+    )
+    messages.success(request, message % {"cluster": cluster})
     return HttpResponseRedirect(display.url_of(cluster))
 
 
 @require_POST
 def reconcile(request: HttpRequest, cluster_id: int) -> HttpResponseBase:
-    """Make it due."""
+    """Request a sync run now."""
     admin_pages.require(request, "pools.reconcile")
     cluster = _cluster(cluster_id)
-    with admin_pages.told(request):
+    with admin_pages.errors_as_messages(request):
         connections.make_due(_connection(cluster))
-        messages.success(request, f"A pass over {cluster} begins within seconds.")
+        messages.success(
+            request, gettext("A sync of %(cluster)s starts within seconds.") % {"cluster": cluster}
+        )
     return HttpResponseRedirect(display.url_of(cluster))
 
 
 def disconnect(request: HttpRequest, cluster_id: int) -> HttpResponseBase:
-    """Says first what goes and what stays."""
+    """Show what is removed and what is kept; by POST, disconnect."""
     admin_pages.require(request, "pools.delete_connection")
     cluster = _cluster(cluster_id)
     row = _connection(cluster)
     if request.method == "POST":
         connections.disconnect(row, author=admin_pages.author(request))
-        messages.success(request, f"{cluster} is disconnected; what it holds stays.")
+        messages.success(
+            request,
+            gettext("%(cluster)s is disconnected. Its pools and blocks are kept.")
+            % {"cluster": cluster},
+        )
         return HttpResponseRedirect(display.url_of(cluster))
     return admin_pages.page(
         request,
         "disconnect.html",
-        title=f"Disconnect {cluster}?",
+        title=gettext("Disconnect %(cluster)s?") % {"cluster": cluster},
         opts=Cluster._meta,
         original=cluster,
         cluster=cluster,
@@ -202,7 +231,7 @@ def disconnect(request: HttpRequest, cluster_id: int) -> HttpResponseBase:
 def _cluster(cluster_id: int) -> Cluster:
     cluster = Cluster.objects.filter(pk=cluster_id).first()
     if cluster is None:
-        raise Http404("There is no such cluster.")
+        raise Http404(gettext("This cluster does not exist."))
     return cluster
 
 

@@ -1,4 +1,4 @@
-"""Drift and plan: what is another in a cluster than in the register, and what is done about it."""
+"""Drift: differences between a cluster and the register, and decisions about them."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, Ht
 from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from pools.admin.clusters import observed, sync_runs, takeovers
 from pools.clusters import drift
@@ -27,53 +29,87 @@ _STATES = {
     "ignored": Q(ignored_at__isnull=False),
 }
 VERBS = {
-    "apply": "Apply: the register is right",
-    "adopt": "Adopt: the cluster is right",
-    "ignore": "Ignore until it changes",
-    "unignore": "Ignore no longer",
+    "apply": _("Apply the registered values"),
+    "adopt": _("Adopt the values of the cluster"),
+    "ignore": _("Ignore until a value changes"),
+    "unignore": _("Stop ignoring"),
+}
+BUTTONS = {
+    "apply": _("Apply"),
+    "adopt": _("Adopt"),
+    "ignore": _("Ignore"),
+    "unignore": _("Stop ignoring"),
 }
 
 
-class StateFilter(lists.Choice):
-    title = "state"
+class DriftStateFilter(lists.Choice):
+    title = _("state")
     parameter_name = "state"
 
     def options(self, request: HttpRequest) -> list[tuple[str, str]]:
-        return [("open", "open"), ("conflict", "could not be written"), ("ignored", "ignored")]
+        return [
+            ("open", gettext("open")),
+            ("conflict", gettext("write conflict")),
+            ("ignored", gettext("ignored")),
+        ]
 
     def queryset(self, request: HttpRequest, rows: QuerySet[Drift]) -> QuerySet[Drift]:
         which = _STATES.get(self.value() or "")
         return rows.filter(which) if which else rows
 
 
-class KindFilter(observed.KindFilter):
-    """The same as of objects."""
+class DriftKindFilter(observed.ObjectKindFilter):
+    """The filter of cluster objects."""
 
 
-def value(found: object) -> SafeString:
-    """A JSON value as it stands in the manifest; long ones are cut, whole on hover."""
-    if found is None:
-        return SafeString('<span class="cad-dim">absent</span>')
-    text = json.dumps(found, ensure_ascii=False)
+def value(json_value: object) -> SafeString:
+    """Return a JSON value of a manifest; a long one is cut, with the full value as tooltip."""
+    if json_value is None:
+        return format_html('<span class="cad-dim">{}</span>', gettext("absent"))
+    text = json.dumps(json_value, ensure_ascii=False)
     short = text if len(text) <= 120 else f"{text[:119]}…"
     return format_html('<code class="cad-mono" title="{}">{}</code>', text, short)
 
 
 def state(row: Drift) -> SafeString:
-    """Open, in conflict with another manager, or ignored; why on hover."""
+    """Return the state open, conflict or ignored; the reason is the tooltip."""
     if row.ignored_at is not None:
-        return display.state("ignored", f"{row.ignored_by or 'somebody'}: {row.ignored_reason}")
+        return display.state(
+            "ignored", f"{row.ignored_by or gettext('deleted user')}: {row.ignored_reason}"
+        )
     return display.state("conflict" if row.conflict else "open", row.conflict)
 
 
 @admin.register(Drift)
 class DriftAdmin(lists.Listed[Drift]):
-    list_display = ("shown_object", "shown_cluster", "shown_path", "shown_desired", "shown_observed", "shown_managers", "shown_state", "shown_since")  # fmt: skip
+    list_display = (
+        "shown_object",
+        "shown_cluster",
+        "shown_path",
+        "shown_desired",
+        "shown_observed",
+        "shown_managers",
+        "shown_state",
+        "shown_since",
+    )
     list_display_links = None
-    list_filter = (sync_runs.ClusterFilter, StateFilter, KindFilter)
-    exported = ("cluster.name", "kind", "namespace", "name", "path", "desired", "observed", "managers", "conflict", "since", "ignored_at", "ignored_reason")  # fmt: skip
+    list_filter = (sync_runs.RunClusterFilter, DriftStateFilter, DriftKindFilter)
+    exported = (
+        "cluster.name",
+        "kind",
+        "namespace",
+        "name",
+        "path",
+        "desired",
+        "observed",
+        "managers",
+        "conflict",
+        "since",
+        "ignored_at",
+        "ignored_reason",
+    )
     search_fields = ("name", "path")
-    search_help_text = "Object or field"
+    search_help_text = _("Object or field")
     ordering = ("cluster_id", "kind", "namespace", "name", "path")
     sortable_by = ()
     paginator = lists.BoundedPaginator
@@ -83,36 +119,36 @@ class DriftAdmin(lists.Listed[Drift]):
     def get_queryset(self, request: HttpRequest) -> QuerySet[Drift]:
         return super().get_queryset(request).select_related("cluster", "ignored_by")
 
-    @admin.display(description="object")
+    @admin.display(description=_("object"))
     def shown_object(self, row: Drift) -> SafeString:
-        place = f"{row.namespace}/{row.name}" if row.namespace else row.name
-        return format_html('<span class="cad-kind">{}</span> {}', row.kind, display.to(row, place))
+        name = f"{row.namespace}/{row.name}" if row.namespace else row.name
+        return format_html('<span class="cad-kind">{}</span> {}', row.kind, display.to(row, name))
 
-    @admin.display(description="cluster")
+    @admin.display(description=_("cluster"))
     def shown_cluster(self, row: Drift) -> SafeString:
         return display.to(row.cluster)
 
-    @admin.display(description="field")
+    @admin.display(description=_("field"))
     def shown_path(self, row: Drift) -> SafeString:
         return format_html('<span class="cad-mono">{}</span>', row.path)
 
-    @admin.display(description="desired")
+    @admin.display(description=_("desired"))
     def shown_desired(self, row: Drift) -> SafeString:
         return value(row.desired)
 
-    @admin.display(description="observed")
+    @admin.display(description=_("observed"))
     def shown_observed(self, row: Drift) -> SafeString:
         return value(row.observed)
 
-    @admin.display(description="written by")
+    @admin.display(description=_("field managers"))
     def shown_managers(self, row: Drift) -> str:
-        return ", ".join(map(str, row.managers)) or "nobody"
+        return ", ".join(map(str, row.managers)) or gettext("none")
 
-    @admin.display(description="state")
+    @admin.display(description=_("state"))
     def shown_state(self, row: Drift) -> SafeString:
         return state(row)
 
-    @admin.display(description="since")
+    @admin.display(description=_("since"))
     def shown_since(self, row: Drift) -> SafeString:
         return display.when(row.since)
 
@@ -126,22 +162,22 @@ class DriftAdmin(lists.Listed[Drift]):
 
     @admin.action(description=VERBS["apply"], permissions=["settle"])
     def apply(self, request: HttpRequest, rows: QuerySet[Drift]) -> HttpResponse:
-        return _to(request, rows, "apply")
+        return _decision_page(request, rows, "apply")
 
     @admin.action(description=VERBS["adopt"], permissions=["adopt"])
     def adopt(self, request: HttpRequest, rows: QuerySet[Drift]) -> HttpResponse:
-        return _to(request, rows, "adopt")
+        return _decision_page(request, rows, "adopt")
 
     @admin.action(description=VERBS["ignore"], permissions=["settle"])
     def ignore(self, request: HttpRequest, rows: QuerySet[Drift]) -> HttpResponse:
-        return _to(request, rows, "ignore")
+        return _decision_page(request, rows, "ignore")
 
     @admin.action(description=VERBS["unignore"], permissions=["settle"])
     def unignore(self, request: HttpRequest, rows: QuerySet[Drift]) -> HttpResponse:
-        return _to(request, rows, "unignore")
+        return _decision_page(request, rows, "unignore")
 
     def get_urls(self) -> list[URLPattern]:
-        own = [
+        urls = [
             path("settle/", pages.in_admin(decide), name="pools_drift_settle"),
             path(
                 "<int:drift_id>/take-over/",
@@ -149,7 +185,7 @@ class DriftAdmin(lists.Listed[Drift]):
                 name="pools_drift_takeover",
             ),
         ]
-        return [*own, *super().get_urls()]
+        return [*urls, *super().get_urls()]
 
     def change_view(  # type: ignore[override]
         self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
@@ -157,17 +193,17 @@ class DriftAdmin(lists.Listed[Drift]):
         pages.require(request, "pools.view_drift")
         row = Drift.objects.filter(pk=lists.number(object_id)).first()
         if row is None:
-            raise Http404("There is no such difference: it may be settled.")
+            raise Http404(gettext("This difference does not exist; it may be resolved."))
         return _plan(request, row)
 
 
-def _to(request: HttpRequest, rows: QuerySet[Drift], verb: str) -> HttpResponse:
+def _decision_page(request: HttpRequest, rows: QuerySet[Drift], verb: str) -> HttpResponse:
     ids = [str(pk) for pk in rows.values_list("pk", flat=True)[:MOST]]
     return lists.action_page(request, "admin:pools_drift_settle", verb=verb, id=ids)
 
 
 def _plan(request: HttpRequest, row: Drift) -> HttpResponseBase:
-    """All differences of one object, field by field."""
+    """Return the page with all differences of one object."""
     rows = drift.differences(drift.ClusterObject(row.cluster, row.kind, row.name, row.namespace))
     return pages.page(
         request,
@@ -177,53 +213,55 @@ def _plan(request: HttpRequest, row: Drift) -> HttpResponseBase:
         original=row,
         row=row,
         rows=rows,
-        ids=[one.pk for one in rows],
+        ids=[difference.pk for difference in rows],
         connection=Connection.objects.filter(cluster=row.cluster).first(),
-        some_ignored=any(one.ignored_at for one in rows),
-        waiting=[one for one in rows if one.conflict_code == FieldConflict.code],
+        some_ignored=any(difference.ignored_at for difference in rows),
+        waiting=[
+            difference for difference in rows if difference.conflict_code == FieldConflict.code
+        ],
         call=f"clusters/{row.cluster.name}/drift/?kind={row.kind}&name={row.name}",
     )
 
 
-# --- the page that says what a decision does ------------------------------------------------------
+# --- the confirmation page of a decision ----------------------------------------------------------
 
 
-class ReasonForm(forms.Form):
-    reason = fields.reason_field()
+class IgnoreForm(forms.Form):
+    reason = fields.reason_field(label=_("Reason"))
 
 
 def decide(request: HttpRequest) -> HttpResponseBase:
-    """Say what the decision does to which objects, then do it."""
+    """Show what the decision does to which objects; by POST, carry it out."""
     pages.require(request, "pools.change_drift")
     verb = request.POST.get("verb") or request.GET.get("verb", "")
     if verb not in VERBS:
-        raise Http404("There is no such decision.")
-    given = request.POST.getlist("id") or request.GET.getlist("id")
-    ids = [lists.number(text) for text in given[:MOST]]
+        raise Http404(gettext("Unknown action."))
+    raw_ids = request.POST.getlist("id") or request.GET.getlist("id")
+    ids = [lists.number(text) for text in raw_ids[:MOST]]
     rows = list(Drift.objects.filter(pk__in=ids).select_related("cluster", "ignored_by"))
-    back = lists.back(request, "admin:pools_drift_changelist")
+    back = lists.list_url(request, "admin:pools_drift_changelist")
     if not rows:
-        messages.warning(request, "None of these differences is left.")
+        messages.warning(request, gettext("These differences no longer exist."))
         return HttpResponseRedirect(back)
     if verb == "adopt":
         for kind in {row.kind for row in rows}:
-            pages.require(request, *drift.adopting(kind))
-    form = ReasonForm(request.POST or None) if verb == "ignore" else None
+            pages.require(request, *drift.adopt_permissions(kind))
+    form = IgnoreForm(request.POST or None) if verb == "ignore" else None
     if request.method == "POST" and (form is None or form.is_valid()):
         reason = form.cleaned_data["reason"] if form else ""
-        _done(request, verb, rows, reason)
+        _carry_out(request, verb, rows, reason)
         return HttpResponseRedirect(back)
     objects = list(dict.fromkeys(_object(row) for row in rows))
     return pages.page(
         request,
         "settle.html",
-        title=f"{VERBS[verb]}?",
+        title=str(VERBS[verb]),
         opts=Drift._meta,
         verb=verb,
         rows=rows,
         objects=objects,
         form=form,
-        button=VERBS[verb].partition(":")[0],
+        button=BUTTONS[verb],
     )
 
 
@@ -231,36 +269,53 @@ def _object(row: Drift) -> drift.ClusterObject:
     return drift.ClusterObject(row.cluster, row.kind, row.name, row.namespace)
 
 
-def _done(request: HttpRequest, verb: str, rows: list[Drift], reason: str) -> None:
+def _carry_out(request: HttpRequest, verb: str, rows: list[Drift], reason: str) -> None:
     author = pages.author(request, reason)
     if verb in {"ignore", "unignore"}:
         for row in rows:
-            with pages.told(request):
+            with pages.errors_as_messages(request):
                 if verb == "ignore":
                     drift.ignore(row, author=author, user=request.user)  # type: ignore[arg-type]  # logged in
                 else:
                     drift.unignore(row, author=author)
                 messages.success(
-                    request, f"{row}: {'ignored' if verb == 'ignore' else 'unignored'}."
+                    request,
+                    (
+                        gettext("%(difference)s is ignored.")
+                        if verb == "ignore"
+                        else gettext("%(difference)s is no longer ignored.")
+                    )
+                    % {"difference": row},
                 )
         return
-    for one in dict.fromkeys(_object(row) for row in rows):
-        with pages.told(request):
+    for cluster_object in dict.fromkeys(_object(row) for row in rows):
+        with pages.errors_as_messages(request):
             if verb == "apply":
-                _applied(request, one, drift.apply(one, author=author))
+                _apply(request, cluster_object, drift.apply(cluster_object, author=author))
             else:
-                drift.adopt(one, author=author)
-                messages.success(request, f"{one} is now in the register as the cluster has it.")
+                drift.adopt(cluster_object, author=author)
+                messages.success(
+                    request,
+                    gettext("The register now has the values of %(object)s in the cluster.")
+                    % {"object": cluster_object},
+                )
 
 
-def _applied(request: HttpRequest, one: drift.ClusterObject, staying: list[Drift]) -> None:
-    messages.success(request, f"{one} is written with the next pass, which begins within seconds.")
-    for row in staying:
-        owners = ", ".join(map(str, row.managers)) or "another manager"
+def _apply(
+    request: HttpRequest, cluster_object: drift.ClusterObject, foreign_owned: list[Drift]
+) -> None:
+    messages.success(
+        request,
+        gettext("The next sync, which starts within seconds, writes %(object)s.")
+        % {"object": cluster_object},
+    )
+    for row in foreign_owned:
+        owners = ", ".join(map(str, row.managers)) or gettext("another manager")
         text = format_html(
-            '{} belongs to {} and is not taken from it: <a class="cad-link" href="{}">take it over</a>.',
-            row.path,
-            owners,
+            '{} <a class="cad-link" href="{}">{}</a>',
+            gettext("%(field)s is not written because %(managers)s owns it.")
+            % {"field": row.path, "managers": owners},
             reverse("admin:pools_drift_takeover", args=[row.pk]),
+            gettext("Take over"),
         )
         messages.warning(request, text)

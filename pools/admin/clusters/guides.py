@@ -1,6 +1,6 @@
-"""Pages that answer one question: the pool of a pod, the demand of a node, preflight, overlaps.
+"""Calculators: pool for a pod, node demand, Cilium readiness check, overlaps.
 
-All are asked by GET, so that an answer has an address that can be passed on.
+Their forms use GET, so that a result has a URL that can be shared.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from typing import Any
 from django import forms
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponseBase
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 from unfold import widgets
 
 from pools.admin.clusters import field as cluster_fields
@@ -24,254 +26,273 @@ from pools.platform.admin import pages
 from pools.register import overlaps
 
 PER_PAGE = 50
-MEMBERS = 12  # of one overlap that are shown at once
+MEMBERS = 12  # members of one overlap that are shown
 
 
 class MarksField(forms.CharField):
-    """Labels or annotations, one `key=value` (or `key: value`) in a line.
+    """Labels or annotations, one `key=value` (or `key: value`) per line.
 
-    None when empty: as the cluster has them. A lone `-` is a description without any.
+    Cleans to None if empty (use those of the cluster), and to {} for a single `-`.
     """
 
     def __init__(self, **options: Any) -> None:
         options.setdefault("widget", fields.lines(2, placeholder="app=web"))
-        options.setdefault(
-            "help_text", "Empty: as the cluster has them. A lone - says that there are none."
-        )
+        options.setdefault("help_text", gettext("Empty: as in the cluster. Enter - for none."))
         super().__init__(required=False, strip=False, **options)
 
     def clean(self, value: Any) -> Any:
-        found: dict[str, str] = {}
+        pairs: dict[str, str] = {}
         marks = super().clean(value)
         if marks.strip() == "-":
-            return found
+            return pairs
         for number, line in enumerate(marks.splitlines(), start=1):
             if not line.strip():
                 continue
             key, sign, text = line.partition("=") if "=" in line else line.partition(":")
             if not (key.strip() and sign):
-                message = f"Line {number}: write it as key=value."
+                message = gettext("Line %(number)s: expected key=value.") % {"number": number}
                 raise forms.ValidationError(message, code="marks")
-            found[key.strip()] = text.strip().strip("\"'")
-        return found or None
+            pairs[key.strip()] = text.strip().strip("\"'")
+        return pairs or None
 
 
 class PodForm(forms.Form):
     cluster = cluster_fields.cluster_field()
-    pod = fields.name_field(initial="web-0")
-    pod_labels = MarksField(label="Labels of the pod")
+    pod = fields.name_field(label=_("Pod"), initial="web-0")
+    pod_labels = MarksField(label=_("Pod labels"))
     pod_annotations = MarksField(
-        label="Annotations of the pod",
+        label=_("Pod annotations"),
         widget=fields.lines(2, placeholder=f"{pod_pool.ANNOTATION}=green-pool"),
     )
-    namespace = fields.name_field(initial="default")
-    namespace_labels = MarksField(label="Labels of the namespace")
-    namespace_annotations = MarksField(label="Annotations of the namespace")
+    namespace = fields.name_field(label=_("Namespace"), initial="default")
+    namespace_labels = MarksField(label=_("Namespace labels"))
+    namespace_annotations = MarksField(label=_("Namespace annotations"))
 
 
 def pool_for_pod(request: HttpRequest) -> HttpResponseBase:
     pages.require(request, "pools.view_pool")
-    form = _asked(request, PodForm, "pod")
-    told = None
+    form = _form_from_query(request, PodForm, "pod")
+    choice = None
     if form.is_bound and form.is_valid():
-        said = form.cleaned_data
-        told = pod_choice.explain(
-            said["cluster"],
+        values = form.cleaned_data
+        choice = pod_choice.explain(
+            values["cluster"],
             pod=pod_choice.ObjectDescription(
-                said["pod"], said["pod_labels"], said["pod_annotations"]
+                values["pod"], values["pod_labels"], values["pod_annotations"]
             ),
             namespace=pod_choice.ObjectDescription(
-                said["namespace"], said["namespace_labels"], said["namespace_annotations"]
+                values["namespace"], values["namespace_labels"], values["namespace_annotations"]
             ),
         )
     return pages.page(
         request,
         "guide_pod.html",
-        title="Pool for a pod",
+        title=gettext("Pool for a pod"),
         form=form,
-        told=told,
+        choice=choice,
         only_at_creation=pod_pool.ONLY_AT_CREATION,
     )
 
 
-def _asked(request: HttpRequest, kind: type[forms.Form], key: str) -> Any:
-    """A form of what is asked in the address; unbound, with what is named there, before that."""
+def _form_from_query(request: HttpRequest, kind: type[forms.Form], key: str) -> Any:
+    """Return the form bound to the query string if it has `key`; else unbound, with initial values."""
     if key in request.GET:
         return kind(request.GET)
-    named = {name: request.GET[name] for name in kind.base_fields if name in request.GET}
-    return kind(initial=named)
+    initial = {name: request.GET[name] for name in kind.base_fields if name in request.GET}
+    return kind(initial=initial)
 
 
 class CountsField(forms.CharField):
-    """Addresses by pool: `default=12,other=3`; {} when empty. Each family has as many."""
+    """Addresses per pool, for each IP family: `default=12,other=3`; {} if empty."""
 
     def __init__(self, **options: Any) -> None:
         options.setdefault("widget", fields.text(placeholder="default=12,other=3"))
         super().__init__(required=False, **options)
 
     def clean(self, value: Any) -> Any:
-        given = super().clean(value)
-        if not given:
+        text = super().clean(value)
+        if not text:
             return {}
-        return _map_of(given)
+        return _parse_pre_allocation(text)
 
 
 class MapField(CountsField):
-    """A pre-allocation map; None when empty."""
+    """A pre-allocation map; None if empty."""
 
     def clean(self, value: Any) -> Any:
         return super().clean(value) or None
 
 
-def _map_of(text: str) -> dict[str, int]:
+def _parse_pre_allocation(text: str) -> dict[str, int]:
     try:
         return multipool.parse_pre_allocation(text)
     except errors.InvalidInput as error:
-        raise forms.ValidationError([pages.shown(one) for one in error.problems]) from None
+        raise forms.ValidationError(
+            [pages.validation_error(problem) for problem in error.problems]
+        ) from None
 
 
 class NodeForm(forms.Form):
     cluster = cluster_fields.cluster_field()
     node = fields.name_field(
+        label=_("Node"),
         required=False,
-        help_text="One of the cluster keeps what it holds; empty: a new node.",
+        help_text=_("An existing node keeps its blocks. Empty: a new node."),
     )
     in_use = CountsField(
-        label="Addresses in use", max_length=2000, help_text="By pool, of each IP family."
+        label=_("Addresses in use"), max_length=2000, help_text=_("Per pool, for each IP family.")
     )
     pending = CountsField(
-        label="Pods that wait", max_length=2000, help_text="Scheduled there, without an address."
+        label=_("Pending pods"),
+        max_length=2000,
+        help_text=_("Pods that are scheduled on the node and have no address yet."),
     )
     pre_allocation = MapField(
-        label="Pre-allocation map",
+        label=_("Pre-allocation map"),
         max_length=2000,
         widget=fields.text(placeholder="default=8,other=4"),
-        help_text="As ipam-multi-pool-pre-allocation has it; empty: that of the cluster,"
-        " or default=8.",
+        help_text=_(
+            "The value of ipam-multi-pool-pre-allocation. Empty: the value of the "
+            "cluster, or default=8."
+        ),
     )
 
 
 def demand_of_node(request: HttpRequest) -> HttpResponseBase:
     pages.require(request, "pools.view_pool")
-    form = _asked(request, NodeForm, "in_use")
-    told = None
+    form = _form_from_query(request, NodeForm, "in_use")
+    demand = None
     if form.is_bound and form.is_valid():
-        said = form.cleaned_data
+        values = form.cleaned_data
         try:
-            told = node_demand.forecast(
-                said["cluster"],
-                in_use=_both(said["in_use"]),
-                pending=_both(said["pending"]),
-                pre_allocation=said["pre_allocation"],
-                node=said["node"] or "",
+            demand = node_demand.forecast(
+                values["cluster"],
+                in_use=_both_families(values["in_use"]),
+                pending=_both_families(values["pending"]),
+                pre_allocation=values["pre_allocation"],
+                node=values["node"] or "",
             )
         except errors.IpamError as error:
-            pages.put(form, error, lambda _problem: "pre_allocation")
-    return pages.page(request, "guide_node.html", title="Demand of a node", form=form, told=told)
+            pages.add_errors(form, error, lambda _problem: "pre_allocation")
+    return pages.page(
+        request,
+        "guide_node.html",
+        title=gettext("Node demand calculator"),
+        form=form,
+        demand=demand,
+    )
 
 
-def _both(counts: dict[str, int]) -> dict[str, dict[int, int]]:
+def _both_families(counts: dict[str, int]) -> dict[str, dict[int, int]]:
     return {pool: {4: count, 6: count} for pool, count in counts.items()}
 
 
 class PreflightForm(forms.Form):
     cluster = cluster_fields.cluster_field()
     release = forms.CharField(
-        label="Release of Cilium",
+        label=_("Cilium release"),
         required=False,
         max_length=40,
         widget=fields.text(placeholder="1.18.2"),
-        help_text="Where the cluster does not say it: some conditions ended with a release.",
+        help_text=_(
+            "Used if the cluster does not report its release. Some limits apply to "
+            "older releases only."
+        ),
     )
 
 
 def preflight(request: HttpRequest) -> HttpResponseBase:
     pages.require(request, "pools.view_cluster", "pools.view_pool")
-    form = _asked(request, PreflightForm, "cluster")
-    told = cluster = None
+    form = _form_from_query(request, PreflightForm, "cluster")
+    result = cluster = None
     if form.is_bound and form.is_valid():
         cluster = form.cleaned_data["cluster"]
-        told = preflights.run_preflight(cluster, release=form.cleaned_data["release"])
+        result = preflights.run_preflight(cluster, release=form.cleaned_data["release"])
     return pages.page(
         request,
         "preflight.html",
-        title="Preflight",
+        title=gettext("Cilium readiness check"),
         form=form,
-        told=told,
+        result=result,
         cluster=cluster,
-        findings=titled(told.findings) if told else [],
+        findings=with_titles(result.findings) if result else [],
     )
 
 
 _TITLES = {
-    "ipam-mode": "IPAM mode",
-    "native-routing": "Native routing",
-    "pod-cidr-routes": "Routes to PodCIDRs",
-    "per-endpoint-routes": "Local node routes",
+    "ipam-mode": _("IPAM mode"),
+    "native-routing": _("Native routing"),
+    "pod-cidr-routes": _("Routes to pod CIDRs"),
+    "per-endpoint-routes": _("Local node routes"),
     "encryption": "Encryption",
     "masquerading": "Masquerading",
-    "native-routing-cidr": "Masquerading of several pools",
-    "pre-allocation": "Pre-allocation map",
-    "default-pool": "Default pool",
-    "auto-create": "Pools of the operator",
-    "overlapping-pools": "Overlapping pools",
-    "ipv6-mask-size": "IPv6 mask size",
-    "new-cidr": "The new CIDR",
-    "reserve": "The reservation",
-    "other-spaces": "Other clusters and networks",
+    "native-routing-cidr": _("Masquerading with several pools"),
+    "pre-allocation": _("Pre-allocation map"),
+    "default-pool": _("Default pool"),
+    "auto-create": _("Pools created by the operator"),
+    "overlapping-pools": _("Overlapping pools"),
+    "ipv6-mask-size": _("IPv6 mask size"),
+    "new-cidr": _("New CIDR"),
+    "reserve": _("Reservation"),
+    "other-spaces": _("Other clusters and networks"),
     "room": "Room",
-    "order": "Order of the steps",
+    "order": _("Order of steps"),
     "nodes": "Nodes",
-    "cluster": "The cluster's CRD",
+    "cluster": _("CRD of the cluster"),
 }
 
 
-def titled(findings: Iterable[PreflightFinding]) -> list[tuple[str, PreflightFinding]]:
-    """With the words that name the rule."""
-    return [(_TITLES.get(one.rule, one.rule), one) for one in findings]
+def with_titles(findings: Iterable[PreflightFinding]) -> list[tuple[str, PreflightFinding]]:
+    """Return each finding with the label of its rule."""
+    return [(str(_TITLES.get(finding.rule, finding.rule)), finding) for finding in findings]
 
 
 class OverlapForm(forms.Form):
     cluster = forms.ModelChoiceField(
         Cluster.objects.order_by("name"),
+        label=_("Cluster"),
         required=False,
-        empty_label="all clusters",
+        empty_label=_("all clusters"),
         widget=widgets.UnfoldAdminSelectWidget(),
     )
     kind = forms.ChoiceField(
+        label=_("Kind"),
         required=False,
         widget=fields.select(),
         choices=[
-            ("", "all kinds"),
-            (overlaps.OverlapKind.CLUSTERS.value, "between clusters"),
-            (overlaps.OverlapKind.VM_NETWORK.value, "with VM networks"),
-            (overlaps.OverlapKind.OVERLAY.value, "with overlay prefixes"),
+            ("", _("all kinds")),
+            (overlaps.OverlapKind.CLUSTERS.value, _("between clusters")),
+            (overlaps.OverlapKind.VM_NETWORK.value, _("with VM networks")),
+            (overlaps.OverlapKind.OVERLAY.value, _("with overlay prefixes")),
         ],
     )
-    within = fields.block_field(label="Address or CIDR", required=False)
+    within = fields.block_field(label=_("Address or CIDR"), required=False)
 
 
-def overlapping(request: HttpRequest) -> HttpResponseBase:
+def overlap_list(request: HttpRequest) -> HttpResponseBase:
     pages.require(request, "pools.view_pool")
     form = OverlapForm(request.GET)
-    found: list[overlaps.Overlap] = []
+    all_overlaps: list[overlaps.Overlap] = []
     if form.is_valid():
-        said = form.cleaned_data
-        found = overlaps.find_overlaps(
-            cluster_id=said["cluster"].pk if said["cluster"] else None,
-            kind=overlaps.OverlapKind(said["kind"]) if said["kind"] else None,
-            within=said["within"],
+        values = form.cleaned_data
+        all_overlaps = overlaps.find_overlaps(
+            cluster_id=values["cluster"].pk if values["cluster"] else None,
+            kind=overlaps.OverlapKind(values["kind"]) if values["kind"] else None,
+            within=values["within"],
         )
-    rows = Paginator(found, PER_PAGE).get_page(request.GET.get("page"))
+    rows = Paginator(all_overlaps, PER_PAGE).get_page(request.GET.get("page"))
     parameters = request.GET.copy()
     parameters.pop("page", None)
     return pages.page(
         request,
         "overlaps.html",
-        title="Overlaps",
+        title=gettext("Overlaps"),
         form=form,
         filtered=any(form.cleaned_data.values()) if form.is_valid() else True,
         rows=rows,
         query=parameters.urlencode(),
-        shown=[(one, one.members[:MEMBERS], max(0, len(one.members) - MEMBERS)) for one in rows],
+        overlaps=[
+            (overlap, overlap.members[:MEMBERS], max(0, len(overlap.members) - MEMBERS))
+            for overlap in rows
+        ],
     )

@@ -1,4 +1,4 @@
-"""What each node asks and holds: the CiliumNodes of a cluster beside the register."""
+"""Demand and blocks of nodes: the CiliumNodes of a cluster compared with the register."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponseBase
 from django.urls import reverse
+from django.utils.translation import gettext
 
 from pools.cilium import pod_cidrs
 from pools.clusters import fleet
@@ -16,34 +17,36 @@ SHOWN = 50  # nodes on a page
 
 
 def view(request: HttpRequest) -> HttpResponseBase:
-    """One page of the nodes of one cluster, in the order of their names."""
+    """Show one page of the nodes of a cluster, sorted by name."""
     pages.require(request, "pools.view_observedobject")
     clusters = list(Cluster.objects.filter(connection__isnull=False).order_by("name"))
-    wanted = lists.number(request.GET.get("cluster", ""))
-    cluster = next((one for one in clusters if one.pk == wanted), clusters[0] if clusters else None)
-    named = request.GET.get("q", "").strip().replace("\0", "")
+    chosen_id = lists.number(request.GET.get("cluster", ""))
+    cluster = next(
+        (row for row in clusters if row.pk == chosen_id), clusters[0] if clusters else None
+    )
+    name = request.GET.get("q", "").strip().replace("\0", "")
     after = request.GET.get("after", "").replace("\0", "")
-    found: list[pod_cidrs.NodeAddresses] = []
+    nodes: list[pod_cidrs.NodeAddresses] = []
     if cluster is not None:
-        found = pod_cidrs.nodes(cluster.pk, after=after, limit=SHOWN + 1, name=named)
-    more = len(found) > SHOWN
+        nodes = pod_cidrs.list_nodes(cluster.pk, after=after, limit=SHOWN + 1, name=name)
+    more = len(nodes) > SHOWN
     return pages.page(
         request,
         "nodes.html",
-        title="Nodes",
+        title=gettext("Nodes"),
         clusters=clusters,
         cluster=cluster,
         summary=_summary(cluster),
-        nodes=found[:SHOWN],
-        named=named,
+        nodes=nodes[:SHOWN],
+        name=name,
         after=after,
-        more=_url(cluster, after=found[SHOWN - 1].name) if more and cluster else "",
+        more=_url(cluster, after=nodes[SHOWN - 1].name) if more and cluster else "",
         first=_url(cluster) if after and cluster else "",
         call=f"clusters/{cluster.name}/nodes/" if cluster else "",
     )
 
 
-def _summary(cluster: Cluster | None) -> fleet.Summary | None:
+def _summary(cluster: Cluster | None) -> fleet.ConnectionSummary | None:
     row = Connection.objects.filter(cluster=cluster).select_related("cluster").first()
     return fleet.summary(row) if cluster and row else None
 

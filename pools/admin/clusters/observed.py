@@ -1,4 +1,4 @@
-"""What was seen in clusters, and what passes found out about it."""
+"""Observed objects of clusters, and the findings of sync runs."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from django.db.models import Q, QuerySet
 from django.http import Http404, HttpRequest, HttpResponseBase
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from pools.admin.clusters import sync_runs
 from pools.clusters.reconcile import registry
@@ -24,24 +26,28 @@ _STATES = {
 }
 
 
-class KindFilter(lists.Choice):
-    title = "kind"
+class ObjectKindFilter(lists.Choice):
+    title = _("kind")
     parameter_name = "kind"
 
     def options(self, request: HttpRequest) -> list[tuple[str, str]]:
-        # Not the kinds of all rows, which would be counted through for each page.
+        # The kinds of the handlers: distinct kinds of all rows would cost a scan per page.
         return [(handler.kind, handler.kind) for handler in registry.HANDLERS]
 
     def queryset(self, request: HttpRequest, rows: QuerySet[Any]) -> QuerySet[Any]:
         return rows.filter(kind=self.value()) if self.value() else rows
 
 
-class StateFilter(lists.Choice):
-    title = "state"
+class ObjectStateFilter(lists.Choice):
+    title = _("state")
     parameter_name = "state"
 
     def options(self, request: HttpRequest) -> list[tuple[str, str]]:
-        return [("problem", "with a problem"), ("pending", "looked at again"), ("missed", "missed")]
+        return [
+            ("problem", gettext("invalid")),
+            ("pending", gettext("pending")),
+            ("missed", gettext("missing")),
+        ]
 
     def queryset(self, request: HttpRequest, rows: QuerySet[Any]) -> QuerySet[Any]:
         which = _STATES.get(self.value() or "")
@@ -52,10 +58,19 @@ class StateFilter(lists.Choice):
 class ObjectAdmin(lists.Listed[ObservedObject]):
     list_display = ("shown_name", "shown_cluster", "shown_problem", "shown_changed", "shown_missed")
     list_display_links = None
-    list_filter = (sync_runs.ClusterFilter, KindFilter, StateFilter)
-    exported = ("cluster.name", "kind", "namespace", "name", "uid", "problem_code", "problem", "changed_at")  # fmt: skip
+    list_filter = (sync_runs.RunClusterFilter, ObjectKindFilter, ObjectStateFilter)
+    exported = (
+        "cluster.name",
+        "kind",
+        "namespace",
+        "name",
+        "uid",
+        "problem_code",
+        "problem",
+        "changed_at",
+    )
     search_fields = ("name",)
-    search_help_text = "Name of the object"
+    search_help_text = _("Name of the object")
     ordering = ("cluster_id", "kind", "namespace", "name", "id")
     sortable_by = ()
     paginator = lists.BoundedPaginator
@@ -70,26 +85,28 @@ class ObjectAdmin(lists.Listed[ObservedObject]):
         term = search_term.strip()
         return (queryset.filter(name__istartswith=term) if term else queryset), False
 
-    @admin.display(description="object")
+    @admin.display(description=_("object"))
     def shown_name(self, row: ObservedObject) -> SafeString:
-        place = f"{row.namespace}/{row.name}" if row.namespace else row.name
-        return format_html('<span class="cad-kind">{}</span> {}', row.kind, display.to(row, place))
+        name = f"{row.namespace}/{row.name}" if row.namespace else row.name
+        return format_html('<span class="cad-kind">{}</span> {}', row.kind, display.to(row, name))
 
-    @admin.display(description="cluster")
+    @admin.display(description=_("cluster"))
     def shown_cluster(self, row: ObservedObject) -> SafeString:
         return display.to(row.cluster)
 
-    @admin.display(description="problem")
+    @admin.display(description=_("problem"))
     def shown_problem(self, row: ObservedObject) -> SafeString:
         if not row.problem_code:
             return display.DASH
-        return format_html('<span class="cad-bad" title="{}">{}</span>', row.problem_code, row.problem)  # fmt: skip
+        return format_html(
+            '<span class="cad-bad" title="{}">{}</span>', row.problem_code, row.problem
+        )
 
-    @admin.display(description="changed")
+    @admin.display(description=_("changed"))
     def shown_changed(self, row: ObservedObject) -> SafeString:
         return display.when(row.changed_at)
 
-    @admin.display(description="missed since")
+    @admin.display(description=_("missing since"))
     def shown_missed(self, row: ObservedObject) -> SafeString:
         return display.when(row.missed_at)
 
@@ -100,7 +117,7 @@ class ObjectAdmin(lists.Listed[ObservedObject]):
         rows = ObservedObject.objects.select_related("cluster")
         row = rows.filter(pk=lists.number(object_id)).first()
         if row is None:
-            raise Http404("There is no such object.")
+            raise Http404(gettext("This object does not exist."))
         drift = Drift.objects.filter(
             cluster=row.cluster, kind=row.kind, namespace=row.namespace, name=row.name
         )
@@ -118,7 +135,7 @@ class ObjectAdmin(lists.Listed[ObservedObject]):
 
 
 class SeverityFilter(lists.Choice):
-    title = "severity"
+    title = _("severity")
     parameter_name = "severity"
 
     def options(self, request: HttpRequest) -> list[tuple[str, str]]:
@@ -132,10 +149,10 @@ class SeverityFilter(lists.Choice):
 class FindingAdmin(lists.Listed[Finding]):
     list_display = ("shown_severity", "shown_cluster", "shown_subject", "message", "shown_since")
     list_display_links = None
-    list_filter = (sync_runs.ClusterFilter, SeverityFilter)
+    list_filter = (sync_runs.RunClusterFilter, SeverityFilter)
     exported = ("cluster.name", "kind", "code", "subject", "severity", "message", "since")
     search_fields = ("subject", "message")
-    search_help_text = "What it is about"
+    search_help_text = _("Subject or message")
     ordering = ("-since", "-id")
     sortable_by = ()
     paginator = lists.BoundedPaginator
@@ -146,18 +163,20 @@ class FindingAdmin(lists.Listed[Finding]):
     def get_queryset(self, request: HttpRequest) -> QuerySet[Finding]:
         return super().get_queryset(request).select_related("cluster")
 
-    @admin.display(description="severity")
+    @admin.display(description=_("severity"))
     def shown_severity(self, row: Finding) -> SafeString:
         return display.state(row.severity, row.code)
 
-    @admin.display(description="cluster")
+    @admin.display(description=_("cluster"))
     def shown_cluster(self, row: Finding) -> SafeString:
         return display.to(row.cluster)
 
-    @admin.display(description="about")
+    @admin.display(description=_("subject"))
     def shown_subject(self, row: Finding) -> SafeString:
-        return format_html('<span class="cad-kind">{}</span> {}', row.kind, display.to(row, row.subject))  # fmt: skip
+        return format_html(
+            '<span class="cad-kind">{}</span> {}', row.kind, display.to(row, row.subject)
+        )
 
-    @admin.display(description="since")
+    @admin.display(description=_("since"))
     def shown_since(self, row: Finding) -> SafeString:
         return display.when(row.since)

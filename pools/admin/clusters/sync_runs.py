@@ -1,4 +1,4 @@
-"""How passes are shown: outcome, duration, counts; and the list of them."""
+"""Sync runs: list, outcome, duration and counts."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from pools.admin.pools import pools
 from pools.models import Run
@@ -18,7 +20,7 @@ _COUNTS = ("seen", "changed", "written", "failed")
 
 
 def outcome(run: Run) -> SafeString:
-    """A word; the fault below it."""
+    """Return the outcome of a run, with its error below."""
     if run.ended_at is None:
         return display.state("running")
     if run.succeeded:
@@ -34,7 +36,7 @@ def outcome(run: Run) -> SafeString:
 
 
 def took(run: Run) -> str:
-    """`0.8 s`, or a longer unit."""
+    """Return the duration of a run: `0.8 s`, or a larger unit; empty while it runs."""
     if run.ended_at is None:
         return ""
     seconds = (run.ended_at - run.started_at).total_seconds()
@@ -42,15 +44,15 @@ def took(run: Run) -> str:
 
 
 def counts(run: Run) -> SafeString:
-    """One line for each kind: `CiliumNode 40, 2, 0, 0`, and why the kind as a whole failed.
+    """Return one line per kind: `CiliumNode 40, 2, 0, 0`, with the error if the whole kind failed.
 
-    Kinds of which there was nothing share the last line.
+    Kinds without objects share the last line.
     """
     lines, empty = [], []
-    for kind, found in sorted(run.kinds.items()):
-        numbers = [int(found.get(name, 0)) for name in _COUNTS]
-        if message := found.get("message", ""):
-            style = "" if found.get("not_served") else "cad-bad"
+    for kind, kind_counts in sorted(run.kinds.items()):
+        numbers = [int(kind_counts.get(name, 0)) for name in _COUNTS]
+        if message := kind_counts.get("message", ""):
+            style = "" if kind_counts.get("not_served") else "cad-bad"
             lines.append((kind, ", ".join(map(display.digits, numbers)), style, message))
         elif any(numbers):
             lines.append((kind, ", ".join(map(display.digits, numbers)), "", ""))
@@ -63,20 +65,25 @@ def counts(run: Run) -> SafeString:
             '<span><span class="cad-kind">{}</span> {} <span class="{}">{}</span></span>',
             lines,
         ),
-        format_html('<span class="cad-sub">none of {}</span>', ", ".join(empty)) if empty else "",
+        format_html(
+            '<span class="cad-sub">{}</span>',
+            gettext("no objects: %(kinds)s") % {"kinds": ", ".join(empty)},
+        )
+        if empty
+        else "",
     )
 
 
-class ClusterFilter(pools.ClusterFilter):
-    """The same as of pools."""
+class RunClusterFilter(pools.PoolClusterFilter):
+    """The filter of pools."""
 
 
-class OutcomeFilter(lists.Choice):
-    title = "outcome"
+class RunOutcomeFilter(lists.Choice):
+    title = _("outcome")
     parameter_name = "outcome"
 
     def options(self, request: HttpRequest) -> list[tuple[str, str]]:
-        return [("succeeded", "succeeded"), ("failed", "failed")]
+        return [("succeeded", gettext("succeeded")), ("failed", gettext("failed"))]
 
     def queryset(self, request: HttpRequest, rows: QuerySet[Run]) -> QuerySet[Run]:
         if not self.value():
@@ -86,10 +93,26 @@ class OutcomeFilter(lists.Choice):
 
 @admin.register(Run)
 class RunAdmin(lists.Listed[Run]):
-    list_display = ("shown_began", "shown_cluster", "shown_outcome", "trigger", "shown_took", "shown_counts")  # fmt: skip
+    list_display = (
+        "shown_began",
+        "shown_cluster",
+        "shown_outcome",
+        "trigger",
+        "shown_took",
+        "shown_counts",
+    )
     list_display_links = None
-    list_filter = (ClusterFilter, OutcomeFilter)
-    exported = ("id", "cluster.name", "trigger", "started_at", "ended_at", "succeeded", "error_code", "error")  # fmt: skip
+    list_filter = (RunClusterFilter, RunOutcomeFilter)
+    exported = (
+        "id",
+        "cluster.name",
+        "trigger",
+        "started_at",
+        "ended_at",
+        "succeeded",
+        "error_code",
+        "error",
+    )
     ordering = ("-id",)
     sortable_by = ()
     paginator = lists.BoundedPaginator
@@ -100,22 +123,22 @@ class RunAdmin(lists.Listed[Run]):
     def get_queryset(self, request: HttpRequest) -> QuerySet[Run]:
         return super().get_queryset(request).select_related("cluster")
 
-    @admin.display(description="began")
+    @admin.display(description=_("started"))
     def shown_began(self, run: Run) -> SafeString:
         return display.when(run.started_at)
 
-    @admin.display(description="cluster")
+    @admin.display(description=_("cluster"))
     def shown_cluster(self, run: Run) -> SafeString:
         return display.to(run.cluster)
 
-    @admin.display(description="outcome")
+    @admin.display(description=_("outcome"))
     def shown_outcome(self, run: Run) -> SafeString:
         return outcome(run)
 
-    @admin.display(description="took")
+    @admin.display(description=_("duration"))
     def shown_took(self, run: Run) -> str:
         return took(run)
 
-    @admin.display(description="seen, changed, written, failed")
+    @admin.display(description=_("seen, changed, written, failed"))
     def shown_counts(self, run: Any) -> SafeString:
         return counts(run)

@@ -1,4 +1,4 @@
-"""Taking fields of an object over from other managers: what and from whom, then a reason and the deed."""
+"""Take over fields of an object from other managers: preview, reason, confirmation."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from django import forms
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponseBase, HttpResponseRedirect
 from django.urls import reverse
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from pools.clusters import drift, takeovers
 from pools.core import errors
@@ -15,37 +17,43 @@ from pools.platform.admin import forms as fields
 
 
 class TakeoverForm(forms.Form):
-    reason = fields.reason_field()
+    reason = fields.reason_field(label=_("Reason"))
 
 
 def view(request: HttpRequest, drift_id: int) -> HttpResponseBase:
-    """The fields as the cluster has them now; by POST with the preview's token they are taken."""
+    """Show the current fields in the cluster; by POST with the token of the preview, take them over."""
     pages.require(request, "pools.change_drift")
     row = Drift.objects.filter(pk=drift_id).select_related("cluster").first()
     if row is None:
-        raise Http404("There is no such difference: it may be settled.")
-    pages.require(request, *drift.adopting(row.kind))
-    of = drift.ClusterObject(row.cluster, row.kind, row.name, row.namespace)
+        raise Http404(gettext("This difference does not exist; it may be resolved."))
+    pages.require(request, *drift.adopt_permissions(row.kind))
+    cluster_object = drift.ClusterObject(row.cluster, row.kind, row.name, row.namespace)
     form = TakeoverForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         author = pages.author(request, form.cleaned_data["reason"])
         try:
-            taken = takeovers.take(of, token=request.POST.get("token", ""), author=author)
+            takeover = takeovers.take_over(
+                cluster_object, token=request.POST.get("token", ""), author=author
+            )
         except errors.IpamError as error:
-            pages.put(form, error)
+            pages.add_errors(form, error)
         else:
-            names = ", ".join(one.path for one in taken.fields)
-            messages.success(request, f"{names} of {of} is the register's now.")
+            names = ", ".join(taken_field.path for taken_field in takeover.fields)
+            messages.success(
+                request,
+                gettext("Cadastre now manages %(fields)s of %(object)s.")
+                % {"fields": names, "object": cluster_object},
+            )
             return HttpResponseRedirect(reverse("admin:pools_drift_changelist"))
     try:
-        preview = takeovers.preview(of, author=pages.author(request))
+        preview = takeovers.preview(cluster_object, author=pages.author(request))
     except errors.IpamError as error:
         messages.error(request, pages.sentence(error.message or error.code))
         return HttpResponseRedirect(display.url_of(row))
     return pages.page(
         request,
         "takeover.html",
-        title=f"Take over fields of {row.name}",
+        title=gettext("Take over fields of %(object)s") % {"object": row.name},
         opts=Drift._meta,
         original=row,
         row=row,

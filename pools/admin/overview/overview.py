@@ -1,4 +1,4 @@
-"""The start page: is anything wrong, and where is room?"""
+"""The start page: open conditions, utilization of pools, queues and the latest events."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from typing import Any
 
 from django.http import HttpRequest
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
 
 from pools.admin import find
 from pools.admin.overview import attention, pool_summary, timeline
 from pools.admin.overview.attention import Attention
-from pools.admin.overview.pool_summary import Measured, Register
+from pools.admin.overview.pool_summary import MeasuredPool, PoolSummary
 from pools.admin.pools import attention as pool_attention
 from pools.admin.pools import forecasts as pool_forecasts
 from pools.models import Cluster, Event, Pool
@@ -29,43 +30,43 @@ COOLING = 6  # pools, those with the longest queues
 REFUSING = 6  # pools and reasons
 
 
-# What a user begins with who may not see the pools.
+# Sections of the start page for users who may not view pools.
 StartPage = Callable[[HttpRequest], Iterable[find.Section]]
 START_PAGES: list[StartPage] = []  # filled by pools.extension
 
 
 @dataclass(frozen=True)
 class Tenants:
-    """The largest organisations or environments and the sum of all others."""
+    """The organizations or environments with the most used blocks, and the sum of the others."""
 
     title: str
-    rows: Sequence[tuple[str, series.InUse, float]]  # name, counts, share of all in use
-    others: int  # blocks in use
-    at: datetime | None
+    rows: Sequence[tuple[str, series.TenantUsage, float]]  # name, counts, share of all used blocks
+    rest: int  # blocks in use
+    counted_at: datetime | None
 
 
 @dataclass(frozen=True)
 class Cooldowns:
-    """The blocks that wait until they may be handed out again."""
+    """Blocks in cooldown: their number, when they become available, and the pools with most of them."""
 
     total: int
-    ending: Sequence[queues.CooldownEnding]
-    pools: Sequence[tuple[Measured, datetime | None]]  # when its next one ends
+    ending: Sequence[queues.CooldownEnds]
+    pools: Sequence[tuple[MeasuredPool, datetime | None]]  # end of the next cooldown
 
 
 @dataclass(frozen=True)
 class Refusals:
-    """Allocations that were refused within a day."""
+    """Allocations that failed in the last 24 hours."""
 
-    found: queues.Failures
+    failures: queues.RecentRefusals
     chart: Chart | None
-    rows: Sequence[tuple[Pool | None, str, int]]  # pool (None: it is gone), reason, how many
+    rows: Sequence[tuple[Pool | None, str, int]]  # pool (None: deleted), reason, count
 
 
 def context(request: HttpRequest, frame: dict[str, Any]) -> dict[str, Any]:
-    """What the template of the start page shows."""
+    """Return the template context of the start page. `frame` is the context of the site's frame."""
     if not request.user.has_perm("pools.view_pool"):
-        sections = [one for page in START_PAGES for one in page(request)]
+        sections = [section for page in START_PAGES for section in page(request)]
         return {**frame, "sections": sections, "forbidden": not sections}
     if not Pool.objects.exists():
         return {
@@ -74,73 +75,81 @@ def context(request: HttpRequest, frame: dict[str, Any]) -> dict[str, Any]:
             "clusters": Cluster.objects.count(),
             "attention": [],
         }
-    register = pool_summary.register()
-    failures = queues.failures()
-    clusters = pool_summary.by_cluster(register.pools)
+    summary = pool_summary.summarize()
+    failures = queues.recent_refusals()
+    clusters = pool_summary.cluster_summaries(summary.pools)
     return {
         **frame,
         "clusters": len(clusters),
-        "pools": len(register.pools),
-        "counted_at": register.at,
-        "attention": list(_attention(request, register, failures)),
-        "categories": pool_summary.by_category(register.pools),
+        "pools": len(summary.pools),
+        "counted_at": summary.counted_at,
+        "attention": list(_attention(request, summary, failures)),
+        "categories": pool_summary.category_summaries(summary.pools),
         "by_cluster": clusters[:CLUSTERS],
         "tenants": list(_tenants(request)),
-        "fullest": _fullest(register.pools),
-        "cooldowns": _cooldowns(register.pools),
-        "refusals": _refusals(failures, register.pools),
+        "fullest": _fullest(summary.pools),
+        "cooldowns": _cooldowns(summary.pools),
+        "refusals": _refusals(failures, summary.pools),
         "events": Event.objects.order_by("-id")[:10],
         **timeline.sections(request),
     }
 
 
 def _attention(
-    request: HttpRequest, register: Register, failures: queues.Failures
+    request: HttpRequest, summary: PoolSummary, failures: queues.RecentRefusals
 ) -> Iterator[Attention]:
     if request.user.has_perm("pools.view_connection"):
-        yield from attention.of_clusters()
+        yield from attention.cluster_lines()
     for source in attention.SOURCES:
         yield from source(request)
-    yield from pool_attention.lines(register, failures)
+    yield from pool_attention.lines(summary, failures)
 
 
-def _fullest(pools: Sequence[Measured]) -> list[tuple[Measured, SafeString]]:
-    """With what is forecast of them."""
-    chosen = sorted(pools, key=lambda one: -one.ratio)[:FULLEST]
-    told = forecasts.stored(one.pool.pk for one in chosen)
-    return [(one, pool_forecasts.column(told.get(one.pool.pk, {}))) for one in chosen]
+def _fullest(pools: Sequence[MeasuredPool]) -> list[tuple[MeasuredPool, SafeString]]:
+    """Return the pools with the highest utilization, each with its forecast."""
+    chosen = sorted(pools, key=lambda measured: -measured.ratio)[:FULLEST]
+    stored = forecasts.stored_forecasts(measured.pool.pk for measured in chosen)
+    return [
+        (measured, pool_forecasts.column(stored.get(measured.pool.pk, {}))) for measured in chosen
+    ]
 
 
 def _tenants(request: HttpRequest) -> Iterator[Tenants]:
     if not request.user.has_perm("pools.view_environment"):
         return
-    for by, title in (("org", "organisation"), ("env", "environment")):
-        found, at = series.in_use(by)
-        total = sum(one.used for one in found) or 1
-        chosen = [one for one in found if not one.rest][:TENANTS]
+    for dimension, title in (
+        ("org", gettext("Used blocks by organization")),
+        ("env", gettext("Used blocks by environment")),
+    ):
+        entries, counted_at = series.usage_by(dimension)
+        total = sum(entry.used for entry in entries) or 1
+        chosen = [entry for entry in entries if not entry.rest][:TENANTS]
         rows = [
-            (timeline.name_of(by, (one.org, one.name)), one, one.used / total) for one in chosen
+            (timeline.display_name(dimension, (entry.org, entry.name)), entry, entry.used / total)
+            for entry in chosen
         ]
-        others = sum(one.used for one in found) - sum(one.used for one in chosen)
-        yield Tenants(f"In use by {title}", rows, others, at)
+        rest = sum(entry.used for entry in entries) - sum(entry.used for entry in chosen)
+        yield Tenants(title, rows, rest, counted_at)
 
 
-def _cooldowns(pools: Sequence[Measured]) -> Cooldowns:
-    chosen = sorted((one for one in pools if one.cooling), key=lambda one: -one.cooling)[:COOLING]
-    following = queues.next_endings([one.pool.pk for one in chosen])
+def _cooldowns(pools: Sequence[MeasuredPool]) -> Cooldowns:
+    chosen = sorted(
+        (measured for measured in pools if measured.cooling), key=lambda measured: -measured.cooling
+    )[:COOLING]
+    following = queues.next_cooldown_ends([measured.pool.pk for measured in chosen])
     return Cooldowns(
-        sum(one.cooling for one in pools),
-        queues.cooldowns_ending() if chosen else [],
-        [(one, following.get(one.pool.pk)) for one in chosen],
+        sum(measured.cooling for measured in pools),
+        queues.count_cooldown_ends() if chosen else [],
+        [(measured, following.get(measured.pool.pk)) for measured in chosen],
     )
 
 
-def _refusals(failures: queues.Failures, pools: Sequence[Measured]) -> Refusals:
-    by_id = {one.pool.pk: one.pool for one in pools}
+def _refusals(failures: queues.RecentRefusals, pools: Sequence[MeasuredPool]) -> Refusals:
+    by_id = {measured.pool.pk: measured.pool for measured in pools}
     counts: Counter[tuple[int, str]] = Counter()
-    for one in failures.rows:
-        counts[one.pool_id, one.code] += one.count
+    for row in failures.rows:
+        counts[row.pool_id, row.code] += row.count
     rows = [
         (by_id.get(pool_id), code, count) for (pool_id, code), count in counts.most_common(REFUSING)
     ]
-    return Refusals(failures, timeline.failed(failures) if rows else None, rows)
+    return Refusals(failures, timeline.refusal_chart(failures) if rows else None, rows)

@@ -1,4 +1,4 @@
-"""All pools with their numbers and states, for the start page; and what they sum up to."""
+"""Pools with their usage and state, and sums by category and cluster, for the start page."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from pools.models.pools import Category
 from pools.register import usage
 from pools.register.utilization import series
 
-CIDRS = 1000  # with reserved ranges, looked at for whether they drain
+CIDRS = 1000  # at most so many CIDRs with reserved ranges are checked for draining
 
 
 @dataclass(frozen=True)
-class Measured:
-    """A pool with its numbers."""
+class MeasuredPool:
+    """A pool with its usage per IP family and its state; `ratio` is that of the fuller family."""
 
     pool: Pool
     families: dict[int, usage.Usage]
@@ -26,57 +26,57 @@ class Measured:
     ratio: float = field(init=False)
 
     def __post_init__(self) -> None:
-        ratio = max((one.ratio for one in self.families.values()), default=0.0)
+        ratio = max((counts.ratio for counts in self.families.values()), default=0.0)
         object.__setattr__(self, "ratio", ratio)
 
     @property
     def is_nearly_full(self) -> bool:
-        return any(one.is_nearly_full for one in self.families.values())
+        return any(counts.is_nearly_full for counts in self.families.values())
 
     @property
     def percent(self) -> int:
-        """Of the fuller family."""
-        return max((one.percent for one in self.families.values()), default=0)
+        """Utilization of the fuller family in percent."""
+        return max((counts.percent for counts in self.families.values()), default=0)
 
     @property
     def cooling(self) -> int:
-        return sum(one.cooling for one in self.families.values())
+        return sum(counts.cooling for counts in self.families.values())
 
 
 @dataclass(frozen=True)
-class Register:
-    """`at` says when it was counted, None: just now. `draining` are wholly reserved CIDRs."""
+class PoolSummary:
+    """All pools and the fully reserved CIDRs; `counted_at` is None if counted just now."""
 
-    pools: Sequence[Measured]
+    pools: Sequence[MeasuredPool]
     draining: Sequence[PoolCIDR]
-    at: datetime | None
+    counted_at: datetime | None
 
 
 @dataclass(frozen=True)
-class OfCluster:
-    """The pools of a cluster together, and the fullest of them."""
+class ClusterSummary:
+    """The usage of all pools of a cluster, and its most utilized pool."""
 
     cluster: Cluster
     families: dict[int, usage.Usage]
-    fullest: Measured
+    fullest: MeasuredPool
     pools: int
 
 
-def register() -> Register:
-    """Everything, at a cost that pools set, not blocks."""
-    found = series.measured()
+def summarize() -> PoolSummary:
+    """Measure all pools. The cost grows with the number of pools, not of blocks."""
+    measurement = series.measure_pools()
     draining = _draining()
-    drained = {one.pool_id for one in draining}
+    drained = {cidr.pool_id for cidr in draining}
     pools = [
-        Measured(pool, families, _state(families, draining=pool.pk in drained))
-        for pool, families in found.pools
+        MeasuredPool(pool, families, _state(families, draining=pool.pk in drained))
+        for pool, families in measurement.pools
     ]
-    return Register(pools, draining, found.moment)
+    return PoolSummary(pools, draining, measurement.moment)
 
 
 def _state(families: dict[int, usage.Usage], *, draining: bool) -> str:
-    """As of pool_page.state_of."""
-    if any(not one.free for one in families.values()):
+    """Return the state as page.state_of does."""
+    if any(not counts.free for counts in families.values()):
         return "full"
     return "draining" if draining else "active"
 
@@ -84,15 +84,17 @@ def _state(families: dict[int, usage.Usage], *, draining: bool) -> str:
 def _draining() -> list[PoolCIDR]:
     rows = PoolCIDR.objects.filter(reserved_ranges__isnull=False).distinct()
     rows = rows.select_related("pool__cluster").prefetch_related("reserved_ranges")
-    return [one for one in rows.order_by("pool_id", "position", "id")[:CIDRS] if page.drained(one)]
+    return [
+        cidr for cidr in rows.order_by("pool_id", "position", "id")[:CIDRS] if page.is_drained(cidr)
+    ]
 
 
-def by_category(pools: Iterable[Measured]) -> list[tuple[str, str, int, usage.Usage]]:
-    """(category, its name, family, sum) as far as there are pools."""
+def category_summaries(pools: Iterable[MeasuredPool]) -> list[tuple[str, str, int, usage.Usage]]:
+    """Return (category, label, IP family, usage) for each category that has pools."""
     parts: dict[tuple[str, int], list[usage.Usage]] = defaultdict(list)
-    for one in pools:
-        for family, counts in one.families.items():
-            parts[one.pool.category, family].append(counts)
+    for measured in pools:
+        for family, counts in measured.families.items():
+            parts[measured.pool.category, family].append(counts)
     return [
         (str(category), str(category.label), family, _sum(parts[category, family]))
         for category in Category
@@ -101,25 +103,31 @@ def by_category(pools: Iterable[Measured]) -> list[tuple[str, str, int, usage.Us
     ]
 
 
-def by_cluster(pools: Iterable[Measured]) -> list[OfCluster]:
-    """Clusters, that of the fullest pool first."""
-    parts: dict[int, list[Measured]] = defaultdict(list)
-    for one in pools:
-        parts[one.pool.cluster_id].append(one)
-    found = [
-        OfCluster(
-            of[0].pool.cluster,
+def cluster_summaries(pools: Iterable[MeasuredPool]) -> list[ClusterSummary]:
+    """Return a summary per cluster, the one with the most utilized pool first."""
+    parts: dict[int, list[MeasuredPool]] = defaultdict(list)
+    for measured in pools:
+        parts[measured.pool.cluster_id].append(measured)
+    summaries = [
+        ClusterSummary(
+            members[0].pool.cluster,
             {
-                family: _sum([one.families[family] for one in of if family in one.families])
+                family: _sum(
+                    [
+                        measured.families[family]
+                        for measured in members
+                        if family in measured.families
+                    ]
+                )
                 for family in (4, 6)
-                if any(family in one.families for one in of)
+                if any(family in measured.families for measured in members)
             },
-            max(of, key=lambda one: one.ratio),
-            len(of),
+            max(members, key=lambda measured: measured.ratio),
+            len(members),
         )
-        for of in parts.values()
+        for members in parts.values()
     ]
-    return sorted(found, key=lambda one: (-one.fullest.ratio, one.cluster.name))
+    return sorted(summaries, key=lambda summary: (-summary.fullest.ratio, summary.cluster.name))
 
 
 def _sum(parts: list[usage.Usage]) -> usage.Usage:

@@ -1,4 +1,4 @@
-"""The start page over time: charts from daily samples, for a range and a way to divide them."""
+"""Charts of the overview and of pools, drawn from daily samples."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from typing import Any
 
 from django.http import HttpRequest
 from django.urls import reverse
+from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext_lazy as _
 
 from pools.models import Cluster, Pool
 from pools.models.pools import Category
@@ -20,85 +22,117 @@ from pools.register.utilization import series as utilization_series
 from pools.register.utilization.series import Key
 
 RANGES = (7, 30, 90, 365)
-USUAL = 30
-LINES = COLOURS - 1  # series with a name of their own; the others are one
-_WORDS = {"category": "category", "cluster": "cluster", "org": "organisation", "env": "environment"}
+DEFAULT_DAYS = 30
+LINES = COLOURS - 1  # series with a name; all others share one
+_DIMENSION_LABELS = {
+    "category": _("category"),
+    "cluster": _("cluster"),
+    "org": _("organization"),
+    "env": _("environment"),
+}
+_USED_TITLES = {
+    "category": _("Used blocks by category"),
+    "cluster": _("Used blocks by cluster"),
+    "org": _("Used blocks by organization"),
+    "env": _("Used blocks by environment"),
+}
 
 
 @dataclass(frozen=True)
-class Chosen:
-    """What the page's address asks for; whatever else it says means the usual."""
+class ChartChoice:
+    """Range and grouping of the charts, from the query string; invalid values mean the default."""
 
     days: int
-    by: str
-    ways: tuple[str, ...]
+    dimension: str
+    dimensions: tuple[str, ...]  # those that the user may group by
 
     def links(self) -> dict[str, list[tuple[str, str, bool]]]:
-        """(text, address, is it chosen) of the ranges and of the ways to divide."""
+        """Return the links (label, query string, is it chosen) of the ranges and of the groupings."""
         return {
             "ranges": [
-                (f"{days} days", f"?days={days}&by={self.by}#over-time", days == self.days)
+                (
+                    _days_label(days),
+                    f"?days={days}&by={self.dimension}#over-time",
+                    days == self.days,
+                )
                 for days in RANGES
             ],
-            "ways": [
-                (_WORDS[by], f"?days={self.days}&by={by}#over-time", by == self.by)
-                for by in self.ways
+            "dimensions": [
+                (
+                    str(_DIMENSION_LABELS[dimension]),
+                    f"?days={self.days}&by={dimension}#over-time",
+                    dimension == self.dimension,
+                )
+                for dimension in self.dimensions
             ],
         }
 
 
-def ranges(days: int) -> list[tuple[str, str, bool]]:
-    """The links of a page that only has a range."""
-    return [(f"{one} days", f"?days={one}#over-time", one == days) for one in RANGES]
+def _days_label(days: int) -> str:
+    return ngettext("%(number)s day", "%(number)s days", days) % {"number": days}
 
 
-def chosen_days(request: HttpRequest) -> int:
+def range_links(days: int) -> list[tuple[str, str, bool]]:
+    """Return the range links of a page without groupings."""
+    return [(_days_label(length), f"?days={length}#over-time", length == days) for length in RANGES]
+
+
+def parse_days(request: HttpRequest) -> int:
     days = request.GET.get("days", "")
-    return int(days) if days in {str(one) for one in RANGES} else USUAL
+    return int(days) if days in {str(length) for length in RANGES} else DEFAULT_DAYS
 
 
-def chosen(request: HttpRequest) -> Chosen:
-    ways = ["category", "cluster"]
+def parse_choice(request: HttpRequest) -> ChartChoice:
+    dimensions = ["category", "cluster"]
     if request.user.has_perm("pools.view_environment"):
-        ways += ["org", "env"]
-    by = request.GET.get("by", "")
-    return Chosen(chosen_days(request), by if by in ways else "category", tuple(ways))
+        dimensions += ["org", "env"]
+    dimension = request.GET.get("by", "")
+    return ChartChoice(
+        parse_days(request), dimension if dimension in dimensions else "category", tuple(dimensions)
+    )
 
 
-def charts(want: Chosen, largest: Sequence[Key]) -> list[Chart]:
-    """Blocks in use, stacked, and how full the categories were; `largest` get a line each."""
-    days = utilization_series.days_back(want.days)
-    found = [_in_use(want, list(largest)[:LINES], days)]
-    if want.by == "category":
-        found.append(_ratios(days))
-    return [chart for chart in found if not chart.empty]
+def build_charts(choice: ChartChoice, keys: Sequence[Key]) -> list[Chart]:
+    """Return the charts of used blocks and, by category, of utilization.
+
+    The first `keys` get a series each; all others share one.
+    """
+    days = utilization_series.chart_days(choice.days)
+    charts = [_in_use(choice, list(keys)[:LINES], days)]
+    if choice.dimension == "category":
+        charts.append(_ratios(days))
+    return [chart for chart in charts if not chart.empty]
 
 
-def largest(by: str) -> list[Key]:
-    """Who has most in use now, most first."""
-    found, _ = utilization_series.in_use(by)
-    return [(one.org, one.name) for one in found if not one.rest]
+def largest_keys(dimension: str) -> list[Key]:
+    """Return the keys with used blocks, those with the most first."""
+    entries, _counted_at = utilization_series.usage_by(dimension)
+    return [(entry.org, entry.name) for entry in entries if not entry.rest]
 
 
-def _in_use(want: Chosen, names: Sequence[Key], days: Sequence[date]) -> Chart:
-    found = utilization_series.used_over_time(want.by, names, days)
-    others = found.pop(None)
-    known = set(others)  # a day of which nothing is known has no sum at all
-    urls = _urls(want.by, names)
+def _in_use(choice: ChartChoice, names: Sequence[Key], days: Sequence[date]) -> Chart:
+    values_by_key = utilization_series.used_over_time(choice.dimension, names, days)
+    rest = values_by_key.pop(None)
+    sampled_days = set(rest)  # a day without samples has no sum either
+    urls = _urls(choice.dimension, names)
     series = [
-        Series(name_of(want.by, key), _values(values, days, known), urls.get(key, ""))
-        for key, values in found.items()
+        Series(
+            display_name(choice.dimension, key),
+            _values(values, days, sampled_days),
+            urls.get(key, ""),
+        )
+        for key, values in values_by_key.items()
         if key
     ]
-    if any(others.values()):
-        series.append(Series("all others", _values(others, days, known), rest=True))
-    title = f"Blocks in use by {_WORDS[want.by]}"
+    if any(rest.values()):
+        series.append(Series(gettext("Other"), _values(rest, days, sampled_days), rest=True))
+    title = str(_USED_TITLES[choice.dimension])
     return Chart("used", title, _points(days), series, areas=True, note=_note(days))
 
 
 def _ratios(days: Sequence[date]) -> Chart:
     labels = dict(Category.choices)
-    found = sorted(
+    ratios = sorted(
         utilization_series.ratios_over_time(days).items(), key=lambda item: -_last(item[1])
     )[:COLOURS]
     series = [
@@ -106,47 +140,57 @@ def _ratios(days: Sequence[date]) -> Chart:
             f"{labels.get(category, category)} IPv{family}",
             [100 * values[day] if day in values else None for day in days],
         )
-        for (category, family), values in found
+        for (category, family), values in ratios
     ]
-    title = "Utilization by category"
+    title = gettext("Utilization by category")
     return Chart("ratio", title, _points(days), series, percent=True, note=_note(days))
 
 
-def of_pool(pool: Pool, days: Sequence[date]) -> list[Chart]:
-    """A chart of each family: held and cooling blocks, stacked."""
-    found = utilization_series.of_pool_over_time(pool.pk, days)
+def pool_charts(pool: Pool, days: Sequence[date]) -> list[Chart]:
+    """Return one chart per IP family: held and cooling blocks, stacked."""
+    usage_by_family = utilization_series.pool_usage_over_time(pool.pk, days)
     return [
         Chart(
             f"v{family}",
-            f"IPv{family} blocks in use",
+            gettext("Used IPv%(family)s blocks") % {"family": family},
             _points(days),
-            [Series(name, _counts(rows, days, read), url="") for name, read in _STATES],
+            [Series(str(label), _counts(rows, days, read), url="") for label, read in _STATES],
             areas=True,
             note=_note(days),
         )
-        for family, rows in found.items()
+        for family, rows in usage_by_family.items()
     ]
 
 
-_STATES: tuple[tuple[str, Callable[[usage.Usage], int]], ...] = (
-    ("held", lambda one: one.held),
-    ("cooling", lambda one: one.cooling),
+_STATES: tuple[tuple[Any, Callable[[usage.Usage], int]], ...] = (
+    (_("held"), lambda counts: counts.held),
+    (_("cooling"), lambda counts: counts.cooling),
 )
 
 
-def failed(failures: queues.Failures) -> Chart:
-    """Refusals of the last 24 hours by reason."""
+def refusal_chart(failures: queues.RecentRefusals) -> Chart:
+    """Return the chart of failed allocations in the last 24 hours, by reason."""
     hours = range(queues.HOURS - 1, -1, -1)
-    codes = sorted({one.code for one in failures.rows})
+    codes = sorted({row.code for row in failures.rows})
     counted: dict[tuple[str, int], int] = dict.fromkeys(
         ((code, hour) for code in codes for hour in hours), 0
     )
-    for one in failures.rows:
-        if (one.code, one.hours_ago) in counted:
-            counted[one.code, one.hours_ago] += one.count
+    for row in failures.rows:
+        if (row.code, row.hours_ago) in counted:
+            counted[row.code, row.hours_ago] += row.count
     series = [Series(code, [counted[code, hour] for hour in hours]) for code in codes]
-    points = [f"{hour + 1} h ago" if hour else "the last hour" for hour in hours]
-    return Chart("failed", "Refused allocations by reason", points, series, areas=True, over="Hour")
+    points = [
+        gettext("%(hours)s h ago") % {"hours": hour + 1} if hour else gettext("last hour")
+        for hour in hours
+    ]
+    return Chart(
+        "failed",
+        gettext("Failed allocations by reason"),
+        points,
+        series,
+        areas=True,
+        over=gettext("Hour"),
+    )
 
 
 def _counts(
@@ -155,8 +199,10 @@ def _counts(
     return [read(rows[day]) if day in rows else None for day in days]
 
 
-def _values(values: Mapping[date, int], days: Sequence[date], known: set[date]) -> list[int | None]:
-    return [values.get(day, 0) if day in known else None for day in days]
+def _values(
+    values: Mapping[date, int], days: Sequence[date], sampled_days: set[date]
+) -> list[int | None]:
+    return [values.get(day, 0) if day in sampled_days else None for day in days]
 
 
 def _last(values: Mapping[date, float]) -> float:
@@ -164,36 +210,44 @@ def _last(values: Mapping[date, float]) -> float:
 
 
 def _points(days: Sequence[date]) -> list[str]:
-    """As short as they are clear: the year where it is not that of the last day."""
+    """Return a label for each day; it has a year if that differs from the year of the last day."""
     end = days[-1].year
     return [f"{day.day} {day:%b}" if day.year == end else f"{day.day} {day:%b %Y}" for day in days]
 
 
 def _note(days: Sequence[date]) -> str:
     step = (days[1] - days[0]).days if len(days) > 1 else 1
-    return f"Each point is one of {step} days." if step > 1 else ""
+    return (
+        ngettext("One point per %(number)s day.", "One point per %(number)s days.", step)
+        % {"number": step}
+        if step > 1
+        else ""
+    )
 
 
-def name_of(by: str, key: Key) -> str:
+def display_name(dimension: str, key: Key) -> str:
     org, name = key
-    if by == "category":
+    if dimension == "category":
         return str(dict(Category.choices).get(name, name))
-    if by == "env":
+    if dimension == "env":
         return f"{org}/{name}" if org else name
-    return name or "without an organisation"
+    return name or gettext("no organization")
 
 
-def _urls(by: str, names: Sequence[Key]) -> dict[Key, str]:
-    if by == "cluster":
-        rows = Cluster.objects.filter(name__in=[name for _, name in names])
+def _urls(dimension: str, names: Sequence[Key]) -> dict[Key, str]:
+    if dimension == "cluster":
+        rows = Cluster.objects.filter(name__in=[name for _org, name in names])
         return {("", row.name): display.url_of(row) for row in rows}
-    if by == "category":
+    if dimension == "category":
         pools = "admin:pools_pool_changelist"
         return {key: reverse(pools, query={"category": key[1]}) for key in names}
     return {key: reverse("admin:find", query={"q": key[1]}) for key in names if key[1]}
 
 
 def sections(request: HttpRequest) -> dict[str, Any]:
-    """What the template of the start page shows of the past."""
-    want = chosen(request)
-    return {"charts": charts(want, largest(want.by)), "chosen": want.links()}
+    """Return the template context of the section "Over time"."""
+    choice = parse_choice(request)
+    return {
+        "charts": build_charts(choice, largest_keys(choice.dimension)),
+        "choices": choice.links(),
+    }

@@ -1,4 +1,4 @@
-"""What is done with a pool: make, change, delete, allocate, reserve, add a CIDR."""
+"""Actions on a pool: add, change, delete, allocate, reserve a range, add a CIDR."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from django import forms
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponseBase, HttpResponseRedirect
 from django.urls import reverse
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from pools.admin.pools import form as pool_form
 from pools.core import errors
@@ -22,69 +24,78 @@ KINDS = ("instance", "node", "env", "vm")
 _KIND_OF = {"pod": "node", "node": "node", "instance": "instance", "ipv4": "env", "vm": "vm"}
 
 
-# --- make and change ------------------------------------------------------------------------------
+# --- add and change -------------------------------------------------------------------------------
 
 
 def add(request: HttpRequest) -> HttpResponseBase:
     pages.require(request, "pools.add_pool")
     initial = {name: request.GET[name] for name in ("cluster", "category") if name in request.GET}
-    both = pool_form.Both(None, request.POST or None, initial)
-    if request.method == "POST" and both.is_valid():
+    pool_forms = pool_form.PoolForms(None, request.POST or None, initial)
+    if request.method == "POST" and pool_forms.is_valid():
         try:
-            pool = pools.create(both.spec(), author=pages.author(request))
+            pool = pools.create(pool_forms.spec(), author=pages.author(request))
         except errors.IpamError as error:
-            both.refuse(error)
+            pool_forms.add_errors(error)
         else:
-            messages.success(request, f"{pool.name} has {_free(pool)}.")
+            messages.success(
+                request,
+                gettext("Pool %(pool)s was added. Free blocks: %(free)s.")
+                % {"pool": pool.name, "free": _free_blocks(pool)},
+            )
             return HttpResponseRedirect(display.url_of(pool))
-    return _form_page(request, both, title="Add pool")
+    return _form_page(request, pool_forms, title=gettext("Add pool"))
 
 
-def _free(pool: Pool) -> str:
-    families = usage.of_pool(pool)
-    parts = (
-        f"{display.digits(one.free)} free IPv{family} blocks" for family, one in families.items()
+def _free_blocks(pool: Pool) -> str:
+    """Return the free blocks of each family: `IPv4 254, IPv6 65 536`."""
+    families = usage.pool_usage(pool)
+    return ", ".join(
+        f"IPv{family} {display.digits(counts.free)}" for family, counts in families.items()
     )
-    return " and ".join(parts)
 
 
 def edit(request: HttpRequest, pool: Pool) -> HttpResponseBase:
-    """The form; before something is withheld or removed, a page that says what it would do."""
+    """Show the form; a change that withholds or removes addresses needs a confirmation."""
     pages.require(request, "pools.change_pool")
-    both = pool_form.Both(pool, request.POST or None)
-    if request.method == "POST" and both.is_valid():
-        version = both.form.cleaned_data["version"]
+    pool_forms = pool_form.PoolForms(pool, request.POST or None)
+    if request.method == "POST" and pool_forms.is_valid():
+        version = pool_forms.form.cleaned_data["version"]
         try:
-            preview = previews.of_change(
-                pool, both.change(), author=pages.author(request), version=version
+            preview = previews.preview_change(
+                pool, pool_forms.change(), author=pages.author(request), version=version
             )
             if preview.withholds and "_confirmed" not in request.POST:
                 return _confirm_page(request, pool, preview)
-            pools.change(pool.pk, both.change(), author=pages.author(request), version=version)
+            pools.change(
+                pool.pk, pool_forms.change(), author=pages.author(request), version=version
+            )
         except errors.IpamError as error:
-            both.refuse(error)
+            pool_forms.add_errors(error)
         else:
-            messages.success(request, f"{pool.name} was changed.")
+            messages.success(request, gettext("Pool %(pool)s was changed.") % {"pool": pool.name})
             return HttpResponseRedirect(display.url_of(pool))
-    return _form_page(request, both, title=f"Edit {pool.name}")
+    return _form_page(request, pool_forms, title=gettext("Edit %(pool)s") % {"pool": pool.name})
 
 
-def _form_page(request: HttpRequest, both: pool_form.Both, *, title: str) -> HttpResponseBase:
+def _form_page(
+    request: HttpRequest, pool_forms: pool_form.PoolForms, *, title: str
+) -> HttpResponseBase:
     return pages.page(
         request,
         "pool_form.html",
         title=title,
         opts=Pool._meta,
-        original=both.pool,
-        pool=both.pool,
-        form=both.form,
-        cidrs=both.cidrs,
-        wrong=both.form.is_bound and (both.form.errors or any(both.cidrs.errors)),
+        original=pool_forms.pool,
+        pool=pool_forms.pool,
+        form=pool_forms.form,
+        cidrs=pool_forms.cidrs,
+        invalid=pool_forms.form.is_bound
+        and (pool_forms.form.errors or any(pool_forms.cidrs.errors)),
     )
 
 
 def _confirm_page(request: HttpRequest, pool: Pool, preview: previews.Preview) -> HttpResponseBase:
-    said = [
+    posted_values = [
         (name, value)
         for name, values in request.POST.lists()
         if name not in {"csrfmiddlewaretoken", "_back"}
@@ -93,32 +104,32 @@ def _confirm_page(request: HttpRequest, pool: Pool, preview: previews.Preview) -
     return pages.page(
         request,
         "pool_confirm.html",
-        title=f"Change {pool.name}?",
+        title=gettext("Change pool %(pool)s?") % {"pool": pool.name},
         opts=Pool._meta,
         original=pool,
         pool=pool,
         preview=preview,
-        said=said,
+        posted_values=posted_values,
     )
 
 
 def delete(request: HttpRequest, pool: Pool) -> HttpResponseBase:
     pages.require(request, "pools.delete_pool")
     if request.method == "POST":
-        with pages.told(request):
+        with pages.errors_as_messages(request):
             pools.delete(pool.pk, author=pages.author(request))
-            messages.success(request, f"{pool.name} was deleted.")
+            messages.success(request, gettext("Pool %(pool)s was deleted.") % {"pool": pool.name})
             return HttpResponseRedirect(reverse("admin:pools_pool_changelist"))
-    holders = [block for cidr in _cidrs(pool) for block in pools.in_use(cidr)[:12]]
+    holders = [block for cidr in _cidrs(pool) for block in pools.blocks_in_use(cidr)[:12]]
     return pages.page(
         request,
         "pool_delete.html",
-        title=f"Delete {pool.name}?",
+        title=gettext("Delete pool %(pool)s?") % {"pool": pool.name},
         opts=Pool._meta,
         original=pool,
         pool=pool,
         cidrs=_cidrs(pool),
-        families=usage.of_pools([pool])[pool.pk],
+        families=usage.usage_by_pool([pool])[pool.pk],
         holders=holders[:12],
         waiting=AllocationRequest.objects.filter(pool=pool, state="pending").count(),
     )
@@ -133,25 +144,25 @@ def _cidrs(pool: Pool) -> list[PoolCIDR]:
 
 class AllocateForm(forms.Form):
     kind = fields.identifier_field(
-        label="Kind of holder",
+        label=_("Holder type"),
         max_length=63,
         widget=fields.text(list="holder-kinds"),
-        help_text="node, instance, env, vm, or a kind of your own.",
+        help_text=_("node, instance, env, vm, or a custom type."),
     )
-    id = fields.identifier_field(label="Name of the holder")
-    org = fields.identifier_field(label="Organisation", required=False)
-    env = fields.identifier_field(label="Environment", required=False)
-    family = forms.ChoiceField(required=False, widget=fields.select())
+    id = fields.identifier_field(label=_("Holder ID"))
+    org = fields.identifier_field(label=_("Organization"), required=False)
+    env = fields.identifier_field(label=_("Environment"), required=False)
+    family = forms.ChoiceField(label=_("IP family"), required=False, widget=fields.select())
     exact = fields.block_field(
-        label="Exact address or block",
+        label=_("Exact address or block"),
         required=False,
-        help_text="Empty: the next free one in the order of addresses.",
+        help_text=_("Empty: the next free block."),
     )
     wait = forms.BooleanField(
-        label="Wait when the pool has none left",
+        label=_("Queue the request if the pool is exhausted"),
         required=False,
         widget=fields.tick(),
-        help_text="Leaves a pending request, which is tried again as soon as space is released.",
+        help_text=_("The request stays pending and is retried when blocks are released."),
     )
 
     def __init__(self, pool: Pool, data: Any, *, exact: str) -> None:
@@ -159,20 +170,20 @@ class AllocateForm(forms.Form):
         if exact:
             initial["family"] = "6" if ":" in exact else "4"
         super().__init__(data, initial=initial)
-        own = [family for family in (4, 6) if pool.mask_size(family) is not None]
-        choices = [(str(family), f"IPv{family}") for family in own]
-        if len(own) > 1:
-            choices.insert(0, ("", "IPv4 and IPv6"))
+        families = [family for family in (4, 6) if pool.mask_size(family) is not None]
+        choices = [(str(family), f"IPv{family}") for family in families]
+        if len(families) > 1:
+            choices.insert(0, ("", gettext("IPv4 and IPv6")))
         self.fields["family"].choices = choices  # type: ignore[attr-defined]
 
-    def wanted(self) -> allocation.BlockDemand:
-        said = self.cleaned_data
+    def demand(self) -> allocation.BlockDemand:
+        values = self.cleaned_data
         return allocation.BlockDemand(
-            holders=(allocation.Holder(said["kind"], said["id"]),),
-            families=(int(said["family"]),) if said["family"] else (),
-            org=said["org"] or "",
-            env=said["env"] or "",
-            cidr=said["exact"],
+            holders=(allocation.Holder(values["kind"], values["id"]),),
+            families=(int(values["family"]),) if values["family"] else (),
+            org=values["org"] or "",
+            env=values["env"] or "",
+            cidr=values["exact"],
         )
 
 
@@ -182,42 +193,50 @@ def allocate(request: HttpRequest, pool: Pool) -> HttpResponseBase:
     form = AllocateForm(pool, request.POST or None, exact=exact)
     if request.method == "POST" and form.is_valid():
         try:
-            done = requests.allocate(
+            result = requests.allocate(
                 pool.pk,
-                form.wanted(),
+                form.demand(),
                 author=pages.author(request),
                 wait=form.cleaned_data["wait"],
             )
         except errors.IpamError as error:
-            pages.put(form, error, _allocate_place)
+            pages.add_errors(form, error, _allocate_field)
         else:
-            _tell(request, done)
+            _report_result(request, result)
             return HttpResponseRedirect(display.url_of(pool))
     return _small_form(
         request,
         pool,
         form,
-        title=f"Allocate from {pool.name}",
-        button="Allocate",
-        families=usage.of_pools([pool])[pool.pk],
+        title=gettext("Allocate from %(pool)s") % {"pool": pool.name},
+        button=gettext("Allocate"),
+        families=usage.usage_by_pool([pool])[pool.pk],
         kinds=KINDS,
     )
 
 
-def _tell(request: HttpRequest, done: allocation.Allocation | AllocationRequest) -> None:
-    if isinstance(done, AllocationRequest):
-        messages.warning(request, f"No block is left: request {done.pk} waits for one.")
+def _report_result(request: HttpRequest, result: allocation.Allocation | AllocationRequest) -> None:
+    if isinstance(result, AllocationRequest):
+        messages.warning(
+            request,
+            gettext("The pool is exhausted. Request %(id)s is queued until a block is released.")
+            % {"id": result.pk},
+        )
         return
-    verb = "got" if done.status == 201 else "already holds"
-    for block in done.blocks:
-        place = block["address"] or block["cidr"]
-        messages.success(request, f"{block['holder']['id']} {verb} {place}.")
+    message = (
+        gettext("%(address)s was allocated to %(holder)s.")
+        if result.status == 201
+        else gettext("%(holder)s already holds %(address)s.")
+    )
+    for block in result.blocks:
+        address = block["address"] or block["cidr"]
+        messages.success(request, message % {"address": address, "holder": block["holder"]["id"]})
 
 
 _EXACT = {"already_allocated", "cooling_down", "reserved_address", "not_a_block", "outside_pool"}
 
 
-def _allocate_place(problem: errors.FieldProblem) -> str | None:
+def _allocate_field(problem: errors.FieldProblem) -> str | None:
     if problem.code in _EXACT or problem.field.startswith("cidr"):
         return "exact"
     return {"holder.kind": "kind", "holder.id": "id"}.get(problem.field, problem.field)
@@ -228,11 +247,14 @@ def _allocate_place(problem: errors.FieldProblem) -> str | None:
 
 class ReserveForm(forms.Form):
     range = fields.range_field(
+        label=_("Range"),
         widget=fields.addresses_text(placeholder="10.20.0.0-10.20.0.99"),
-        help_text="First and last address, or a whole CIDR. What is in use there stays with its"
-        " holder and is not handed out again after its release.",
+        help_text=_(
+            "First and last address, or a CIDR. Blocks in use stay with their "
+            "holders and are not allocated again after their release."
+        ),
     )
-    reason = fields.reason_field()
+    reason = fields.reason_field(label=_("Reason"))
 
 
 def reserve(request: HttpRequest, pool: Pool) -> HttpResponseBase:
@@ -243,16 +265,16 @@ def reserve(request: HttpRequest, pool: Pool) -> HttpResponseBase:
         span, reason = form.cleaned_data["range"], form.cleaned_data["reason"]
         try:
             cidr = _cidr_of(pool, span)
-            change = previews.reserving(pool, cidr, span)
-            preview = previews.of_change(pool, change, author=pages.author(request))
+            change = previews.reservation_change(pool, cidr, span)
+            preview = previews.preview_change(pool, change, author=pages.author(request))
             if "_confirmed" in request.POST:
                 pools.reserve(cidr.pk, span, author=pages.author(request, reason), reason=reason)
-                messages.success(request, f"{span} is reserved.")
+                messages.success(request, gettext("%(range)s is reserved.") % {"range": span})
                 return HttpResponseRedirect(display.url_of(pool))
         except errors.IpamError as error:
-            pages.put(form, error, lambda _problem: "range")
-    title = f"Reserve a range of {pool.name}"
-    return _small_form(request, pool, form, title=title, button="Reserve", preview=preview)
+            pages.add_errors(form, error, lambda _problem: "range")
+    title = gettext("Reserve a range of %(pool)s") % {"pool": pool.name}
+    return _small_form(request, pool, form, title=title, button=gettext("Reserve"), preview=preview)
 
 
 def _cidr_of(pool: Pool, span: Any) -> PoolCIDR:
@@ -260,8 +282,11 @@ def _cidr_of(pool: Pool, span: Any) -> PoolCIDR:
         if span.family == cidr.cidr.version and span.within(cidr.cidr):
             return cidr
     family = span.family in {cidr.cidr.version for cidr in _cidrs(pool)}
-    known = ", ".join(str(cidr) for cidr in _cidrs(pool)) or "none"
-    message = f"{span} lies in no CIDR of the pool ({known})"
+    cidrs = ", ".join(str(cidr) for cidr in _cidrs(pool)) or gettext("none")
+    message = gettext("%(range)s is in no CIDR of the pool (%(cidrs)s)") % {
+        "range": span,
+        "cidrs": cidrs,
+    }
     code = "range_outside_cidr" if family else "mixed_family"
     raise errors.InvalidInput.for_field("range", code, message, str(span))
 
@@ -270,14 +295,16 @@ def unreserve(request: HttpRequest, pool: Pool, range_id: int) -> HttpResponseBa
     pages.require(request, "pools.change_pool")
     reserved = pool.reserved_ranges.filter(pk=range_id).first()
     if request.method == "POST" and reserved is not None:
-        with pages.told(request):
+        with pages.errors_as_messages(request):
             pools.unreserve(range_id, author=pages.author(request))
-            messages.success(request, f"{reserved} may be handed out again.")
+            messages.success(
+                request, gettext("%(range)s is no longer reserved.") % {"range": reserved}
+            )
         return HttpResponseRedirect(display.url_of(pool))
     return pages.page(
         request,
         "range_delete.html",
-        title="Remove a reserved range?",
+        title=gettext("Remove this reserved range?"),
         opts=Pool._meta,
         original=pool,
         pool=pool,
@@ -290,9 +317,11 @@ class AddCidrForm(forms.Form):
     cidr = fields.cidr_field(
         label="CIDR",
         widget=fields.addresses_text(placeholder="10.30.0.0/16"),
-        help_text="Its blocks are handed out after those of the CIDRs before it.",
+        help_text=_("Blocks of this CIDR are allocated after those of the existing CIDRs."),
     )
-    reserved = fields.RangesField(label="Reserved ranges", help_text="One in a line, if any.")
+    reserved = fields.RangesField(
+        label=_("Reserved ranges"), help_text=_("Optional, one per line.")
+    )
 
 
 def add_cidr(request: HttpRequest, pool: Pool) -> HttpResponseBase:
@@ -303,16 +332,25 @@ def add_cidr(request: HttpRequest, pool: Pool) -> HttpResponseBase:
         try:
             pools.add_cidr(pool.pk, entry, author=pages.author(request))
         except errors.IpamError as error:
-            pages.put(form, error, _cidr_place)
+            pages.add_errors(form, error, _cidr_field)
         else:
-            messages.success(request, f"{entry.cidr} was added; {pool.name} has {_free(pool)}.")
+            messages.success(
+                request,
+                gettext("%(cidr)s was added. Free blocks of %(pool)s: %(free)s.")
+                % {"cidr": entry.cidr, "pool": pool.name, "free": _free_blocks(pool)},
+            )
             return HttpResponseRedirect(display.url_of(pool))
     return _small_form(
-        request, pool, form, title=f"Add a CIDR to {pool.name}", button="Add", cidrs=_cidrs(pool)
+        request,
+        pool,
+        form,
+        title=gettext("Add a CIDR to %(pool)s") % {"pool": pool.name},
+        button=gettext("Add"),
+        cidrs=_cidrs(pool),
     )
 
 
-def _cidr_place(problem: errors.FieldProblem) -> str:
+def _cidr_field(problem: errors.FieldProblem) -> str:
     return "reserved" if "range" in problem.code else "cidr"
 
 

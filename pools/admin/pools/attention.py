@@ -1,4 +1,4 @@
-"""Lines of the needs-attention list that pools and tenants cause."""
+"""Lines of the needs-attention list about pools, allocations and environments."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from datetime import timedelta
 from django.conf import settings
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import gettext, ngettext
 
 from pools.admin.overview.attention import SHOWN, Attention
-from pools.admin.overview.pool_summary import Measured, Register
+from pools.admin.overview.pool_summary import MeasuredPool, PoolSummary
 from pools.admin.pools import forecasts as pool_forecasts
 from pools.core.forecast import ForecastState
 from pools.models import AllocationRequest, Block, Environment, Pool
@@ -23,93 +24,118 @@ from pools.register.utilization import forecasts
 ENVIRONMENTS = 5
 
 
-def lines(register: Register, failures: queues.Failures) -> Iterator[Attention]:
-    """What is wrong with pools, the worst first."""
-    yield from _full(register.pools)
+def lines(summary: PoolSummary, failures: queues.RecentRefusals) -> Iterator[Attention]:
+    """Yield the lines about pools and environments, the most urgent first."""
+    yield from _full(summary.pools)
     yield from _degraded()
     yield from _exhausted_soon()
     yield from _waiting()
     yield from _failed(failures)
-    yield from _nearly_full(register.pools)
-    yield from _draining(register)
+    yield from _nearly_full(summary.pools)
+    yield from _draining(summary)
     yield from _overlapping()
-    yield from _cooling(register.pools)
+    yield from _cooling(summary.pools)
 
 
-def _of_pool(level: str, pool: Pool, text: str, detail: str = "") -> Attention:
-    """A line whose remedy is more room."""
-    more = reverse("admin:pools_pool_add_cidr", args=[pool.pk])
+def _pool_line(level: str, pool: Pool, text: str, detail: str = "") -> Attention:
+    """Return a line whose action is to add a CIDR to the pool."""
     return Attention(
         level,
-        f"{pool} {text}",
+        text,
         detail,
         display.url_of(pool),
-        "Add a CIDR",
-        more,
+        gettext("Add a CIDR"),
+        reverse("admin:pools_pool_add_cidr", args=[pool.pk]),
         needs="pools.change_pool",
     )
 
 
-def _others(level: str, count: int, text: str, state: str) -> Iterator[Attention]:
-    """The rest of many, in one line."""
-    if count > 0:
-        url = reverse("admin:pools_pool_changelist", query={"state": state} if state else {})
-        words = "1 further pool" if count == 1 else f"{display.digits(count)} further pools"
-        yield Attention(level, f"{words} {text}", "", url, "Pools", url)
+def _pool_list_line(level: str, text: str, state: str) -> Attention:
+    """Return one line for the pools that have no line of their own."""
+    url = reverse("admin:pools_pool_changelist", query={"state": state} if state else {})
+    return Attention(level, text, "", url, gettext("Pools"), url)
 
 
-def _full(pools: Sequence[Measured]) -> Iterator[Attention]:
-    full = [one for one in pools if one.state == "full"]
-    for one in full[:SHOWN]:
-        yield _of_pool("bad", one.pool, "has no free block")
-    yield from _others("bad", len(full) - SHOWN, "without a free block", "full")
+def _full(pools: Sequence[MeasuredPool]) -> Iterator[Attention]:
+    full = [measured for measured in pools if measured.state == "full"]
+    for measured in full[:SHOWN]:
+        text = gettext("%(pool)s is exhausted") % {"pool": measured.pool}
+        yield _pool_line("bad", measured.pool, text)
+    more = len(full) - SHOWN
+    if more > 0:
+        text = ngettext(
+            "%(number)s more pool is exhausted", "%(number)s more pools are exhausted", more
+        ) % {"number": display.digits(more)}
+        yield _pool_list_line("bad", text, "full")
 
 
-def _nearly_full(pools: Sequence[Measured]) -> Iterator[Attention]:
-    high = [one for one in pools if one.state != "full" and one.is_nearly_full]
-    high.sort(key=lambda one: -one.ratio)
-    for one in high[:SHOWN]:
-        free = min(part.free for part in one.families.values())
-        text = f"is {one.percent} % full"
-        yield _of_pool("warn", one.pool, text, f"{display.digits(free)} blocks are free.")
-    yield from _others(
-        "warn", len(high) - SHOWN, f"over {settings.IPAM_NOTICE_WARNING_PERCENT} % full", "high"
-    )
+def _nearly_full(pools: Sequence[MeasuredPool]) -> Iterator[Attention]:
+    high = [measured for measured in pools if measured.state != "full" and measured.is_nearly_full]
+    high.sort(key=lambda measured: -measured.ratio)
+    for measured in high[:SHOWN]:
+        free = min(counts.free for counts in measured.families.values())
+        text = gettext("%(pool)s is %(percent)s %% full") % {
+            "pool": measured.pool,
+            "percent": measured.percent,
+        }
+        detail = ngettext("%(number)s block is free.", "%(number)s blocks are free.", free) % {
+            "number": display.digits(free)
+        }
+        yield _pool_line("warn", measured.pool, text, detail)
+    more = len(high) - SHOWN
+    if more > 0:
+        text = ngettext(
+            "%(number)s more pool is over %(percent)s %% full",
+            "%(number)s more pools are over %(percent)s %% full",
+            more,
+        ) % {
+            "number": display.digits(more),
+            "percent": settings.IPAM_NOTICE_WARNING_PERCENT,
+        }
+        yield _pool_list_line("warn", text, "high")
 
 
 def _exhausted_soon() -> Iterator[Attention]:
-    rows = forecasts.within(forecasts.SOON.days).exclude(state=ForecastState.FULL)
-    found = list(rows[: SHOWN + 1])
-    for row in found[:SHOWN]:
-        told = forecasts.as_dated(row)
-        words = pool_forecasts.short(told).removeprefix("full in ")
-        text = f"is forecast to be full in {words}"
-        yield _of_pool("warn", row.pool, text, f"{pool_forecasts.between(told)}.")
-    if len(found) > SHOWN:
-        days = forecasts.SOON.days
-        text = f"forecast to be full within {days} days"
-        yield from _others("warn", rows.count() - SHOWN, text, "")
+    rows = forecasts.forecasts_within(forecasts.SOON.days).exclude(state=ForecastState.FULL)
+    soonest = list(rows[: SHOWN + 1])
+    for row in soonest[:SHOWN]:
+        forecast = forecasts.to_dated(row)
+        text = gettext("Forecast for %(pool)s: %(forecast)s") % {
+            "pool": row.pool,
+            "forecast": pool_forecasts.short(forecast),
+        }
+        yield _pool_line("warn", row.pool, text, f"{pool_forecasts.range_text(forecast)}.")
+    if len(soonest) > SHOWN:
+        more = rows.count() - SHOWN
+        text = ngettext(
+            "%(number)s more pool is forecast to be full within %(days)s days",
+            "%(number)s more pools are forecast to be full within %(days)s days",
+            more,
+        ) % {"number": display.digits(more), "days": forecasts.SOON.days}
+        yield _pool_list_line("warn", text, "")
 
 
 def _degraded() -> Iterator[Attention]:
     rows = Environment.objects.exclude(degraded_since=None).select_related("cluster")
     newest = list(rows.order_by("-degraded_since")[: ENVIRONMENTS + 1])
-    all_of_them = reverse("admin:pools_environment_changelist", query={"state": "degraded"})
-    for one in newest[:ENVIRONMENTS]:
+    list_url = reverse("admin:pools_environment_changelist", query={"state": "degraded"})
+    for environment in newest[:ENVIRONMENTS]:
         yield Attention(
             "bad",
-            f"Environment {one} lacks addresses",
-            one.message,
-            display.url_of(one),
-            "Environments",
-            all_of_them,
-            one.degraded_since,
+            gettext("Environment %(environment)s: address allocation failed")
+            % {"environment": environment},
+            environment.message,
+            display.url_of(environment),
+            gettext("Environments"),
+            list_url,
+            environment.degraded_since,
         )
     if len(newest) > ENVIRONMENTS:
         count = rows.count()
-        yield Attention(
-            "bad", f"{count} environments lack addresses", "", all_of_them, "All", all_of_them
-        )
+        text = ngettext(
+            "%(number)s degraded environment", "%(number)s degraded environments", count
+        ) % {"number": display.digits(count)}
+        yield Attention("bad", text, "", list_url, gettext("All"), list_url)
 
 
 def _waiting() -> Iterator[Attention]:
@@ -119,54 +145,77 @@ def _waiting() -> Iterator[Attention]:
         return
     count = pending.count()
     url = reverse("admin:pools_allocationrequest_changelist", query={"state": "pending"})
-    words = "1 request waits" if count == 1 else f"{count} requests wait"
-    detail = f"The oldest is {oldest.holder_kind} {oldest.holder_id}."
-    yield Attention("warn", f"{words} for space", detail, url, "Requests", url, oldest.created_at)
+    text = ngettext(
+        "%(number)s request is waiting for free blocks",
+        "%(number)s requests are waiting for free blocks",
+        count,
+    ) % {"number": display.digits(count)}
+    detail = gettext("Oldest: %(kind)s %(holder)s.") % {
+        "kind": oldest.holder_kind,
+        "holder": oldest.holder_id,
+    }
+    yield Attention("warn", text, detail, url, gettext("Requests"), url, oldest.created_at)
 
 
-def _failed(failures: queues.Failures) -> Iterator[Attention]:
+def _failed(failures: queues.RecentRefusals) -> Iterator[Attention]:
     if not failures.total:
         return
-    more = "" if failures.exact else "+"
     url = reverse("admin:pools_event_changelist", query={"type": "failed"})
-    words = "allocation was" if failures.total == 1 else "allocations were"
-    text = f"{display.digits(failures.total)}{more} {words} refused within 24 hours"
-    newest = min(one.hours_ago for one in failures.rows)
+    text = ngettext(
+        "%(number)s allocation failed in the last 24 hours",
+        "%(number)s allocations failed in the last 24 hours",
+        failures.total,
+    ) % {"number": f"{display.digits(failures.total)}{'' if failures.exact else '+'}"}
+    newest = min(row.hours_ago for row in failures.rows)
     since = timezone.now() - timedelta(hours=newest)
-    yield Attention("warn", text, "", url, "Events", url, since)
+    yield Attention("warn", text, "", url, gettext("Events"), url, since)
 
 
-def _draining(register: Register) -> Iterator[Attention]:
-    full = {one.pool.pk for one in register.pools if one.state == "full"}
-    draining = [one for one in register.draining if one.pool_id not in full]
+def _draining(summary: PoolSummary) -> Iterator[Attention]:
+    full = {measured.pool.pk for measured in summary.pools if measured.state == "full"}
+    draining = [cidr for cidr in summary.draining if cidr.pool_id not in full]
     for cidr in draining[:SHOWN]:
         yield Attention(
             "info",
-            f"{cidr} of {cidr.pool} is draining",
-            "It is wholly reserved; what is held there leaves one by one.",
+            gettext("%(cidr)s of %(pool)s is draining") % {"cidr": cidr, "pool": cidr.pool},
+            gettext("Fully reserved; waiting for the remaining blocks to be released."),
             display.url_of(cidr.pool),
-            "Migration",
+            gettext("Migration"),
             reverse(
                 "admin:pools_pool_migrations", args=[cidr.pool_id], query={"cidr": str(cidr.cidr)}
             ),
         )
-    pools = len({one.pool_id for one in draining[SHOWN:]})
-    yield from _others("info", pools, "with a CIDR that drains", "draining")
+    more = len({cidr.pool_id for cidr in draining[SHOWN:]})
+    if more:
+        text = ngettext(
+            "%(number)s more pool has a draining CIDR",
+            "%(number)s more pools have a draining CIDR",
+            more,
+        ) % {"number": display.digits(more)}
+        yield _pool_list_line("info", text, "draining")
 
 
 def _overlapping() -> Iterator[Attention]:
-    found = overlaps.find_overlaps()
-    if not found:
+    all_overlaps = overlaps.find_overlaps()
+    if not all_overlaps:
         return
-    count = len({name for one in found for name in one.clusters})
-    words = "1 network is" if len(found) == 1 else f"{display.digits(len(found))} networks are"
-    detail = f"In {count} clusters." if count > 1 else "By isolated networks of one cluster."
+    count = len(all_overlaps)
+    text = ngettext("%(number)s overlapping CIDR", "%(number)s overlapping CIDRs", count) % {
+        "number": display.digits(count)
+    }
+    clusters = len({name for overlap in all_overlaps for name in overlap.clusters})
+    detail = (
+        ngettext("In %(number)s cluster.", "In %(number)s clusters.", clusters)
+        % {"number": display.digits(clusters)}
+        if clusters > 1
+        else gettext("In isolated networks of one cluster.")
+    )
     url = reverse("admin:overlaps")
-    yield Attention("info", f"{words} used more than once", detail, url, "Overlaps", url)
+    yield Attention("info", text, detail, url, gettext("Overlaps"), url)
 
 
-def _cooling(pools: Sequence[Measured]) -> Iterator[Attention]:
-    count = sum(one.cooling for one in pools)
+def _cooling(pools: Sequence[MeasuredPool]) -> Iterator[Attention]:
+    count = sum(measured.cooling for measured in pools)
     if not count:
         return
     now = timezone.now()
@@ -176,6 +225,10 @@ def _cooling(pools: Sequence[Measured]) -> Iterator[Attention]:
     detail = ""
     if following is not None:
         ahead = display.relative((now - following).total_seconds())
-        detail = f"The next may be handed out {ahead}."
-    text = f"{display.digits(count)} released blocks are cooling down"
-    yield Attention("info", text, detail, url, "Blocks", url)
+        detail = gettext("The next can be allocated again %(when)s.") % {"when": ahead}
+    text = ngettext(
+        "%(number)s released block is in cooldown",
+        "%(number)s released blocks are in cooldown",
+        count,
+    ) % {"number": display.digits(count)}
+    yield Attention("info", text, detail, url, gettext("Blocks"), url)

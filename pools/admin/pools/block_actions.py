@@ -1,4 +1,4 @@
-"""Taking blocks back: a page that names the holders first, then the service, block by block."""
+"""Release blocks and end cooldowns, after a page that shows the holders."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from typing import Any
 from django import forms
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponseBase, HttpResponseRedirect
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from pools import tasks
 from pools.core import errors
@@ -19,40 +21,45 @@ from pools.register.allocator import allocation
 MOST = 100  # blocks on one page
 
 
-class ReleaseForm(forms.Form):
+class BlockReleaseForm(forms.Form):
     force = forms.BooleanField(
-        label="Reclaim: take it back whoever holds it by then",
+        label=_("Force: release even if the holder has changed"),
         required=False,
         widget=fields.tick(),
-        help_text="Without it, a block that has another holder meanwhile stays as it is.",
+        help_text=_("If not selected, a block whose holder has changed is skipped."),
     )
     reason = fields.reason_field(
-        required=False, help_text="Kept in the history. Needed to reclaim."
+        label=_("Reason"),
+        required=False,
+        help_text=_("Recorded in the history. Required for a forced release."),
     )
 
     def __init__(self, *args: Any, may_force: bool, **options: Any) -> None:
         super().__init__(*args, **options)
         if not may_force:
             del self.fields["force"]
-            self.fields["reason"].help_text = "Kept in the history."
+            self.fields["reason"].help_text = gettext("Recorded in the history.")
 
     def clean(self) -> dict[str, Any]:
-        said = self.cleaned_data
-        if said.get("force") and not said.get("reason") and "reason" not in self.errors:
-            self.add_error("reason", "Say why: taking a block from its holder is kept with it.")
-        return said
+        values = self.cleaned_data
+        if values.get("force") and not values.get("reason") and "reason" not in self.errors:
+            self.add_error("reason", gettext("Enter a reason. A forced release requires one."))
+        return values
 
 
-class ReasonForm(forms.Form):
-    reason = fields.reason_field()
+class EndCooldownForm(forms.Form):
+    reason = fields.reason_field(label=_("Reason"))
 
 
 def release(request: HttpRequest) -> HttpResponseBase:
-    """Compare-and-set on the holders that the page showed; forced with permission and reason."""
+    """Release each block if its holder is still the one that the page showed.
+
+    A forced release ignores the holder; it requires a permission and a reason.
+    """
     pages.require(request, "pools.allocate")
     may_force = request.user.has_perm("pools.force_release")
-    form = ReleaseForm(request.POST or None, may_force=may_force)
-    chosen = _chosen(request, BlockState.HELD)
+    form = BlockReleaseForm(request.POST or None, may_force=may_force)
+    chosen = _chosen_blocks(request, BlockState.HELD)
     if request.method == "POST" and form.is_valid():
         reason = form.cleaned_data.get("reason") or ""
         force = bool(form.cleaned_data.get("force"))
@@ -60,39 +67,47 @@ def release(request: HttpRequest) -> HttpResponseBase:
         pools = set()
         for block in chosen:
             shown, org = _shown_holder(request, block)
-            with pages.told(request):
-                done = allocation.release(block.pk, shown, author=author, org=org, force=force)
-                messages.success(request, _released(done))
-                if done.waited_for:
+            with pages.errors_as_messages(request):
+                result = allocation.release(block.pk, shown, author=author, org=org, force=force)
+                messages.success(request, _release_message(result))
+                if result.has_pending_requests:
                     pools.add(block.pool_id)
         for pool_id in pools:
             tasks.nudge(pool_id)
-        return HttpResponseRedirect(_after(request, chosen))
-    title = "Release these blocks?" if len(chosen) > 1 else "Release this block?"
-    return _page(request, form, chosen, title=title, button="Release")
+        return HttpResponseRedirect(_return_url(request, chosen))
+    title = gettext("Release these blocks?") if len(chosen) > 1 else gettext("Release this block?")
+    return _page(request, form, chosen, title=title, button=gettext("Release"))
 
 
 def end_cooldown(request: HttpRequest) -> HttpResponseBase:
     pages.require(request, "pools.force_release")
-    form = ReasonForm(request.POST or None)
-    chosen = _chosen(request, BlockState.COOLING)
+    form = EndCooldownForm(request.POST or None)
+    chosen = _chosen_blocks(request, BlockState.COOLING)
     if request.method == "POST" and form.is_valid():
         author = pages.author(request, form.cleaned_data["reason"])
         for block in chosen:
-            with pages.told(request):
-                done = allocation.skip_cooldown(block.pk, author=author)
-                place = display.plain_cidr(done["cidr"])
-                messages.success(request, f"{place} may be handed out again.")
+            with pages.errors_as_messages(request):
+                freed_block = allocation.skip_cooldown(block.pk, author=author)
+                address = display.plain_cidr(freed_block["cidr"])
+                messages.success(
+                    request, gettext("%(address)s can be allocated again.") % {"address": address}
+                )
         for pool_id in {block.pool_id for block in chosen}:
             tasks.nudge(pool_id)
-        return HttpResponseRedirect(_after(request, chosen))
-    return _page(request, form, chosen, title="End the cooldown now?", button="End the cooldown")
+        return HttpResponseRedirect(_return_url(request, chosen))
+    return _page(
+        request,
+        form,
+        chosen,
+        title=gettext("End the cooldown now?"),
+        button=gettext("End cooldown"),
+    )
 
 
-def _chosen(request: HttpRequest, state: BlockState) -> list[Block]:
-    """Up to 100 blocks named by `id`; those of another state are left out."""
-    given = request.POST.getlist("id") or request.GET.getlist("id")
-    ids = [int(text) for text in given[:MOST] if text.isdigit() and len(text) < 18]
+def _chosen_blocks(request: HttpRequest, state: BlockState) -> list[Block]:
+    """Return up to 100 blocks of the parameter `id` that are in the given state."""
+    raw_ids = request.POST.getlist("id") or request.GET.getlist("id")
+    ids = [int(text) for text in raw_ids[:MOST] if text.isdigit() and len(text) < 18]
     rows = Block.objects.filter(pk__in=ids, state=state).select_related("pool__cluster")
     return list(rows.order_by("space_id", "cidr"))
 
@@ -104,33 +119,42 @@ def _shown_holder(request: HttpRequest, block: Block) -> tuple[allocation.Holder
     return allocation.Holder(kind, name, uid), org
 
 
-def _released(done: allocation.Release) -> str:
-    place = display.plain_cidr(done.block["cidr"])
-    holder = done.block["holder"]["id"]
-    if done.repeated:
-        return f"{place} had been released before."
-    if done.block["state"] == BlockState.COOLING:
-        return f"{place} was taken back from {holder} and cools down."
-    return f"{place} was taken back from {holder} and is free."
+def _release_message(result: allocation.Release) -> str:
+    address = display.plain_cidr(result.block["cidr"])
+    holder = result.block["holder"]["id"]
+    if result.repeated:
+        return gettext("%(address)s was already released.") % {"address": address}
+    if result.block["state"] == BlockState.COOLING:
+        return gettext("%(address)s was released from %(holder)s and is in cooldown.") % {
+            "address": address,
+            "holder": holder,
+        }
+    return gettext("%(address)s was released from %(holder)s and is free.") % {
+        "address": address,
+        "holder": holder,
+    }
 
 
-def _after(request: HttpRequest, chosen: list[Block]) -> str:
-    """The list as it was, filters and all; to whoever came from a block, the block."""
+def _return_url(request: HttpRequest, chosen: list[Block]) -> str:
+    """Return the URL of the list with its filters, or of the block if the action began there."""
     if (
         lists.FILTERS not in request.GET
         and len(chosen) == 1
         and Block.objects.filter(pk=chosen[0].pk, state__in=("held", "cooling")).exists()
     ):
         return display.url_of(chosen[0])
-    return lists.back(request, "admin:pools_block_changelist")
+    return lists.list_url(request, "admin:pools_block_changelist")
 
 
 def _page(
     request: HttpRequest, form: forms.Form, chosen: list[Block], *, title: str, button: str
 ) -> HttpResponseBase:
     if not chosen:
-        messages.warning(request, str(errors.NotFound("None of these blocks is in that state.")))
-        return HttpResponseRedirect(lists.back(request, "admin:pools_block_changelist"))
+        messages.warning(
+            request,
+            str(errors.NotFound(gettext("None of the selected blocks is in the required state."))),
+        )
+        return HttpResponseRedirect(lists.list_url(request, "admin:pools_block_changelist"))
     return pages.page(
         request,
         "release.html",

@@ -1,3 +1,5 @@
+"""Held and cooling blocks: list, filters, search, and the page of a block."""
+
 from __future__ import annotations
 
 from ipaddress import ip_network
@@ -9,6 +11,8 @@ from django.db.models import Q, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
 from django.urls import URLPattern, path, reverse
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from pools.admin.pools import block_actions, pools
 from pools.core import addresses
@@ -20,22 +24,22 @@ from pools.register.history import addresses as history_addresses
 from pools.register.leaks import detection
 
 
-class PoolFilter(lists.Choice):
-    title = "pool"
+class BlockPoolFilter(lists.Choice):
+    title = _("pool")
     parameter_name = "pool"
 
     def options(self, request: HttpRequest) -> list[tuple[str, str]]:
-        named = Pool.objects.order_by("cluster__name", "name").values_list(
+        pools_by_name = Pool.objects.order_by("cluster__name", "name").values_list(
             "pk", "cluster__name", "name"
         )
-        return [(str(pk), f"{cluster}/{name}") for pk, cluster, name in named]
+        return [(str(pk), f"{cluster}/{name}") for pk, cluster, name in pools_by_name]
 
     def queryset(self, request: HttpRequest, rows: QuerySet[Block]) -> QuerySet[Block]:
-        return block_lists.of_pool(rows, self.number()) if self.value() else rows
+        return block_lists.filter_by_pool(rows, self.number()) if self.value() else rows
 
 
 class _ByPools(lists.Choice):
-    """Blocks have no index of their own for these: the few pools are chosen first."""
+    """A filter by a column of pools: selects the pools first, since blocks have no index for it."""
 
     def queryset(self, request: HttpRequest, rows: QuerySet[Block]) -> QuerySet[Block]:
         if not self.value():
@@ -46,28 +50,28 @@ class _ByPools(lists.Choice):
         raise NotImplementedError
 
 
-class ClusterFilter(_ByPools):
-    title = "cluster"
+class BlockClusterFilter(_ByPools):
+    title = _("cluster")
     parameter_name = "cluster"
 
-    options = pools.ClusterFilter.options
+    options = pools.PoolClusterFilter.options
 
     def pools(self) -> QuerySet[Pool]:
         return Pool.objects.filter(cluster_id=self.number())
 
 
-class CategoryFilter(_ByPools):
-    title = "category"
+class BlockCategoryFilter(_ByPools):
+    title = _("category")
     parameter_name = "category"
 
-    options = pools.CategoryFilter.options
+    options = pools.PoolCategoryFilter.options
 
     def pools(self) -> QuerySet[Pool]:
         return Pool.objects.filter(category=self.value())
 
 
-class StateFilter(lists.Choice):
-    title = "state"
+class BlockStateFilter(lists.Choice):
+    title = _("state")
     parameter_name = "state"
 
     def options(self, request: HttpRequest) -> list[tuple[str, str]]:
@@ -79,7 +83,7 @@ class StateFilter(lists.Choice):
 
 class BlockList(lists.BoundedList):
     def get_ordering(self, request: HttpRequest, queryset: QuerySet[Block]) -> list[Any]:
-        """By address inside its address space, forwards or backwards: as the index has it."""
+        """Order by address space and address, ascending or descending, as the index does."""
         backwards = str(self.params.get(ORDER_VAR, "")).startswith("-")
         return ["-space_id", "-cidr"] if backwards else ["space_id", "cidr"]
 
@@ -98,7 +102,7 @@ class BlockAdmin(lists.Listed[Block]):
         "env",
     )
     list_display_links = None
-    list_filter = (StateFilter, CategoryFilter, ClusterFilter, PoolFilter)
+    list_filter = (BlockStateFilter, BlockCategoryFilter, BlockClusterFilter, BlockPoolFilter)
     exported = (
         "cidr",
         "holder_kind",
@@ -115,7 +119,7 @@ class BlockAdmin(lists.Listed[Block]):
         "env",
     )
     search_fields = ("holder_id",)
-    search_help_text = "Address, CIDR, holder or environment"
+    search_help_text = _("Address, CIDR, holder or environment")
     ordering = ("space_id", "cidr")
     sortable_by = ("shown_cidr",)
     paginator = lists.BoundedPaginator
@@ -123,7 +127,7 @@ class BlockAdmin(lists.Listed[Block]):
     list_before_template = "cadastre/blocks_intro.html"
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Block]:
-        # Rows of the allocator's window are not blocks that anybody has.
+        # Available rows of the allocator's window have no holder.
         rows = super().get_queryset(request).filter(state__in=LIVE)
         return rows.prefetch_related("pool__cluster")
 
@@ -133,34 +137,34 @@ class BlockAdmin(lists.Listed[Block]):
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Block], search_term: str
     ) -> tuple[QuerySet[Block], bool]:
-        return found(queryset, search_term) if search_term else queryset, False
+        return filter_blocks(queryset, search_term) if search_term else queryset, False
 
-    @admin.display(description="address or block", ordering="cidr")
+    @admin.display(description=_("address or block"), ordering="cidr")
     def shown_cidr(self, block: Block) -> SafeString:
         return display.address(block.cidr, display.url_of(block))
 
-    @admin.display(description="holder")
+    @admin.display(description=_("holder"))
     def shown_holder(self, block: Block) -> SafeString:
         return display.holder(block.holder_kind, block.holder_id)
 
-    @admin.display(description="state")
+    @admin.display(description=_("state"))
     def shown_state(self, block: Block) -> SafeString:
         return display.state(block.state)
 
-    @admin.display(description="since")
+    @admin.display(description=_("since"))
     def shown_since(self, block: Block) -> SafeString:
         held = block.state == BlockState.HELD
         return display.when(block.allocated_at if held else block.released_at)
 
-    @admin.display(description="until")
+    @admin.display(description=_("until"))
     def shown_until(self, block: Block) -> SafeString:
         return display.when(block.available_from)
 
-    @admin.display(description="pool")
+    @admin.display(description=_("pool"))
     def shown_pool(self, block: Block) -> SafeString:
         return display.to(block.pool, block.pool.name)
 
-    @admin.display(description="cluster")
+    @admin.display(description=_("cluster"))
     def shown_cluster(self, block: Block) -> SafeString:
         return display.to(block.pool.cluster)
 
@@ -172,16 +176,16 @@ class BlockAdmin(lists.Listed[Block]):
     def has_force_permission(self, request: HttpRequest) -> bool:
         return request.user.has_perm("pools.force_release")
 
-    @admin.action(description="Release", permissions=["allocate"])
+    @admin.action(description=_("Release"), permissions=["allocate"])
     def release_selected(self, request: HttpRequest, rows: QuerySet[Block]) -> HttpResponse:
-        return _to(request, rows, "release")
+        return _action_page(request, rows, "release")
 
-    @admin.action(description="End cooldown", permissions=["force"])
+    @admin.action(description=_("End cooldown"), permissions=["force"])
     def end_cooldown_selected(self, request: HttpRequest, rows: QuerySet[Block]) -> HttpResponse:
-        return _to(request, rows, "end_cooldown")
+        return _action_page(request, rows, "end_cooldown")
 
     def get_urls(self) -> list[URLPattern]:
-        own = [
+        urls = [
             path("release/", pages.in_admin(block_actions.release), name="pools_block_release"),
             path(
                 "end-cooldown/",
@@ -189,7 +193,7 @@ class BlockAdmin(lists.Listed[Block]):
                 name="pools_block_end_cooldown",
             ),
         ]
-        return own + super().get_urls()
+        return urls + super().get_urls()
 
     def change_view(  # type: ignore[override]
         self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
@@ -198,7 +202,7 @@ class BlockAdmin(lists.Listed[Block]):
         number = lists.number(object_id)
         block = self.get_queryset(request).filter(pk=number).first()
         if block is None:
-            raise Http404("Nobody holds such a block.")
+            raise Http404(gettext("This block is not allocated."))
         return block_page(request, block)
 
     def history_view(  # type: ignore[override]
@@ -214,32 +218,32 @@ class BlockAdmin(lists.Listed[Block]):
         return super().changelist_view(request, more)
 
 
-def _to(request: HttpRequest, rows: QuerySet[Block], page: str) -> HttpResponse:
+def _action_page(request: HttpRequest, rows: QuerySet[Block], page: str) -> HttpResponse:
     ids = rows.values_list("pk", flat=True)[: block_actions.MOST]
     return lists.action_page(request, f"admin:pools_block_{page}", id=list(ids))
 
 
-def found(rows: QuerySet[Block], text: str) -> QuerySet[Block]:
-    """Blocks of an address, in or around a CIDR, of a holder or of an environment."""
-    searched = search_text.read(text)
+def filter_blocks(rows: QuerySet[Block], text: str) -> QuerySet[Block]:
+    """Return the blocks of an address, CIDR (inside or around it), holder or environment."""
+    searched = search_text.parse(text)
     if searched.network is None:
         org, slash, env = searched.text.partition("/")
         tenant = Q(env=searched.text) | (Q(org=org, env=env) if slash else Q())
         exact = rows.filter(Q(holder_id=searched.text) | tenant)
         if exact.exists():
             return exact
-        # As a range, because LIKE finds an index only under some collations.
+        # A range, because LIKE uses an index only with some collations.
         return rows.filter(
             holder_id__gte=searched.text,
             holder_id__lt=f"{searched.text}\U0010fffd",
             holder_id__startswith=searched.text,
         )
     spaces = list(AddressSpace.objects.values_list("pk", flat=True))
-    return rows.filter(_touching(searched.network), space_id__in=spaces)
+    return rows.filter(_overlapping(searched.network), space_id__in=spaces)
 
 
-def _touching(network: addresses.Network) -> Q:
-    """Blocks that hold the network, as exact values, and those inside it, as a range."""
+def _overlapping(network: addresses.Network) -> Q:
+    """Return the condition for blocks that contain the network (exact values) or lie in it (a range)."""
     family = network.version
     sizes = Pool.objects.values_list(f"mask_size_v{family}", flat=True).distinct()
     around = [
@@ -254,7 +258,7 @@ def _touching(network: addresses.Network) -> Q:
 
 def block_page(request: HttpRequest, block: Block) -> HttpResponseBase:
     address = block.cidr.network_address
-    _, tenures = history_addresses.holders(address, cluster_id=block.pool.cluster_id)
+    _, tenures = history_addresses.find_holders(address, cluster_id=block.pool.cluster_id)
     events = BlockEvent.objects.filter(cidr=str(block.cidr), space_id=block.space_id)
     ids = list(events.order_by("-pgh_id").values_list("pgh_id", flat=True)[:50])
     return pages.page(
@@ -266,7 +270,7 @@ def block_page(request: HttpRequest, block: Block) -> HttpResponseBase:
         row=block,
         call=f"blocks/{block.pk}/",
         held=block.state == BlockState.HELD,
-        leak=detection.leaked().filter(block=block).first(),
-        tenures=[one for one in tenures if one.block == str(block.cidr)],
+        leak=detection.confirmed_leaks().filter(block=block).first(),
+        tenures=[tenure for tenure in tenures if tenure.block == str(block.cidr)],
         events=Event.objects.filter(pk__in=ids).order_by("-id"),
     )

@@ -1,4 +1,4 @@
-"""The two-step migration of a CIDR as a guide: what it would do, the steps, who is in the way."""
+"""Migrations of CIDRs: preview, steps, progress and remaining holders."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from django.contrib import messages
 from django.core.exceptions import BadRequest
 from django.http import Http404, HttpRequest, HttpResponseBase, HttpResponseRedirect
 from django.urls import reverse
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from pools.admin.clusters import guides
 from pools.cidr_migrations import forecast as cidr_migration_forecast
@@ -35,39 +37,44 @@ ENDED = {MigrationStatus.REMOVED, MigrationStatus.KEPT, MigrationStatus.ABORTED}
 
 
 class BeginForm(forms.Form):
-    cidr = forms.ChoiceField(label="CIDR to empty", widget=fields.select())
+    cidr = forms.ChoiceField(label=_("CIDR to retire"), widget=fields.select())
     range = fields.range_field(
-        label="Only this range",
+        label=_("Range"),
         required=False,
         widget=fields.addresses_text(placeholder="10.20.0.0-10.20.0.99"),
-        help_text="Empty: all of it. A range can be widened to the whole CIDR later.",
+        help_text=_("Empty: the whole CIDR. You can widen a range to the whole CIDR later."),
     )
     to = fields.cidr_field(
-        label="CIDR in its place",
+        label=_("Replacement CIDR"),
         required=False,
         widget=fields.addresses_text(placeholder="10.30.0.0/16"),
-        help_text="Added to the pool in a step of its own; empty when the pool has room elsewhere.",
+        help_text=_(
+            "Added to the pool in a separate step. Leave empty if the other CIDRs "
+            "of the pool have enough free blocks."
+        ),
     )
-    reason = fields.reason_field(required=False)
+    reason = fields.reason_field(label=_("Reason"), required=False)
 
     def __init__(self, pool: Pool, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self.pool = pool
         cidrs = pool.cidrs.order_by("position")
-        choices = [(str(one.cidr), str(one.cidr)) for one in cidrs]
+        choices = [(str(row.cidr), str(row.cidr)) for row in cidrs]
         self.fields["cidr"].choices = choices  # type: ignore[attr-defined]
 
-    def wanted(self) -> migrations.MigrationPlan:
-        said = self.cleaned_data
-        row = self.pool.cidrs.get(cidr=said["cidr"])
-        return migrations.plan_migration(self.pool, row.cidr, span=said["range"], to=said["to"])
+    def plan(self) -> migrations.MigrationPlan:
+        values = self.cleaned_data
+        row = self.pool.cidrs.get(cidr=values["cidr"])
+        return migrations.plan_migration(self.pool, row.cidr, span=values["range"], to=values["to"])
 
 
 def begin(request: HttpRequest, pool: Pool) -> HttpResponseBase:
-    """The form, then what it would do, then the first page of the migration."""
+    """Show the form, then a preview; by POST with `_begin`, start the migration."""
     pages.require(request, "pools.view_pool")
-    if request.method == "GET" and (known := _open_of(pool, request.GET.get("cidr", ""))):
-        return HttpResponseRedirect(url_of(known))
+    if request.method == "GET" and (
+        migration := _open_migration(pool, request.GET.get("cidr", ""))
+    ):
+        return HttpResponseRedirect(url_of(migration))
     form = BeginForm(pool, request.POST or None, initial=dict(request.GET.items()))
     forecast = None
     if request.method == "POST":
@@ -75,25 +82,27 @@ def begin(request: HttpRequest, pool: Pool) -> HttpResponseBase:
         if form.is_valid():
             author = pages.author(request, form.cleaned_data["reason"] or "")
             try:
-                want = form.wanted()
+                plan = form.plan()
                 if "_begin" in request.POST:
-                    return HttpResponseRedirect(url_of(migrations.begin(want, author=author)))
-                forecast = cidr_migration_forecast.forecast_migration(want, author=author)
+                    return HttpResponseRedirect(
+                        url_of(migrations.start_migration(plan, author=author))
+                    )
+                forecast = cidr_migration_forecast.forecast_migration(plan, author=author)
             except errors.IpamError as error:
-                pages.put(form, error)
+                pages.add_errors(form, error)
     past = CIDRMigration.objects.filter(pool=pool).select_related(
         "pool__cluster", "pool_cidr__pool__cluster"
     )
     return pages.page(
         request,
         "migration_begin.html",
-        title=f"Migrate a CIDR of {pool.name}",
+        title=gettext("Migrate a CIDR of %(pool)s") % {"pool": pool.name},
         opts=Pool._meta,
         original=pool,
         pool=pool,
         form=form,
         forecast=forecast,
-        findings=guides.titled(forecast.findings) if forecast else [],
+        findings=guides.with_titles(forecast.findings) if forecast else [],
         past=[
             (row, cidr_migration_progress.migration_progress(row, holder_limit=0), url_of(row))
             for row in past[:PAST]
@@ -101,7 +110,7 @@ def begin(request: HttpRequest, pool: Pool) -> HttpResponseBase:
     )
 
 
-def _open_of(pool: Pool, cidr: str) -> CIDRMigration | None:
+def _open_migration(pool: Pool, cidr: str) -> CIDRMigration | None:
     rows = CIDRMigration.objects.filter(pool=pool, ended_at=None, pool_cidr__isnull=False)
     return next((row for row in rows if str(row.cidr) == cidr), None)
 
@@ -111,8 +120,8 @@ def url_of(migration: CIDRMigration) -> str:
 
 
 @dataclass(frozen=True)
-class Line:
-    """One step on the page; `mark` is done, now, later or skipped; `step` what its button does."""
+class StepLine:
+    """One step on the page. `mark` is done, now, later or skipped; `step` is that of its button."""
 
     mark: str
     title: str
@@ -123,7 +132,7 @@ class Line:
 
 
 def view(request: HttpRequest, pool: Pool, migration_id: int) -> HttpResponseBase:
-    """How far it is; a step by POST. To widen is confirmed after its forecast was shown."""
+    """Show the progress; by POST, take a step. Widening shows a forecast and needs a confirmation."""
     pages.require(request, "pools.view_pool")
     try:
         migration = migrations.get_migration(migration_id, pool_id=pool.pk)
@@ -134,8 +143,8 @@ def view(request: HttpRequest, pool: Pool, migration_id: int) -> HttpResponseBas
         pages.require(request, "pools.change_pool")
         step = _step(request.POST.get("step", ""))
         if step is not MigrationStep.WIDEN or "_confirmed" in request.POST:
-            return _taken(request, migration, step)
-        with pages.told(request):
+            return _take_step(request, migration, step)
+        with pages.errors_as_messages(request):
             forecast = _forecast(migration, step, pages.author(request))
         if forecast is None:
             return HttpResponseRedirect(url_of(migration))
@@ -144,7 +153,7 @@ def view(request: HttpRequest, pool: Pool, migration_id: int) -> HttpResponseBas
     answer = pages.page(
         request,
         "migration.html",
-        title=f"Migration of {migration.cidr}",
+        title=gettext("Migration of %(cidr)s") % {"cidr": migration.cidr},
         opts=Pool._meta,
         original=pool,
         pool=pool,
@@ -155,7 +164,7 @@ def view(request: HttpRequest, pool: Pool, migration_id: int) -> HttpResponseBas
         span=span_of(migration),
         whole=is_whole(migration),
         manifest=_manifest(migration, progress),
-        waiting=drift.waiting_of_pool(pool),
+        waiting=drift.conflicts_of_pool(pool),
         watched=watched,
         widening=forecast,
     )
@@ -164,25 +173,27 @@ def view(request: HttpRequest, pool: Pool, migration_id: int) -> HttpResponseBas
     return answer
 
 
-def _taken(request: HttpRequest, migration: CIDRMigration, step: MigrationStep) -> HttpResponseBase:
-    with pages.told(request):
-        taken = migrations.take(migration.pk, step, author=pages.author(request))
-        waits = step is MigrationStep.REMOVE and not taken.outcome
-        said = _REMOVING if waits else _SAID[step]
-        messages.success(request, said.format(old=taken.cidr, new=taken.to))
+def _take_step(
+    request: HttpRequest, migration: CIDRMigration, step: MigrationStep
+) -> HttpResponseBase:
+    with pages.errors_as_messages(request):
+        updated = migrations.take_step(migration.pk, step, author=pages.author(request))
+        waits = step is MigrationStep.REMOVE and not updated.outcome
+        message = _REMOVING_MESSAGE if waits else _MESSAGES[step]
+        messages.success(request, message % {"old": updated.cidr, "new": updated.to})
     return HttpResponseRedirect(url_of(migration))
 
 
 def _forecast(
     migration: CIDRMigration, step: MigrationStep, author: events.Author
 ) -> dict[str, Any]:
-    """What the step would do, for somebody who has to confirm it. Raises what the step raises."""
-    want = migrations.withholding(migration.pk, step)
-    found = cidr_migration_forecast.forecast_migration(want, author=author)
+    """Return the forecast of a step for the confirmation. Raises the errors of the step."""
+    plan = migrations.withholding_plan(migration.pk, step)
+    forecast = cidr_migration_forecast.forecast_migration(plan, author=author)
     return {
-        "forecast": found,
-        "findings": guides.titled(found.findings),
-        "reserves": list(migrations.gaps(want.cidr, want.span)),
+        "forecast": forecast,
+        "findings": guides.with_titles(forecast.findings),
+        "reserves": list(migrations.unreserved_gaps(plan.cidr, plan.span)),
     }
 
 
@@ -190,95 +201,121 @@ def _step(word: str) -> MigrationStep:
     try:
         return MigrationStep(word)
     except ValueError as error:
-        raise BadRequest("There is no such step.") from error
+        raise BadRequest(gettext("Unknown step.")) from error
 
 
-_REMOVING = "{old} is removed when the cluster's object has it no more."
-_SAID = {
-    MigrationStep.ADD: "{new} was added.",
-    MigrationStep.RESERVE: "Nothing more is handed out there.",
-    MigrationStep.WIDEN: "All of {old} is reserved now.",
-    MigrationStep.REMOVE: "{old} was removed.",
-    MigrationStep.KEEP: "The range stays reserved.",
-    MigrationStep.ABORT: "What was reserved was given back.",
+_REMOVING_MESSAGE = _("%(old)s will be removed when the cluster no longer has it.")
+_MESSAGES = {
+    MigrationStep.ADD: _("%(new)s was added."),
+    MigrationStep.RESERVE: _("No new blocks are allocated here."),
+    MigrationStep.WIDEN: _("The whole CIDR %(old)s is reserved now."),
+    MigrationStep.REMOVE: _("%(old)s was removed."),
+    MigrationStep.KEEP: _("The range stays reserved."),
+    MigrationStep.ABORT: _("The migration was cancelled and the reservation was removed."),
 }
 
 
-def _lines(migration: CIDRMigration, progress: MigrationProgress) -> list[Line]:
+def _lines(migration: CIDRMigration, progress: MigrationProgress) -> list[StepLine]:
     lines = [_reserving(migration, progress), _draining(progress), *_ending(migration, progress)]
     if migration.to is not None:
         lines.insert(0, _adding(migration, progress))
     return lines
 
 
-def _adding(migration: CIDRMigration, progress: MigrationProgress) -> Line:
-    title = f"Add {migration.to}"
+def _adding(migration: CIDRMigration, progress: MigrationProgress) -> StepLine:
+    title = gettext("Add %(cidr)s") % {"cidr": migration.to}
     if progress.added:
-        return Line("done", title, "The pool has it; its blocks come after those of other CIDRs.")
+        return StepLine(
+            "done",
+            title,
+            gettext("Added. Its blocks are allocated after those of the other CIDRs."),
+        )
     if progress.adding:
-        return Line(
-            "now", title, "Added in the register; the cluster's object does not have it yet."
-        )
-    text = "It may come after the reservation too; whoever asks meanwhile gets what else is free."
-    return _due(progress, MigrationStep.ADD, title, text, f"Add {migration.to}")
+        return StepLine("now", title, gettext("Added in the register; not in the cluster yet."))
+    text = gettext(
+        "Can also follow the reservation; until then, allocations use the other "
+        "free blocks of the pool."
+    )
+    return _due(
+        progress, MigrationStep.ADD, title, text, gettext("Add %(cidr)s") % {"cidr": migration.to}
+    )
 
 
-def _reserving(migration: CIDRMigration, progress: MigrationProgress) -> Line:
-    what = str(migration.cidr) if is_whole(migration) else str(span_of(migration))
+def _reserving(migration: CIDRMigration, progress: MigrationProgress) -> StepLine:
+    reserved = migration.cidr if is_whole(migration) else span_of(migration)
+    title = gettext("Reserve %(range)s") % {"range": reserved}
     if progress.status is MigrationStatus.PLANNED:
-        text = "No new blocks there; what is in use stays with its holder until it is given back."
-        return _due(progress, MigrationStep.RESERVE, f"Reserve {what}", text, "Reserve it")
+        text = gettext(
+            "Stops new allocations. Blocks in use stay with their holders until they are released."
+        )
+        return _due(progress, MigrationStep.RESERVE, title, text, gettext("Reserve"))
     if progress.status is MigrationStatus.ABORTED:
-        return Line("skipped", f"Reserve {what}", "It was given back.")
-    return Line("done", f"Reserve {what}", "Nothing more is handed out there.")
+        return StepLine("skipped", title, gettext("The reservation was removed."))
+    return StepLine("done", title, gettext("No new blocks are allocated here."))
 
 
-def _draining(progress: MigrationProgress) -> Line:
+def _draining(progress: MigrationProgress) -> StepLine:
     if progress.status is MigrationStatus.DRAINING:
-        return Line(
-            "now", "Drain", "Every block leaves when its holder gives it back.", drains=True
+        return StepLine(
+            "now",
+            gettext("Drain"),
+            gettext("Waiting for the holders to release their blocks."),
+            drains=True,
         )
     if progress.status is MigrationStatus.PLANNED:
-        return Line("later", "Drain", "", drains=True)
+        return StepLine("later", gettext("Drain"), "", drains=True)
     if progress.status is MigrationStatus.ABORTED:
-        return Line("skipped", "Drain", "")
-    return Line("done", "Drain", "Nothing holds or cools there any more.")
+        return StepLine("skipped", gettext("Drain"), "")
+    return StepLine("done", gettext("Drain"), gettext("Drained."))
 
 
-def _ending(migration: CIDRMigration, progress: MigrationProgress) -> list[Line]:
+def _ending(migration: CIDRMigration, progress: MigrationProgress) -> list[StepLine]:
     if is_whole(migration):
-        title = f"Remove {migration.cidr}"
+        title = gettext("Remove %(cidr)s") % {"cidr": migration.cidr}
         if progress.status is MigrationStatus.REMOVED:
-            return [Line("done", title, "The pool has it no more.")]
+            return [StepLine("done", title, gettext("Removed from the pool."))]
         if progress.status is MigrationStatus.REMOVING:
-            text = "Removed in the register; the cluster's object still has it."
-            return [Line("now", title, text)]
-        text = "When nothing holds or cools in it."
+            text = gettext("Removed in the register; still in the cluster.")
+            return [StepLine("now", title, text)]
+        text = gettext("Possible when no block is held or cooling.")
         return [_due(progress, MigrationStep.REMOVE, title, text, title)]
     if progress.status is MigrationStatus.KEPT:
-        return [Line("done", "Keep it reserved", "It is not handed out.")]
+        return [StepLine("done", gettext("Keep it reserved"), gettext("The range stays reserved."))]
     return [
-        _due(progress, MigrationStep.KEEP, "Keep it reserved", "When it is drained.", "Be done"),
         _due(
-            progress, MigrationStep.WIDEN, f"Or go on with all of {migration.cidr}",
-            "The rest is reserved too.", "See what that would do",
+            progress,
+            MigrationStep.KEEP,
+            gettext("Keep it reserved"),
+            gettext("Possible when the range is drained."),
+            gettext("Finish"),
         ),
-    ]  # fmt: skip
+        _due(
+            progress,
+            MigrationStep.WIDEN,
+            gettext("Or migrate the whole CIDR %(cidr)s") % {"cidr": migration.cidr},
+            gettext("Reserves the rest of the CIDR too."),
+            gettext("Preview"),
+        ),
+    ]
 
 
 def _due(
     progress: MigrationProgress, step: MigrationStep, title: str, text: str, button: str
-) -> Line:
+) -> StepLine:
     if step in progress.steps:
-        return Line("now", title, text, step, button)
-    return Line("skipped", title, "") if progress.status in ENDED else Line("later", title, text)
+        return StepLine("now", title, text, step, button)
+    return (
+        StepLine("skipped", title, "")
+        if progress.status in ENDED
+        else StepLine("later", title, text)
+    )
 
 
 def _manifest(migration: CIDRMigration, progress: MigrationProgress) -> str:
-    """What to apply in the cluster, for a pool that follows it."""
+    """Return the next manifest to apply, for a pool that follows its cluster."""
     if not progress.by_cluster:
         return ""
     try:
-        return manifests.following(migration, progress)
+        return manifests.next_manifest(migration, progress)
     except errors.InvalidInput as error:
         return f"# {error.message}\n"

@@ -1,3 +1,5 @@
+"""Environments: list and page."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -9,6 +11,8 @@ from django.http import Http404, HttpRequest, HttpResponseBase, HttpResponseRedi
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from pools.admin.pools import pools
 from pools.models import AllocationRequest, Block, Environment
@@ -18,12 +22,12 @@ from pools.platform.admin import display, lists, pages
 MOST = 50  # blocks on the page of an environment
 
 
-class StateFilter(lists.Choice):
-    title = "state"
+class EnvironmentStateFilter(lists.Choice):
+    title = _("state")
     parameter_name = "state"
 
     def options(self, request: HttpRequest) -> list[tuple[str, str]]:
-        return [("degraded", "degraded"), ("ok", "ok")]
+        return [("degraded", gettext("degraded")), ("ok", gettext("ok"))]
 
     def queryset(self, request: HttpRequest, rows: QuerySet[Environment]) -> QuerySet[Environment]:
         if self.value() in {"degraded", "ok"}:
@@ -31,8 +35,8 @@ class StateFilter(lists.Choice):
         return rows
 
 
-class ClusterFilter(pools.ClusterFilter):
-    """The same as of pools."""
+class EnvironmentClusterFilter(pools.PoolClusterFilter):
+    """The filter of pools."""
 
 
 @admin.register(Environment)
@@ -47,10 +51,10 @@ class EnvironmentAdmin(lists.Listed[Environment]):
         "shown_blocks",
     )
     list_display_links = None
-    list_filter = (StateFilter, ClusterFilter)
+    list_filter = (EnvironmentStateFilter, EnvironmentClusterFilter)
     exported = ("cluster.name", "org", "env", "degraded_since", "reason", "message")
     search_fields = ("env", "org")
-    search_help_text = "Environment or organisation"
+    search_help_text = _("Environment or organization")
     ordering = (F("degraded_since").desc(nulls_last=True), "org", "env", "id")
     sortable_by = ("org",)
     paginator = lists.BoundedPaginator
@@ -59,69 +63,82 @@ class EnvironmentAdmin(lists.Listed[Environment]):
     def get_queryset(self, request: HttpRequest) -> QuerySet[Environment]:
         return super().get_queryset(request).select_related("cluster")
 
-    @admin.display(description="environment")
+    @admin.display(description=_("environment"))
     def shown_env(self, environment: Environment) -> SafeString:
         return display.to(environment, environment.env)
 
-    @admin.display(description="cluster")
+    @admin.display(description=_("cluster"))
     def shown_cluster(self, environment: Environment) -> SafeString:
         return display.to(environment.cluster)
 
-    @admin.display(description="state")
+    @admin.display(description=_("state"))
     def shown_state(self, environment: Environment) -> SafeString:
         return display.state("degraded" if environment.degraded_since else "ok")
 
-    @admin.display(description="since")
+    @admin.display(description=_("since"))
     def shown_since(self, environment: Environment) -> SafeString:
         return display.when(environment.degraded_since)
 
-    @admin.display(description="why")
+    @admin.display(description=_("reason"))
     def shown_reason(self, environment: Environment) -> SafeString:
         if not environment.reason:
             return display.DASH
         return format_html('<span title="{}">{}</span>', environment.reason, environment.message)
 
-    @admin.display(description="blocks")
+    @admin.display(description=_("blocks"))
     def shown_blocks(self, environment: Environment) -> SafeString:
         url = reverse("admin:pools_block_changelist", query={"q": environment.env})
-        return display.link(url, "blocks")
+        return display.link(url, gettext("blocks"))
 
     def change_view(  # type: ignore[override]
         self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
     ) -> HttpResponseBase:
         pages.require(request, "pools.view_environment")
         rows = Environment.objects.select_related("cluster")
-        one = rows.filter(pk=lists.number(object_id)).first()
-        if one is None:
-            raise Http404("There is no such environment.")
-        return _page(request, one)
+        environment = rows.filter(pk=lists.number(object_id)).first()
+        if environment is None:
+            raise Http404(gettext("This environment does not exist."))
+        return _page(request, environment)
 
     def history_view(  # type: ignore[override]
         self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
     ) -> HttpResponseBase:
         pages.require(request, "pools.view_event")
-        one = Environment.objects.filter(pk=lists.number(object_id)).first()
-        query = {"q": one.env if one else "", "cluster": one.cluster_id if one else ""}
+        environment = Environment.objects.filter(pk=lists.number(object_id)).first()
+        query = {
+            "q": environment.env if environment else "",
+            "cluster": environment.cluster_id if environment else "",
+        }
         return HttpResponseRedirect(reverse("admin:pools_event_changelist", query=query))
 
 
-def _page(request: HttpRequest, one: Environment) -> HttpResponseBase:
+def _page(request: HttpRequest, environment: Environment) -> HttpResponseBase:
     held = Block.objects.filter(
-        env=one.env, org=one.org, pool__cluster=one.cluster_id, state__in=LIVE
+        env=environment.env,
+        org=environment.org,
+        pool__cluster=environment.cluster_id,
+        state__in=LIVE,
     )
     waiting = AllocationRequest.objects.filter(
-        env=one.env, org=one.org, pool__cluster=one.cluster_id, state="pending"
+        env=environment.env,
+        org=environment.org,
+        pool__cluster=environment.cluster_id,
+        state="pending",
     )
-    asked = {"cluster": one.cluster.name, "org": one.org, "env": one.env}
+    parameters = {
+        "cluster": environment.cluster.name,
+        "org": environment.org,
+        "env": environment.env,
+    }
     return pages.page(
         request,
         "environment.html",
-        title=str(one),
+        title=str(environment),
         opts=Environment._meta,
-        original=one,
-        row=one,
+        original=environment,
+        row=environment,
         waiting=waiting.select_related("pool__cluster"),
         blocks=held.select_related("pool__cluster").order_by("space_id", "cidr")[:MOST],
         most=MOST,
-        call=f"environments/?{urlencode(asked)}",
+        call=f"environments/?{urlencode(parameters)}",
     )

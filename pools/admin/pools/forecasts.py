@@ -1,4 +1,4 @@
-"""Forecasts on pages: in words, with the range they stand for."""
+"""Texts of forecasts on pages."""
 
 from __future__ import annotations
 
@@ -7,61 +7,67 @@ from collections.abc import Mapping
 from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
 
 from pools.core import forecast, forecast_text
 from pools.core.forecast import ForecastState
 from pools.platform.admin import display
-from pools.register.utilization.forecasts import Dated
-
-RANGE = f"{round(100 * forecast.SHARE)} of 100 such ranges contain the day"
+from pools.register.utilization.forecasts import DatedForecast
 
 
-def sentence(one: Dated) -> str:
-    """With its range."""
-    return forecast_text.sentence(
-        one.state,
+def sentence(dated: DatedForecast) -> str:
+    """Return the forecast as a text with its range of dates."""
+    return forecast_text.describe(
+        dated.state,
         today=timezone.now().date(),
-        missing=one.missing,
-        day=one.day,
-        earliest=one.earliest,
-        latest=one.latest,
+        missing=dated.missing,
+        day=dated.day,
+        earliest=dated.earliest,
+        latest=dated.latest,
     )
 
 
-def short(one: Dated) -> str:
-    return forecast_text.short(one.state, today=timezone.now().date(), day=one.day)
+def short(dated: DatedForecast) -> str:
+    return forecast_text.summarize(dated.state, today=timezone.now().date(), day=dated.day)
 
 
-def between(one: Dated) -> str:
-    """The range alone, with a capital."""
-    told = sentence(one).removeprefix(short(one)).removeprefix(", ")
-    return told[:1].upper() + told[1:]
+def range_text(dated: DatedForecast) -> str:
+    """Return the range of dates alone, capitalized."""
+    text = sentence(dated).removeprefix(short(dated)).removeprefix(", ")
+    return text[:1].upper() + text[1:]
 
 
-def column(found: Mapping[int, Dated]) -> SafeString:
-    """Of both families, for a list: the words, the range on hover."""
-    if not found:
+def column(by_family: Mapping[int, DatedForecast]) -> SafeString:
+    """Return the forecasts of both families for a list; the range is the tooltip."""
+    if not by_family:
         return display.DASH
-    labelled = len(found) > 1
+    labelled = len(by_family) > 1
     rows = (
         (
-            _class(one),
-            f"{sentence(one)} ({RANGE})"
-            if one.day and one.state != ForecastState.FULL
-            else sentence(one),
+            _class(dated),
+            _with_confidence(dated)
+            if dated.day and dated.state != ForecastState.FULL
+            else sentence(dated),
             format_html('<span class="cad-kind">v{}</span> ', family) if labelled else "",
-            short(one),
+            short(dated),
         )
-        for family, one in sorted(found.items())
+        for family, dated in sorted(by_family.items())
     )
     lines = format_html_join("", '<span class="{}" title="{}">{}{}</span>', rows)
     return format_html('<span class="cad-stack">{}</span>', lines)
 
 
-def _class(one: Dated) -> str:
-    if one.state == ForecastState.FULL:
+def _with_confidence(dated: DatedForecast) -> str:
+    return gettext("%(forecast)s (%(percent)s %% confidence)") % {
+        "forecast": sentence(dated),
+        "percent": round(100 * forecast.CONFIDENCE),
+    }
+
+
+def _class(dated: DatedForecast) -> str:
+    if dated.state == ForecastState.FULL:
         return "cad-forecast cad-forecast-full"
-    soon = one.day is not None and (one.day - timezone.now().date()).days <= 14
+    soon = dated.day is not None and (dated.day - timezone.now().date()).days <= 14
     if soon:
         return "cad-forecast cad-forecast-soon"
-    return "cad-forecast" if one.day else "cad-forecast cad-dim"
+    return "cad-forecast" if dated.day else "cad-forecast cad-dim"

@@ -1,4 +1,4 @@
-"""The form of a pool: its own fields and its CIDRs, each with its reserved ranges as text."""
+"""The form of a pool: its settings, and its CIDRs with their reserved ranges as text."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import Any
 
 from django import forms
 from django.http import QueryDict
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from pools.admin.clusters import field as cluster_fields
 from pools.core import addresses, blocks, errors
@@ -24,32 +26,43 @@ _FIXED = ("cluster", "name", "category", "allow_first_ip", "allow_last_ip")
 
 class PoolForm(forms.Form):
     cluster = cluster_fields.cluster_field()
-    name = fields.name_field()
-    category = forms.ChoiceField(choices=Category.choices, widget=fields.select())
+    name = fields.name_field(label=_("Name"))
+    category = forms.ChoiceField(
+        label=_("Category"), choices=Category.choices, widget=fields.select()
+    )
     mask_size_v4 = forms.CharField(
-        label="IPv4 mask size",
+        label=_("IPv4 mask size"),
         required=False,
         widget=fields.text(placeholder="24", inputmode="numeric"),
-        help_text="The size of one block: 24 for a PodCIDR of 256 addresses, 32 for single addresses."
-        " It never changes.",
+        help_text=_(
+            "Size of one block: 24 for a pod CIDR of 256 addresses, 32 for single "
+            "addresses. Cannot be changed later."
+        ),
     )
     mask_size_v6 = forms.CharField(
-        label="IPv6 mask size",
+        label=_("IPv6 mask size"),
         required=False,
         widget=fields.text(placeholder="120", inputmode="numeric"),
-        help_text="128 for single addresses. It never changes.",
+        help_text=_("128 for single addresses. Cannot be changed later."),
     )
     cooldown_seconds = fields.DurationField(
-        label="Cooldown",
-        help_text="How long nobody else gets a released block. Empty: nodes 30 days, instances and"
-        " public IPv4 24 hours, others none.",
+        label=_("Cooldown"),
+        help_text=_(
+            "Time before a released block can be allocated to another holder. "
+            "Empty: 30 days for nodes, 24 hours for instances and public IPv4, none "
+            "for other pools."
+        ),
     )
-    description = fields.reason_field(required=False, help_text="")
+    description = fields.reason_field(label=_("Description"), required=False, help_text="")
     allow_first_ip = forms.BooleanField(
-        label="Hand out the first address of each CIDR", required=False, widget=fields.tick()
+        label=_("Use the first address of each CIDR (network address)"),
+        required=False,
+        widget=fields.tick(),
     )
     allow_last_ip = forms.BooleanField(
-        label="Hand out the last address of each CIDR", required=False, widget=fields.tick()
+        label=_("Use the last address of each CIDR (broadcast address)"),
+        required=False,
+        widget=fields.tick(),
     )
     version = forms.IntegerField(required=False, widget=forms.HiddenInput())
 
@@ -60,13 +73,15 @@ class PoolForm(forms.Form):
         return self._mask_size(6)
 
     def _mask_size(self, family: int) -> int | None:
-        given = str(self.cleaned_data[f"mask_size_v{family}"] or "").strip().removeprefix("/")
-        if not given:
+        text = str(self.cleaned_data[f"mask_size_v{family}"] or "").strip().removeprefix("/")
+        if not text:
             return None
-        if not (given.isascii() and given.isdigit()):
-            raise forms.ValidationError("Write the mask size as a number.", code="mask_size")
+        if not (text.isascii() and text.isdigit()):
+            raise forms.ValidationError(
+                gettext("Enter the mask size as a number."), code="mask_size"
+            )
         try:
-            return blocks.check_mask_size(int(given), family)
+            return blocks.check_mask_size(int(text), family)
         except errors.InvalidInput as error:
             raise forms.ValidationError(pages.sentence(error.message), code=error.code) from None
 
@@ -75,38 +90,38 @@ class CidrForm(forms.Form):
     cidr = fields.cidr_field(
         label="CIDR", required=False, widget=fields.addresses_text(placeholder="10.20.0.0/16")
     )
-    reserved = fields.RangesField(label="Reserved ranges")
+    reserved = fields.RangesField(label=_("Reserved ranges"))
     remove = forms.BooleanField(required=False, widget=fields.tick())
 
     def clean(self) -> dict[str, Any]:
-        said = self.cleaned_data
-        if not said.get("cidr") and said.get("reserved") and "cidr" not in self.errors:
-            self.add_error("cidr", "Name the CIDR that these ranges lie in.")
-        for span in said.get("reserved", ()) if said.get("cidr") else ():
-            with pages.beside_field(self, "reserved"):
-                addresses.require_within(span, said["cidr"])
-        return said
+        values = self.cleaned_data
+        if not values.get("cidr") and values.get("reserved") and "cidr" not in self.errors:
+            self.add_error("cidr", gettext("Enter the CIDR that contains these ranges."))
+        for span in values.get("reserved", ()) if values.get("cidr") else ():
+            with pages.errors_at_field(self, "reserved"):
+                addresses.require_within(span, values["cidr"])
+        return values
 
 
 CidrFormSet = forms.formset_factory(CidrForm, extra=2)
 MoreCidrsFormSet = forms.formset_factory(CidrForm, extra=0)
 
 
-class Both:
-    """A pool's form and the forms of its CIDRs, of a new pool or of one that there is."""
+class PoolForms:
+    """The form of a new or existing pool, and the forms of its CIDRs."""
 
     def __init__(self, pool: Pool | None, data: QueryDict | None, initial: Any = None) -> None:
         self.pool = pool
-        own = {**(initial or {}), **(_own(pool) if pool else {})}
+        pool_initial = {**(initial or {}), **(_pool_values(pool) if pool else {})}
         cidrs = _cidrs(pool) if pool else []
         kind = MoreCidrsFormSet if pool else CidrFormSet
-        self.form = PoolForm(data, initial=own)
+        self.form = PoolForm(data, initial=pool_initial)
         self.cidrs = kind(data, initial=cidrs, prefix="cidrs")
         if pool:
             self._fix(pool)
 
     def _fix(self, pool: Pool) -> None:
-        """What never changes is shown, and not read."""
+        """Disable the fields that cannot be changed."""
         fixed = list(_FIXED)
         fixed += [f"mask_size_v{f}" for f in (4, 6) if pool.mask_size(f) is not None]
         for name in fixed:
@@ -116,8 +131,8 @@ class Both:
             row.fields["cidr"].disabled = True
 
     def is_valid(self) -> bool:
-        own, cidrs = self.form.is_valid(), self.cidrs.is_valid()
-        return own and cidrs and self._families_fit()
+        pool_valid, cidrs = self.form.is_valid(), self.cidrs.is_valid()
+        return pool_valid and cidrs and self._families_fit()
 
     def _families_fit(self) -> bool:
         for row in self._rows():
@@ -125,11 +140,15 @@ class Both:
             if self.form.cleaned_data[f"mask_size_v{cidr.version}"] is None:
                 name = f"mask_size_v{cidr.version}"
                 if not self.form.has_error(name):
-                    self.form.add_error(name, f"{cidr} needs an IPv{cidr.version} mask size.")
+                    self.form.add_error(
+                        name,
+                        gettext("Enter the IPv%(family)s mask size: %(cidr)s requires it.")
+                        % {"family": cidr.version, "cidr": cidr},
+                    )
         return not self.form.errors
 
     def _rows(self) -> list[forms.Form]:
-        """The CIDRs that shall be there."""
+        """Return the forms of the CIDRs that the pool is to have."""
         return [
             row
             for row in self.cidrs.forms
@@ -137,8 +156,8 @@ class Both:
         ]
 
     def families(self) -> dict[int, Family]:
-        """As the services take them."""
-        found = {}
+        """Return the CIDRs and mask sizes by IP family, as the services expect them."""
+        families = {}
         for family in (4, 6):
             mask_size = self.form.cleaned_data[f"mask_size_v{family}"]
             if mask_size is not None:
@@ -147,78 +166,78 @@ class Both:
                     for row in self._rows()
                     if row.cleaned_data["cidr"].version == family
                 )
-                found[family] = Family(tuple(entries), mask_size)
-        return found
+                families[family] = Family(tuple(entries), mask_size)
+        return families
 
     def spec(self) -> pools.PoolSpec:
-        said = self.form.cleaned_data
+        values = self.form.cleaned_data
         return pools.PoolSpec(
-            cluster=said["cluster"],
-            name=said["name"],
-            category=said["category"],
+            cluster=values["cluster"],
+            name=values["name"],
+            category=values["category"],
             families=self.families(),
-            cooldown_seconds=said["cooldown_seconds"],
-            allow_first_ip=said["allow_first_ip"],
-            allow_last_ip=said["allow_last_ip"],
-            description=said["description"] or "",
+            cooldown_seconds=values["cooldown_seconds"],
+            allow_first_ip=values["allow_first_ip"],
+            allow_last_ip=values["allow_last_ip"],
+            description=values["description"] or "",
         )
 
     def change(self) -> pools.PoolChange:
-        said = self.form.cleaned_data
+        values = self.form.cleaned_data
         return pools.PoolChange(
             families=self.families(),
-            cooldown_seconds=said["cooldown_seconds"],
-            description=said["description"] or "",
+            cooldown_seconds=values["cooldown_seconds"],
+            description=values["description"] or "",
         )
 
-    def refuse(self, error: errors.IpamError) -> None:
-        """Show a service's refusal where what it names was typed."""
+    def add_errors(self, error: errors.IpamError) -> None:
+        """Add the problems of a service's error to the fields that they are about."""
         for problem in pages.problems(error):
-            form, field = self._place(problem)
-            form.add_error(field if field in form.fields else None, pages.shown(problem))
+            form, field = self._field_of_problem(problem)
+            form.add_error(field if field in form.fields else None, pages.validation_error(problem))
 
-    def _place(self, problem: errors.FieldProblem) -> tuple[forms.Form, str]:
+    def _field_of_problem(self, problem: errors.FieldProblem) -> tuple[forms.Form, str]:
         path = _PATH.fullmatch(problem.field)
         if path is None:
-            row = self._named_in(problem.message)
+            row = self._row_mentioned_in(problem.message)
             if row is not None:
-                return row, "reserved" if _of_range(problem) else "cidr"
-            return self.form, _OTHER_NAMES.get(problem.field, problem.field)
+                return row, "reserved" if _is_about_range(problem) else "cidr"
+            return self.form, _FORM_FIELDS.get(problem.field, problem.field)
         family = int(path[1])
         if problem.code == "mask_size" and self.pool is None:
             return self.form, f"mask_size_v{family}"
         rows = [row for row in self._rows() if row.cleaned_data["cidr"].version == family]
-        return rows[int(path[2])], "reserved" if _of_range(problem) else "cidr"
+        return rows[int(path[2])], "reserved" if _is_about_range(problem) else "cidr"
 
-    def _named_in(self, message: str) -> forms.Form | None:
-        """The row whose CIDR a message about two CIDRs, or about holders, names first."""
-        named = [
+    def _row_mentioned_in(self, message: str) -> forms.Form | None:
+        """Return the row whose CIDR the message names first."""
+        positions = [
             (message.index(str(row.cleaned_data["cidr"])), number)
             for number, row in enumerate(self.cidrs.forms)
             if row.cleaned_data.get("cidr") and str(row.cleaned_data["cidr"]) in message
         ]
-        return self.cidrs.forms[min(named)[1]] if named else None
+        return self.cidrs.forms[min(positions)[1]] if positions else None
 
 
-_OTHER_NAMES = {
+_FORM_FIELDS = {
     "ipv4": "mask_size_v4",
     "ipv4.mask_size": "mask_size_v4",
     "ipv6.mask_size": "mask_size_v6",
 }
 
 
-def _of_range(problem: errors.FieldProblem) -> bool:
+def _is_about_range(problem: errors.FieldProblem) -> bool:
     return "range" in problem.code or "reserved" in problem.field
 
 
-def _own(pool: Pool) -> Mapping[str, Any]:
+def _pool_values(pool: Pool) -> Mapping[str, Any]:
     names = (*_FIXED, "mask_size_v4", "mask_size_v6", "description", "version")
-    own = {name: getattr(pool, name) for name in names}
-    return {**own, "cooldown_seconds": cooldown(pool.cooldown_seconds)}
+    values = {name: getattr(pool, name) for name in names}
+    return {**values, "cooldown_seconds": cooldown_text(pool.cooldown_seconds)}
 
 
-def cooldown(seconds: int) -> str:
-    """As the form reads it, in the largest unit that divides it."""
+def cooldown_text(seconds: int) -> str:
+    """Return the cooldown as the form parses it, in the largest unit without remainder: `2 days`."""
     for unit, size in (("days", 86400), ("hours", 3600), ("minutes", 60)):
         if seconds and seconds % size == 0:
             return f"{seconds // size} {unit}"

@@ -1,4 +1,4 @@
-"""Pools from CiliumPodIPPool manifests: a preview for each object, then all or nothing."""
+"""Import pools from CiliumPodIPPool manifests: a preview per object, then all or none."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from django import forms
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponseBase, HttpResponseRedirect
 from django.urls import reverse
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 from unfold import widgets
 
 from pools.admin.clusters import field as cluster_fields
@@ -17,38 +19,47 @@ from pools.platform.admin import pages
 from pools.register import manifests
 
 LARGEST = 2 * 1024 * 1024
+_RESULTS = {
+    "created": _("Created: %(pools)s."),
+    "changed": _("Changed: %(pools)s."),
+    "unchanged": _("Unchanged: %(pools)s."),
+}
 
 
 class ImportForm(forms.Form):
     cluster = cluster_fields.cluster_field()
-    file = forms.FileField(required=False, widget=widgets.UnfoldAdminFileFieldWidget())
+    file = forms.FileField(
+        label=_("File"), required=False, widget=widgets.UnfoldAdminFileFieldWidget()
+    )
     text = forms.CharField(
-        label="Manifests",
+        label=_("Manifests"),
         required=False,
         strip=False,
         widget=fields.lines(16),
-        help_text="CiliumPodIPPool of cilium.io/v2 or v2alpha1, several documents in one text,"
-        " lists, or Helm values with autoCreateCiliumPodIPPools.",
+        help_text=_(
+            "CiliumPodIPPools of cilium.io/v2 or v2alpha1 (several documents or a "
+            "list), or Helm values with autoCreateCiliumPodIPPools."
+        ),
     )
 
     def clean(self) -> dict[str, Any]:
-        said = self.cleaned_data
-        if said.get("file") is not None:
-            self._read(said)
-        if not said.get("text", "").strip() and not self.errors:
-            self.add_error("text", "Paste manifests here, or choose a file.")
-        return said
+        values = self.cleaned_data
+        if values.get("file") is not None:
+            self._read(values)
+        if not values.get("text", "").strip() and not self.errors:
+            self.add_error("text", gettext("Paste manifests here, or choose a file."))
+        return values
 
-    def _read(self, said: dict[str, Any]) -> None:
-        """The file's text takes the place of the box, so that the next page can show it."""
-        if said["file"].size > LARGEST:
-            message = "A file may have at most 2 MiB."
+    def _read(self, values: dict[str, Any]) -> None:
+        """Replace the text field with the content of the file, so that the preview can show it."""
+        if values["file"].size > LARGEST:
+            message = gettext("The file is larger than 2 MiB.")
             self.add_error("file", forms.ValidationError(message, code="too_large"))
             return
         try:
-            said["text"] = said["file"].read().decode()
+            values["text"] = values["file"].read().decode()
         except UnicodeDecodeError:
-            message = "The file is not UTF-8 text."
+            message = gettext("The file is not UTF-8 text.")
             self.add_error("file", forms.ValidationError(message, code="encoding"))
 
 
@@ -58,39 +69,41 @@ def view(request: HttpRequest) -> HttpResponseBase:
     form = ImportForm(request.POST or None, request.FILES or None, initial=initial)
     reports: list[manifests.ManifestReport] = []
     if request.method == "POST" and form.is_valid():
-        said = form.cleaned_data
+        values = form.cleaned_data
         dry_run = "_commit" not in request.POST
         try:
-            reports = manifests.pools_from(
-                said["text"].encode(),
-                said["cluster"],
+            reports = manifests.apply_manifests(
+                values["text"].encode(),
+                values["cluster"],
                 author=pages.author(request),
                 dry_run=dry_run,
             )
         except errors.IpamError as error:
-            pages.put(form, error, lambda _problem: "text")
+            pages.add_errors(form, error, lambda _problem: "text")
         else:
-            if not dry_run and _accepted(reports):
-                _tell(request, reports)
-                url = reverse("admin:pools_pool_changelist", query={"cluster": said["cluster"].pk})
+            if not dry_run and _all_accepted(reports):
+                _report_results(request, reports)
+                url = reverse(
+                    "admin:pools_pool_changelist", query={"cluster": values["cluster"].pk}
+                )
                 return HttpResponseRedirect(url)
     return pages.page(
         request,
         "import.html",
-        title="Import pools",
+        title=gettext("Import pools"),
         form=form,
         reports=reports,
-        accepted=bool(reports) and _accepted(reports),
+        accepted=bool(reports) and _all_accepted(reports),
         text=form.cleaned_data.get("text", "") if form.is_bound and form.is_valid() else "",
     )
 
 
-def _accepted(reports: list[manifests.ManifestReport]) -> bool:
+def _all_accepted(reports: list[manifests.ManifestReport]) -> bool:
     return all(report.result != "refused" for report in reports)
 
 
-def _tell(request: HttpRequest, reports: list[manifests.ManifestReport]) -> None:
-    for verdict in ("created", "changed", "unchanged"):
-        names = [report.name for report in reports if report.result == verdict]
+def _report_results(request: HttpRequest, reports: list[manifests.ManifestReport]) -> None:
+    for result, message in _RESULTS.items():
+        names = [report.name for report in reports if report.result == result]
         if names:
-            messages.success(request, f"{verdict.capitalize()}: {', '.join(names)}.")
+            messages.success(request, message % {"pools": ", ".join(names)})

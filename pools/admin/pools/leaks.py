@@ -1,4 +1,4 @@
-"""Leaks: blocks that nobody refers to any more, and taking them back."""
+"""Leaks: held blocks that no object refers to any more, and reclaiming them."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from django.db.models import Count, Min, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
 from django.urls import URLPattern, path, reverse
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext_lazy as _
 
 from pools.admin.clusters import sync_runs
 from pools.admin.overview.attention import Attention
@@ -28,32 +30,34 @@ COUNTED = 10_000
 _KINDS = ("node", "instance", "env", "vm", "pod")
 
 
-class StateFilter(lists.Choice):
-    title = "state"
+class LeakStateFilter(lists.Choice):
+    title = _("state")
     parameter_name = "state"
 
     def options(self, request: HttpRequest) -> list[tuple[str, str]]:
-        return [("leaked", "leaked"), ("suspected", "only suspected")]
+        return [("leaked", gettext("leaked")), ("suspected", gettext("suspected"))]
 
     def queryset(self, request: HttpRequest, rows: QuerySet[Leak]) -> QuerySet[Leak]:
         return rows.filter(confirmed_at__isnull=self.value() == "suspected")
 
 
-class KindFilter(lists.Choice):
-    title = "kind of holder"
+class LeakHolderTypeFilter(lists.Choice):
+    title = _("holder type")
     parameter_name = "kind"
 
     def options(self, request: HttpRequest) -> list[tuple[str, str]]:
-        # Not the kinds of all rows, which would be counted through for each page.
-        fed = ReferenceFeed.objects.order_by().values_list("holder_kind", flat=True).distinct()[:50]
-        return [(kind, kind) for kind in sorted({*_KINDS, *fed})]
+        # Known and reported kinds: distinct kinds of all rows would cost a scan per page.
+        reported_kinds = (
+            ReferenceFeed.objects.order_by().values_list("holder_kind", flat=True).distinct()[:50]
+        )
+        return [(kind, kind) for kind in sorted({*_KINDS, *reported_kinds})]
 
     def queryset(self, request: HttpRequest, rows: QuerySet[Leak]) -> QuerySet[Leak]:
         return rows.filter(holder_kind=self.value()) if self.value() else rows
 
 
-class SourceFilter(lists.Choice):
-    title = "source"
+class LeakSourceFilter(lists.Choice):
+    title = _("source")
     parameter_name = "source"
 
     def options(self, request: HttpRequest) -> list[tuple[str, str]]:
@@ -66,20 +70,51 @@ class SourceFilter(lists.Choice):
         return rows.filter(source=self.value()) if self.value() else rows
 
 
-class PoolFilter(blocks.PoolFilter):
+class LeakPoolFilter(blocks.BlockPoolFilter):
     def queryset(self, request: HttpRequest, rows: QuerySet[Any]) -> QuerySet[Any]:
         return rows.filter(block__pool=self.number()) if self.value() else rows
 
 
 @admin.register(Leak)
 class LeakAdmin(lists.Listed[Leak]):
-    list_display = ("shown_age", "shown_held", "shown_holder", "shown_block", "shown_pool", "shown_cluster", "shown_source", "shown_why")  # fmt: skip
+    list_display = (
+        "shown_age",
+        "shown_held",
+        "shown_holder",
+        "shown_block",
+        "shown_pool",
+        "shown_cluster",
+        "shown_source",
+        "shown_why",
+    )
     list_display_links = None
-    list_filter = (StateFilter, sync_runs.ClusterFilter, KindFilter, SourceFilter, PoolFilter)
-    # `ipam reclaim --from-report` reads it.
-    exported = ("block_id", "block.cidr", "block.pool.name", "cluster.name", "holder_kind", "holder_id", "holder_uid", "org", "env", "allocated_at", "missed_at", "observed_at", "observations", "confirmed_at", "source")  # fmt: skip
+    list_filter = (
+        LeakStateFilter,
+        sync_runs.RunClusterFilter,
+        LeakHolderTypeFilter,
+        LeakSourceFilter,
+        LeakPoolFilter,
+    )
+    # `ipam reclaim --from-report` reads this export.
+    exported = (
+        "block_id",
+        "block.cidr",
+        "block.pool.name",
+        "cluster.name",
+        "holder_kind",
+        "holder_id",
+        "holder_uid",
+        "org",
+        "env",
+        "allocated_at",
+        "missed_at",
+        "observed_at",
+        "observations",
+        "confirmed_at",
+        "source",
+    )
     search_fields = ("holder_id",)
-    search_help_text = "Holder, address or CIDR"
+    search_help_text = _("Holder, address or CIDR")
     ordering = ("id",)
     sortable_by = ()
     paginator = lists.BoundedPaginator
@@ -87,70 +122,78 @@ class LeakAdmin(lists.Listed[Leak]):
     list_before_template = "cadastre/leaks_intro.html"
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Leak]:
-        return detection.current().select_related("block__pool__cluster", "cluster")
+        return detection.current_leaks().select_related("block__pool__cluster", "cluster")
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Leak], search_term: str
     ) -> tuple[QuerySet[Leak], bool]:
         if not search_term.strip():
             return queryset, False
-        found = blocks.found(Block.objects.filter(state="held"), search_term)
-        return queryset.filter(block__in=found), False
+        held_blocks = blocks.filter_blocks(Block.objects.filter(state="held"), search_term)
+        return queryset.filter(block__in=held_blocks), False
 
-    @admin.display(description="nobody since")
+    @admin.display(description=_("unreferenced since"))
     def shown_age(self, row: Leak) -> SafeString:
         return display.when(row.missed_at)
 
-    @admin.display(description="held since")
+    @admin.display(description=_("held since"))
     def shown_held(self, row: Leak) -> SafeString:
         return display.when(row.allocated_at)
 
-    @admin.display(description="holder")
+    @admin.display(description=_("holder"))
     def shown_holder(self, row: Leak) -> SafeString:
         return display.holder(row.holder_kind, row.holder_id)
 
-    @admin.display(description="address or block")
+    @admin.display(description=_("address or block"))
     def shown_block(self, row: Leak) -> SafeString:
         return display.address(row.block.cidr, display.url_of(row))
 
-    @admin.display(description="pool")
+    @admin.display(description=_("pool"))
     def shown_pool(self, row: Leak) -> SafeString:
         return display.to(row.block.pool, row.block.pool.name)
 
-    @admin.display(description="cluster")
+    @admin.display(description=_("cluster"))
     def shown_cluster(self, row: Leak) -> SafeString:
         return display.to(row.cluster)
 
-    @admin.display(description="source")
+    @admin.display(description=_("source"))
     def shown_source(self, row: Leak) -> str:
         return row.source
 
-    @admin.display(description="why")
+    @admin.display(description=_("reason"))
     def shown_why(self, row: Leak) -> str:
-        return listing.why(vars(row))
+        return listing.describe_observation(vars(row))
 
     # --- reclaiming -------------------------------------------------------------------------------
 
     def has_reclaim_permission(self, request: HttpRequest) -> bool:
         return request.user.has_perm("pools.reclaim")
 
-    @admin.action(description="Reclaim", permissions=["reclaim"])
+    @admin.action(description=_("Reclaim"), permissions=["reclaim"])
     def reclaim_selected(self, request: HttpRequest, rows: QuerySet[Leak]) -> HttpResponse:
         ids = list(rows.values_list("pk", flat=True)[: MOST + 1])
         if len(ids) > MOST:
-            messages.warning(request, f"These are the first {MOST} of them: a page has no more.")
+            messages.warning(
+                request,
+                ngettext(
+                    "Only the first selected block is shown.",
+                    "Only the first %(number)s selected blocks are shown.",
+                    MOST,
+                )
+                % {"number": MOST},
+            )
         return lists.action_page(request, "admin:pools_leak_reclaim", id=ids[:MOST])
 
     def get_urls(self) -> list[URLPattern]:
-        own = path("reclaim/", pages.in_admin(reclaim), name="pools_leak_reclaim")
-        return [own, *super().get_urls()]
+        reclaim_url = path("reclaim/", pages.in_admin(reclaim), name="pools_leak_reclaim")
+        return [reclaim_url, *super().get_urls()]
 
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
         feeds = ReferenceFeed.objects.select_related("cluster").order_by("-reported_at")
-        seen = request.user.has_perm("pools.view_referencefeed")
-        more = {"feeds": list(feeds[:FEEDS]) if seen else [], **(extra_context or {})}
+        may_view_feeds = request.user.has_perm("pools.view_referencefeed")
+        more = {"feeds": list(feeds[:FEEDS]) if may_view_feeds else [], **(extra_context or {})}
         return super().changelist_view(request, more)
 
     def change_view(  # type: ignore[override]
@@ -159,7 +202,12 @@ class LeakAdmin(lists.Listed[Leak]):
         pages.require(request, "pools.view_leak")
         row = self.get_queryset(request).filter(pk=lists.number(object_id)).first()
         if row is None:
-            raise Http404("There is no such leak: its holder may be back, or its block released.")
+            raise Http404(
+                gettext(
+                    "This leak does not exist. Its holder may have been observed again, or "
+                    "its block was released."
+                )
+            )
         return pages.page(
             request,
             "leak.html",
@@ -167,94 +215,116 @@ class LeakAdmin(lists.Listed[Leak]):
             opts=Leak._meta,
             original=row,
             row=row,
-            why=listing.why(vars(row)),
+            why=listing.describe_observation(vars(row)),
             state=state(row),
             call=f"leaks/?holder_kind={row.holder_kind}&holder_id={row.holder_id}",
         )
 
 
 def state(row: Leak) -> SafeString:
-    """Leaked, or only suspected: what would make a leak of it on hover."""
+    """Return the state leaked or suspected; the tooltip explains it."""
     if row.confirmed_at:
         return display.state(
-            "leaked", "Two complete observations, a grace apart, missed its holder."
+            "leaked",
+            gettext(
+                "Two complete observations, one grace period apart, did not contain the holder."
+            ),
         )
-    return display.state("suspected", "A second complete observation, a grace later, decides.")
-
-
-class ReasonForm(forms.Form):
-    reason = fields.reason_field()
-
-
-def reclaim(request: HttpRequest) -> HttpResponseBase:
-    """Say whom it hits, then take back what is still as it was shown; a result for each."""
-    pages.require(request, "pools.view_leak", "pools.reclaim")
-    form = ReasonForm(request.POST or None)
-    given = request.POST.getlist("id") or request.GET.getlist("id")
-    if request.method == "POST" and form.is_valid():
-        author = pages.author(request, form.cleaned_data["reason"])
-        wanted = [_shown(request, lists.number(text)) for text in given[:MOST]]
-        return _results(request, list(leak_reclaim.reclaim_all(wanted, author=author)))
-    if request.method == "POST":  # as it was posted: leaks are named by their blocks then
-        chosen = _chosen(detection.leaked().filter(block__in=map(lists.number, given[:MOST])))
-    else:
-        chosen = _chosen(detection.leaked().filter(pk__in=map(lists.number, given[:MOST])))
-    if not chosen:
-        messages.warning(request, "None of these blocks is leaked any more.")
-        return HttpResponseRedirect(lists.back(request, "admin:pools_leak_changelist"))
-    return pages.page(
-        request,
-        "leak_reclaim.html",
-        title="Reclaim these blocks?" if len(chosen) > 1 else "Reclaim this block?",
-        opts=Leak._meta,
-        form=form,
-        chosen=chosen,
-        holders=len({(one.holder_kind, one.holder_id) for one in chosen}),
-        clusters=sorted({one.cluster.name for one in chosen}),
+    return display.state(
+        "suspected",
+        gettext(
+            "The next complete observation after the grace period confirms or clears the suspicion."
+        ),
     )
 
 
-def _chosen(rows: QuerySet[Leak]) -> list[Leak]:
+class ReclaimForm(forms.Form):
+    reason = fields.reason_field(label=_("Reason"))
+
+
+def reclaim(request: HttpRequest) -> HttpResponseBase:
+    """Show the holders; by POST, reclaim the blocks that are unchanged and show a result for each."""
+    pages.require(request, "pools.view_leak", "pools.reclaim")
+    form = ReclaimForm(request.POST or None)
+    raw_ids = request.POST.getlist("id") or request.GET.getlist("id")
+    if request.method == "POST" and form.is_valid():
+        author = pages.author(request, form.cleaned_data["reason"])
+        targets = [_shown_target(request, lists.number(text)) for text in raw_ids[:MOST]]
+        return _results(request, list(leak_reclaim.reclaim_all(targets, author=author)))
+    if request.method == "POST":  # the posted form names leaks by their blocks
+        chosen = _select_leaks(
+            detection.confirmed_leaks().filter(block__in=map(lists.number, raw_ids[:MOST]))
+        )
+    else:
+        chosen = _select_leaks(
+            detection.confirmed_leaks().filter(pk__in=map(lists.number, raw_ids[:MOST]))
+        )
+    if not chosen:
+        messages.warning(request, gettext("None of the selected blocks is leaked any more."))
+        return HttpResponseRedirect(lists.list_url(request, "admin:pools_leak_changelist"))
+    return pages.page(
+        request,
+        "leak_reclaim.html",
+        title=gettext("Reclaim these blocks?")
+        if len(chosen) > 1
+        else gettext("Reclaim this block?"),
+        opts=Leak._meta,
+        form=form,
+        chosen=chosen,
+        holders=len({(leak.holder_kind, leak.holder_id) for leak in chosen}),
+        clusters=sorted({leak.cluster.name for leak in chosen}),
+    )
+
+
+def _select_leaks(rows: QuerySet[Leak]) -> list[Leak]:
     return list(rows.select_related("block__pool__cluster", "cluster").order_by("id"))
 
 
-def _shown(request: HttpRequest, block_id: int) -> leak_reclaim.ReclaimTarget:
-    """The holder that the page showed for the block."""
+def _shown_target(request: HttpRequest, block_id: int) -> leak_reclaim.ReclaimTarget:
+    """Return the block with the holder that the page showed."""
     parts = ("kind", "id", "uid", "org", "since")
     kind, name, uid, org, since = (
         request.POST.get(f"holder-{part}-{block_id}", "") for part in parts
     )
     try:
-        at = datetime.fromisoformat(since)
+        allocated_at = datetime.fromisoformat(since)
     except ValueError:
-        at = None
-    # Without a zone it is no time that we wrote.
-    at = at if at is not None and at.tzinfo else None
-    return leak_reclaim.ReclaimTarget(block_id, kind, name, uid, org, at)
+        allocated_at = None
+    # The page writes times with a zone; any other value is invalid.
+    allocated_at = allocated_at if allocated_at is not None and allocated_at.tzinfo else None
+    return leak_reclaim.ReclaimTarget(block_id, kind, name, uid, org, allocated_at)
 
 
 def _results(
     request: HttpRequest, results: Sequence[leak_reclaim.ReclaimResult]
 ) -> HttpResponseBase:
-    taken = sum(not one.error for one in results)
+    reclaimed = sum(not result.error for result in results)
     return pages.page(
         request,
         "leak_results.html",
-        title=f"{taken} of {len(results)} reclaimed",
+        title=gettext("%(reclaimed)s of %(total)s blocks reclaimed")
+        % {"reclaimed": reclaimed, "total": len(results)},
         opts=Leak._meta,
-        rows=[_told(one) for one in results],
+        rows=[_result_row(result) for result in results],
     )
 
 
-def _told(one: leak_reclaim.ReclaimResult) -> dict[str, Any]:
-    words = "had been released before" if one.repeated else "cools down"
+def _result_message(result: leak_reclaim.ReclaimResult) -> str:
+    if result.error:
+        return pages.sentence(result.error.message)
+    if result.repeated:
+        return gettext("The block was already released.")
+    return gettext("The block is in cooldown.")
+
+
+def _result_row(result: leak_reclaim.ReclaimResult) -> dict[str, Any]:
     return {
-        "id": one.target.block_id,
-        "cidr": display.plain_cidr(one.block["cidr"]) if one.block else "",
-        "kind": one.target.kind,
-        "holder": one.target.id,
-        "state": display.state("refused" if one.error else "succeeded"),
-        "message": pages.sentence(one.error.message) if one.error else pages.sentence(words),
+        "id": result.target.block_id,
+        "cidr": display.plain_cidr(result.block["cidr"]) if result.block else "",
+        "kind": result.target.kind,
+        "holder": result.target.id,
+        "state": display.state("refused" if result.error else "succeeded"),
+        "message": _result_message(result),
     }
 
 
@@ -262,26 +332,27 @@ def _told(one: leak_reclaim.ReclaimResult) -> dict[str, Any]:
 
 
 def lines(request: HttpRequest) -> Iterator[Attention]:
-    """One line for all of them."""
+    """Yield one line for all leaks."""
     if not request.user.has_perm("pools.view_leak"):
         return
-    first = detection.leaked().order_by("id")[: COUNTED + 1]
-    found = Leak.objects.filter(pk__in=first.values("pk"))
-    counted = found.aggregate(
+    first = detection.confirmed_leaks().order_by("id")[: COUNTED + 1]
+    leaks = Leak.objects.filter(pk__in=first.values("pk"))
+    counted = leaks.aggregate(
         count=Count("pk"), since=Min("missed_at"), clusters=Count("cluster", distinct=True)
     )
     count = counted["count"]
     if not count:
         return
-    number = f"over {display.digits(COUNTED)}" if count > COUNTED else display.digits(count)
     url = reverse("admin:pools_leak_changelist", query={"state": "leaked"})
-    where = "1 cluster" if counted["clusters"] == 1 else f"{counted['clusters']} clusters"
-    yield Attention(
-        "warn",
-        f"{number} {'block' if count == 1 else 'blocks'} leaked",
-        f"Nobody refers to them any more, in {where}.",
-        url,
-        "Leaks",
-        url,
-        counted["since"],
+    text = (
+        gettext("More than %(number)s leaked blocks") % {"number": display.digits(COUNTED)}
+        if count > COUNTED
+        else ngettext("%(number)s leaked block", "%(number)s leaked blocks", count)
+        % {"number": display.digits(count)}
     )
+    detail = ngettext(
+        "No object refers to them any more, in %(number)s cluster.",
+        "No object refers to them any more, in %(number)s clusters.",
+        counted["clusters"],
+    ) % {"number": display.digits(counted["clusters"])}
+    yield Attention("warn", text, detail, url, gettext("Leaks"), url, counted["since"])

@@ -1,7 +1,7 @@
-"""The map of an address space: counts become cells, cells become one SVG drawing.
+"""The map of an address range: counts per cell, and an SVG drawing of the cells.
 
-Nothing here reads the database. A view (a CIDR of a pool, or an aligned share of one) is divided
-into at most 1,024 equal shares; each is a cell with its counts, which sum to its capacity.
+This module does not read the database. A view (a CIDR of a pool, or an aligned part of one) is
+divided into at most 1,024 equal cells; the counts of a cell sum to its capacity.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from ipaddress import ip_network
 
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext_lazy as _
 
 from pools.core import addresses, blocks
 from pools.platform.admin import display
@@ -22,12 +24,19 @@ COLUMNS = 32
 STEP, SIDE = 20, 18  # units of the drawing from cell to cell, and of a cell
 MOST_RUNS = 64
 STATES = ("held", "cooling", "reserved", "free")
+STATE_LABELS = {
+    "held": _("held"),
+    "cooling": _("cooling"),
+    "reserved": _("reserved"),
+    "free": _("free"),
+}
+KIND_LABELS = {**STATE_LABELS, "mixed": _("mixed"), "unusable": _("unusable")}
 Href = Callable[["Cell"], str]
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One share of the view; its counts are blocks and sum to what may be in use at all."""
+    """One cell of a view; its counts are blocks and sum to its usable capacity."""
 
     network: addresses.Network
     held: int
@@ -49,25 +58,41 @@ class Cell:
         return whole[0] if whole else "mixed"
 
     @property
+    def kind_label(self) -> str:
+        return str(KIND_LABELS[self.kind])
+
+    @property
     def name(self) -> str:
-        """What the mouse, the keyboard and a screen reader tell."""
-        place = display.plain_cidr(self.network)
+        """The tooltip and accessible name of the cell."""
+        address = display.plain_cidr(self.network)
         if self.kind == "unusable":
-            return f"{place}: not handed out"
+            return gettext("%(address)s: not allocated (network or broadcast address)") % {
+                "address": address
+            }
         if self.kind != "mixed":
-            count = "" if self.one_block else f" ({display.digits(self.capacity)} blocks)"
-            return f"{place}: {self.kind}{count}"
+            if self.one_block:
+                return f"{address}: {self.kind_label}"
+            text = ngettext(
+                "%(address)s: %(state)s (%(number)s block)",
+                "%(address)s: %(state)s (%(number)s blocks)",
+                self.capacity,
+            )
+            return text % {
+                "address": address,
+                "state": self.kind_label,
+                "number": display.digits(self.capacity),
+            }
         parts = (
-            f"{display.digits(getattr(self, state))} {state}"
+            f"{display.digits(getattr(self, state))} {STATE_LABELS[state]}"
             for state in STATES
             if getattr(self, state)
         )
-        return f"{place}: {', '.join(parts)}"
+        return f"{address}: {', '.join(parts)}"
 
 
 @dataclass(frozen=True)
 class View:
-    """A map that is ready to be drawn; `exact` is False when counts are estimated."""
+    """The cells and totals of a map; `exact` is False if the counts are estimates."""
 
     network: addresses.Network
     cells: tuple[Cell, ...]
@@ -76,7 +101,7 @@ class View:
 
 
 def share_prefix(grid: blocks.Layout, view: addresses.Network) -> int:
-    """The prefix length of the cells of a view."""
+    """Return the prefix length of the cells of a view."""
     return min(grid.mask_size, view.prefixlen + CELL_BITS)
 
 
@@ -88,7 +113,7 @@ def build(
     ranges: Iterable[addresses.AddressRange],
     exact: bool = True,
 ) -> View:
-    """The cells of a view of the CIDR `grid`; `used` by number of the share, from 0.
+    """Return the cells of a view of the CIDR `grid`; `used` is keyed by cell number, from 0.
 
     `ranges` are the reserved ranges of the CIDR. The view lies inside the CIDR and is not smaller
     than a block.
@@ -99,8 +124,8 @@ def build(
     first = grid.index_of_address(view.network_address)
     usable = grid.usable()
     withheld = blocks.subtract(usable, grid.allocatable(ranges))
-    capacities = _shared_out(usable, first=first, size=size, number=number)
-    reserved = _shared_out(withheld, first=first, size=size, number=number)
+    capacities = _count_by_share(usable, first=first, size=size, number=number)
+    reserved = _count_by_share(withheld, first=first, size=size, number=number)
     bits = view.max_prefixlen - prefix
     base = int(view.network_address)
     cells = tuple(
@@ -126,10 +151,10 @@ def _cell(
     return Cell(network, held, cooling, reserved, capacity - held - cooling - reserved, one_block)
 
 
-def _shared_out(
+def _count_by_share(
     spans: Iterable[blocks.Span], *, first: int, size: int, number: int
 ) -> dict[int, int]:
-    """How many indexes of the spans (which do not overlap) each share holds."""
+    """Return the number of block indexes of the (disjoint) spans in each cell."""
     counts = dict.fromkeys(range(number), 0)
     for span in spans:
         low, high = max(span.first, first), min(span.last, first + size * number - 1)
@@ -145,28 +170,30 @@ def _shared_out(
 
 
 def svg(view: View, *, href: Href) -> SafeString:
-    """The drawing; `href` says where a cell leads ("" nowhere). Colours and patterns: map.css."""
+    """Return the drawing. `href` returns the link of a cell ("": none). Colours are in cadastre.css."""
     rows = -(-len(view.cells) // COLUMNS)
     columns = min(COLUMNS, len(view.cells))
     drawn = format_html_join(
-        "", "{}", ((_drawn(cell, at, href(cell)),) for at, cell in enumerate(view.cells))
+        "",
+        "{}",
+        ((_draw_cell(cell, position, href(cell)),) for position, cell in enumerate(view.cells)),
     )
     return format_html(
-        '<svg class="cad-map" viewBox="0 0 {} {}" role="group" aria-label="Map of {}"'
+        '<svg class="cad-map" viewBox="0 0 {} {}" role="group" aria-label="{}"'
         ' data-columns="{}" data-share="{}">{}</svg>',
         columns * STEP,
         rows * STEP,
-        view.network,
+        gettext("Map of %(network)s") % {"network": view.network},
         columns,
         min(1, round(columns / COLUMNS, 3)),
         drawn,
     )
 
 
-def _drawn(cell: Cell, at: int, href: str) -> SafeString:
-    x, y = (at % COLUMNS) * STEP + 1, (at // COLUMNS) * STEP + 1
-    # Made of our own words and numbers only; a thousand calls of format_html would take longer
-    # than the query.
+def _draw_cell(cell: Cell, position: int, href: str) -> SafeString:
+    x, y = (position % COLUMNS) * STEP + 1, (position // COLUMNS) * STEP + 1
+    # Only constants and numbers, so no escaping: a thousand calls of format_html would take
+    # longer than the query.
     parts = SafeString(
         "".join(
             f'<rect class="m-{kind}" x="{x}" y="{top}" width="{SIDE}" height="{height}"/>'
@@ -182,7 +209,7 @@ def _drawn(cell: Cell, at: int, href: str) -> SafeString:
 
 
 def _layers(cell: Cell, y: int) -> list[tuple[str, float, float]]:
-    """(kind, top, height): the whole cell, and of a mixed one the shares from the bottom up."""
+    """Return (kind, top, height) of the layers; a mixed cell is filled from the bottom up."""
     if cell.kind != "mixed":
         return [(cell.kind, y, SIDE)]
     layers: list[tuple[str, float, float]] = [("free", y, SIDE)]
@@ -190,7 +217,7 @@ def _layers(cell: Cell, y: int) -> list[tuple[str, float, float]]:
     for state in ("held", "cooling", "reserved"):
         count = getattr(cell, state)
         if count:
-            # What is there can be seen, however small its share is.
+            # A minimum height keeps small shares visible.
             height = max(3, round(SIDE * count / cell.capacity))
             height = min(height, bottom - y)
             bottom -= height
@@ -199,20 +226,20 @@ def _layers(cell: Cell, y: int) -> list[tuple[str, float, float]]:
 
 
 def runs(view: View) -> list[tuple[addresses.Network, addresses.Network, Cell]]:
-    """The cells as a table: (first, last, their sum), alike neighbours in one row.
+    """Return the cells as table rows (first, last, sum); equal neighbours share a row.
 
-    A patchwork of more than 64 rows is told by the rows of the map instead.
+    If that makes more than 64 rows, each row of the map is one row of the table.
     """
-    found: list[list[Cell]] = []
+    groups: list[list[Cell]] = []
     for cell in view.cells:
-        if found and cell.kind == found[-1][0].kind and cell.kind != "mixed":
-            found[-1].append(cell)
+        if groups and cell.kind == groups[-1][0].kind and cell.kind != "mixed":
+            groups[-1].append(cell)
         else:
-            found.append([cell])
-    if len(found) > MOST_RUNS:
+            groups.append([cell])
+    if len(groups) > MOST_RUNS:
         cells = view.cells
-        found = [list(cells[at : at + COLUMNS]) for at in range(0, len(cells), COLUMNS)]
-    return [(cells[0].network, cells[-1].network, _sum(cells)) for cells in found]
+        groups = [list(cells[start : start + COLUMNS]) for start in range(0, len(cells), COLUMNS)]
+    return [(cells[0].network, cells[-1].network, _sum(cells)) for cells in groups]
 
 
 def _sum(cells: list[Cell]) -> Cell:

@@ -1,4 +1,4 @@
-"""A pool as one reads it: numbers, map, CIDRs, holders, events, and what can be done with it."""
+"""The page of a pool: usage, map, CIDRs, holders, events and actions."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 from django.http import HttpRequest, HttpResponseBase
 from django.urls import reverse
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
 
 from pools.admin.overview import timeline
 from pools.admin.pools import forecasts as pool_forecasts
@@ -16,18 +17,19 @@ from pools.cilium import drift
 from pools.core import addresses, errors
 from pools.models import AllocationRequest, Block, Event, Pool, PoolCIDR
 from pools.models.blocks import LIVE
+from pools.models.pools import Pending
 from pools.platform.admin import display, pages
 from pools.register import block_lists, occupancy, usage
 from pools.register.allocator import window
 from pools.register.utilization import forecasts, series
 
-MAPS = 4  # drawn on one page; more CIDRs have a link each
+MAPS = 4  # maps on one page; the other CIDRs have links
 FIRST = 10
 
 
 @dataclass(frozen=True)
-class Drawn:
-    """A map and what stands around it."""
+class DrawnMap:
+    """A map with its legend, table and links."""
 
     cidr: PoolCIDR
     view: maps.View
@@ -37,8 +39,11 @@ class Drawn:
     used_part: addresses.Network | None
 
     @property
-    def legend(self) -> list[tuple[str, int]]:
-        return [(state, self.view.totals[state]) for state in maps.STATES]
+    def legend(self) -> list[tuple[str, str, int]]:
+        """(state, its label, number of blocks)."""
+        return [
+            (state, str(maps.STATE_LABELS[state]), self.view.totals[state]) for state in maps.STATES
+        ]
 
     @property
     def capacity(self) -> int:
@@ -49,22 +54,24 @@ class Drawn:
         return sum(cell.kind == "mixed" for cell in self.view.cells)
 
     @property
-    def cell(self) -> str:
-        """What one cell of it is."""
+    def cell_size(self) -> str:
+        """What one cell of the map stands for."""
         first = self.view.cells[0]
-        if first.one_block:
-            host_sized = first.network.prefixlen == first.network.max_prefixlen
-            return "one address" if host_sized else f"one /{first.network.prefixlen} block"
-        return f"a /{first.network.prefixlen}"
+        length = {"length": first.network.prefixlen}
+        if not first.one_block:
+            return gettext("Each cell is a /%(length)s.") % length
+        if first.network.prefixlen == first.network.max_prefixlen:
+            return gettext("Each cell is one address.")
+        return gettext("Each cell is one /%(length)s block.") % length
 
 
 def view(request: HttpRequest, pool: Pool, **links: Any) -> HttpResponseBase:
-    families = usage.of_pools([pool])[pool.pk]
+    families = usage.usage_by_pool([pool])[pool.pk]
     cidrs = list(
         pool.cidrs.select_related("pool").prefetch_related("reserved_ranges").order_by("position")
     )
-    live = block_lists.of_pool(Block.objects.filter(state__in=LIVE), pool.pk)
-    days = timeline.chosen_days(request)
+    live = block_lists.filter_by_pool(Block.objects.filter(state__in=LIVE), pool.pk)
+    days = timeline.parse_days(request)
     return pages.page(
         request,
         "pool.html",
@@ -75,13 +82,13 @@ def view(request: HttpRequest, pool: Pool, **links: Any) -> HttpResponseBase:
         families=families,
         state=state_of(families, cidrs),
         forecasts={
-            family: pool_forecasts.sentence(one)
-            for family, one in forecasts.of_pool(pool, families).items()
+            family: pool_forecasts.sentence(forecast)
+            for family, forecast in forecasts.forecast_pool(pool, families).items()
         },
-        charts=timeline.of_pool(pool, series.days_back(days)),
-        ranges=timeline.ranges(days),
+        charts=timeline.pool_charts(pool, series.chart_days(days)),
+        ranges=timeline.range_links(days),
         cooldown=display.duration(pool.cooldown_seconds),
-        maps=drawn(
+        maps=draw_maps(
             pool,
             cidrs,
             request.GET.get("map", ""),
@@ -89,7 +96,7 @@ def view(request: HttpRequest, pool: Pool, **links: Any) -> HttpResponseBase:
         ),
         chosen_map=request.GET.get("map", ""),
         cidrs=cidrs,
-        owned_elsewhere=drift.waiting_of_pool(pool),
+        owned_elsewhere=drift.conflicts_of_pool(pool),
         cidr_states=[(cidr, cidr_state(cidr)) for cidr in cidrs],
         blocks=list(live.order_by("space_id", "cidr")[:FIRST]),
         events=Event.objects.filter(pool_id=pool.pk).order_by("-id")[:FIRST],
@@ -99,55 +106,61 @@ def view(request: HttpRequest, pool: Pool, **links: Any) -> HttpResponseBase:
 
 
 def state_of(families: dict[int, usage.Usage], cidrs: list[PoolCIDR]) -> str:
-    """full (a family has nothing left), draining (a CIDR is wholly reserved) or active."""
-    if any(not one.free for one in families.values()):
+    """Return full (a family has no free block), draining (a CIDR is fully reserved) or active."""
+    if any(not counts.free for counts in families.values()):
         return "full"
-    return "draining" if any(drained(cidr) for cidr in cidrs) else "active"
+    return "draining" if any(is_drained(cidr) for cidr in cidrs) else "active"
 
 
 def cidr_state(cidr: PoolCIDR) -> str:
-    """What stands beside a CIDR: whether blocks of it are handed out, or why not."""
+    """Return the state of a CIDR: orphaned, a pending change, draining or active."""
     if cidr.orphaned_at is not None:
         return "orphaned"
     if cidr.pending:
-        return f"{cidr.get_pending_display()} pending"
-    return "draining" if drained(cidr) else "active"
+        return (
+            gettext("addition pending")
+            if cidr.pending == Pending.ADDITION
+            else gettext("removal pending")
+        )
+    return "draining" if is_drained(cidr) else "active"
 
 
-def drained(cidr: PoolCIDR) -> bool:
-    """Whether reserved ranges keep the whole CIDR from being handed out."""
+def is_drained(cidr: PoolCIDR) -> bool:
+    """Return True if reserved ranges cover the whole CIDR."""
     return not window.layout(cidr).allocatable(_ranges(cidr))
 
 
 def _ranges(cidr: PoolCIDR) -> list[addresses.AddressRange]:
-    return [addresses.AddressRange(one.first, one.last) for one in cidr.reserved_ranges.all()]
+    return [addresses.AddressRange(row.first, row.last) for row in cidr.reserved_ranges.all()]
 
 
 # --- maps -----------------------------------------------------------------------------------------
 
 
-def drawn(pool: Pool, cidrs: list[PoolCIDR], chosen: str, *, allocating: bool) -> list[Drawn]:
-    """The map of a chosen CIDR or share of one, else those of the first CIDRs.
+def draw_maps(
+    pool: Pool, cidrs: list[PoolCIDR], chosen: str, *, allocating: bool
+) -> list[DrawnMap]:
+    """Return the map of the chosen CIDR or part of one; by default those of the first CIDRs.
 
-    `allocating`: a free block leads to the form that hands it out.
+    With `allocating`, a free block links to the allocation form.
     """
     if chosen:
-        found = _chosen(cidrs, chosen)
-        if found is not None:
-            return [_draw(pool, *found, allocating=allocating)]
-    return [_draw(pool, cidr, cidr.cidr, allocating=allocating) for cidr in cidrs[:MAPS]]
+        share = _parse_share(cidrs, chosen)
+        if share is not None:
+            return [_draw_map(pool, *share, allocating=allocating)]
+    return [_draw_map(pool, cidr, cidr.cidr, allocating=allocating) for cidr in cidrs[:MAPS]]
 
 
-def _chosen(cidrs: list[PoolCIDR], chosen: str) -> tuple[PoolCIDR, addresses.Network] | None:
+def _parse_share(cidrs: list[PoolCIDR], chosen: str) -> tuple[PoolCIDR, addresses.Network] | None:
     try:
-        wanted = addresses.parse_cidr(chosen, allow_short=True)
+        network = addresses.parse_cidr(chosen, allow_short=True)
     except errors.InvalidInput:
         return None
     for cidr in cidrs:
-        own = cidr.cidr
-        same_family = own.version == wanted.version
-        if same_family and wanted.subnet_of(own) and wanted.prefixlen <= _mask_size(cidr):
-            return cidr, wanted
+        parent = cidr.cidr
+        same_family = parent.version == network.version
+        if same_family and network.subnet_of(parent) and network.prefixlen <= _mask_size(cidr):
+            return cidr, network
     return None
 
 
@@ -155,10 +168,14 @@ def _mask_size(cidr: PoolCIDR) -> int:
     return window.layout(cidr).mask_size
 
 
-def _draw(pool: Pool, cidr: PoolCIDR, network: addresses.Network, *, allocating: bool) -> Drawn:
+def _draw_map(
+    pool: Pool, cidr: PoolCIDR, network: addresses.Network, *, allocating: bool
+) -> DrawnMap:
     grid = window.layout(cidr)
-    found = occupancy.in_shares(cidr, network, maps.share_prefix(grid, network))
-    built = maps.build(grid, network, used=found.shares, ranges=_ranges(cidr), exact=found.exact)
+    occupied = occupancy.count_by_share(cidr, network, maps.share_prefix(grid, network))
+    built = maps.build(
+        grid, network, used=occupied.shares, ranges=_ranges(cidr), exact=occupied.exact
+    )
     page = display.url_of(pool)
     form = reverse("admin:pools_pool_allocate", args=[pool.pk])
 
@@ -171,7 +188,7 @@ def _draw(pool: Pool, cidr: PoolCIDR, network: addresses.Network, *, allocating:
             return f"{form}?exact={cell.network}"
         return ""
 
-    return Drawn(
+    return DrawnMap(
         cidr=cidr,
         view=built,
         svg=maps.svg(built, href=href),
@@ -182,12 +199,12 @@ def _draw(pool: Pool, cidr: PoolCIDR, network: addresses.Network, *, allocating:
 
 
 def _parents(whole: addresses.Network, network: addresses.Network) -> list[addresses.Network]:
-    """The views from the whole CIDR down to this one."""
+    """Return the larger views, from the whole CIDR down to this one."""
     steps = list(range(whole.prefixlen, network.prefixlen, maps.CELL_BITS))
     return [network.supernet(new_prefix=length) for length in steps]
 
 
 def _used_part(view: maps.View) -> addresses.Network | None:
-    """The one share in use, when all the rest is empty: where to look closer."""
+    """Return the only cell with used blocks, for a link that zooms in; None if there are more."""
     used = [cell for cell in view.cells if cell.held or cell.cooling]
     return used[0].network if len(used) == 1 and not used[0].one_block else None

@@ -1,3 +1,5 @@
+"""Pools: list, filters, export, and the URLs of the pages of a pool."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -10,6 +12,8 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, Ht
 from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from pools.admin.pools import actions, cidr_migrations, page, usage_bars, yaml_page
 from pools.admin.pools import forecasts as pool_forecasts
@@ -24,22 +28,22 @@ CIDRS_SHOWN = 3
 
 
 class PoolList(lists.BoundedList):
-    """Pools with their usage: one query for all rows of the page."""
+    """Adds usage, state and forecast to each pool, with one query each for the whole page."""
 
     def get_results(self, request: HttpRequest) -> None:
         super().get_results(request)
-        found = list(self.result_list)
-        families = usage.of_pools(found)
-        told = forecasts.stored(pool.pk for pool in found)
-        for pool in found:
-            pool.shown_told = told.get(pool.pk, {})
+        pools = list(self.result_list)
+        families = usage.usage_by_pool(pools)
+        stored = forecasts.stored_forecasts(pool.pk for pool in pools)
+        for pool in pools:
+            pool.shown_forecasts = stored.get(pool.pk, {})
             pool.shown_usage = families[pool.pk]
             pool.shown_state = page.state_of(families[pool.pk], list(pool.cidrs.all()))
-        self.result_list = found
+        self.result_list = pools
 
 
-class ClusterFilter(lists.Choice):
-    title = "cluster"
+class PoolClusterFilter(lists.Choice):
+    title = _("cluster")
     parameter_name = "cluster"
 
     def options(self, request: HttpRequest) -> list[tuple[str, str]]:
@@ -49,8 +53,8 @@ class ClusterFilter(lists.Choice):
         return rows.filter(cluster_id=self.number()) if self.value() else rows
 
 
-class CategoryFilter(lists.Choice):
-    title = "category"
+class PoolCategoryFilter(lists.Choice):
+    title = _("category")
     parameter_name = "category"
 
     def options(self, request: HttpRequest) -> list[tuple[str, str]]:
@@ -60,42 +64,54 @@ class CategoryFilter(lists.Choice):
         return rows.filter(category=self.value()) if self.value() else rows
 
 
-class StateFilter(lists.Choice):
-    title = "state"
+class PoolStateFilter(lists.Choice):
+    title = _("state")
     parameter_name = "state"
 
     def options(self, request: HttpRequest) -> list[tuple[str, str]]:
         return [
-            ("high", f"over {settings.IPAM_NOTICE_WARNING_PERCENT} %"),
-            ("full", "full"),
-            ("draining", "draining"),
-            ("active", "active"),
+            (
+                "high",
+                gettext("over %(percent)s %%") % {"percent": settings.IPAM_NOTICE_WARNING_PERCENT},
+            ),
+            ("full", gettext("full")),
+            ("draining", gettext("draining")),
+            ("active", gettext("active")),
         ]
 
     def queryset(self, request: HttpRequest, rows: QuerySet[Pool]) -> QuerySet[Pool]:
         if not self.value():
             return rows
-        found = list(rows.prefetch_related("cidrs__reserved_ranges", "cidrs__pool"))
-        families = usage.of_pools(found)
-        matching = [pool.pk for pool in found if self.value() in _states(families[pool.pk], pool)]
+        pools = list(rows.prefetch_related("cidrs__reserved_ranges", "cidrs__pool"))
+        families = usage.usage_by_pool(pools)
+        matching = [pool.pk for pool in pools if self.value() in _states(families[pool.pk], pool)]
         return rows.filter(pk__in=matching)
 
 
 def _states(families: dict[int, usage.Usage], pool: Pool) -> set[str]:
     state = page.state_of(families, list(pool.cidrs.all()))
-    high = any(one.is_nearly_full for one in families.values())
+    high = any(counts.is_nearly_full for counts in families.values())
     return {state, "high"} if high else {state}
 
 
 @admin.register(Pool)
 class PoolAdmin(lists.Listed[Pool]):
-    list_display = ("shown_name", "shown_cluster", "shown_category", "shown_cidrs", "shown_bars", "shown_free", "shown_forecast", "shown_state")  # fmt: skip
+    list_display = (
+        "shown_name",
+        "shown_cluster",
+        "shown_category",
+        "shown_cidrs",
+        "shown_bars",
+        "shown_free",
+        "shown_forecast",
+        "shown_state",
+    )
     list_display_links = None
     list_per_page = 50
-    list_filter = (ClusterFilter, CategoryFilter, StateFilter)
+    list_filter = (PoolClusterFilter, PoolCategoryFilter, PoolStateFilter)
     exported = ("id", "cluster.name", "name", "category", "cooldown_seconds", "description")
     search_fields = ("name",)
-    search_help_text = "Name, address or CIDR"
+    search_help_text = _("Name, address or CIDR")
     ordering = ("cluster__name", "name")
     list_before_template = "cadastre/pools_intro.html"
 
@@ -109,68 +125,73 @@ class PoolAdmin(lists.Listed[Pool]):
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Pool], search_term: str
     ) -> tuple[QuerySet[Pool], bool]:
-        found = search_text.read(search_term)
-        if found.network is None:
+        searched = search_text.parse(search_term)
+        if searched.network is None:
             return queryset.filter(
-                Q(name__icontains=found.text) | Q(description__icontains=found.text)
+                Q(name__icontains=searched.text) | Q(description__icontains=searched.text)
             ), False
-        return queryset.filter(cidrs__cidr__net_overlaps=str(found.network)).distinct(), False
+        return queryset.filter(cidrs__cidr__net_overlaps=str(searched.network)).distinct(), False
 
-    @admin.display(description="name", ordering="name")
+    @admin.display(description=_("name"), ordering="name")
     def shown_name(self, pool: Pool) -> SafeString:
         return display.to(pool, pool.name)
 
-    @admin.display(description="cluster", ordering="cluster__name")
+    @admin.display(description=_("cluster"), ordering="cluster__name")
     def shown_cluster(self, pool: Pool) -> SafeString:
         return display.to(pool.cluster)
 
-    @admin.display(description="category", ordering="category")
+    @admin.display(description=_("category"), ordering="category")
     def shown_category(self, pool: Pool) -> str:
         return pool.get_category_display()
 
-    @admin.display(description="CIDRs")
+    @admin.display(description=_("CIDRs"))
     def shown_cidrs(self, pool: Pool) -> SafeString:
         cidrs = [cidr.cidr for cidr in pool.cidrs.all()]
         listed = format_html_join(
             "", "<span>{}</span>", ((display.address(cidr),) for cidr in cidrs[:CIDRS_SHOWN])
         )
         more = len(cidrs) - CIDRS_SHOWN
-        rest = format_html("<span>and {} more</span>", more) if more > 0 else ""
+        rest = (
+            format_html("<span>{}</span>", gettext("and %(number)s more") % {"number": more})
+            if more > 0
+            else ""
+        )
         return format_html('<span class="cad-stack">{}{}</span>', listed, rest)
 
-    @admin.display(description="utilization")
+    @admin.display(description=_("utilization"))
     def shown_bars(self, pool: Any) -> SafeString:
         return format_html('<span class="cad-stack">{}</span>', usage_bars.bars(pool.shown_usage))
 
-    @admin.display(description="free")
+    @admin.display(description=_("free"))
     def shown_free(self, pool: Any) -> SafeString:
         numbers = (
-            (display.number(one.free, about=one.approximate),) for one in pool.shown_usage.values()
+            (display.number(counts.free, about=counts.approximate),)
+            for counts in pool.shown_usage.values()
         )
         return format_html(
             '<span class="cad-stack">{}</span>', format_html_join("", "<span>{}</span>", numbers)
         )
 
-    @admin.display(description="forecast")
+    @admin.display(description=_("forecast"))
     def shown_forecast(self, pool: Any) -> SafeString:
-        return pool_forecasts.column(pool.shown_told)
+        return pool_forecasts.column(pool.shown_forecasts)
 
-    @admin.display(description="state")
+    @admin.display(description=_("state"))
     def shown_state(self, pool: Any) -> SafeString:
         return display.state(pool.shown_state)
 
     def export_view(self, request: HttpRequest, form: str = "csv") -> HttpResponseBase:
-        """A line for each pool and family, with its numbers."""
+        """Export one row per pool and IP family, with its counts."""
         admin_pages.require(request, "pools.view_pool")
         pools = list(self.get_changelist_instance(request).queryset[: export.MOST])
-        families = usage.of_pools(pools)
-        named = export.plain(*self.exported)
+        families = usage.usage_by_pool(pools)
+        exported_values = export.attribute_reader(*self.exported)
         head = ["id", "cluster", "name", "category", "cooldown_seconds", "description"]
         head += ["family", "cidrs", "capacity", "held", "cooling", "reserved", "free"]
         rows = (
-            (*named(pool), family, _cidrs(pool, family), *_numbers(one))
+            (*exported_values(pool), family, _cidrs(pool, family), *_numbers(counts))
             for pool in pools
-            for family, one in families[pool.pk].items()
+            for family, counts in families[pool.pk].items()
         )
         return export.download(form, "pools", head, rows)
 
@@ -195,7 +216,7 @@ class PoolAdmin(lists.Listed[Pool]):
             ("migrations", cidr_migrations.begin),
             ("yaml", yaml_page.view),
         ]
-        own = [
+        urls = [
             path(
                 f"<int:pool_id>/{name}/",
                 admin_pages.in_admin(_with_pool(view)),
@@ -203,21 +224,21 @@ class PoolAdmin(lists.Listed[Pool]):
             )
             for name, view in pages
         ]
-        own.append(
+        urls.append(
             path(
                 "<int:pool_id>/unreserve/<int:range_id>/",
                 admin_pages.in_admin(_with_pool(actions.unreserve)),
                 name="pools_pool_unreserve",
             )
         )
-        own.append(
+        urls.append(
             path(
                 "<int:pool_id>/migrations/<int:migration_id>/",
                 admin_pages.in_admin(_with_pool(cidr_migrations.view)),
                 name="pools_pool_migration",
             )
         )
-        return own + super().get_urls()
+        return urls + super().get_urls()
 
     def add_view(self, request: HttpRequest, *_args: Any, **_options: Any) -> HttpResponseBase:  # type: ignore[override]
         return actions.add(request)
@@ -245,25 +266,25 @@ class PoolAdmin(lists.Listed[Pool]):
 
 
 def _cidrs(pool: Pool, family: int) -> str:
-    return " ".join(str(one.cidr) for one in pool.cidrs.all() if one.cidr.version == family)
+    return " ".join(str(row.cidr) for row in pool.cidrs.all() if row.cidr.version == family)
 
 
-def _numbers(one: usage.Usage) -> tuple[int, ...]:
-    return one.capacity, one.held, one.cooling, one.reserved, one.free
+def _numbers(counts: usage.Usage) -> tuple[int, ...]:
+    return counts.capacity, counts.held, counts.cooling, counts.reserved, counts.free
 
 
 def _with_pool(view: Any) -> Any:
-    def found(request: HttpRequest, pool_id: int, **more: Any) -> HttpResponseBase:
-        # First, so that nobody is told by a 404 which pools there are.
+    def view_pool(request: HttpRequest, pool_id: int, **more: Any) -> HttpResponseBase:
+        # Before the lookup, so that a 404 does not reveal which pools exist.
         admin_pages.require(request, "pools.view_pool")
         answer: HttpResponseBase = view(request, _pool(pool_id), **more)
         return answer
 
-    return found
+    return view_pool
 
 
 def _pool(pool_id: int) -> Pool:
     pool = Pool.objects.select_related("cluster", "space").filter(pk=pool_id).first()
     if pool is None:
-        raise Http404("There is no such pool.")
+        raise Http404(gettext("This pool does not exist."))
     return pool

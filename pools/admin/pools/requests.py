@@ -1,3 +1,5 @@
+"""Pending and ended allocation requests: list and page."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -6,6 +8,8 @@ from django.contrib import admin, messages
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponseBase
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext_lazy as _
 
 from pools.admin.pools import pools
 from pools.models import AllocationRequest, Block
@@ -15,8 +19,8 @@ from pools.platform.admin import display, lists, pages
 from pools.register.allocator import requests
 
 
-class StateFilter(lists.Choice):
-    title = "state"
+class RequestStateFilter(lists.Choice):
+    title = _("state")
     parameter_name = "state"
 
     def options(self, request: HttpRequest) -> list[tuple[str, str]]:
@@ -28,7 +32,7 @@ class StateFilter(lists.Choice):
         return rows.filter(state=self.value()) if self.value() else rows
 
 
-class ClusterFilter(pools.ClusterFilter):
+class RequestClusterFilter(pools.PoolClusterFilter):
     def queryset(self, request: HttpRequest, rows: QuerySet[Any]) -> QuerySet[Any]:
         return rows.filter(pool__cluster_id=self.number()) if self.value() else rows
 
@@ -47,7 +51,7 @@ class RequestAdmin(lists.Listed[AllocationRequest]):
         "last_error",
     )
     list_display_links = None
-    list_filter = (StateFilter, ClusterFilter)
+    list_filter = (RequestStateFilter, RequestClusterFilter)
     exported = (
         "id",
         "pool.cluster.name",
@@ -64,7 +68,7 @@ class RequestAdmin(lists.Listed[AllocationRequest]):
         "last_error",
     )
     search_fields = ("holder_id", "env", "org")
-    search_help_text = "Holder, environment or organisation"
+    search_help_text = _("Holder, environment or organization")
     ordering = ("-id",)
     sortable_by = ()
     paginator = lists.BoundedPaginator
@@ -74,56 +78,64 @@ class RequestAdmin(lists.Listed[AllocationRequest]):
     def get_queryset(self, request: HttpRequest) -> QuerySet[AllocationRequest]:
         return super().get_queryset(request).select_related("pool__cluster")
 
-    @admin.display(description="holder")
-    def shown_holder(self, one: AllocationRequest) -> SafeString:
-        return display.to(one, f"{one.holder_kind} {one.holder_id}")
+    @admin.display(description=_("holder"))
+    def shown_holder(self, row: AllocationRequest) -> SafeString:
+        return display.to(row, f"{row.holder_kind} {row.holder_id}")
 
-    @admin.display(description="state")
-    def shown_state(self, one: AllocationRequest) -> SafeString:
-        return display.state(one.state)
+    @admin.display(description=_("state"))
+    def shown_state(self, row: AllocationRequest) -> SafeString:
+        return display.state(row.state)
 
-    @admin.display(description="pool")
-    def shown_pool(self, one: AllocationRequest) -> SafeString:
-        return display.to(one.pool)
+    @admin.display(description=_("pool"))
+    def shown_pool(self, row: AllocationRequest) -> SafeString:
+        return display.to(row.pool)
 
-    @admin.display(description="waits since")
-    def shown_age(self, one: AllocationRequest) -> SafeString:
-        return display.when(one.created_at)
+    @admin.display(description=_("waiting since"))
+    def shown_age(self, row: AllocationRequest) -> SafeString:
+        return display.when(row.created_at)
 
-    @admin.display(description="next try")
-    def shown_next(self, one: AllocationRequest) -> SafeString:
-        return display.when(one.next_try_at) if one.state == RequestState.PENDING else display.DASH
+    @admin.display(description=_("next attempt"))
+    def shown_next(self, row: AllocationRequest) -> SafeString:
+        return display.when(row.next_try_at) if row.state == RequestState.PENDING else display.DASH
 
     def has_allocate_permission(self, request: HttpRequest) -> bool:
         return request.user.has_perm("pools.allocate")
 
-    @admin.action(description="Cancel", permissions=["allocate"])
+    @admin.action(description=_("Cancel"), permissions=["allocate"])
     def cancel(self, request: HttpRequest, rows: QuerySet[AllocationRequest]) -> None:
         pending = list(rows.filter(state=RequestState.PENDING))
-        for one in pending:
-            with pages.told(request):
-                requests.cancel(one.pk, author=pages.author(request))
-        messages.success(request, f"{len(pending)} pending requests were cancelled.")
+        for row in pending:
+            with pages.errors_as_messages(request):
+                requests.cancel(row.pk, author=pages.author(request))
+        messages.success(
+            request,
+            ngettext(
+                "%(number)s pending request was cancelled.",
+                "%(number)s pending requests were cancelled.",
+                len(pending),
+            )
+            % {"number": len(pending)},
+        )
 
     def change_view(  # type: ignore[override]
         self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
     ) -> HttpResponseBase:
         pages.require(request, "pools.view_allocationrequest")
-        one = self.get_queryset(request).filter(pk=lists.number(object_id)).first()
-        if one is None:
-            raise Http404("There is no such request.")
-        wanted = requests.from_json(one.wanted)
-        got = Block.objects.filter(pk__in=one.block_ids, state__in=LIVE)
+        row = self.get_queryset(request).filter(pk=lists.number(object_id)).first()
+        if row is None:
+            raise Http404(gettext("This request does not exist."))
+        demand = requests.demand_from_json(row.wanted)
+        blocks = Block.objects.filter(pk__in=row.block_ids, state__in=LIVE)
         return pages.page(
             request,
             "request.html",
-            title=str(one),
+            title=str(row),
             opts=AllocationRequest._meta,
-            original=one,
-            row=one,
-            pending=one.state == RequestState.PENDING,
-            count=max(wanted.count, len(wanted.holders)),
-            exact=wanted.cidr,
-            blocks=got.select_related("pool__cluster"),
-            call=f"requests/{one.pk}/",
+            original=row,
+            row=row,
+            pending=row.state == RequestState.PENDING,
+            count=max(demand.count, len(demand.holders)),
+            exact=demand.cidr,
+            blocks=blocks.select_related("pool__cluster"),
+            call=f"requests/{row.pk}/",
         )

@@ -1,4 +1,4 @@
-"""A pool as it is said elsewhere: YAML in every shape, in that of a cluster, Helm values, API calls."""
+"""A pool as YAML (all formats or that of a cluster), Helm values and API requests."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from django import forms
 from django.http import HttpRequest, HttpResponseBase
 from django.urls import reverse
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from pools.cilium import exports
 from pools.core import errors
@@ -18,16 +20,16 @@ from pools.platform.admin import forms as fields
 from pools.platform.admin import pages
 
 _NAMES = {
-    podippool.Shape.V2.value: "CiliumPodIPPool, cilium.io/v2, as Cilium ships it",
-    podippool.Shape.V2_PROPOSAL.value: "CiliumPodIPPool, cilium.io/v2 with reservedRange",
-    podippool.Shape.V2ALPHA1.value: "CiliumPodIPPool, cilium.io/v2alpha1",
-    exports.HELM: "Helm values, autoCreateCiliumPodIPPools",
+    podippool.Shape.V2.value: _("CiliumPodIPPool, cilium.io/v2 (Cilium release)"),
+    podippool.Shape.V2_PROPOSAL.value: _("CiliumPodIPPool, cilium.io/v2 with reservedRange"),
+    podippool.Shape.V2ALPHA1.value: _("CiliumPodIPPool, cilium.io/v2alpha1"),
+    exports.HELM: _("Helm values, autoCreateCiliumPodIPPools"),
 }
 
 
 @dataclass(frozen=True)
-class Shown:
-    """One text, or why there is none; `url` is where it can be downloaded."""
+class RenderedManifest:
+    """A manifest in one format, or the reason why the format cannot hold the pool; `url` downloads it."""
 
     name: str
     text: str = ""
@@ -38,24 +40,28 @@ class Shown:
 class ShapeForm(forms.Form):
     cluster = forms.ModelChoiceField(
         Cluster.objects.exclude(connection=None).order_by("name"),
-        label="As it is taken by",
-        empty_label="every shape",
+        label=_("Format for cluster"),
+        empty_label=_("all formats"),
         required=False,
         widget=fields.select(),
     )
 
 
 def view(request: HttpRequest, pool: Pool) -> HttpResponseBase:
-    """All shapes, or that of the cluster which is asked for."""
+    """Show all formats, or that of the cluster in the query string."""
     pages.require(request, "pools.view_pool")
     form = ShapeForm(request.GET)
     cluster = form.cleaned_data["cluster"] if form.is_valid() else None
     is_pod = pool.category == Category.POD
-    shapes = [_of_cluster(pool, cluster)] if cluster else [_in(pool, shape) for shape in _NAMES]
+    shapes = (
+        [_render_for_cluster(pool, cluster)]
+        if cluster
+        else [_render(pool, shape) for shape in _NAMES]
+    )
     return pages.page(
         request,
         "pool_yaml.html",
-        title=f"{pool.name}: YAML and API",
+        title=gettext("%(pool)s: YAML and API") % {"pool": pool.name},
         opts=Pool._meta,
         original=pool,
         pool=pool,
@@ -65,31 +71,36 @@ def view(request: HttpRequest, pool: Pool) -> HttpResponseBase:
     )
 
 
-def _in(pool: Pool, shape: str) -> Shown:
-    name = _NAMES[shape]
+def _render(pool: Pool, shape: str) -> RenderedManifest:
+    name = str(_NAMES[shape])
     try:
-        text = exports.text([exports.manifest(pool)], shape)
+        text = exports.render_yaml([exports.pool_manifest(pool)], shape)
     except errors.InvalidInput as error:
-        return Shown(name, why_not=error.message)
-    return Shown(name, text, url=reverse("api:manifest", args=[pool.pk], query={"shape": shape}))
+        return RenderedManifest(name, why_not=error.message)
+    return RenderedManifest(
+        name, text, url=reverse("api:manifest", args=[pool.pk], query={"shape": shape})
+    )
 
 
-def _of_cluster(pool: Pool, cluster: Cluster) -> Shown:
+def _render_for_cluster(pool: Pool, cluster: Cluster) -> RenderedManifest:
     try:
-        return _in(pool, exports.shape_of(cluster).value)
+        return _render(pool, exports.fetch_shape(cluster).value)
     except errors.IpamError as error:
-        return Shown(f"CiliumPodIPPool, as {cluster} takes it", why_not=error.message)
+        return RenderedManifest(
+            gettext("CiliumPodIPPool in the format of %(cluster)s") % {"cluster": cluster},
+            why_not=error.message,
+        )
 
 
 def _calls(pool: Pool, here: str) -> list[tuple[str, str]]:
     allocation = json.dumps({"holder": {"kind": "instance", "id": "i-1"}})
-    head = 'curl -H "Authorization: Token $TOKEN"'
+    head = 'curl -H "Authorization: Token $TOKEN"'  # no text: a command
     return [
-        ("This pool", f"{head} {here}/api/v1/pools/{pool.pk}/"),
-        ("Its blocks", f"{head} '{here}/api/v1/blocks/?pool={pool.pk}'"),
+        (gettext("Read this pool"), f"{head} {here}/api/v1/pools/{pool.pk}/"),
+        (gettext("List its blocks"), f"{head} '{here}/api/v1/blocks/?pool={pool.pk}'"),
         (
-            "Allocate",
+            gettext("Allocate"),
             f"{head} -H 'Content-Type: application/json' \\\n  -d '{allocation}' \\\n"
-            f"  {here}/api/v1/pools/{pool.pk}/allocations/",
+            f"  {here}/api/v1/pools/{pool.pk}/allocations/",  # no text: a command
         ),
     ]

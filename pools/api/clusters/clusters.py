@@ -1,4 +1,4 @@
-"""clusters/: register a cluster, with a prefix also its node and instance pools."""
+"""clusters/: register a cluster and, if it has a prefix, its node and instance pools."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ class Clusters(views.View):
         body = parsing.fields(
             request, "name", "cluster_prefix", "node_prefix", "instance_prefix", "description"
         )
-        wanted = _wanted(body)
-        done = views.once(request, lambda: _create(wanted, views.author(request)))
-        return views.answer(done.answer, status=done.status)
+        settings = _creation_settings(body)
+        stored = views.run_once(request, lambda: _create(settings, views.author(request)))
+        return views.answer(stored.answer, status=stored.status)
 
 
 class ClusterView(views.View):
@@ -64,11 +64,11 @@ class ClusterView(views.View):
     @extend_schema(**endpoints.CLUSTER_PATCH)
     def patch(self, request: Request, cluster: str) -> views.Answer:
         body = parsing.fields(request, *_SETTINGS)
-        found = get(cluster)
+        row = get(cluster)
         changes = _changes(body)
         if "cluster_prefix" in changes:
             views.require(request, "pools.add_pool")
-        return views.answer(shape(clusters.change(found, changes, author=views.author(request))))
+        return views.answer(shape(clusters.change(row, changes, author=views.author(request))))
 
     @extend_schema(**endpoints.CLUSTER_DELETE)
     def delete(self, request: Request, cluster: str) -> views.Answer:
@@ -79,15 +79,15 @@ class ClusterView(views.View):
         if force:
             views.require(request, "pools.force_release")
         clusters.remove(get(cluster), author=views.author(request, reason), force=force)
-        return views.nothing()
+        return views.no_content()
 
 
 def get(value: str) -> Cluster:
-    """A cluster by name or id; NotFound."""
-    found = lookups.find_cluster(value)
-    if found is None:
+    """Return the cluster with this name or id. Raises NotFound."""
+    cluster = lookups.find_cluster(value)
+    if cluster is None:
         raise errors.NotFound("There is no such cluster.")
-    return found
+    return cluster
 
 
 def shape(cluster: Cluster) -> dict[str, Any]:
@@ -110,19 +110,19 @@ def shapes(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     ]
 
 
-def _create(wanted: dict[str, Any], author: events.Author) -> idempotency.Stored:
-    return idempotency.Stored(201, shape(clusters.create(author=author, **wanted)))
+def _create(settings: dict[str, Any], author: events.Author) -> idempotency.Stored:
+    return idempotency.Stored(201, shape(clusters.create(author=author, **settings)))
 
 
-def _wanted(body: object_reader.Fields) -> dict[str, Any]:
-    wanted: dict[str, Any] = {"name": body.parse("name", parsing.name)}
+def _creation_settings(body: object_reader.Fields) -> dict[str, Any]:
+    settings: dict[str, Any] = {"name": body.parse("name", parsing.name)}
     for field in ("cluster_prefix", "node_prefix", "instance_prefix"):
         if body.has(field):
-            wanted[field] = body.parse(field, _prefix)
+            settings[field] = body.parse(field, _prefix)
     if body.has("description"):
-        wanted["description"] = body.parse("description", parsing.description)
+        settings["description"] = body.parse("description", parsing.description)
     body.report.raise_any()
-    return wanted
+    return settings
 
 
 def _changes(body: object_reader.Fields) -> dict[str, Any]:
@@ -141,22 +141,22 @@ def _changes(body: object_reader.Fields) -> dict[str, Any]:
     return changes
 
 
-def _prefix(value: object, at: str) -> Any:
-    found = addresses.parse_cidr(value, field=at)
-    if found.version != 6:
+def _prefix(value: object, field: str) -> Any:
+    prefix = addresses.parse_cidr(value, field=field)
+    if prefix.version != 6:
         raise errors.InvalidInput.for_field(
-            at, "cluster_prefix", "an IPv6 prefix is expected", value
+            field, "cluster_prefix", "an IPv6 prefix is expected", value
         )
-    return found
+    return prefix
 
 
-def _address(value: object, at: str) -> str:
-    return str(addresses.parse_address(value, field=at))
+def _address(value: object, field: str) -> str:
+    return str(addresses.parse_address(value, field=field))
 
 
-def _addresses(value: object, at: str) -> list[str]:
+def _addresses(value: object, field: str) -> list[str]:
     if not isinstance(value, list) or len(value) > 16:
         raise errors.InvalidInput.for_field(
-            at, "wrong_type", "a list of addresses is expected", value
+            field, "wrong_type", "a list of addresses is expected", value
         )
-    return [_address(one, f"{at}.{index}") for index, one in enumerate(value)]
+    return [_address(address, f"{field}.{index}") for index, address in enumerate(value)]

@@ -1,6 +1,6 @@
-"""clusters/{}/connection/: how a cluster is reached and what may be written to it.
+"""clusters/{}/connection/: the connection of a cluster and its managed resources.
 
-A kubeconfig goes in and never comes out again.
+No response contains the kubeconfig.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pools.models.connections import Mode
 from pools.platform.rest import parsing, views
 
 _SOURCE = ("kubeconfig", "context", "in_cluster", "mode", "managed_resources")
-_LATEST = 10  # passes told with an answer
+_LATEST = 10  # sync runs in a response
 
 
 class ConnectionView(views.View):
@@ -31,40 +31,42 @@ class ConnectionView(views.View):
 
     @extend_schema(**cluster_schema.CONNECTION)
     def get(self, request: Request, cluster: str) -> views.Answer:
-        return views.answer(fleet.summary(_of(cluster)).as_json())
+        return views.answer(fleet.summary(_get_connection(cluster)).as_json())
 
     @extend_schema(**cluster_schema.CONNECTION_PUT)
     def put(self, request: Request, cluster: str) -> views.Answer:
         body = parsing.fields(request, *_SOURCE, "offline")
         offline = body.flag("offline")
-        found = clusters.get(cluster)
+        cluster_row = clusters.get(cluster)
         source = _source(body)
-        known = Connection.objects.filter(cluster=found).select_related("cluster").first()
-        wanted = _terms(body, known)
+        connection = (
+            Connection.objects.filter(cluster=cluster_row).select_related("cluster").first()
+        )
+        terms = _terms(body, connection)
         body.report.raise_any()
         author = views.author(request)
-        if known is None:
-            row = connections.connect(found, source, wanted, author=author, offline=offline)
+        if connection is None:
+            row = connections.connect(cluster_row, source, terms, author=author, offline=offline)
         else:
-            row = connections.replace(known, source, author=author, offline=offline)
-            row = connections.change(row, author=author, terms=wanted)
-        told = fleet.summary(row).as_json() | {"warnings": list(source.warnings)}
-        return views.answer(told, status=200 if known else 201)
+            row = connections.replace(connection, source, author=author, offline=offline)
+            row = connections.change(row, author=author, terms=terms)
+        document = fleet.summary(row).as_json() | {"warnings": list(source.warnings)}
+        return views.answer(document, status=200 if connection else 201)
 
     @extend_schema(**cluster_schema.CONNECTION_PATCH)
     def patch(self, request: Request, cluster: str) -> views.Answer:
         body = parsing.changes(request, "mode", "managed_resources", "paused")
-        row = _of(cluster)
+        row = _get_connection(cluster)
         paused = body.flag("paused") if body.has("paused") else None
-        wanted = _terms(body, row)
+        terms = _terms(body, row)
         body.report.raise_any()
-        row = connections.change(row, author=views.author(request), terms=wanted, paused=paused)
+        row = connections.change(row, author=views.author(request), terms=terms, paused=paused)
         return views.answer(fleet.summary(row).as_json())
 
     @extend_schema(**cluster_schema.CONNECTION_DELETE)
     def delete(self, request: Request, cluster: str) -> views.Answer:
-        connections.disconnect(_of(cluster), author=views.author(request))
-        return views.nothing()
+        connections.disconnect(_get_connection(cluster), author=views.author(request))
+        return views.no_content()
 
 
 class ConnectionTest(views.View):
@@ -72,17 +74,19 @@ class ConnectionTest(views.View):
 
     @extend_schema(**cluster_schema.CONNECTION_TEST)
     def post(self, request: Request, cluster: str) -> views.Answer:
-        """Without a body, or with `{}`, the stored connection; otherwise what the body names."""
+        """Test the stored connection if the body is empty or `{}`, else the connection of the body."""
         if parsing.body(request).strip() in {b"", b"{}"}:
-            found = connection_test.of_connection(_of(cluster), registry.resources())
-            return views.answer(found.as_json())
+            examination = connection_test.test_connection(
+                _get_connection(cluster), registry.resources()
+            )
+            return views.answer(examination.as_json())
         views.require(request, "pools.add_connection")
         clusters.get(cluster)
         body = parsing.fields(request, *_SOURCE)
-        source, wanted = _source(body), _terms(body, None)
+        source, terms = _source(body), _terms(body, None)
         body.report.raise_any()
         return views.answer(
-            connection_test.of_source(source, wanted, registry.resources()).as_json()
+            connection_test.test_source(source, terms, registry.resources()).as_json()
         )
 
 
@@ -91,21 +95,24 @@ class Reconcile(views.View):
 
     @extend_schema(**cluster_schema.RECONCILE)
     def post(self, request: Request, cluster: str) -> views.Answer:
-        row = _of(cluster)
+        row = _get_connection(cluster)
         connections.make_due(row)
         row.refresh_from_db()
         latest = Run.objects.filter(cluster_id=row.cluster_id).order_by("-id")[:_LATEST]
-        told = fleet.summary(row).as_json()
+        summary = fleet.summary(row).as_json()
         runs = [fleet.run_as_json(run) for run in latest]
-        return views.answer({"due_at": told["due_at"], "runs": runs}, status=202)
+        return views.answer({"due_at": summary["due_at"], "runs": runs}, status=202)
 
 
-def _of(cluster: str) -> Connection:
+def _get_connection(cluster: str) -> Connection:
     return connections.get_connection(clusters.get(cluster))
 
 
 def _source(body: object_reader.Fields) -> connections.ConnectionSource:
-    """Raises InvalidInput at once: nothing else is worth telling without a source."""
+    """Return the source of the connection.
+
+    Raises InvalidInput at once: without a source, no other problem matters.
+    """
     if body.flag("in_cluster"):
         if body.has("kubeconfig"):
             message = "either a kubeconfig or in_cluster"
@@ -120,22 +127,27 @@ def _source(body: object_reader.Fields) -> connections.ConnectionSource:
         raise error.under("kubeconfig") from None
 
 
-def _terms(body: object_reader.Fields, known: Connection | None) -> connections.Terms:
-    """As the body says, otherwise as they were; to observe it takes the managed resources away."""
-    was = (known.mode, known.managed_resources) if known else (Mode.OBSERVED, [])
-    mode = body.parse("mode", _text) if body.has("mode") else was[0]
+def _terms(body: object_reader.Fields, connection: Connection | None) -> connections.Terms:
+    """Return the mode and the managed resources of the body; a missing field keeps its value.
+
+    The mode `observed` removes all managed resources.
+    """
+    present_mode, present_resources = (
+        (connection.mode, connection.managed_resources) if connection else (Mode.OBSERVED, [])
+    )
+    mode = body.parse("mode", _text) if body.has("mode") else present_mode
     managed_resources: list[str] = []
-    for at, value in body.items("managed_resources"):
+    for path, value in body.items("managed_resources"):
         with body.report.collecting():
-            managed_resources.append(_text(value, at))
+            managed_resources.append(_text(value, path))
     if not body.has("managed_resources") and mode != Mode.OBSERVED:
-        managed_resources = list(was[1])
+        managed_resources = list(present_resources)
     with body.report.collecting():
-        return connections.terms(Mode.OBSERVED if mode is None else mode, managed_resources)
+        return connections.parse_terms(Mode.OBSERVED if mode is None else mode, managed_resources)
     return connections.Terms()
 
 
-def _text(value: object, at: str) -> str:
+def _text(value: object, field: str) -> str:
     if not isinstance(value, str):
-        raise errors.InvalidInput.for_field(at, "wrong_type", "must be a text")
+        raise errors.InvalidInput.for_field(field, "wrong_type", "must be a text")
     return value

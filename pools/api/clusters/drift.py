@@ -1,4 +1,4 @@
-"""clusters/{}/drift/{id}/{decision}/ and clusters/{}/nodes/: what is decided, what nodes hold."""
+"""clusters/{}/drift/{id}/{decision}/ and clusters/{}/nodes/: decisions on drift, blocks of nodes."""
 
 from __future__ import annotations
 
@@ -18,84 +18,92 @@ from pools.platform.rest import pagination, parsing, query, views
 
 
 class DriftDecision(views.View):
-    """apply and adopt are of the whole object, ignore and unignore of the one field."""
+    """`apply` and `adopt` apply to the whole object, `ignore` and `unignore` to the one field."""
 
     needs = {"POST": ("pools.change_drift",)}
 
     @extend_schema(**cluster_schema.DRIFT_DECISION)
     def post(self, request: Request, cluster: str, drift_id: int, decision: str) -> views.Answer:
-        found = Drift.objects.filter(cluster=clusters.get(cluster), pk=drift_id)
-        row = found.select_related("cluster").first()
+        rows = Drift.objects.filter(cluster=clusters.get(cluster), pk=drift_id)
+        row = rows.select_related("cluster").first()
         if row is None or decision not in {"apply", "adopt", "ignore", "unignore"}:
             raise errors.NotFound("There is no such difference, or no such decision.")
-        of = drift.ClusterObject(row.cluster, row.kind, row.name, row.namespace)
+        cluster_object = drift.ClusterObject(row.cluster, row.kind, row.name, row.namespace)
         pool_id = None
         if decision == "apply":
-            left = drift.apply(of, author=views.author(request))
+            remaining = drift.apply(cluster_object, author=views.author(request))
         elif decision == "adopt":
-            for permission in drift.adopting(of.kind):
+            for permission in drift.adopt_permissions(cluster_object.kind):
                 views.require(request, permission)
-            adopted = drift.adopt(of, author=views.author(request))
-            pool_id = adopted if of.kind == podippool.KIND else None
-            left = drift.differences(of)
+            adopted = drift.adopt(cluster_object, author=views.author(request))
+            pool_id = adopted if cluster_object.kind == podippool.KIND else None
+            remaining = drift.differences(cluster_object)
         else:
-            left = [_ignored(request, row) if decision == "ignore" else _unignored(request, row)]
-        values = Drift.objects.filter(pk__in=[one.pk for one in left]).order_by("path").values()
-        told = observed.shapes([dict(one) for one in values])
-        return views.answer({"pool_id": pool_id, "differences": told})
+            remaining = [_ignore(request, row) if decision == "ignore" else _unignore(request, row)]
+        remaining_rows = (
+            Drift.objects.filter(pk__in=[difference.pk for difference in remaining])
+            .order_by("path")
+            .values()
+        )
+        differences = observed.shapes([dict(difference) for difference in remaining_rows])
+        return views.answer({"pool_id": pool_id, "differences": differences})
 
 
 class Ownership(views.View):
-    """What other managers own of an object that waits for them, and taking that over."""
+    """Fields of an object that other field managers own, and the takeover of these fields."""
 
     needs = {"GET": ("pools.change_drift",), "POST": ("pools.change_drift",)}
 
     @extend_schema(**cluster_schema.OWNERSHIP)
     def get(self, request: Request, cluster: str, drift_id: int) -> views.Answer:
-        of = _object(cluster, drift_id)
-        return views.answer(_preview(takeovers.preview(of, author=views.author(request))))
+        cluster_object = _cluster_object(cluster, drift_id)
+        return views.answer(
+            _preview_shape(takeovers.preview(cluster_object, author=views.author(request)))
+        )
 
     @extend_schema(**cluster_schema.OWNERSHIP_TAKE)
     def post(self, request: Request, cluster: str, drift_id: int) -> views.Answer:
-        of = _object(cluster, drift_id)
-        for permission in drift.adopting(of.kind):
+        cluster_object = _cluster_object(cluster, drift_id)
+        for permission in drift.adopt_permissions(cluster_object.kind):
             views.require(request, permission)
         body = parsing.fields(request, "token", "reason")
         token = body.parse("token", parsing.text)
         reason = body.parse("reason", parsing.reason)
         body.report.raise_any()
         author = views.author(request, reason or "")
-        return views.answer(_preview(takeovers.take(of, token=token or "", author=author)))
+        return views.answer(
+            _preview_shape(takeovers.take_over(cluster_object, token=token or "", author=author))
+        )
 
 
-def _object(cluster: str, drift_id: int) -> drift.ClusterObject:
-    found = Drift.objects.filter(cluster=clusters.get(cluster), pk=drift_id)
-    row = found.select_related("cluster").first()
+def _cluster_object(cluster: str, drift_id: int) -> drift.ClusterObject:
+    rows = Drift.objects.filter(cluster=clusters.get(cluster), pk=drift_id)
+    row = rows.select_related("cluster").first()
     if row is None:
         raise errors.NotFound("There is no such difference.")
     return drift.ClusterObject(row.cluster, row.kind, row.name, row.namespace)
 
 
-def _preview(found: takeovers.TakeoverPreview) -> dict[str, Any]:
+def _preview_shape(preview: takeovers.TakeoverPreview) -> dict[str, Any]:
     return {
-        "kind": found.cluster_object.kind,
-        "namespace": found.cluster_object.namespace,
-        "name": found.cluster_object.name,
-        "resource_version": found.resource_version,
-        "token": found.token,
+        "kind": preview.cluster_object.kind,
+        "namespace": preview.cluster_object.namespace,
+        "name": preview.cluster_object.name,
+        "resource_version": preview.resource_version,
+        "token": preview.token,
         "fields": [
             {
-                "path": one.path,
-                "desired": one.desired,
-                "observed": one.observed,
-                "managers": list(one.managers),
+                "path": owned_field.path,
+                "desired": owned_field.desired,
+                "observed": owned_field.observed,
+                "managers": list(owned_field.managers),
             }
-            for one in found.fields
+            for owned_field in preview.fields
         ],
     }
 
 
-def _ignored(request: Request, row: Drift) -> Drift:
+def _ignore(request: Request, row: Drift) -> Drift:
     body = parsing.fields(request, "reason")
     reason = body.parse("reason", parsing.reason)
     body.report.raise_any()
@@ -103,7 +111,7 @@ def _ignored(request: Request, row: Drift) -> Drift:
     return drift.ignore(row, author=author, user=request.user)  # type: ignore[arg-type]  # logged in
 
 
-def _unignored(request: Request, row: Drift) -> Drift:
+def _unignore(request: Request, row: Drift) -> Drift:
     return drift.unignore(row, author=views.author(request))
 
 
@@ -113,8 +121,8 @@ class Nodes(views.View):
     @extend_schema(**cluster_schema.NODES)
     def get(self, request: Request, cluster: str) -> views.Answer:
         parameters = query.Query(request)
-        found = clusters.get(cluster)
-        rows = ObservedObject.objects.filter(cluster=found, kind=ciliumnode.KIND)
+        cluster_row = clusters.get(cluster)
+        rows = ObservedObject.objects.filter(cluster=cluster_row, kind=ciliumnode.KIND)
         if name := parameters.text("name"):
             rows = rows.filter(name=name)
         return views.answer(
@@ -124,7 +132,7 @@ class Nodes(views.View):
                 rows,
                 orderings={"name": ("name", "id")},
                 fields=cluster_schema.NODE_FIELDS,
-                shape=lambda page: _nodes(found.pk, page),
+                shape=lambda page: _nodes(cluster_row.pk, page),
                 default="name",
                 columns=("id", "name"),
             )
@@ -132,16 +140,16 @@ class Nodes(views.View):
 
 
 def _nodes(cluster_id: int, page: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The nodes of a page, in its order; a name that two objects have is told for both."""
+    """Return the nodes of a page in its order; a name that two objects share appears twice."""
     names = [row["name"] for row in page]
     if not names:
         return []
     rows = ObservedObject.objects.filter(cluster_id=cluster_id, kind=ciliumnode.KIND)
     before = rows.filter(name__lt=min(names)).order_by("-name").values_list("name", flat=True)
-    # A second object of a name, not yet known to be gone, may stand between them.
+    # Between them may be a second object of the same name whose deletion is not yet confirmed.
     limit = rows.filter(name__gte=min(names), name__lte=max(names)).count()
-    found = pod_cidrs.nodes(cluster_id, after=before.first() or "", limit=limit)
-    by_name = {node.name: node for node in found}
+    nodes = pod_cidrs.list_nodes(cluster_id, after=before.first() or "", limit=limit)
+    by_name = {node.name: node for node in nodes}
     return [_shape(by_name[name]) for name in names if name in by_name]
 
 
@@ -151,13 +159,13 @@ def _shape(node: pod_cidrs.NodeAddresses) -> dict[str, Any]:
         "uid": node.uid,
         "pools": [
             {
-                "pool": one.pool,
-                "needed": _families(one.needed),
-                "usable": _families(one.usable),
-                "missing": _families(one.missing),
-                "cidrs": [str(cidr) for cidr in one.cidrs],
+                "pool": node_pool.pool,
+                "needed": _families(node_pool.needed),
+                "usable": _families(node_pool.usable),
+                "missing": _families(node_pool.missing),
+                "cidrs": [str(cidr) for cidr in node_pool.cidrs],
             }
-            for one in node.pools
+            for node_pool in node.pools
         ],
         "orphans": [{"pool": pool, "cidr": str(cidr)} for pool, cidr in node.orphans],
         "overlaps": [

@@ -1,4 +1,4 @@
-"""What a cluster's pools mean for a pod or a node; preflight; overlaps; pools as YAML."""
+"""Pool for a pod, node demand, Cilium readiness check, overlaps, and pools as YAML."""
 
 from __future__ import annotations
 
@@ -20,48 +20,48 @@ from pools.platform.rest import parsing, query, views
 from pools.register import overlaps
 
 YAML = "application/yaml"
-MEMBERS = 100  # of one overlap that are listed
-LONGEST_MAP = 4096
+MEMBERS = 100  # listed members of one overlap
+LONGEST_MAP = 4096  # characters of ipam.cilium.io/pre-allocation
 
 
 class PoolForPod(views.View):
-    """A question, although it is asked by POST: it needs the right to look only."""
+    """Changes nothing, although the method is POST: the view permission is enough."""
 
     needs = {"POST": ("pools.view_pool",)}
 
     @extend_schema(**guides.POOL_FOR_POD)
     def post(self, request: Request, cluster: str) -> views.Answer:
         body = parsing.fields(request, "pod", "namespace")
-        pod, namespace = _marked(body, "pod"), _marked(body, "namespace")
+        pod, namespace = _object_description(body, "pod"), _object_description(body, "namespace")
         body.report.raise_any()
-        found = clusters.get(cluster)
-        told = pod_choice.explain(found, pod=pod, namespace=namespace)
+        cluster_row = clusters.get(cluster)
+        explanation = pod_choice.explain(cluster_row, pod=pod, namespace=namespace)
         return views.answer(
             {
-                "cluster": found.name,
-                "default_pool": told.default,
-                "default_pool_assumed": told.assumed,
-                "pod_seen": told.pod_seen,
-                "namespace_seen": told.namespace_seen,
-                "notes": list(told.notes),
+                "cluster": cluster_row.name,
+                "default_pool": explanation.default,
+                "default_pool_assumed": explanation.assumed,
+                "pod_seen": explanation.pod_seen,
+                "namespace_seen": explanation.namespace_seen,
+                "notes": list(explanation.notes),
                 "when": pod_pool.ONLY_AT_CREATION,
                 "choices": [
                     {
-                        "family": one.choice.family,
-                        "pool": one.choice.pool,
-                        "pool_id": one.pool.pk if one.pool else None,
-                        "free": str(one.usage.free) if one.usage else None,
-                        "reasons": list(one.choice.reasons),
-                        "problem": one.choice.problem,
-                        "unknown": list(one.choice.unknown),
+                        "family": explained.choice.family,
+                        "pool": explained.choice.pool,
+                        "pool_id": explained.pool.pk if explained.pool else None,
+                        "free": str(explained.usage.free) if explained.usage else None,
+                        "reasons": list(explained.choice.reasons),
+                        "problem": explained.choice.problem,
+                        "unknown": list(explained.choice.unknown),
                     }
-                    for one in told.chosen
+                    for explained in explanation.chosen
                 ],
             }
         )
 
 
-def _marked(body: object_reader.Fields, key: str) -> pod_choice.ObjectDescription:
+def _object_description(body: object_reader.Fields, key: str) -> pod_choice.ObjectDescription:
     if not body.has(key):
         body.report.add(body.path(key), "required", "is required")
         return pod_choice.ObjectDescription("")
@@ -69,8 +69,8 @@ def _marked(body: object_reader.Fields, key: str) -> pod_choice.ObjectDescriptio
     part.only("name", "labels", "annotations")
     return pod_choice.ObjectDescription(
         part.parse("name", parsing.name) or "",
-        part.texts("labels") if part.has("labels") else None,
-        part.texts("annotations") if part.has("annotations") else None,
+        part.string_map("labels") if part.has("labels") else None,
+        part.string_map("annotations") if part.has("annotations") else None,
     )
 
 
@@ -81,12 +81,12 @@ class NodeDemand(views.View):
     def post(self, request: Request, cluster: str) -> views.Answer:
         body = parsing.fields(request, "node", "in_use", "pending", "pre_allocation")
         node = body.parse("node", parsing.name) or "" if body.has("node") else ""
-        in_use, pending = _numbers(body, "in_use"), _numbers(body, "pending")
+        in_use, pending = _numbers_by_pool(body, "in_use"), _numbers_by_pool(body, "pending")
         pre_allocation = None
         if body.has("pre_allocation"):
             pre_allocation = body.parse("pre_allocation", _pre_allocation)
         body.report.raise_any()
-        told = node_demand.forecast(
+        demand = node_demand.forecast(
             clusters.get(cluster),
             in_use=in_use,
             pending=pending,
@@ -95,59 +95,62 @@ class NodeDemand(views.View):
         )
         return views.answer(
             {
-                "node": told.node,
-                "known": told.exists,
-                "pre_allocation": dict(told.pre_allocation),
-                "pre_allocation_assumed": told.assumed,
-                "requests": [_asked(one) for one in told.needs],
-                "errors": list(told.errors),
+                "node": demand.node,
+                "known": demand.exists,
+                "pre_allocation": dict(demand.pre_allocation),
+                "pre_allocation_assumed": demand.assumed,
+                "requests": [_need_shape(need) for need in demand.needs],
+                "errors": list(demand.errors),
             }
         )
 
 
-def _pre_allocation(value: object, at: str) -> dict[str, int]:
+def _pre_allocation(value: object, field: str) -> dict[str, int]:
     if isinstance(value, str) and len(value) > LONGEST_MAP:
         message = f"may have at most {LONGEST_MAP} characters"
-        raise errors.InvalidInput.for_field(at, "too_long", message, value)
-    return multipool.parse_pre_allocation(value, field=at)
+        raise errors.InvalidInput.for_field(field, "too_long", message, value)
+    return multipool.parse_pre_allocation(value, field=field)
 
 
-def _numbers(body: object_reader.Fields, key: str) -> dict[str, dict[int, int]]:
-    """Addresses by pool: of each family apart, or one number for both."""
+def _numbers_by_pool(body: object_reader.Fields, key: str) -> dict[str, dict[int, int]]:
+    """Return the number of addresses by pool and IP family.
+
+    The body has an object with `ipv4` and `ipv6` for each pool, or one number for both families.
+    """
     part = body.section(key)
-    found: dict[str, dict[int, int]] = {}
+    numbers: dict[str, dict[int, int]] = {}
     for name, value in part.data.items():
-        at = part.path(name)
+        path = part.path(name)
         with body.report.collecting():
-            holders.parse_name(name, field=at)
+            holders.parse_name(name, field=path)
             if isinstance(value, dict):
-                families = object_reader.Fields(value, at, body.report)
+                families = object_reader.Fields(value, path, body.report)
                 families.only("ipv4", "ipv6")
-                found[name] = {
+                numbers[name] = {
                     family: _count(value.get(f"ipv{family}", 0), families.path(f"ipv{family}"))
                     for family in (4, 6)
                 }
             else:
-                found[name] = dict.fromkeys((4, 6), _count(value, at))
-    return found
+                numbers[name] = dict.fromkeys((4, 6), _count(value, path))
+    return numbers
 
 
-def _count(value: object, at: str) -> int:
-    return parsing.integer(value, at, least=0, most=multipool.MOST_PRE_ALLOCATED)
+def _count(value: object, field: str) -> int:
+    return parsing.integer(value, field, least=0, most=multipool.MOST_PRE_ALLOCATED)
 
 
-def _asked(one: node_demand.PoolNeed) -> dict[str, Any]:
+def _need_shape(need: node_demand.PoolNeed) -> dict[str, Any]:
     return {
-        "pool": one.pool,
-        "family": one.family,
-        "in_use": one.in_use,
-        "pending": one.pending,
-        "pre_allocated": one.pre_allocated,
-        "needed": one.needed,
-        "held": one.held,
-        "missing": one.missing,
-        "blocks": [str(block) for block in one.blocks],
-        "problem": one.problem,
+        "pool": need.pool,
+        "family": need.family,
+        "in_use": need.in_use,
+        "pending": need.pending,
+        "pre_allocated": need.pre_allocated,
+        "needed": need.needed,
+        "held": need.held,
+        "missing": need.missing,
+        "blocks": [str(block) for block in need.blocks],
+        "problem": need.problem,
     }
 
 
@@ -159,27 +162,29 @@ class Preflight(views.View):
         parameters = query.Query(request)
         release = parameters.text("release") or ""
         parameters.done()
-        found = clusters.get(cluster)
-        told = preflights.run_preflight(found, release=release)
+        cluster_row = clusters.get(cluster)
+        preflight = preflights.run_preflight(cluster_row, release=release)
         return views.answer(
             {
-                "cluster": found.name,
-                "verdict": told.result.value,
-                "config_unknown": told.why_not,
-                "release": told.release,
-                "pools": told.pools,
-                "nodes": told.nodes,
-                "findings": [finding(one) for one in told.findings],
+                "cluster": cluster_row.name,
+                "verdict": preflight.result.value,
+                "config_unknown": preflight.why_not,
+                "release": preflight.release,
+                "pools": preflight.pools,
+                "nodes": preflight.nodes,
+                "findings": [
+                    finding(preflight_finding) for preflight_finding in preflight.findings
+                ],
             }
         )
 
 
-def finding(one: PreflightFinding) -> dict[str, Any]:
+def finding(preflight_finding: PreflightFinding) -> dict[str, Any]:
     return {
-        "rule": one.rule,
-        "verdict": one.result.value,
-        "found": one.observation,
-        "advice": one.advice,
+        "rule": preflight_finding.rule,
+        "verdict": preflight_finding.result.value,
+        "found": preflight_finding.observation,
+        "advice": preflight_finding.advice,
     }
 
 
@@ -190,32 +195,34 @@ class Overlaps(views.View):
     def get(self, request: Request) -> views.Answer:
         parameters = query.Query(request)
         cluster = parameters.parse("cluster", lookups.cluster)
-        kind = parameters.parse("kind", query.choice(*(one.value for one in overlaps.OverlapKind)))
+        kind = parameters.parse(
+            "kind", query.choice(*(choice.value for choice in overlaps.OverlapKind))
+        )
         within = parameters.parse("within", query.block)
         limit = parameters.parse("limit", query.integer(1, 1000)) or 100
         cursor = parameters.parse("cursor", query.block)
         parameters.done()
-        found = overlaps.find_overlaps(
+        all_overlaps = overlaps.find_overlaps(
             cluster_id=cluster.pk if cluster else None,
             kind=overlaps.OverlapKind(kind) if kind else None,
             within=addresses.parse_block(within) if within else None,
         )
-        begin = _after(found, addresses.parse_block(cursor)) if cursor else 0
-        rest = found[begin:]
+        begin = _count_up_to(all_overlaps, addresses.parse_block(cursor)) if cursor else 0
+        rest = all_overlaps[begin:]
         more = len(rest) > limit
         return views.answer(
             {
-                "count": len(found),
+                "count": len(all_overlaps),
                 "next": _next(request, rest[limit - 1]) if more else None,
-                "results": [_overlap(one) for one in rest[:limit]],
+                "results": [_overlap_shape(overlap) for overlap in rest[:limit]],
             }
         )
 
 
-def _after(found: Sequence[overlaps.Overlap], cursor: addresses.Network) -> int:
-    """How many of them come before the cursor's end: overlaps lie apart, in order."""
+def _count_up_to(rows: Sequence[overlaps.Overlap], cursor: addresses.Network) -> int:
+    """Return how many overlaps begin at or before the cursor; they are disjoint and sorted."""
     end = (cursor.version, int(cursor.network_address))
-    return sum((one.cidr.version, int(one.cidr.network_address)) <= end for one in found)
+    return sum((overlap.cidr.version, int(overlap.cidr.network_address)) <= end for overlap in rows)
 
 
 def _next(request: Request, last: overlaps.Overlap) -> str:
@@ -224,12 +231,12 @@ def _next(request: Request, last: overlaps.Overlap) -> str:
     return request.build_absolute_uri(f"{request.path}?{parameters.urlencode()}")
 
 
-def _overlap(one: overlaps.Overlap) -> dict[str, Any]:
+def _overlap_shape(overlap: overlaps.Overlap) -> dict[str, Any]:
     return {
-        "cidr": str(one.cidr),
-        "kinds": sorted(kind.value for kind in one.kinds),
-        "clusters": len(one.clusters),
-        "members_in_all": len(one.members),
+        "cidr": str(overlap.cidr),
+        "kinds": sorted(kind.value for kind in overlap.kinds),
+        "clusters": len(overlap.clusters),
+        "members_in_all": len(overlap.members),
         "members": [
             {
                 "cidr": str(network),
@@ -239,7 +246,7 @@ def _overlap(one: overlaps.Overlap) -> dict[str, Any]:
                 "pool": owner.pool,
                 "pool_id": owner.pool_id,
             }
-            for network, owner in one.members[:MEMBERS]
+            for network, owner in overlap.members[:MEMBERS]
         ],
     }
 
@@ -250,7 +257,7 @@ class PoolManifest(views.View):
     @extend_schema(**guides.POOL_MANIFEST)
     def get(self, request: Request, pool_id: int) -> views.Answer:
         pool = pools.get(pool_id)
-        return _yaml(request, [exports.manifest(pool)])
+        return _yaml_answer(request, [exports.pool_manifest(pool)])
 
 
 class ClusterManifest(views.View):
@@ -258,11 +265,11 @@ class ClusterManifest(views.View):
 
     @extend_schema(**guides.CLUSTER_MANIFEST)
     def get(self, request: Request, cluster: str) -> views.Answer:
-        found = clusters.get(cluster)
-        return _yaml(request, configuration.pod_pools(found))
+        cluster_row = clusters.get(cluster)
+        return _yaml_answer(request, configuration.pod_pools(cluster_row))
 
 
-def _yaml(request: Request, manifests: list[podippool.PodIPPool]) -> views.Answer:
+def _yaml_answer(request: Request, manifests: list[podippool.PodIPPool]) -> views.Answer:
     parameters = query.Query(request)
     shape = parameters.parse("shape", query.choice(*exports.SHAPES))
     cluster = parameters.parse("cluster", lookups.cluster)
@@ -270,6 +277,6 @@ def _yaml(request: Request, manifests: list[podippool.PodIPPool]) -> views.Answe
         parameters.report.add("cluster", "conflicting_fields", "name a shape or a cluster")
     parameters.done()
     if cluster:
-        shape = exports.shape_of(cluster).value
-    text = exports.text(manifests, shape or podippool.Shape.V2.value)
+        shape = exports.fetch_shape(cluster).value
+    text = exports.render_yaml(manifests, shape or podippool.Shape.V2.value)
     return HttpResponse(text.encode(), content_type=YAML)

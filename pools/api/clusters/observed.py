@@ -1,4 +1,4 @@
-"""clusters/{}/runs/, objects/, findings/, drift/: what passes saw, found and would change."""
+"""clusters/{}/runs/, objects/, findings/, drift/: sync runs, and what they observed and planned."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ from pools.platform.rest import pagination, query, views
 _TIMES = ("first_seen_at", "changed_at", "missed_at", "since", "ignored_at")
 _HIDDEN = {"cluster_id", "problem_code", "ignored_by_id", "cidrs"}
 _HEAVY = {"manifest", "cidrs"}
-_LIGHT = [one.attname for one in ObservedObject._meta.concrete_fields if one.name not in _HEAVY]
+_LIGHT = [
+    field.attname for field in ObservedObject._meta.concrete_fields if field.name not in _HEAVY
+]
 
 
 class Runs(views.View):
@@ -57,8 +59,8 @@ class Objects(views.View):
     def get(self, request: Request, cluster: str) -> views.Answer:
         parameters = query.Query(request)
         rows = ObservedObject.objects.filter(cluster=clusters.get(cluster))
-        rows = _named(rows, parameters, "kind", "namespace", "name")
-        rows = _with(rows, parameters, "problem", ~Q(problem_code=""))
+        rows = _filter_by_text(rows, parameters, "kind", "namespace", "name")
+        rows = _filter_by_flag(rows, parameters, "problem", ~Q(problem_code=""))
         return views.answer(
             pagination.page(
                 request,
@@ -78,10 +80,10 @@ class ObjectView(views.View):
     @extend_schema(**cluster_schema.OBJECT)
     def get(self, request: Request, cluster: str, object_id: int) -> views.Answer:
         rows = ObservedObject.objects.filter(cluster=clusters.get(cluster), pk=object_id)
-        found = rows.values().first()
-        if found is None:
+        row = rows.values().first()
+        if row is None:
             raise errors.NotFound("There is no such object.")
-        return views.answer(shapes([dict(found)])[0])
+        return views.answer(shapes([dict(row)])[0])
 
 
 class Findings(views.View):
@@ -91,7 +93,7 @@ class Findings(views.View):
     def get(self, request: Request, cluster: str) -> views.Answer:
         parameters = query.Query(request)
         rows = Finding.objects.filter(cluster=clusters.get(cluster))
-        rows = _named(rows, parameters, "kind", "code")
+        rows = _filter_by_text(rows, parameters, "kind", "code")
         if severity := parameters.parse("severity", query.choice(*map(str, Severity))):
             rows = rows.filter(severity=severity)
         return views.answer(_page(request, parameters, rows, cluster_schema.FINDING_FIELDS))
@@ -104,22 +106,24 @@ class Drifts(views.View):
     def get(self, request: Request, cluster: str) -> views.Answer:
         parameters = query.Query(request)
         rows = Drift.objects.filter(cluster=clusters.get(cluster))
-        rows = _named(rows, parameters, "kind", "namespace", "name")
-        rows = _with(rows, parameters, "ignored", Q(ignored_at__isnull=False))
-        rows = _with(rows, parameters, "conflict", ~Q(conflict=""))
+        rows = _filter_by_text(rows, parameters, "kind", "namespace", "name")
+        rows = _filter_by_flag(rows, parameters, "ignored", Q(ignored_at__isnull=False))
+        rows = _filter_by_flag(rows, parameters, "conflict", ~Q(conflict=""))
         return views.answer(_page(request, parameters, rows, cluster_schema.DRIFT_FIELDS))
 
 
-def _named(rows: QuerySet[Any], parameters: query.Query, *names: str) -> QuerySet[Any]:
-    wanted = {name: value for name in names if (value := parameters.text(name))}
-    return rows.filter(**wanted)
+def _filter_by_text(rows: QuerySet[Any], parameters: query.Query, *names: str) -> QuerySet[Any]:
+    filters = {name: value for name in names if (value := parameters.text(name))}
+    return rows.filter(**filters)
 
 
-def _with(rows: QuerySet[Any], parameters: query.Query, name: str, which: Q) -> QuerySet[Any]:
-    wanted = parameters.parse(name, query.flag)
-    if wanted is None:
+def _filter_by_flag(
+    rows: QuerySet[Any], parameters: query.Query, name: str, condition: Q
+) -> QuerySet[Any]:
+    flag = parameters.parse(name, query.flag)
+    if flag is None:
         return rows
-    return rows.filter(which if wanted else ~which)
+    return rows.filter(condition if flag else ~condition)
 
 
 def _page(
@@ -140,18 +144,18 @@ def _runs(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def shapes(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The columns as they are, times as text, a problem as its code and message."""
+    """Return the rows with times as strings and a problem as an object of code and message."""
     people = {row["ignored_by_id"] for row in rows if row.get("ignored_by_id")}
     names = get_user_model().objects.in_bulk(people)
-    told = []
+    documents = []
     for row in rows:
-        one = {name: value for name, value in row.items() if name not in _HIDDEN}
-        one |= {name: time(row[name]) for name in _TIMES if name in row}
+        document = {name: value for name, value in row.items() if name not in _HIDDEN}
+        document |= {name: time(row[name]) for name in _TIMES if name in row}
         if "problem_code" in row:
             code = row["problem_code"]
-            one["problem"] = {"code": code, "message": row["problem"]} if code else None
+            document["problem"] = {"code": code, "message": row["problem"]} if code else None
         if "ignored_by_id" in row:
             person = names.get(row["ignored_by_id"])
-            one["ignored_by"] = person.get_username() if person else None
-        told.append(one)
-    return told
+            document["ignored_by"] = person.get_username() if person else None
+        documents.append(document)
+    return documents

@@ -15,7 +15,7 @@ from pools.platform.rest.openapi import (
     Schema,
     body,
     listed,
-    null,
+    nullable,
     page,
     query,
     says,
@@ -33,7 +33,7 @@ _MANAGED_RESOURCES = listed(
         "enum": ["pools", "pod-cidrs", "claims", "ippool-status", "conversion"],
     }
 )
-_ERROR = null(shape("code message", code=TEXT, message=TEXT))
+_ERROR = nullable(shape("code message", code=TEXT, message=TEXT))
 _ANY: Schema = {"nullable": True, "description": "any JSON value; null where the field is absent"}
 _MAP: Schema = {"type": "object", "additionalProperties": True}
 _CONNECTION = shape(
@@ -41,7 +41,7 @@ _CONNECTION = shape(
     cluster=TEXT, cluster_id=WHOLE, server=TEXT, in_cluster=FLAG, mode=_MODE, managed_resources=_MANAGED_RESOURCES,
     paused=FLAG, state={"type": "string", "enum": list(STATES)}, message=TEXT, identity=TEXT,
     version=TEXT, expires_at=TIME, succeeded_at=TIME, tried_at=TIME, due_at=TIME, failures=WHOLE,
-    failed_objects=WHOLE, served=null({"type": "object", "additionalProperties": TEXT}), shows=TEXT,
+    failed_objects=WHOLE, served=nullable({"type": "object", "additionalProperties": TEXT}), shows=TEXT,
     error=_ERROR, objects=WHOLE, problems=WHOLE, findings=WHOLE, drift=WHOLE,
 )  # fmt: skip
 _MADE = shape("cluster server mode", **_CONNECTION["properties"], warnings=listed(TEXT))
@@ -81,7 +81,7 @@ _FINDING = shape(
 _DRIFT = shape(
     "id kind name path desired observed",
     id=WHOLE, kind=TEXT, namespace=TEXT, name=TEXT, path=TEXT, desired=_ANY, observed=_ANY,
-    managers=listed(TEXT), since=TIME, conflict=TEXT, conflict_code=TEXT, ignored_by=null(TEXT), ignored_at=TIME,
+    managers=listed(TEXT), since=TIME, conflict=TEXT, conflict_code=TEXT, ignored_by=nullable(TEXT), ignored_at=TIME,
     ignored_reason=TEXT,
 )  # fmt: skip
 _COUNTS = shape(ipv4=WHOLE, ipv6=WHOLE)
@@ -100,7 +100,7 @@ _NODE = shape(
 )  # fmt: skip
 NODE_FIELDS = tuple(_NODE["properties"])
 DRIFT_FIELDS, FINDING_FIELDS, OBJECT_FIELDS, RUN_FIELDS = (
-    tuple(one["properties"]) for one in (_DRIFT, _FINDING, _OBJECT, _RUN)
+    tuple(schema["properties"]) for schema in (_DRIFT, _FINDING, _OBJECT, _RUN)
 )
 
 CONNECTION = says("How a cluster is connected and stands", {200: _CONNECTION}, fails="404")
@@ -175,7 +175,7 @@ DRIFT = says(
 )  # fmt: skip
 DRIFT_DECISION = says(
     "Settle a difference: apply, adopt, ignore, unignore",
-    {200: shape("differences", pool_id=null(WHOLE), differences=listed(_DRIFT))},
+    {200: shape("differences", pool_id=nullable(WHOLE), differences=listed(_DRIFT))},
     fails="404 409 411 413 415",
     **body(shape(reason=TEXT)),
 )

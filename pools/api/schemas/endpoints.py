@@ -22,7 +22,7 @@ from pools.platform.rest.openapi import (
     WRITES,
     body,
     listed,
-    null,
+    nullable,
     page,
     query,
     says,
@@ -40,7 +40,7 @@ _BLOCK = shape(
     state={"type": "string", "enum": ["held", "cooling", "available"]}, withheld=FLAG,
     allocated_at=TIME, released_at=TIME, cooldown_until=TIME,
 )  # fmt: skip
-_FAMILY = null(
+_FAMILY = nullable(
     shape(
         "mask_size cidrs",
         mask_size=WHOLE,
@@ -83,7 +83,7 @@ _POOL = shape(
 )
 _CLUSTER = shape(
     "id name",
-    id=WHOLE, name=TEXT, cluster_prefix=null(CIDR), instance_gateway=IP,
+    id=WHOLE, name=TEXT, cluster_prefix=nullable(CIDR), instance_gateway=IP,
     instance_mtu=WHOLE, instance_dns=listed(IP), description=TEXT, created_at=TIME,
 )  # fmt: skip
 _REQUEST = shape(
@@ -101,7 +101,7 @@ TENURE = shape(
 _SNAPSHOT: Schema = {"type": "object", "nullable": True, "additionalProperties": True}
 EVENT = shape(
     "id at type",
-    id=WHOLE, at=TIME, type=TEXT, cluster=TEXT, pool=TEXT, pool_id=null(WHOLE), block=TEXT,
+    id=WHOLE, at=TIME, type=TEXT, cluster=TEXT, pool=TEXT, pool_id=nullable(WHOLE), block=TEXT,
     holder=_HOLDER_OUT, org=TEXT, env=TEXT, actor=TEXT, request_id=TEXT, reason=TEXT,
     message=TEXT, before=_SNAPSHOT, after=_SNAPSHOT,
 )  # fmt: skip
@@ -122,7 +122,7 @@ _REPORTS = shape(
     "reports",
     reports=listed(
         shape(
-            document=WHOLE, name=TEXT, pool_id=null(WHOLE),
+            document=WHOLE, name=TEXT, pool_id=nullable(WHOLE),
             verdict={"type": "string", "enum": ["created", "changed", "unchanged", "refused"]},
             problems=listed({"type": "object"}),
         )

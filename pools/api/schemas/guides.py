@@ -17,7 +17,7 @@ from pools.platform.rest.openapi import (  # fmt: skip
     Schema,
     body,
     listed,
-    null,
+    nullable,
     query,
     says,
     shape,
@@ -52,7 +52,7 @@ POOL_FOR_POD = says(
             choices=listed(
                 shape(
                     "family pool reasons problem",
-                    family=_FAMILY, pool=TEXT, pool_id=null(WHOLE), free=null(TEXT),
+                    family=_FAMILY, pool=TEXT, pool_id=nullable(WHOLE), free=nullable(TEXT),
                     reasons=listed(TEXT), problem=TEXT, unknown=listed(TEXT),
                 )
             ),
@@ -121,7 +121,7 @@ PREFLIGHT = says(
 )  # fmt: skip
 _MEMBER = shape(
     "cidr cluster category",
-    cidr=CIDR, cluster=TEXT, space=TEXT, category=TEXT, pool=TEXT, pool_id=null(WHOLE),
+    cidr=CIDR, cluster=TEXT, space=TEXT, category=TEXT, pool=TEXT, pool_id=nullable(WHOLE),
 )  # fmt: skip
 OVERLAPS = says(
     "Networks of several clusters or spaces that overlap",
@@ -129,13 +129,13 @@ OVERLAPS = says(
         200: shape(
             "count next results",
             count=WHOLE,
-            next=null({"type": "string", "format": "uri"}),
+            next=nullable({"type": "string", "format": "uri"}),
             results=listed(
                 shape(
                     "cidr kinds clusters members members_in_all",
                     cidr=CIDR,
                     kinds=listed(
-                        {"type": "string", "enum": sorted(one.value for one in overlaps.OverlapKind)}
+                        {"type": "string", "enum": sorted(kind.value for kind in overlaps.OverlapKind)}
                     ),
                     clusters=WHOLE,
                     members=listed(_MEMBER),
@@ -153,9 +153,9 @@ _SHAPE = query(shape=", ".join(exports.SHAPES), cluster="in the shape that this 
 
 
 def _yaml(summary: str) -> Schema:
-    said = says(summary, {}, fails="404 502", parameters=_SHAPE)
-    said["responses"][200, "application/yaml"] = TEXT
-    return said
+    schema = says(summary, {}, fails="404 502", parameters=_SHAPE)
+    schema["responses"][200, "application/yaml"] = TEXT
+    return schema
 
 
 POOL_MANIFEST = _yaml("A pool as YAML")
@@ -163,12 +163,12 @@ CLUSTER_MANIFEST = _yaml("All pod pools of a cluster as YAML")
 
 _FORECAST = {
     "fits": FLAG, "findings": listed(_FINDING), "in_use": WHOLE, "nodes": WHOLE,
-    "free_after": null(TEXT),
+    "free_after": nullable(TEXT),
 }  # fmt: skip
 _MIGRATION = shape(
     "id pool_id cidr range whole to state steps in_use total percent",
     id=WHOLE, pool_id=WHOLE, pool=TEXT, cluster=TEXT, cidr=CIDR, range=RANGE, whole=FLAG,
-    to=null(CIDR), added=FLAG,
+    to=nullable(CIDR), added=FLAG,
     state={"type": "string", "enum": [standing.value for standing in MigrationStatus]},
     steps=listed({"type": "string", "enum": [step.value for step in MigrationStep]}),
     author={"type": "string", "enum": ["register", "cluster"]}, unwritten=FLAG, orphaned=FLAG,

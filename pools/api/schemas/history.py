@@ -12,7 +12,7 @@ from pools.platform.rest.openapi import (
     TIME,
     WHOLE,
     listed,
-    null,
+    nullable,
     page,
     query,
     says,
@@ -48,7 +48,7 @@ _COUNTS = shape(
     "capacity held cooling withheld",
     capacity=NUMBER,
     held=NUMBER,
-    cooling=null(NUMBER),
+    cooling=nullable(NUMBER),
     withheld=NUMBER,
 )
 POOL_AT = says(
@@ -60,9 +60,9 @@ POOL_AT = says(
             at=TIME,
             state={"type": "string", "enum": ["present", "deleted", "absent"]},
             cluster=TEXT,
-            settings=null(
+            settings=nullable(
                 shape(
-                    name=TEXT, category=TEXT, mask_size_v4=null(WHOLE), mask_size_v6=null(WHOLE),
+                    name=TEXT, category=TEXT, mask_size_v4=nullable(WHOLE), mask_size_v6=nullable(WHOLE),
                     cooldown_seconds=WHOLE, allow_first_ip=FLAG, allow_last_ip=FLAG,
                     description=TEXT,
                 )
@@ -91,7 +91,7 @@ _DAY = shape(
 )  # fmt: skip
 _FAULT = shape(
     "code message",
-    code=TEXT, message=TEXT, segment=null(WHOLE), day=null(TEXT), numbers=listed(WHOLE), count=WHOLE,
+    code=TEXT, message=TEXT, segment=nullable(WHOLE), day=nullable(TEXT), numbers=listed(WHOLE), count=WHOLE,
 )  # fmt: skip
 AUDIT = says(
     "The days of the audit chain with their last digests",
@@ -99,10 +99,10 @@ AUDIT = says(
         200: shape(
             "next previous results verification",
             **page(_DAY)["properties"],
-            verification=null(
+            verification=nullable(
                 shape(
                     "started_at ok segments events fault_count faults",
-                    started_at=TIME, finished_at=TIME, since=null(TEXT), ok=FLAG, segments=WHOLE,
+                    started_at=TIME, finished_at=TIME, since=nullable(TEXT), ok=FLAG, segments=WHOLE,
                     events=WHOLE, fault_count=WHOLE, faults=listed(_FAULT),
                 )
             ),

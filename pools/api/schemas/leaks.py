@@ -15,7 +15,7 @@ from pools.platform.rest.openapi import (
     WHOLE,
     body,
     listed,
-    null,
+    nullable,
     page,
     query,
     says,
@@ -38,7 +38,7 @@ _REPORTED = shape(
 _LEAK = shape(
     "id block_id cidr pool pool_id cluster holder org env state source why allocated_at missed_at"
     " observed_at observations confirmed_at",
-    id=WHOLE, block_id=WHOLE, cidr=TEXT, address=null(TEXT), pool=TEXT, pool_id=WHOLE, cluster=TEXT,
+    id=WHOLE, block_id=WHOLE, cidr=TEXT, address=nullable(TEXT), pool=TEXT, pool_id=WHOLE, cluster=TEXT,
     holder=shape("kind id uid", kind=TEXT, id=TEXT, uid=TEXT), org=TEXT, env=TEXT,
     state={"type": "string", "enum": ["leaked", "suspected"]}, source=TEXT, why=TEXT,
     allocated_at=TIME, missed_at=TIME, observed_at=TIME, observations=WHOLE, confirmed_at=TIME,
@@ -47,7 +47,7 @@ _HOLDER = shape("kind id", kind=TEXT, id=TEXT, uid=TEXT)
 _OUTCOME = shape(
     "id outcome block code message",
     id=WHOLE, outcome={"type": "string", "enum": ["reclaimed", "repeated", "refused"]},
-    block=null(endpoints.BLOCK_SHAPE), code=TEXT, message=TEXT,
+    block=nullable(endpoints.BLOCK_SHAPE), code=TEXT, message=TEXT,
 )  # fmt: skip
 FEED_FIELDS = tuple(_FEED["properties"])
 LEAK_FIELDS = tuple(_LEAK["properties"])

@@ -13,7 +13,7 @@ from pools.platform.rest.openapi import (
     TIME,
     WHOLE,
     listed,
-    null,
+    nullable,
     page,
     query,
     says,
@@ -23,16 +23,16 @@ from pools.platform.rest.openapi import (
 _DAY: dict[str, Any] = {"type": "string", "format": "date"}
 _RATIO: dict[str, Any] = {"type": "number", "nullable": True}
 _COUNTS: dict[str, Any] = {
-    "capacity": null(NUMBER), "held": NUMBER, "cooling": NUMBER, "reserved": null(NUMBER),
-    "free": null(NUMBER), "ratio": _RATIO,
+    "capacity": nullable(NUMBER), "held": NUMBER, "cooling": NUMBER, "reserved": nullable(NUMBER),
+    "free": nullable(NUMBER), "ratio": _RATIO,
 }  # fmt: skip
 _COUNTED = "capacity held cooling reserved free ratio"
 _ROW = shape(
     f"by day taken_at org name cluster category pool_id family rest members {_COUNTED} history",
     author={"type": "string", "enum": ["category", "cluster", "org", "env", "pool"]},
     day=_DAY, taken_at=TIME, org=TEXT, name=TEXT, cluster=TEXT, category=TEXT,
-    pool_id=null(WHOLE), family=WHOLE, rest=FLAG, members=WHOLE, **_COUNTS,
-    history=null(listed(shape(f"day {_COUNTED}", day=_DAY, **_COUNTS))),
+    pool_id=nullable(WHOLE), family=WHOLE, rest=FLAG, members=WHOLE, **_COUNTS,
+    history=nullable(listed(shape(f"day {_COUNTED}", day=_DAY, **_COUNTS))),
 )  # fmt: skip
 FIELDS = tuple(_ROW["properties"])
 UTILIZATION = says(
@@ -55,8 +55,8 @@ FORECAST = says(
                 shape(
                     "family state summary day earliest latest per_day history_days missing_days"
                     " used free",
-                    family=WHOLE, state={"type": "string", "enum": [str(one) for one in ForecastState]},
-                    summary=TEXT, day=null(_DAY), earliest=null(_DAY), latest=null(_DAY),
+                    family=WHOLE, state={"type": "string", "enum": [str(state) for state in ForecastState]},
+                    summary=TEXT, day=nullable(_DAY), earliest=nullable(_DAY), latest=nullable(_DAY),
                     per_day={"type": "number"}, history_days=WHOLE, missing_days=WHOLE,
                     used=NUMBER, free=NUMBER,
                 )

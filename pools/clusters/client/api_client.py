@@ -1,8 +1,8 @@
-"""The verbs that are spoken to an API server; the only module that imports `kubernetes`.
+"""Client of a Kubernetes API server; the only module that imports `kubernetes`.
 
-The official client carries the requests; its models are not used, because raw JSON is several times
-faster and keeps fields that the models do not know. An answer is complete, or it is a fault
-(pools.platform.outbound.faults): nothing in between, and nothing is tried again in here.
+The official client sends the requests. Its models are not used, because raw JSON is several times faster
+and has fields that the models lack. A response is complete, or a fault is raised
+(pools.platform.outbound.faults). The client does not retry.
 """
 
 from __future__ import annotations
@@ -35,16 +35,18 @@ Body = Manifest | list[Manifest] | bytes
 Projection = Callable[[Manifest], Manifest | None]
 
 PAGE = 500  # objects
-MOST_PAGES = 10_000  # then the server goes in circles
-_STARTS = 3  # of a list whose `continue` expires
-_WHOLE_ANSWER = 4  # times the read time-out
-_WATCH_GRACE = 15  # seconds after which a server that should have ended a watch is taken for dead
+MOST_PAGES = 10_000  # more pages mean that the server repeats itself
+_STARTS = 3  # attempts at a list whose `continue` token expires
+_WHOLE_ANSWER = 4  # multiple of the read timeout
+_WATCH_GRACE = 15  # seconds after the end of a watch until the server counts as dead
 _APPLY = "application/apply-patch+yaml"
 _JSON_PATCH = "application/json-patch+json"
 _VERBS = {"GET": "get", "POST": "create", "PATCH": "apply", "PUT": "update", "DELETE": "delete"}
-_TOKEN = re.compile(rb'"continue": ?"([\w=-]+)"')  # of an API server; others are found when parsed
-_METADATA = 4096  # bytes at the ends of a page in which it is looked for
-# The server reads JSON as YAML there, where these end a line or are refused.
+_TOKEN = re.compile(
+    rb'"continue": ?"([\w=-]+)"'
+)  # format of API servers; other tokens are read from the parsed page
+_METADATA = 4096  # bytes at both ends of a page that are searched for it
+# The server parses the body of an apply as YAML, where these end a line or are invalid.
 _NOT_IN_YAML = re.compile("[\x7f-\xa0\u2028\u2029\ufeff\ufffe\uffff]")
 
 
@@ -58,7 +60,7 @@ class Listing:
 
 @dataclass(frozen=True)
 class Discovery:
-    """What a server serves, and the faults of API groups that did not say."""
+    """The served resources, and the faults of API groups that did not respond."""
 
     served: frozenset[Resource]
     faults: dict[Resource, faults.ClusterFault]
@@ -66,7 +68,7 @@ class Discovery:
 
 @dataclass(frozen=True)
 class WatchEvent:
-    """ADDED, MODIFIED, DELETED (with the last state), or BOOKMARK (metadata.resourceVersion only)."""
+    """An event: ADDED, MODIFIED, DELETED (last state), or BOOKMARK (metadata.resourceVersion only)."""
 
     type: str
     object: Manifest
@@ -77,12 +79,12 @@ class WatchEvent:
 
 
 class ClusterClient:
-    """One API server over one connection that is kept alive; one request at a time.
+    """Client of one API server, with one keep-alive connection and one request at a time.
 
-    `cluster` is the name under which requests are counted, of a cluster that is registered.
-    `timeouts` are seconds to connect and to wait for the next bytes; a whole answer may take four
-    times the latter. Any method raises ClusterFault: Unreachable, AddressNotAllowed, TLSRefused,
-    Garbled, TooBusy, ServerFault, Unauthorized, Forbidden, KindAbsent, Rejected.
+    `cluster` is the label of request metrics; "" counts none. `timeouts` are the seconds to connect and
+    to wait for the next bytes; a whole response may take four times the latter. Any method raises
+    ClusterFault: Unreachable, AddressNotAllowed, TLSRefused, MalformedResponse, TooBusy, ServerFault,
+    Unauthorized, Forbidden, KindAbsent, Rejected.
     """
 
     def __init__(
@@ -104,7 +106,7 @@ class ClusterClient:
         self._cluster = cluster
         self._server = target.url
         self._connect, self._read = timeouts
-        # No proxy: one of the environment would be opened before it is replaced below.
+        # Without this, a proxy of the environment would be contacted before the pool is replaced below.
         configuration = client.Configuration(host=target.url, proxy="", no_proxy="*")
         self._api = client.ApiClient(configuration)
         self._no_answer = (*connection_errors.NO_ANSWER, client.ApiException)
@@ -118,47 +120,47 @@ class ClusterClient:
         self.close()
 
     def close(self) -> None:
-        """End the connection; the next request would open a new one."""
+        """Close the connection; the next request opens a new one."""
         self._api.close()
 
     def interrupt(self) -> None:
-        """From another thread: the request that is waited for raises Unreachable at once."""
+        """Make the pending request raise Unreachable at once; called from another thread."""
         self._connections.interrupt()
 
     # --- the cluster ------------------------------------------------------------------------------
 
     def version(self) -> str:
-        """`v1.31.2`, from /version."""
-        return responses.text(self._call("GET", "/version"), "gitVersion")
+        """Return the version of the server, such as `v1.31.2`."""
+        return responses.get_string(self._call("GET", "/version"), "gitVersion")
 
     def identity(self) -> str:
-        """The uid of the namespace kube-system, which lives as long as the cluster."""
+        """Return the uid of the namespace kube-system, which exists as long as the cluster."""
         namespace = self._call("GET", "/api/v1/namespaces/kube-system")
-        return responses.text(responses.member(namespace, "metadata"), "uid")
+        return responses.get_string(responses.get_object(namespace, "metadata"), "uid")
 
     def served(self, resources: Iterable[Resource]) -> frozenset[Resource]:
-        """Return those of the resources that the server serves; raises what `discover` notes."""
+        """Return the resources that the server serves. Raises the faults that `discover` returns."""
         discovery = self.discover(resources)
         for fault in discovery.faults.values():
             raise fault
         return discovery.served
 
     def discover(self, resources: Iterable[Resource]) -> Discovery:
-        """Ask which of the resources are served. Absent is only what a list has not.
+        """Return which of the resources are served; a resource is absent only if a list lacks it.
 
-        A resource that is of interest only with another one counts where the other one is served,
-        too. An API group whose own server is down (an APIService of OpenShift) is noted as a fault
-        of its resources, and hides no other group.
+        A resource with `only_with` counts as served only if the other resource is served too. If the
+        server of an API group is down (an APIService of OpenShift), its resources have a fault; other
+        groups are not affected.
         """
         requested = list(resources)
         resources = requested + [
             resource.only_with for resource in requested if resource.only_with is not None
         ]
-        groups = responses.objects(self._call("GET", "/apis"), "groups")
+        groups = responses.get_objects(self._call("GET", "/apis"), "groups")
         api_versions = {
             (str(group.get("name")), str(version.get("version")))
             for group in groups
-            for version in responses.objects(group, "versions")
+            for version in responses.get_objects(group, "versions")
         } | {("", "v1")}
         versions = {(resource.group, resource.version) for resource in resources} & api_versions
         plurals: dict[tuple[str, str], set[str]] = {}
@@ -168,7 +170,7 @@ class ClusterClient:
                 plurals[version] = self._plurals(*version)
             except faults.ServerFault as fault:
                 broken[version] = fault
-            except faults.KindAbsent:  # although it is in the list of groups
+            except faults.KindAbsent:  # although the list of groups has it
                 name = "/".join(version)
                 broken[version] = faults.ServerFault(f"The API server does not answer for {name}.")
         served_resources = {
@@ -191,12 +193,12 @@ class ClusterClient:
 
     def _plurals(self, group: str, version: str) -> set[str]:
         answer = self._call("GET", f"/apis/{group}/{version}" if group else f"/api/{version}")
-        return {str(entry.get("name")) for entry in responses.objects(answer, "resources")}
+        return {str(entry.get("name")) for entry in responses.get_objects(answer, "resources")}
 
     def may(
         self, verb: str, resource: Resource, *, namespace: str = "", subresource: str = ""
     ) -> bool:
-        """Whether these credentials have a right (SelfSubjectAccessReview)."""
+        """Return True if the credentials have a right (SelfSubjectAccessReview)."""
         attributes = {"verb": verb, "group": resource.group, "resource": resource.plural}
         attributes |= {"version": resource.version, "namespace": namespace}
         if subresource:
@@ -205,15 +207,16 @@ class ClusterClient:
         review = {**kind, "spec": {"resourceAttributes": attributes}}
         path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
         return (
-            responses.member(self._call("POST", path, body=review), "status").get("allowed") is True
+            responses.get_object(self._call("POST", path, body=review), "status").get("allowed")
+            is True
         )
 
     def schema(self, resource: Resource) -> Manifest | None:
-        """The OpenAPI schema of a custom resource's version; None when no door shows one.
+        """Return the OpenAPI schema of a version of a custom resource; None if it is not readable.
 
-        From the CRD, which takes a right of its own, else from what every user may read.
+        It comes from the CRD, which requires a right, else from endpoints that all users can read.
         """
-        for path, read in schemas.doors(resource):
+        for path, read in schemas.schema_endpoints(resource):
             with contextlib.suppress(faults.Forbidden, faults.NotFound, faults.KindAbsent):
                 if schema := read(self._call("GET", path), resource):
                     return schema
@@ -222,35 +225,35 @@ class ClusterClient:
     # --- reading ----------------------------------------------------------------------------------
 
     def list(
-        self, resource: Resource, *, namespace: str = "", keep: Projection | None = None
+        self, resource: Resource, *, namespace: str = "", project: Projection | None = None
     ) -> Listing:
-        """All objects, in pages; complete, or it raises. Also raises Gone, after three attempts.
+        """Return all objects, read in pages. Also raises Gone, after three attempts.
 
-        `keep` is given each object of a page and answers what is kept of it, None for nothing.
+        `project` returns the part of an object that is kept; None drops the object.
         """
         for _ in range(_STARTS - 1):
             with contextlib.suppress(faults.Gone):
-                return self._list(resource, namespace, keep)
-        return self._list(resource, namespace, keep)
+                return self._list(resource, namespace, project)
+        return self._list(resource, namespace, project)
 
-    def _list(self, resource: Resource, namespace: str, keep: Projection | None) -> Listing:
+    def _list(self, resource: Resource, namespace: str, project: Projection | None) -> Listing:
         path, token = _path(resource, namespace=namespace), ""
         items: builtins.list[Manifest] = []
         raw = self._page(path, token)
         with futures.ThreadPoolExecutor(1, "page") as ahead:
             for _ in range(MOST_PAGES):
-                # While this page is parsed the server makes the next one: still one request at a time.
-                guess = _guessed_token(raw)
+                # The next page is requested while this one is parsed: still one request at a time.
+                guess = _guess_token(raw)
                 following = ahead.submit(self._page, path, guess) if guess else None
-                page = responses.parsed(raw)
+                page = responses.parse_object(raw)
                 if not str(page.get("kind")).endswith("List"):
-                    raise faults.MalformedResponse("the answer is no list")
-                metadata = responses.member(page, "metadata")
-                listed = responses.objects(page, "items")
-                items += listed if keep is None else filter(None, map(keep, listed))
+                    raise faults.MalformedResponse("the response is not a list")
+                metadata = responses.get_object(page, "metadata")
+                listed = responses.get_objects(page, "items")
+                items += listed if project is None else filter(None, map(project, listed))
                 before, token = token, metadata.get("continue") or ""
                 if not token:
-                    return Listing(items, responses.text(metadata, "resourceVersion"))
+                    return Listing(items, responses.get_string(metadata, "resourceVersion"))
                 if token == before:
                     break
                 if following is not None:
@@ -265,15 +268,15 @@ class ClusterClient:
         return self._raw("GET", path, query)
 
     def get(self, resource: Resource, name: str, namespace: str = "") -> Manifest:
-        """One object. Also raises ObjectAbsent."""
+        """Return one object. Also raises NotFound."""
         return self._call("GET", _path(resource, namespace=namespace, name=name))
 
     def watch(
         self, resource: Resource, resource_version: str, *, seconds: int, namespace: str = ""
     ) -> Iterator[WatchEvent]:
-        """What happens after a version, for so many seconds; then it ends without a fault.
+        """Yield the events after a resource version for `seconds`; then end without a fault.
 
-        Begin again from the version of the last event. Also raises Gone: list again.
+        Continue with the version of the last event. Also raises Gone: then list again.
         """
         query = {
             "watch": "true",
@@ -287,10 +290,10 @@ class ClusterClient:
             if response.status != 200:
                 raise self._refusal(response)
             responses.check_encoding(response)
-            for line in responses.lines_of(response):
-                yield _event(responses.parsed(line))
+            for line in responses.read_lines(response):
+                yield _parse_event(responses.parse_object(line))
         except self._no_answer as error:
-            raise connection_errors.no_answer(error) from error
+            raise connection_errors.fault_of(error) from error
         finally:
             response.close()
 
@@ -306,18 +309,16 @@ class ClusterClient:
         dry_run: bool = False,
         force: bool = False,
     ) -> Manifest:
-        """Server-side apply; what is stored then (after pruning).
+        """Apply a manifest (server-side apply) and return the stored object, after pruning.
 
-        `force` takes the fields of the manifest from whoever owns them: only what a person confirmed.
-
-        `manager` is another for a subresource than for the object: before Kubernetes 1.22 one name
-        for both loses the ownership of the other part. Also raises FieldConflict (with causes),
-        StaleVersion (the manifest has a resourceVersion), ObjectAbsent (its namespace; the object of
-        a subresource).
+        `force` takes the fields from their managers; only for fields that a person confirmed. Use
+        different managers for an object and its subresource: before Kubernetes 1.22, one name for both
+        loses the ownership of the other part. Also raises FieldConflict (with causes), StaleVersion
+        (the manifest has a resourceVersion), NotFound (the namespace, or the object of a subresource).
         """
-        name, namespace = _address(manifest)
+        name, namespace = _name_and_namespace(manifest)
         path = _path(resource, namespace=namespace, name=name, subresource=subresource)
-        query = _writing(manager, dry_run) | ({"force": "true"} if force else {})
+        query = _write_query(manager, dry_run) | ({"force": "true"} if force else {})
         stored = self._call("PATCH", path, query, body=_yaml(manifest), content_type=_APPLY)
         return stored if "metadata" in stored else self.get(resource, name, namespace)
 
@@ -330,27 +331,27 @@ class ClusterClient:
         manager: str,
         dry_run: bool = False,
     ) -> Manifest:
-        """Set single fields (JSON pointer -> value) of this very version of an object.
+        """Set fields (JSON pointer -> value) of exactly this version of an object.
 
-        Also raises StaleVersion (somebody else was quicker), ObjectAbsent.
+        Also raises StaleVersion (the object changed), NotFound.
         """
-        name, namespace = _address(current)
+        name, namespace = _name_and_namespace(current)
         version = current["metadata"]["resourceVersion"]
         operations: builtins.list[Manifest] = [
             {"op": "add", "path": pointer, "value": value} for pointer, value in changes.items()
         ]
-        # The server compares the version of a patched object with the stored one: 409 when stale.
+        # The server compares the patched resourceVersion with the stored one: 409 if they differ.
         operations.append({"op": "add", "path": "/metadata/resourceVersion", "value": version})
         path = _path(resource, namespace=namespace, name=name)
-        query = _writing(manager, dry_run)
+        query = _write_query(manager, dry_run)
         return self._call("PATCH", path, query, body=operations, content_type=_JSON_PATCH)
 
     def create(
         self, resource: Resource, manifest: Manifest, *, manager: str, dry_run: bool = False
     ) -> Manifest:
-        """A new object, as it is stored. Also raises AlreadyThere, ObjectAbsent (its namespace)."""
-        path = _path(resource, namespace=_address(manifest)[1])
-        return self._call("POST", path, _writing(manager, dry_run), body=manifest)
+        """Create an object and return it as stored. Also raises AlreadyExists, NotFound (the namespace)."""
+        path = _path(resource, namespace=_name_and_namespace(manifest)[1])
+        return self._call("POST", path, _write_query(manager, dry_run), body=manifest)
 
     def replace(
         self,
@@ -361,16 +362,16 @@ class ClusterClient:
         subresource: str = "",
         dry_run: bool = False,
     ) -> Manifest:
-        """The object in place of the version that the manifest names, as it is stored.
+        """Replace the version of an object that the manifest names; return the stored object.
 
-        Also raises StaleVersion (read it again and decide anew), ObjectAbsent. A manifest without
-        metadata.resourceVersion would overwrite blindly: ValueError.
+        Also raises StaleVersion (the object changed), NotFound, and ValueError for a manifest without
+        metadata.resourceVersion, which would overwrite any version.
         """
         if not manifest["metadata"].get("resourceVersion"):
             raise ValueError("replace needs metadata.resourceVersion")
-        name, namespace = _address(manifest)
+        name, namespace = _name_and_namespace(manifest)
         path = _path(resource, namespace=namespace, name=name, subresource=subresource)
-        return self._call("PUT", path, _writing(manager, dry_run), body=manifest)
+        return self._call("PUT", path, _write_query(manager, dry_run), body=manifest)
 
     def delete(
         self,
@@ -382,16 +383,16 @@ class ClusterClient:
         resource_version: str = "",
         dry_run: bool = False,
     ) -> None:
-        """Delete this very object, not a later one of its name; its finalizers may keep it a while.
+        """Delete the object with this uid; its finalizers may delay the deletion.
 
-        Also raises StaleVersion (another uid or version), ObjectAbsent.
+        Also raises StaleVersion (another uid or version), NotFound.
         """
         conditions = {"uid": uid}
         if resource_version:
             conditions["resourceVersion"] = resource_version
         body: Manifest = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": conditions}
         if dry_run:
-            # A server that is given a body does not look at the query.
+            # A server ignores the query if the request has a body.
             body["dryRun"] = ["All"]
         path = _path(resource, namespace=namespace, name=name)
         self._call("DELETE", path, {"dryRun": "All"} if dry_run else {}, body=body)
@@ -407,7 +408,7 @@ class ClusterClient:
         body: Body | None = None,
         content_type: str = "application/json",
     ) -> Manifest:
-        return responses.parsed(self._raw(method, path, query or {}, body, content_type))
+        return responses.parse_object(self._raw(method, path, query or {}, body, content_type))
 
     def _raw(
         self,
@@ -450,7 +451,7 @@ class ClusterClient:
             answer = self._api.call_api(method, url, headers, body, _request_timeout=timeouts)
         except self._no_answer as error:
             self._count(method, query, "none")
-            raise connection_errors.no_answer(error) from error
+            raise connection_errors.fault_of(error) from error
         response: urllib3.BaseHTTPResponse = answer.response
         self._count(method, query, str(response.status))
         return response
@@ -468,58 +469,58 @@ class ClusterClient:
 
     def _body(self, response: urllib3.BaseHTTPResponse) -> bytes:
         try:
-            return responses.body_of(response, seconds=self._read * _WHOLE_ANSWER)
+            return responses.read_body(response, seconds=self._read * _WHOLE_ANSWER)
         except self._no_answer as error:
-            raise connection_errors.no_answer(error) from error
+            raise connection_errors.fault_of(error) from error
 
     def _refusal(self, response: urllib3.BaseHTTPResponse) -> faults.ClusterFault:
-        return responses.refusal(response.status, response.headers, self._body(response))
+        return responses.fault_of_response(response.status, response.headers, self._body(response))
 
 
 @functools.lru_cache
 def _official_client() -> Any:
-    """`kubernetes.client`, imported at its first use: half a second that web processes never pay."""
+    """Return `kubernetes.client`; imported at the first use, because the import takes half a second."""
     from kubernetes import client  # noqa: PLC0415
 
-    # Its thousand modules stay for good. Walked by the collector again and again while pages of JSON
-    # are read, they would double the time of a list.
+    # Its thousand modules are never freed. Without the freeze, the garbage collector traverses them
+    # while pages of JSON are parsed, which doubles the time of a list.
     gc.freeze()
     return client
 
 
-def _guessed_token(page: bytes) -> str:
-    """What `continue` of a list seems to be, which stands at its beginning or its end; "" for none."""
+def _guess_token(page: bytes) -> str:
+    """Return the probable `continue` token, from the beginning or the end of a page; "" for none."""
     match = _TOKEN.search(page[:_METADATA]) or _TOKEN.search(page[-_METADATA:])
     return match[1].decode() if match else ""
 
 
-def _event(event: Manifest) -> WatchEvent:
-    kind, subject = event.get("type"), responses.member(event, "object")
+def _parse_event(event: Manifest) -> WatchEvent:
+    kind, subject = event.get("type"), responses.get_object(event, "object")
     if kind == "ERROR":
-        raise responses.of_status(subject)
+        raise responses.fault_of_status(subject)
     if kind not in {"ADDED", "MODIFIED", "DELETED", "BOOKMARK"}:
-        raise faults.MalformedResponse("the watch told something that is no event")
-    responses.member(subject, "metadata")
+        raise faults.MalformedResponse("the watch returned an object that is not an event")
+    responses.get_object(subject, "metadata")
     return WatchEvent(kind, subject)
 
 
 def _path(resource: Resource, *, namespace: str = "", name: str = "", subresource: str = "") -> str:
     if name and not name.strip("."):
-        # `.` and `..` would be other paths.
+        # `.` and `..` would address other paths.
         raise faults.NotFound(f"no object has the name {name}")
     return resource.path(name, namespace=namespace, subresource=subresource)
 
 
-def _writing(manager: str, dry_run: bool) -> dict[str, str]:
+def _write_query(manager: str, dry_run: bool) -> dict[str, str]:
     return {"fieldManager": manager} | ({"dryRun": "All"} if dry_run else {})
 
 
-def _address(manifest: Manifest) -> tuple[str, str]:
+def _name_and_namespace(manifest: Manifest) -> tuple[str, str]:
     metadata = manifest["metadata"]
     return metadata["name"], metadata.get("namespace", "")
 
 
 def _yaml(manifest: Manifest) -> bytes:
-    """JSON that is YAML too: no surrogate pairs, and no character that ends a line of YAML."""
+    """Return JSON that is valid YAML: without surrogate pairs and line ends of YAML."""
     text = json.dumps(manifest, ensure_ascii=False, allow_nan=False)
     return _NOT_IN_YAML.sub(lambda match: f"\\u{ord(match[0]):04x}", text).encode()

@@ -1,8 +1,8 @@
-"""A kubeconfig, or a pod's service account, read into what is needed to reach one API server.
+"""Parser of kubeconfigs, and of a pod's service account: address and credentials of an API server.
 
-Only what is in the text itself is taken. A kubeconfig can also name programs to run, files to read and
-proxies to trust; each of these is refused with a code of its own, because it would act on our machine
-and not on the one where the text was written.
+Only data inside the kubeconfig is used. A kubeconfig can also name programs to run, files to read and
+proxies; each of these is refused with its own code, because it would apply to this machine and not to the
+machine of the author.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ SERVICE_ACCOUNT = pathlib.Path("/var/run/secrets/kubernetes.io/serviceaccount")
 LARGEST = 512 * 1024  # bytes of text
 
 _FILES = (
-    "the file lies on another machine; use the {0}-data field (kubectl config view --raw --flatten)"
+    "the file is on another machine; use the {0}-data field (kubectl config view --raw --flatten)"
 )
 _REFUSED_OF_CLUSTER = {
     "certificate-authority": ("file_reference", _FILES),
@@ -41,7 +41,7 @@ _REFUSED_OF_USER = {
     "auth-provider": ("auth_provider_not_allowed", _PROGRAM),
     "client-certificate": ("file_reference", _FILES),
     "client-key": ("file_reference", _FILES),
-    "tokenFile": ("file_reference", "the file lies on another machine; use the token itself"),
+    "tokenFile": ("file_reference", "the file is on another machine; use the token itself"),
     "username": ("password_not_allowed", _NO_BASIC),
     "password": ("password_not_allowed", _NO_BASIC),
     **dict.fromkeys(("as", "as-uid", "as-groups", "as-user-extra"), _NO_IMPERSONATION),
@@ -51,7 +51,7 @@ _PEM_BLOCK = re.compile(rb"-----BEGIN ([A-Z0-9 ]+)-----")
 
 @dataclasses.dataclass(frozen=True)
 class KubeconfigReading:
-    """What a kubeconfig said: the access, which context it is of, and what is odd but allowed."""
+    """The result of `read`: the access, the name of its context, and warnings."""
 
     access: Access
     context: str
@@ -59,10 +59,10 @@ class KubeconfigReading:
 
 
 def read(text: str | bytes, *, context: str = "", now: datetime.datetime) -> KubeconfigReading:
-    """The access of one context, the current one by default.
+    """Return the access of one context, by default the current one.
 
     Raises InvalidInput with paths of the file (`users.admin.exec`): the codes of
-    `documents.load_yaml`, context_missing (the message lists those there are), cluster_missing,
+    `documents.load_yaml`, context_missing (the message lists the contexts), cluster_missing,
     user_missing, url_not_allowed, exec_not_allowed, auth_provider_not_allowed, file_reference,
     proxy_not_allowed, tls_verification_required, password_not_allowed, impersonation_not_allowed,
     bad_base64, bad_pem, private_key_in_ca, bad_token, bad_server_name, key_mismatch,
@@ -76,8 +76,8 @@ def read(text: str | bytes, *, context: str = "", now: datetime.datetime) -> Kub
     cluster_name, cluster = _entry(config, "clusters", "cluster", chosen.get("cluster"))
     user_name, user = _entry(config, "users", "user", chosen.get("user"))
     cluster_path, user_path = f"clusters.{cluster_name}", f"users.{user_name}"
-    problems = _refused(cluster, _REFUSED_OF_CLUSTER, cluster_path)
-    problems += _refused(user, _REFUSED_OF_USER, user_path)
+    problems = _forbidden_fields(cluster, _REFUSED_OF_CLUSTER, cluster_path)
+    problems += _forbidden_fields(user, _REFUSED_OF_USER, user_path)
     if problems:
         raise errors.InvalidInput.all(problems)
     with _errors_under(cluster_path):
@@ -92,7 +92,7 @@ def read(text: str | bytes, *, context: str = "", now: datetime.datetime) -> Kub
     try:
         warnings = credentials.check(access, now=now)
     except errors.InvalidInput as error:
-        paths = _paths(cluster_path, user_path)
+        paths = _field_paths(cluster_path, user_path)
         raise errors.InvalidInput.all(
             [dataclasses.replace(problem, field=paths[problem.field]) for problem in error.problems]
         ) from None
@@ -100,9 +100,9 @@ def read(text: str | bytes, *, context: str = "", now: datetime.datetime) -> Kub
 
 
 def contexts(text: str | bytes) -> tuple[list[str], str]:
-    """The names of the contexts, sorted, and the current one ("" without one that is there).
+    """Return the sorted names of the contexts, and the current one ("" if it does not exist).
 
-    Raises InvalidInput as `read` does for what is no kubeconfig.
+    Raises InvalidInput as `read` does if the text is no kubeconfig.
     """
     parsed_documents = documents.load_yaml(text, limit=LARGEST)
     config = parsed_documents[0].data
@@ -119,8 +119,8 @@ def _errors_under(path: str) -> Iterator[None]:
         raise error.under(path) from None
 
 
-def _paths(cluster: str, user: str) -> dict[str, str]:
-    """Where the fields of Access stand in the file."""
+def _field_paths(cluster: str, user: str) -> dict[str, str]:
+    """Return the paths in the file of the fields of Access."""
     return {
         "": user,
         "ca": f"{cluster}.certificate-authority-data",
@@ -131,12 +131,14 @@ def _paths(cluster: str, user: str) -> dict[str, str]:
     }
 
 
-def in_cluster(environ: Mapping[str, str], *, folder: pathlib.Path = SERVICE_ACCOUNT) -> Access:
-    """The access of the pod that this runs in: its service account.
+def service_account_access(
+    environ: Mapping[str, str], *, folder: pathlib.Path = SERVICE_ACCOUNT
+) -> Access:
+    """Return the access of the pod of this process, with its service account.
 
     `environ` is the pod's environment (KUBERNETES_SERVICE_HOST and _PORT). The token's file is read
-    again for each request, because the kubelet replaces it before it ends.
-    Raises InvalidInput `not_in_cluster`.
+    for each request, because the kubelet replaces the token before it expires. Raises InvalidInput
+    `not_in_cluster`.
     """
     host = environ.get("KUBERNETES_SERVICE_HOST", "")
     port = environ.get("KUBERNETES_SERVICE_PORT", "443")
@@ -146,7 +148,7 @@ def in_cluster(environ: Mapping[str, str], *, folder: pathlib.Path = SERVICE_ACC
     except OSError:
         host = ""
     if not host:
-        message = "this process runs in no pod with a service account"
+        message = "this process does not run in a pod with a service account"
         raise errors.InvalidInput.for_field("", "not_in_cluster", message)
     bracketed = f"[{host}]" if ":" in host else host
     server = guard.parse_url(f"https://{bracketed}:{port}").url
@@ -161,13 +163,13 @@ def _context(config: dict[str, Any], requested_name: str) -> tuple[str, dict[str
     contexts_by_name = _entries_by_name(config, "contexts", "context")
     if name in contexts_by_name:
         return name, contexts_by_name[name]
-    there = (
+    names = (
         ", ".join(sorted(errors.shown(context_name) for context_name in contexts_by_name)) or "none"
     )
     if name:
-        message = f"there is no context {errors.shown(name)}; there are: {there}"
+        message = f"there is no context {errors.shown(name)}; there are: {names}"
     else:
-        message = f"the file names no current context; say which one: {there}"
+        message = f"the file has no current context; choose one of: {names}"
     raise errors.InvalidInput.for_field("contexts", "context_missing", message, name)
 
 
@@ -182,7 +184,7 @@ def _entry(
 
 
 def _entries_by_name(config: dict[str, Any], group: str, member: str) -> dict[str, dict[str, Any]]:
-    """The entries of a list of {name, member} by name; the first of a name counts, as in kubectl."""
+    """Return the entries of a list of {name, member} by name; the first of a name counts, as in kubectl."""
     entries = config.get(group) or []
     bodies: dict[str, dict[str, Any]] = {}
     for entry in entries if isinstance(entries, list) else []:
@@ -193,10 +195,10 @@ def _entries_by_name(config: dict[str, Any], group: str, member: str) -> dict[st
     return bodies
 
 
-def _refused(
+def _forbidden_fields(
     body: dict[str, Any], rules: Mapping[str, tuple[str, str]], path: str
 ) -> list[errors.FieldProblem]:
-    # `false` and empty values switch nothing on. No value is shown: it may be a password.
+    # `false` and empty values have no effect. The message has no value, which may be a password.
     return [
         errors.FieldProblem(f"{path}.{key}", code, message.format(key))
         for key, (code, message) in rules.items()
@@ -219,7 +221,7 @@ def _text(body: dict[str, Any], key: str) -> str:
 
 
 def _pem(body: dict[str, Any], key: str) -> str:
-    """The PEM text of a base64 field, "" when it is absent."""
+    """Return the PEM string of a base64 field; "" if it is absent."""
     encoded = "".join(_text(body, key).split())
     if not encoded:
         return ""

@@ -1,5 +1,6 @@
-"""What an API server answered: an object, or a fault. Nothing here believes that an answer is whole,
-small or JSON.
+"""Responses of an API server: a JSON object or a fault.
+
+Responses are untrusted: they may be truncated, large, compressed or no JSON.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import urllib3
 
 from pools.platform.outbound import connection_errors, faults
 
-LARGEST = 32 * 1024 * 1024  # bytes of one answer, or of one line of a watch
+LARGEST = 32 * 1024 * 1024  # bytes of one response, or of one line of a watch
 _LARGEST_REFUSAL = 1024 * 1024
 _CHUNK = 256 * 1024
 _PLAIN_404 = b"404 page not found"
@@ -29,10 +30,10 @@ _STATUS: dict[int, type[faults.ClusterFault]] = {
 }
 
 
-def body_of(response: urllib3.BaseHTTPResponse, *, seconds: float) -> bytes:
-    """The whole body, within `seconds` from now.
+def read_body(response: urllib3.BaseHTTPResponse, *, seconds: float) -> bytes:
+    """Return the whole body, read within `seconds`.
 
-    Raises Garbled (too large, compressed), Unreachable (too slow), and what urllib3 raises.
+    Raises MalformedResponse (too large, compressed), Unreachable (too slow), and errors of urllib3.
     """
     limit = LARGEST if response.status < 300 else _LARGEST_REFUSAL
     deadline = time.monotonic() + seconds
@@ -41,112 +42,119 @@ def body_of(response: urllib3.BaseHTTPResponse, *, seconds: float) -> bytes:
         response.close()
         raise _too_large(limit)
     chunks, size = [], 0
-    # read1 returns what is there: a server that drips single bytes meets the deadline.
+    # read1 returns the available bytes, so that a server that sends single bytes meets the deadline.
     while chunk := response.read1(_CHUNK):
         chunks.append(chunk)
         size += len(chunk)
         if size > limit or time.monotonic() > deadline:
             response.close()
             raise (
-                _too_large(limit) if size > limit else faults.Unreachable("the answer is too slow")
+                _too_large(limit)
+                if size > limit
+                else faults.Unreachable("the response is too slow")
             )
     return b"".join(chunks)
 
 
-def lines_of(response: urllib3.BaseHTTPResponse) -> Iterator[bytes]:
-    """The complete lines as they come; half a line at the end is dropped.
+def read_lines(response: urllib3.BaseHTTPResponse) -> Iterator[bytes]:
+    """Yield complete lines as they arrive; an incomplete last line is dropped.
 
-    Raises Garbled (a line is too large), and what urllib3 raises.
+    Raises MalformedResponse (a line is too large), and errors of urllib3.
     """
     parts: list[bytes] = []
     size = 0
     while chunk := response.read1(_CHUNK):
-        *complete, rest = chunk.split(b"\n")
+        *complete, incomplete = chunk.split(b"\n")
         for line in complete:
             yield b"".join([*parts, line])
             parts, size = [], 0
-        parts.append(rest)
-        size += len(rest)
+        parts.append(incomplete)
+        size += len(incomplete)
         if size > LARGEST:
             raise _too_large(LARGEST)
 
 
 def check_encoding(response: urllib3.BaseHTTPResponse) -> None:
-    """We asked for plain bytes: a compressed answer may be a bomb. Raises Garbled."""
+    """Raise MalformedResponse for a compressed response, which may be a decompression bomb."""
     if response.headers.get("Content-Encoding", "identity").lower() != "identity":
         response.close()
-        raise faults.MalformedResponse("the answer is compressed, which was not asked for")
+        raise faults.MalformedResponse("the response is compressed, which was not requested")
 
 
 def _too_large(limit: int) -> faults.MalformedResponse:
-    return faults.MalformedResponse(f"the answer is larger than {limit // 1024 // 1024} MiB")
+    return faults.MalformedResponse(f"the response is larger than {limit // 1024 // 1024} MiB")
 
 
-def parsed(raw: bytes) -> dict[str, Any]:
-    """The object of a JSON text. Raises Garbled."""
+def parse_object(raw: bytes) -> dict[str, Any]:
+    """Return the object of a JSON string. Raises MalformedResponse."""
     try:
         value = json.loads(raw)
     except (ValueError, RecursionError):
-        begin = "a page" if raw[:64].lstrip()[:1] == b"<" else "no valid JSON"
+        content = "an HTML page" if raw[:64].lstrip()[:1] == b"<" else "not valid JSON"
         raise faults.MalformedResponse(
-            f"the answer is {begin}, not one of a Kubernetes API server"
+            f"the response is {content}, not one of a Kubernetes API server"
         ) from None
     if not isinstance(value, dict):
-        raise faults.MalformedResponse("the answer is no JSON object")
+        raise faults.MalformedResponse("the response is not a JSON object")
     return value
 
 
-def member(answer: dict[str, Any], name: str) -> dict[str, Any]:
-    """An object inside of an answer. Raises Garbled."""
+def get_object(answer: dict[str, Any], name: str) -> dict[str, Any]:
+    """Return an object inside of a response. Raises MalformedResponse."""
     child = answer.get(name)
     if not isinstance(child, dict):
-        raise faults.MalformedResponse(f"the answer has no {name}")
+        raise faults.MalformedResponse(f"the response has no {name}")
     return child
 
 
-def text(answer: dict[str, Any], name: str) -> str:
-    """A text inside of an answer, not empty. Raises Garbled."""
+def get_string(answer: dict[str, Any], name: str) -> str:
+    """Return a non-empty string inside of a response. Raises MalformedResponse."""
     content = answer.get(name)
     if not isinstance(content, str) or not content:
-        raise faults.MalformedResponse(f"the answer has no {name}")
+        raise faults.MalformedResponse(f"the response has no {name}")
     return content
 
 
-def objects(answer: dict[str, Any], name: str) -> list[dict[str, Any]]:
-    """A list of objects inside of an answer; null is the empty one, as Go writes it. Raises Garbled."""
+def get_objects(answer: dict[str, Any], name: str) -> list[dict[str, Any]]:
+    """Return a list of objects inside of a response; null is empty, as Go writes it. Raises MalformedResponse."""
     entries = answer.get(name)
     if entries is None and name in answer:
         return []
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
-        raise faults.MalformedResponse(f"the answer has no {name}")
+        raise faults.MalformedResponse(f"the response has no {name}")
     return entries
 
 
-def refusal(status: int, headers: Mapping[str, str], raw: bytes) -> faults.ClusterFault:
-    """The fault that an HTTP status and its body mean."""
+def fault_of_response(status: int, headers: Mapping[str, str], raw: bytes) -> faults.ClusterFault:
+    """Return the fault of an HTTP status and body."""
     try:
-        status_object = parsed(raw)
+        status_object = parse_object(raw)
     except faults.MalformedResponse:
         status_object = {}
-    # An API server's 404 is a Status, or a list of the paths that it has, or this plain text.
+    # An API server's 404 is a Status, a list of its paths, or this plain text.
     from_server = "paths" in status_object or raw.startswith(_PLAIN_404)
     if status_object.get("kind") != "Status":
         status_object = {}
     if status == 404 and not status_object and not from_server:
         return faults.MalformedResponse(
-            "404 of something that is no Kubernetes API server", status=status
+            "404 from a server that is not a Kubernetes API server", status=status
         )
-    return of_status({**status_object, "code": status}, retry_after=headers.get("Retry-After"))
+    return fault_of_status(
+        {**status_object, "code": status}, retry_after=headers.get("Retry-After")
+    )
 
 
-def of_status(
+def fault_of_status(
     status_object: dict[str, Any], *, retry_after: str | None = None
 ) -> faults.ClusterFault:
-    """The fault of a Status object, of an answer or of a watch's ERROR event."""
+    """Return the fault of a Status object, of a response or of an ERROR event of a watch."""
     status = int(_number(status_object.get("code")))
     raw_details = status_object.get("details")
     details: dict[str, Any] = raw_details if isinstance(raw_details, dict) else {}
-    message, causes = connection_errors.said(status_object.get("message")), _causes(details)
+    message, causes = (
+        connection_errors.printable_message(status_object.get("message")),
+        _causes(details),
+    )
     if status == 404:
         absent = faults.NotFound if details.get("name") else faults.KindAbsent
         return absent(message, status=status)
@@ -156,13 +164,13 @@ def of_status(
     if status == 429 or (status == 503 and wait):
         return faults.TooBusy(message, status=status, retry_after=wait)
     if status == 500 and "not declared in schema" in message:
-        # Server-side apply of a field that the CRD has not.
+        # Server-side apply of a field that the CRD does not have.
         return faults.Rejected(message, status=status, causes=causes)
     if status in _STATUS:
         return _STATUS[status](message, status=status, causes=causes)
     if 300 <= status < 400:
         return faults.MalformedResponse(
-            "the answer is a redirect, which is not followed", status=status
+            "the response is a redirect, which is not followed", status=status
         )
     kind = faults.ServerFault if status >= 500 else faults.MalformedResponse
     return kind(message or f"HTTP status {status}", status=status, causes=causes)
@@ -182,9 +190,9 @@ def _causes(details: dict[str, Any]) -> tuple[faults.Cause, ...]:
     raw_causes = details.get("causes")
     return tuple(
         faults.Cause(
-            connection_errors.said(cause.get("field")),
-            connection_errors.said(cause.get("message")),
-            connection_errors.said(cause.get("reason")),
+            connection_errors.printable_message(cause.get("field")),
+            connection_errors.printable_message(cause.get("message")),
+            connection_errors.printable_message(cause.get("reason")),
         )
         for cause in (raw_causes if isinstance(raw_causes, list) else [])[:100]
         if isinstance(cause, dict)
@@ -192,6 +200,6 @@ def _causes(details: dict[str, Any]) -> tuple[faults.Cause, ...]:
 
 
 def _number(text: object) -> float:
-    """Seconds or bytes of a header or a Status; 0 for what is no such number (also for a date)."""
+    """Return the number in a header or a Status; 0 for any other value, such as a date."""
     word = str(text).strip()
     return float(word) if word.isascii() and word.isdigit() and len(word) < 16 else 0

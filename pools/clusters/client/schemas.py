@@ -1,6 +1,6 @@
-"""Where an API server tells the shape of a custom resource, and how it is found there.
+"""Endpoints with the schema of a custom resource, and extraction of the schema from their responses.
 
-/openapi/v2 holds every kind in one answer and comes last; /openapi/v3 exists since Kubernetes 1.24.
+/openapi/v2 has all kinds in one response and comes last; /openapi/v3 exists since Kubernetes 1.24.
 """
 
 from __future__ import annotations
@@ -14,27 +14,29 @@ Schema = dict[str, Any]
 _DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
-def doors(resource: Resource) -> list[tuple[str, Callable[[Schema, Resource], Schema | None]]]:
-    """The paths to ask, in order, and how to read the schema out of the answer."""
+def schema_endpoints(
+    resource: Resource,
+) -> list[tuple[str, Callable[[Schema, Resource], Schema | None]]]:
+    """Return the URL paths in order of preference, each with a function that extracts the schema."""
     return [
-        (f"{_DEFINITIONS}/{resource.plural}.{resource.group}", _of_definition),
-        (f"/openapi/v3/apis/{resource.group}/{resource.version}", _of_openapi3),
-        ("/openapi/v2", _of_openapi2),
+        (f"{_DEFINITIONS}/{resource.plural}.{resource.group}", _schema_of_definition),
+        (f"/openapi/v3/apis/{resource.group}/{resource.version}", _schema_of_openapi3),
+        ("/openapi/v2", _schema_of_openapi2),
     ]
 
 
-def _of_definition(answer: Schema, resource: Resource) -> Schema | None:
+def _schema_of_definition(answer: Schema, resource: Resource) -> Schema | None:
     for version in _list(_dict(answer.get("spec")).get("versions")):
         if version.get("name") == resource.version:
             return _dict(_dict(version.get("schema")).get("openAPIV3Schema")) or None
     return None
 
 
-def _of_openapi3(answer: Schema, resource: Resource) -> Schema | None:
+def _schema_of_openapi3(answer: Schema, resource: Resource) -> Schema | None:
     return _find_definition(_dict(_dict(answer.get("components")).get("schemas")), resource)
 
 
-def _of_openapi2(answer: Schema, resource: Resource) -> Schema | None:
+def _schema_of_openapi2(answer: Schema, resource: Resource) -> Schema | None:
     return _find_definition(_dict(answer.get("definitions")), resource)
 
 

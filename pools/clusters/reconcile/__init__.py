@@ -1,5 +1,6 @@
-"""The engine that keeps the register and the clusters at one, from any start (rule `reconcile-converges`).
+"""The engine that reconciles the register with clusters, from any state (rule `reconcile-converges`).
 
-`kinds` is what a handler of one kind of object must offer, `leases` says who may work on a cluster,
-`seen` compares a list with what was seen before, `writes` sends what differs, `passes` runs it all.
+`handler` is the interface of one kind of object, `leases` decides which worker syncs a cluster,
+`comparison` compares a list with the observed objects, `ingest` imports changes, `writes` sends
+differences, and `sync` runs a full sync.
 """

@@ -1,4 +1,4 @@
-"""Writing what is wanted and is not so, then keeping what people should know."""
+"""Apply the desired writes of a handler, then store its drift and findings."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from pools.core.kubernetes.differences import FieldDifference
 from pools.models import ObservedObject
 from pools.platform.outbound import faults
 
-# The same trouble with so many objects in a row is the cluster's, not theirs.
+# The same fault for this many objects in a row is a fault of the cluster.
 IN_A_ROW = 10
-_OF_THE_CLUSTER = (faults.Forbidden, faults.ServerFault)
-_FLUSH = 100  # objects that were written, until they are taken in
+_CLUSTER_FAULTS = (faults.Forbidden, faults.ServerFault)
+_FLUSH = 100  # written objects that are ingested at once
 
 
 def apply_desired(context: SyncContext, handler: Handler, counts: KindCounts) -> None:
-    """Write what the handler wants; keep its differences and findings. Raises what ends the kind."""
+    """Send the desired writes of a handler; store drift and findings. Raises faults that end the kind."""
     _apply_once(context, handler, counts)
     if counts.written and handler.prompt:
-        more = KindCounts()  # what fails again is counted once
-        _apply_once(context, handler, more)
-        counts.written += more.written
+        second_counts = KindCounts()  # a repeated failure is counted once
+        _apply_once(context, handler, second_counts)
+        counts.written += second_counts.written
 
 
 def _apply_once(context: SyncContext, handler: Handler, counts: KindCounts) -> None:
-    # All at once: a transaction that a handler has open meanwhile does not wait for the cluster.
+    # The generator is exhausted first, so that no transaction of the handler waits for the cluster.
     desired_writes = list(handler.desired(context))
     results: list[WriteResult] = []
     fault: faults.ClusterFault | None = None
@@ -43,9 +43,11 @@ def _apply_once(context: SyncContext, handler: Handler, counts: KindCounts) -> N
         whole = fault is None and not context.from_watch
         covered = None if whole else {result.write.key for result in results} | context.changed_keys
         with context.holding():
-            differences.keep_drift(context.cluster.pk, handler.kind, _drift(results), covered)
+            differences.store_drift(
+                context.cluster.pk, handler.kind, _drifted_fields(results), covered
+            )
             if not fault:
-                differences.keep_findings(context.cluster.pk, handler.kind, findings)
+                differences.store_findings(context.cluster.pk, handler.kind, findings)
     if fault:
         raise fault
 
@@ -73,18 +75,18 @@ def _send_all(
                 observed_objects[write.key] = result.stored
                 stored.append(result.stored)
             if len(stored) == _FLUSH:
-                _take_in(context, handler, stored)
-            trouble = trouble + 1 if isinstance(result.fault, _OF_THE_CLUSTER) else 0
+                _ingest_stored(context, handler, stored)
+            trouble = trouble + 1 if isinstance(result.fault, _CLUSTER_FAULTS) else 0
             if trouble == IN_A_ROW and isinstance(result.fault, faults.ClusterFault):
                 raise result.fault
     finally:
-        _take_in(context, handler, stored)
+        _ingest_stored(context, handler, stored)
 
 
 def _observed_objects(
     context: SyncContext, handler: Handler, desired_writes: Sequence[Write]
 ) -> dict[ObjectKey, Manifest]:
-    """The objects as they were seen last: nothing is asked of the cluster for those that are well."""
+    """Return the objects as last observed, so that unchanged objects are not read from the cluster."""
     if not desired_writes:
         return {}
     if not context.from_watch:
@@ -102,10 +104,10 @@ def _observed_objects(
     }
 
 
-def _take_in(context: SyncContext, handler: Handler, stored: list[Manifest]) -> None:
-    """What was written is what was seen: the next pass need not take it for news."""
-    last = {manifest["metadata"]["uid"]: manifest for manifest in stored}
-    ingest.ingest(context, handler, context.served[handler.kind], list(last.values()))
+def _ingest_stored(context: SyncContext, handler: Handler, stored: list[Manifest]) -> None:
+    """Ingest written objects, so that the next sync does not treat them as changed."""
+    manifests_by_uid = {manifest["metadata"]["uid"]: manifest for manifest in stored}
+    ingest.ingest(context, handler, context.served[handler.kind], list(manifests_by_uid.values()))
     stored.clear()
 
 
@@ -120,29 +122,29 @@ def _count(counts: KindCounts, result: WriteResult, *, dry_run: bool) -> None:
             {
                 "namespace": result.write.namespace,
                 "name": result.write.name,
-                "fields": [_field(difference) for difference in result.field_differences],
+                "fields": [_field_as_json(difference) for difference in result.field_differences],
             }
         )
 
 
-def _field(difference: FieldDifference) -> dict[str, Any]:
+def _field_as_json(difference: FieldDifference) -> dict[str, Any]:
     return {"path": difference.path, "desired": difference.desired, "observed": difference.observed}
 
 
-def _drift(results: Sequence[WriteResult]) -> list[differences.Drifting]:
+def _drifted_fields(results: Sequence[WriteResult]) -> list[differences.DriftedField]:
     return [
-        differences.Drifting(result.write.key, difference, *_why(result, difference))
+        differences.DriftedField(result.write.key, difference, *_conflict(result, difference))
         for result in results
         for difference in result.field_differences
     ]
 
 
-def _why(result: WriteResult, difference: FieldDifference) -> tuple[str, str]:
-    """Why a field was not written, and the code of it; of one that another manager owns that it is."""
+def _conflict(result: WriteResult, difference: FieldDifference) -> tuple[str, str]:
+    """Return the reason and the code why a field was not written; ("", "") without a fault."""
     fault = result.fault
     if fault is None:
         return "", ""
-    names = writes.foreign(difference, result.write.manager)
+    names = writes.other_managers(difference, result.write.manager)
     if isinstance(fault, faults.FieldConflict) and names:
         return f"owned by {', '.join(names)}", fault.code
     return fault.message or fault.code, fault.code

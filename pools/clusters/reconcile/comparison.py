@@ -1,7 +1,7 @@
-"""What a cluster has, compared with what was seen before; only differences are read or written.
+"""Comparison of a list with the observed objects; only differences are read or written.
 
-A list is taken for an object's end only when it was complete, and only the second time: the object
-may have been created between two pages, or a cache may have answered (rule `absence-needs-two-lists`).
+An object counts as deleted after two complete lists without it: it may have been created between two
+pages, or a cache may have served the list (rule `absence-needs-two-lists`).
 """
 
 from __future__ import annotations
@@ -22,100 +22,102 @@ LONGEST = {"uid": 64, "resourceVersion": 64, "name": 253, "namespace": 253}
 
 
 class ObjectRow(NamedTuple):
-    """What is compared of a row that is pending, has a problem, or was missed.
+    """The compared columns of a row that is pending, has a problem, or was missing from a list.
 
-    `overdue`: a list was without it, long enough ago.
+    `overdue` is True if it has been missing for at least GRACE seconds.
     """
 
     id: int
     version: str
-    open: bool  # pending, or with a problem
+    needs_work: bool  # pending, or with a problem
     missed: bool
     overdue: bool
 
 
 @dataclass(frozen=True)
 class ObservedRows:
-    """What was seen before: of all that is well nothing but `uid version`."""
+    """The observed objects; `unchanged` has "uid version" of rows without problem or pending work."""
 
-    well: frozenset[str]
-    others: Mapping[str, ObjectRow]  # by uid
+    unchanged: frozenset[str]
+    rows_by_uid: Mapping[str, ObjectRow]  # by uid
 
 
 @dataclass
 class Comparison:
-    """How a complete list differs from the rows. Ids are those of rows."""
+    """Differences between a complete list and the rows; ids are those of rows."""
 
     new: list[Manifest] = field(default_factory=list)
     changed: list[Manifest] = field(default_factory=list)
-    again: list[Manifest] = field(default_factory=list)  # unchanged, and open
-    back: list[int] = field(default_factory=list)  # were missed and are there
+    retry: list[Manifest] = field(default_factory=list)  # unchanged, and pending or with a problem
+    reappeared: list[int] = field(default_factory=list)  # were missing and are listed again
     absent: list[int] = field(default_factory=list)
-    missed: list[int] = field(default_factory=list)  # of these, for the first time
-    gone: list[int] = field(default_factory=list)  # of these, again, and long enough
+    missed: list[int] = field(default_factory=list)  # of these, missing for the first time
+    gone: list[int] = field(default_factory=list)  # of these, missing again, for long enough
 
 
 def observed_rows(cluster_id: int, kind: str) -> ObservedRows:
-    """The rows. Read BEFORE the list (rule `younger-than-the-list-is-not-missed`)."""
-    # One text, because ten thousand rows take as long to read as the list itself.
-    ((text,),) = database.rows(_WELL, [cluster_id, kind])
-    others = database.rows(_OTHERS, {"grace": GRACE, "cluster": cluster_id, "kind": kind})
+    """Return the rows. Call it BEFORE the list (rule `younger-than-the-list-is-not-missed`)."""
+    # One string, because reading ten thousand rows takes as long as the list itself.
+    ((text,),) = database.rows(_WELL_ROWS, [cluster_id, kind])
+    others = database.rows(_OTHER_ROWS, {"grace": GRACE, "cluster": cluster_id, "kind": kind})
     return ObservedRows(
         frozenset(text.split("\n")) - {""}, {uid: ObjectRow(*values) for uid, *values in others}
     )
 
 
-_WELL = """
+_WELL_ROWS = """
     SELECT COALESCE(string_agg(uid || ' ' || resource_version, E'\\n'), '') FROM pools_observedobject
     WHERE cluster_id = %s AND kind = %s
         AND NOT (pending OR problem_code <> '' OR missed_at IS NOT NULL)
 """
-_OTHERS = statements.read("pools/objects_to_look_at")
+_OTHER_ROWS = statements.read("pools/objects_to_reprocess")
 
 
 def identity(manifest: Manifest) -> tuple[str, str]:
-    """(uid, resourceVersion). Raises Garbled: no API server leaves them out."""
+    """Return (uid, resourceVersion). Raises MalformedResponse: API servers always set them."""
     metadata = manifest.get("metadata")
     if not isinstance(metadata, dict):
-        raise faults.MalformedResponse("the answer has an object without metadata")
-    uid, version = text(metadata, "uid"), text(metadata, "resourceVersion")
+        raise faults.MalformedResponse("the response has an object without metadata")
+    uid, version = column_text(metadata, "uid"), column_text(metadata, "resourceVersion")
     if not (uid and version) or " " in uid or "\n" in uid + version:
-        raise faults.MalformedResponse("the answer has an object without uid or resourceVersion")
+        raise faults.MalformedResponse("the response has an object without uid or resourceVersion")
     return uid, version
 
 
 def object_key(manifest: Manifest) -> ObjectKey:
-    """(namespace, name)."""
+    """Return (namespace, name)."""
     metadata = manifest["metadata"]
-    return text(metadata, "namespace"), text(metadata, "name")
+    return column_text(metadata, "namespace"), column_text(metadata, "name")
 
 
 def compare(
     cluster_id: int, kind: str, before: ObservedRows, items: Iterable[Manifest]
 ) -> Comparison:
-    """A complete list against the rows; nothing of a manifest is read but its identity."""
-    comparison, listed, unlisted = Comparison(), set(), set(before.well)
-    well = {same.split(" ")[0] for same in before.well}
+    """Compare a complete list with the rows; reads only the identity of a manifest."""
+    comparison, listed, unlisted = Comparison(), set(), set(before.unchanged)
+    well = {well_entry.split(" ")[0] for well_entry in before.unchanged}
     for manifest in items:
         uid, version = identity(manifest)
-        same = f"{uid} {version}"
-        if same in before.well:
-            unlisted.discard(same)
+        well_entry = f"{uid} {version}"
+        if well_entry in before.unchanged:
+            unlisted.discard(well_entry)
             continue
         if uid in listed:
             continue
         listed.add(uid)
-        row = before.others.get(uid)
+        row = before.rows_by_uid.get(uid)
         if row is None and uid not in well:
             comparison.new.append(manifest)
         elif row is None or row.version != version:
             comparison.changed.append(manifest)
-        elif row.open:
-            comparison.again.append(manifest)
+        elif row.needs_work:
+            comparison.retry.append(manifest)
         if row is not None and row.missed:
-            comparison.back.append(row.id)
-    comparison.missed = _ids(cluster_id, kind, {same.split(" ")[0] for same in unlisted} - listed)
-    absent = [row for uid, row in before.others.items() if uid not in listed]
+            comparison.reappeared.append(row.id)
+    comparison.missed = _ids(
+        cluster_id, kind, {well_entry.split(" ")[0] for well_entry in unlisted} - listed
+    )
+    absent = [row for uid, row in before.rows_by_uid.items() if uid not in listed]
     comparison.missed += [row.id for row in absent if not row.missed]
     comparison.gone = [row.id for row in absent if row.overdue]
     comparison.absent = [*comparison.missed, *(row.id for row in absent if row.missed)]
@@ -129,17 +131,17 @@ def _ids(cluster_id: int, kind: str, uids: Collection[str]) -> list[int]:
     return list(rows.values_list("id", flat=True))
 
 
-def replaced(absent: Sequence[int], items: Iterable[Manifest]) -> list[int]:
-    """Those of the absent rows whose name another object has: there is no doubt that they are gone."""
+def find_replaced(absent: Sequence[int], items: Iterable[Manifest]) -> list[int]:
+    """Return the absent rows whose name another object has, so that they are certainly deleted."""
     if not absent:
         return []
     listed_keys = {object_key(manifest) for manifest in items}
     rows = ObservedObject.objects.filter(pk__in=absent).values_list("id", "namespace", "name")
-    return [pk for pk, *where in rows if tuple(where) in listed_keys]
+    return [pk for pk, *key in rows if tuple(key) in listed_keys]
 
 
-def text(metadata: Manifest, name: str) -> str:
-    """A text of the metadata as a column can hold it."""
+def column_text(metadata: Manifest, name: str) -> str:
+    """Return a string of the metadata as a column can store it."""
     value = metadata.get(name)
     if not isinstance(value, str):
         return ""

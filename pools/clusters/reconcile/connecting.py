@@ -1,4 +1,4 @@
-"""Reaching a registered cluster: its credentials, and whether it is still the same one."""
+"""Access to a registered cluster: its credentials, its client, and the check of its identity."""
 
 from __future__ import annotations
 
@@ -15,57 +15,57 @@ from pools.models import Connection
 from pools.platform.outbound import faults, secrets
 from pools.platform.outbound.access import Access
 
-Open = Callable[[Connection], ClusterClient]
+OpenClient = Callable[[Connection], ClusterClient]
 
 
 class IdentityChanged(faults.ClusterFault):
-    """Behind the address is another cluster than the one that was registered; nothing was done."""
+    """Another cluster than the registered one answers at this address; nothing was changed."""
 
     code = "identity_changed"
     reason = "IdentityChanged"
     permanent = True
 
 
-def owner(cluster_id: int) -> str:
-    """What a cluster's credentials are bound to."""
+def secret_owner(cluster_id: int) -> str:
+    """Return the owner to which the sealed credentials of a cluster are bound."""
     return f"cluster:{cluster_id}"
 
 
-def access(connection: Connection) -> Access:
-    """Where and with what credentials the cluster is reached. Raises SecretUnreadable."""
+def cluster_access(connection: Connection) -> Access:
+    """Return the address and the credentials of a cluster. Raises SecretUnreadable."""
     if connection.in_cluster:
-        return kubeconfig.in_cluster(os.environ)
-    ring = secrets.configured()
-    return Access.load(ring.open(connection.sealed, owner=owner(connection.cluster_id)))
+        return kubeconfig.service_account_access(os.environ)
+    ring = secrets.key_ring()
+    return Access.load(ring.open(connection.sealed, owner=secret_owner(connection.cluster_id)))
 
 
 def client_for(connection: Connection) -> ClusterClient:
-    """The cluster's API server."""
+    """Return a client of the cluster's API server."""
     return ClusterClient(
-        access(connection),
+        cluster_access(connection),
         cluster=connection.cluster.name,
         allow_loopback=settings.IPAM_ALLOW_LOOPBACK_CLUSTERS,
     )
 
 
-def recognise(connection: Connection, client: ClusterClient) -> str:
-    """The uid of kube-system. Raises IdentityChanged when it is not the one that was registered."""
+def verify_identity(connection: Connection, client: ClusterClient) -> str:
+    """Return the uid of kube-system. Raises IdentityChanged if it is not the registered one."""
     identity = client.identity()
     if connection.identity and identity != connection.identity:
         raise IdentityChanged(
-            f"The cluster behind {connection.server} is another one than was registered."
+            f"Another cluster than the registered one answers at {connection.server}."
         )
     return identity
 
 
-def pin(connection: Connection, identity: str) -> None:
-    """Remember who the cluster is, at the first contact. Raises SameCluster."""
+def store_identity(connection: Connection, identity: str) -> None:
+    """Store the identity of the cluster at the first contact. Raises SameCluster."""
     try:
         with transaction.atomic():
             Connection.objects.filter(pk=connection.pk, identity="").update(identity=identity)
     except IntegrityError as error:
-        other = Connection.objects.select_related("cluster").get(identity=identity)
+        existing = Connection.objects.select_related("cluster").get(identity=identity)
         raise errors.SameCluster(
-            f"This cluster is registered already, as {other.cluster}."
+            f"This cluster is already registered as {existing.cluster}."
         ) from error
     connection.identity = identity

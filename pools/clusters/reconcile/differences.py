@@ -1,4 +1,4 @@
-"""What is another in the cluster than in the register, and what passes found: rows for people."""
+"""Rows of drift between register and cluster, and of findings of syncs."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from pools.models.fields import Now
 
 _LONGEST_PATH = 500
 _LONGEST_SUBJECT = 600
-MOST_FOUND = 1000  # of one code: one object may be wrong in a hundred thousand ways
+MAX_FINDINGS = 1000  # of one code: one object may have a hundred thousand problems
 
 
 @dataclass(frozen=True)
-class Drifting:
-    """A difference of one object, and why it was not written."""
+class DriftedField:
+    """A difference of one object, and the reason why it was not written."""
 
     key: ObjectKey
     difference: FieldDifference
@@ -29,19 +29,22 @@ class Drifting:
     code: str = ""
 
 
-def keep_drift(
-    cluster_id: int, kind: str, drifts: Sequence[Drifting], covered: AbstractSet[ObjectKey] | None
+def store_drift(
+    cluster_id: int,
+    kind: str,
+    drifts: Sequence[DriftedField],
+    covered: AbstractSet[ObjectKey] | None,
 ) -> None:
-    """Let the kind's drift rows be these; with `covered`, only those of these objects.
+    """Replace the drift rows of a kind; with `covered`, only those of these objects.
 
-    What is ignored stays so as long as both values are the same.
+    An ignored row stays ignored as long as both values are unchanged.
     """
     existing_rows = {
         (row.namespace, row.name, row.path): row
         for row in Drift.objects.filter(cluster_id=cluster_id, kind=kind)
         if covered is None or (row.namespace, row.name) in covered
     }
-    # Two writes of one object (its status apart) may speak of one field: the later one counts.
+    # Two writes of one object (one for its status) may report one field: the later one counts.
     drifts_by_key = {(*drift.key, drift.difference.path[:_LONGEST_PATH]): drift for drift in drifts}
     new = []
     for (namespace, name, path), drift in drifts_by_key.items():
@@ -60,7 +63,7 @@ def keep_drift(
         Drift.objects.filter(pk__in=[row.pk for row in existing_rows.values()]).delete()
 
 
-def _values(drift: Drifting) -> dict[str, Any]:
+def _values(drift: DriftedField) -> dict[str, Any]:
     return {
         "desired": _json(drift.difference.desired),
         "observed": _json(drift.difference.observed),
@@ -70,14 +73,14 @@ def _values(drift: Drifting) -> dict[str, Any]:
     }
 
 
-def keep_findings(
+def store_findings(
     cluster_id: int, kind: str, findings: Iterable[ReconcileFinding], *, add: bool = False
 ) -> None:
-    """Let the kind's findings be these, or with `add` be among them.
+    """Replace the findings of a kind; with `add`, existing ones are kept.
 
-    A finding that stands already keeps its time.
+    An existing finding keeps its time.
 
-    Of one code the first MOST_FOUND are kept; `more_findings` says how many there are beside them.
+    Of one code the first MAX_FINDINGS are kept; `more_findings` counts the others.
     """
     existing_rows = {
         (row.code, row.subject): row
@@ -85,7 +88,7 @@ def keep_findings(
     }
     findings_by_key = {
         (finding.code, _text(finding.subject)[:_LONGEST_SUBJECT]): finding
-        for finding in _bounded(findings)
+        for finding in _limit_findings(findings)
     }
     new = []
     for (code, subject), finding in findings_by_key.items():
@@ -96,8 +99,8 @@ def keep_findings(
             "details": _json(finding.details),
         }
         if row is None:
-            about = {"code": code, "subject": subject}
-            new.append(Finding(cluster_id=cluster_id, kind=kind, since=Now(), **about, **values))
+            identity = {"code": code, "subject": subject}
+            new.append(Finding(cluster_id=cluster_id, kind=kind, since=Now(), **identity, **values))
         elif any(getattr(row, key) != value for key, value in values.items()):
             Finding.objects.filter(pk=row.pk).update(**values)
     if new:
@@ -106,22 +109,22 @@ def keep_findings(
         Finding.objects.filter(pk__in=[row.pk for row in existing_rows.values()]).delete()
 
 
-def _bounded(findings: Iterable[ReconcileFinding]) -> Iterator[ReconcileFinding]:
+def _limit_findings(findings: Iterable[ReconcileFinding]) -> Iterator[ReconcileFinding]:
     counts: Counter[str] = Counter()
     for finding in findings:
         counts[finding.code] += 1
-        if counts[finding.code] <= MOST_FOUND:
+        if counts[finding.code] <= MAX_FINDINGS:
             yield finding
     for code, count in counts.items():
-        if more := max(count - MOST_FOUND, 0):
-            message = f"{more} more of {code} are not shown."
+        if remaining_count := max(count - MAX_FINDINGS, 0):
+            message = f"{remaining_count} more of {code} are not shown."
             yield ReconcileFinding(
-                "more_findings", code, message, details={"code": code, "count": more}
+                "more_findings", code, message, details={"code": code, "count": remaining_count}
             )
 
 
 def _json(value: object) -> Any:
-    """As it will be read back, so that the same value is no change."""
+    """Return a value as the database returns it, so that an equal value is no change."""
     return json.loads(_text(json.dumps(value, default=str)).replace("\\u0000", ""))
 
 

@@ -1,4 +1,4 @@
-"""What the engine and the handler of one kind of object say to each other."""
+"""The interface between the engine and the handler of one kind of object."""
 
 from __future__ import annotations
 
@@ -15,30 +15,30 @@ from pools.models import Cluster, Connection, ObservedObject
 from pools.models.observed import Severity
 from pools.platform import events
 
-MANAGER = "cadastre"  # of the fields that we write
+MANAGER = "cadastre"  # field manager of our writes
 STATUS_MANAGER = "cadastre-status"  # before Kubernetes 1.22 one name for both would lose the other
 
 ObjectKey = tuple[str, str]  # namespace and name of an object
 
 
-def _unproven() -> None:
+def _no_proof() -> None:
     return None
 
 
-def _as_it_is(part: Manifest, _current: Manifest) -> Manifest:
+def _unchanged(part: Manifest, _current: Manifest) -> Manifest:
     return part
 
 
 @dataclass(frozen=True)
 class SyncContext:
-    """One pass over one cluster, as its handlers see it.
+    """The context of one sync of one cluster for its handlers.
 
-    `complete` holds the kinds whose list was complete in this pass; nothing that is not in there may
-    be concluded to be gone. `holding()` opens a transaction that fails (LeaseLost) when another worker
-    has the cluster meanwhile: every write to the database stands in one. `dry_run` handlers compute,
-    and write nothing. `told` says that nothing was listed: a watch told of some objects, `touched`,
-    and a handler may answer for these alone in `desired`. `prove()` raises when the cluster may not
-    be written to any more.
+    `complete` has the kinds whose list was complete in this sync; objects of other kinds must not be
+    treated as deleted. `holding()` opens a transaction that raises LeaseLost if another worker has the
+    cluster by now; every write to the database is in such a transaction. In a `dry_run` handlers compute
+    and write nothing. `from_watch` means that nothing was listed: watch events reported the objects
+    `changed_keys`, and `desired` may return writes of these only. `prove()` raises if the cluster must not
+    be written any more.
     """
 
     cluster: Cluster
@@ -53,16 +53,16 @@ class SyncContext:
     # From a handler's `desired` to its `findings`, by kind.
     notes: dict[str, Any] = field(default_factory=dict)
     changed_keys: frozenset[ObjectKey] = frozenset()
-    listed: dict[str, list[Manifest]] = field(default_factory=dict)  # by kind: not to be changed
-    prove: Callable[[], None] = _unproven
+    listed: dict[str, list[Manifest]] = field(default_factory=dict)  # by kind; read-only
+    prove: Callable[[], None] = _no_proof
 
 
 class ParsedObject(NamedTuple):
-    """An object that is new or changed, as the handler's `parse` read it.
+    """A new or changed object, and the result of the handler's `parse`.
 
-    A handler may set `row.pending` (look at it again in the next pass, although it did not change),
-    and `row.problem_code` with `row.problem` (what is wrong with it, though it was taken in); both
-    are empty when `absorb` is called, and the engine stores them.
+    A handler may set `row.pending` (ingest it again in the next sync, although it did not change), and
+    `row.problem_code` with `row.problem` (a problem of an ingested object). Both are empty when `ingest` is
+    called; the engine stores them.
     """
 
     row: ObservedObject
@@ -71,15 +71,14 @@ class ParsedObject(NamedTuple):
 
 @dataclass(frozen=True)
 class Write:
-    """One object that may have to be written.
+    """A possible write of one object.
 
-    `make` is given the object as it was listed, None where there is none, and answers what to send
-    (another object: it changes nothing in what it was given), or None when nothing is to be done. It
-    is asked again with a fresh object when another writer was quicker. `how` is `apply` (server-side,
-    our fields only) or `replace` (the whole object, for kinds whose fields have several writers).
-    With `send` False the differences are shown, and nothing is written. `structure` says which lists
-    are maps. `fit` is given what is left to apply when fields of other managers are left out, and the
-    object, and answers it so that both go together.
+    `make` takes the observed object, or None, and returns the manifest to send (a new object), or None for
+    no change. It is called again with a fresh object after a conflict with another writer. `how` is
+    `apply` (server-side, our fields only) or `replace` (the whole object, for kinds whose fields have
+    several writers). If `send` is False, differences are reported and nothing is written. `structure`
+    names the lists that are maps. `fit` takes the manifest without fields of other managers and the
+    object, and returns the manifest adjusted to the object.
     """
 
     resource: Resource
@@ -91,7 +90,7 @@ class Write:
     manager: str = MANAGER
     send: bool = True
     structure: Structure = POD_IP_POOL
-    fit: Callable[[Manifest, Manifest], Manifest] = _as_it_is
+    fit: Callable[[Manifest, Manifest], Manifest] = _unchanged
 
     @property
     def key(self) -> ObjectKey:
@@ -100,7 +99,7 @@ class Write:
 
 @dataclass(frozen=True)
 class ReconcileFinding:
-    """Something to tell people; it stands as long as a pass finds it again."""
+    """A finding of a sync; it is stored until a sync no longer reports it."""
 
     code: str
     subject: str
@@ -110,7 +109,7 @@ class ReconcileFinding:
 
 
 class Handler(abc.ABC):
-    """The verbs of one kind of object; a handler states those that its kind needs.
+    """The operations on one kind of object; a handler overrides those that its kind needs.
 
     `resources` are the versions of the kind, the preferred one first. `follows` names kinds: after a
     watch event of one of them, `desired` is called for this kind too. With `prompt`, `desired` is called
@@ -136,39 +135,45 @@ class Handler(abc.ABC):
         """Return the object as a value; InvalidInput leaves out this one object only."""
 
     def ingest(self, context: SyncContext, parsed_objects: Sequence[ParsedObject]) -> None:  # noqa: B027
-        """Take in new and changed objects, and those with a problem or pending, many at once.
+        """Import new and changed objects, and those with a problem or pending, many at once.
 
-        The engine has opened the transaction. When this raises, the engine halves the batch until the
+        The engine has opened the transaction. If this raises, the engine halves the batch until the
         object that causes it is alone.
         """
 
     def forget(self, context: SyncContext, rows: Sequence[ObservedObject]) -> None:  # noqa: B027
-        """Take in that objects are gone, after `absorb`, in a transaction of the engine.
+        """Remove deleted objects from the register, after `ingest`, in a transaction of the engine.
 
         Two complete lists were without them, a watch reported their deletion, or another object has
         their name.
         """
 
     def desired(self, context: SyncContext) -> Iterable[Write]:  # noqa: ARG002
-        """Return what should be written now, the connection's managed resources considered."""
+        """Return the writes that are due now, for the managed resources of the connection."""
         return ()
 
     def findings(self, context: SyncContext) -> Iterable[ReconcileFinding]:  # noqa: ARG002
-        """Return what people should know; the engine calls `desired` first."""
+        """Return the current findings; the engine calls `desired` first."""
         return ()
 
 
 def projection_for(handler: Handler) -> Projection:
-    """Return what keeps of an object of this kind what the handler needs, None for an ignored one."""
+    """Return the projection of the handler; it returns None for an object to ignore."""
 
-    def keep(manifest: Manifest) -> Manifest | None:
+    def project(manifest: Manifest) -> Manifest | None:
         return handler.project(manifest) if handler.is_relevant(manifest) else None
 
-    return keep
+    return project
 
 
-# A handler, or what it is given, is not as it was thought to be: trouble of one object or kind. Not
-# `Exception`: what ends a worker's work, such as a time limit, is none of these.
+# Programming errors, or unexpected input of a handler; they affect one object or kind. `Exception` would
+# include errors that must end the work of a worker, such as a time limit.
 BUGS = (
-    ArithmeticError, AssertionError, AttributeError, LookupError, RecursionError, TypeError, ValueError,
-)  # fmt: skip
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    LookupError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)

@@ -1,4 +1,4 @@
-"""Taking in what is seen: many objects in one transaction, and a bad one fails alone."""
+"""Ingest of observed objects: many in one transaction; an invalid object fails alone."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from pools.platform.leases import LeaseLost
 log = logging.getLogger(__name__)
 T = TypeVar("T")
 
-# The database is in trouble, not the object; a lost race is tried again as a whole.
+# Errors of the database, not of an object; a serialization failure is retried as a whole.
 DATABASE_AWAY = (OperationalError, InterfaceError)
-_CULPRITS = (errors.IpamError, DatabaseError, *BUGS)
+_OBJECT_ERRORS = (errors.IpamError, DatabaseError, *BUGS)
 _STOPS = (LeaseLost, errors.ConnectionPaused, *DATABASE_AWAY)
 
 
 class ObjectProblem(NamedTuple):
-    """What is wrong with one object, as its row has it."""
+    """The problem of one object, as stored in its row."""
 
     code: str
     text: str
@@ -41,9 +41,9 @@ def ingest(
     *,
     new: bool = False,
 ) -> int:
-    """Take in new or changed objects; how many have a problem, which then stands in their row.
+    """Ingest new or changed objects; return how many have a problem, which is stored in their row.
 
-    With `new` none of them has a row yet.
+    With `new`, none of them has a row yet.
     """
     kind = storage.ObjectKind(context.cluster.pk, handler.kind, read.api_version)
     failed = 0
@@ -54,23 +54,23 @@ def ingest(
 
             def parse(item: storage.Item) -> Any:
                 if id(item) not in parsed_by_id:
-                    parsed_by_id[id(item)] = _parsed(handler, item.manifest)
+                    parsed_by_id[id(item)] = _parse(handler, item.manifest)
                 return parsed_by_id[id(item)]
 
             with context.holding():
                 rows = storage.store(kind, batch, new=new, meanwhile=parse)
                 parsed = [parse(item) for item in batch]
                 stored = [ObjectProblem(row.problem_code, row.problem) for row in rows]
-                return _taken_in(context, handler, rows, parsed, stored=stored)
+                return _ingest_rows(context, handler, rows, parsed, stored=stored)
 
         failed += database.retried(work)
     return failed
 
 
-def again(context: SyncContext, handler: Handler, manifests: Sequence[Manifest]) -> int:
-    """Look once more at objects that did not change: those with a problem, and pending ones.
+def retry(context: SyncContext, handler: Handler, manifests: Sequence[Manifest]) -> int:
+    """Ingest unchanged objects again: pending ones, and those with a problem; return how many have one.
 
-    Nothing is written for what is as it was. How many have a problem.
+    Rows without a change are not written.
     """
     failed = 0
     for first in range(0, len(manifests), storage.BATCH):
@@ -88,23 +88,23 @@ def again(context: SyncContext, handler: Handler, manifests: Sequence[Manifest])
                 parsed = []
                 for row in rows:
                     row.manifest = manifests_by_uid[row.uid]
-                    # Content that could not be stored makes it a problem whatever a handler says.
+                    # Unstorable content is a problem, whatever the handler does.
                     row.problem_code = storage.UNSTORABLE * (row.problem_code == storage.UNSTORABLE)
-                    parsed.append(_parsed(handler, row.manifest))
-                return _taken_in(context, handler, rows, parsed, stored=stored)
+                    parsed.append(_parse(handler, row.manifest))
+                return _ingest_rows(context, handler, rows, parsed, stored=stored)
 
         failed += database.retried(work)
     return failed
 
 
-def _parsed(handler: Handler, manifest: Manifest) -> Any:
+def _parse(handler: Handler, manifest: Manifest) -> Any:
     try:
         return handler.parse(manifest)
     except (errors.IpamError, *BUGS) as error:
         return _problem(error, handler.kind)
 
 
-def _taken_in(
+def _ingest_rows(
     context: SyncContext,
     handler: Handler,
     rows: Sequence[ObservedObject],
@@ -112,7 +112,7 @@ def _taken_in(
     *,
     stored: Sequence[ObjectProblem],
 ) -> int:
-    """Absorb what could be read, then keep what is wrong and what is pending, where it changed."""
+    """Ingest valid objects, then store changed problems and pending flags; return the number of problems."""
     pending = [row.pending for row in rows]
     good = []
     for row, result in zip(rows, parsed, strict=True):
@@ -124,7 +124,9 @@ def _taken_in(
         else:
             row.problem = ""
             good.append(ParsedObject(row, result))
-    for culprit, error in halving(good, lambda batch: _ingested(context, handler, batch)):
+    for culprit, error in isolate_failures(
+        good, lambda batch: _ingest_batch(context, handler, batch)
+    ):
         problem = _problem(error, handler.kind)
         culprit.row.problem_code, culprit.row.problem = problem.code, problem.text
     changed = [
@@ -137,7 +139,7 @@ def _taken_in(
     return sum(bool(row.problem_code) for row in rows)
 
 
-def _ingested(context: SyncContext, handler: Handler, batch: Sequence[ParsedObject]) -> None:
+def _ingest_batch(context: SyncContext, handler: Handler, batch: Sequence[ParsedObject]) -> None:
     for parsed_object in batch:
         parsed_object.row.pending, parsed_object.row.problem_code, parsed_object.row.problem = (
             False,
@@ -148,21 +150,21 @@ def _ingested(context: SyncContext, handler: Handler, batch: Sequence[ParsedObje
 
 
 def forget(context: SyncContext, handler: Handler, ids: Sequence[int]) -> int:
-    """Objects that are gone for good; how many could not be forgotten, which are tried again."""
+    """Forget deleted objects; return the number of failures, which are retried."""
     if not ids:
         return 0
 
-    def forgotten(batch: Sequence[ObservedObject]) -> None:
+    def forget_batch(batch: Sequence[ObservedObject]) -> None:
         handler.forget(context, batch)
         ObservedObject.objects.filter(pk__in=[row.pk for row in batch]).delete()
 
     failed = 0
     for first in range(0, len(ids), storage.BATCH):
 
-        def work(some: Sequence[int] = ids[first : first + storage.BATCH]) -> int:
+        def work(batch_ids: Sequence[int] = ids[first : first + storage.BATCH]) -> int:
             with context.holding():
-                rows = list(ObservedObject.objects.filter(pk__in=some).order_by("pk"))
-                failures = halving(rows, forgotten)
+                rows = list(ObservedObject.objects.filter(pk__in=batch_ids).order_by("pk"))
+                failures = isolate_failures(rows, forget_batch)
                 for row, error in failures:
                     problem = _problem(error, handler.kind)
                     ObservedObject.objects.filter(pk=row.pk).update(
@@ -174,8 +176,10 @@ def forget(context: SyncContext, handler: Handler, ids: Sequence[int]) -> int:
     return failed
 
 
-def halving(batch: Sequence[T], work: Callable[[Sequence[T]], None]) -> list[tuple[T, Exception]]:
-    """Do the work on all at once; when it fails, on the halves, until each culprit stands alone."""
+def isolate_failures(
+    batch: Sequence[T], work: Callable[[Sequence[T]], None]
+) -> list[tuple[T, Exception]]:
+    """Run `work` on the batch; bisect a failing batch until each failing item is alone. Returns the failures."""
     if not batch:
         return []
     try:
@@ -183,11 +187,11 @@ def halving(batch: Sequence[T], work: Callable[[Sequence[T]], None]) -> list[tup
             work(batch)
     except _STOPS:
         raise
-    except _CULPRITS as error:
+    except _OBJECT_ERRORS as error:
         if len(batch) == 1:
             return [(batch[0], error)]
         middle = len(batch) // 2
-        return [*halving(batch[:middle], work), *halving(batch[middle:], work)]
+        return [*isolate_failures(batch[:middle], work), *isolate_failures(batch[middle:], work)]
     return []
 
 
@@ -198,7 +202,7 @@ def _problem(error: Exception, kind: str) -> ObjectProblem:
     if isinstance(error, DatabaseError):
         code = database.constraint(error) or "database_error"
         return ObjectProblem(code[:63], _printable(str(error).split("\n", 1)[0]))
-    log.error("an object of kind %s could not be taken in", kind, exc_info=error)
+    log.error("an object of kind %s could not be ingested", kind, exc_info=error)
     return ObjectProblem("internal_error", f"{type(error).__name__}: see the log of the worker")
 
 

@@ -1,9 +1,9 @@
-"""Which worker works on a cluster (pools/platform/leases.py), and when a cluster is due.
+"""Leases of clusters (pools/platform/leases.py): the worker that syncs a cluster, and its due time.
 
 The proof of a lease locks no row: changes of the register write the connection's row too (`nudge`),
-beside rows that a sync run may wait for. What keeps others from taking the cluster over before the
-transaction ends is a shared advisory lock. Whatever the engine itself writes to the connection's row
-stands in a transaction of its own.
+together with rows that a sync may wait for. A shared advisory lock prevents other workers from taking the
+cluster over before the transaction ends. The engine writes the connection's row in separate
+transactions.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ from pools.platform import advisory_locks, events, leases, process_metrics
 from pools.platform.leases import FREE, Lease, LeaseLost
 
 FULL_EVERY = 600
-LONGEST_WAIT = 3600  # seconds that a server may ask us to stay away
+LONGEST_WAIT = 3600  # seconds; limit of a server's Retry-After
 _BACK_OFF = (5, 300)  # seconds: the first and the longest wait after failures
 
 
-def worker() -> str:
+def worker_name() -> str:
     """Return a name for this process that is unique among all machines."""
     return f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:6]}"
 
 
-def due(most: int = 1000, *, overdue: float = 0) -> list[int]:
+def due_connections(limit: int = 1000, *, overdue: float = 0) -> list[int]:
     """Return connections without a worker that are due since `overdue` seconds, the longest due first."""
     rows = Connection.objects.filter(
         FREE, paused=False, due_at__lte=Clock() - timedelta(seconds=overdue)
     )
-    return list(rows.order_by("due_at").values_list("pk", flat=True)[:most])
+    return list(rows.order_by("due_at").values_list("pk", flat=True)[:limit])
 
 
 def _try_lock(connection_id: int) -> bool:
@@ -58,9 +58,9 @@ _LEASES = leases.Leases(Connection, seconds=SECONDS, admits=_try_lock)
 
 
 def take(connection_id: int, worker_name: str, *, only_due: bool = False) -> Lease | None:
-    """Lease a cluster for a full sync; None while another has it, when paused, or (`only_due`) not due.
+    """Lease a cluster for a full sync; None if another worker has it, it is paused, or not due (`only_due`).
 
-    `succeeded` sees what makes the cluster due from now on.
+    A nudge after this moment makes the cluster due again after `record_success`.
     """
     condition = Q(paused=False)
     if only_due:
@@ -71,12 +71,12 @@ def take(connection_id: int, worker_name: str, *, only_due: bool = False) -> Lea
 
 
 def borrow(connection_id: int, worker_name: str) -> Lease | None:
-    """Lease a cluster for something else than a full sync, without a change of when it is due."""
+    """Lease a cluster for other work than a full sync, without a change of its due time."""
     return _LEASES.take(connection_id, Q(paused=False), leased_by=worker_name)
 
 
-def renewing(lease: Lease) -> AbstractContextManager[None]:
-    """Renew the lease from a thread of its own, however long an answer of the cluster takes."""
+def renew_in_background(lease: Lease) -> AbstractContextManager[None]:
+    """Renew the lease from a thread, so that a slow response of the cluster does not end it."""
     return _LEASES.renewing(lease)
 
 
@@ -86,15 +86,15 @@ def renew(lease: Lease) -> bool:
 
 
 @contextlib.contextmanager
-def holding(lease: Lease, author: events.Author) -> Iterator[None]:
-    """A transaction in the cluster's name, with its events' author.
+def transaction_under_lease(lease: Lease, author: events.Author) -> Iterator[None]:
+    """Open a transaction under the lease, with the author of its events.
 
-    Nobody takes the cluster over before it ends. Raises LeaseLost, ConnectionPaused.
+    No other worker can take the cluster over before it ends. Raises LeaseLost, ConnectionPaused.
     """
     with events.recorded(author):
         with connection.cursor() as cursor:
-            # Of its own: the next statement has to see what was committed while this one waited.
-            # What a cluster shows as in use is recorded in a recovery too (pools/clusters/recovery_mode.py).
+            # A separate statement: the next one has to see changes that were committed during the wait.
+            # Blocks that a cluster uses are recorded in recovery mode too (pools/clusters/recovery_mode.py).
             cursor.execute(
                 "SELECT pg_advisory_xact_lock_shared(%s, %s), set_config('ipam.absorbing', 'on', true)",
                 [advisory_locks.CONNECTION, lease.row_id],
@@ -104,7 +104,7 @@ def holding(lease: Lease, author: events.Author) -> Iterator[None]:
 
 
 def prove(lease: Lease) -> None:
-    """Raises LeaseLost, and ConnectionPaused when somebody paused the cluster meanwhile."""
+    """Raise LeaseLost without the lease, and ConnectionPaused if the connection was paused meanwhile."""
     paused = _LEASES.held(lease).values_list("paused", flat=True).first()
     if paused is None:
         process_metrics.count("ipam_stale_writes_rejected_total")
@@ -113,8 +113,8 @@ def prove(lease: Lease) -> None:
         raise errors.ConnectionPaused
 
 
-def succeeded(lease: Lease, *, version: str, failed_objects: int = 0) -> None:
-    """Hand the lease back after a full sync; due again in ten minutes, or at once after a nudge."""
+def record_success(lease: Lease, *, version: str, failed_objects: int = 0) -> None:
+    """Release the lease after a successful full sync; due again in ten minutes, or at once after a nudge."""
     wait = timedelta(seconds=FULL_EVERY * random.uniform(0.9, 1))  # noqa: S311  # spreads the load
     _end(
         lease,
@@ -128,8 +128,8 @@ def succeeded(lease: Lease, *, version: str, failed_objects: int = 0) -> None:
     )
 
 
-def failed(lease: Lease, *, code: str, message: str, retry_after: float = 0) -> None:
-    """Hand the lease back; the next try waits longer each time, with jitter, and as long as asked."""
+def record_failure(lease: Lease, *, code: str, message: str, retry_after: float = 0) -> None:
+    """Release the lease after a failure; the next sync waits for a back-off with jitter, at least `retry_after`."""
     failures = _LEASES.held(lease).values_list("failures", flat=True).first() or 0
     first, longest = _BACK_OFF
     back_off = min(longest, first * 2 ** min(failures, 10))
@@ -144,8 +144,8 @@ def failed(lease: Lease, *, code: str, message: str, retry_after: float = 0) -> 
     )
 
 
-def put_back(lease: Lease, *, failed_objects: int = 0) -> None:
-    """Hand the lease back without an outcome of a full sync; noting objects that failed meanwhile."""
+def release(lease: Lease, *, failed_objects: int = 0) -> None:
+    """Release the lease without the outcome of a full sync; store the number of failed objects."""
     _end(lease, failed_objects=Greatest(F("failed_objects"), failed_objects))
 
 
@@ -155,10 +155,10 @@ def _end(lease: Lease, **changes: object) -> None:
 
 
 def nudge(cluster_id: int, *, patient: bool = False) -> None:
-    """Make a cluster due at once, and once more when a sync runs; its watcher looks sooner.
+    """Make a cluster due at once, after a running sync once more, and wake its watcher.
 
-    Call it in the transaction of the change. With `patient`, a cluster that fails keeps its
-    back-off: so that changes of the register do not hammer at a server that is down.
+    Call it in the transaction of the change. With `patient`, a failing cluster keeps its back-off, so
+    that changes of the register do not overload a server that is down.
     """
     rows = Connection.objects.filter(cluster_id=cluster_id)
     if patient:

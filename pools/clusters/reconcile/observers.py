@@ -1,8 +1,7 @@
-"""Who is told of a full pass, when all of it is done: what the lists were without, and since when.
+"""Observers of completed full syncs, for conclusions from objects that the lists do not have.
 
-A pass that was begun by a watch, or that is tried out, observes nothing. Of a kind whose list was not
-complete, or could not be taken in, nothing may be concluded (rule
-`unknown-is-not-absent`): it is not among the kinds told.
+Syncs of watch events and dry runs do not notify observers. A kind whose list was incomplete, or could not
+be ingested, permits no conclusion (rule `unknown-is-not-absent`) and is not passed to observers.
 """
 
 from __future__ import annotations
@@ -13,14 +12,14 @@ from datetime import datetime
 from pools.clusters.reconcile.handler import SyncContext
 from pools.clusters.reconcile.sync_runs import KindCounts
 
-# The pass, the kinds that were listed and taken in whole, and when it began, by the database's clock:
-# before anything was listed.
+# Arguments: the context, the kinds that were listed and ingested completely, and the start of the sync by
+# the database's clock, which is before any list.
 Observer = Callable[[SyncContext, Collection[str], datetime], None]
 OBSERVERS: list[Observer] = []  # filled by pools.extension
 
 
-def tell(context: SyncContext, counts: Mapping[str, KindCounts], began: datetime) -> None:
-    """Tell all observers of a full pass."""
+def notify(context: SyncContext, counts: Mapping[str, KindCounts], began: datetime) -> None:
+    """Notify all observers of a full sync."""
     whole = frozenset(kind for kind in context.complete if not counts[kind].code)
     for observer in OBSERVERS:
         observer(context, whole, began)

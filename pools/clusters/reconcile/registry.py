@@ -1,4 +1,4 @@
-"""The handlers of this installation, in the order in which they are asked."""
+"""The handlers of this installation, in the order in which a sync calls them."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ HANDLERS: list[Handler] = []  # filled by pools.extension
 
 
 def resources() -> list[Resource]:
-    """The versions of all kinds that are read, each kind's preferred one first."""
+    """Return the versions of all kinds that are read, the preferred version of a kind first."""
     return [resource for handler in HANDLERS for resource in handler.resources]

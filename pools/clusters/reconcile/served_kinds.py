@@ -1,7 +1,7 @@
-"""Kinds that a cluster serves, and those that it does not: a fact about it, rarely a fault.
+"""The kinds that a cluster serves or does not serve; an absent kind is rarely a fault.
 
-A kind that is not served is a fault only where something that somebody switched on writes it. One whose
-objects were seen before is a finding: nothing of it is concluded, and nothing is released.
+An absent kind is a fault only if a managed resource writes it. If objects of it were observed before, it
+is a finding: nothing is concluded from the absence, and nothing is released.
 """
 
 from __future__ import annotations
@@ -20,14 +20,16 @@ from pools.platform.outbound import faults
 GONE = "kind_not_served"
 
 
-def keep(context: SyncContext, handlers: Sequence[Handler], discovery: Discovery) -> None:
-    """Note what the cluster serves, for people; a kind that is not served is watched no longer."""
+def store_served_kinds(
+    context: SyncContext, handlers: Sequence[Handler], discovery: Discovery
+) -> None:
+    """Store the served kinds; an absent kind is no longer watched."""
     unknown = {resource.kind for resource in discovery.faults}
     before = context.connection.served or {}
     served = {
-        handler.kind: _read(handler, discovery)
+        handler.kind: _served_version(handler, discovery)
         for handler in handlers
-        # What could not be asked is as it was.
+        # Kinds whose API group failed are unchanged.
         if handler.kind not in unknown
     } | {kind: read for kind, read in before.items() if kind in unknown}
     if context.dry_run or served == context.connection.served:
@@ -39,8 +41,8 @@ def keep(context: SyncContext, handlers: Sequence[Handler], discovery: Discovery
     context.connection.served = served
 
 
-def _read(handler: Handler, discovery: Discovery) -> dict[str, str]:
-    """The apiVersion that is read ("" when the kind is not served), and what it shows to people."""
+def _served_version(handler: Handler, discovery: Discovery) -> dict[str, str]:
+    """Return the apiVersion that is read ("" if the kind is absent), and the data that it shows."""
     versions = (
         resource.api_version for resource in handler.resources if resource in discovery.served
     )
@@ -48,10 +50,10 @@ def _read(handler: Handler, discovery: Discovery) -> dict[str, str]:
     return {"api_version": next(versions, ""), "shows": shows}
 
 
-def absent(
+def record_absent_kind(
     context: SyncContext, handler: Handler, discovery: Discovery, counts: KindCounts
 ) -> None:
-    """Note in the counts what it means that the kind is not served. Raises what hides whether it is."""
+    """Record an absent kind in its counts. Raises the fault of its API group if the group failed."""
     for resource in handler.resources:
         if fault := discovery.faults.get(resource):
             raise fault
@@ -66,7 +68,7 @@ def absent(
     if number := rows.count():
         counts.code = faults.KindAbsent.code
         counts.message = (
-            f"The cluster does not serve {kinds} any more: what was last seen stays "
+            f"The cluster no longer serves {kinds}. The observed objects stay "
             f"({number} object{'s' * (number > 1)}), and nothing is released."
         )
         findings.append(ReconcileFinding(GONE, handler.kind, counts.message))
@@ -76,23 +78,23 @@ def absent(
         counts.not_served = False
         counts.code, counts.message = (
             faults.KindAbsent.code,
-            needed(handler.kind, managed_resources),
+            missing_kind_message(handler.kind, managed_resources),
         )
     if not context.dry_run:
         with context.holding():
-            differences.keep_findings(
+            differences.store_findings(
                 context.cluster.pk, handler.kind, findings, add=bool(findings)
             )
 
 
-def needed(kind: str, managed_resources: Sequence[str]) -> str:
-    """Return the sentence that says which switches need a kind, and what to do."""
+def missing_kind_message(kind: str, managed_resources: Sequence[str]) -> str:
+    """Return the message that managed resources require a kind that the cluster does not serve."""
     switches = " and ".join(
         f'"{managed_resource}" ({ManagedResource(managed_resource).label})'
         for managed_resource in managed_resources
     )
-    are, them = ("are", "them") if len(managed_resources) > 1 else ("is", "it")
+    verb, pronoun = ("are", "them") if len(managed_resources) > 1 else ("is", "it")
     return (
-        f"The cluster does not serve {kind}, but {switches} {are} switched on: install the CRD of "
-        f"{kind}, or switch {them} off."
+        f"The cluster does not serve {kind}, but {switches} {verb} switched on: install the CRD of "
+        f"{kind}, or switch {pronoun} off."
     )

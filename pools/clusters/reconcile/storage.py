@@ -1,4 +1,4 @@
-"""Objects as rows: many in one statement, whatever they hold."""
+"""Storage of observed objects as rows, many in one statement, with any content."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from pools.clusters.reconcile import comparison
 from pools.models import ObservedObject
 from pools.platform import database
 
-UNSTORABLE = "unstorable"  # the problem of an object that is stored without its content
+UNSTORABLE = "unstorable"  # problem code of an object that is stored without its content
 BATCH = 2000  # rows in one statement
 LARGEST_BATCH = 8_000_000  # characters of manifests in one statement
-# What JSON can say and PostgreSQL's jsonb cannot hold: NUL, and half a surrogate pair.
+# Valid in JSON, but not in PostgreSQL's jsonb: NUL, and half a surrogate pair.
 _SUSPICIOUS = re.compile(r"\\u(0000|d[89a-f])")
 _NUL = re.compile(r"(?<!\\)(\\\\)*\\u0000")
-_WITHOUT_CONTENT = "the object holds text or numbers that the database cannot hold"
+_WITHOUT_CONTENT = "the object has strings or numbers that the database cannot store"
 
 
 class Item(NamedTuple):
-    """An object and its JSON text, "" when it has none that the database could hold."""
+    """An object and its JSON string; "" if the database cannot store it."""
 
     manifest: Manifest
     text: str
@@ -36,13 +36,13 @@ class Item(NamedTuple):
 Work = Callable[[Item], object]
 
 
-def _nothing(_: Item) -> None:
+def _no_work(_: Item) -> None:
     return
 
 
 @dataclass(frozen=True)
 class ObjectKind:
-    """Of which cluster and kind the objects are, and the version that they were read in."""
+    """The cluster and the kind of objects, and the apiVersion in which they were read."""
 
     cluster_id: int
     name: str
@@ -50,7 +50,7 @@ class ObjectKind:
 
 
 def batches(manifests: Iterable[Manifest]) -> Iterator[list[Item]]:
-    """So many objects at once that one statement can carry them."""
+    """Yield batches of objects that fit into one statement."""
     batch: list[Item] = []
     size = 0
     for manifest in manifests:
@@ -65,30 +65,30 @@ def batches(manifests: Iterable[Manifest]) -> Iterator[list[Item]]:
 
 
 def store(
-    kind: ObjectKind, batch: Sequence[Item], *, new: bool = False, meanwhile: Work = _nothing
+    kind: ObjectKind, batch: Sequence[Item], *, new: bool = False, meanwhile: Work = _no_work
 ) -> list[ObservedObject]:
-    """New or changed objects as rows, in the order of the batch, which names each uid once.
+    """Store new or changed objects; return their rows in the order of the batch. Uids are unique.
 
-    With `new` none of them has a row: it is not looked for. What the database cannot hold is stored
-    without its content, with the problem `unstorable`. `meanwhile` is called with the items while the
-    database takes in those before them; of several calls with one, or none, its caller has to think.
+    With `new`, existing rows are not searched. An object that the database cannot store is stored without
+    its content, with the problem `unstorable`. `meanwhile` is called with items while the database receives
+    earlier ones; it may be called several times for an item, or not at all.
     """
     try:
         with transaction.atomic():
-            return _stored(kind, batch, new=new, meanwhile=meanwhile)
+            return _store_rows(kind, batch, new=new, meanwhile=meanwhile)
     except (DataError, IntegrityError):
         if len(batch) == 1:
             item = Item(batch[0].manifest, "")
-            return _stored(kind, [item], new=False, meanwhile=_nothing)
+            return _store_rows(kind, [item], new=False, meanwhile=_no_work)
         middle = len(batch) // 2
         halves = batch[:middle], batch[middle:]
         return [row for half in halves for row in store(kind, half, meanwhile=meanwhile)]
 
 
-def _stored(
+def _store_rows(
     kind: ObjectKind, batch: Sequence[Item], *, new: bool, meanwhile: Work
 ) -> list[ObservedObject]:
-    uids = [comparison.text(item.manifest["metadata"], "uid") for item in batch]
+    uids = [comparison.column_text(item.manifest["metadata"], "uid") for item in batch]
     rows_by_uid: dict[str, tuple[int, datetime]] = {}
     if not new:
         for uid, pk, first_seen in database.rows(_KNOWN, [kind.cluster_id, kind.name, uids]):
@@ -102,9 +102,9 @@ def _stored(
 
     def lines() -> Iterator[tuple[Any, ...]]:
         for item, uid in zip(batch, uids, strict=True):
-            line = _line(kind, item, uid, rows_by_uid[uid], now)
+            line = _row_values(kind, item, uid, rows_by_uid[uid], now)
             if uid in fresh:
-                # As text: psycopg would write out the same two moments for each row.
+                # As strings: psycopg would format the same two timestamps for each row.
                 yield (*line[:12], stamp, stamp, None)
             else:
                 changed.append(line)
@@ -114,36 +114,60 @@ def _stored(
 
     database.copy("pools_observedobject", FIELDS, lines())
     if changed:
-        _change(changed)
+        _update_rows(changed)
     return rows
 
 
-def _change(lines: Iterable[tuple[Any, ...]]) -> None:
+def _update_rows(lines: Iterable[tuple[Any, ...]]) -> None:
     with connection.cursor() as cursor:
         cursor.executemany(
-            _CHANGE, [[*line[3:6], *line[7:12], *line[13:], line[0]] for line in lines]
+            _UPDATE, [[*line[3:6], *line[7:12], *line[13:], line[0]] for line in lines]
         )
 
 
-def _line(
+def _row_values(
     kind: ObjectKind, item: Item, uid: str, stored_row: tuple[int, datetime], now: datetime
 ) -> tuple[Any, ...]:
-    """The columns of a row in the order of FIELDS."""
+    """Return the columns of a row in the order of FIELDS."""
     metadata = item.manifest["metadata"]
     problem = ("", "") if item.text else (UNSTORABLE, _WITHOUT_CONTENT)
     return (
-        stored_row[0], kind.cluster_id, kind.name, kind.api_version, comparison.text(metadata, "namespace"),
-        comparison.text(metadata, "name"), uid, comparison.text(metadata, "resourceVersion"),
-        item.text or _stub(metadata), *problem, False, stored_row[1], now, None,
-    )  # fmt: skip
+        stored_row[0],
+        kind.cluster_id,
+        kind.name,
+        kind.api_version,
+        comparison.column_text(metadata, "namespace"),
+        comparison.column_text(metadata, "name"),
+        uid,
+        comparison.column_text(metadata, "resourceVersion"),
+        item.text or _stub(metadata),
+        *problem,
+        False,
+        stored_row[1],
+        now,
+        None,
+    )
 
 
-# In the order of the model, which a test compares: an instance is made by position several times as
-# fast as by name.
+# In the order of the model, which a test checks: creating an instance by position is several times faster
+# than by name.
 FIELDS = (
-    "id", "cluster_id", "kind", "api_version", "namespace", "name", "uid", "resource_version",
-    "manifest", "problem_code", "problem", "pending", "first_seen_at", "changed_at", "missed_at",
-)  # fmt: skip
+    "id",
+    "cluster_id",
+    "kind",
+    "api_version",
+    "namespace",
+    "name",
+    "uid",
+    "resource_version",
+    "manifest",
+    "problem_code",
+    "problem",
+    "pending",
+    "first_seen_at",
+    "changed_at",
+    "missed_at",
+)
 _KNOWN = """
     SELECT uid, id, first_seen_at FROM pools_observedobject
     WHERE cluster_id = %s AND kind = %s AND uid = ANY(%s)
@@ -154,7 +178,7 @@ _IDS = """
         FROM CAST(pg_get_serial_sequence('pools_observedobject', 'id') AS regclass) AS name,
             generate_series(1, %s))
 """
-_CHANGE = """
+_UPDATE = """
     UPDATE pools_observedobject SET api_version = %s, namespace = %s, name = %s,
         resource_version = %s, manifest = %s::jsonb, problem_code = %s, problem = %s, pending = %s,
         changed_at = %s, missed_at = %s
@@ -170,21 +194,21 @@ def _json(manifest: Manifest) -> str:
         except (ValueError, RecursionError):
             return ""
     suspicious = "\\u" in text and _SUSPICIOUS.search(text)
-    return text if not suspicious or _holdable(text) else ""
+    return text if not suspicious or _fits_jsonb(text) else ""
 
 
 def _quick_json(manifest: Manifest) -> str:
-    """The same in a tenth of the time; "" for what needs a closer look."""
+    """Return the JSON string in a tenth of the time; "" if the slow path is needed."""
     try:
         text = orjson.dumps(manifest)
     except TypeError:  # a large number, half a surrogate pair, too deep
         return ""
-    # It writes null for what is no number (NaN), too.
+    # orjson writes null for NaN, too.
     return "" if b"null" in text else text.decode()
 
 
-def _holdable(text: str) -> bool:
-    """Whether what looks unstorable is only an escaped backslash, or both halves of a pair."""
+def _fits_jsonb(text: str) -> bool:
+    """Return True if jsonb can store the string: escaped backslashes and whole surrogate pairs are valid."""
     value = json.dumps(json.loads(text), ensure_ascii=False)
     try:
         value.encode()
@@ -195,5 +219,5 @@ def _holdable(text: str) -> bool:
 
 def _stub(metadata: Manifest) -> str:
     return json.dumps(
-        {"metadata": {name: comparison.text(metadata, name) for name in comparison.LONGEST}}
+        {"metadata": {name: comparison.column_text(metadata, name) for name in comparison.LONGEST}}
     )

@@ -1,4 +1,4 @@
-"""One kind of one cluster, watched by a thread that speaks to the cluster and never to the database."""
+"""Watch streams: a thread for one kind of one cluster, without access to the database."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from pools.core import errors
 from pools.core.kubernetes.resources import Resource
 from pools.models import Connection
 
-SECONDS = 300  # after which the server ends a watch, and we go on with the next one
-MOST = 20_000  # objects that changed and were not taken in: then a list is cheaper
+SECONDS = 300  # duration of one watch request; then the next one starts
+MAX_OBJECTS = 20_000  # limit of collected objects; beyond it a list is cheaper
 
 log = logging.getLogger(__name__)
 
 
 class Overflow(errors.IpamError):
-    """More objects changed than are kept in memory."""
+    """More objects changed than a stream collects."""
 
     code = "watch_overflow"
 
 
 class Stream:
-    """What happens to one kind after a position, collected until somebody takes it.
+    """The watch events of one kind after a position, collected until `take`.
 
-    It ends with a `fault`, or when it is stopped; the owner begins another one then. `stored` is where
-    the register stands as far as this stream brought it.
+    A stream ends with a `fault`, or when it is stopped; then its owner starts another one. `stored` is the
+    position up to which events of this stream were ingested.
     """
 
     def __init__(
@@ -42,8 +42,8 @@ class Stream:
         resource: Resource,
         stored: Position,
         *,
-        open_client: connecting.Open,
-        noticed: Callable[[], Any],
+        open_client: connecting.OpenClient,
+        on_event: Callable[[], Any],
     ) -> None:
         self.connection = connection
         self.resource = resource
@@ -51,12 +51,12 @@ class Stream:
         self.fault: errors.IpamError | None = None
         self.began = time.monotonic()
         self._open = open_client
-        self._noticed = noticed
-        self._at = stored.version
-        self._told: dict[str, tuple[str, Manifest]] = {}
+        self._on_event = on_event
+        self._version = stored.version
+        self._pending_events: dict[str, tuple[str, Manifest]] = {}
         self._lock = threading.Lock()
         self._stopped = threading.Event()
-        self._gateway: ClusterClient | None = None
+        self._client: ClusterClient | None = None
         self._thread = threading.Thread(
             target=self._run, daemon=True, name=f"watch {connection.pk} {resource.plural}"
         )
@@ -65,12 +65,12 @@ class Stream:
         self._thread.start()
 
     def stop(self) -> None:
-        """Let go of the cluster at once; what was not taken is dropped."""
+        """Stop the watch at once and drop collected events."""
         with self._lock:
             self._stopped.set()
-            self._told.clear()
-        if self._gateway is not None:
-            self._gateway.interrupt()
+            self._pending_events.clear()
+        if self._client is not None:
+            self._client.interrupt()
 
     @property
     def stopped(self) -> bool:
@@ -78,30 +78,30 @@ class Stream:
 
     @property
     def ended(self) -> bool:
-        """Nothing more will come."""
+        """True if no further event will arrive."""
         return not self._thread.is_alive()
 
     @property
     def waiting(self) -> bool:
-        """Whether there is something to be taken."""
-        return bool(self._told)
+        """True if events are collected."""
+        return bool(self._pending_events)
 
     def take(self) -> tuple[list[tuple[str, Manifest]], Position] | None:
-        """What was told since the last time, of each object the last event; and up to where.
+        """Return the events since the last call, of each object the last one, and the new position.
 
-        Whoever does not bring the register there has to stop the stream: it does not tell it again.
-        None when it was stopped: what it dropped must not be passed over.
+        A caller that does not ingest them must stop the stream, because they are not returned again.
+        None if the stream is stopped, because its dropped events must not be skipped.
         """
         with self._lock:
             if self._stopped.is_set():
                 return None
-            events, self._told = list(self._told.values()), {}
-            return events, Position(self.stored.api_version, self._at)
+            events, self._pending_events = list(self._pending_events.values()), {}
+            return events, Position(self.stored.api_version, self._version)
 
     def _run(self) -> None:
         try:
             with self._open(self.connection) as client:
-                self._gateway = client
+                self._client = client
                 while not self._stopped.is_set():
                     self._watch(client)
         except errors.IpamError as error:
@@ -109,29 +109,29 @@ class Stream:
         except BUGS:
             log.exception("the watch of %s failed", self.resource.plural)
             self.fault = errors.IpamError("the watch failed; see the log of the watcher")
-        self._noticed()
+        self._on_event()
 
     def _watch(self, client: ClusterClient) -> None:
         began = time.monotonic()
-        connecting.recognise(self.connection, client)
+        connecting.verify_identity(self.connection, client)
         seconds = SECONDS - random.randrange(SECONDS // 5)  # noqa: S311  # not all at once
-        for event in client.watch(self.resource, self._at, seconds=seconds):
+        for event in client.watch(self.resource, self._version, seconds=seconds):
             if self._stopped.is_set():
                 return
-            self._note(event)
+            self._add(event)
         if time.monotonic() - began < 1:
-            # A server that ends each watch at once is not asked a thousand times a second.
+            # Limits the requests to a server that ends each watch at once.
             self._stopped.wait(1)
 
-    def _note(self, event: WatchEvent) -> None:
+    def _add(self, event: WatchEvent) -> None:
         with self._lock:
             if event.type != "BOOKMARK":
                 uid, _ = comparison.identity(event.object)
-                # The last event of an object counts; its place is that of the last one, too.
-                self._told.pop(uid, None)
-                self._told[uid] = (event.type, event.object)
-            self._at = event.resource_version or self._at
-            if len(self._told) > MOST:
+                # The last event of an object counts, at the position of the last event.
+                self._pending_events.pop(uid, None)
+                self._pending_events[uid] = (event.type, event.object)
+            self._version = event.resource_version or self._version
+            if len(self._pending_events) > MAX_OBJECTS:
                 raise Overflow
-        if self._told:
-            self._noticed()
+        if self._pending_events:
+            self._on_event()

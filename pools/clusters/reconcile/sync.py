@@ -1,8 +1,8 @@
-"""One pass over one cluster: identity, discovery, the lists, then each kind: absorb, desired, write.
+"""A full sync of one cluster: identity, discovery, lists, then for each kind ingest, desired, writes.
 
-Level-driven: two passes reach the desired state from any other (rule `reconcile-converges`). A kind whose
-list failed or is not served concludes nothing (rule `unknown-is-not-absent`). One bad object fails alone
-(rule `bad-object-fails-alone`), one bad kind too; a fault of the cluster ends the pass.
+Level-driven: two syncs reach the desired state from any state (rule `reconcile-converges`). A kind that is
+not served, or whose list failed, permits no conclusion (rule `unknown-is-not-absent`). An invalid object
+fails alone (rule `bad-object-fails-alone`), and so does a kind; a fault of the cluster ends the sync.
 """
 
 from __future__ import annotations
@@ -32,7 +32,13 @@ from pools.clusters.reconcile import (
     sync_runs,
     watch_positions,
 )
-from pools.clusters.reconcile.connecting import IdentityChanged, Open, access, client_for, owner
+from pools.clusters.reconcile.connecting import (
+    IdentityChanged,
+    OpenClient,
+    client_for,
+    cluster_access,
+    secret_owner,
+)
 from pools.clusters.reconcile.handler import (
     BUGS,
     Handler,
@@ -52,31 +58,31 @@ from pools.platform.outbound import faults
 
 __all__ = [
     "IdentityChanged",
-    "Open",
-    "access",
+    "OpenClient",
     "client_for",
-    "owner",
+    "cluster_access",
     "run",
-]  # of `connecting`, too
+    "secret_owner",
+]
 
 log = logging.getLogger(__name__)
 
 
-class PassFailed(errors.IpamError):
-    """The pass ended for a reason of our own; see the log of the worker."""
+class ReconcileFailed(errors.IpamError):
+    """The sync failed with an internal error. See the log of the worker."""
 
     code = "internal_error"
 
 
 class SyncStopped(errors.IpamError):
-    """Somebody stopped the pass."""
+    """The sync was stopped."""
 
     code = "stopped"
 
 
 @dataclass(frozen=True)
 class _ListedKind:
-    """One kind's complete list, and the rows that were known before it was asked for."""
+    """The complete list of one kind, and the rows as they were before the list."""
 
     handler: Handler
     read: Resource
@@ -89,33 +95,35 @@ def run(
     handlers: Sequence[Handler],
     *,
     trigger: Trigger = Trigger.SCHEDULE,
-    open_client: Open = client_for,
+    open_client: OpenClient = client_for,
 ) -> Run:
-    """A full pass, recorded as a row; the lease is handed back. Never raises a cluster's fault.
+    """Run a full sync, record it as a sync run, release the lease. Does not raise faults of the cluster.
 
-    With Trigger.DRY_RUN nothing is written but the run, whose kinds hold the plan.
+    With Trigger.DRY_RUN, only the sync run is written; its kinds have the plan.
     """
     connection = Connection.objects.select_related("cluster").get(pk=lease.row_id)
     record = sync_runs.begin(connection.cluster, trigger)
     counts: dict[str, KindCounts] = {}
     dry = trigger == Trigger.DRY_RUN
     with (
-        outcome(lease, record, counts, dry=dry) as ended,
-        leases.renewing(lease),
+        record_outcome(lease, record, counts, dry=dry) as outcome,
+        leases.renew_in_background(lease),
         _without_collector(),
         open_client(connection) as client,
     ):
-        ended.version = client.version()
-        identity = connecting.recognise(connection, client)
-        context = start(connection, client, lease, dry_run=dry)
+        outcome.version = client.version()
+        identity = connecting.verify_identity(connection, client)
+        context = make_context(connection, client, lease, dry_run=dry)
         if not (connection.identity or dry):
             with context.holding():
-                connecting.pin(connection, identity)
+                connecting.store_identity(connection, identity)
         _all_kinds(context, handlers, counts)
         if not dry:
-            with alone(KindCounts(), "what was observed"):  # the pass itself is well
-                observers.tell(context, counts, record.started_at)
-        # Before the collector walks them.
+            with isolate_kind(
+                KindCounts(), "the observers"
+            ):  # their failure is not that of the sync
+                observers.notify(context, counts, record.started_at)
+        # Free the objects before the garbage collector is enabled again.
         del context
     return record
 
@@ -124,61 +132,65 @@ def _all_kinds(
     context: SyncContext, handlers: Sequence[Handler], counts: dict[str, KindCounts]
 ) -> None:
     listed = _list_all(context, handlers, counts)
-    with undone() if context.dry_run else contextlib.nullcontext():
+    with rolled_back() if context.dry_run else contextlib.nullcontext():
         _ingest_all(context, listed, counts)
         _apply_all(context, listed, counts)
 
 
 @dataclass
-class Ended:
-    """How a pass went, as far as the pass itself knows; `version` is that of the server."""
+class SyncOutcome:
+    """The outcome of a sync; `version` is that of the server."""
 
     version: str = ""
     failed_objects: int = 0
 
 
 @contextlib.contextmanager
-def outcome(
+def record_outcome(
     lease: Lease,
     record: Run,
     counts: dict[str, KindCounts],
     *,
     dry: bool = False,
     full: bool = True,
-) -> Iterator[Ended]:
-    """Whatever happens inside: the lease is handed back, with back-off after a fault, and recorded."""
-    ended = Ended()
+) -> Iterator[SyncOutcome]:
+    """Release the lease and record the sync run when the body ends; a fault causes back-off."""
+    outcome = SyncOutcome()
     started = time.perf_counter()
     fault: errors.IpamError | None = None
     try:
-        yield ended
+        yield outcome
     except errors.IpamError as error:
         fault = error
     except ingest.DATABASE_AWAY as error:
-        log.warning("the database failed during a pass: %s", error)
+        log.warning("the database failed during a sync: %s", error)
         fault = errors.Unavailable()
     except (KeyboardInterrupt, SystemExit):
         fault = SyncStopped()
         raise
     except BaseException as error:
-        fault = PassFailed(f"{type(error).__name__}: see the log of the worker")
+        fault = ReconcileFailed(f"{type(error).__name__}: see the log of the worker")
         raise
     finally:
-        # A connection that broke is opened anew; without any, the lease ends by itself.
+        # Reopen a broken connection; if that fails, the lease expires.
         if not database_connection.in_atomic_block:
             database_connection.close_if_unusable_or_obsolete()
         if full and not dry:
-            _measure(record.cluster.name, fault or _broken(counts), time.perf_counter() - started)
+            _count_metrics(
+                record.cluster.name,
+                fault or _first_kind_fault(counts),
+                time.perf_counter() - started,
+            )
         with contextlib.suppress(*ingest.DATABASE_AWAY):
-            ended.failed_objects = (
+            outcome.failed_objects = (
                 0 if dry else sum(kind_counts.failed for kind_counts in counts.values())
             )
-            _hand_back(lease, fault or _broken(counts), ended, dry=dry, full=full)
+            _release_lease(lease, fault or _first_kind_fault(counts), outcome, dry=dry, full=full)
             sync_runs.end(record, counts, fault)
 
 
-def _broken(counts: Mapping[str, KindCounts]) -> errors.IpamError | None:
-    """The first kind's trouble that is not that of single objects."""
+def _first_kind_fault(counts: Mapping[str, KindCounts]) -> errors.IpamError | None:
+    """Return the error of the first kind that failed as a whole, or None."""
     kind_counts = next(
         (kind_counts for kind_counts in counts.values() if kind_counts.is_fault), None
     )
@@ -189,7 +201,7 @@ def _broken(counts: Mapping[str, KindCounts]) -> errors.IpamError | None:
     return broken
 
 
-def _measure(cluster: str, fault: errors.IpamError | None, seconds: float) -> None:
+def _count_metrics(cluster: str, fault: errors.IpamError | None, seconds: float) -> None:
     if isinstance(fault, LeaseLost):
         process_metrics.count("ipam_lease_lost_total")
     if isinstance(fault, errors.ConnectionPaused | SyncStopped):
@@ -201,10 +213,10 @@ def _measure(cluster: str, fault: errors.IpamError | None, seconds: float) -> No
         process_metrics.count("ipam_reconcile_errors_total", cluster=cluster, reason=fault.code)
 
 
-def _hand_back(
+def _release_lease(
     lease: Lease,
     fault: errors.IpamError | None,
-    ended: Ended,
+    outcome: SyncOutcome,
     *,
     dry: bool,
     full: bool,
@@ -212,17 +224,19 @@ def _hand_back(
     if isinstance(fault, LeaseLost):
         return
     if dry or isinstance(fault, errors.ConnectionPaused | SyncStopped):
-        leases.put_back(lease)
+        leases.release(lease)
     elif fault:
         retry_after = getattr(fault, "retry_after", 0)
-        leases.failed(lease, code=fault.code, message=fault.message, retry_after=retry_after)
+        leases.record_failure(
+            lease, code=fault.code, message=fault.message, retry_after=retry_after
+        )
     elif full:
-        leases.succeeded(lease, version=ended.version, failed_objects=ended.failed_objects)
+        leases.record_success(lease, version=outcome.version, failed_objects=outcome.failed_objects)
     else:
-        leases.put_back(lease, failed_objects=ended.failed_objects)
+        leases.release(lease, failed_objects=outcome.failed_objects)
 
 
-def start(
+def make_context(
     connection: Connection,
     client: ClusterClient,
     lease: Lease,
@@ -231,14 +245,14 @@ def start(
     from_watch: bool = False,
     changed_keys: frozenset[tuple[str, str]] = frozenset(),
 ) -> SyncContext:
-    """What handlers are given."""
+    """Return the context for handlers."""
     author = events.Author(actor=f"cluster {connection.cluster.name}", source="cluster")
     return SyncContext(
         cluster=connection.cluster,
         connection=connection,
         client=client,
         author=author,
-        holding=functools.partial(leases.holding, lease, author),
+        holding=functools.partial(leases.transaction_under_lease, lease, author),
         prove=functools.partial(leases.prove, lease),
         dry_run=dry_run,
         from_watch=from_watch,
@@ -246,13 +260,13 @@ def start(
     )
 
 
-_resting = threading.Semaphore(1)
+_collector_off = threading.Semaphore(1)
 
 
 @contextlib.contextmanager
 def _without_collector() -> Iterator[None]:
-    """Ten thousand objects that are kept hold no cycles, and are walked again and again for them."""
-    ours = gc.isenabled() and _resting.acquire(blocking=False)
+    """Disable the garbage collector: it would traverse ten thousand objects without cycles repeatedly."""
+    ours = gc.isenabled() and _collector_off.acquire(blocking=False)
     if ours:
         gc.disable()
     try:
@@ -260,14 +274,14 @@ def _without_collector() -> Iterator[None]:
     finally:
         if ours:
             gc.enable()
-            _resting.release()
+            _collector_off.release()
 
 
 @contextlib.contextmanager
-def undone() -> Iterator[None]:
-    """All that is written inside is undone: so a plan knows what its own first half would bring."""
+def rolled_back() -> Iterator[None]:
+    """Roll back the writes of the body; a dry run thus sees the effect of its own ingest."""
     with transaction.atomic(), database_connection.cursor() as cursor:
-        # An object that was not listed may be asked for meanwhile, and the cluster be slow.
+        # The body may read objects from a slow cluster within the transaction.
         cursor.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
         try:
             yield
@@ -276,8 +290,8 @@ def undone() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def alone(kind_counts: KindCounts, kind: str) -> Iterator[None]:
-    """What one kind may not do, or has not, is that kind's trouble; anything else ends the pass."""
+def isolate_kind(kind_counts: KindCounts, kind: str) -> Iterator[None]:
+    """Store a failure that affects one kind only in its counts; other errors end the sync."""
     try:
         yield
     except (
@@ -292,30 +306,30 @@ def alone(kind_counts: KindCounts, kind: str) -> Iterator[None]:
     except ingest.DATABASE_AWAY:
         raise
     except (DatabaseError, *BUGS):
-        log.exception("a pass over %s failed", kind)
-        kind_counts.code, kind_counts.message = PassFailed.code, PassFailed.__doc__ or ""
+        log.exception("the sync of %s failed", kind)
+        kind_counts.code, kind_counts.message = ReconcileFailed.code, ReconcileFailed.__doc__ or ""
 
 
 def _list_all(
     context: SyncContext, handlers: Sequence[Handler], counts: dict[str, KindCounts]
 ) -> list[_ListedKind]:
-    """All lists before anything is concluded from any of them."""
+    """List all kinds, before anything is concluded from one of the lists."""
     resources = [resource for handler in handlers for resource in handler.resources]
     discovery = context.client.discover(resources)
-    served_kinds.keep(context, handlers, discovery)
+    served_kinds.store_served_kinds(context, handlers, discovery)
     listed: list[_ListedKind] = []
     for handler in handlers:
         kind_counts = counts.setdefault(handler.kind, KindCounts())
-        # The first that is served; one before it that did not answer may be, and is waited for.
+        # The first served version; an earlier one whose API group failed may be served, so it counts too.
         answer = {*discovery.served, *discovery.faults}
         read = next((resource for resource in handler.resources if resource in answer), None)
         if read is None or read in discovery.faults:
-            with alone(kind_counts, handler.kind):
-                served_kinds.absent(context, handler, discovery, kind_counts)
+            with isolate_kind(kind_counts, handler.kind):
+                served_kinds.record_absent_kind(context, handler, discovery, kind_counts)
             continue
-        with alone(kind_counts, handler.kind), _may_be_refused(context, read):
+        with isolate_kind(kind_counts, handler.kind), _record_forbidden(context, read):
             observed_rows = comparison.observed_rows(context.cluster.pk, handler.kind)
-            listing = context.client.list(read, keep=projection_for(handler))
+            listing = context.client.list(read, project=projection_for(handler))
             kind_counts.seen = len(listing.items)
             context.served[handler.kind] = read
             context.complete.add(handler.kind)
@@ -325,17 +339,17 @@ def _list_all(
 
 
 @contextlib.contextmanager
-def _may_be_refused(context: SyncContext, read: Resource) -> Iterator[None]:
-    """A kind that is read if we may: a finding says that we may not, and what was known stays."""
+def _record_forbidden(context: SyncContext, read: Resource) -> Iterator[None]:
+    """Record a finding if the credentials must not read an optional kind; its rows stay."""
     try:
         yield
     except faults.Forbidden as error:
         if not read.reads_for:
             raise
-        message = f"There are no new {read.reads_for}: {error.message}"
+        message = f"Cannot update {read.reads_for}: {error.message}"
         if not context.dry_run:
             with context.holding():
-                differences.keep_findings(
+                differences.store_findings(
                     context.cluster.pk,
                     read.kind,
                     [ReconcileFinding("not_permitted", read.plural, message)],
@@ -348,30 +362,30 @@ def _ingest_all(
     positions: dict[str, watch_positions.Position] = {}
     for listed_kind in listed:
         kind = listed_kind.handler.kind
-        with alone(counts[kind], kind):
+        with isolate_kind(counts[kind], kind):
             _ingest(context, listed_kind, counts[kind])
             version = listed_kind.listing.resource_version
             positions[kind] = watch_positions.Position(listed_kind.read.api_version, version)
     if positions:
         with context.holding():
-            watch_positions.keep(context.connection.pk, positions)
+            watch_positions.store(context.connection.pk, positions)
 
 
 def _ingest(context: SyncContext, listed_kind: _ListedKind, kind_counts: KindCounts) -> None:
     handler, rows = listed_kind.handler, ObservedObject.objects.all()
     items = listed_kind.listing.items
     changes = comparison.compare(context.cluster.pk, handler.kind, listed_kind.observed_rows, items)
-    replaced = comparison.replaced(changes.absent, items)
+    replaced = comparison.find_replaced(changes.absent, items)
     gone = sorted({*changes.gone, *replaced})
     missed = sorted({*changes.missed} - {*replaced})
     kind_counts.changed, kind_counts.gone = len(changes.new) + len(changes.changed), len(gone)
-    if changes.back or missed:
+    if changes.reappeared or missed:
         with context.holding():
-            rows.filter(pk__in=changes.back).update(missed_at=None)
+            rows.filter(pk__in=changes.reappeared).update(missed_at=None)
             rows.filter(pk__in=missed).update(missed_at=Now())
     kind_counts.failed += ingest.ingest(context, handler, listed_kind.read, changes.new, new=True)
     kind_counts.failed += ingest.ingest(context, handler, listed_kind.read, changes.changed)
-    kind_counts.failed += ingest.again(context, handler, changes.again)
+    kind_counts.failed += ingest.retry(context, handler, changes.retry)
     kind_counts.failed += ingest.forget(context, handler, gone)
 
 
@@ -381,5 +395,5 @@ def _apply_all(
     for listed_kind in listed:
         kind_counts = counts[listed_kind.handler.kind]
         if not kind_counts.code:
-            with alone(kind_counts, listed_kind.handler.kind):
+            with isolate_kind(kind_counts, listed_kind.handler.kind):
                 apply.apply_desired(context, listed_kind.handler, kind_counts)

@@ -1,4 +1,4 @@
-"""What a pass did, as a row."""
+"""Sync runs: rows with the result of each sync."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from pools.models import Cluster, Run
 from pools.models.observed import Trigger
 from pools.platform import database
 
-KEEP = 200  # of each cluster; as many of those that a watch began
+MAX_RUNS = 200  # for each cluster; the same number for watch events
 LONGEST_PLAN = 1000  # objects of one kind
 _ALWAYS = {"seen", "changed", "written", "failed"}
 
 
 @dataclass
 class KindCounts:
-    """What happened to one kind in one pass; `would` is what a dry run would have written."""
+    """Counts of one kind in one sync; `would` counts the objects that a dry run would write."""
 
     seen: int = 0
     changed: int = 0
@@ -28,17 +28,17 @@ class KindCounts:
     written: int = 0
     would: int = 0
     failed: int = 0
-    code: str = ""  # why nothing was concluded of the kind as a whole
+    code: str = ""  # error of the kind as a whole
     message: str = ""
-    not_served: bool = False  # a fact about the cluster: no fault, even with a code
-    plan: list[dict[str, Any]] = field(default_factory=list)  # of a dry run: object and fields
+    not_served: bool = False  # the cluster lacks the kind: no fault, even with a code
+    plan: list[dict[str, Any]] = field(default_factory=list)  # of a dry run: objects and fields
 
     def as_json(self) -> dict[str, Any]:
         return {key: value for key, value in vars(self).items() if value or key in _ALWAYS}
 
     @property
     def is_fault(self) -> bool:
-        """Whether the kind as a whole failed."""
+        """True if the kind as a whole failed."""
         return bool(self.code) and not self.not_served
 
     @property
@@ -47,17 +47,17 @@ class KindCounts:
 
 
 def begin(cluster: Cluster, trigger: Trigger) -> Run:
-    """A row at once, so that a pass that is running, or died, is seen."""
+    """Create the row at the start, so that a running or crashed sync is visible."""
     return Run.objects.create(cluster=cluster, trigger=trigger, started_at=database.now())
 
 
 def watch_run(cluster: Cluster, began: datetime) -> Run:
-    """Of events of a watch: a row only when something came of them."""
+    """Return an unsaved sync run of watch events; `end` saves it only after a change or a failure."""
     return Run(cluster=cluster, trigger=Trigger.WATCH, started_at=began)
 
 
 def end(record: Run, counts: Mapping[str, KindCounts], error: errors.IpamError | None) -> None:
-    """Record how it went; of a watch's events only when something came of them."""
+    """Record the result of a sync; a run of watch events without changes is not saved."""
     record.kinds = {kind: kind_counts.as_json() for kind, kind_counts in counts.items()}
     record.succeeded = error is None and not any(
         kind_counts.is_fault or kind_counts.failed for kind_counts in counts.values()
@@ -69,17 +69,17 @@ def end(record: Run, counts: Mapping[str, KindCounts], error: errors.IpamError |
     if record.pk is None and idle:
         return
     record.save()
-    _tidy(record)
+    _delete_old_runs(record)
     if record.trigger != Trigger.WATCH and error is None:
         recovery_mode.end_when_listed()
 
 
-def _tidy(record: Run) -> None:
-    others = Run.objects.filter(cluster=record.cluster_id).order_by("-id")
+def _delete_old_runs(record: Run) -> None:
+    rows = Run.objects.filter(cluster=record.cluster_id).order_by("-id")
     if record.trigger == Trigger.WATCH:
-        others = others.filter(trigger=Trigger.WATCH)
+        rows = rows.filter(trigger=Trigger.WATCH)
     else:
-        others = others.exclude(trigger=Trigger.WATCH)
-    old = list(others.values_list("pk", flat=True)[KEEP:])
+        rows = rows.exclude(trigger=Trigger.WATCH)
+    old = list(rows.values_list("pk", flat=True)[MAX_RUNS:])
     if old:
         Run.objects.filter(pk__in=old).delete()

@@ -1,4 +1,4 @@
-"""What a watch told is taken in: between full passes, within seconds."""
+"""Ingest of watch events, and prompt writes of register changes, between full syncs."""
 
 from __future__ import annotations
 
@@ -35,31 +35,33 @@ def ingest_events(
     *,
     position: Position,
     to: Position,
-    open_client: connecting.Open = connecting.client_for,
+    open_client: connecting.OpenClient = connecting.client_for,
 ) -> Run:
-    """Take in what a watch told of one kind, (type, object) in order, and write what follows.
+    """Ingest watch events of one kind, as (type, object) in order, and apply the resulting writes.
 
-    The events are all those between two positions. When the kind stands elsewhere by now (a list, or
-    another watcher, has seen more), nothing is done and the run's error is `events_overtaken`. Of
-    several events of one object the last one counts. A deletion that was told is an object's end: it
-    names the uid. The lease is handed back; the run is stored only when something came of it.
+    The events are all events between two positions. If the kind is at another position by now (a list
+    or another watcher is ahead), nothing is done and the error of the run is `events_overtaken`. Of
+    several events of one object the last one counts. A DELETED event ends the object with its uid.
+    Releases the lease; the sync run is stored only if it changed something or failed.
     """
     connection = Connection.objects.select_related("cluster").get(pk=lease.row_id)
     record = sync_runs.watch_run(connection.cluster, database.now())
-    if not watch_positions.stands(connection.pk, kind, position):
-        leases.put_back(lease)
+    if not watch_positions.is_current(connection.pk, kind, position):
+        leases.release(lease)
         record.error_code = OVERTAKEN
         return record
     (handler,) = [handler for handler in handlers if handler.kind == kind]
-    last = {comparison.identity(manifest)[0]: (type_, manifest) for type_, manifest in events}
-    last = {uid: _project_event(handler, *event) for uid, event in last.items()}
-    counts = {kind: KindCounts(seen=len(last))}
-    with sync.outcome(lease, record, counts, full=False):
-        with leases.renewing(lease), open_client(connection) as client:
-            context = _pass(connection, client, lease, last.values())
-            _served(context, handler, to)
-            with sync.alone(counts[kind], kind):
-                if _take_in(context, handler, last, counts[kind]):
+    events_by_uid = {
+        comparison.identity(manifest)[0]: (type_, manifest) for type_, manifest in events
+    }
+    events_by_uid = {uid: _project_event(handler, *event) for uid, event in events_by_uid.items()}
+    counts = {kind: KindCounts(seen=len(events_by_uid))}
+    with sync.record_outcome(lease, record, counts, full=False):
+        with leases.renew_in_background(lease), open_client(connection) as client:
+            context = _make_context(connection, client, lease, events_by_uid.values())
+            _mark_served(context, handler, to)
+            with sync.isolate_kind(counts[kind], kind):
+                if _ingest_changes(context, handler, events_by_uid, counts[kind]):
                     apply.apply_desired(context, handler, counts[kind])
             if counts[kind].changed or counts[kind].gone:
                 followers = [follower for follower in handlers if kind in follower.follows]
@@ -74,58 +76,60 @@ def apply_register_changes(
     lease: Lease,
     handlers: Sequence[Handler],
     *,
-    open_client: connecting.Open = connecting.client_for,
+    open_client: connecting.OpenClient = connecting.client_for,
 ) -> Run:
-    """Write what a change of the register asks for, of the kinds that are `prompt`, without a list.
+    """Apply the writes that a change of the register requires, for `prompt` kinds, without a list.
 
-    The lease is handed back; the run is stored only when something came of it.
+    Releases the lease; the sync run is stored only if it changed something or failed.
     """
     connection = Connection.objects.select_related("cluster").get(pk=lease.row_id)
     record = sync_runs.watch_run(connection.cluster, database.now())
     counts: dict[str, KindCounts] = {}
     with (
-        sync.outcome(lease, record, counts, full=False),
-        leases.renewing(lease),
+        sync.record_outcome(lease, record, counts, full=False),
+        leases.renew_in_background(lease),
         open_client(connection) as client,
     ):
-        context = _pass(connection, client, lease, ())
+        context = _make_context(connection, client, lease, ())
         prompt = [handler for handler in handlers if handler.prompt]
         _apply_each(context, prompt, counts)
     return record
 
 
-def _pass(
+def _make_context(
     connection: Connection,
     client: ClusterClient,
     lease: Lease,
     events: Iterable[tuple[str, Manifest]],
 ) -> SyncContext:
     changed_keys = frozenset(comparison.object_key(manifest) for _, manifest in events)
-    context = sync.start(connection, client, lease, from_watch=True, changed_keys=changed_keys)
+    context = sync.make_context(
+        connection, client, lease, from_watch=True, changed_keys=changed_keys
+    )
 
-    # The watch knew whom it asked. This connection is another one, and it is made only to write.
+    # The watch has verified the identity on its own connection. This connection is opened only for writes.
     @functools.cache
-    def recognised() -> str:
-        return connecting.recognise(connection, client)
+    def verify_once() -> str:
+        return connecting.verify_identity(connection, client)
 
     def prove() -> None:
-        recognised()
+        verify_once()
         leases.prove(lease)
 
     return dataclasses.replace(context, prove=prove)
 
 
 def _project_event(handler: Handler, type_: str, manifest: Manifest) -> tuple[str, Manifest]:
-    """What is kept of the object; one that is of no interest any more is gone."""
-    keep = projection_for(handler)
-    if keep is None or type_ == "DELETED":
+    """Return the projected event; an object that is no longer relevant counts as DELETED."""
+    projection = projection_for(handler)
+    if projection is None or type_ == "DELETED":
         return type_, manifest
-    projected = keep(manifest)
+    projected = projection(manifest)
     return ("DELETED", manifest) if projected is None else (type_, projected)
 
 
-def _served(context: SyncContext, handler: Handler, position: Position | None) -> bool:
-    """Note the version in which the kind is read, and that all of its objects are known."""
+def _mark_served(context: SyncContext, handler: Handler, position: Position | None) -> bool:
+    """Mark the kind as served and complete in the context; return False if it has no position."""
     for version in handler.resources:
         if position is not None and version.api_version == position.api_version:
             context.served[handler.kind] = version
@@ -134,30 +138,36 @@ def _served(context: SyncContext, handler: Handler, position: Position | None) -
     return False
 
 
-def _take_in(
+def _ingest_changes(
     context: SyncContext,
     handler: Handler,
-    last: Mapping[str, tuple[str, Manifest]],
+    events_by_uid: Mapping[str, tuple[str, Manifest]],
     kind_counts: KindCounts,
 ) -> bool:
-    """Whether anything was new: what we wrote ourselves was seen when it was written."""
+    """Ingest changed and deleted objects; return False if there are none, as after our own writes."""
     rows = {
         uid: (pk, version)
         for uid, pk, version in ObservedObject.objects.filter(
-            cluster=context.cluster, kind=handler.kind, uid__in=list(last)
+            cluster=context.cluster, kind=handler.kind, uid__in=list(events_by_uid)
         ).values_list("uid", "pk", "resource_version")
     }
-    gone = [rows[uid][0] for uid, (type_, _) in last.items() if type_ == "DELETED" and uid in rows]
-    news = [
+    gone = [
+        rows[uid][0]
+        for uid, (type_, _) in events_by_uid.items()
+        if type_ == "DELETED" and uid in rows
+    ]
+    changed_manifests = [
         manifest
-        for uid, (type_, manifest) in last.items()
+        for uid, (type_, manifest) in events_by_uid.items()
         if type_ != "DELETED"
         and (uid not in rows or rows[uid][1] != comparison.identity(manifest)[1])
     ]
-    kind_counts.changed, kind_counts.gone = len(news), len(gone)
-    kind_counts.failed += ingest.ingest(context, handler, context.served[handler.kind], news)
+    kind_counts.changed, kind_counts.gone = len(changed_manifests), len(gone)
+    kind_counts.failed += ingest.ingest(
+        context, handler, context.served[handler.kind], changed_manifests
+    )
     kind_counts.failed += ingest.forget(context, handler, gone)
-    return bool(news or gone)
+    return bool(changed_manifests or gone)
 
 
 def _apply_each(
@@ -165,7 +175,7 @@ def _apply_each(
 ) -> None:
     for handler in handlers:
         position = watch_positions.read(context.connection.positions, handler.kind)
-        if _served(context, handler, position):
+        if _mark_served(context, handler, position):
             kind_counts = counts[handler.kind] = KindCounts()
-            with sync.alone(kind_counts, handler.kind):
+            with sync.isolate_kind(kind_counts, handler.kind):
                 apply.apply_desired(context, handler, kind_counts)

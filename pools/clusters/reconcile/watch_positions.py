@@ -1,7 +1,7 @@
-"""Up to which version of a cluster each of its kinds was taken in: where a watch goes on.
+"""Watch positions: the resource version of each kind up to which events were ingested.
 
-Compared and set: whoever watched from an older position has events that a list, or another watcher,
-has overtaken, and drops them.
+A position changes by compare-and-set. A watcher that started from an older position drops its events,
+because a list or another watcher has overtaken them.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from django.db import connection
 
 @dataclass(frozen=True)
 class Position:
-    """A resource version, opaque, of the kind as it is served in `api_version`."""
+    """An opaque resource version of a kind that is read in `api_version`."""
 
     api_version: str
     version: str
 
 
 def read(positions: Any, kind: str) -> Position | None:
-    """The one of a kind in Connection.positions."""
+    """Return the position of a kind in Connection.positions."""
     entry = positions.get(kind) if isinstance(positions, dict) else None
     return Position(entry["api_version"], entry["version"]) if entry else None
 
 
-def keep(connection_id: int, positions: dict[str, Position]) -> None:
-    """After lists: the positions of these kinds."""
+def store(connection_id: int, positions: dict[str, Position]) -> None:
+    """Store the positions of these kinds after their lists."""
     values = {kind: vars(position) for kind, position in positions.items()}
     with connection.cursor() as cursor:
         cursor.execute(
@@ -38,7 +38,7 @@ def keep(connection_id: int, positions: dict[str, Position]) -> None:
 
 
 def drop(connection_id: int, kinds: list[str]) -> None:
-    """Forget the positions of these kinds."""
+    """Delete the positions of these kinds."""
     with connection.cursor() as cursor:
         cursor.execute(
             "UPDATE pools_connection SET positions = positions - %s::text[]"
@@ -47,8 +47,8 @@ def drop(connection_id: int, kinds: list[str]) -> None:
         )
 
 
-def stands(connection_id: int, kind: str, position: Position) -> bool:
-    """Whether the kind is still at this position."""
+def is_current(connection_id: int, kind: str, position: Position) -> bool:
+    """Return True if the kind is still at this position."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT 1 FROM pools_connection WHERE id = %s AND positions -> %s = %s::jsonb",
@@ -58,7 +58,7 @@ def stands(connection_id: int, kind: str, position: Position) -> bool:
 
 
 def move(connection_id: int, kind: str, position: Position, to: Position | None) -> bool:
-    """From one position to the next, to none after a Gone; False when it is not there any more."""
+    """Move a kind from `position` to `to`, None after a Gone; return False if it has moved meanwhile."""
     change = "positions - %s" if to is None else "positions || jsonb_build_object(%s, %s::jsonb)"
     values = [kind] if to is None else [kind, json.dumps(vars(to))]
     with connection.cursor() as cursor:

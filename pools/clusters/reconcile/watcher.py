@@ -1,15 +1,16 @@
-"""The watcher: what happens in clusters reaches the register within seconds.
+"""The watcher: changes in clusters reach the register within seconds.
 
-One thread for each kind of each cluster waits for its events (pools.clusters.reconcile.streams); a few others
-take in what was told, and write what changed in the register, so that a cluster that hangs holds up
-none but itself. The main thread looks every two seconds which clusters are its own
-(pools.clusters.reconcile.watchers), begins and ends streams, and runs the full passes that nobody else has run for
-a minute: without Redis they are late, not absent.
+One thread for each kind of each cluster receives its events (pools.clusters.reconcile.streams). A few worker
+threads ingest the events and write changes of the register, so that a cluster that hangs delays no other
+one. The main thread reads its share of the clusters every two seconds (pools.clusters.reconcile.watchers),
+starts and stops streams, and runs full syncs that are overdue by a minute: without Redis they are late,
+but not lost.
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import logging
 import queue
 import random
@@ -36,30 +37,30 @@ from pools.core import errors
 from pools.models import Connection
 from pools.platform.outbound import faults
 
-TICK = 0.2  # seconds: what was told by then is taken in together
-LOOK = 2
-TAKERS = 8
-LONGEST_PAUSE = 60
-BOOKMARKS = 60  # seconds between two positions that are kept although nothing happened
-OVERDUE = 60  # seconds after which a pass that nobody ran is ours
-STEADY = 30  # seconds after which a stream was well
+TICK = 0.2  # seconds during which events are collected into one ingest
+SHARE_INTERVAL = 2  # seconds between two reads of the share
+WORKERS = 8
+LONGEST_PAUSE = 60  # seconds; limit of the back-off of a stream
+BOOKMARK_INTERVAL = 60  # seconds between two stored positions without events
+OVERDUE = 60  # seconds after which the watcher runs an overdue sync
+STEADY_AFTER = 30  # seconds after which a stream counts as healthy
 
 log = logging.getLogger(__name__)
 Key = tuple[int, str]  # connection, kind
 
 
 @dataclass
-class _Watched:
-    """One cluster: its streams by kind, and when it may be asked again."""
+class _WatchedCluster:
+    """One cluster: its streams and back-off by kind."""
 
     share: watchers.Share
     streams: dict[str, Stream] = field(default_factory=dict)
     failures: dict[str, int] = field(default_factory=dict)
     not_before: dict[str, float] = field(default_factory=dict)
-    kept_at: float = field(default_factory=time.monotonic)
+    bookmarked_at: float = field(default_factory=time.monotonic)
     nudged: str = ""
-    settled: str = ""  # the nudge that was answered last
-    busy: bool = False  # one of the takers has it
+    applied_nudge: str = ""  # the last nudge whose changes were written
+    busy: bool = False  # a worker thread processes it
     rest_until: float = 0
 
     def stop(self) -> None:
@@ -69,41 +70,41 @@ class _Watched:
 
 
 class Watcher:
-    """Watches its share of the clusters, at most `most`, until it is stopped."""
+    """Watches its share of the clusters, at most `max_clusters`, until it is stopped."""
 
     def __init__(
         self,
         handlers: Sequence[Handler],
         *,
-        most: int = 200,
-        open_client: connecting.Open = connecting.client_for,
-        got_on: Callable[[], None] = lambda: None,
+        max_clusters: int = 200,
+        open_client: connecting.OpenClient = connecting.client_for,
+        on_progress: Callable[[], None] = lambda: None,
     ) -> None:
-        self._got_on = got_on
-        self.name = leases.worker()
+        self._on_progress = on_progress
+        self.name = leases.worker_name()
         self._handlers = handlers
-        self._most = most
+        self._max_clusters = max_clusters
         self._open = open_client
-        self._watched: dict[int, _Watched] = {}
+        self._watched: dict[int, _WatchedCluster] = {}
         self._jobs: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._wake = threading.Event()
         self._stopped = threading.Event()
-        self._looked_at = 0.0
-        self._helps = threading.Lock()  # held while a pass runs here
+        self._shares_read_at = 0.0
+        self._full_sync_lock = threading.Lock()  # held while a full sync runs in this process
 
     def run(self) -> None:
-        """Until `stop`; a database that is away is waited for."""
-        for number in range(TAKERS):
-            threading.Thread(target=self._work, daemon=True, name=f"taker {number}").start()
+        """Run until `stop`; wait for a database that is unavailable."""
+        for number in range(WORKERS):
+            threading.Thread(target=self._work, daemon=True, name=f"ingest worker {number}").start()
         while not self._stopped.is_set():
-            self._got_on()
+            self._on_progress()
             try:
                 close_old_connections()
                 self._step()
             except ingest.DATABASE_AWAY as error:
-                log.warning("the database is away: %s", error)
+                log.warning("the database is unavailable: %s", error)
                 self._stopped.wait(1)
-            self._wake.wait(TICK if self._waiting() else LOOK)
+            self._wake.wait(TICK if self._has_waiting_events() else SHARE_INTERVAL)
             self._wake.clear()
             self._stopped.wait(TICK)
         for watched in self._watched.values():
@@ -115,7 +116,7 @@ class Watcher:
         self._stopped.set()
         self._wake.set()
 
-    def _waiting(self) -> bool:
+    def _has_waiting_events(self) -> bool:
         return any(
             stream.waiting
             for watched in list(self._watched.values())
@@ -126,42 +127,44 @@ class Watcher:
 
     def _step(self) -> None:
         now = time.monotonic()
-        if now - self._looked_at >= LOOK:
-            self._looked_at = now
-            self._look()
-            self._help()
+        if now - self._shares_read_at >= SHARE_INTERVAL:
+            self._shares_read_at = now
+            self._update_shares()
+            self._run_overdue_sync()
         for connection_id, watched in list(self._watched.items()):
             if not watched.busy and now >= watched.rest_until and self._has_work(watched, now):
                 watched.busy = True
-                self._jobs.put(lambda pk=connection_id, it=watched: self._take_in(pk, it))  # type: ignore[misc]
+                self._jobs.put(functools.partial(self._process, connection_id, watched))
 
-    def _look(self) -> None:
-        shares = {share.connection_id: share for share in watchers.claim(self.name, self._most)}
+    def _update_shares(self) -> None:
+        shares = {
+            share.connection_id: share for share in watchers.claim(self.name, self._max_clusters)
+        }
         for connection_id, watched in list(self._watched.items()):
             share = shares.get(connection_id)
             if share is None or share.access != watched.share.access:
                 watched.stop()
                 del self._watched[connection_id]
         for connection_id, share in shares.items():
-            watched = self._watched.setdefault(connection_id, _Watched(share))
+            watched = self._watched.setdefault(connection_id, _WatchedCluster(share))
             watched.nudged = share.nudged
             if not watched.busy:
-                self._restart(watched, share)
+                self._update_streams(watched, share)
 
-    def _restart(self, watched: _Watched, share: watchers.Share) -> None:
-        """A stream for each kind that a pass has listed, from there on."""
+    def _update_streams(self, watched: _WatchedCluster, share: watchers.Share) -> None:
+        """Start a stream from the position of each kind; replace ended and overtaken streams."""
         for handler in self._handlers:
             kind, position = handler.kind, watch_positions.read(share.positions, handler.kind)
             stream = watched.streams.get(kind)
             if stream is not None and stream.ended and stream.waiting:
-                continue  # is taken in first
+                continue  # its events are ingested first
             if stream is not None and (stream.ended or stream.stopped or position != stream.stored):
-                self._ended(watched, kind, stream)
+                self._end_stream(watched, kind, stream)
                 stream = None
             if stream is None and position and time.monotonic() >= watched.not_before.get(kind, 0):
-                self._begin(watched, handler, position)
+                self._begin_stream(watched, handler, position)
 
-    def _begin(self, watched: _Watched, handler: Handler, position: Position) -> None:
+    def _begin_stream(self, watched: _WatchedCluster, handler: Handler, position: Position) -> None:
         for resource in handler.resources:
             if resource.api_version == position.api_version:
                 row = Connection.objects.select_related("cluster").filter(
@@ -173,33 +176,33 @@ class Watcher:
                         resource,
                         position,
                         open_client=self._open,
-                        noticed=self._wake.set,
+                        on_event=self._wake.set,
                     )
                     watched.streams[handler.kind] = stream
                     stream.start()
 
-    def _ended(self, watched: _Watched, kind: str, stream: Stream) -> None:
-        """It was overtaken, or it failed: then the next one waits, ever longer."""
+    def _end_stream(self, watched: _WatchedCluster, kind: str, stream: Stream) -> None:
+        """Remove a stream that was overtaken or failed; after a failure, back off."""
         fault = None if stream.stopped else stream.fault
         stream.stop()
         del watched.streams[kind]
         if fault is None:
             return
         log.info("the watch of %s of %s: %s", kind, stream.connection.cluster, fault.code)
-        self._pause(watched, kind, stream)
+        self._back_off(watched, kind, stream)
         if isinstance(fault, faults.Gone):
             watch_positions.move(watched.share.connection_id, kind, stream.stored, None)
         if isinstance(fault, faults.Gone) or watched.failures[kind] == 1:
             leases.nudge(stream.connection.cluster_id, patient=True)
 
-    def _pause(self, watched: _Watched, kind: str, stream: Stream) -> None:
-        steady = time.monotonic() - stream.began > STEADY
+    def _back_off(self, watched: _WatchedCluster, kind: str, stream: Stream) -> None:
+        steady = time.monotonic() - stream.began > STEADY_AFTER
         failures = watched.failures[kind] = 1 if steady else watched.failures.get(kind, 0) + 1
         seconds = min(LONGEST_PAUSE, 2 ** min(failures, 10) / 2)
         jitter = random.uniform(0.75, 1.25)  # noqa: S311  # no secret
         watched.not_before[kind] = time.monotonic() + seconds * jitter
 
-    # --- taking in --------------------------------------------------------------------------------
+    # --- ingest --------------------------------------------------------------------------------
 
     def _work(self) -> None:
         while True:
@@ -208,56 +211,56 @@ class Watcher:
                 close_old_connections()
                 job()
             except ingest.DATABASE_AWAY as error:
-                log.warning("the database is away: %s", error)
+                log.warning("the database is unavailable: %s", error)
             except Exception:
                 log.exception("a job of the watcher failed")
             finally:
                 connection.close()
 
-    def _has_work(self, watched: _Watched, now: float) -> bool:
+    def _has_work(self, watched: _WatchedCluster, now: float) -> bool:
         if any(stream.waiting for stream in watched.streams.values()):
             return True
-        if watched.nudged != watched.settled:
+        if watched.nudged != watched.applied_nudge:
             return True
-        return now - watched.kept_at > BOOKMARKS
+        return now - watched.bookmarked_at > BOOKMARK_INTERVAL
 
-    def _take_in(self, connection_id: int, watched: _Watched) -> None:
+    def _process(self, connection_id: int, watched: _WatchedCluster) -> None:
         began = time.monotonic()
         try:
             for kind, stream in list(watched.streams.items()):
                 if stream.stopped:
                     continue
                 if not stream.waiting:
-                    self._keep(connection_id, kind, stream)
+                    self._store_bookmark(connection_id, kind, stream)
                 elif not self._ingest_events(connection_id, kind, stream):
-                    self._pause(watched, kind, stream)
-            watched.kept_at = time.monotonic()
-            if watched.nudged != watched.settled:
-                self._settle(connection_id, watched)
+                    self._back_off(watched, kind, stream)
+            watched.bookmarked_at = time.monotonic()
+            if watched.nudged != watched.applied_nudge:
+                self._apply_register_changes(connection_id, watched)
         finally:
-            # As long as it took: events that come without end leave half of the time to others.
+            # Rest as long as the work took, so that endless events leave half of the time to others.
             watched.rest_until = 2 * time.monotonic() - began
             watched.busy = False
 
-    def _settle(self, connection_id: int, watched: _Watched) -> None:
-        """Write what the register wants since it changed; what fails now is left to the full pass."""
+    def _apply_register_changes(self, connection_id: int, watched: _WatchedCluster) -> None:
+        """Write changes of the register; failures are left to the full sync."""
         nudged = watched.nudged
         lease = leases.borrow(connection_id, self.name)
-        if lease is not None:  # else a pass is running, which may have begun before the change
+        if lease is not None:  # else a sync is running, which may have started before the change
             watch_events.apply_register_changes(lease, self._handlers, open_client=self._open)
-            watched.settled = nudged
+            watched.applied_nudge = nudged
 
     def _ingest_events(self, connection_id: int, kind: str, stream: Stream) -> bool:
-        """False when it failed, and not because others have seen more."""
+        """Ingest the events of a stream; return False if that failed, unless the stream was overtaken."""
         lease = leases.borrow(connection_id, self.name)
         if lease is None:
-            return True  # a pass is running; what it lists overtakes what was told
+            return True  # a sync is running; its lists overtake these events
         batch = stream.take()
         if batch is None:
-            leases.put_back(lease)
+            leases.release(lease)
             return True
         events, to = batch
-        done = False
+        succeeded = False
         try:
             run = watch_events.ingest_events(
                 lease,
@@ -268,16 +271,16 @@ class Watcher:
                 to=to,
                 open_client=self._open,
             )
-            done = not (run.error_code or run.kinds[kind].get("code"))
-            return done or run.error_code == watch_events.OVERTAKEN
+            succeeded = not (run.error_code or run.kinds[kind].get("code"))
+            return succeeded or run.error_code == watch_events.OVERTAKEN
         finally:
-            if done:
+            if succeeded:
                 stream.stored = to
             else:
                 stream.stop()
 
-    def _keep(self, connection_id: int, kind: str, stream: Stream) -> None:
-        """Bookmarks: so that whoever watches next need not begin long ago."""
+    def _store_bookmark(self, connection_id: int, kind: str, stream: Stream) -> None:
+        """Store the position of a stream without events, so that the next watch starts from there."""
         if stream.waiting or (batch := stream.take()) is None:
             return
         events, to = batch
@@ -288,18 +291,18 @@ class Watcher:
         else:
             stream.stored = to
 
-    # --- passes that nobody runs ------------------------------------------------------------------
+    # --- overdue syncs ------------------------------------------------------------------
 
-    def _help(self) -> None:
-        overdue = leases.due(1, overdue=OVERDUE)
-        if overdue and self._helps.acquire(blocking=False):
-            self._jobs.put(lambda: self._pass(overdue[0]))
+    def _run_overdue_sync(self) -> None:
+        overdue = leases.due_connections(1, overdue=OVERDUE)
+        if overdue and self._full_sync_lock.acquire(blocking=False):
+            self._jobs.put(functools.partial(self._run_full_sync, overdue[0]))
 
-    def _pass(self, connection_id: int) -> None:
+    def _run_full_sync(self, connection_id: int) -> None:
         try:
             lease = leases.take(connection_id, self.name, only_due=True)
             if lease is not None:
                 with contextlib.suppress(errors.IpamError):
                     sync.run(lease, self._handlers, open_client=self._open)
         finally:
-            self._helps.release()
+            self._full_sync_lock.release()

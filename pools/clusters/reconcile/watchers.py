@@ -1,7 +1,7 @@
-"""Which watcher watches which cluster: rows, a heartbeat, and no leader.
+"""Assignment of clusters to watchers: rows and heartbeats, without a leader.
 
-Each of the living has an equal share. A watcher that was not seen for some seconds is dead; the others
-take its clusters over. That two of them may watch one cluster for a moment does no harm
+Each live watcher has an equal share of the clusters. A watcher without a recent heartbeat is dead; the
+others take its clusters over. Two watchers may watch one cluster for a moment, without harm
 (pools.clusters.reconcile.watch_positions).
 """
 
@@ -20,9 +20,9 @@ DEAD_AFTER = 15  # seconds
 
 @dataclass(frozen=True)
 class Share:
-    """A cluster that is to be watched; `access` changes with its credentials.
+    """A cluster to watch; `access` changes with its credentials.
 
-    `nudged` changes whenever the register changes what a managed cluster may have to be told.
+    `nudged` changes whenever a change of the register may require a write to a managed cluster.
     """
 
     connection_id: int
@@ -31,16 +31,16 @@ class Share:
     nudged: str = ""
 
 
-def claim(name: str, most: int) -> list[Share]:
-    """Be seen, and take an equal share of the clusters, at most so many; these are watched now."""
+def claim(name: str, max_clusters: int) -> list[Share]:
+    """Send a heartbeat, take an equal share of the clusters, at most `max_clusters`, and return it."""
     with transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute(_SEEN, [name])
+        cursor.execute(_HEARTBEAT, [name])
         cursor.execute(_QUOTA, {"dead_after": DEAD_AFTER})
         clusters, watchers = cursor.fetchone()
-        quota = min(most, -(-clusters // watchers))
-        cursor.execute(_LET_GO, [name, name, quota])
+        quota = min(max_clusters, -(-clusters // watchers))
+        cursor.execute(_RELEASE, [name, name, quota])
         cursor.execute(_TAKE, {"name": name, "dead_after": DEAD_AFTER, "quota": quota})
-        cursor.execute(_MINE, [name])
+        cursor.execute(_OWN_SHARES, [name])
         return [
             Share(pk, access, json.loads(text), nudged)
             for pk, access, text, nudged in cursor.fetchall()
@@ -48,23 +48,23 @@ def claim(name: str, most: int) -> list[Share]:
 
 
 def leave(name: str) -> None:
-    """The clusters are free for others at once."""
+    """Release the clusters of a watcher at once."""
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("UPDATE pools_connection SET watched_by = '' WHERE watched_by = %s", [name])
         cursor.execute("DELETE FROM pools_watcher WHERE name = %s", [name])
 
 
-_SEEN = """
+_HEARTBEAT = """
     INSERT INTO pools_watcher (name, seen_at) VALUES (%s, ipam_clock())
     ON CONFLICT (name) DO UPDATE SET seen_at = EXCLUDED.seen_at
 """
 _QUOTA = statements.read("pools/watcher_quota")
-_LET_GO = """
+_RELEASE = """
     UPDATE pools_connection SET watched_by = '' WHERE watched_by = %s AND (paused OR id NOT IN (
         SELECT id FROM pools_connection WHERE watched_by = %s AND NOT paused ORDER BY id LIMIT %s))
 """
-_TAKE = statements.read("pools/take_connections")
-_MINE = """
+_TAKE = statements.read("pools/claim_connections")
+_OWN_SHARES = """
     SELECT id, md5(concat_ws('|', server, sealed, in_cluster, identity)), positions::text,
         CASE mode WHEN 'managed' THEN COALESCE(nudged_at::text, '') ELSE '' END
     FROM pools_connection WHERE watched_by = %s AND NOT paused

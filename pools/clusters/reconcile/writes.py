@@ -1,7 +1,7 @@
-"""Sending what differs: dry first, never by force, read back, and one refused object fails alone.
+"""Writes of objects: dry run first, never forced, read back; a rejected object fails alone.
 
-Of an object with several managers only the fields are applied that nobody else owns: what belongs to
-others stays a difference until they change it, or somebody takes it over (pools.clusters.takeovers).
+Of an object with several managers, only fields that no other manager owns are applied. The other fields
+remain drift until their managers change them, or somebody takes them over (pools.clusters.takeovers).
 """
 
 from __future__ import annotations
@@ -19,37 +19,36 @@ from pools.core.kubernetes import differences, managed_fields
 from pools.core.kubernetes.differences import FieldDifference
 from pools.platform.outbound import faults
 
-ATTEMPTS = 5  # while other writers are quicker
-# They change with every write, and say nothing of what was asked for.
+ATTEMPTS = 5  # attempts after conflicts with other writers
+# Fields that change with every write, independent of its content.
 _BOOKKEEPING = {"resourceVersion", "generation", "managedFields", "uid", "creationTimestamp"}
-# What the cluster may answer for one object and not for the next one; a webhook of the cluster can
-# answer with any of them.
-_OF_ONE_OBJECT = (faults.FieldConflict, faults.Rejected, faults.Forbidden, faults.ServerFault)
+# Faults that may concern one object only; an admission webhook of the cluster can cause any of them.
+_OBJECT_FAULTS = (faults.FieldConflict, faults.Rejected, faults.Forbidden, faults.ServerFault)
 _Differences = tuple[FieldDifference, ...]
 _LONGEST_CONFLICT = 900  # characters
 
 log = logging.getLogger(__name__)
 
 
-class NotKept(faults.ClusterFault):
-    """The cluster takes the object, and does not keep all of its fields (its CRD lacks them)."""
+class FieldsNotKept(faults.ClusterFault):
+    """The cluster accepts the object, but drops some of its fields, which its CRD does not have."""
 
     code = "fields_not_kept"
     reason = "FieldsNotKept"
 
 
-class NotWorkedOut(errors.IpamError):
-    """What to write could not be worked out; see the log of the worker."""
+class WriteNotComputed(errors.IpamError):
+    """The write could not be computed because of an internal error. See the log of the worker."""
 
     code = "internal_error"
 
 
 @dataclass(frozen=True)
 class WriteResult:
-    """What became of one object.
+    """The result of one write.
 
-    `stored` is the object as the cluster has it now, None when nothing was written. `found` are the
-    fields in which the cluster still differs from what is wanted; `fault` is why.
+    `stored` is the stored object, None if nothing was written. `field_differences` are the fields that
+    still differ from the desired manifest; `fault` is the reason.
     """
 
     write: Write
@@ -61,18 +60,18 @@ class WriteResult:
 def send(
     context: SyncContext, write: Write, listed: Manifest | None, *, fresh: bool
 ) -> WriteResult:
-    """Bring one object to what is wanted.
+    """Write one object if it differs from the desired manifest.
 
-    `listed` is the object as it was seen last (None: there was none); with `fresh` False it is read
-    first. What is true of this object alone (a field of another manager, a rule of the API server, a
-    webhook) is in the result; a fault of the cluster is raised. After a StaleVersion the object is
-    read again and what to send is worked out anew. Raises LeaseLost, ConnectionPaused.
+    `listed` is the object as last observed, None if it did not exist; without `fresh` it is read first. A
+    fault of this object alone (a field of another manager, validation, a webhook) is in the result; a
+    fault of the cluster is raised. After StaleVersion the object is read and the manifest computed again.
+    Raises LeaseLost, ConnectionPaused.
     """
     field_differences: _Differences = ()
-    last: errors.IpamError | None = None
+    stale_error: errors.IpamError | None = None
     for attempt in range(ATTEMPTS):
         try:
-            current = listed if fresh and not attempt else _current(context, write)
+            current = listed if fresh and not attempt else _fetch_current(context, write)
             desired_manifest = write.make(current)
             field_differences = find_differences(write, desired_manifest, current)
         except (errors.IpamError, *BUGS) as error:
@@ -86,36 +85,38 @@ def send(
         if context.dry_run or not write.send:
             return WriteResult(write, field_differences=field_differences)
         try:
-            return _sent(context, write, desired_manifest, current, field_differences)
+            return _send_once(context, write, desired_manifest, current, field_differences)
         except (faults.StaleVersion, faults.AlreadyExists, faults.NotFound) as error:
-            last = error
-        except _OF_ONE_OBJECT as error:
+            stale_error = error
+        except _OBJECT_FAULTS as error:
             return WriteResult(write, field_differences=field_differences, fault=error)
-    return WriteResult(write, field_differences=field_differences, fault=last)
+    return WriteResult(write, field_differences=field_differences, fault=stale_error)
 
 
 def _as_ipam_error(error: Exception, write: Write) -> errors.IpamError:
     if isinstance(error, errors.IpamError):
         return error
-    log.error("what to write to %s %s is unclear", write.resource.kind, write.name, exc_info=error)
-    return NotWorkedOut()
+    log.error(
+        "the write of %s %s could not be computed", write.resource.kind, write.name, exc_info=error
+    )
+    return WriteNotComputed()
 
 
-def _current(context: SyncContext, write: Write) -> Manifest | None:
+def _fetch_current(context: SyncContext, write: Write) -> Manifest | None:
     try:
         return context.client.get(write.resource, write.name, write.namespace)
     except faults.NotFound:
         return None
 
 
-def _sent(
+def _send_once(
     context: SyncContext,
     write: Write,
     desired_manifest: Manifest,
     current: Manifest | None,
     field_differences: _Differences,
 ) -> WriteResult:
-    """Dry first: what would change nothing is not sent, or the cluster would be written for ever."""
+    """Write the object after a dry run; a write without effect is not sent, or it would repeat for ever."""
     whole_manifest = desired_manifest
     if current is not None:
         desired_manifest = part_to_apply(write, desired_manifest, current)
@@ -123,33 +124,37 @@ def _sent(
             return WriteResult(
                 write,
                 field_differences=field_differences,
-                fault=of_others(write, field_differences),
+                fault=conflict_with_managers(write, field_differences),
             )
-        # Another writer, also a worker that took the cluster over meanwhile, makes it a StaleVersion.
+        # A write by another manager, or by a worker that took the cluster over, causes StaleVersion.
         version = current["metadata"]["resourceVersion"]
         desired_manifest = desired_manifest | {
             "metadata": desired_manifest["metadata"] | {"resourceVersion": version}
         }
     try:
-        tried = _tried(context, write, desired_manifest)
+        dry_run_result = _dry_run(context, write, desired_manifest)
     except (faults.Rejected, faults.ServerFault) as error:
         _upgrade_managers(context, write, current, error)
         raise
-    if tried is not None and current is not None and _same(write, tried, current):
-        return WriteResult(write, field_differences=field_differences, fault=NotKept())
+    if (
+        dry_run_result is not None
+        and current is not None
+        and _is_unchanged(write, dry_run_result, current)
+    ):
+        return WriteResult(write, field_differences=field_differences, fault=FieldsNotKept())
     context.prove()
-    stored = _put(context, write, desired_manifest, dry_run=False)
+    stored = _write(context, write, desired_manifest, dry_run=False)
     remaining = find_differences(write, whole_manifest, stored)
-    foreign = of_others(write, remaining)
-    if foreign is None and remaining:
-        return WriteResult(write, stored=stored, field_differences=remaining, fault=NotKept())
-    return WriteResult(write, stored=stored, field_differences=remaining, fault=foreign)
+    conflict = conflict_with_managers(write, remaining)
+    if conflict is None and remaining:
+        return WriteResult(write, stored=stored, field_differences=remaining, fault=FieldsNotKept())
+    return WriteResult(write, stored=stored, field_differences=remaining, fault=conflict)
 
 
 def part_to_apply(
     write: Write, desired_manifest: Manifest, current: Manifest, *, take: Collection[str] = ()
 ) -> Manifest:
-    """What is applied to an object that is there: nothing that only other managers own."""
+    """Return the manifest to apply to an existing object, without fields that only other managers own."""
     if write.how != "apply" or write.subresource:
         return desired_manifest
     part = differences.part_to_apply(
@@ -158,48 +163,53 @@ def part_to_apply(
     return write.fit(part, current)
 
 
-def of_others(write: Write, field_differences: _Differences) -> faults.FieldConflict | None:
-    """Why these fields are not written: other managers own some of them."""
-    texts = [f"{difference.path} is owned by {', '.join(names)}" for difference in field_differences
-             if (names := foreign(difference, write.manager))]  # fmt: skip
+def conflict_with_managers(
+    write: Write, field_differences: _Differences
+) -> faults.FieldConflict | None:
+    """Return the conflict with other managers of these fields, or None."""
+    texts = [
+        f"{difference.path} is owned by {', '.join(names)}"
+        for difference in field_differences
+        if (names := other_managers(difference, write.manager))
+    ]
     return faults.FieldConflict("; ".join(texts)[:_LONGEST_CONFLICT]) if texts else None
 
 
-def foreign(difference: FieldDifference, manager: str) -> list[str]:
-    """The managers of the field but this one."""
+def other_managers(difference: FieldDifference, manager: str) -> list[str]:
+    """Return the other managers of the field."""
     return [name for name in difference.managers if name != manager]
 
 
 def _upgrade_managers(
     context: SyncContext, write: Write, current: Manifest | None, error: faults.ClusterFault
 ) -> None:
-    """Give managedFields of another version of the kind the version that is written.
+    """Set the version of all managedFields entries to the written version.
 
-    A server cannot apply what the version of somebody's entry does not know (500). The entries keep
-    their managers, operations and fields. Raises StaleVersion: read the object again.
+    A server cannot apply fields that the version of another entry does not have (500). The entries keep
+    their managers, operations and fields. Raises StaleVersion, so that the object is read again.
     """
     if current is None or error.status != http.HTTPStatus.INTERNAL_SERVER_ERROR:
         return
-    entries = managed_fields.upgraded(current, write.resource.api_version)
+    entries = managed_fields.upgrade_entries(current, write.resource.api_version)
     if entries is None:
         return
     context.prove()
     changes = {"/metadata/managedFields": entries}
     context.client.patch(write.resource, current, changes, manager=write.manager)
-    raise faults.StaleVersion("managedFields have another version now") from error
+    raise faults.StaleVersion("the version of managedFields was changed") from error
 
 
-def _tried(context: SyncContext, write: Write, desired_manifest: Manifest) -> Manifest | None:
-    """What the cluster would make of it; None where a webhook of the cluster offers no dry run."""
+def _dry_run(context: SyncContext, write: Write, desired_manifest: Manifest) -> Manifest | None:
+    """Return the result of a dry run; None if a webhook of the cluster does not support dry runs."""
     try:
-        return _put(context, write, desired_manifest, dry_run=True)
+        return _write(context, write, desired_manifest, dry_run=True)
     except faults.Rejected as error:
         if error.status == 400 and "dry run" in error.message:
             return None
         raise
 
 
-def _put(
+def _write(
     context: SyncContext, write: Write, desired_manifest: Manifest, *, dry_run: bool
 ) -> Manifest:
     client = context.client
@@ -207,8 +217,8 @@ def _put(
         return client.create(
             write.resource, desired_manifest, manager=write.manager, dry_run=dry_run
         )
-    put = client.replace if write.how == "replace" else client.apply
-    return put(
+    send_request = client.replace if write.how == "replace" else client.apply
+    return send_request(
         write.resource,
         desired_manifest,
         manager=write.manager,
@@ -223,29 +233,33 @@ def find_differences(
     if desired_manifest is None:
         return ()
     if write.how == "replace":
-        return _replaced(write, desired_manifest, current or {})
+        return _replace_differences(write, desired_manifest, current or {})
     manager = "" if write.subresource else write.manager
     return tuple(
         difference
-        for difference in differences.find(
+        for difference in differences.find_differences(
             desired_manifest, current or {}, structure=write.structure, manager=manager
         )
         if difference.path != "metadata.resourceVersion"
     )
 
 
-def _replaced(write: Write, desired_manifest: Manifest, current: Manifest) -> _Differences:
-    """Whole objects: also what the wanted one leaves out differs."""
+def _replace_differences(
+    write: Write, desired_manifest: Manifest, current: Manifest
+) -> _Differences:
+    """Return the differences of whole objects; fields that the desired object lacks differ too."""
     after, before = _content(desired_manifest), _content(current)
     if after == before:
         return ()
-    there = differences.find(after, current, structure=write.structure)
-    gone = [
+    changed_fields = differences.find_differences(after, current, structure=write.structure)
+    removed_fields = [
         FieldDifference(difference.path, None, difference.desired, difference.managers)
-        for difference in differences.find(before, desired_manifest, structure=write.structure)
+        for difference in differences.find_differences(
+            before, desired_manifest, structure=write.structure
+        )
         if difference.observed is None
     ]
-    return (*there, *gone)
+    return (*changed_fields, *removed_fields)
 
 
 def _content(manifest: Manifest) -> Manifest:
@@ -254,11 +268,11 @@ def _content(manifest: Manifest) -> Manifest:
     return manifest | {"metadata": kept_fields}
 
 
-def _same(write: Write, tried: Manifest, current: Manifest) -> bool:
-    if _content(tried) != _content(current):
+def _is_unchanged(write: Write, dry_run_result: Manifest, current: Manifest) -> bool:
+    if _content(dry_run_result) != _content(current):
         return False
-    # Who replaces an object wants none of its fields for himself.
-    return write.how == "replace" or _owners(tried) == _owners(current)
+    # A replace does not claim ownership of fields.
+    return write.how == "replace" or _owners(dry_run_result) == _owners(current)
 
 
 def _owners(manifest: Manifest) -> list[dict[str, Any]]:

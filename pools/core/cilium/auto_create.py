@@ -1,8 +1,8 @@
-"""The pools that Cilium's operator creates at its start: the text of `auto-create-cilium-pod-ip-pools`.
+"""Parser of `auto-create-cilium-pod-ip-pools`: the pools that Cilium's operator creates at its start.
 
-It is what the chart makes of the Helm value autoCreateCiliumPodIPPools, such as
-`default=ipv4-cidrs:10.10.0.0/16,10.11.0.0/16;ipv4-mask-size:24,other=…`. The operator never
-changes a pool that is there.
+The chart renders the Helm value autoCreateCiliumPodIPPools as
+`default=ipv4-cidrs:10.10.0.0/16,10.11.0.0/16;ipv4-mask-size:24,other=…`. The operator never changes
+an existing pool.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pools.core.cilium import podippool
 
 KEY = "auto-create-cilium-pod-ip-pools"  # of cilium-config; operator/option of cilium/cilium
 
-# A comma separates CIDRs too: a pool begins where a name and an equals sign follow.
+# A comma separates CIDRs too: only a comma before `name=` separates pools.
 _NEXT_POOL = re.compile(r",(?=[^,=;:]+=)")
 _PARTS = {
     "ipv4-cidrs": ("ipv4", "cidrs"),
@@ -26,7 +26,7 @@ _FLAGS = {"allow-first-ip": "allowFirstIP", "allow-last-ip": "allowLastIP"}
 
 
 def parse(value: object, *, field: str = KEY) -> list[podippool.PodIPPool]:
-    """The pools of the text, in its order; none of a text without content.
+    """Return the pools in the order of the value; an empty value has none.
 
     Raises InvalidInput wrong_type, auto_create_syntax, duplicate_key, and those of
     podippool.parse_document.

@@ -1,4 +1,4 @@
-"""Which pod pools Cilium's BGP control plane announces to routers.
+"""The pod pools that Cilium's BGP control plane announces to routers.
 
 A CiliumBGPAdvertisement (a CiliumBGPPeeringPolicy before Cilium 1.16) selects pools by their labels
 and by their name; an entry without a selector announces no pool (cilium/cilium,
@@ -26,13 +26,13 @@ NAME_LABEL = "io.cilium.podippool.name"
 
 
 def pool_selectors(manifests: Iterable[Mapping[str, Any]]) -> list[label_selector.Selector]:
-    """Return the selectors of announced pools in these manifests, without those that are malformed."""
+    """Return the pool selectors in these manifests, without malformed ones."""
     selectors = []
     for value in (value for manifest in manifests for value in _selectors(manifest)):
         try:
             selectors.append(label_selector.parse(value))
         except errors.InvalidInput:
-            continue  # the agents refuse it too
+            continue  # Cilium's agents reject it too
     return selectors
 
 

@@ -1,9 +1,8 @@
-"""CiliumNode manifests: what a node asks for and holds, and the way back into spec.ipam.pools.
+"""Parser and writer of CiliumNode manifests: requested and allocated PodCIDRs in spec.ipam.pools.
 
-The spec has two writers. The agent owns `requested` and takes entries from `allocated`; the
-operator adds to `allocated`. So nothing else is ever changed here (rule `only-allocated-is-written`), and what
-an entry of it has beside `pool` and `cidrs` (newer Cilium keeps allowFirstIP and allowLastIP
-there) stays with its pool.
+The spec has two writers. The agent owns `requested` and removes entries of `allocated`; the operator
+adds to `allocated`. So only `allocated` is changed here (rule `only-allocated-is-written`). Other keys
+of its entries (newer Cilium has allowFirstIP and allowLastIP there) stay with their pool.
 """
 
 from __future__ import annotations
@@ -20,39 +19,39 @@ KIND = "CiliumNode"
 NEEDED = {4: "ipv4-addrs", 6: "ipv6-addrs"}
 MOST_NEEDED = (1 << 63) - 1  # Go's int
 _POOLS = "spec.ipam.pools"
-# How the operator begins what it writes to status.ipam.operator-status.error.
+# The operator's prefix of status.ipam.operator-status.error.
 ERROR_PREFIX = "ipam-multi-pool-sync allocation failed: "
 
 
-# Neither is frozen: ten thousand are made at a time, and it takes five times as long then.
+# Not frozen: ten thousand are created at a time, and frozen instances take five times as long.
 @dataclass(slots=True)
-class Allocated:
-    """One entry of spec.ipam.pools.allocated; `rest` are its keys beside pool and cidrs."""
+class AllocatedEntry:
+    """One entry of spec.ipam.pools.allocated; `extra_fields` are its keys except pool and cidrs."""
 
     pool: str
     cidrs: tuple[addresses.Network, ...]
-    rest: object_reader.Json = field(default_factory=dict)
+    extra_fields: object_reader.Json = field(default_factory=dict)
 
 
 @dataclass(slots=True)
 class NodeDemand:
-    """What a CiliumNode says about addresses.
+    """The IPAM fields of a CiliumNode.
 
-    `requested` has for each pool the addresses wanted in total of the families 4 and 6;
-    `pod_cidrs` is spec.ipam.podCIDRs of the cluster-pool mode; `operator_error` is
-    status.ipam.operator-status.error, "" when all is well.
+    `requested` maps a pool to the total number of requested addresses of the families 4 and 6.
+    `pod_cidrs` is spec.ipam.podCIDRs of the cluster-pool mode. `operator_error` is
+    status.ipam.operator-status.error, "" without an error.
     """
 
     name: str
     uid: str = ""
     resource_version: str = ""
     requested: dict[str, dict[int, int]] = field(default_factory=dict)
-    allocated: tuple[Allocated, ...] = ()
+    allocated: tuple[AllocatedEntry, ...] = ()
     pod_cidrs: tuple[addresses.Network, ...] = ()
     operator_error: str = ""
 
-    def held(self) -> dict[str, list[addresses.Network]]:
-        """The CIDRs of each pool in the manifest's order, also of a pool that is listed twice."""
+    def held_cidrs(self) -> dict[str, list[addresses.Network]]:
+        """Return the allocated CIDRs by pool in the order of the manifest; entries of one pool are joined."""
         held: dict[str, list[addresses.Network]] = {}
         for entry in self.allocated:
             held.setdefault(entry.pool, []).extend(entry.cidrs)
@@ -60,10 +59,10 @@ class NodeDemand:
 
 
 def parse(manifest: object) -> NodeDemand:
-    """A CiliumNode of any version of Cilium; absent parts are empty.
+    """Return the IPAM fields of a CiliumNode of any version of Cilium; absent fields are empty.
 
-    A pool that is requested twice counts with the larger number, as the operator serves one after
-    the other. Raises one InvalidInput with the paths of all problems: object_expected,
+    Of a pool that is requested twice the larger number counts, because the operator serves one entry
+    after the other. Raises one InvalidInput with the paths of all problems: object_expected,
     unsupported_kind, required, wrong_type, out_of_range, and the codes of names and CIDRs.
     """
     if not isinstance(manifest, dict):
@@ -83,8 +82,8 @@ def parse(manifest: object) -> NodeDemand:
         name=_name(metadata, "name", "metadata", report, holders.parse_name),
         uid=_text(metadata, "uid", "metadata", report),
         resource_version=_text(metadata, "resourceVersion", "metadata", report),
-        requested=_requested(pools, report),
-        allocated=_allocated(pools, report),
+        requested=_parse_requested(pools, report),
+        allocated=_parse_allocated(pools, report),
         pod_cidrs=_cidrs(ipam, "podCIDRs", "spec.ipam", report),
         operator_error=_text(status, "error", "status.ipam.operator-status", report),
     )
@@ -92,13 +91,13 @@ def parse(manifest: object) -> NodeDemand:
     return demand
 
 
-def with_allocated(
+def set_allocated(
     manifest: object_reader.Json, pools: Mapping[str, Iterable[addresses.Network]]
 ) -> object_reader.Json:
-    """A copy of the manifest in which spec.ipam.pools.allocated says what `pools` says.
+    """Return a copy of the manifest with `pools` as spec.ipam.pools.allocated.
 
-    Written as the operator writes it: sorted by pool, in a pool IPv4 before IPv6 and each in the
-    order of their texts, and a pool without CIDRs is left out.
+    The format is the operator's: sorted by pool, within a pool IPv4 before IPv6 and then by string. A
+    pool without CIDRs is omitted.
     """
     changed = copy.deepcopy(manifest)
     section = changed
@@ -106,14 +105,14 @@ def with_allocated(
         if section.get(key) is None:
             section[key] = {}
         section = section[key]
-    rests: dict[str, object_reader.Json] = {}
+    extra_by_pool: dict[str, object_reader.Json] = {}
     for entry in section.get("allocated") or []:
-        rest = {key: value for key, value in entry.items() if key not in ("pool", "cidrs")}
-        rests.setdefault(entry["pool"], {}).update(rest)
+        extra_fields = {key: value for key, value in entry.items() if key not in ("pool", "cidrs")}
+        extra_by_pool.setdefault(entry["pool"], {}).update(extra_fields)
     written = []
     for pool, networks in sorted(pools.items()):
         if texts := [str(network) for network in sorted(networks, key=_written_order)]:
-            written.append({"pool": pool, "cidrs": texts, **rests.get(pool, {})})
+            written.append({"pool": pool, "cidrs": texts, **extra_by_pool.get(pool, {})})
     section.pop("allocated", None)
     if written:
         section["allocated"] = written
@@ -121,7 +120,7 @@ def with_allocated(
 
 
 def error_text(failures: Iterable[str]) -> str:
-    """What the operator writes to status.ipam.operator-status.error; "" when nothing failed."""
+    """Return the operator's status.ipam.operator-status.error; "" without failures."""
     joined = "\n".join(failures)
     return f"{ERROR_PREFIX}{joined}" if joined else ""
 
@@ -130,10 +129,10 @@ def _written_order(network: addresses.Network) -> tuple[int, str]:
     return network.version, str(network)
 
 
-# Ten thousand nodes are read at a time: a path is put together for what is wrong only.
+# Ten thousand nodes are read at a time, so a path is built only for a problem.
 
 
-def _requested(
+def _parse_requested(
     pools: object_reader.Json, report: object_reader.ProblemReport
 ) -> dict[str, dict[int, int]]:
     requested: dict[str, dict[int, int]] = {}
@@ -147,15 +146,15 @@ def _requested(
     return requested
 
 
-def _allocated(
+def _parse_allocated(
     pools: object_reader.Json, report: object_reader.ProblemReport
-) -> tuple[Allocated, ...]:
+) -> tuple[AllocatedEntry, ...]:
     entries = []
     for index, entry in _objects(pools, "allocated", _POOLS, report):
         path = f"{_POOLS}.allocated.{index}"
-        rest = {key: value for key, value in entry.items() if key not in ("pool", "cidrs")}
+        extra_fields = {key: value for key, value in entry.items() if key not in ("pool", "cidrs")}
         name = _name(entry, "pool", path, report, _pool_name)
-        entries.append(Allocated(name, _cidrs(entry, "cidrs", path, report), rest))
+        entries.append(AllocatedEntry(name, _cidrs(entry, "cidrs", path, report), extra_fields))
     return tuple(entries)
 
 
@@ -165,7 +164,7 @@ def _cidrs(
     cidrs = []
     for index, item in enumerate(_list(part, key, path, report)):
         try:
-            # A whole pool may be one PodCIDR; how long a prefix must be is the pool's matter.
+            # A PodCIDR may be as large as its pool; the pool limits the prefix length.
             cidrs.append(addresses.parse_cidr(item, allow_short=True))
         except errors.InvalidInput as error:
             report.problems += error.under(f"{path}.{key}.{index}").problems
@@ -223,12 +222,12 @@ def _name(
 
 
 def _pool_name(value: object) -> str:
-    return _known_name(value) if isinstance(value, str) else holders.parse_name(value)
+    return _parse_cached_name(value) if isinstance(value, str) else holders.parse_name(value)
 
 
 @functools.lru_cache(maxsize=256)
-def _known_name(text: str) -> str:
-    """All nodes of a cluster name the same few pools."""
+def _parse_cached_name(text: str) -> str:
+    """Parse a pool name; cached, because all nodes of a cluster name the same few pools."""
     return holders.parse_name(text)
 
 

@@ -1,4 +1,4 @@
-"""What is known of a cluster's Cilium: its ConfigMap, its pools, its nodes, its release.
+"""State of Cilium in a cluster: its ConfigMap, pools, nodes and release.
 
 The keys are those of the ConfigMap kube-system/cilium-config (pkg/option/config.go of
 cilium/cilium); older releases had other names for some.
@@ -20,10 +20,10 @@ Release = tuple[int, int]
 
 @dataclass(frozen=True)
 class CiliumState:
-    """What is known of a cluster; `config` is None when the ConfigMap could not be read.
+    """The state of Cilium in a cluster; `config` is None if the ConfigMap could not be read.
 
-    `release` is Cilium's version as it is written (`1.18.2`, `v1.19.0-rc.1`), "" when not known.
-    `announced` selects the pools that BGP announces; None when its objects could not be read.
+    `release` is Cilium's version (`1.18.2`, `v1.19.0-rc.1`), "" if unknown. `announced` has the selectors
+    of the pools that BGP announces; None if its objects could not be read.
     """
 
     config: Mapping[str, str] | None
@@ -33,17 +33,17 @@ class CiliumState:
     announced: Sequence[label_selector.Selector] | None = None
 
     def text(self, *keys: str, default: str = "") -> str:
-        """The value of the first of the keys that is set."""
+        """Return the value of the first key that is set."""
         values = (str((self.config or {}).get(key) or "").strip() for key in keys)
         return next(filter(None, values), default)
 
     def flag(self, *keys: str, default: bool = False) -> bool:
-        """Go's idea of true; anything else that is set is false."""
+        """Return True for a string that Go parses as true, False for any other string."""
         text = self.text(*keys)
         return text in ("1", "t", "T", "true", "TRUE", "True") if text else default
 
-    def since(self, release: Release) -> bool:
-        """Whether the release is known to be this one or a newer one."""
+    def release_at_least(self, release: Release) -> bool:
+        """Return True if the release is known and at least `release`."""
         match = re.match(r"v?([0-9]{1,4})\.([0-9]{1,4})", self.release)
         return match is not None and (int(match[1]), int(match[2])) >= release
 
@@ -52,17 +52,17 @@ class CiliumState:
         return self.text(multipool.DEFAULT_POOL, default=pod_pool.DEFAULT)
 
     def families(self) -> list[int]:
-        """The families of the pools; without pools those that are switched on."""
+        """Return the families of the pools; without pools, the enabled families."""
         used = {family for pool in self.pools for family in pool.families}
         return sorted(used) or [n for n in (4, 6) if self.flag(f"enable-ipv{n}", default=n == 4)]
 
     def routing_mode(self) -> str:
-        """`native` or `tunnel`; before 1.14 native routing was `tunnel: disabled`."""
+        """Return `native` or `tunnel`; before 1.14, native routing was `tunnel: disabled`."""
         before = "native" if self.text("tunnel") == "disabled" else "tunnel"
         return self.text("routing-mode", default=before)
 
-    def masqueraded(self) -> list[int]:
-        """The families whose packets are masqueraded when they leave the cluster."""
+    def masqueraded_families(self) -> list[int]:
+        """Return the families whose packets are masqueraded when they leave the cluster."""
         everything = self.flag("masquerade", default=True)  # before 1.10
         return [
             family
@@ -71,7 +71,7 @@ class CiliumState:
         ]
 
     def native_routing_cidr(self, family: int) -> addresses.Network | None:
-        """Where packets are not masqueraded; None when it is not set, or is none."""
+        """Return the CIDR without masquerading; None if it is unset or invalid."""
         older = ["native-routing-cidr"] if family == 4 else []
         try:
             text = self.text(f"ipv{family}-native-routing-cidr", *older)
@@ -79,9 +79,11 @@ class CiliumState:
         except errors.InvalidInput:
             return None
 
-    def never_masqueraded(self, pool: podippool.PodIPPool) -> bool:
-        """Whether eBPF masquerading passes over the pool."""
+    def skips_masquerading(self, pool: podippool.PodIPPool) -> bool:
+        """Return True if eBPF masquerading skips the pool."""
         if not self.flag("enable-bpf-masquerade"):
             return False
-        others = self.flag("only-masquerade-default-pool") and pool.name != self.default_pool
-        return others or pool.annotations.get(SKIP_MASQUERADE) == "true"
+        restricted_to_default = (
+            self.flag("only-masquerade-default-pool") and pool.name != self.default_pool
+        )
+        return restricted_to_default or pool.annotations.get(SKIP_MASQUERADE) == "true"

@@ -1,8 +1,8 @@
-"""From v2alpha1 pools to v2: the lazy conversion of CFP-42466, and which shape a CRD has.
+"""Conversion of v2alpha1 pools to v2 (lazy conversion of CFP-42466), and detection of a CRD's shape.
 
-v2 wins where both versions have an object of one name, an object that is there in v2alpha1 only
-is converted when the cluster's switch is on, and the v2alpha1 object is left alone. On a real API server
-both versions of a CRD are views of one stored object, known by its uid: there is nothing to convert.
+If both versions have an object of one name, v2 wins. An object of v2alpha1 only is converted if the
+cluster manages `conversion`; the v2alpha1 object is not changed. On a real API server both versions of
+a CRD are views of one stored object with one uid, so that there is nothing to convert.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from typing import Any
 from pools.core import errors, object_reader
 from pools.core.cilium import podippool
 
-# kubectl's own note of the manifest that it sent; it would be a lie on another object.
+# kubectl's record of the manifest that it sent; it would be wrong on another object.
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 
 class VersionRelation(enum.Enum):
-    """How the objects of one name in the two versions stand to each other."""
+    """Relation of the objects of one name in the two versions."""
 
     ONE_OBJECT = "one object"  # the same uid: two views of one stored object
     V2_ONLY = "v2 only"
@@ -31,7 +31,7 @@ class VersionRelation(enum.Enum):
 
 @dataclass(frozen=True)
 class VersionDifference:
-    """What two manifests say of one field; None is absence."""
+    """A field with different values in two manifests; None means absent."""
 
     field: str
     v2alpha1: object
@@ -41,7 +41,7 @@ class VersionDifference:
 def version_relation(
     v2alpha1: object_reader.Json | None, v2: object_reader.Json | None
 ) -> VersionRelation | None:
-    """How the objects of one name stand to each other; None when there is neither."""
+    """Return the relation of the objects of one name; None if both are absent."""
     if v2alpha1 is None:
         return None if v2 is None else VersionRelation.V2_ONLY
     if v2 is None:
@@ -51,12 +51,12 @@ def version_relation(
 
 
 def convert(v2alpha1: object_reader.Json, shape: podippool.Shape) -> object_reader.Json:
-    """The v2 manifest of a v2alpha1 object, in the shape of the cluster's CRD.
+    """Return the v2 manifest of a v2alpha1 object, in the shape of the cluster's CRD.
 
-    Labels, annotations (but kubectl's last-applied) and all of the spec are kept, also fields that
-    are not known here; what belongs to the object itself (uid, resourceVersion, managedFields,
-    owners, finalizers, status) is not. Raises InvalidInput of podippool.parse_document and
-    check_written_shape, and ValueError for the shape v2alpha1.
+    The manifest has the labels, the annotations (without kubectl's last-applied) and the whole spec,
+    including unknown fields. It does not have the metadata of the stored object (uid, resourceVersion,
+    managedFields, owners, finalizers) and the status. Raises InvalidInput of podippool.parse_document
+    and check_written_shape, and ValueError for the shape v2alpha1.
     """
     if shape is podippool.Shape.V2ALPHA1:
         raise ValueError("v2alpha1 is what is converted from")
@@ -75,23 +75,23 @@ def convert(v2alpha1: object_reader.Json, shape: podippool.Shape) -> object_read
 
 
 def differences(v2alpha1: object_reader.Json, v2: object_reader.Json) -> list[VersionDifference]:
-    """What the two objects of one name say differently, as values rather than as they are written.
+    """Return the fields with different values in two objects of one name; notation is ignored.
 
-    Reserved ranges are compared although v2alpha1 cannot hold any: it is what its readers miss.
+    Reserved ranges are compared although v2alpha1 cannot have any: its readers do not see them.
     """
-    ours, theirs = (_facts(manifest) for manifest in (v2alpha1, v2))
+    v2alpha1_facts, v2_facts = (_facts(manifest) for manifest in (v2alpha1, v2))
     return [
-        VersionDifference(field, ours.get(field), theirs.get(field))
-        for field in sorted({*ours, *theirs})
-        if ours.get(field) != theirs.get(field)
+        VersionDifference(field, v2alpha1_facts.get(field), v2_facts.get(field))
+        for field in sorted({*v2alpha1_facts, *v2_facts})
+        if v2alpha1_facts.get(field) != v2_facts.get(field)
     ]
 
 
 def shape_of(schema: object) -> podippool.Shape:
-    """Which shape the OpenAPI schema of one version of the CRD takes.
+    """Return the shape of the OpenAPI schema of one version of the CRD.
 
-    A v2 without `pool` (it was so before reserved ranges came) takes what v2alpha1 takes. Raises
-    InvalidInput unknown_shape for the schema of something else.
+    A v2 without `pool` (before Cilium had reserved ranges) has the shape v2alpha1. Raises InvalidInput
+    unknown_shape for any other schema.
     """
     for family in ("ipv4", "ipv6"):
         part = _value_at(schema, "properties", "spec", "properties", family, "properties")
@@ -107,11 +107,10 @@ def shape_of(schema: object) -> podippool.Shape:
 
 
 def check_written_shape(manifest: object) -> None:
-    """Raises InvalidInput written_in_another_shape when the version hides the CIDRs.
+    """Raise InvalidInput written_in_another_shape if the served version hides the CIDRs.
 
-    An object that was written with objects in `cidrs` is read through a version that knows strings
-    only as `cidrs: [{}]`: its CIDRs are stored, but not shown. It says nothing about them, least
-    of all that they are gone.
+    An object that was written with objects in `cidrs` reads as `cidrs: [{}]` in a version with strings.
+    Its CIDRs are stored, but not visible, and must not be treated as removed.
     """
     report = object_reader.ProblemReport()
     for path in _hidden_cidrs(manifest):

@@ -1,11 +1,11 @@
-"""The arithmetic of Cilium's multi-pool mode: addresses of a block, of a node.
+"""The arithmetic of Cilium's multi-pool mode: addresses of a block and of a node.
 
-How many addresses a node asks for is written in two ways. The documentation has
-`roundUp(inUse + pending + preAlloc, preAlloc)`; the agent (pkg/ipam/multipool_manager.go) takes
-n = inUse + pending and asks for n when preAlloc is 0, else for (n div preAlloc + 1) * preAlloc,
-and one preAlloc more when n is no multiple of it. For every preAlloc above 0 they are one number,
-because rounding n + p up to a multiple of p is rounding n up and adding p. For 0 the documented
-form divides by zero; here rounding to a multiple of 0 rounds nothing, and they agree there too.
+Cilium has two formulas for the number of addresses that a node requests. The documentation has
+`roundUp(inUse + pending + preAlloc, preAlloc)`. The agent (pkg/ipam/multipool_manager.go) computes
+n = inUse + pending and requests n if preAlloc is 0, else (n div preAlloc + 1) * preAlloc, plus one
+preAlloc if n is no multiple of it. For preAlloc > 0 the results are equal, because rounding n + p up
+to a multiple of p equals rounding n up and adding p. For 0 the documented formula divides by zero;
+here it rounds nothing, so that the results are equal too.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ _NUMBER = re.compile(r"[0-9]{1,10}")
 def usable_addresses(
     block: addresses.Network, *, allow_first: bool = False, allow_last: bool = False
 ) -> int:
-    """The addresses of a block that pods may get, of either family.
+    """Return the number of addresses of a block that pods can use, for either family.
 
-    The first and the last are left out, unless the pool allows them; a block of one or two
-    addresses is used whole (operator/pkg/ipam/allocator/multipool of cilium/cilium).
+    The first and the last address are excluded unless the pool allows them. Blocks of one or two
+    addresses are used whole (operator/pkg/ipam/allocator/multipool of cilium/cilium).
     """
     size = 1 << (block.max_prefixlen - block.prefixlen)
     if size <= 2:
@@ -39,37 +39,37 @@ def usable_addresses(
 
 
 def documented_need(*, in_use: int, pending: int = 0, pre_allocated: int) -> int:
-    """The addresses that a node asks for, by the formula of Cilium's documentation."""
+    """Return the number of addresses that a node requests, by the formula of Cilium's documentation."""
     demand = in_use + pending + pre_allocated
     return -(-demand // pre_allocated) * pre_allocated if pre_allocated else demand
 
 
-def needed(*, in_use: int, pending: int = 0, pre_allocated: int) -> int:
-    """The addresses that a node asks for, as Cilium's agent computes them."""
+def needed_addresses(*, in_use: int, pending: int = 0, pre_allocated: int) -> int:
+    """Return the number of addresses that a node requests, by the formula of Cilium's agent."""
     used = in_use + pending
     if pre_allocated == 0:
         return used
-    whole, rest = divmod(used, pre_allocated)
-    return (whole + (2 if rest else 1)) * pre_allocated
+    whole, remainder = divmod(used, pre_allocated)
+    return (whole + (2 if remainder else 1)) * pre_allocated
 
 
-def requests(
+def requested_addresses(
     pre_allocation: Mapping[str, int],
     *,
     in_use: Mapping[str, Mapping[int, int]],
     pending: Mapping[str, Mapping[int, int]] | None = None,
     families: Collection[int] = (4, 6),
 ) -> dict[str, dict[int, int]]:
-    """What a node's agent would write to spec.ipam.pools.requested, by pool and family.
+    """Return spec.ipam.pools.requested as a node's agent writes it, by pool and family.
 
-    `in_use` and `pending` count addresses by pool and family; a pool that is in none of the three
-    is not requested, nor one of which nothing is needed.
+    `in_use` and `pending` count addresses by pool and family. A pool that is in none of the three
+    mappings, or of which no address is needed, is not requested.
     """
     pending = pending or {}
     requested = {}
     for pool in sorted({*pre_allocation, *in_use, *pending}):
         numbers = {
-            family: needed(
+            family: needed_addresses(
                 in_use=in_use.get(pool, {}).get(family, 0),
                 pending=pending.get(pool, {}).get(family, 0),
                 pre_allocated=pre_allocation.get(pool, 0),
@@ -82,10 +82,10 @@ def requests(
 
 
 def parse_pre_allocation(value: object, *, field: str = "") -> dict[str, int]:
-    """The map of `default=8,other=4`; an empty text is Cilium's default, {"default": 8}.
+    """Return the mapping of `default=8,other=4`; an empty string is Cilium's default, {"default": 8}.
 
-    Raises InvalidInput: wrong_type, pre_allocation (what is no `pool=number`), duplicate_key,
-    k8s_name, and pre_allocation_value with Cilium's words `invalid value for pool "x"`.
+    Raises InvalidInput: wrong_type, pre_allocation (not `pool=number`), duplicate_key, k8s_name, and
+    pre_allocation_value with Cilium's message `invalid value for pool "x"`.
     """
     if not isinstance(value, str):
         raise errors.InvalidInput.for_field(field, "wrong_type", "must be a text", value)

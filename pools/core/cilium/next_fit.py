@@ -1,4 +1,4 @@
-"""The picking of Cilium's operator: CIDRs in the order of the pool, in each CIDR next-fit."""
+"""The selection of blocks by Cilium's operator: CIDRs in the order of the pool, next-fit in a CIDR."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pools.core.index_set import IndexSet
 
 
 class CidrBlocks:
-    """The blocks of one CIDR of a pool, handed out next-fit."""
+    """The blocks of one CIDR of a pool, allocated next-fit."""
 
     def __init__(self, cidr: addresses.Network, mask_size: int) -> None:
         self.layout = blocks.Layout(cidr, mask_size)
@@ -19,16 +19,16 @@ class CidrBlocks:
         self._next = 0
 
     def span_of(self, cidr: addresses.Network) -> blocks.Span | None:
-        return self.layout.touched_by(addresses.AddressRange.covering(cidr))
+        return self.layout.span_touching(addresses.AddressRange.from_network(cidr))
 
     def withhold(self, reserved: Iterable[addresses.AddressRange]) -> None:
-        """Blocks that a range touches are not handed out; those in use stay in use."""
+        """Exclude the blocks that a range overlaps from allocation; blocks in use stay in use."""
         self._withheld = IndexSet(self.layout.withheld(reserved))
 
     def take(self) -> addresses.Network | None:
-        """The next free block behind the last one that was taken; None when there is none.
+        """Allocate the next free block after the last allocated one; None if there is none.
 
-        A release does not move the pointer back, so that a block rests before it is used again.
+        A release does not move the pointer back, which delays the reuse of a block.
         """
         index = self._free_from(self._next)
         if index is None:
@@ -41,7 +41,7 @@ class CidrBlocks:
 
     def _free_from(self, index: int) -> int | None:
         while index < self.layout.count:
-            free = self._withheld.next_outside(self.used.next_outside(index))
+            free = self._withheld.next_missing(self.used.next_missing(index))
             if free == index:
                 return index
             index = free
@@ -49,7 +49,7 @@ class CidrBlocks:
 
 
 class PoolBlocks:
-    """The blocks of one pool: its CIDRs in order, and what its size and flags say of them."""
+    """The blocks of one pool: its CIDRs in order, its mask sizes and its flags."""
 
     def __init__(self, pool: podippool.PodIPPool) -> None:
         self.mask_sizes = {family: part.mask_size for family, part in pool.families.items()}
@@ -63,25 +63,25 @@ class PoolBlocks:
         first, last = self.allow
         return multipool.usable_addresses(cidr, allow_first=first, allow_last=last)
 
-    def around(self, cidr: addresses.Network) -> tuple[CidrBlocks, blocks.Span] | None:
+    def locate(self, cidr: addresses.Network) -> tuple[CidrBlocks, blocks.Span] | None:
         for part in self.cidrs[cidr.version]:
             if (span := part.span_of(cidr)) is not None:
                 return part, span
         return None
 
     def occupy(self, cidr: addresses.Network) -> str:
-        """Mark a CIDR as used, also in a reserved range; says why not, or "" when it is done."""
-        location = self.around(cidr)
+        """Mark a CIDR as used, even in a reserved range; return the failure, or ""."""
+        location = self.locate(cidr)
         if location is None:
             return f"cidr {cidr} is not part of the requested pool"
         part, span = location
-        if part.used.has_all(span):
+        if part.used.contains_span(span):
             return f"cidr {cidr} has already been allocated"
         part.used.add(span)
         return ""
 
     def release(self, cidr: addresses.Network) -> None:
-        if location := self.around(cidr):
+        if location := self.locate(cidr):
             part, span = location
             part.used.remove(span)
 

@@ -1,12 +1,12 @@
-"""Cilium's operator as a value: which PodCIDRs a node gets (operator/pkg/ipam/allocator/multipool).
+"""A model of Cilium's operator: the PodCIDRs that a node gets (operator/pkg/ipam/allocator/multipool).
 
-It is used to foresee what a change of pools does to the nodes, and tests hold the allocator that
-stands on the database to it. It knows no clock, no cooldown and no other cluster, and like the
-operator it does not notice that two pools overlap. Error texts are the operator's own.
+It predicts the effect of a change of pools on nodes, and tests compare the allocator of the database
+with it. It has no clock, no cooldown and no other clusters. Like the operator, it does not detect that
+two pools overlap. Error strings are the operator's.
 
-It differs in one thing: a CIDR that a node lists and that is no part of its pool (any more) is
-kept as an orphan, with the operator's error. The operator does so only if it saw the CIDR leave
-the pool, and after a restart takes it from the node (cilium/cilium#41986).
+One behaviour differs: a CIDR that a node lists and that is not in its pool (any more) becomes an orphan,
+with the operator's error. The operator does so only if it saw the CIDR leave the pool; after a restart
+it removes the CIDR from the node (cilium/cilium#41986).
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ Held = dict[str, set[addresses.Network]]  # by pool
 
 
 class Verb(enum.Enum):
-    """What happened to a PodCIDR."""
+    """The action of a step."""
 
-    OCCUPY = "occupy"  # the node lists it; it is taken from the free ones
-    ADOPT = "adopt"  # an orphan, whose pool has its CIDR again
-    ORPHAN = "orphan"  # the node keeps it, but it is in no CIDR of its pool
+    OCCUPY = "occupy"  # the node lists it: it is no longer free
+    ADOPT = "adopt"  # the pool of an orphan has its CIDR again
+    ORPHAN = "orphan"  # the node keeps it, although it is in no CIDR of its pool
     RELEASE = "release"  # the node no longer lists it
     ALLOCATE = "allocate"  # new for the node
 
 
 @dataclass(frozen=True)
 class PodCIDRStep:
-    """One thing that happened to one PodCIDR."""
+    """One action on one PodCIDR."""
 
     verb: Verb
     node: str
@@ -45,56 +45,58 @@ class PodCIDRStep:
 
 @dataclass(frozen=True)
 class OperatorOutcome:
-    """What was done, in order, and what could not be done; both can be at once."""
+    """The completed steps in order, and the failures; an outcome can have both."""
 
     steps: tuple[PodCIDRStep, ...] = ()
     errors: tuple[str, ...] = ()
 
     def cidrs(self, verb: Verb) -> list[addresses.Network]:
-        """The CIDRs of the steps of one kind."""
+        """Return the CIDRs of the steps with this action."""
         return [step.cidr for step in self.steps if step.verb is verb]
 
 
 class Operator:
-    """The pools, the nodes, and who has which block; `families` are those the cluster uses."""
+    """The pools, the nodes and the holders of blocks; `families` are the families of the cluster."""
 
-    def __init__(self, families: Collection[int] = (4, 6), *, most: int = demands.MOST) -> None:
+    def __init__(
+        self, families: Collection[int] = (4, 6), *, max_blocks: int = demands.MOST
+    ) -> None:
         self.ready = False
         self._families = sorted(families)
-        self._most = most  # blocks in one call: a node may ask for 2^63 addresses
+        self._max_blocks = max_blocks  # blocks in one call: a node may request 2^63 addresses
         self._pools: dict[str, next_fit.PoolBlocks] = {}
         self._held: dict[str, Held] = {}
         self._orphans: dict[str, Held] = {}
 
-    def restore_finished(self) -> None:
-        """All nodes have been seen once: from now on blocks are handed out."""
+    def finish_restore(self) -> None:
+        """Start to allocate blocks, after all nodes were restored."""
         self.ready = True
 
     def allocated(self, node: str) -> dict[str, list[addresses.Network]]:
-        """What belongs into the node's spec.ipam.pools.allocated, orphans too.
+        """Return spec.ipam.pools.allocated of a node, including orphans.
 
-        Not what the node lists and another node holds: the operator takes that from it.
+        CIDRs that the node lists and another node holds are not included: the operator removes them.
         """
         held, orphans = self._held.get(node, {}), self._orphans.get(node, {})
         return {
-            pool: _ordered(held.get(pool, set()) | orphans.get(pool, set()))
+            pool: _sort_cidrs(held.get(pool, set()) | orphans.get(pool, set()))
             for pool in sorted({*held, *orphans})
         }
 
     def orphans(self, node: str) -> dict[str, list[addresses.Network]]:
-        """What the node holds outside the CIDRs of its pools."""
-        return {pool: _ordered(cidrs) for pool, cidrs in self._orphans.get(node, {}).items()}
+        """Return the CIDRs that the node holds outside the CIDRs of its pools, by pool."""
+        return {pool: _sort_cidrs(cidrs) for pool, cidrs in self._orphans.get(node, {}).items()}
 
     def upsert_pool(self, pool: podippool.PodIPPool) -> OperatorOutcome:
-        """A new or changed pool.
+        """Add or change a pool.
 
-        CIDRs that stay keep their blocks and their place, new ones come after them in the order
-        of the manifest. Blocks in use of a CIDR that left become orphans, orphans that are in a
-        CIDR again are adopted.
+        Remaining CIDRs keep their blocks and their position; new CIDRs follow in the order of the
+        manifest. Blocks in use of a removed CIDR become orphans. Orphans in a CIDR of the pool are
+        adopted.
         """
         new = next_fit.PoolBlocks(pool)
         old = self._pools.get(pool.name)
-        if refused := old and _refused(pool.name, old, new):
+        if refused := old and _forbidden_change(pool.name, old, new):
             return OperatorOutcome(errors=(refused,))
         for family, part in pool.families.items():
             listed = {entry.cidr: entry for entry in part.cidrs}
@@ -122,29 +124,29 @@ class Operator:
         return OperatorOutcome((*orphaned, *adopted.steps), adopted.errors)
 
     def delete_pool(self, name: str) -> OperatorOutcome:
-        """A pool that is gone: what is in use of it stays with the nodes, as orphans."""
+        """Delete a pool; its blocks in use stay with the nodes as orphans."""
         if self._pools.pop(name, None) is None:
             return OperatorOutcome(errors=(f'pool "{name}" requested for deletion doesn\'t exist',))
         return OperatorOutcome(tuple(self._orphan(name, None)))
 
     def release_node(self, name: str) -> OperatorOutcome:
-        """A node that is gone: all its blocks are free again."""
+        """Release all blocks of a deleted node."""
         steps = []
         for pool, cidrs in self._held.pop(name, {}).items():
-            for cidr in _ordered(cidrs):
+            for cidr in _sort_cidrs(cidrs):
                 self._pools[pool].release(cidr)
                 steps.append(PodCIDRStep(Verb.RELEASE, name, pool, cidr))
         for pool, cidrs in self._orphans.pop(name, {}).items():
-            steps += [PodCIDRStep(Verb.RELEASE, name, pool, cidr) for cidr in _ordered(cidrs)]
+            steps += [PodCIDRStep(Verb.RELEASE, name, pool, cidr) for cidr in _sort_cidrs(cidrs)]
         return OperatorOutcome(tuple(steps))
 
     def allocate_to_node(self, node: ciliumnode.NodeDemand) -> OperatorOutcome:
-        """Serve one node, as often as it changes.
+        """Reconcile one node after a change.
 
-        1. Occupy what it lists. 2. Release what it no longer lists. 3. When all nodes are known,
-        allocate what is missing, as far as there is any; the errors tell of the rest.
+        1. Occupy the CIDRs that it lists. 2. Release the CIDRs that it no longer lists. 3. After all
+        nodes were restored, allocate missing blocks; the errors report what could not be allocated.
         """
-        listed = node.held()
+        listed = node.held_cidrs()
         occupied = self._occupy(node.name, listed)
         released = self._release_unlisted(node.name, listed)
         steps = (*occupied.steps, *released)
@@ -167,7 +169,7 @@ class Operator:
                     self._forget_orphan(node, name, cidr)
                     steps.append(PodCIDRStep(Verb.OCCUPY, node, name, cidr))
                     continue
-                if pool is None or pool.around(cidr) is None:
+                if pool is None or pool.locate(cidr) is None:
                     steps += self._mark_orphan(node, name, cidr)
                 failures.append(
                     f"unable to reuse from pool {name}: {failure}"
@@ -181,12 +183,12 @@ class Operator:
         self, node: str, listed: dict[str, list[addresses.Network]]
     ) -> Iterator[PodCIDRStep]:
         for name, cidrs in list(self._held.get(node, {}).items()):
-            for cidr in _ordered(cidrs.difference(listed.get(name, ()))):
+            for cidr in _sort_cidrs(cidrs.difference(listed.get(name, ()))):
                 self._pools[name].release(cidr)
                 _discard(self._held, node, name, cidr)
                 yield PodCIDRStep(Verb.RELEASE, node, name, cidr)
         for name, cidrs in list(self._orphans.get(node, {}).items()):
-            for cidr in _ordered(cidrs.difference(listed.get(name, ()))):
+            for cidr in _sort_cidrs(cidrs.difference(listed.get(name, ()))):
                 self._forget_orphan(node, name, cidr)
                 yield PodCIDRStep(Verb.RELEASE, node, name, cidr)
 
@@ -214,8 +216,8 @@ class Operator:
             return f"cannot allocate from non-existing pool: {name}" if needed > 0 else ""
         missing = needed - pool.usable(held, family)
         while missing > 0:
-            if len(steps) >= self._most:
-                return f"more than {self._most} blocks at once"
+            if len(steps) >= self._max_blocks:
+                return f"more than {self._max_blocks} blocks at once"
             cidr = pool.take(family)
             if cidr is None:
                 return "pool empty"
@@ -226,15 +228,15 @@ class Operator:
 
     def _orphan(self, name: str, pool: next_fit.PoolBlocks | None) -> Iterator[PodCIDRStep]:
         for node, held in list(self._held.items()):
-            for cidr in _ordered(held.get(name, ())):
-                if pool is None or pool.around(cidr) is None:
+            for cidr in _sort_cidrs(held.get(name, ())):
+                if pool is None or pool.locate(cidr) is None:
                     _discard(self._held, node, name, cidr)
                     yield from self._mark_orphan(node, name, cidr)
 
     def _adopt(self, changed: next_fit.PoolBlocks) -> OperatorOutcome:
         steps, failures = [], []
         for node, name, cidr in self._orphans_of_nodes():
-            if changed.around(cidr) is None:
+            if changed.locate(cidr) is None:
                 continue
             pool = self._pools.get(name)
             failure = f"cannot reuse from non-existing pool: {name}"
@@ -257,7 +259,7 @@ class Operator:
             (node, name, cidr)
             for node, orphans in sorted(self._orphans.items())
             for name, cidrs in sorted(orphans.items())
-            for cidr in _ordered(cidrs)
+            for cidr in _sort_cidrs(cidrs)
         ]
 
     def _mark_orphan(self, node: str, name: str, cidr: addresses.Network) -> Iterator[PodCIDRStep]:
@@ -276,27 +278,27 @@ def plan(
     *,
     families: Collection[int] = (4, 6),
 ) -> dict[str, OperatorOutcome]:
-    """What each node would get, by its name, if these were the pools and the operator started now.
+    """Return the outcome of each node, by name, if the operator started now with these pools.
 
-    The nodes are served in their order, after all of them have been seen.
+    The nodes are served in their order, after all of them were restored.
     """
     operator = Operator(families)
     for pool in pools:
         operator.upsert_pool(pool)
     nodes = list(nodes)
     first_steps = {node.name: operator.allocate_to_node(node).steps for node in nodes}
-    operator.restore_finished()
+    operator.finish_restore()
     served = ((node.name, operator.allocate_to_node(node)) for node in nodes)
     return {
-        name: OperatorOutcome((*first_steps[name], *then.steps), then.errors)
-        for name, then in served
+        name: OperatorOutcome((*first_steps[name], *outcome.steps), outcome.errors)
+        for name, outcome in served
     }
 
 
-def drained(
+def drain_nodes(
     nodes: Iterable[ciliumnode.NodeDemand], cidr: addresses.Network
 ) -> list[ciliumnode.NodeDemand]:
-    """The same nodes after they have given back all that they hold inside `cidr`."""
+    """Return the nodes without their allocated CIDRs that overlap `cidr`."""
     return [
         replace(
             node,
@@ -314,7 +316,7 @@ def drained(
     ]
 
 
-def _refused(name: str, old: next_fit.PoolBlocks, new: next_fit.PoolBlocks) -> str:
+def _forbidden_change(name: str, old: next_fit.PoolBlocks, new: next_fit.PoolBlocks) -> str:
     for family in (4, 6):
         if old.mask_sizes.get(family, 0) != new.mask_sizes.get(family, 0):
             return f'cannot change IPv{family} mask size in existing pool "{name}"'
@@ -326,7 +328,7 @@ def _refused(name: str, old: next_fit.PoolBlocks, new: next_fit.PoolBlocks) -> s
     return ""
 
 
-def _ordered(cidrs: Iterable[addresses.Network]) -> list[addresses.Network]:
+def _sort_cidrs(cidrs: Iterable[addresses.Network]) -> list[addresses.Network]:
     return sorted(cidrs, key=lambda cidr: (cidr.version, int(cidr.network_address), cidr.prefixlen))
 
 

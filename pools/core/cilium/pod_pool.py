@@ -1,8 +1,8 @@
-"""From which pool a pod gets its addresses (pkg/ipam/metadata/manager.go of Cilium).
+"""The pool from which a pod gets its addresses (pkg/ipam/metadata/manager.go of Cilium).
 
-For each IP family apart, the first of these that says something: an annotation of the pod, one of
-its namespace, the selectors of the pools, the default pool. Cilium looks only when the pod is
-created: a later change of an annotation, a label or a selector has no effect on its addresses.
+For each IP family, the first match decides: an annotation of the pod, an annotation of its namespace,
+the selectors of the pools, the default pool. Cilium chooses when the pod is created: a later change of
+an annotation, a label or a selector has no effect on its addresses.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ ONLY_AT_CREATION = (
 
 
 @dataclass(frozen=True)
-class Marked:
-    """What is on a pod or on its namespace; None is what is not known, and `note` says why."""
+class ObjectMetadata:
+    """Metadata of a pod or a namespace; None means unknown, and `note` says why."""
 
     name: str
     labels: Mapping[str, str] | None = field(default_factory=dict)
@@ -38,11 +38,11 @@ class Marked:
 
 @dataclass(frozen=True)
 class PoolChoice:
-    """The pool of one family, and why, as sentences in the order in which it was decided.
+    """The pool of one family, and the reasons as sentences in the order of the decision.
 
-    `pool` is "" when the pod gets no address; `problem` says what is wrong, also with a pool that
-    was chosen and cannot serve it ("" when all is well). `unknown` lists what was not read and may
-    decide otherwise: then there is no answer, `pool` is "" too.
+    `pool` is "" if the pod gets no address. `problem` is "" without a problem; a chosen pool that
+    cannot serve the pod is a problem too. `unknown` lists metadata that was not read and can change
+    the result; then `pool` is "".
     """
 
     family: int
@@ -53,32 +53,32 @@ class PoolChoice:
 
 
 def choose(
-    pod: Marked,
-    namespace: Marked,
+    pod: ObjectMetadata,
+    namespace: ObjectMetadata,
     pools: Iterable[podippool.PodIPPool],
     *,
     default: str = DEFAULT,
     families: Collection[int] = (4, 6),
 ) -> list[PoolChoice]:
-    """The choice for each family; `default` is the node's `ipam-default-ip-pool`."""
+    """Return the choice for each family; `default` is the node's `ipam-default-ip-pool`."""
     pools_by_name = {pool.name: pool for pool in pools}
     choices = []
     for family in sorted(families):
         unknown: dict[str, str] = {}
         choice = _choose(family, pod, namespace, pools_by_name, default, unknown)
-        choices.append(_unanswered(choice, unknown) if unknown else choice)
+        choices.append(_mark_unknown(choice, unknown) if unknown else choice)
     return choices
 
 
-def _unanswered(choice: PoolChoice, unknown: Mapping[str, str]) -> PoolChoice:
-    """The choice as what it would be if there were nothing in what is not known."""
-    would = f'the pool "{choice.pool}"' if choice.pool else "no pool"
+def _mark_unknown(choice: PoolChoice, unknown: Mapping[str, str]) -> PoolChoice:
+    """Return an undecided choice that names the result for empty unknown metadata."""
+    expected = f'the pool "{choice.pool}"' if choice.pool else "no pool"
     parts = " and ".join(unknown)
     whys = "; ".join(dict.fromkeys(why for why in unknown.values() if why))
     return PoolChoice(
         choice.family,
         "",
-        (*choice.reasons, f"If there is nothing in {parts} about it, it is {would}."),
+        (*choice.reasons, f"If {parts} do not select a pool, the result is {expected}."),
         f"unknown, because {parts} were not read" + (f": {whys}" if whys else ""),
         tuple(unknown),
     )
@@ -86,49 +86,49 @@ def _unanswered(choice: PoolChoice, unknown: Mapping[str, str]) -> PoolChoice:
 
 def _choose(
     family: int,
-    pod: Marked,
-    namespace: Marked,
+    pod: ObjectMetadata,
+    namespace: ObjectMetadata,
     pools: dict[str, podippool.PodIPPool],
     default: str,
     unknown: dict[str, str],
 ) -> PoolChoice:
     reasons: list[str] = []
-    for what, marked in (("pod", pod), ("namespace", namespace)):
-        if marked.annotations is None:
-            unknown[f"the annotations of the {what}"] = marked.note
-            reasons.append(f"The annotations of the {what} are not known.")
+    for kind, metadata in (("pod", pod), ("namespace", namespace)):
+        if metadata.annotations is None:
+            unknown[f"the annotations of the {kind}"] = metadata.note
+            reasons.append(f"The annotations of the {kind} are unknown.")
             continue
-        key, pool = _annotated(marked.annotations, family)
+        key, pool = _annotated_pool(metadata.annotations, family)
         if pool:
-            reasons.append(f"The {what} says {key}={pool}.")
-            return PoolChoice(family, pool, tuple(reasons), _cannot_serve(pools, pool, family))
-        reasons.append(f"The {what} has no annotation for a pool of IPv{family}.")
-    matching = _matching(family, pod, namespace, pools.values(), reasons, unknown)
+            reasons.append(f"The {kind} has the annotation {key}={pool}.")
+            return PoolChoice(family, pool, tuple(reasons), _serving_problem(pools, pool, family))
+        reasons.append(f"The {kind} has no annotation for a pool of IPv{family}.")
+    matching = _matching_pools(family, pod, namespace, pools.values(), reasons, unknown)
     if len(matching) > 1:
         names = ", ".join(matching)
         problem = f"the selectors of several IPv{family} pools match the pod: {names}"
         return PoolChoice(family, "", tuple(reasons), problem)
     if matching:
         return PoolChoice(family, matching[0], tuple(reasons))
-    if required := _requires_match(pod, namespace):
-        reasons.append(f"The {required} says {REQUIRE_MATCH}=true.")
+    if required := _find_match_requirement(pod, namespace):
+        reasons.append(f"The {required} has the annotation {REQUIRE_MATCH}=true.")
         problem = f"the pod gets no IPv{family} address until it matches a pool"
         return PoolChoice(family, "", tuple(reasons), problem)
-    reasons.append(f'So it is the default pool, "{default}".')
-    return PoolChoice(family, default, tuple(reasons), _cannot_serve(pools, default, family))
+    reasons.append(f'The default pool "{default}" is used.')
+    return PoolChoice(family, default, tuple(reasons), _serving_problem(pools, default, family))
 
 
-def _annotated(annotations: Mapping[str, str], family: int) -> tuple[str, str]:
+def _annotated_pool(annotations: Mapping[str, str], family: int) -> tuple[str, str]:
     for key in (FAMILY_ANNOTATION[family], ANNOTATION):
         if pool := annotations.get(key, ""):
             return key, pool
     return "", ""
 
 
-def _matching(
+def _matching_pools(
     family: int,
-    pod: Marked,
-    namespace: Marked,
+    pod: ObjectMetadata,
+    namespace: ObjectMetadata,
     pools: Iterable[podippool.PodIPPool],
     reasons: list[str],
     unknown: dict[str, str],
@@ -140,12 +140,12 @@ def _matching(
         if family not in pool.families:
             continue
         try:
-            matched, unread = _matched_by(pool, labels, namespace.labels)
-            for what in unread:
-                marked = pod if what == "pod" else namespace
-                unknown[f"the labels of the {what}"] = marked.note
+            matched, unread = _matching_selectors(pool, labels, namespace.labels)
+            for kind in unread:
+                metadata = pod if kind == "pod" else namespace
+                unknown[f"the labels of the {kind}"] = metadata.note
                 reasons.append(
-                    f'Whether the {what}Selector of the pool "{pool.name}" matches is not known.'
+                    f'It is unknown whether the {kind}Selector of the pool "{pool.name}" matches.'
                 )
             if matched and not unread:
                 reasons.append(f'The {matched} of the pool "{pool.name}" matches.')
@@ -158,34 +158,34 @@ def _matching(
     return matching
 
 
-def _matched_by(
+def _matching_selectors(
     pool: podippool.PodIPPool, pod: Mapping[str, str] | None, namespace: Mapping[str, str] | None
 ) -> tuple[str, list[str]]:
-    """Which selectors match, and whose labels are not known; "" and none when one does not match."""
+    """Return the selectors that match, and the objects with unknown labels; ("", []) if one does not match."""
     names, unread = [], []
-    for what, selector, labels in (
+    for kind, selector, labels in (
         ("pod", pool.pod_selector, pod),
         ("namespace", pool.namespace_selector, namespace),
     ):
         if selector is None:
             continue
-        parsed = label_selector.parse(selector, field=f"{what}Selector")
+        parsed = label_selector.parse(selector, field=f"{kind}Selector")
         if labels is None:
-            unread.append(what)
+            unread.append(kind)
         elif not parsed.matches(labels):
             return "", []
-        names.append(f"{what}Selector")
+        names.append(f"{kind}Selector")
     return " and the ".join(names), unread
 
 
-def _requires_match(pod: Marked, namespace: Marked) -> str:
-    for what, marked in (("pod", pod), ("namespace", namespace)):
-        if (marked.annotations or {}).get(REQUIRE_MATCH) == "true":
-            return what
+def _find_match_requirement(pod: ObjectMetadata, namespace: ObjectMetadata) -> str:
+    for kind, metadata in (("pod", pod), ("namespace", namespace)):
+        if (metadata.annotations or {}).get(REQUIRE_MATCH) == "true":
+            return kind
     return ""
 
 
-def _cannot_serve(pools: dict[str, podippool.PodIPPool], name: str, family: int) -> str:
+def _serving_problem(pools: dict[str, podippool.PodIPPool], name: str, family: int) -> str:
     if name not in pools:
         return f'there is no pool "{name}": the pod waits for an IPv{family} address'
     if family not in pools[name].families:

@@ -1,9 +1,9 @@
-"""CiliumPodIPPool manifests in every shape that people have, and back.
+"""Parser and writer of CiliumPodIPPool manifests in all their shapes.
 
-Read are the list of strings of v2alpha1, the objects with `reservedRange` of the
-proposal (CFP-42466), the `pool: [{cidr, reservedRanges: [{start, end}]}]` that Cilium shipped
-(cilium/cilium#46880), the Helm value `autoCreateCiliumPodIPPools`, and lists of these. All become
-one value: a CIDR has any number of reserved ranges, and only the writer has to know a shape.
+The parser reads the list of strings of v2alpha1, the objects with `reservedRange` of the proposal
+(CFP-42466), the `pool: [{cidr, reservedRanges: [{start, end}]}]` that Cilium shipped
+(cilium/cilium#46880), the Helm value `autoCreateCiliumPodIPPools`, and lists of these. The result is
+the same value for all: a CIDR with any number of reserved ranges. Only the writer depends on a shape.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ V2ALPHA1 = "cilium.io/v2alpha1"
 V2 = "cilium.io/v2"
 API_VERSIONS = (V2ALPHA1, V2)
 HELM_VALUE = "autoCreateCiliumPodIPPools"
-# Where the value stands: in the values of Cilium's chart, or of one that has it as a subchart.
+# Path of the value in the values of Cilium's chart, or of a chart with Cilium as a subchart.
 HELM_PARENTS = ("cilium", "ipam", "operator")
 
 
 class Shape(enum.Enum):
-    """How a cluster's own CRD writes reserved ranges."""
+    """The notation of reserved ranges in the CRD of a cluster."""
 
-    V2ALPHA1 = "v2alpha1"  # not at all
+    V2ALPHA1 = "v2alpha1"  # has no reserved ranges
     V2 = "v2"  # pool: [{cidr, reservedRanges: [{start, end}]}], as shipped
     V2_PROPOSAL = "v2-proposal"  # cidrs: [{cidr, reservedRange: "first-last"}], CFP-42466
 
 
 @dataclass(frozen=True)
 class CidrEntry:
-    """One CIDR of a pool, and the ranges of it that are not handed out, as they were written."""
+    """One CIDR of a pool, and its reserved ranges as they were written."""
 
     cidr: addresses.Network
     reserved: tuple[addresses.AddressRange, ...] = ()
@@ -53,8 +53,8 @@ class Family:
 class PodIPPool:
     """One pool of a manifest.
 
-    `families` has the keys 4 and 6 as far as they are used; `api_version` is "" for a Helm value;
-    `source` is where in the document the pool stood ("" when it was the document).
+    `families` has the keys 4 and 6 if they are used. `api_version` is "" for a Helm value. `source` is
+    the path of the pool in the document ("" if the pool is the document).
     """
 
     name: str
@@ -71,7 +71,7 @@ class PodIPPool:
 
 @dataclass(frozen=True)
 class _PoolParts:
-    """The parts of a pool, and where they stand, whatever they were wrapped in."""
+    """The sections of a pool, independent of the format of the document."""
 
     source: str
     api_version: str
@@ -82,7 +82,7 @@ class _PoolParts:
 
 @dataclass(frozen=True)
 class _ParsedCIDR:
-    """A CIDR that is being read; paths are kept until everything is compared."""
+    """A CIDR during parsing, with the paths for problem reports."""
 
     path: str
     cidr: addresses.Network
@@ -90,11 +90,10 @@ class _ParsedCIDR:
 
 
 def parse_document(doc: object, *, strict: bool = True) -> list[PodIPPool]:
-    """The pools of one YAML or JSON document, in its order.
+    """Return the pools of one YAML or JSON document, in its order.
 
-    `strict` refuses unknown fields of a spec: in a file that somebody wrote they are typing
-    errors, and a misspelt reserved range must not be read as none. Objects that a cluster has
-    accepted are read without it. Raises one InvalidInput with all problems: object_expected,
+    With `strict`, unknown fields of a spec are problems: in a file they are typing errors, and a
+    misspelt reserved range must not be ignored. Objects of a cluster are read without it. Raises one InvalidInput with all problems: object_expected,
     unsupported_kind, required, wrong_type, unknown_field, duplicate_key, unknown_cidr,
     mixed_family, cidr_overlap, ranges_overlap, range_outside_cidr, and the codes of names, CIDRs,
     ranges and mask sizes.
@@ -156,8 +155,8 @@ def _pool(parts: _PoolParts) -> PodIPPool:
         api_version=parts.api_version,
         allow_first_ip=spec.flag("allowFirstIP"),
         allow_last_ip=spec.flag("allowLastIP"),
-        annotations=parts.naming.texts("annotations") if is_manifest else {},
-        labels=parts.naming.texts("labels") if is_manifest else {},
+        annotations=parts.naming.string_map("annotations") if is_manifest else {},
+        labels=parts.naming.string_map("labels") if is_manifest else {},
         pod_selector=spec.mapping("podSelector"),
         namespace_selector=spec.mapping("namespaceSelector"),
         source=parts.source,
@@ -173,7 +172,7 @@ def _families(spec: object_reader.Fields) -> dict[int, Family]:
 
 def _family(part: object_reader.Fields, number: int) -> Family:
     part.only("cidrs", "maskSize", "pool")
-    entries = [entry for entry in _listed_cidrs(part, number) if entry is not None]
+    entries = [entry for entry in _parse_cidrs(part, number) if entry is not None]
     _add_shipped_ranges(part, entries)
     for entry in entries:
         _check_ranges(entry, part.report)
@@ -183,20 +182,20 @@ def _family(part: object_reader.Fields, number: int) -> Family:
     return Family(tuple(cidrs), mask_size or 0)
 
 
-def _listed_cidrs(part: object_reader.Fields, number: int) -> Iterator[_ParsedCIDR | None]:
+def _parse_cidrs(part: object_reader.Fields, number: int) -> Iterator[_ParsedCIDR | None]:
     listed = part.items("cidrs")
     if part.data.get("cidrs") in (None, []):
         part.report.add(part.path("cidrs"), "required", "at least one CIDR is required")
     for path, item in listed:
         if isinstance(item, dict):
-            yield _proposed_cidr(object_reader.Fields(item, path, part.report), number)
+            yield _parse_proposed_cidr(object_reader.Fields(item, path, part.report), number)
         else:
             with part.report.collecting():
                 yield _ParsedCIDR(path, _parse_cidr(number, item, path), [])
 
 
-def _proposed_cidr(item: object_reader.Fields, number: int) -> _ParsedCIDR | None:
-    """An object of CFP-42466: {cidr, reservedRange: "first-last"}."""
+def _parse_proposed_cidr(item: object_reader.Fields, number: int) -> _ParsedCIDR | None:
+    """Return an object of CFP-42466: {cidr, reservedRange: "first-last"}."""
     item.only("cidr", "reservedRange")
     cidr = item.parse("cidr", functools.partial(_parse_cidr, number))
     span = item.parse("reservedRange", _parse_range) if item.has("reservedRange") else None
@@ -208,14 +207,14 @@ def _proposed_cidr(item: object_reader.Fields, number: int) -> _ParsedCIDR | Non
 
 
 def _add_shipped_ranges(part: object_reader.Fields, entries: list[_ParsedCIDR]) -> None:
-    """The ranges of the shipped form: {cidr, reservedRanges: [{start, end}]}."""
+    """Add the ranges of the shipped form: {cidr, reservedRanges: [{start, end}]}."""
     entries_by_cidr = {entry.cidr: entry for entry in entries}
     seen_cidrs = set()
     for item in part.objects("pool"):
         item.only("cidr", "reservedRanges")
         ranges = [
             located_range
-            for located_range in map(_start_end, item.objects("reservedRanges"))
+            for located_range in map(_parse_start_end, item.objects("reservedRanges"))
             if located_range
         ]
         cidr = item.parse("cidr", _parse_any_cidr)
@@ -232,7 +231,7 @@ def _add_shipped_ranges(part: object_reader.Fields, entries: list[_ParsedCIDR]) 
         seen_cidrs.add(cidr)
 
 
-def _start_end(item: object_reader.Fields) -> tuple[str, addresses.AddressRange] | None:
+def _parse_start_end(item: object_reader.Fields) -> tuple[str, addresses.AddressRange] | None:
     item.only("start", "end")
     start, end = item.parse("start", _parse_address), item.parse("end", _parse_address)
     if start is None or end is None:
@@ -258,7 +257,7 @@ def _check_ranges(entry: _ParsedCIDR, report: object_reader.ProblemReport) -> No
 
 
 def _check_overlaps(entries: list[_ParsedCIDR], report: object_reader.ProblemReport) -> None:
-    # Networks overlap only by nesting: in this order the one that holds another comes first.
+    # Networks overlap only by nesting; in this order the outer network comes first.
     outer: _ParsedCIDR | None = None
     for entry in sorted(entries, key=lambda e: (int(e.cidr.network_address), e.cidr.prefixlen)):
         if outer is not None and entry.cidr.overlaps(outer.cidr):
@@ -281,15 +280,15 @@ def _parse_cidr(number: int, value: object, path: str) -> addresses.Network:
 
 
 def _parse_any_cidr(value: object, path: str) -> addresses.Network:
-    return addresses.parse_cidr(value, field=path, door=addresses.Door.TEXT)
+    return addresses.parse_cidr(value, field=path, source=addresses.InputSource.TEXT)
 
 
 def _parse_address(value: object, path: str) -> addresses.Address:
-    return addresses.parse_address(value, field=path, door=addresses.Door.TEXT)
+    return addresses.parse_address(value, field=path, source=addresses.InputSource.TEXT)
 
 
 def _parse_range(value: object, path: str) -> addresses.AddressRange:
-    return addresses.parse_range(value, field=path, door=addresses.Door.TEXT)
+    return addresses.parse_range(value, field=path, source=addresses.InputSource.TEXT)
 
 
 def _parse_mask_size(number: int, entries: list[_ParsedCIDR], value: object, path: str) -> int:
@@ -326,7 +325,7 @@ def render(pool: PodIPPool, *, shape: Shape) -> object_reader.Json:
 
 def _render_family(family: Family, shape: Shape, path: str) -> object_reader.Json:
     for index, entry in enumerate(family.cidrs):
-        _check_holds(entry, shape, f"{path}.cidrs.{index}")
+        _check_shape(entry, shape, f"{path}.cidrs.{index}")
     if shape is Shape.V2_PROPOSAL:
         return {"cidrs": list(map(_render_proposed, family.cidrs)), "maskSize": family.mask_size}
     rendered: object_reader.Json = {
@@ -338,10 +337,10 @@ def _render_family(family: Family, shape: Shape, path: str) -> object_reader.Jso
     return rendered
 
 
-def _check_holds(entry: CidrEntry, shape: Shape, path: str) -> None:
-    most = {Shape.V2ALPHA1: 0, Shape.V2_PROPOSAL: 1}.get(shape)
-    if most is not None and len(entry.reserved) > most:
-        message = f"{shape.value} holds at most {most} reserved ranges for {entry.cidr}"
+def _check_shape(entry: CidrEntry, shape: Shape, path: str) -> None:
+    limit = {Shape.V2ALPHA1: 0, Shape.V2_PROPOSAL: 1}.get(shape)
+    if limit is not None and len(entry.reserved) > limit:
+        message = f"{shape.value} holds at most {limit} reserved ranges for {entry.cidr}"
         raise errors.InvalidInput.for_field(
             path, "shape_cannot_hold_ranges", message, str(entry.cidr)
         )

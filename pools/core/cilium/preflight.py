@@ -1,7 +1,7 @@
-"""Which conditions and limitations of Cilium's multi-pool mode a cluster meets.
+"""Readiness checks for Cilium's multi-pool mode.
 
-What depends on a ConfigMap that could not be read is unknown, and never guessed. Some limitations
-of its documentation are gone in newer releases; they hold unless the release is known to be one of these.
+A rule that depends on an unreadable ConfigMap has the result UNKNOWN; nothing is guessed. Newer releases
+of Cilium lift some documented limitations; these apply unless the release is known to be new enough.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from pools.core import errors, overlaps
 from pools.core.cilium import auto_create, bgp, multipool, podippool
 from pools.core.cilium.configuration import SKIP_MASQUERADE, CiliumState, Release
 
-SHOWN = 5  # names or networks in one text
-MOST_PAIRS = 1000  # of overlapping CIDRs that are counted
-# The operator's CIDR sets of IPv6 hold no more (New CIDR set failed; the node CIDR size is too big).
+SHOWN = 5  # names or networks in one message
+MOST_PAIRS = 1000  # limit of reported overlapping CIDRs
+# Limit of the operator's IPv6 CIDR sets (New CIDR set failed; the node CIDR size is too big).
 MOST_IPV6_BITS = 16
 TUNNEL_SINCE: Release = (1, 18)  # cilium/cilium#38483
 LOCAL_ROUTES_SINCE: Release = (1, 18)  # cilium/cilium#40191
@@ -25,17 +25,17 @@ IPSEC_SINCE: Release = (1, 19)  # cilium/cilium#39442 for tunnels, #40460 for na
 
 
 class RuleResult(enum.Enum):
-    """How a condition is met."""
+    """The result of a rule."""
 
     OK = "ok"
-    WARNING = "warning"  # it works, but hardly as it is meant
-    VIOLATED = "violated"  # it does not work
-    UNKNOWN = "unknown"  # what decides it could not be read
+    WARNING = "warning"  # works, but probably not as intended
+    VIOLATED = "violated"  # does not work
+    UNKNOWN = "unknown"  # required data could not be read
 
 
 @dataclass(frozen=True)
 class PreflightFinding:
-    """One condition: what was found, and what to do ("" when nothing)."""
+    """The result of one rule: what was observed, and advice ("" if none is needed)."""
 
     rule: str
     result: RuleResult
@@ -43,36 +43,39 @@ class PreflightFinding:
     advice: str = ""
 
 
-_Answer = tuple[RuleResult, str, str]
+_RuleAnswer = tuple[RuleResult, str, str]
 
 
 def check(cilium_state: CiliumState) -> list[PreflightFinding]:
-    """All findings: always of the same rules, in the same order."""
-    of_config = (
-        (rule, answer if cilium_state.config is not None else _unread) for rule, answer in _CONFIG
+    """Return one finding for each rule, always in the same order."""
+    config_checks = (
+        (rule, answer if cilium_state.config is not None else _config_unknown)
+        for rule, answer in _CONFIG
     )
     findings = [
-        PreflightFinding(rule, *answer(cilium_state)) for rule, answer in (*of_config, *_POOLS)
+        PreflightFinding(rule, *answer(cilium_state)) for rule, answer in (*config_checks, *_POOLS)
     ]
     if cilium_state.config is None and cilium_state.nodes:
-        using = sum(bool(node.requested or node.allocated) for node in cilium_state.nodes)
-        if using == len(cilium_state.nodes):
+        nodes_using_pools = sum(
+            bool(node.requested or node.allocated) for node in cilium_state.nodes
+        )
+        if nodes_using_pools == len(cilium_state.nodes):
             findings[0] = PreflightFinding(
-                _CONFIG[0][0], *_ok(f"all {using} nodes use spec.ipam.pools")
+                _CONFIG[0][0], *_ok(f"all {nodes_using_pools} nodes use spec.ipam.pools")
             )
     return findings
 
 
-def _ok(observation: str) -> _Answer:
+def _ok(observation: str) -> _RuleAnswer:
     return RuleResult.OK, observation, ""
 
 
-def _unread(_seen: CiliumState) -> _Answer:
-    advice = "allow reading the ConfigMap kube-system/cilium-config, or look there yourself"
+def _config_unknown(_state: CiliumState) -> _RuleAnswer:
+    advice = "allow reading the ConfigMap kube-system/cilium-config, or check it manually"
     return RuleResult.UNKNOWN, "cilium-config could not be read", advice
 
 
-def _ipam_mode(cilium_state: CiliumState) -> _Answer:
+def _ipam_mode(cilium_state: CiliumState) -> _RuleAnswer:
     mode = cilium_state.text("ipam", default="cluster-pool")
     if mode == "multi-pool":
         return _ok("ipam: multi-pool")
@@ -80,20 +83,20 @@ def _ipam_mode(cilium_state: CiliumState) -> _Answer:
     return RuleResult.VIOLATED, f"ipam: {mode}", advice
 
 
-def _native_routing(cilium_state: CiliumState) -> _Answer:
+def _native_routing(cilium_state: CiliumState) -> _RuleAnswer:
     observation = f"routing-mode: {cilium_state.routing_mode()}"
-    if cilium_state.routing_mode() == "native" or cilium_state.since(TUNNEL_SINCE):
+    if cilium_state.routing_mode() == "native" or cilium_state.release_at_least(TUNNEL_SINCE):
         return _ok(observation)
     advice = f"set routingMode=native; tunnels work from Cilium {_version(TUNNEL_SINCE)} on"
     return RuleResult.VIOLATED, observation, advice
 
 
-def _pod_cidr_routes(cilium_state: CiliumState) -> _Answer:
-    """Return who tells nodes and routers where the PodCIDRs are, or that nothing does."""
+def _pod_cidr_routes(cilium_state: CiliumState) -> _RuleAnswer:
+    """Check that nodes and routers learn the routes to PodCIDRs."""
     if cilium_state.routing_mode() != "native":
         return _ok("the tunnel carries packets between nodes")
     direct = cilium_state.flag("auto-direct-node-routes")
-    observation = f"auto-direct-node-routes: {_word(direct)}"
+    observation = f"auto-direct-node-routes: {_bool_text(direct)}"
     if not cilium_state.flag("enable-bgp-control-plane"):
         if direct:
             return _ok(observation)
@@ -121,16 +124,14 @@ def _pod_cidr_routes(cilium_state: CiliumState) -> _Answer:
         "select these pools in a CiliumBGPAdvertisement with advertisementType CiliumPodIPPool: "
         "routers outside the cluster do not learn their PodCIDRs"
     )
-    return RuleResult.WARNING, f"{observation}, not announced: {_listed(silent)}", advice
+    return RuleResult.WARNING, f"{observation}, not announced: {_join_names(silent)}", advice
 
 
-def _endpoint_routes(cilium_state: CiliumState) -> _Answer:
+def _endpoint_routes(cilium_state: CiliumState) -> _RuleAnswer:
     local = cilium_state.flag("enable-local-node-route", default=True)
     endpoint = cilium_state.flag("enable-endpoint-routes")
-    observation = (
-        f"enable-local-node-route: {_word(local)}, enable-endpoint-routes: {_word(endpoint)}"
-    )
-    if (endpoint and not local) or cilium_state.since(LOCAL_ROUTES_SINCE):
+    observation = f"enable-local-node-route: {_bool_text(local)}, enable-endpoint-routes: {_bool_text(endpoint)}"
+    if (endpoint and not local) or cilium_state.release_at_least(LOCAL_ROUTES_SINCE):
         return _ok(observation)
     advice = (
         "set endpointRoutes.enabled=true and extraConfig.enable-local-node-route=false; local "
@@ -139,18 +140,18 @@ def _endpoint_routes(cilium_state: CiliumState) -> _Answer:
     return RuleResult.VIOLATED, observation, advice
 
 
-def _encryption(cilium_state: CiliumState) -> _Answer:
+def _encryption(cilium_state: CiliumState) -> _RuleAnswer:
     if not cilium_state.flag("enable-ipsec"):
         wireguard = cilium_state.flag("enable-wireguard")
         return _ok("enable-wireguard: true" if wireguard else "no transparent encryption")
-    if cilium_state.since(IPSEC_SINCE):
+    if cilium_state.release_at_least(IPSEC_SINCE):
         return _ok("enable-ipsec: true")
     advice = f"use WireGuard; IPsec works from Cilium {_version(IPSEC_SINCE)} on"
     return RuleResult.VIOLATED, "enable-ipsec: true", advice
 
 
-def _masquerading(cilium_state: CiliumState) -> _Answer:
-    if not cilium_state.masqueraded():
+def _masquerading(cilium_state: CiliumState) -> _RuleAnswer:
+    if not cilium_state.masqueraded_families():
         return _ok("nothing is masqueraded")
     if cilium_state.flag("enable-bpf-masquerade"):
         return _ok("enable-bpf-masquerade: true")
@@ -161,8 +162,8 @@ def _masquerading(cilium_state: CiliumState) -> _Answer:
     return RuleResult.VIOLATED, observation, advice
 
 
-def _native_routing_cidr(cilium_state: CiliumState) -> _Answer:
-    if not cilium_state.masqueraded():
+def _native_routing_cidr(cilium_state: CiliumState) -> _RuleAnswer:
+    if not cilium_state.masqueraded_families():
         return _ok("nothing is masqueraded")
     if cilium_state.flag("enable-ip-masq-agent"):
         if cilium_state.flag("enable-bpf-masquerade"):
@@ -176,24 +177,24 @@ def _native_routing_cidr(cilium_state: CiliumState) -> _Answer:
         "choose a native-routing CIDR that covers all pools, or with bpf.masquerade use the "
         f"ip-masq-agent with the CIDRs of all pools, or annotate pools with {SKIP_MASQUERADE}"
     )
-    return RuleResult.WARNING, f"not in the native-routing CIDR: {_listed(outside)}", advice
+    return RuleResult.WARNING, f"not in the native-routing CIDR: {_join_names(outside)}", advice
 
 
 def _outside_native_routing(cilium_state: CiliumState) -> list[str]:
     outside = []
-    for family in cilium_state.masqueraded():
+    for family in cilium_state.masqueraded_families():
         native = cilium_state.native_routing_cidr(family)
         outside += [
             str(entry.cidr)
             for pool in cilium_state.pools
-            if family in pool.families and not cilium_state.never_masqueraded(pool)
+            if family in pool.families and not cilium_state.skips_masquerading(pool)
             for entry in pool.families[family].cidrs
-            if native is None or not overlaps.holds(native, entry.cidr)
+            if native is None or not overlaps.contains(native, entry.cidr)
         ]
     return outside
 
 
-def _pre_allocation(cilium_state: CiliumState) -> _Answer:
+def _pre_allocation(cilium_state: CiliumState) -> _RuleAnswer:
     text = cilium_state.text(multipool.PRE_ALLOCATION)
     observation = f"{multipool.PRE_ALLOCATION}: {text or 'not set, which is default=8'}"
     try:
@@ -205,11 +206,11 @@ def _pre_allocation(cilium_state: CiliumState) -> _Answer:
     missing = [name for name, number in pre_allocation.items() if number and name not in pool_names]
     if not missing:
         return _ok(observation)
-    advice = f"there is no pool {_listed(missing)}: agents wait for it when they start"
+    advice = f"there is no pool {_join_names(missing)}: agents wait for it when they start"
     return RuleResult.VIOLATED, observation, advice
 
 
-def _default_pool(cilium_state: CiliumState) -> _Answer:
+def _default_pool(cilium_state: CiliumState) -> _RuleAnswer:
     name = cilium_state.default_pool
     if any(pool.name == name for pool in cilium_state.pools):
         return _ok(name)
@@ -217,7 +218,7 @@ def _default_pool(cilium_state: CiliumState) -> _Answer:
     return RuleResult.WARNING, f'there is no pool "{name}"', advice
 
 
-def _auto_create(cilium_state: CiliumState) -> _Answer:
+def _auto_create(cilium_state: CiliumState) -> _RuleAnswer:
     text = cilium_state.text(auto_create.KEY)
     try:
         declared = auto_create.parse(text)
@@ -225,7 +226,7 @@ def _auto_create(cilium_state: CiliumState) -> _Answer:
         return RuleResult.VIOLATED, f"{auto_create.KEY}: {text}", str(error)
     if not declared:
         return _ok("the operator creates no pools")
-    observation = f"created by the operator: {_listed([pool.name for pool in declared])}"
+    observation = f"created by the operator: {_join_names([pool.name for pool in declared])}"
     pools_by_name = {pool.name: pool for pool in cilium_state.pools}
     absent = [pool.name for pool in declared if pool.name not in pools_by_name]
     changed = [
@@ -235,10 +236,10 @@ def _auto_create(cilium_state: CiliumState) -> _Answer:
     ]
     advice = []
     if absent:
-        advice.append(f"{_listed(absent)} comes when the operator starts the next time")
+        advice.append(f"{_join_names(absent)} comes when the operator starts the next time")
     if changed:
         advice.append(
-            f"{_listed(changed)} has other CIDRs than the Helm value says; the operator changes "
+            f"{_join_names(changed)} has other CIDRs than the Helm value says; the operator changes "
             "no pool, but if it is deleted it comes back as the Helm value has it"
         )
     return (RuleResult.WARNING, observation, "; ".join(advice)) if advice else _ok(observation)
@@ -251,7 +252,7 @@ def _networks(pool: podippool.PodIPPool) -> dict[int, tuple[list[str], int]]:
     }
 
 
-def _overlapping_pools(cilium_state: CiliumState) -> _Answer:
+def _overlapping_pools(cilium_state: CiliumState) -> _RuleAnswer:
     networks = [
         (entry.cidr, pool.name)
         for pool in cilium_state.pools
@@ -259,18 +260,18 @@ def _overlapping_pools(cilium_state: CiliumState) -> _Answer:
         for entry in part.cidrs
     ]
     pairs = [
-        f"{inner} of {of_inner} in {outer} of {of_outer}"
-        for (outer, of_outer), (inner, of_inner) in itertools.islice(
-            overlaps.nested(networks), MOST_PAIRS
+        f"{inner} of {inner_pool} in {outer} of {outer_pool}"
+        for (outer, outer_pool), (inner, inner_pool) in itertools.islice(
+            overlaps.nested_pairs(networks), MOST_PAIRS
         )
     ]
     if not pairs:
         return _ok(f"{len(networks)} CIDRs, none in another")
     advice = "every pod's address must be unique in the cluster: give one of the two another CIDR"
-    return RuleResult.VIOLATED, _listed(pairs), advice
+    return RuleResult.VIOLATED, _join_names(pairs), advice
 
 
-def _ipv6_mask_sizes(cilium_state: CiliumState) -> _Answer:
+def _ipv6_mask_sizes(cilium_state: CiliumState) -> _RuleAnswer:
     wide = [
         f"{entry.cidr} of {pool.name} with mask size {part.mask_size}"
         for pool in cilium_state.pools
@@ -281,10 +282,10 @@ def _ipv6_mask_sizes(cilium_state: CiliumState) -> _Answer:
     if not wide:
         return _ok("as the operator can hold them")
     advice = f"an IPv6 mask size is at most {MOST_IPV6_BITS} more than the prefix of each CIDR"
-    return RuleResult.VIOLATED, _listed(wide), advice
+    return RuleResult.VIOLATED, _join_names(wide), advice
 
 
-def _word(flag: bool) -> str:
+def _bool_text(flag: bool) -> str:
     return "true" if flag else "false"
 
 
@@ -292,12 +293,12 @@ def _version(release: Release) -> str:
     return ".".join(map(str, release))
 
 
-def _listed(texts: Sequence[str]) -> str:
-    more = f" and {len(texts) - SHOWN} more" if len(texts) > SHOWN else ""
-    return ", ".join(texts[:SHOWN]) + more
+def _join_names(texts: Sequence[str]) -> str:
+    suffix = f" and {len(texts) - SHOWN} more" if len(texts) > SHOWN else ""
+    return ", ".join(texts[:SHOWN]) + suffix
 
 
-_Rules = tuple[tuple[str, Callable[[CiliumState], _Answer]], ...]
+_Rules = tuple[tuple[str, Callable[[CiliumState], _RuleAnswer]], ...]
 _CONFIG: _Rules = (
     ("ipam-mode", _ipam_mode),
     ("native-routing", _native_routing),

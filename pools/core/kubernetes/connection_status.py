@@ -1,7 +1,6 @@
-"""How the connection to a cluster stands, in words that a person understands.
+"""The status of the connection to a cluster, computed from the results of its last sync runs.
 
-Worked out of what the last passes left behind, in this one place: lists, pages, API and command say
-the same.
+Lists, pages, the API and commands all use this module, so that they show the same status.
 """
 
 from __future__ import annotations
@@ -10,11 +9,11 @@ import enum
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-STALE_AFTER = timedelta(minutes=30)  # three full passes
+STALE_AFTER = timedelta(minutes=30)  # three full syncs
 
 
 class ConnectionState(enum.Enum):
-    """The state's word; its level is good, quiet (nothing to do), warn or bad."""
+    """The label of a state, and its level: good, quiet (no action needed), warn or bad."""
 
     NEVER_SYNCED = "never synced", "quiet"
     HEALTHY = "healthy", "good"
@@ -25,7 +24,7 @@ class ConnectionState(enum.Enum):
     CRD_MISSING = "CRD missing", "bad"
     INCOMPLETE = "incomplete", "warn"
     IDENTITY_CHANGED = "identity changed", "bad"
-    FAILING = "failing", "bad"  # any other fault
+    FAILING = "failing", "bad"  # any other error
     PAUSED = "paused", "quiet"
 
     def __init__(self, word: str, level: str) -> None:
@@ -34,16 +33,16 @@ class ConnectionState(enum.Enum):
 
     @property
     def key(self) -> str:
-        """The word as an identifier: `never-synced`."""
+        """The label as an identifier: `never-synced`."""
         return self.word.lower().replace(" ", "-")
 
 
 @dataclass(frozen=True)
-class Facts:
-    """What passes left behind: the last full success, the last fault ("" after a success).
+class ConnectionFacts:
+    """Results of sync runs: time of the last full success, and the last error ("" after a success).
 
-    `failed_objects` could not be taken in or written. `tried_at` is when the last full pass began;
-    `running` says that somebody works on the cluster.
+    `failed_objects` counts objects that could not be ingested or written. `tried_at` is the start of
+    the last full sync. `running` is True while a worker holds the lease of the cluster.
     """
 
     paused: bool
@@ -58,13 +57,13 @@ class Facts:
 
 @dataclass(frozen=True)
 class ConnectionStatus:
-    """The state, and in a sentence or two what it means and what to do."""
+    """The state, and one or two sentences that explain it and what to do."""
 
     state: ConnectionState
     sentence: str
 
 
-_OF_CODE = {
+_STATE_BY_CODE = {
     "cluster_unauthorized": ConnectionState.UNAUTHORIZED,
     "cluster_unreachable": ConnectionState.UNREACHABLE,
     "cluster_tls": ConnectionState.UNREACHABLE,
@@ -74,46 +73,44 @@ _OF_CODE = {
     "identity_changed": ConnectionState.IDENTITY_CHANGED,
 }
 _SENTENCES = {
-    ConnectionState.NEVER_SYNCED: "No full pass has ended yet; a worker begins one within seconds.",
-    ConnectionState.HEALTHY: "The last full pass succeeded.",
-    ConnectionState.STALE: "No full pass has ended for over half an hour, and none failed: is a worker running?",
-    ConnectionState.UNAUTHORIZED: "The API server does not accept the credentials: replace them.",
-    ConnectionState.UNREACHABLE: "The API server cannot be reached; it is tried again, less and less often.",
-    ConnectionState.FORBIDDEN: "The credentials lack a right: test the connection to see which.",
-    ConnectionState.CRD_MISSING: "The cluster does not serve a kind that is to be written to it.",
-    ConnectionState.INCOMPLETE: "The last full pass could not take in or write some objects; all others are"
-    " up to date. The list of the cluster's objects and its differences say which, and why.",
-    ConnectionState.IDENTITY_CHANGED: "Another cluster answers at this address. Nothing is read or written:"
-    " correct the address, or disconnect this cluster and connect the other.",
-    ConnectionState.FAILING: "The last pass failed; it is tried again, less and less often.",
-    ConnectionState.PAUSED: "Somebody paused it: nothing is read or written until it is resumed.",
+    ConnectionState.NEVER_SYNCED: "No full sync has completed yet. A worker starts one within seconds.",
+    ConnectionState.HEALTHY: "The last full sync succeeded.",
+    ConnectionState.STALE: "No full sync has completed for over 30 minutes, and none has failed. Check that a worker is running.",
+    ConnectionState.UNAUTHORIZED: "The API server does not accept the credentials. Replace them.",
+    ConnectionState.UNREACHABLE: "The API server cannot be reached. The sync is retried with increasing delays.",
+    ConnectionState.FORBIDDEN: "The credentials lack a permission. Test the connection to see which.",
+    ConnectionState.CRD_MISSING: "The cluster does not serve a kind that Cadastre writes to it.",
+    ConnectionState.INCOMPLETE: "The last full sync could not ingest or write some objects. All others are up"
+    " to date. The lists of objects and of drift show which objects failed, and why.",
+    ConnectionState.IDENTITY_CHANGED: "Another cluster answers at this address. Nothing is read or written."
+    " Correct the address, or disconnect this cluster and connect the other one.",
+    ConnectionState.FAILING: "The last sync failed. It is retried with increasing delays.",
+    ConnectionState.PAUSED: "The connection is paused. Nothing is read or written until it is resumed.",
 }
 
 
-_ENDED_WITHOUT_RESULT = (
-    "The last pass was stopped before it ended, or its worker died; it is tried again."
-)
+_ENDED_WITHOUT_RESULT = "The last sync was stopped, or its worker died. It is retried."
 
 
-def describe(facts: Facts, now: datetime) -> ConnectionStatus:
-    """The state at that moment. A pause hides the fault before it, which is told all the same."""
+def describe(facts: ConnectionFacts, now: datetime) -> ConnectionStatus:
+    """Return the status at the time `now`. The sentence of a paused connection includes its last error."""
     state = _state(facts, now)
     sentence = _SENTENCES[state]
-    if state in {ConnectionState.HEALTHY, ConnectionState.INCOMPLETE} and _is_later(facts):
+    if state in {ConnectionState.HEALTHY, ConnectionState.INCOMPLETE} and _has_newer_attempt(facts):
         sentence += " The next one is running."
     if state == ConnectionState.FAILING and not facts.error_code:
         sentence = _ENDED_WITHOUT_RESULT
     if facts.error and facts.error_code:
-        sentence += f" Last fault: {facts.error}"
+        sentence += f" Last error: {facts.error}"
     return ConnectionStatus(state, sentence)
 
 
-def _state(facts: Facts, now: datetime) -> ConnectionState:
+def _state(facts: ConnectionFacts, now: datetime) -> ConnectionState:
     if facts.paused:
         return ConnectionState.PAUSED
     if facts.error_code:
-        return _OF_CODE.get(facts.error_code, ConnectionState.FAILING)
-    if _is_later(facts) and not facts.running:
+        return _STATE_BY_CODE.get(facts.error_code, ConnectionState.FAILING)
+    if _has_newer_attempt(facts) and not facts.running:
         return ConnectionState.FAILING
     if facts.succeeded_at is None:
         return ConnectionState.NEVER_SYNCED
@@ -122,7 +119,7 @@ def _state(facts: Facts, now: datetime) -> ConnectionState:
     return ConnectionState.INCOMPLETE if facts.failed_objects else ConnectionState.HEALTHY
 
 
-def _is_later(facts: Facts) -> bool:
-    """Return True if a full pass began after the last one that succeeded had ended."""
+def _has_newer_attempt(facts: ConnectionFacts) -> bool:
+    """Return True if a full sync started after the last successful one ended."""
     succeeded, tried = facts.succeeded_at, facts.tried_at
     return tried is not None and (succeeded is None or tried > succeeded)

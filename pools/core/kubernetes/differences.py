@@ -1,7 +1,7 @@
-"""Where an observed object differs from what is desired, field by field, and who owns the field.
+"""Differences between a desired manifest and an observed object, by field, with the field's managers.
 
-The desired manifest says only what is wanted: what it leaves out does not differ, unless our own
-manager owns it, for then the next server-side apply would remove it.
+A field that the desired manifest does not have is no difference, unless our own manager owns it: then
+the next server-side apply removes it.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from pools.core import object_reader
 from pools.core.kubernetes import managed_fields
 from pools.core.kubernetes.managed_fields import Element, MemberKey, MemberValue, Path
 
-Names = tuple[str, ...]  # of the fields on the way; members of lists are left out
+Names = tuple[str, ...]  # of the fields of a path, without list members
 
 
 @dataclass(frozen=True)
 class Structure:
     """How server-side apply merges the lists and objects of a kind.
 
-    `lists` are maps by these fields of their members, or sets when there are none; any other list
-    is one value. `atomic` objects are one value, any other object is merged field by field.
+    `lists` maps the path of a list to the key fields of its members; without key fields the list is a
+    set. Any other list is one value. `atomic` objects are one value; other objects merge by field.
     """
 
     lists: Mapping[Names, tuple[str, ...]] = field(default_factory=dict)
@@ -37,13 +37,13 @@ POD_IP_POOL = Structure(
     },
     atomic=frozenset({("spec", "podSelector"), ("spec", "namespaceSelector")}),
 )
-# They name the object; the API server sees to it that they fit.
+# These fields identify the object; the API server validates them.
 _IDENTITY = (("apiVersion",), ("kind",), ("metadata", "name"), ("metadata", "namespace"))
 
 
 @dataclass(frozen=True)
 class FieldDifference:
-    """One field; None is absence. `managers` own it in the observed object, sorted."""
+    """A field that differs; None means absent. `managers` own it in the observed object, sorted."""
 
     path: str
     desired: object
@@ -51,16 +51,17 @@ class FieldDifference:
     managers: tuple[str, ...] = ()
 
 
-def find(
+def find_differences(
     desired: object_reader.Json,
     observed: object_reader.Json,
     *,
     structure: Structure = POD_IP_POOL,
     manager: str = "",
 ) -> list[FieldDifference]:
-    """The differences in the order of the desired manifest, then what `manager` no longer wants.
+    """Return the differences in the order of the desired manifest, then those that remove a field.
 
-    Null is absence. Nothing is canonicalised: `fd00::0` and `fd00::` differ.
+    A field of `manager` that the desired manifest no longer has is removed. Null means absent. Values
+    are compared literally: `fd00::0` and `fd00::` differ.
     """
     owners = managed_fields.parse(observed)
     differing_values = list(_compare(desired, observed, (), structure))
@@ -68,12 +69,12 @@ def find(
         (path, None, value)
         for owner in owners
         if manager and owner.manager == manager and not owner.subresource
-        for path in sorted(owner.leaves(), key=managed_fields.show)
+        for path in sorted(owner.leaves(), key=managed_fields.format_path)
         if (value := _value_at(observed, path)) is not None and _value_at(desired, path) is None
     ]
     return [
         FieldDifference(
-            path=managed_fields.show(path),
+            path=managed_fields.format_path(path),
             desired=desired_value,
             observed=observed_value,
             managers=tuple(sorted({owner.manager for owner in owners if owner.owns(path)})),
@@ -91,16 +92,16 @@ def part_to_apply(
     manager: str,
     take: Collection[str] = (),
 ) -> object_reader.Json:
-    """Return what of a manifest `manager` can apply without touching a field of another manager.
+    """Return the part of a manifest that `manager` can apply without a field of another manager.
 
-    A field that only others own is left out, one that it shares with others keeps its observed value.
-    `take` are the paths, as Difference has them, that are wanted all the same.
+    A field that only other managers own is omitted. A shared field keeps its observed value. `take` has
+    the paths (FieldDifference.path) of fields that are applied regardless of their managers.
     """
     owners = managed_fields.parse(observed)
 
     def leaf(path: Path, desired_value: Any, observed_value: Any) -> Any:
         names = {owner.manager for owner in owners if owner.owns_within(path)}
-        if path in _IDENTITY or not names - {manager} or managed_fields.show(path) in take:
+        if path in _IDENTITY or not names - {manager} or managed_fields.format_path(path) in take:
             return desired_value
         if manager in names:
             return desired_value if observed_value is None else observed_value
@@ -121,8 +122,8 @@ def _part(desired: Any, observed: Any, path: Path, structure: Structure, leaf: A
             name: _part(desired_value, observed_fields.get(name), (*path, name), structure, leaf)
             for name, desired_value in desired.items()
         }
-        kept_parts = {name: part for name, part in parts.items() if part is not _LEFT_OUT}
-        return kept_parts or _LEFT_OUT
+        remaining_parts = {name: part for name, part in parts.items() if part is not _LEFT_OUT}
+        return remaining_parts or _LEFT_OUT
     if isinstance(desired, list) and names in structure.lists:
         return _members_part(desired, observed, path, structure, leaf)
     return leaf(path, desired, observed)
@@ -132,18 +133,18 @@ def _members_part(
     desired: list[Any], observed: object, path: Path, structure: Structure, leaf: Any
 ) -> Any:
     keys = structure.lists[tuple(element for element in path if isinstance(element, str))]
-    kept_members = []
-    for element, desired_member, observed_member in _beside(desired, observed, keys):
+    remaining_members = []
+    for element, desired_member, observed_member in _pair_members(desired, observed, keys):
         part = _part(desired_member, observed_member, (*path, element), structure, leaf)
         if isinstance(desired_member, dict):
             fields = {} if part is _LEFT_OUT else part
             identity = {key: desired_member[key] for key in keys if key in desired_member}
             if not fields.keys() - set(keys) and desired_member.keys() - set(keys):
-                continue  # all that it says is of others
+                continue  # other managers own all of its fields
             part = identity | fields
         if part is not _LEFT_OUT:
-            kept_members.append(part)
-    return kept_members or _LEFT_OUT
+            remaining_members.append(part)
+    return remaining_members or _LEFT_OUT
 
 
 _DifferingValue = tuple[Path, object, object]
@@ -162,9 +163,9 @@ def _compare(
             for name, desired_value in desired.items()
         )
     elif isinstance(desired, list) and names in structure.lists:
-        below = _beside(desired, observed, structure.lists[names])
+        below = _pair_members(desired, observed, structure.lists[names])
     else:
-        if managed_fields.canonical(desired) != managed_fields.canonical(observed):
+        if managed_fields.canonical_json(desired) != managed_fields.canonical_json(observed):
             yield path, desired, observed
         return
     for element, desired_value, observed_value in below:
@@ -172,13 +173,13 @@ def _compare(
 
 
 def _is_merged(desired: object, observed: object) -> bool:
-    # A desired object without content is itself a value: it is there or not.
+    # An empty desired object is a value: it is present or absent.
     if not isinstance(desired, dict):
         return False
     return isinstance(observed, dict) or (observed is None and bool(desired))
 
 
-def _beside(
+def _pair_members(
     desired: list[Any], observed: object, keys: tuple[str, ...]
 ) -> Iterator[tuple[Element, Any, Any]]:
     observed_members = _members(observed, keys) if isinstance(observed, list) else {}
@@ -188,9 +189,9 @@ def _beside(
 
 def _members(listed: list[Any], keys: tuple[str, ...]) -> dict[Element, Any]:
     if not keys:
-        return {MemberValue(managed_fields.canonical(member)): member for member in listed}
+        return {MemberValue(managed_fields.canonical_json(member)): member for member in listed}
     return {
-        managed_fields.key_of({key: member.get(key) for key in keys}): member
+        managed_fields.member_key({key: member.get(key) for key in keys}): member
         for member in listed
         if isinstance(member, dict)
     }

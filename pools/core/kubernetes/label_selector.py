@@ -1,4 +1,4 @@
-"""Kubernetes label selectors: matchLabels and matchExpressions, all of which must hold."""
+"""Kubernetes label selectors: matchLabels and matchExpressions, all of which must match."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pools.core import errors, object_reader
 
 
 class SelectorOperator(enum.Enum):
-    """What is said of the label `key`; an absent label is in no set."""
+    """The operator of a requirement; an absent label is in no set."""
 
     IN = "In"
     NOT_IN = "NotIn"
@@ -26,7 +26,7 @@ class Requirement:
     operator: SelectorOperator
     values: frozenset[str] = frozenset()
 
-    def met_by(self, labels: Mapping[str, str]) -> bool:
+    def matches(self, labels: Mapping[str, str]) -> bool:
         match self.operator:
             case SelectorOperator.IN:
                 return labels.get(self.key) in self.values
@@ -45,11 +45,11 @@ class Selector:
     requirements: tuple[Requirement, ...] = ()
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        return all(requirement.met_by(labels) for requirement in self.requirements)
+        return all(requirement.matches(labels) for requirement in self.requirements)
 
 
 def parse(value: object, *, field: str = "") -> Selector:
-    """A selector from its JSON form.
+    """Return a selector from its JSON form.
 
     Raises InvalidInput with all problems: object_expected, unknown_field, wrong_type, required,
     selector_operator, selector_values.
@@ -63,7 +63,7 @@ def parse(value: object, *, field: str = "") -> Selector:
     part.only("matchLabels", "matchExpressions")
     labels = (
         Requirement(key, SelectorOperator.IN, frozenset([text]))
-        for key, text in part.texts("matchLabels").items()
+        for key, text in part.string_map("matchLabels").items()
         if isinstance(text, str)
     )
     expressions = (_requirement(entry) for entry in part.objects("matchExpressions"))
@@ -80,8 +80,8 @@ def _requirement(part: object_reader.Fields) -> Requirement | None:
         return None
     needs_values = operator in (SelectorOperator.IN, SelectorOperator.NOT_IN)
     if needs_values != bool(values):
-        some = "at least one value" if needs_values else "no values"
-        message = f"{operator.value} has {some}"
+        requirement_text = "at least one value" if needs_values else "no values"
+        message = f"{operator.value} has {requirement_text}"
         part.report.add(part.path("values"), "selector_values", message)
     return Requirement(key, operator, frozenset(values))
 

@@ -1,7 +1,7 @@
-"""Who owns a field of an object: metadata.managedFields, in the form FieldsV1.
+"""Owners of the fields of an object: metadata.managedFields in the format FieldsV1.
 
-A path is a tuple of elements: a field's name, or for a member of a list a Key (of a list that is a
-map by some of its members' fields) or a Value (of a list that is a set).
+A path is a tuple of elements: the name of a field, or for a member of a list a MemberKey (the list is
+a map by key fields of its members) or a MemberValue (the list is a set).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pools.core import object_reader
 
 @dataclass(frozen=True)
 class MemberKey:
-    """The member of a list whose fields have these values."""
+    """The member of a list whose key fields have these values."""
 
     fields: tuple[tuple[str, Any], ...]
 
@@ -43,7 +43,7 @@ Path = tuple[Element, ...]
 class FieldOwner:
     """One entry of managedFields: a manager, and the paths it owns.
 
-    `paths` are its leaves, and the objects that it owns as such (".").
+    `paths` has the leaves, and the objects that the manager owns themselves (".").
     """
 
     manager: str
@@ -52,21 +52,21 @@ class FieldOwner:
     paths: frozenset[Path]
 
     def owns(self, path: Path) -> bool:
-        """Whether it owns the path, something inside it, or all of what the path is in."""
+        """Return True if the manager owns the path, a field inside it, or a whole value around it."""
         return self.owns_within(path) or any(path[: len(owned)] == owned for owned in self.leaves())
 
     def owns_within(self, path: Path) -> bool:
-        """Return True if it owns the path or something inside it, as an apply of the path would meet."""
+        """Return True if the manager owns the path or a field inside it, so that an apply conflicts."""
         return any(owned[: len(path)] == path for owned in self.paths)
 
     def leaves(self) -> Iterator[Path]:
-        """What it owns whole: fields, atomic lists and objects, empty objects."""
+        """Return the paths that the manager owns whole: fields, atomic lists and objects, empty objects."""
         parents = {owned[:size] for owned in self.paths for size in range(len(owned))}
         return (owned for owned in self.paths if owned not in parents)
 
 
 def parse(manifest: object_reader.Json) -> list[FieldOwner]:
-    """The owners, in the order of the object; what is not FieldsV1 is passed over."""
+    """Return the owners in the order of the object; entries that are not FieldsV1 are skipped."""
     metadata = manifest.get("metadata")
     entries = metadata.get("managedFields") if isinstance(metadata, dict) else None
     return [
@@ -81,12 +81,12 @@ def parse(manifest: object_reader.Json) -> list[FieldOwner]:
     ]
 
 
-def upgraded(manifest: object_reader.Json, api_version: str) -> list[Any] | None:
-    """Return the entries of managedFields with all fields in one version; None if they are so already.
+def upgrade_entries(manifest: object_reader.Json, api_version: str) -> list[Any] | None:
+    """Return the entries of managedFields in one version; None if they already have this version.
 
-    An API server converts an object to the version of each entry before it applies anything, which
-    fails for what an older version of the kind does not know. The fields have the same names in all
-    versions; entries of one manager that now have one version become one.
+    An API server converts an object to the version of each entry before an apply. That fails for fields
+    that an older version of the kind does not have. Fields have the same names in all versions; entries
+    of one manager are merged.
     """
     entries = manifest.get("metadata", {}).get("managedFields") or []
     if all(entry.get("apiVersion") == api_version for entry in entries):
@@ -97,13 +97,13 @@ def upgraded(manifest: object_reader.Json, api_version: str) -> list[Any] | None
         before = merged.get(identity)
         fields = entry.get("fieldsV1") or {}
         if before is not None:
-            fields = _united(before["fieldsV1"], fields)
+            fields = _merge_fields(before["fieldsV1"], fields)
         merged[identity] = entry | {"apiVersion": api_version, "fieldsV1": fields}
     return list(merged.values())
 
 
-def without(entries: Sequence[object_reader.Json], path: str) -> list[object_reader.Json]:
-    """Return the entries of managedFields without a field, `spec.ipv4.cidrs`: nobody owns it."""
+def remove_field(entries: Sequence[object_reader.Json], path: str) -> list[object_reader.Json]:
+    """Return the entries of managedFields without a field such as `spec.ipv4.cidrs`, for all managers."""
     remaining = copy.deepcopy(list(entries))
     *parents, name = [f"f:{part}" for part in path.split(".")]
     for entry in remaining:
@@ -114,21 +114,23 @@ def without(entries: Sequence[object_reader.Json], path: str) -> list[object_rea
     return remaining
 
 
-def _united(some: object_reader.Json, others: object_reader.Json) -> object_reader.Json:
-    both = {
-        name: _united(some[name], others[name]) if name in some and name in others else fields
-        for name, fields in {**some, **others}.items()
+def _merge_fields(first: object_reader.Json, second: object_reader.Json) -> object_reader.Json:
+    merged_fields = {
+        name: _merge_fields(first[name], second[name])
+        if name in first and name in second
+        else fields
+        for name, fields in {**first, **second}.items()
     }
-    return dict(sorted(both.items()))
+    return dict(sorted(merged_fields.items()))
 
 
-def key_of(fields: object_reader.Json) -> MemberKey:
-    """The member of a list that has these fields."""
+def member_key(fields: object_reader.Json) -> MemberKey:
+    """Return the key of the list member with these fields."""
     return MemberKey(tuple(sorted((name, _hashable(value)) for name, value in fields.items())))
 
 
-def show(path: Path) -> str:
-    """`spec.ipv4.pool[cidr=10.0.0.0/16].reservedRanges`; a name with a dot stands in brackets."""
+def format_path(path: Path) -> str:
+    """Return `spec.ipv4.pool[cidr=10.0.0.0/16].reservedRanges`; a name with a dot is in brackets."""
     shown = ""
     for element in path:
         if not isinstance(element, str):
@@ -140,8 +142,8 @@ def show(path: Path) -> str:
     return shown
 
 
-def canonical(value: object) -> str:
-    """One text for equal JSON values; true is not 1."""
+def canonical_json(value: object) -> str:
+    """Return the same string for equal JSON values; true and 1 differ."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"))
 
 
@@ -158,17 +160,17 @@ def _paths(fields: object, above: Path = ()) -> Iterator[Path]:
 
 
 def _element(name: str) -> Element | None:
-    kind, _, rest = name.partition(":")
+    kind, _, content = name.partition(":")
     if kind == "f":
-        return rest
+        return content
     try:
-        value = json.loads(rest)
+        value = json.loads(content)
     except ValueError:
         return None
     if kind == "k" and isinstance(value, dict):
-        return key_of(value)
-    return MemberValue(canonical(value)) if kind == "v" else None
+        return member_key(value)
+    return MemberValue(canonical_json(value)) if kind == "v" else None
 
 
 def _hashable(value: object) -> object:
-    return value if isinstance(value, str | int | float | bool | None) else canonical(value)
+    return value if isinstance(value, str | int | float | bool | None) else canonical_json(value)

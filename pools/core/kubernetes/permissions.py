@@ -1,4 +1,4 @@
-"""Which rights the credentials for a cluster need, by what is read and by the managed resources."""
+"""The permissions that credentials for a cluster need, for the kinds read and the managed resources."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pools.core.kubernetes.resources import EVENT, NAMESPACE, Resource
 
 READ = ("get", "list", "watch")
-# (verb, kind, subresource). Server-side apply of an object that is not there needs `create` too.
+# (verb, kind, subresource). Server-side apply of an absent object needs `create` too.
 _WRITES: dict[str, tuple[tuple[str, str, str], ...]] = {
     "pools": (("create", "CiliumPodIPPool", ""), ("patch", "CiliumPodIPPool", "")),
     "pod-cidrs": (("update", "CiliumNode", ""), ("update", "CiliumNode", "status")),
@@ -24,18 +24,18 @@ _WRITES: dict[str, tuple[tuple[str, str, str], ...]] = {
     ),
     "conversion": (("create", "CiliumPodIPPool", ""), ("patch", "CiliumPodIPPool", "")),
 }
-# Whatever its managed resources are, a managed cluster may be given networks that are made here.
+# Networks created here can be written to every managed cluster, whatever its managed resources.
 _MANAGED = (
     ("create", "ClusterUserDefinedNetwork", ""),
     ("patch", "ClusterUserDefinedNetwork", ""),
 )
 _NETWORKS = "networks made here"
-# Why a VM does not get its address is told beside its pod, if we may.
+# An event on its launcher pod says why a VM has no address, if the credentials permit it.
 _EVENT_VERBS = ("get", "create", "patch")
 
 
 def resources_writing(kind: str, managed_resources: Iterable[str]) -> list[str]:
-    """Return those of the managed resources that cannot be done in a cluster that does not serve the kind."""
+    """Return the managed resources that write this kind."""
     return [
         managed_resource
         for managed_resource in managed_resources
@@ -54,19 +54,19 @@ class Right:
 
     @property
     def optional(self) -> bool:
-        """Whether passes do without it."""
+        """True if syncs work without this right."""
         return bool(self.resource.reads_for)
 
     def __str__(self) -> str:
-        """`patch ciliumnodes.cilium.io/status`, as `kubectl auth can-i` takes it."""
+        """Return `patch ciliumnodes.cilium.io/status`, the format of `kubectl auth can-i`."""
         resource_name = self.resource.plural
         if self.resource.group:
             resource_name += f".{self.resource.group}"
         return f"{self.verb} {resource_name}" + (f"/{self.subresource}" if self.subresource else "")
 
 
-def needed(resources: Iterable[Resource], managed_resources: Iterable[str]) -> list[Right]:
-    """What is needed for kinds that are read through these versions; a right is of all versions."""
+def required_rights(resources: Iterable[Resource], managed_resources: Iterable[str]) -> list[Right]:
+    """Return the rights for kinds read through these versions; a right applies to all versions."""
     managed_resources = list(managed_resources)
     by_kind: dict[str, Resource] = {}
     for resource in resources:
@@ -91,7 +91,7 @@ def needed(resources: Iterable[Resource], managed_resources: Iterable[str]) -> l
         for (verb, kind, subresource), names in writes.items()
         if kind in by_kind
     ]
-    # Asked for while a person waits, who wants to know which pool a pod gets.
+    # The pod pool guide reads the labels and annotations of a namespace.
     rights.append(Right("get", NAMESPACE, needed_for=NAMESPACE.reads_for))
     if "claims" in managed_resources and "IPAMClaim" in by_kind:
         rights += [Right(verb, EVENT, needed_for=EVENT.reads_for) for verb in _EVENT_VERBS]

@@ -1,4 +1,4 @@
-"""The kinds of Kubernetes objects that are read and written, and their addresses on an API server."""
+"""The kinds of Kubernetes objects that are read and written, and their URL paths."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from urllib.parse import quote
 class Resource:
     """One kind in one version; `group` is "" for the core group.
 
-    A cluster may well serve none of them: the project that has the kind is not installed there. One
-    `only_with` another is of no interest where that one is not served, and counts as absent. `shows`
-    names what people see because the kind is read. `reads_for` says what is lost of one that the
-    credentials need not be allowed to read.
+    A cluster serves a kind only if the project of the kind is installed. A resource with `only_with`
+    counts as absent where the other resource is not served. `shows` names the data that the UI shows
+    from the kind. `reads_for` marks a kind whose permission is optional, and names the data that is
+    missing without it.
     """
 
     group: str
@@ -27,15 +27,15 @@ class Resource:
 
     @property
     def api_version(self) -> str:
-        """`v1`, `cilium.io/v2`: what stands in the manifests."""
+        """`v1`, `cilium.io/v2`: the apiVersion of manifests."""
         return f"{self.group}/{self.version}" if self.group else self.version
 
     def path(self, name: str = "", *, namespace: str = "", subresource: str = "") -> str:
-        """The URL path, without host, of the collection or of one object.
+        """Return the URL path, without host, of the collection or of one object.
 
-        The collection of a namespaced kind without a namespace is that of all namespaces. Raises
-        ValueError for what no API server has: a namespace of a cluster-scoped kind, an object of a
-        namespaced kind without its namespace, a subresource of a collection.
+        Without a namespace, the collection of a namespaced kind spans all namespaces. Raises ValueError
+        for a namespace of a cluster-scoped kind, an object of a namespaced kind without its namespace,
+        and a subresource of a collection.
         """
         if namespace and not self.namespaced:
             raise ValueError(f"{self.kind} has no namespace")

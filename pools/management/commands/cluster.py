@@ -1,7 +1,7 @@
-"""`manage.py cluster`: register, connect, look at, change, test and forget clusters.
+"""`manage.py cluster`: register, connect, show, change, test and remove clusters.
 
-No verb prints a credential. A refusal is `code: message` with exit status 1; `test` also ends with 1
-when passes would fail.
+No subcommand prints a credential. A refusal is `code: message` with exit status 1; `test` also exits
+with 1 if a full sync run would fail.
 """
 
 from __future__ import annotations
@@ -32,36 +32,38 @@ _PARTS = ("node_prefix", "instance_prefix")
 
 
 class Command(base.BaseCommand):
-    help = "Register clusters, connect them, look at them and forget them."
+    help = "Register, connect, show, change, test and remove clusters."
 
     def add_arguments(self, parser: base.CommandParser) -> None:
         verbs = parser.add_subparsers(dest="verb", required=True)
-        add = _verb(verbs, "add", "register a cluster, with a kubeconfig also connect it")
-        divide = _verb(verbs, "divide", "make its node and instance pools")
+        add = _verb(verbs, "add", "register a cluster; with a kubeconfig also connect it")
+        divide = _verb(verbs, "divide", "create the node and instance pools of a cluster")
         for sub in (add, divide):
             sub.add_argument(
                 "--prefix", "--cluster-prefix", required=sub is divide, help="IPv6, at least /64"
             )
-            sub.add_argument("--node-prefix", help="instead of the first /64")
-            sub.add_argument("--instance-prefix", help="instead of the second /64")
-        change = _verb(verbs, "set", "connect it, replace its credentials, change what is written")
+            sub.add_argument("--node-prefix", help="prefix of nodes (default: the first /64)")
+            sub.add_argument(
+                "--instance-prefix", help="prefix of instances (default: the second /64)"
+            )
+        change = _verb(verbs, "set", "connect a cluster, or change its credentials and settings")
         for sub in (add, change):
             _add_source(sub)
         rest = change.add_mutually_exclusive_group()
-        rest.add_argument("--pause", action="store_true", help="neither read nor write")
-        rest.add_argument("--resume", action="store_true")
-        change.add_argument("--observed", action="store_true", help="write nothing any more")
-        listed = verbs.add_parser("list", help="all clusters and how they stand")
+        rest.add_argument("--pause", action="store_true", help="neither read nor write the cluster")
+        rest.add_argument("--resume", action="store_true", help="end the pause")
+        change.add_argument("--observed", action="store_true", help="make it read-only")
+        list_verb = verbs.add_parser("list", help="list all clusters with their status")
         for sub in (
-            listed,
-            _verb(verbs, "show", "one cluster"),
-            _verb(verbs, "test", "what it serves and which rights are missing; changes nothing"),
+            list_verb,
+            _verb(verbs, "show", "show a cluster"),
+            _verb(verbs, "test", "show served kinds and missing permissions; changes nothing"),
         ):
             sub.add_argument("--json", action="store_true")
-        remove = _verb(verbs, "remove", "forget a cluster; its history stays")
-        remove.add_argument("--force", action="store_true", help="with all that it holds")
-        remove.add_argument("--reason", default="", help="why; is kept with the events")
-        _verb(verbs, "disconnect", "forget its credentials; what it holds stays")
+        remove = _verb(verbs, "remove", "remove a cluster; its history stays")
+        remove.add_argument("--force", action="store_true", help="also release all of its blocks")
+        remove.add_argument("--reason", default="", help="reason, recorded in the history")
+        _verb(verbs, "disconnect", "delete the credentials of a cluster; its blocks stay allocated")
 
     def handle(self, **options: Any) -> None:
         verbs = {
@@ -72,7 +74,7 @@ class Command(base.BaseCommand):
         try:
             verbs[options["verb"]](options)
         except errors.IpamError as error:
-            raise base.CommandError(_said(error)) from error
+            raise base.CommandError(_error_text(error)) from error
 
     # --- the register -----------------------------------------------------------------------------
 
@@ -84,16 +86,16 @@ class Command(base.BaseCommand):
         }
         create = partial(clusters.create, name, author=_AUTHOR, **settings)
         source = _source(options)
-        wanted = _terms(options, Mode.OBSERVED, ())
+        terms = _terms(options, Mode.OBSERVED, ())
         if source is None:
-            self._pools(create())
+            self._write_pools(create())
             return
         row = connections.register(
-            source, wanted, create=create, author=_AUTHOR, offline=options["offline"]
+            source, terms, create=create, author=_AUTHOR, offline=options["offline"]
         )
-        self._warn(source)
-        self._pools(row.cluster)
-        self._connected(row)
+        self._write_warnings(source)
+        self._write_pools(row.cluster)
+        self._write_connection(row)
 
     def _divide(self, options: dict[str, Any]) -> None:
         prefix = _prefix(options["prefix"], "prefix")
@@ -101,8 +103,8 @@ class Command(base.BaseCommand):
             raise errors.InvalidInput.for_field("prefix", "required", "is required")
         node, instance = (_prefix(options[part], part) for part in _PARTS)
         cluster = _cluster(options)
-        clusters.divide(cluster, prefix, node=node, instance=instance, author=_AUTHOR)
-        self._pools(cluster)
+        clusters.divide_prefix(cluster, prefix, node=node, instance=instance, author=_AUTHOR)
+        self._write_pools(cluster)
 
     def _remove(self, options: dict[str, Any]) -> None:
         reason = holders.parse_reason(options["reason"], field="reason", required=options["force"])
@@ -110,7 +112,7 @@ class Command(base.BaseCommand):
         clusters.remove(_cluster(options), author=author, force=options["force"])
         self.stdout.write(f"The cluster {options['name']} was removed.")
 
-    def _pools(self, cluster: Cluster) -> None:
+    def _write_pools(self, cluster: Cluster) -> None:
         self.stdout.write(f"{cluster.name}")
         for pool in Pool.objects.filter(cluster=cluster).order_by("id"):
             cidrs = ", ".join(str(cidr) for cidr in pool.cidrs.all())
@@ -123,55 +125,58 @@ class Command(base.BaseCommand):
         row = Connection.objects.filter(cluster=cluster).first()
         offline = options["offline"]
         if row is None and source is not None:
-            wanted = _terms(options, Mode.OBSERVED, ())
-            row = connections.connect(cluster, source, wanted, author=_AUTHOR, offline=offline)
+            terms = _terms(options, Mode.OBSERVED, ())
+            row = connections.connect(cluster, source, terms, author=_AUTHOR, offline=offline)
         else:
             row = connections.get_connection(cluster)
-            wanted = _terms(options, Mode(row.mode), row.managed_resources)
+            terms = _terms(options, Mode(row.mode), row.managed_resources)
             if source is not None:
                 row = connections.replace(row, source, author=_AUTHOR, offline=offline)
             paused = options["pause"] if options["pause"] or options["resume"] else None
-            row = connections.change(row, author=_AUTHOR, terms=wanted, paused=paused)
+            row = connections.change(row, author=_AUTHOR, terms=terms, paused=paused)
         if source is not None:
-            self._warn(source)
-        self._connected(row)
+            self._write_warnings(source)
+        self._write_connection(row)
 
     def _disconnect(self, options: dict[str, Any]) -> None:
         connections.disconnect(connections.get_connection(_cluster(options)), author=_AUTHOR)
-        self.stdout.write(f"The credentials of {options['name']} were forgotten.")
+        self.stdout.write(f"Deleted the credentials of {options['name']}.")
 
-    def _connected(self, row: Connection) -> None:
+    def _write_connection(self, row: Connection) -> None:
         writes = ", ".join(row.managed_resources) or "nothing"
         self.stdout.write(f"  connected to {row.server} {row.version}, {row.mode}, writes {writes}")
         if row.served is not None:
-            self.stdout.write(f"  {served_kinds_text.sentence(row)}")
+            self.stdout.write(f"  {served_kinds_text.describe(row)}")
 
-    def _warn(self, source: connections.ConnectionSource) -> None:
+    def _write_warnings(self, source: connections.ConnectionSource) -> None:
         for warning in source.warnings:
             self.stderr.write(f"warning: {warning}")
 
     def _list(self, options: dict[str, Any]) -> None:
-        rows = {one.connection.cluster_id: one for one in fleet.summaries(fleet.connected())}
+        rows = {
+            summary.connection.cluster_id: summary
+            for summary in fleet.summaries(fleet.list_connections())
+        }
         every = list(Cluster.objects.order_by("name"))
         if options["json"]:
-            found = [_as_json(cluster, rows.get(cluster.pk)) for cluster in every]
-            self.stdout.write(json.dumps(found, indent=2))
+            documents = [_as_json(cluster, rows.get(cluster.pk)) for cluster in every]
+            self.stdout.write(json.dumps(documents, indent=2))
             return
         table: list[tuple[str, ...]] = [
-            ("NAME", "STATE", "LAST PASS", "OBJECTS", "DRIFT", "RESOURCES", "VERSION")
+            ("NAME", "STATE", "LAST SYNC", "OBJECTS", "DRIFT", "RESOURCES", "VERSION")
         ]
         now = database.now()
         for cluster in every:
-            one = rows.get(cluster.pk)
-            if one is None:
+            summary = rows.get(cluster.pk)
+            if summary is None:
                 table.append((cluster.name, "not connected", "", "", "", "", ""))
                 continue
-            row, counts = one.connection, (one.objects, one.drift)
+            row, counts = summary.connection, (summary.objects, summary.drift)
             age = "never"
             if row.succeeded_at:
                 age = f"{_duration((now - row.succeeded_at).total_seconds())} ago"
             table.append(
-                (cluster.name, one.status.state.word, age, *map(str, counts),
+                (cluster.name, summary.status.state.word, age, *map(str, counts),
                  ",".join(row.managed_resources) or row.mode, row.version)
             )  # fmt: skip
         widths = [max(map(len, column)) for column in zip(*table, strict=True)]
@@ -182,38 +187,46 @@ class Command(base.BaseCommand):
     def _show(self, options: dict[str, Any]) -> None:
         cluster = _cluster(options)
         row = Connection.objects.filter(cluster=cluster).select_related("cluster").first()
-        found = _as_json(cluster, fleet.summary(row) if row else None)
-        found["webhooks"] = [configuration.path(hook, cluster.name) for hook in configuration.HOOKS]
+        document = _as_json(cluster, fleet.summary(row) if row else None)
+        document["webhooks"] = [
+            configuration.path(hook, cluster.name) for hook in configuration.HOOKS
+        ]
         if options["json"]:
-            self.stdout.write(json.dumps(found, indent=2))
+            self.stdout.write(json.dumps(document, indent=2))
             return
-        for name, value in found.items():
+        for name, value in document.items():
             self.stdout.write(f"{name.replace('_', ' '):<14} {_text(value)}".rstrip())
 
     def _test(self, options: dict[str, Any]) -> None:
         row = connections.get_connection(_cluster(options))
-        found = connection_test.of_connection(row, registry.resources())
+        examination = connection_test.test_connection(row, registry.resources())
         if options["json"]:
-            self.stdout.write(json.dumps(found.as_json(), indent=2))
+            self.stdout.write(json.dumps(examination.as_json(), indent=2))
         else:
-            self._tell(found)
-        if not found.succeeded:
+            self._write_examination(examination)
+        if not examination.succeeded:
             raise base.CommandError(
-                f"{found.code}: {found.message}" if found.code else "passes would fail"
+                f"{examination.code}: {examination.message}"
+                if examination.code
+                else "a full sync run would fail"
             )
 
-    def _tell(self, found: connection_test.Examination) -> None:
-        self.stdout.write(f"{found.server} {found.version} {found.identity}".rstrip())
-        for kind in found.kinds:
+    def _write_examination(self, examination: connection_test.ConnectionTest) -> None:
+        self.stdout.write(
+            f"{examination.server} {examination.version} {examination.identity}".rstrip()
+        )
+        for kind in examination.kinds:
             shape = f"shape {kind.shape}" if kind.shape else ""
-            said = [", ".join(kind.served) or "not served", shape, kind.note]
-            self.stdout.write(f"  {kind.kind:<18} {'; '.join(filter(None, said))}")
-        for right, granted in found.rights:
+            details = [", ".join(kind.served) or "not served", shape, kind.note]
+            self.stdout.write(f"  {kind.kind:<18} {'; '.join(filter(None, details))}")
+        for right, granted in examination.rights:
             if not granted:
-                self.stdout.write(f"  missing right: {right} (for {right.needed_for})")
-        for one in found.endings:
-            self.stdout.write(f"  the {one.what} ends on {one.moment.date()}, in {one.days} days")
-        for doubt in found.doubts:
+                self.stdout.write(f"  missing permission: {right} (for {right.needed_for})")
+        for ending in examination.endings:
+            self.stdout.write(
+                f"  the {ending.credential} expires on {ending.expires_at.date()}, in {ending.days} days"
+            )
+        for doubt in examination.doubts:
             self.stdout.write(f"  {doubt}")
 
 
@@ -225,17 +238,23 @@ def _verb(verbs: Any, name: str, text: str) -> argparse.ArgumentParser:
 
 def _add_source(sub: argparse.ArgumentParser) -> None:
     source = sub.add_mutually_exclusive_group()
-    source.add_argument("--kubeconfig", metavar="FILE", help="- reads the standard input")
-    source.add_argument("--in-cluster", action="store_true", help="by our pod's service account")
-    sub.add_argument("--context", default="", help="of the kubeconfig, instead of its current one")
+    source.add_argument(
+        "--kubeconfig", metavar="FILE", help="path of the kubeconfig; - reads standard input"
+    )
+    source.add_argument(
+        "--in-cluster", action="store_true", help="use the service account of Cadastre's pod"
+    )
     sub.add_argument(
-        "--managed", action="store_true", help="Cadastre may write its managed resources to it"
+        "--context", default="", help="context of the kubeconfig (default: its current context)"
+    )
+    sub.add_argument(
+        "--managed", action="store_true", help="allow Cadastre to write managed resources"
     )
     managed_resources = ",".join(str(managed_resource) for managed_resource in ManagedResource)
     sub.add_argument(
-        "--enable", metavar="RESOURCES", help=f"what is written: of {managed_resources}"
+        "--enable", metavar="RESOURCES", help=f"managed resources to write: {managed_resources}"
     )
-    sub.add_argument("--offline", action="store_true", help="do not ask the cluster now")
+    sub.add_argument("--offline", action="store_true", help="skip the connection test")
 
 
 def _source(options: dict[str, Any]) -> connections.ConnectionSource | None:
@@ -256,19 +275,21 @@ def _source(options: dict[str, Any]) -> connections.ConnectionSource | None:
 
 
 def _terms(options: dict[str, Any], mode: Mode, managed_resources: Any) -> connections.Terms:
-    """As the options say, otherwise as they were."""
+    """Return the mode and the managed resources of the options; missing options change nothing."""
     if options.get("observed"):
         mode, managed_resources = Mode.OBSERVED, ()
     elif options["managed"]:
         mode = Mode.MANAGED
     if options["enable"] is not None:
-        managed_resources = [one.strip() for one in options["enable"].split(",") if one.strip()]
-    return connections.terms(mode, managed_resources)
+        managed_resources = [
+            resource.strip() for resource in options["enable"].split(",") if resource.strip()
+        ]
+    return connections.parse_terms(mode, managed_resources)
 
 
-def _as_json(cluster: Cluster, found: fleet.Summary | None) -> dict[str, Any]:
-    if found is not None:
-        return found.as_json()
+def _as_json(cluster: Cluster, summary: fleet.ConnectionSummary | None) -> dict[str, Any]:
+    if summary is not None:
+        return summary.as_json()
     return {"cluster": cluster.name, "cluster_id": cluster.pk, "state": "not-connected"}
 
 
@@ -280,10 +301,10 @@ def _cluster(options: dict[str, Any]) -> Cluster:
     return cluster
 
 
-def _said(error: errors.IpamError) -> str:
-    """With the place in the file, where there is one."""
-    places = [problem.field for problem in error.problems if "." in problem.field]
-    return f"{error.code}: {error.message}" + (f" ({', '.join(places)})" if places else "")
+def _error_text(error: errors.IpamError) -> str:
+    """Return code and message, with the paths of fields in the kubeconfig, if there are any."""
+    paths = [problem.field for problem in error.problems if "." in problem.field]
+    return f"{error.code}: {error.message}" + (f" ({', '.join(paths)})" if paths else "")
 
 
 def _text(value: object) -> str:
@@ -306,9 +327,9 @@ def _duration(seconds: float) -> str:
 def _prefix(text: str | None, field: str) -> IPv6Network | None:
     if text is None:
         return None
-    found = addresses.parse_cidr(text, field=field, door=addresses.Door.TEXT)
-    if not isinstance(found, IPv6Network):
+    prefix = addresses.parse_cidr(text, field=field, source=addresses.InputSource.TEXT)
+    if not isinstance(prefix, IPv6Network):
         raise errors.InvalidInput.for_field(
             field, "cluster_prefix", "an IPv6 prefix is expected", text
         )
-    return found
+    return prefix

@@ -13,18 +13,22 @@ class Command(base.BaseCommand):
 
     def add_arguments(self, parser: base.CommandParser) -> None:
         parser.add_argument(
-            "--clear", action="store_true", help="remove it, with its blocks and its events"
+            "--clear",
+            action="store_true",
+            help="remove the demo fleet with its blocks and events",
         )
 
     def handle(self, **options: Any) -> None:
         if options["clear"]:
-            found = demo.clear()
-            self.stdout.write("The demo fleet is gone." if found else "There is no demo fleet.")
+            removed = demo.clear()
+            self.stdout.write("Removed the demo fleet." if removed else "There is no demo fleet.")
             return
         if not settings.IPAM_ALLOW_DEMO:
             raise base.CommandError(
-                "These are production settings: the demo fleet is not loaded. IPAM_ALLOW_DEMO=1"
-                " allows it."
+                "The demo fleet is not loaded with production settings. Set IPAM_ALLOW_DEMO=1 to"
+                " allow it."
             )
         loaded = demo.load()
-        self.stdout.write("The demo fleet is loaded." if loaded else "The demo fleet was there.")
+        self.stdout.write(
+            "Loaded the demo fleet." if loaded else "The demo fleet is already loaded."
+        )

@@ -1,7 +1,7 @@
-"""`manage.py ipam VERB`: the operator's tools.
+"""`manage.py ipam VERB`: commands for operators.
 
-Exit status: 0 done; 1 refused, as `code: message`; 2 a wrong command line; 3 it looked, and the answer
-is bad or nobody.
+Exit status: 0 success; 1 refused, with `code: message`; 2 wrong command line; 3 the command ran and
+reports a problem, such as a violation, a leak or no holder.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from pools.management import verbs
 
 
 class Command(base.BaseCommand):
-    help = "Look at the register, prove it, reclaim what leaked."
+    help = "Query and check the register, reclaim leaked blocks, back up and restore."
 
     def add_arguments(self, parser: base.CommandParser) -> None:
         parsers = parser.add_subparsers(dest="verb", required=True)
-        for found in pkgutil.iter_modules(verbs.__path__):
-            module = importlib.import_module(f"{verbs.__name__}.{found.name}")
-            verb = parsers.add_parser(found.name, help=module.HELP, description=module.HELP)
+        for verb_module in pkgutil.iter_modules(verbs.__path__):
+            module = importlib.import_module(f"{verbs.__name__}.{verb_module.name}")
+            verb = parsers.add_parser(verb_module.name, help=module.HELP, description=module.HELP)
             module.add_arguments(verb)
             verb.set_defaults(run=module.run)
 

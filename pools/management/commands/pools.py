@@ -1,4 +1,4 @@
-"""`manage.py pools import FILE --cluster NAME`: pools from CiliumPodIPPools and Helm values."""
+"""`manage.py pools import FILE --cluster NAME`: import CiliumPodIPPools and Helm values."""
 
 from __future__ import annotations
 
@@ -17,15 +17,17 @@ from pools.register import manifests
 
 
 class Command(base.BaseCommand):
-    help = "Import pools from a YAML or JSON file; all or nothing, with a report for each object."
+    help = "Import pools from a YAML or JSON file atomically, with a report for each object."
 
     def add_arguments(self, parser: base.CommandParser) -> None:
         verbs = parser.add_subparsers(dest="verb", required=True)
-        verb = verbs.add_parser("import", help="create or change the pools of a file")
-        verb.add_argument("file", help="a file, or - for standard input")
-        verb.add_argument("--cluster", required=True, help="the cluster's name")
-        verb.add_argument("--dry-run", action="store_true", help="only say what would happen")
-        verb.add_argument("--json", action="store_true", help="the report as JSON")
+        verb = verbs.add_parser("import", help="create or change the pools that a file describes")
+        verb.add_argument("file", help="path of the file, or - for standard input")
+        verb.add_argument("--cluster", required=True, help="name of the cluster")
+        verb.add_argument(
+            "--dry-run", action="store_true", help="show the report without changing anything"
+        )
+        verb.add_argument("--json", action="store_true", help="print the report as JSON")
 
     def handle(self, **options: Any) -> None:
         cluster = Cluster.objects.filter(name=options["cluster"]).first()
@@ -33,7 +35,7 @@ class Command(base.BaseCommand):
             raise base.CommandError(f"There is no cluster {options['cluster']}.")
         author = events.Author(actor="manage.py", source="command")
         try:
-            reports = manifests.pools_from(
+            reports = manifests.apply_manifests(
                 _read(options["file"]), cluster, author=author, dry_run=options["dry_run"]
             )
         except errors.IpamError as error:
@@ -44,7 +46,7 @@ class Command(base.BaseCommand):
             for report in reports:
                 self.stdout.write(_line(report))
         if any(report.result == "refused" for report in reports):
-            raise base.CommandError("Nothing was imported.")
+            raise base.CommandError("No pool was imported: correct the refused objects.")
 
 
 def _read(name: str) -> bytes:

@@ -1,4 +1,4 @@
-"""`manage.py reconcile NAME [--dry-run] [--json] [--wait SECONDS]`: one full pass over a cluster."""
+"""`manage.py reconcile NAME [--dry-run] [--json] [--wait SECONDS]`: one full sync of a cluster."""
 
 from __future__ import annotations
 
@@ -15,25 +15,31 @@ from pools.models import Connection, Run
 from pools.models.observed import Trigger
 from pools.platform.leases import Lease
 
-_LOOK = 0.2  # seconds between two looks whether the other worker has ended
+_POLL_SECONDS = 0.2  # while another worker has the lease
 _COUNTS = ("seen", "changed", "gone", "written", "failed", "would")
 
 
 class Busy(errors.Conflict):
-    """Another worker has the cluster."""
+    """Another worker is syncing the cluster."""
 
     code = "cluster_in_use"
 
 
 class Command(base.BaseCommand):
-    help = "One full pass over a cluster; exit status 0 only when every kind succeeded."
+    help = "Run a full sync of a cluster; the exit status is 0 only if all kinds succeeded."
 
     def add_arguments(self, parser: base.CommandParser) -> None:
         parser.add_argument("name")
-        parser.add_argument("--dry-run", action="store_true", help="write nothing, show the plan")
-        parser.add_argument("--json", action="store_true", help="for programs")
         parser.add_argument(
-            "--wait", type=float, default=30, metavar="SECONDS", help="for another worker (30)"
+            "--dry-run", action="store_true", help="show the planned changes without applying them"
+        )
+        parser.add_argument("--json", action="store_true", help="print the result as JSON")
+        parser.add_argument(
+            "--wait",
+            type=float,
+            default=30,
+            metavar="SECONDS",
+            help="how long to wait for another worker that syncs the cluster (30)",
         )
 
     def handle(self, **options: Any) -> None:
@@ -54,8 +60,8 @@ class Command(base.BaseCommand):
 
 
 def _lease(name: str, *, dry: bool, seconds: float) -> Lease:
-    """Raises NotFound, ConnectionPaused, Busy."""
-    author, deadline = leases.worker(), time.monotonic() + seconds
+    """Wait for the cluster's lease and return it. Raises NotFound, ConnectionPaused, Busy."""
+    author, deadline = leases.worker_name(), time.monotonic() + seconds
     while True:
         connection = Connection.objects.filter(cluster__name=name).first()
         if connection is None:
@@ -67,12 +73,12 @@ def _lease(name: str, *, dry: bool, seconds: float) -> Lease:
             return lease
         if time.monotonic() > deadline:
             holder = connection.leased_by or "another worker"
-            raise Busy(f"{holder} works on {name}; nothing was done.")
-        time.sleep(_LOOK)
+            raise Busy(f"{holder} is syncing {name}; nothing was changed.")
+        time.sleep(_POLL_SECONDS)
 
 
 def _failure(run: Run) -> str:
-    """Why the pass failed: the cluster's fault, else the first kind's, else the objects that failed."""
+    """Return why the sync run failed: the cluster's error, else the first kind's, else the objects."""
     if run.error_code:
         return f"{run.error_code}: {run.error}"
     for counts in run.kinds.values():
@@ -102,14 +108,14 @@ def _lines(run: Run) -> Iterator[str]:
     yield f"{run.cluster.name}: {'succeeded' if run.succeeded else 'FAILED'} in {_seconds(run)} s"
     width = max((len(kind) for kind in run.kinds), default=0)
     for kind, counts in run.kinds.items():
-        said = "  ".join(f"{name} {counts[name]}" for name in _COUNTS if name in counts)
-        yield f"  {kind:<{width}}  {said}"
+        counters = "  ".join(f"{name} {counts[name]}" for name in _COUNTS if name in counts)
+        yield f"  {kind:<{width}}  {counters}"
         if counts.get("not_served") and not counts.get("code"):
             yield "    not served"
         elif counts.get("code"):
             yield f"    {counts['code']}: {counts['message']}"
-        for each in counts.get("plan", []):
-            yield f"    {'/'.join(filter(None, (each['namespace'], each['name'])))}"
-            for field in each["fields"]:
+        for object_plan in counts.get("plan", []):
+            yield f"    {'/'.join(filter(None, (object_plan['namespace'], object_plan['name'])))}"
+            for field in object_plan["fields"]:
                 before, after = (json.dumps(field[side]) for side in ("observed", "desired"))
                 yield f"      {field['path']}: {before} -> {after}"

@@ -1,4 +1,4 @@
-"""`manage.py rotate_keys`: credentials of clusters and secrets of webhooks under the newest key."""
+"""`manage.py rotate_keys`: re-encrypt stored secrets with the newest key of the key ring."""
 
 from __future__ import annotations
 
@@ -12,21 +12,28 @@ from pools.platform.alerts import targets
 
 
 class Command(base.BaseCommand):
-    help = "Seal credentials of clusters and secrets of webhooks with the newest key; then old keys can go."
+    help = (
+        "Re-encrypt credentials of clusters and secrets of webhooks with the newest key, after which"
+        " older keys can be removed."
+    )
 
     def handle(self, **_options: Any) -> None:
         try:
-            done, of_webhooks = connections.reseal(), targets.reseal()
+            credentials, webhook_secrets = connections.reseal(), targets.reseal()
         except errors.IpamError as error:
             raise base.CommandError(f"{error.code}: {error.message}") from error
         resealed, already = (
-            done.resealed + of_webhooks.resealed,
-            done.already + of_webhooks.already,
+            credentials.resealed + webhook_secrets.resealed,
+            credentials.already + webhook_secrets.already,
         )
-        self.stdout.write(f"{resealed} sealed anew, {already} were under the newest key.")
-        failed = [*done.failed.items(), *of_webhooks.failed.items()]
+        self.stdout.write(
+            f"{resealed} re-encrypted, {already} already encrypted with the newest key."
+        )
+        failed = [*credentials.failed.items(), *webhook_secrets.failed.items()]
         for name, code in failed:
             self.stderr.write(f"{name}: {code}")
         if failed:
             count = len(failed)
-            raise base.CommandError(f"{count} could not be opened: keep the old keys in the ring.")
+            raise base.CommandError(
+                f"{count} could not be decrypted: keep the old keys in the key ring."
+            )

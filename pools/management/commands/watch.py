@@ -1,6 +1,6 @@
-"""`manage.py watch [--clusters N]`: what happens in clusters reaches the register within seconds.
+"""`manage.py watch [--clusters N]`: apply watch events of clusters within seconds.
 
-Any number may run, on any number of machines: they share the clusters. `up` runs one.
+Any number of watchers may run, on any number of machines: they share the clusters. `up` runs one.
 """
 
 from __future__ import annotations
@@ -24,32 +24,36 @@ from pools.clusters.reconcile import watcher as reconcile_watcher
 from pools.platform import heartbeat
 from pools.platform.conditions import evaluation
 
-_EVERY = 30  # seconds
+_INTERVAL = 30  # seconds
 
 log = logging.getLogger(__name__)
 
 
 class Command(base.BaseCommand):
-    help = "Watch the clusters; ends with SIGTERM or Ctrl-C."
+    help = "Watch the clusters until SIGTERM or Ctrl-C."
 
     def add_arguments(self, parser: base.CommandParser) -> None:
-        parser.add_argument("--clusters", type=int, default=200, help="watched by this one (200)")
+        parser.add_argument(
+            "--clusters", type=int, default=200, help="maximum of clusters of this watcher (200)"
+        )
 
     def handle(self, **options: Any) -> None:
         watcher = reconcile_watcher.Watcher(
-            registry.HANDLERS, most=options["clusters"], got_on=partial(heartbeat.touch, "watcher")
+            registry.HANDLERS,
+            max_clusters=options["clusters"],
+            on_progress=partial(heartbeat.touch, "watcher"),
         )
 
-        # Stopped by a thread of its own: a handler runs amidst the watcher's own waiting, whose lock it
-        # would wait for. This queue is one that handlers may use.
+        # A signal handler must not stop the watcher itself: it could run while the watcher holds the
+        # lock that `stop` needs. So a thread stops it; signal handlers may use SimpleQueue.
         signals: queue.SimpleQueue[int] = queue.SimpleQueue()
         for signum in (signal.SIGTERM, signal.SIGINT):
             signal.signal(signum, lambda signum, _frame: signals.put(signum))
         threading.Thread(target=_stop, args=[watcher, signals], daemon=True, name="stop").start()
-        threading.Thread(target=_stand_in, daemon=True, name="notices").start()
+        threading.Thread(target=_evaluate_for_scheduler, daemon=True, name="notices").start()
         self.stderr.write(f"watching as {watcher.name}")
         watcher.run()
-        # Threads that wait for a cluster are not waited for.
+        # End at once, although threads may still wait for a cluster.
         sys.stdout.flush()
         os._exit(0)
 
@@ -59,17 +63,17 @@ def _stop(watcher: reconcile_watcher.Watcher, signals: queue.SimpleQueue[int]) -
     watcher.stop()
 
 
-def _stand_in() -> None:
-    """Somebody has to tell that the scheduler stopped: it cannot do so itself."""
+def _evaluate_for_scheduler() -> None:
+    """Evaluate the notices while the scheduler does not, for example because it has stopped."""
     pause = threading.Event()
-    while not pause.wait(_EVERY):
+    while not pause.wait(_INTERVAL):
         try:
-            outcome = evaluation.stand_in()
-            if outcome is not None and outcome.told:
+            outcome = evaluation.evaluate_without_scheduler()
+            if outcome is not None and outcome.deliveries:
                 tasks.send_webhooks()
         except OperationalError:
-            log.warning("the broker is away; webhooks wait")
+            log.warning("broker unavailable; webhooks wait")
         except Exception:
-            log.exception("notices could not be evaluated")
+            log.exception("evaluation of notices failed")
         finally:
             connection.close()

@@ -1,4 +1,4 @@
-"""`manage.py webhook NAME [--new-key] [--print-manifest --url URL [--ca FILE] [--only ADDRESS]]`."""
+"""`manage.py webhook NAME [--new-key] [--print-manifest --url URL [--ca FILE] [--only WEBHOOK]]`."""
 
 from __future__ import annotations
 
@@ -20,33 +20,37 @@ _AUTHOR = events.Author(actor="manage.py", source="command")
 
 class Command(base.BaseCommand):
     help = (
-        "The admission webhooks of a cluster: their key, and the objects that make the cluster use"
-        " them."
+        "Show the admission webhooks of a cluster, replace their key, or print the objects that"
+        " configure them."
     )
 
     def add_arguments(self, parser: base.CommandParser) -> None:
-        parser.add_argument("name", help="the cluster's name in the register")
+        parser.add_argument("name", help="name of the cluster in the register")
         parser.add_argument(
-            "--new-key", action="store_true", help="make a key, shown once; the old one ends"
+            "--new-key",
+            action="store_true",
+            help="create and show a new key; the old key becomes invalid",
         )
         parser.add_argument(
-            "--print-manifest", action="store_true", help="the webhook configurations"
+            "--print-manifest", action="store_true", help="print the webhook configurations"
         )
         parser.add_argument(
             "--only",
             action="append",
             choices=[hook.address for hook in configuration.HOOKS],
-            help="this one; without it all that the cluster's settings need",
+            help="only this webhook (default: all that the cluster's settings require)",
         )
-        where = parser.add_mutually_exclusive_group()
-        where.add_argument("--url", help="https://host[:port], as API servers reach this site")
-        where.add_argument("--service", help="namespace/name[:port] of a Service of the cluster")
-        parser.add_argument("--ca", help="PEM file: who signed this site's certificate")
+        location = parser.add_mutually_exclusive_group()
+        location.add_argument(
+            "--url", help="https://host[:port] at which API servers reach this site"
+        )
+        location.add_argument("--service", help="namespace/name[:port] of a Service of the cluster")
+        parser.add_argument("--ca", help="PEM file with the CA of this site's certificate")
         parser.add_argument(
             "--failure-policy",
             choices=[configuration.FAIL, configuration.IGNORE],
             default="",
-            help="Fail for webhooks that validate and Ignore for those that mutate",
+            help="default: Fail for validating webhooks, Ignore for mutating ones",
         )
 
     def handle(self, **options: Any) -> None:
@@ -61,11 +65,11 @@ class Command(base.BaseCommand):
         cluster = Cluster.objects.filter(name=options["name"]).first()
         if cluster is None:
             raise errors.NotFound(f"There is no cluster {options['name']}.")
-        # Everything that may be refused comes before the old key ends.
+        # Validate all options before the old key becomes invalid.
         client, ca = _client(options), _ca(options)
         key = keys.make(cluster, author=_AUTHOR) if options["new_key"] else ""
         if options["print_manifest"]:
-            made = [
+            manifests = [
                 configuration.manifest(
                     hook,
                     client(configuration.path(hook, cluster.name, key)),
@@ -75,28 +79,28 @@ class Command(base.BaseCommand):
                 )
                 for hook in _hooks(cluster, options["only"])
             ]
-            self.stdout.write(yaml.safe_dump_all(made, sort_keys=False), ending="")
+            self.stdout.write(yaml.safe_dump_all(manifests, sort_keys=False), ending="")
             if not key:
                 self.stderr.write(
-                    "This address has no key: it answers to client certificates only. --new-key"
-                    " makes one with a key, which cannot be shown a second time and ends the one"
-                    " before: apply all that is printed then."
+                    "These URLs have no key: they require a client certificate. --new-key prints"
+                    " URLs with a new key. It is shown only once and replaces the old key, so apply"
+                    " all printed objects."
                 )
         elif key:
             self.stdout.write(key)
         else:
-            self.stdout.write(_standing(cluster))
+            self.stdout.write(_key_status(cluster))
 
 
 def _hooks(cluster: Cluster, only: list[str] | None) -> list[configuration.Hook]:
     every = configuration.HOOKS
     if only:
         return [hook for hook in every if hook.address in only]
-    return [hook for hook in every if hook.wanted(cluster)]
+    return [hook for hook in every if hook.applies_to(cluster)]
 
 
 def _client(options: dict[str, Any]) -> Callable[[str], dict[str, Any]]:
-    """How the manifests name this site, given a path."""
+    """Return a function that builds the clientConfig of a webhook path. Raises InvalidInput."""
     if not options["print_manifest"]:
         return lambda _: {}
     name = "service" if options["service"] else "url"
@@ -105,7 +109,7 @@ def _client(options: dict[str, Any]) -> Callable[[str], dict[str, Any]]:
             "url", "required", "--print-manifest needs --url or --service"
         )
     client = partial(getattr(configuration, f"by_{name}"), options[name])
-    client("")  # refuses what is wrong
+    client("")  # raises InvalidInput for a wrong option
     return client
 
 
@@ -120,8 +124,8 @@ def _ca(options: dict[str, Any]) -> str:
     return configuration.certificates(pathlib.Path(options["ca"]).read_text(errors="replace"))
 
 
-def _standing(cluster: Cluster) -> str:
-    made = cluster.webhook_key_made_at
-    key = f"has a key, made at {made:%Y-%m-%d %H:%M} UTC" if made else "has no key"
+def _key_status(cluster: Cluster) -> str:
+    key_made_at = cluster.webhook_key_made_at
+    key = f"has a key, created at {key_made_at:%Y-%m-%d %H:%M} UTC" if key_made_at else "has no key"
     paths = [configuration.path(hook, cluster.name) for hook in configuration.HOOKS]
     return "\n".join([*paths, f"{cluster.name} {key}"])

@@ -1,4 +1,4 @@
-"""`ipam audit verify` and `ipam audit seal`: is the history what it was when it was sealed?"""
+"""`ipam audit seal` and `ipam audit verify`: seal events into the audit chain, and verify it."""
 
 from __future__ import annotations
 
@@ -13,30 +13,28 @@ from pools.management import output
 from pools.platform.audit import anchors as audit_anchors
 from pools.platform.audit import sealing, verification
 
-HELP = "Seal the history, or verify it (status 3 when it is not what was sealed)."
+HELP = "Seal the history, or verify it (status 3 when it differs from the sealed history)."
 COLUMNS = ("code", "day", "segment", "numbers", "count", "message")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     acts = parser.add_subparsers(dest="act", required=True)
-    acts.add_parser(
-        "seal", help="seal all events that are complete (a worker does it every minute)"
-    )
-    verify = acts.add_parser("verify", help="work out the chain anew and name what differs")
+    acts.add_parser("seal", help="seal all complete events (a worker does this every minute)")
+    verify = acts.add_parser("verify", help="recompute the chain and list the differences")
     verify.add_argument(
-        "--since", help="from this day on, 2026-05-05; from the beginning without it"
+        "--since", help="first day to verify, such as 2026-05-05 (default: the whole chain)"
     )
     verify.add_argument(
         "--anchor",
         action="append",
         default=[],
         metavar="SEGMENT:DIGEST",
-        help="an anchor that was kept elsewhere: the chain must have it",
+        help="an anchor that was stored elsewhere: the chain must contain it",
     )
     verify.add_argument(
         "--anchors",
         metavar="FILE",
-        help="every anchor SEGMENT:DIGEST of a file, such as a log; - reads standard input",
+        help="file with anchors SEGMENT:DIGEST, such as a log; - reads standard input",
     )
     output.add_format(verify)
 
@@ -48,7 +46,7 @@ def run(options: Mapping[str, Any], out: TextIO) -> int:
     anchors = [audit_anchors.parse(text) for text in options["anchor"]]
     if options["anchors"] is not None:
         anchors += _read(options["anchors"])
-    # From a day on is a quick look; the rows have no day.
+    # Tables are not verified with --since: their rows have no day, and the check is slow.
     report = verification.verify(since=since, anchors=anchors, tables=since is None)
     form = options["output"]
     output.write((fault.as_json() for fault in report.faults), COLUMNS, form, out)
@@ -58,20 +56,20 @@ def run(options: Mapping[str, Any], out: TextIO) -> int:
 
 
 def _seal(out: TextIO) -> int:
-    made = sealing.seal(seconds=float("inf"))
-    out.write(f"{made.events} events in {made.segments} segments were sealed.\n")
-    if made.waiting:
-        out.write("The rest waits for a transaction that has not ended.\n")
-    if made.busy:
-        out.write("Another process is sealing.\n")
+    sealed = sealing.seal(seconds=float("inf"))
+    out.write(f"Sealed {sealed.events} events in {sealed.segments} segments.\n")
+    if sealed.waiting:
+        out.write("Later events are not sealed yet: an open transaction may still add events.\n")
+    if sealed.busy:
+        out.write("Another process is sealing events.\n")
     return output.DONE
 
 
 def _summary(report: verification.Report) -> str:
-    verdict = "whole" if report.ok else f"broken: {report.fault_count} faults"
+    result = "intact" if report.ok else f"broken: {report.fault_count} faults"
     purged = f", {report.purged} purged" if report.purged else ""
     return (
-        f"The chain is {verdict}; {report.events} events in {report.segments} segments{purged},"
+        f"The chain is {result}; {report.events} events in {report.segments} segments{purged},"
         f" {report.unsealed} not sealed yet. Last digest {report.head or 'none'}"
     )
 

@@ -1,4 +1,4 @@
-"""`ipam backup FILE`: everything that the register has, as one file."""
+"""`ipam backup FILE`: write a backup of the register to one file."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, TextIO
 from pools.management import output
 from pools.register import backups
 
-HELP = "Write a backup of the database: one snapshot, complete or not at all, readable by you only."
+HELP = "Write a backup of the database to a file that only you can read; a partial file is removed."
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -17,6 +17,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: dict[str, Any], out: TextIO) -> int:
-    made = backups.make(options["file"].absolute())
-    out.write(f"{made.path}: {made.size} bytes\n")
+    backup = backups.write_backup(options["file"].absolute())
+    out.write(f"{backup.path}: {backup.size} bytes\n")
     return output.DONE

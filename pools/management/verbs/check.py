@@ -1,4 +1,4 @@
-"""Prove the invariants of the register, and repair what is safe to repair."""
+"""`ipam check`: run the integrity checks, and repair violations where that is safe."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pools.models import CheckRun
 from pools.platform import events
 from pools.platform.checks import registry, reports, runs
 
-HELP = "Prove the invariants of the register (status 3: something is wrong)."
+HELP = "Run the integrity checks of the register (status 3 when a check finds violations)."
 _BY = events.Author(actor="manage.py", source="command")
 _COLUMNS = ("check", "state", "violations", "repaired", "seconds", "example", "invariants")
 _MOST_SECONDS = 24 * 60 * 60
@@ -19,35 +19,44 @@ _MOST_SECONDS = 24 * 60 * 60
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--repair", action="store_true", help="repair what is safe; a holder's block never changes"
+        "--repair",
+        action="store_true",
+        help="repair violations where that is safe; the holder of a block never changes",
     )
     parser.add_argument(
-        "--only", nargs="+", metavar="CODE", default=[], help=f"of {', '.join(registry.codes())}"
+        "--only",
+        nargs="+",
+        metavar="CODE",
+        default=[],
+        help=f"codes of checks: {', '.join(registry.codes())}",
     )
     parser.add_argument(
-        "--seconds", type=_seconds, default=runs.SECONDS, help=f"time limit; {runs.SECONDS}"
+        "--seconds", type=_seconds, default=runs.SECONDS, help=f"time limit ({runs.SECONDS})"
     )
     output.add_format(parser)
 
 
 def run(options: Mapping[str, Any], out: TextIO) -> int:
-    asked = runs.ask(
+    requested_run = runs.request_run(
         author=_BY, repair=options["repair"], only=options["only"], seconds=options["seconds"]
     )
-    done = runs.do(asked.pk) or asked
+    run_record = runs.execute(requested_run.pk) or requested_run
     table = options["output"] == "table"
-    output.write(_rows(done, every=not table), _COLUMNS, options["output"], out)
+    output.write(_rows(run_record, every=not table), _COLUMNS, options["output"], out)
     if table:
-        out.write(f"\n{reports.sentence(done)}\n")
-    return output.FOUND if done.violations else output.DONE
+        out.write(f"\n{reports.sentence(run_record)}\n")
+    return output.FOUND if run_record.violations else output.DONE
 
 
-def _rows(done: CheckRun, *, every: bool) -> Iterator[dict[str, Any]]:
-    """A line for each check and each further example; `every` line says all of its check."""
-    for entry in done.report:
-        examples = [one["text"] for one in entry["examples"]] or [""]
-        for place, text in enumerate(examples):
-            full = every or not place
+def _rows(run_record: CheckRun, *, every: bool) -> Iterator[dict[str, Any]]:
+    """Yield a row for each check and each further example.
+
+    The rows of further examples repeat the columns of the check only if `every` is set.
+    """
+    for entry in run_record.report:
+        examples = [example["text"] for example in entry["examples"]] or [""]
+        for index, text in enumerate(examples):
+            full = every or not index
             yield {
                 "check": entry["code"] if full else "",
                 "invariants": entry["invariants"] if full else "",

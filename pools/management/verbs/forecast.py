@@ -1,4 +1,4 @@
-"""When pools will be full (docs/reference/utilization.md)."""
+"""`ipam forecast`: forecast when pools will be full (docs/reference/utilization.md)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pools.models import Cluster, PoolForecast
 from pools.platform import database
 from pools.register.utilization import forecasts
 
-HELP = "When pools will be full (status 3: one within the days of --within)."
+HELP = "Forecast when pools will be full (status 3 when a pool is full within --within days)."
 _COLUMNS = (
     "cluster",
     "pool",
@@ -32,7 +32,7 @@ _MOST_DAYS = 5 * 365
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--within", type=_days, metavar="DAYS", help="only pools that are full by then"
+        "--within", type=_days, metavar="DAYS", help="only pools that are full within this time"
     )
     parser.add_argument("--cluster", metavar="NAME", help="only pools of this cluster")
     output.add_format(parser)
@@ -44,49 +44,49 @@ def run(options: Mapping[str, Any], out: TextIO) -> int:
         F("day").asc(nulls_last=True), "pool__cluster__name", "pool__name", "family"
     )
     if within is not None:
-        rows = forecasts.within(within)
+        rows = forecasts.forecasts_within(within)
     if options["cluster"]:
         rows = rows.filter(pool__cluster=_cluster(options["cluster"]))
     count = output.write(_rows(rows, database.now().date()), _COLUMNS, options["output"], out)
     if not count and options["output"] == "table":
-        out.write(f"{_nothing(within)}\n")
+        out.write(f"{_empty_message(within)}\n")
     return output.FOUND if count and within is not None else output.DONE
 
 
-def _nothing(within: int | None) -> str:
+def _empty_message(within: int | None) -> str:
     if within is None or not PoolForecast.objects.exists():
-        return "No forecasts yet: a worker makes them every ten minutes."
+        return "No forecasts yet: a worker computes them every ten minutes."
     return f"No pool is forecast to be full within {within} days."
 
 
 def _rows(rows: QuerySet[PoolForecast], today: date) -> Iterator[dict[str, Any]]:
     for row in rows.iterator():
-        one = forecasts.as_dated(row)
+        dated = forecasts.to_dated(row)
         yield {
             "cluster": row.pool.cluster.name,
             "pool": row.pool.name,
             "family": row.family,
             "state": row.state,
-            "day": one.day,
-            "earliest": one.earliest,
-            "latest": one.latest,
-            "per_day": round(one.per_day, 3),
-            "forecast": forecast_text.sentence(
-                one.state,
+            "day": dated.day,
+            "earliest": dated.earliest,
+            "latest": dated.latest,
+            "per_day": round(dated.per_day, 3),
+            "forecast": forecast_text.describe(
+                dated.state,
                 today=today,
-                missing=one.missing,
-                day=one.day,
-                earliest=one.earliest,
-                latest=one.latest,
+                missing=dated.missing,
+                day=dated.day,
+                earliest=dated.earliest,
+                latest=dated.latest,
             ),
         }
 
 
 def _cluster(name: str) -> Cluster:
-    found = Cluster.objects.filter(name=name).first() if "\0" not in name else None
-    if found is None:
+    cluster = Cluster.objects.filter(name=name).first() if "\0" not in name else None
+    if cluster is None:
         raise errors.NotFound(f"There is no cluster {name}.")
-    return found
+    return cluster
 
 
 def _days(text: str) -> int:

@@ -1,4 +1,4 @@
-"""`ipam leaks`: the blocks that nobody refers to any more. Status 3 when there are any."""
+"""`ipam leaks`: list leaked blocks, which no cluster or tooling refers to any more."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pools.management import output
 from pools.register.leaks import detection, listing
 
 HELP = "List leaked blocks (status 3 when there are any)."
-# What `ipam reclaim --from-report` reads back.
+# `ipam reclaim --from-report` reads these columns.
 COLUMNS = (
     "block_id", "cidr", "pool", "cluster", "holder_kind", "holder_id", "holder_uid", "org", "env",
     "allocated_at", "missed_at", "confirmed_at", "source", "why",
@@ -22,15 +22,19 @@ _SHOWN = ("block_id", "cidr", "pool", "cluster", "holder_kind", "holder_id", "mi
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     output.add_format(parser)
-    parser.add_argument("--cluster", help="of this cluster only: name or id")
-    parser.add_argument("--holder-kind", help="of such holders only: node, instance, env, vm, …")
+    parser.add_argument("--cluster", help="only blocks of this cluster: name or id")
     parser.add_argument(
-        "--suspected", action="store_true", help="those that only one observation missed"
+        "--holder-kind", help="only holders of this kind: node, instance, env, vm, …"
+    )
+    parser.add_argument(
+        "--suspected",
+        action="store_true",
+        help="list suspected leaks: blocks that only one observation missed",
     )
 
 
 def run(options: Mapping[str, Any], out: TextIO) -> int:
-    rows = detection.suspected() if options["suspected"] else detection.leaked()
+    rows = detection.suspected_leaks() if options["suspected"] else detection.confirmed_leaks()
     if options["cluster"]:
         cluster = lookups.find_cluster(options["cluster"])
         if cluster is None:
@@ -40,10 +44,10 @@ def run(options: Mapping[str, Any], out: TextIO) -> int:
         rows = rows.filter(holder_kind=options["holder_kind"])
     form = options["output"]
     columns = _SHOWN if form == "table" else COLUMNS
-    count = output.write(_flat(listing.every(rows)), columns, form, out)
+    count = output.write(_rows(listing.iterate_leaks(rows)), columns, form, out)
     return output.FOUND if count else output.DONE
 
 
-def _flat(shapes: Iterator[listing.Shape]) -> Iterator[output.Row]:
-    for one in shapes:
-        yield one | {f"holder_{part}": value for part, value in one["holder"].items()}
+def _rows(shapes: Iterator[listing.LeakRow]) -> Iterator[output.Row]:
+    for shape in shapes:
+        yield shape | {f"holder_{part}": value for part, value in shape["holder"].items()}

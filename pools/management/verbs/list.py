@@ -1,4 +1,4 @@
-"""Who holds what, by org, environment, node, instance, cluster or pool."""
+"""`ipam list`: list blocks by organization, environment, holder, cluster or pool."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from pools.management import output
 from pools.models.pools import Category
 from pools.register import block_lists
 
-HELP = "List held and cooling blocks, as many as there are."
+HELP = "List held and cooling blocks."
 _NAMES = ("cluster", "pool", "category", "family", "state", "holder_kind", "org", "env")
-_HOLDERS = ("node", "instance", "vm")  # kinds by which a holder is named at once
+_HOLDERS = ("node", "instance", "vm")  # holder kinds with an option of their own
 _MOST = 10**12
 
 
@@ -28,26 +28,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--category", choices=Category.values)
     parser.add_argument("--state", choices=("held", "cooling"))
     parser.add_argument("--family", type=int, choices=(4, 6))
-    parser.add_argument("--limit", type=_limit, help="at most so many rows")
+    parser.add_argument("--limit", type=_limit, help="maximum number of rows")
     output.add_format(parser)
 
 
 def run(options: Mapping[str, Any], out: TextIO) -> int:
-    given = {name: options[name] for name in _NAMES if options[name] is not None}
+    filters = {name: options[name] for name in _NAMES if options[name] is not None}
     for name in _HOLDERS:
         if options[name] is not None:
-            given |= {"holder_kind": name, "holder_id": options[name]}
+            filters |= {"holder_kind": name, "holder_id": options[name]}
     if options["holder"] is not None:
-        given["holder_id"] = options["holder"]
-    chosen = block_lists.BlockSelection(**given)
-    rows = block_lists.rows(chosen, limit=options["limit"])
+        filters["holder_id"] = options["holder"]
+    selection = block_lists.BlockSelection(**filters)
+    rows = block_lists.list_blocks(selection, limit=options["limit"])
     output.write(rows, block_lists.COLUMNS, options["output"], out)
     return output.DONE
 
 
 def _text(value: str) -> str:
     if not value or "\0" in value or not value.isprintable():
-        raise argparse.ArgumentTypeError("is no usable text")
+        raise argparse.ArgumentTypeError("must be printable text")
     return value
 
 

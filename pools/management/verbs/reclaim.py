@@ -1,4 +1,4 @@
-"""`ipam reclaim`: take leaked blocks back, named one by one or by a stored `ipam leaks` report."""
+"""`ipam reclaim`: reclaim leaked blocks, listed as arguments or in a report of `ipam leaks`."""
 
 from __future__ import annotations
 
@@ -12,38 +12,42 @@ from pools.management import output
 from pools.platform import events
 from pools.register.leaks import listing, reclaim, reports
 
-HELP = "Take leaked blocks back into their cooldown, with a reason."
+HELP = "Reclaim leaked blocks: they start their cooldown."
 _COLUMNS = ("block_id", "cidr", "holder", "result", "code", "message")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "block", nargs="*", metavar="BLOCK", help="a block's id, CIDR or address, as leaked"
+        "block", nargs="*", metavar="BLOCK", help="id, CIDR or address of a leaked block"
     )
     parser.add_argument(
-        "--from-report", metavar="FILE", help="of `ipam leaks -o json` or csv; - is standard input"
+        "--from-report",
+        metavar="FILE",
+        help="output of `ipam leaks -o json` or csv; - reads standard input",
     )
-    parser.add_argument("--cluster", help="whose blocks are named: name or id")
-    parser.add_argument("--reason", required=True, help="is kept with each block")
+    parser.add_argument("--cluster", help="cluster of the blocks: name or id")
+    parser.add_argument("--reason", required=True, help="recorded in the history of each block")
     parser.add_argument(
-        "--dry-run", action="store_true", help="say what would be done, and change nothing"
+        "--dry-run", action="store_true", help="show the result without changing anything"
     )
     output.add_format(parser)
 
 
 def run(options: Mapping[str, Any], out: TextIO) -> int:
-    """Status 1 when a block was refused; the others are taken back all the same."""
+    """Reclaim the blocks; the status is 1 if some were refused, and the others are reclaimed."""
     if bool(options["block"]) == bool(options["from_report"]):
-        raise errors.InvalidInput.for_field("BLOCK", "required", "Name blocks, or a report.")
+        raise errors.InvalidInput.for_field(
+            "BLOCK", "required", "Pass either BLOCK arguments or --from-report."
+        )
     reason = holders.parse_reason(options["reason"], field="reason")
     author = events.Author(actor=getpass.getuser(), source="command", reason=reason)
-    wanted = (
-        reports.read(options["from_report"])
+    targets = (
+        reports.read_report(options["from_report"])
         if options["from_report"]
         else reports.find_targets(options["block"], cluster=options["cluster"])
     )
     refused: list[reclaim.ReclaimResult] = []
-    results = reclaim.reclaim_all(wanted, author=author, dry_run=options["dry_run"])
+    results = reclaim.reclaim_all(targets, author=author, dry_run=options["dry_run"])
     output.write(_rows(results, refused), _COLUMNS, options["output"], out)
     return output.REFUSED if refused else output.DONE
 
@@ -51,14 +55,14 @@ def run(options: Mapping[str, Any], out: TextIO) -> int:
 def _rows(
     results: Iterator[reclaim.ReclaimResult], refused: list[reclaim.ReclaimResult]
 ) -> Iterator[output.Row]:
-    for one in results:
-        if one.error:
-            refused.append(one)
+    for result in results:
+        if result.error:
+            refused.append(result)
         yield {
-            "block_id": one.target.block_id,
-            "cidr": one.block["cidr"] if one.block else "",
-            "holder": f"{one.target.kind} {one.target.id}",
-            "result": listing.outcome(one),
-            "code": one.error.code if one.error else "",
-            "message": one.error.message if one.error else "",
+            "block_id": result.target.block_id,
+            "cidr": result.block["cidr"] if result.block else "",
+            "holder": f"{result.target.kind} {result.target.id}",
+            "result": listing.outcome_code(result),
+            "code": result.error.code if result.error else "",
+            "message": result.error.message if result.error else "",
         }

@@ -1,4 +1,4 @@
-"""`ipam recovery begin|status|end|hold`: nothing is allocated until every cluster was listed once."""
+"""`ipam recovery begin|status|end|hold`: recovery mode, which stops allocations after a restore."""
 
 from __future__ import annotations
 
@@ -15,26 +15,28 @@ from pools.models import Pool, Recovery
 from pools.platform import events
 from pools.register.allocator import recovery
 
-HELP = "Stop all allocation until every connected cluster was listed once, as after a restore."
+HELP = "Stop all allocations until each connected cluster has been listed once, as after a restore."
 COLUMNS = ("active", "since", "reason", "actor", "waits_for", "ended_at", "ended_by")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     steps = parser.add_subparsers(dest="step", required=True)
-    begin = steps.add_parser("begin", help="allocate nothing from now on")
+    begin = steps.add_parser("begin", help="stop all allocations")
     begin.add_argument("--reason", required=True)
     begin.add_argument(
         "--restored",
         action="store_true",
-        help="the database was restored just now, by other means than `ipam restore`, and nothing has"
-        " written to it since: cooldowns go on from where they were",
+        help="the database was just restored without `ipam restore`, and nothing has written to it"
+        " since: cooldowns continue from their state in the backup",
     )
-    status = steps.add_parser("status", help="which clusters are still to be listed")
+    status = steps.add_parser("status", help="show which clusters have not been listed yet")
     output.add_format(status)
-    end = steps.add_parser("end", help="allocate again")
-    end.add_argument("--force", action="store_true", help="though clusters were not listed")
+    end = steps.add_parser("end", help="allow allocations again")
+    end.add_argument(
+        "--force", action="store_true", help="even if some clusters have not been listed"
+    )
     end.add_argument("--reason", default="")
-    hold = steps.add_parser("hold", help="record a block that is known to be in use")
+    hold = steps.add_parser("hold", help="record a block that is in use")
     hold.add_argument("cidr")
     hold.add_argument("holder", help="KIND/ID")
     hold.add_argument("--cluster", required=True)
@@ -50,23 +52,27 @@ def run(options: dict[str, Any], out: TextIO) -> int:
 
 
 def author(reason: str) -> events.Author:
-    """Whoever is logged in on the machine."""
+    """Return the operating system user as the author of events."""
     return events.Author(actor=getpass.getuser(), source="command", reason=reason)
 
 
 def _begin(options: dict[str, Any], out: TextIO) -> int:
-    lost = recovery_mode.lost_since_backup() if options["restored"] else timedelta()
+    lost = recovery_mode.time_since_last_write() if options["restored"] else timedelta()
     recovery_mode.begin(author=author(options["reason"]), lost=lost)
-    return said(out)
+    return report_waiting_clusters(out)
 
 
-def said(out: TextIO) -> int:
-    """What is waited for, after it began."""
-    left = recovery_mode.waits_for()
-    if left:
-        out.write(f"Nothing is allocated until these clusters were listed: {', '.join(left)}\n")
+def report_waiting_clusters(out: TextIO) -> int:
+    """Write which clusters the recovery waits for, and return the exit status."""
+    waiting_clusters = recovery_mode.clusters_to_list()
+    if waiting_clusters:
+        names = ", ".join(waiting_clusters)
+        out.write(f"Allocations are stopped until these clusters have been listed: {names}\n")
     else:
-        out.write("Nothing is allocated. No cluster is connected: `ipam recovery end` ends it.\n")
+        out.write(
+            "Allocations are stopped. No cluster is connected: end the recovery with"
+            " `ipam recovery end`.\n"
+        )
     return output.DONE
 
 
@@ -74,22 +80,26 @@ def _status(options: dict[str, Any], out: TextIO) -> int:
     row = Recovery.objects.order_by("-id").first()
     rows = [] if row is None else [_row(row)]
     if not rows and options["output"] == "table":
-        out.write("The register never recovered.\n")
+        out.write("No recovery has been started.\n")
     output.write(rows, COLUMNS, options["output"], out)
     return output.FOUND if row is not None and row.ended_at is None else output.DONE
 
 
 def _row(row: Recovery) -> dict[str, Any]:
-    shown = {
+    columns = {
         name: getattr(row, name) for name in ("since", "reason", "actor", "ended_at", "ended_by")
     }
     active = row.ended_at is None
-    return {**shown, "active": active, "waits_for": recovery_mode.waits_for() if active else []}
+    return {
+        **columns,
+        "active": active,
+        "waits_for": recovery_mode.clusters_to_list() if active else [],
+    }
 
 
 def _end(options: dict[str, Any], out: TextIO) -> int:
     recovery_mode.end(author=author(options["reason"]), force=options["force"])
-    out.write("The recovery has ended: blocks are allocated again.\n")
+    out.write("The recovery has ended. Allocations are possible again.\n")
     return output.DONE
 
 
@@ -103,13 +113,13 @@ def _hold(options: dict[str, Any], out: TextIO) -> int:
         holders.parse_identifier(name, field="id"),
         options["uid"],
     )
-    wanted = BlockDemand(
+    block_demand = BlockDemand(
         (holder,),
         org=options["org"],
         env=options["env"],
         cidr=addresses.parse_block(options["cidr"], field="cidr"),
     )
-    blocks = recovery.hold(pool.pk, wanted, author=author(options["reason"]))
+    blocks = recovery.hold(pool.pk, block_demand, author=author(options["reason"]))
     out.writelines(f"{block['cidr']} is held by {kind}/{name}\n" for block in blocks)
     return output.DONE
 

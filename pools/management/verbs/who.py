@@ -1,4 +1,4 @@
-"""`ipam who`: who has an address, or had it; what a MAC or a holder has. Status 3 when nobody."""
+"""`ipam who`: find the holders of an address, or the blocks of a MAC address or a holder."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pools.register.history import addresses as history_addresses
 from pools.register.history import holders
 from pools.register.history.addresses import Tenure
 
-HELP = "Who has an address, what a MAC or a holder has: now, or at a time (status 3 when nobody)."
+HELP = "Find the holder of an address, MAC or name, now or at a time (status 3 when there is none)."
 COLUMNS = (
     "address", "state", "holder_kind", "holder_id", "holder_uid", "mac", "pool", "cluster", "org",
     "env", "since", "until",
@@ -29,57 +29,65 @@ MOST = 1000  # blocks of one holder
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     output.add_format(parser)
     parser.add_argument(
-        "who", help="an address, a MAC, or a holder: node-1, shop/web-1, instance:i-7"
+        "who", help="an address, a MAC address or a holder: node-1, shop/web-1, instance:i-7"
     )
-    parser.add_argument("--at", help="a time with its zone: 2026-05-05T14:02:00Z")
-    parser.add_argument("--cluster", help="of this cluster only (also one that is gone)")
+    parser.add_argument(
+        "--at", help="a time with time zone, such as 2026-05-05T14:02:00Z (default: now)"
+    )
+    parser.add_argument("--cluster", help="only this cluster, which may be a removed one")
 
 
 def run(options: Mapping[str, Any], out: TextIO) -> int:
-    at = lookups.past(options["at"], "--at") if options["at"] else None
+    timestamp = lookups.past_time(options["at"], "--at") if options["at"] else None
     cluster_id = _cluster(options["cluster"]) if options["cluster"] else None
-    rows = list(_rows(options["who"].strip(), cluster_id, at or database.now()))
+    rows = list(_rows(options["who"].strip(), cluster_id, timestamp or database.now()))
     form = options["output"]
     columns = _SHOWN if form == "table" else COLUMNS
     return output.DONE if output.write(rows, columns, form, out) else output.FOUND
 
 
 def _cluster(name: str) -> int:
-    found = lookups.find_cluster(name)
-    former = found.pk if found else history_addresses.former_cluster(name)
+    current = lookups.find_cluster(name)
+    former = current.pk if current else history_addresses.find_former_cluster(name)
     if former is None:
-        raise errors.NotFound(f"There is no cluster {name}, and was none.")
+        raise errors.NotFound(f"There is no cluster {name}, and no removed one of that name.")
     return former
 
 
-def _rows(who: str, cluster_id: int | None, at: datetime) -> Iterator[output.Row]:
+def _rows(query: str, cluster_id: int | None, timestamp: datetime) -> Iterator[output.Row]:
     with contextlib.suppress(errors.InvalidInput):
-        address = addresses.parse_address(who, door=addresses.Door.TEXT)
-        matches, _ = history_addresses.holders(address, cluster_id=cluster_id, at=at)
+        address = addresses.parse_address(query, source=addresses.InputSource.TEXT)
+        matches, _ = history_addresses.find_holders(address, cluster_id=cluster_id, at=timestamp)
         yield from map(_row, matches)
         return
-    named = [row for reader in holders.NAMED for row in reader(who, cluster_id, at)]
-    yield from (_complete(row) for row in named)
-    kind, colon, holder = who.partition(":")
-    macs = {row["mac"] for row in named} - {""}
-    for name, of_kind in {(who, ""), *((mac, "mac") for mac in macs)}:
-        yield from _held(name, of_kind, cluster_id, at)
+    named_rows = [
+        row for reader in holders.ADDRESS_NAMERS for row in reader(query, cluster_id, timestamp)
+    ]
+    yield from (_reader_row(row) for row in named_rows)
+    kind, colon, holder = query.partition(":")
+    macs = {row["mac"] for row in named_rows} - {""}
+    for name, of_kind in {(query, ""), *((mac, "mac") for mac in macs)}:
+        yield from _holder_rows(name, of_kind, cluster_id, timestamp)
     if colon and holder and not macs:
-        yield from _held(holder, kind, cluster_id, at)
+        yield from _holder_rows(holder, kind, cluster_id, timestamp)
 
 
-def _held(holder: str, kind: str, cluster_id: int | None, at: datetime) -> Iterator[output.Row]:
-    found = holders.held(holder=holder, kind=kind, cluster_id=cluster_id, moment=at, limit=MOST)
-    yield from map(_row, found.tenures)
+def _holder_rows(
+    holder: str, kind: str, cluster_id: int | None, timestamp: datetime
+) -> Iterator[output.Row]:
+    page = holders.find_tenures(
+        holder=holder, kind=kind, cluster_id=cluster_id, moment=timestamp, limit=MOST
+    )
+    yield from map(_row, page.tenures)
 
 
 def _row(tenure: Tenure) -> output.Row:
-    told = tenure.as_json()
-    holder = {f"holder_{part}": value for part, value in told["holder"].items()}
-    return {"address": told["block"], "mac": "", **told, **holder}
+    document = tenure.as_json()
+    holder = {f"holder_{part}": value for part, value in document["holder"].items()}
+    return {"address": document["block"], "mac": "", **document, **holder}
 
 
-def _complete(row: Mapping[str, Any]) -> output.Row:
-    """What an entry or a claim says, in the columns of a tenure."""
-    told = {name: row.get(name, "") for name in COLUMNS}
-    return {**told, "since": block_fields.time(row["since"])}
+def _reader_row(row: Mapping[str, Any]) -> output.Row:
+    """Return the row of an entry or a claim in the columns of a tenure."""
+    columns = {name: row.get(name, "") for name in COLUMNS}
+    return {**columns, "since": block_fields.time(row["since"])}

@@ -1,4 +1,4 @@
-"""How values look on every page: numbers, addresses, times, states, bars, links."""
+"""HTML of values on every page: numbers, addresses, times, states, bars, links."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ from django.urls import reverse
 from django.utils import formats, timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext, pgettext
 
 from pools.core import addresses, shares
 from pools.core.kubernetes.connection_status import ConnectionState, ConnectionStatus
 
 _RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 DASH = SafeString('<span class="cad-none" title="none">&ndash;</span>')
-# A shape tells a state to whoever cannot tell its colour.
+# Shapes that tell states apart without their colours.
 SHAPES = {
     "held": "●",
     "cooling": "◐",
@@ -46,7 +48,7 @@ SHAPES = {
     "clean": "●",
     "repaired": "✓",
     "partial": "◔",
-    "not looked at": "○",
+    "unchecked": "○",
     "unknown": "?",
     "planned": "○",
     "removing": "◔",
@@ -61,7 +63,7 @@ SHAPES = {
 
 
 def digits(number: int) -> str:
-    """12345 -> `12 345`, with thin spaces; beyond a trillion as a power of two or ten."""
+    """Format 12345 as `12 345`, with thin spaces; beyond a trillion as a power of two or ten."""
     if number >= 10**12:
         if number & (number - 1) == 0:
             return f"2{str(number.bit_length() - 1).translate(_RAISED)}"
@@ -71,27 +73,27 @@ def digits(number: int) -> str:
 
 
 def number(value: int, *, about: bool = False) -> SafeString:
-    """Right-aligned digits, the exact number on hover; `about` marks an estimate."""
+    """Right-aligned digits with the exact number on hover; `about` marks an estimate."""
     sign = "≈" if about else ""
     return format_html('<span class="cad-num" title="{}">{}{}</span>', value, sign, digits(value))
 
 
 def plain_cidr(network: addresses.Network | str) -> str:
-    """A network; of one address, the address."""
+    """Return a network as text; a network of one address as this address."""
     base, _, length = str(network).partition("/")
     return base if length == ("128" if ":" in base else "32") else str(network)
 
 
 def address(value: object, url: str = "") -> SafeString:
-    """Monospaced, and a link where it leads somewhere."""
+    """An address in monospace, as a link if `url` is given."""
     text = plain_cidr(str(value))
     if url:
         return format_html('<a class="cad-mono" href="{}">{}</a>', url, text)
     return format_html('<span class="cad-mono">{}</span>', text)
 
 
-def found(value: object) -> SafeString:
-    """An address or a CIDR that leads to what is known of it; a range `first-last` leads nowhere."""
+def address_link(value: object) -> SafeString:
+    """An address or a CIDR as a link to its search results; a range `first-last` as plain text."""
     text = plain_cidr(str(value))
     return address(value, "" if "-" in text else reverse("admin:find", query={"q": text}))
 
@@ -100,13 +102,13 @@ def link(url: str, text: object) -> SafeString:
     return format_html('<a class="cad-link" href="{}">{}</a>', url, text)
 
 
-def named(text: str, shown: str = "") -> SafeString:
-    """A name, such as `shop/web` of a VM, that leads to all that is known of it."""
-    return link(reverse("admin:find", query={"q": text}), shown or text) if text else DASH
+def search_link(text: str, label: str = "") -> SafeString:
+    """A name, such as the VM `shop/web`, as a link to its search results."""
+    return link(reverse("admin:find", query={"q": text}), label or text) if text else DASH
 
 
 def to(row: Any, text: object = "") -> SafeString:
-    """A link to the page of a row."""
+    """A link to the change page of a row."""
     return link(url_of(row), text or row)
 
 
@@ -115,7 +117,7 @@ def url_of(row: Any) -> str:
 
 
 def state(word: str, title: str = "") -> SafeString:
-    """A state: word, shape and colour."""
+    """A state as word, shape and colour."""
     return format_html(
         '<span class="cad-state cad-state-{}" title="{}"><span aria-hidden="true">{}</span> {}</span>',
         word,
@@ -141,21 +143,23 @@ _SHAPES_OF_CLUSTERS = {
 }
 
 
-def standing(one: ConnectionStatus | None) -> SafeString:
-    """How a cluster stands: word, shape and colour; what it means on hover."""
-    if one is None:
-        return SafeString('<span class="cad-state cad-dim">not connected</span>')
+def connection_status(status: ConnectionStatus | None) -> SafeString:
+    """The state of a cluster's connection as word, shape and colour; its explanation on hover."""
+    if status is None:
+        return format_html(
+            '<span class="cad-state cad-dim">{}</span>', pgettext("cluster", "not connected")
+        )
     return format_html(
         '<span class="cad-state {}" title="{}"><span aria-hidden="true">{}</span> {}</span>',
-        _LEVELS.get(one.state.level, "cad-dim"),
-        one.sentence,
-        _SHAPES_OF_CLUSTERS[one.state],
-        one.state.word,
+        _LEVELS.get(status.state.level, "cad-dim"),
+        status.sentence,
+        _SHAPES_OF_CLUSTERS[status.state],
+        status.state.word,
     )
 
 
 def when(moment: datetime | None) -> SafeString:
-    """`3 hours ago` or `in 2 days`, the exact time on hover."""
+    """A point in time as `3 hours ago` or `in 2 days`, with the exact time on hover."""
     if moment is None:
         return DASH
     return format_html(
@@ -167,24 +171,29 @@ def when(moment: datetime | None) -> SafeString:
 
 
 def relative(seconds: float) -> str:
-    """Seconds since, as one number and its unit; negative ones are ahead."""
+    """Format the seconds since a point in time as `3 hours ago`, or `in 2 days` if they are negative."""
+    if abs(seconds) < 1:
+        return _("now")
     words = duration(abs(seconds))
-    if words == "0 seconds":
-        return "now"
-    return f"{words} ago" if seconds > 0 else f"in {words}"
+    if seconds > 0:
+        return _("%(duration)s ago") % {"duration": words}
+    return _("in %(duration)s") % {"duration": words}
 
 
 def duration(seconds: float) -> str:
-    """The largest unit that fits, rounded down: `3 hours`."""
-    for unit, size in (("day", 86400), ("hour", 3600), ("minute", 60), ("second", 1)):
-        count = int(seconds // size)
-        if count:
-            return f"{count} {unit}{'s' * (count > 1)}"
-    return "0 seconds"
+    """Format seconds in the largest unit that fits, rounded down: `3 hours`."""
+    days, hours, minutes = (int(seconds // size) for size in (86400, 3600, 60))
+    if days:
+        return ngettext("%(count)d day", "%(count)d days", days) % {"count": days}
+    if hours:
+        return ngettext("%(count)d hour", "%(count)d hours", hours) % {"count": hours}
+    if minutes:
+        return ngettext("%(count)d minute", "%(count)d minutes", minutes) % {"count": minutes}
+    return ngettext("%(count)d second", "%(count)d seconds", int(seconds)) % {"count": int(seconds)}
 
 
 def share_bar(share: float) -> SafeString:
-    """A part of something that has no end of its own, 0 to 1."""
+    """A share between 0 and 1 as a bar and a percentage."""
     return format_html(
         '<span class="cad-bar"><svg viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true">'
         '<rect class="m-free" width="100" height="8"/><rect class="m-held" width="{}" height="8"/></svg>'
@@ -195,7 +204,7 @@ def share_bar(share: float) -> SafeString:
 
 
 def holder(kind: str, holder_id: str) -> SafeString:
-    """`node fra-1`, a link to all that it holds."""
+    """A holder as `node fra-1`, with a link to its search results."""
     if not holder_id:
         return DASH
     url = reverse("admin:find", query={"q": holder_id})

@@ -1,4 +1,4 @@
-"""What a list shows, as a file: the same filters, search and order."""
+"""Export of a list as a file, with the filters, search and order of the list."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from django.http import Http404, StreamingHttpResponse
 
 from pools.core import spreadsheet_cells, xlsx_writer
 
-MOST = 100_000  # rows
+MOST = 100_000  # exported rows
 FORMATS = {
     "csv": "text/csv; charset=utf-8",
     "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
     "json": "application/json",
 }
-_EXACT = 1 << 53  # larger numbers are no longer exact in what reads JSON
+_EXACT = 1 << 53  # JSON readers may round larger numbers
 Row = Sequence[object]
 
 
 def download(
     form: str, name: str, head: Sequence[str], rows: Iterable[Row]
 ) -> StreamingHttpResponse:
-    """The rows in one of FORMATS, sent while they are read; 404 for another format."""
+    """Return a response that streams the rows in one of FORMATS; 404 for another format."""
     if form not in FORMATS:
         raise Http404("There is no such format.")
     if form == "xlsx":
@@ -39,7 +39,7 @@ def download(
 
 
 class _Echo:
-    """What csv writes is passed on, not kept."""
+    """A file for csv.writer that returns each line instead of storing it."""
 
     def write(self, text: str) -> str:
         return text
@@ -53,13 +53,13 @@ def _csv(head: Row, rows: Iterable[Row]) -> Iterator[str]:
 
 
 def _cell(value: object) -> object:
-    """Numbers stay numbers, other values are their texts."""
+    """Return the value of a CSV cell: a number as it is, anything else as escaped text."""
     flat = _flat(value)
-    return spreadsheet_cells.escaped(flat) if isinstance(flat, str) else flat
+    return spreadsheet_cells.escape(flat) if isinstance(flat, str) else flat
 
 
 def _flat(value: object) -> object:
-    """A number, a truth or nothing as it is; anything else as a text."""
+    """Return a number, a boolean or None as it is, anything else as text."""
     if value is None or isinstance(value, int | float):
         return value
     several = isinstance(value, list | tuple)
@@ -67,7 +67,7 @@ def _flat(value: object) -> object:
 
 
 def _json(head: Sequence[str], rows: Iterable[Row]) -> Iterator[str]:
-    """An array of objects; lists and objects stay such."""
+    """Yield a JSON array of objects; lists and objects keep their structure."""
     before = "[\n"
     for row in rows:
         values = {name: _exact(value) for name, value in zip(head, row, strict=True)}
@@ -81,16 +81,16 @@ def _exact(value: object) -> object:
     return str(value) if big else value
 
 
-def plain(*names: str) -> Callable[[Any], Row]:
-    """The attributes of a row as they are stored; `pool.cluster.name` goes through rows."""
+def attribute_reader(*names: str) -> Callable[[Any], Row]:
+    """Return a function that reads these attributes of a row; `pool.cluster.name` follows relations."""
 
-    def row(one: Any) -> Row:
-        return [_follow(one, name) for name in names]
+    def row(item: Any) -> Row:
+        return [_follow(item, name) for name in names]
 
     return row
 
 
-def _follow(one: Any, path: str) -> object:
+def _follow(value: Any, path: str) -> object:
     for name in path.split("."):
-        one = getattr(one, name)
-    return one
+        value = getattr(value, name)
+    return value

@@ -1,4 +1,4 @@
-"""Pieces that the forms share: fields read by the register's own parsers, in unfold's looks."""
+"""Form fields and widgets that several forms use; the fields read values by the register's parsers."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 from django import forms
+from django.utils.translation import gettext as _
 from unfold import widgets
 
 from pools.core import addresses, errors, holders
@@ -15,19 +16,19 @@ _DURATION = re.compile(r"(-?[0-9]{1,99})\s*(?:(s|m|h|d)[a-z]*)?", re.IGNORECASE)
 
 
 def text(**attrs: str) -> forms.Widget:
-    """One line."""
+    """An input of one line."""
     return widgets.UnfoldAdminTextInputWidget(attrs={"autocomplete": "off", **attrs})
 
 
 def addresses_text(**attrs: str) -> forms.Widget:
-    """One line of addresses: monospaced, not spell-checked."""
+    """An input of one line for addresses: monospaced, without spell checking."""
     return text(**{"class": "cad-mono-input", "spellcheck": "false", **attrs})
 
 
 def lines(rows: int, **attrs: str) -> forms.Widget:
-    """Several lines of addresses."""
-    more = {"rows": str(rows), "class": "cad-mono-input", "spellcheck": "false", **attrs}
-    return widgets.UnfoldAdminTextareaWidget(attrs=more)
+    """A text area for addresses."""
+    attributes = {"rows": str(rows), "class": "cad-mono-input", "spellcheck": "false", **attrs}
+    return widgets.UnfoldAdminTextareaWidget(attrs=attributes)
 
 
 def select() -> forms.Widget:
@@ -39,7 +40,7 @@ def tick() -> forms.Widget:
 
 
 class ParsedField(forms.CharField):
-    """A text that one of the register's parsers reads; empty is None unless required."""
+    """A text field with one of the register's parsers; empty becomes None unless the field is required."""
 
     widget = addresses_text
 
@@ -49,18 +50,20 @@ class ParsedField(forms.CharField):
         super().__init__(strip=False, **options)
 
     def clean(self, value: Any) -> Any:
-        given = super().clean(value)
-        if not given.strip():
+        text = super().clean(value)
+        if not text.strip():
             if self.required:
                 raise forms.ValidationError(self.error_messages["required"], code="required")
             return None
         try:
-            return self._parse(given)
+            return self._parse(text)
         except errors.InvalidInput as error:
-            raise forms.ValidationError([_said(problem) for problem in error.problems]) from None
+            raise forms.ValidationError(
+                [_validation_error(problem) for problem in error.problems]
+            ) from None
 
 
-def _said(problem: errors.FieldProblem) -> forms.ValidationError:
+def _validation_error(problem: errors.FieldProblem) -> forms.ValidationError:
     message = problem.message[:1].upper() + problem.message[1:]
     return forms.ValidationError(
         message if message.endswith(("?", ".")) else f"{message}.", code=problem.code
@@ -68,16 +71,22 @@ def _said(problem: errors.FieldProblem) -> forms.ValidationError:
 
 
 def cidr_field(**options: Any) -> ParsedField:
-    return ParsedField(lambda t: addresses.parse_cidr(t, door=addresses.Door.TEXT), **options)
+    return ParsedField(
+        lambda t: addresses.parse_cidr(t, source=addresses.InputSource.TEXT), **options
+    )
 
 
 def block_field(**options: Any) -> ParsedField:
-    """A block as a CIDR, or an address as the block of one."""
-    return ParsedField(lambda t: addresses.parse_block(t, door=addresses.Door.TEXT), **options)
+    """A block as a CIDR; an address means its block of one address."""
+    return ParsedField(
+        lambda t: addresses.parse_block(t, source=addresses.InputSource.TEXT), **options
+    )
 
 
 def range_field(**options: Any) -> ParsedField:
-    return ParsedField(lambda t: addresses.parse_range(t, door=addresses.Door.TEXT), **options)
+    return ParsedField(
+        lambda t: addresses.parse_range(t, source=addresses.InputSource.TEXT), **options
+    )
 
 
 def name_field(**options: Any) -> ParsedField:
@@ -87,60 +96,67 @@ def name_field(**options: Any) -> ParsedField:
 
 
 def identifier_field(**options: Any) -> ParsedField:
-    """The id of a holder, an organisation or an environment."""
+    """The id of a holder, an organization or an environment."""
     options.setdefault("widget", text())
     return ParsedField(lambda t: holders.parse_identifier(t.strip(addresses.BLANKS)), **options)
 
 
 def reason_field(**options: Any) -> ParsedField:
-    """Why somebody does something."""
+    """The reason for a change."""
     options.setdefault("widget", text())
-    options.setdefault("help_text", "It is kept in the history.")
+    options.setdefault("help_text", _("Recorded in the history."))
     return ParsedField(holders.parse_reason, **options)
 
 
 class RangesField(forms.CharField):
-    """Reserved ranges, one in a line; each bad line is named."""
+    """Reserved ranges, one per line; the error of a bad line has its number."""
 
     def __init__(self, **options: Any) -> None:
         options.setdefault("widget", lines(2, placeholder="10.20.0.0-10.20.0.99"))
         super().__init__(required=False, strip=False, **options)
 
     def clean(self, value: Any) -> Any:
-        found: list[addresses.AddressRange] = []
-        wrong: list[forms.ValidationError] = []
+        ranges: list[addresses.AddressRange] = []
+        line_errors: list[forms.ValidationError] = []
         for number, line in enumerate(super().clean(value).splitlines(), start=1):
             if not line.strip():
                 continue
             try:
-                found.append(addresses.parse_range(line, door=addresses.Door.TEXT))
+                ranges.append(addresses.parse_range(line, source=addresses.InputSource.TEXT))
             except errors.InvalidInput as error:
-                wrong += [
-                    forms.ValidationError(f"Line {number}: {problem.message}", code=problem.code)
+                line_errors += [
+                    forms.ValidationError(
+                        _("Line %(number)d: %(message)s")
+                        % {"number": number, "message": problem.message},
+                        code=problem.code,
+                    )
                     for problem in error.problems
                 ]
-        if wrong:
-            raise forms.ValidationError(wrong)
-        return tuple(found)
+        if line_errors:
+            raise forms.ValidationError(line_errors)
+        return tuple(ranges)
 
 
 class DurationField(forms.CharField):
-    """Seconds, or a number with its unit: `30 days`, `24h`, `90 min`; empty is None."""
+    """A duration: seconds, or a number with a unit (`30 days`, `24h`, `90 min`); empty becomes None."""
 
     def __init__(self, **options: Any) -> None:
         options.setdefault("widget", text(placeholder="24 hours"))
         super().__init__(required=False, **options)
 
     def clean(self, value: Any) -> Any:
-        given = super().clean(value)
-        if not given:
+        text = super().clean(value)
+        if not text:
             return None
-        match = _DURATION.fullmatch(given)
+        match = _DURATION.fullmatch(text)
         if match is None:
             raise forms.ValidationError(
-                "Write a number and its unit: 90 minutes, 24 hours, 30 days, or 0.", code="duration"
+                _("Enter a number with its unit: 90 minutes, 24 hours, 30 days, or 0."),
+                code="duration",
             )
         try:
             return holders.parse_cooldown(int(match[1]) * _UNITS[(match[2] or "s").lower()])
         except errors.InvalidInput as error:
-            raise forms.ValidationError([_said(problem) for problem in error.problems]) from None
+            raise forms.ValidationError(
+                [_validation_error(problem) for problem in error.problems]
+            ) from None

@@ -1,4 +1,4 @@
-"""What the lists have in common: paging without counting a large table, filters, who may what."""
+"""Base classes of the admin's lists: paging without counting a large table, filters, permissions."""
 
 from __future__ import annotations
 
@@ -31,23 +31,23 @@ else:
 
 Row = TypeVar("Row", bound=models.Model)
 
-FILTERS = "_changelist_filters"  # Django's own name for it
-REACH = 10_000  # rows that can be paged through; who looks for more searches
+FILTERS = "_changelist_filters"  # the parameter in which Django keeps the filters of a list
+REACH = 10_000  # rows that can be paged through; a search reaches the others
 
 
 def action_page(request: HttpRequest, name: str, **query: Any) -> HttpResponse:
-    """The page of an action, which comes back to the list with its filters."""
+    """Redirect to the page of an action, which returns to the list with its filters."""
     filters = {FILTERS: request.GET.urlencode()}
     return HttpResponseRedirect(reverse(name, query={**query, **filters}))
 
 
-def back(request: HttpRequest, name: str) -> str:
-    """The list that an action was started from, with the filters that it had."""
+def list_url(request: HttpRequest, name: str) -> str:
+    """Return the URL of the list that an action was started from, with its filters."""
     return reverse(name, query=QueryDict(request.GET.get(FILTERS, "")))
 
 
 class BoundedPaginator(paginator.Paginator[Any]):
-    """Counts up to 10,000 rows; `more` says that there are more, which only a search reaches.
+    """Counts up to REACH rows; `more` is True if there are more, which only a search reaches.
 
     An exact count over a million rows costs more than the page itself, and so does a page far
     from the start.
@@ -68,14 +68,14 @@ class BoundedPaginator(paginator.Paginator[Any]):
 
 
 class BoundedList(ChangeList):
-    """Also knows whether there are more rows than can be paged through."""
+    """A list that knows whether it has more rows than can be paged through."""
 
     most_exported = export.MOST
 
     def chosen(self) -> list[str]:
-        """The filters that hold, in words."""
-        told = (one.told() for one in self.filter_specs if isinstance(one, Choice))
-        return [words for words in told if words]
+        """Return the active filters as text."""
+        labels = (choice.label() for choice in self.filter_specs if isinstance(choice, Choice))
+        return [words for words in labels if words]
 
     @property
     def beyond(self) -> bool:
@@ -83,7 +83,7 @@ class BoundedList(ChangeList):
 
 
 def estimated_rows(model: type[models.Model]) -> int:
-    """Rows of a table as the last ANALYZE or VACUUM saw them."""
+    """Return the number of rows of a table according to the last ANALYZE or VACUUM."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT greatest(reltuples, 0)::bigint FROM pg_class WHERE oid = %s::regclass",
@@ -93,7 +93,7 @@ def estimated_rows(model: type[models.Model]) -> int:
 
 
 class Listed(Base[Row]):
-    """A list whose rows are not made, changed or deleted by hand."""
+    """A list whose rows cannot be added, changed or deleted in the admin."""
 
     list_per_page = 100
     list_max_show_all = 200
@@ -102,48 +102,48 @@ class Listed(Base[Row]):
     list_fullwidth = True
     show_facets = False  # type: ignore[assignment]  # facets count every choice
     actions: Sequence[Any] = ()
-    exported: Sequence[str] = ()  # attributes of a row; none: the list has no export
+    exported: Sequence[str] = ()  # exported attributes of a row; without any the list has no export
 
     def get_changelist(self, request: HttpRequest, **_options: Any) -> type[ChangeList]:
         return BoundedList
 
     def get_urls(self) -> list[URLPattern]:
-        own = f"{self.opts.app_label}_{self.opts.model_name}_export"
+        name = f"{self.opts.app_label}_{self.opts.model_name}_export"
         view = self.admin_site.admin_view(self.export_view)
-        paths = [path("export/", view, name=own), path("export/<str:form>/", view, name=own)]
+        paths = [path("export/", view, name=name), path("export/<str:form>/", view, name=name)]
         return paths + super().get_urls()
 
     def export_view(self, request: HttpRequest, form: str = "csv") -> HttpResponseBase:
-        """The rows of the list, with its filters, search and order."""
+        """Export the rows of the list, with its filters, search and order."""
         if not (self.exported and self.has_view_permission(request)):
             raise PermissionDenied
         try:
-            found = self.get_changelist_instance(request).queryset
+            queryset = self.get_changelist_instance(request).queryset
         except IncorrectLookupParameters as error:
             raise BadRequest("There is no such filter.") from error
         head = [name.replace(".", "_") for name in self.exported]
-        read = export.plain(*self.exported)
-        rows = found[: export.MOST]
+        read = export.attribute_reader(*self.exported)
+        rows = queryset[: export.MOST]
         name = str(self.opts.verbose_name_plural)
-        if found[export.MOST : export.MOST + 1].exists():
+        if queryset[export.MOST : export.MOST + 1].exists():
             name = f"{name}-first-{export.MOST}"
         return export.download(
-            form, name, head, (read(one) for one in rows.iterator(chunk_size=2000))
+            form, name, head, (read(row) for row in rows.iterator(chunk_size=2000))
         )
 
     def history_view(
         self, request: HttpRequest, object_id: str, extra_context: Any = None
     ) -> HttpResponse:
-        """Django looks for the row first, and so tells which ones there are."""
+        """Check the permission first: Django looks up the row first, which reveals which rows exist."""
         if not self.has_view_permission(request):
             raise PermissionDenied
         return super().history_view(request, object_id, extra_context)
 
     def get_actions(self, request: HttpRequest) -> dict[str, Any]:
-        """Never the bulk deletion, which would pass the services by."""
-        found = super().get_actions(request)
-        found.pop("delete_selected", None)
-        return found
+        """Remove the bulk deletion, which would bypass the services."""
+        actions = super().get_actions(request)
+        actions.pop("delete_selected", None)
+        return actions
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False
@@ -164,16 +164,16 @@ class Choice(DropdownFilter):
     def lookups(self, request: HttpRequest, _admin: Any) -> list[tuple[str, str]]:
         return self.options(request)
 
-    def told(self) -> str:
-        """`state: draining`; empty when nothing is chosen."""
-        chosen = dict(self.lookup_choices).get(self.value() or "")
-        return f"{self.title}: {chosen}" if chosen else ""
+    def label(self) -> str:
+        """Return `state: draining`, or "" if nothing is selected."""
+        label = dict(self.lookup_choices).get(self.value() or "")
+        return f"{self.title}: {label}" if label else ""
 
     def number(self) -> int:
-        """The chosen id; 0, which no row has, for anything else."""
+        """Return the selected id, or 0, which no row has, if the value is no id."""
         return number(self.value() or "")
 
 
 def number(text: str) -> int:
-    """An id as it stands in an address; 0, which no row has, for anything else."""
+    """Return the id in a query parameter, or 0, which no row has, if the text is no id."""
     return int(text) if text.isascii() and text.isdigit() and len(text) < 18 else 0

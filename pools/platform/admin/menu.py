@@ -1,4 +1,4 @@
-"""The words of the menu, which are also those of headings and page titles."""
+"""Titles of the menu, which headings and page titles use too."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from django.conf import settings
 
 
 def entry(url: object) -> dict[str, str]:
-    """`group` and `title` of the menu's entry that leads to a list; empty without one."""
+    """Return `group` and `title` of the menu item that links to `url`; empty if there is none."""
     groups: list[dict[str, Any]] = settings.UNFOLD["SIDEBAR"]["navigation"]
     for group in groups:
         for item in group["items"]:

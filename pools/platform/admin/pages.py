@@ -1,4 +1,4 @@
-"""What every page of the admin does: say who asks, answer with a page, put errors beside fields."""
+"""Functions that all pages of the admin use: author, response, permissions, errors beside fields."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from django.template.response import TemplateResponse
 from pools.core import errors
 from pools.platform import events
 
-Place = Callable[[errors.FieldProblem], str | None]
+FieldOf = Callable[[errors.FieldProblem], str | None]  # the form field of a problem; None: no field
 
 
 def author(request: HttpRequest, reason: str = "") -> events.Author:
-    """Who asks through the admin."""
+    """Return the user of a request as the author of a change made in the admin."""
     return events.Author(
         actor=request.user.get_username(),
         source="admin",
@@ -31,7 +31,7 @@ def author(request: HttpRequest, reason: str = "") -> events.Author:
 def page(
     request: HttpRequest, template: str, *, title: str, status: int = 200, **context: Any
 ) -> TemplateResponse:
-    """One of our own pages, inside the site's frame."""
+    """Return a page of the product inside the frame of the admin site."""
     request.current_app = admin.site.name
     frame = admin.site.each_context(request)
     return TemplateResponse(
@@ -40,43 +40,43 @@ def page(
 
 
 def require(request: HttpRequest, *permissions: str) -> None:
-    """PermissionDenied (403) without all of them."""
+    """Raise PermissionDenied (403) unless the user has all of the permissions."""
     if not request.user.has_perms(permissions):
         raise PermissionDenied
 
 
 def problems(error: errors.IpamError) -> tuple[errors.FieldProblem, ...]:
-    """At least one problem of any refusal."""
+    """Return the problems of an error, at least one."""
     return error.problems or (errors.FieldProblem("", error.code, error.message),)
 
 
-def put(form: forms.Form, error: errors.IpamError, place: Place | None = None) -> None:
-    """Show a refusal in the form, beside the field that `place` names (None: above all)."""
+def add_errors(form: forms.Form, error: errors.IpamError, field_of: FieldOf | None = None) -> None:
+    """Add the problems of an error to a form, each at its field; `field_of` maps problems to fields."""
     for problem in problems(error):
-        named = place(problem) if place else problem.field
-        form.add_error(named if named in form.fields else None, shown(problem))
+        field = field_of(problem) if field_of else problem.field
+        form.add_error(field if field in form.fields else None, validation_error(problem))
 
 
-def shown(problem: errors.FieldProblem) -> forms.ValidationError:
-    """A problem as a form shows it, with its code."""
+def validation_error(problem: errors.FieldProblem) -> forms.ValidationError:
+    """Return a problem as a form error, with its code."""
     return forms.ValidationError(sentence(problem.message), code=problem.code)
 
 
 def sentence(message: str) -> str:
-    """With a capital and a full stop: problems are written as parts of sentences."""
-    text = begun(message)
+    """Return a message with a capital and a full stop; messages of problems are parts of sentences."""
+    text = capitalize(message)
     return text if text.endswith((".", "?", "!")) else f"{text}."
 
 
-def begun(text: str) -> str:
-    """With a capital, unless it begins with a path, an address or a name that has its own letters."""
-    first = text.split(" ", 1)[0].rstrip(",.;")
-    return text[:1].upper() + text[1:] if first.isalpha() else text
+def capitalize(text: str) -> str:
+    """Capitalize a text unless its first word is a path, an address or a name with its own spelling."""
+    first_word = text.split(" ", 1)[0].rstrip(",.;")
+    return text[:1].upper() + text[1:] if first_word.isalpha() else text
 
 
 @contextmanager
-def told(request: HttpRequest) -> Iterator[None]:
-    """A refusal becomes a message on the next page."""
+def errors_as_messages(request: HttpRequest) -> Iterator[None]:
+    """Show an error of the block as a message on the next page."""
     try:
         yield
     except errors.IpamError as error:
@@ -85,15 +85,15 @@ def told(request: HttpRequest) -> Iterator[None]:
 
 
 @contextmanager
-def beside_field(form: forms.Form, field: str) -> Iterator[None]:
-    """A refusal becomes an error of one field."""
+def errors_at_field(form: forms.Form, field: str) -> Iterator[None]:
+    """Add an error of the block to one field of a form."""
     try:
         yield
     except errors.IpamError as error:
         for problem in problems(error):
-            form.add_error(field, shown(problem))
+            form.add_error(field, validation_error(problem))
 
 
 def in_admin(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
-    """Behind the login, for staff only."""
+    """Restrict a view to staff who are logged in."""
     return admin.site.admin_view(view)

@@ -1,7 +1,7 @@
-"""What targets are told: written with the notice, and taken by one worker per target at a time.
+"""The outbox of webhooks: messages are written together with their notice; one worker sends to a target at a time.
 
-A worker that is killed leaves a lease that ends by itself and messages that are still pending: they are
-sent again with the same id. So a message arrives at least once.
+If a worker is killed, its lease expires and its messages are still pending: they are sent again with the
+same id. So a message arrives at least once.
 """
 
 from __future__ import annotations
@@ -26,20 +26,25 @@ from pools.platform.leases import Lease
 from pools.sql import statements
 
 TRIES = 16  # about eight hours
-_FIRST, _LONGEST = 5, 3600  # seconds between two tries, doubled each time
+# Shortest and longest pause between two tries, in seconds; the pause doubles each time.
+_FIRST, _LONGEST = 5, 3600
+ANCHOR = "audit_anchor"  # the code of targets that receive the anchors of the audit chain
 ANCHOR = "audit_anchor"  # the code of a target that is sent the anchors of the audit chain
 _TYPE = "cadastre.notice."
 _ANCHOR_TYPE = "cadastre.audit.anchor"
 
 
-def write(told: Sequence[tuple[DeliveryEvent, Notice]], now: datetime) -> int:
-    """A message for each notice and each target that wants it; call it in the notices' transaction."""
-    if not told:
+def write(changes: Sequence[tuple[DeliveryEvent, Notice]], now: datetime) -> int:
+    """Write a message for each notice and each target that selects its code; return their number.
+
+    Call it in the transaction of the notices.
+    """
+    if not changes:
         return 0
     rows = [
         _delivery(target, event, notice, now)
         for target in WebhookTarget.objects.filter(enabled=True)
-        for event, notice in told
+        for event, notice in changes
         if not target.codes or notice.code in target.codes
     ]
     Delivery.objects.bulk_create(rows, batch_size=1000)
@@ -47,8 +52,8 @@ def write(told: Sequence[tuple[DeliveryEvent, Notice]], now: datetime) -> int:
 
 
 def write_test(target: WebhookTarget) -> Delivery:
-    """A message that says nothing but that it arrived. Raises Conflict for one that is off."""
-    _refuse_when_off(target)
+    """Write a test message. Raises Conflict if the target is disabled."""
+    _require_enabled(target)
     now = database.now()
     row = _delivery(target, DeliveryEvent.TEST, None, now)
     row.save(force_insert=True)
@@ -57,7 +62,7 @@ def write_test(target: WebhookTarget) -> Delivery:
 
 
 def write_anchor(now: datetime) -> None:
-    """The newest anchor of the audit chain, to the targets that name its code; an empty list does not."""
+    """Write the newest anchor for the targets that select its code; an empty list does not select it."""
     targets = WebhookTarget.objects.filter(enabled=True, codes__contains=[ANCHOR])
     rows = [_delivery(target, DeliveryEvent.ANCHOR, None, now) for target in targets]
     Delivery.objects.bulk_create(rows)
@@ -82,7 +87,7 @@ def _delivery(
 def _body(
     uid: uuid.UUID, event: DeliveryEvent, notice: Notice | None, now: datetime
 ) -> dict[str, Any]:
-    """The attributes of CloudEvents 1.0; `data` is the notice as the API shows it, and its link.
+    """Return the attributes of CloudEvents 1.0; `data` is the notice as in the API, with its link.
 
     Every message has the newest anchor of the audit chain, so that whoever keeps messages keeps anchors.
     """
@@ -108,7 +113,7 @@ def _body(
 
 
 def as_json(notice: Notice) -> dict[str, Any]:
-    """A notice as the API and webhooks show it."""
+    """Return a notice as the API and webhooks show it."""
     return {
         "id": notice.pk,
         "code": notice.code,
@@ -125,15 +130,15 @@ def as_json(notice: Notice) -> dict[str, Any]:
 
 
 def link(path: str) -> str:
-    """The address of a page, as far as it is known where this site is."""
+    """Return the URL of a page; without the host if IPAM_URL is not set."""
     return f"{settings.IPAM_URL.rstrip('/')}{path}" if path else ""
 
 
 # --- sending --------------------------------------------------------------------------------------
 
 
-def due(most: int = 200) -> list[int]:
-    """Targets with something to send, that nobody sends to now, the longest due first."""
+def due_targets(most: int = 200) -> list[int]:
+    """Return targets with due messages that no worker sends to, longest due first."""
     return [pk for pk, _ in database.rows(_DUE, {"most": most})]
 
 
@@ -141,12 +146,12 @@ _DUE = statements.read("pools/targets_with_due_deliveries")
 
 
 def take(target_id: int) -> Lease | None:
-    """None while another worker sends to it, when it rests, or is switched off."""
+    """Lease a target; None while another worker sends to it, while it pauses, or if it is disabled."""
     return _LEASES.take(target_id, Q(wait_until=None) | Q(wait_until__lte=Clock()))
 
 
-def following(lease: Lease) -> Delivery | None:
-    """The next message, as long as the lease is one's own; it is renewed with it."""
+def next_delivery(lease: Lease) -> Delivery | None:
+    """Renew the lease and return the next message; None if the lease is lost or no message is due."""
     if not _LEASES.renew(lease):
         return None
     rows = Delivery.objects.filter(target_id=lease.row_id, state=DeliveryState.PENDING)
@@ -154,15 +159,15 @@ def following(lease: Lease) -> Delivery | None:
     return ready.order_by("next_try_at", "pk").first()
 
 
-def give_back(lease: Lease) -> None:
+def release(lease: Lease) -> None:
     _LEASES.end(lease)
 
 
-# Longer than whatever a worker does before it renews its lease.
+# Longer than any step of a worker between two renewals of its lease.
 _LEASES = leases.Leases(WebhookTarget, condition=Q(enabled=True), seconds=90)
 
 
-def delivered(delivery: Delivery, status: int) -> None:
+def record_success(delivery: Delivery, status: int) -> None:
     with transaction.atomic():
         Delivery.objects.filter(pk=delivery.pk).update(
             state=DeliveryState.DELIVERED,
@@ -174,14 +179,14 @@ def delivered(delivery: Delivery, status: int) -> None:
         WebhookTarget.objects.filter(pk=delivery.target_id).update(failures=0, wait_until=None)
 
 
-def failed(delivery: Delivery, *, status: int | None, why: str) -> None:
-    """Try again later, or never; the target rests, so that what waits for it does not pile on it."""
+def record_failure(delivery: Delivery, *, status: int | None, error: str) -> None:
+    """Schedule the next try, or give the message up; pause the target, so that messages do not pile on it."""
     with transaction.atomic():
         database.rows(
             _FAILED,
             {
                 "status": status,
-                "error": why[:500],
+                "error": error[:500],
                 "tries": TRIES,
                 "longest": _LONGEST,
                 "first": _FIRST,
@@ -200,20 +205,20 @@ _FAILED = statements.read("pools/record_failed_delivery")
 _REST = statements.read("pools/pause_target")
 
 
-def switched_off(target: WebhookTarget) -> None:
-    """What waits for it is given up: it would wait for ever. Call it in the change's transaction."""
+def cancel_pending(target: WebhookTarget) -> None:
+    """Give up the pending messages of a disabled target. Call it in the transaction that disables it."""
     rows = Delivery.objects.filter(target=target, state=DeliveryState.PENDING)
     rows.update(state=DeliveryState.FAILED, last_error="the target was switched off")
 
 
-def _refuse_when_off(target: WebhookTarget) -> None:
+def _require_enabled(target: WebhookTarget) -> None:
     if not target.enabled:
         raise errors.Conflict("The target is switched off: nothing is sent to it.")
 
 
 def send_again(delivery: Delivery) -> None:
-    """A message that was given up, or waits, is sent at once, with all its tries. Raises Conflict."""
-    _refuse_when_off(delivery.target)
+    """Send a failed or pending message at once, with all its tries. Raises Conflict."""
+    _require_enabled(delivery.target)
     changed = (
         Delivery.objects.filter(pk=delivery.pk)
         .exclude(state=DeliveryState.DELIVERED)

@@ -1,4 +1,4 @@
-"""Messages are sent: to one target at a time, oldest first, until one does not arrive."""
+"""Sending of webhooks: to one target at a time, oldest message first, until a message fails."""
 
 from __future__ import annotations
 
@@ -14,44 +14,44 @@ from pools.platform.alerts import outbox, targets
 from pools.platform.outbound import faults, webhook_post
 from pools.platform.outbound.access import Access
 
-LONGEST = 30  # seconds for one target, before others get their turn
+TIME_LIMIT = 30  # seconds for one target, before other targets get their turn
 
 log = logging.getLogger(__name__)
 
 
-def work_off(target_id: int) -> int:
-    """Send what waits for a target; how many messages arrived. The first failure lets it rest."""
+def send_pending(target_id: int) -> int:
+    """Send the due messages of a target until one fails; return how many arrived."""
     lease = outbox.take(target_id)
     if lease is None:
         return 0
-    sent, until = 0, time.monotonic() + LONGEST
+    sent, deadline = 0, time.monotonic() + TIME_LIMIT
     try:
-        while time.monotonic() < until:
-            delivery = outbox.following(lease)
+        while time.monotonic() < deadline:
+            delivery = outbox.next_delivery(lease)
             if delivery is None or not send(delivery):
                 break
             sent += 1
     finally:
-        outbox.give_back(lease)
+        outbox.release(lease)
     return sent
 
 
 def send(delivery: Delivery) -> bool:
-    """One try; whether the receiver answered 2xx. No transaction is open meanwhile."""
+    """Try to send a message outside a transaction; return True if the receiver answers 2xx."""
     try:
         status = _post(delivery)
     except faults.ClusterFault as fault:
-        outbox.failed(delivery, status=None, why=f"{fault.code}: {fault.message}")
+        outbox.record_failure(delivery, status=None, error=f"{fault.code}: {fault.message}")
         return False
     except Exception:
-        # The worker's time limit: what took so long is not tried again at once.
-        outbox.failed(delivery, status=None, why="the attempt was broken off")
+        # The worker's time limit: a delivery that takes so long is not tried again at once.
+        outbox.record_failure(delivery, status=None, error="the attempt was broken off")
         raise
     if 200 <= status < 300:
-        outbox.delivered(delivery, status)
+        outbox.record_success(delivery, status)
         return True
-    why = "a redirect, which is not followed" if 300 <= status < 400 else "not accepted"
-    outbox.failed(delivery, status=status, why=f"HTTP {status}: {why}")
+    reason = "a redirect, which is not followed" if 300 <= status < 400 else "not accepted"
+    outbox.record_failure(delivery, status=status, error=f"HTTP {status}: {reason}")
     return False
 
 

@@ -1,4 +1,4 @@
-"""Targets of webhooks: made, changed, ended; their secrets made here, and shown once."""
+"""Webhook targets: create, change and delete them; generate their secrets, which are shown only once."""
 
 from __future__ import annotations
 
@@ -21,51 +21,53 @@ from pools.platform.outbound import faults, secrets, webhook_post
 
 LONGEST_NAME = 100
 MOST = 100  # targets
-_PREFIX = "cadwh_"  # lets a secret scanner recognise one that was committed somewhere
+_PREFIX = "cadwh_"  # lets secret scanners recognize a secret that was committed to a repository
 
 
 @dataclass
 class Resealed:
-    """How many secrets are under the newest key; the codes of those that could not be opened."""
+    """How many secrets are sealed with the newest key; error codes of those that could not be opened."""
 
     resealed: int = 0
     already: int = 0
     failed: dict[str, str] = field(default_factory=dict)  # by the target's name
 
 
-def parse_name(value: object, at: str = "name") -> str:
-    """One line of text; errors of parse_reason."""
-    return holders.parse_reason(value, field=at, max_length=LONGEST_NAME)
+def parse_name(value: object, field: str = "name") -> str:
+    """Parse one line of text. Raises as parse_reason."""
+    return holders.parse_reason(value, field=field, max_length=LONGEST_NAME)
 
 
-def parse_url(value: object, at: str = "url") -> str:
-    """Raises InvalidInput wrong_type, url_not_allowed, too_long."""
+def parse_url(value: object, field: str = "url") -> str:
+    """Parse the URL of a target. Raises InvalidInput wrong_type, url_not_allowed, too_long."""
     if not isinstance(value, str):
-        raise errors.InvalidInput.for_field(at, "wrong_type", "a text is expected", value)
-    return webhook_post.parse_url(value.strip(), field=at)
+        raise errors.InvalidInput.for_field(field, "wrong_type", "a text is expected", value)
+    return webhook_post.parse_url(value.strip(), field=field)
 
 
-def parse_ca(value: object, at: str = "ca") -> str:
-    """Raises InvalidInput wrong_type, bad_pem, private_key_in_ca."""
+def parse_ca(value: object, field: str = "ca") -> str:
+    """Parse certificates in PEM. Raises InvalidInput wrong_type, bad_pem, private_key_in_ca."""
     if not isinstance(value, str):
-        raise errors.InvalidInput.for_field(at, "wrong_type", "a text is expected")
-    return webhook_post.parse_ca(value, field=at)
+        raise errors.InvalidInput.for_field(field, "wrong_type", "a text is expected")
+    return webhook_post.parse_ca(value, field=field)
 
 
-def parse_codes(value: object, at: str = "codes") -> list[str]:
-    """Codes of notices, each once, in order; none means all. Raises InvalidInput."""
-    if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
-        raise errors.InvalidInput.for_field(at, "wrong_type", "a list of texts is expected", value)
-    known = codes()
-    for one in value:
-        if one not in known:
-            message = f"must be of {', '.join(known)}"
-            raise errors.InvalidInput.for_field(at, "invalid_choice", message, one)
+def parse_codes(value: object, field: str = "codes") -> list[str]:
+    """Parse codes of notices; the result is distinct and sorted, and empty for all. Raises InvalidInput."""
+    if not isinstance(value, list) or not all(isinstance(code, str) for code in value):
+        raise errors.InvalidInput.for_field(
+            field, "wrong_type", "a list of texts is expected", value
+        )
+    known_codes = codes()
+    for code in value:
+        if code not in known_codes:
+            message = f"must be one of {', '.join(known_codes)}"
+            raise errors.InvalidInput.for_field(field, "invalid_choice", message, code)
     return sorted(set(value))
 
 
 def codes() -> list[str]:
-    """Every code that a target can name: those of notices, and that of the audit chain's anchors."""
+    """Return every code that a target can select: those of notices, and that of anchors."""
     return sorted({*registry.codes(), outbox.ANCHOR})
 
 
@@ -78,10 +80,10 @@ def create(
     ca: str = "",
     enabled: bool = True,
 ) -> tuple[WebhookTarget, str]:
-    """The target and its secret, which nobody is told again. Raises AlreadyExists, Conflict."""
+    """Create a target; return it and its secret, which is not shown again. Raises AlreadyExists, Conflict."""
     with events.recorded(author):
         if WebhookTarget.objects.count() >= MOST:
-            raise errors.Conflict(f"There are {MOST} targets, which is the most there may be.")
+            raise errors.Conflict(f"The limit of {MOST} targets is reached.")
         now = database.now()
         target = WebhookTarget(
             name=name,
@@ -99,67 +101,67 @@ def create(
 def change(
     target: WebhookTarget, values: Mapping[str, Any], *, author: events.Author
 ) -> WebhookTarget:
-    """`values` of name, url, ca, codes, enabled. Raises AlreadyExists."""
+    """Change name, url, ca, codes or enabled. Raises AlreadyExists."""
     with events.recorded(author):
         row = _locked(target)
         for name in values:
             setattr(row, name, values[name])
-        # What was wrong may be right now: it is tried again at once.
+        # The change may have removed the cause of failures: messages are tried again at once.
         row.failures, row.wait_until = 0, None
         _save(row)
         if not row.enabled:
-            outbox.switched_off(row)
+            outbox.cancel_pending(row)
     return row
 
 
 def delete(target: WebhookTarget, *, author: events.Author) -> None:
-    """With everything that was sent to it or waits."""
+    """Delete a target and its messages."""
     with events.recorded(author):
         _locked(target).delete()
 
 
 def rotate(target: WebhookTarget, *, author: events.Author) -> str:
-    """Make a new secret and return it; whatever is sent from now on is signed with it."""
-    made = f"{_PREFIX}{randomness.token_urlsafe(32)}"
-    sealed = secrets.configured().seal(made.encode(), owner=owner(target.pk))
+    """Generate and return a new secret; messages are signed with it from now on."""
+    secret_text = f"{_PREFIX}{randomness.token_urlsafe(32)}"
+    sealed = secrets.key_ring().seal(secret_text.encode(), owner=owner(target.pk))
     with events.recorded(author):
         changed = WebhookTarget.objects.filter(pk=target.pk)
         if not changed.update(sealed=sealed, secret_made_at=Now()):
             raise errors.NotFound("There is no such target.")
     target.refresh_from_db()
-    return made
+    return secret_text
 
 
 def secret(target: WebhookTarget) -> str:
-    """Raises SecretUnreadable."""
-    return secrets.configured().open(target.sealed, owner=owner(target.pk)).decode()
+    """Return the secret of a target. Raises SecretUnreadable."""
+    return secrets.key_ring().open(target.sealed, owner=owner(target.pk)).decode()
 
 
 def owner(target_id: int) -> str:
-    """What a sealed secret is bound to."""
+    """Return the owner that the sealed secret of a target is bound to."""
     return f"webhook:{target_id}"
 
 
 def reseal() -> Resealed:
-    """Put all secrets under the newest key of the ring. Raises KeyRingInvalid."""
-    ring, done = secrets.configured(), Resealed()
+    """Seal all secrets with the newest key of the ring. Raises KeyRingInvalid."""
+    ring, result = secrets.key_ring(), Resealed()
     for row in WebhookTarget.objects.order_by("pk"):
         try:
             sealed = ring.reseal(row.sealed, owner=owner(row.pk))
         except faults.SecretUnreadable as error:
-            done.failed[row.name] = error.code
+            result.failed[row.name] = error.code
             continue
         if sealed == row.sealed:
-            done.already += 1
+            result.already += 1
         else:
-            # Somebody who rotated it meanwhile did so under the newest key.
+            # A secret that was rotated meanwhile is sealed with the newest key already.
             WebhookTarget.objects.filter(pk=row.pk, sealed=row.sealed).update(sealed=sealed)
-            done.resealed += 1
-    return done
+            result.resealed += 1
+    return result
 
 
 def counts(target: WebhookTarget) -> dict[str, int]:
-    """How many messages wait, and how many were given up."""
+    """Return the numbers of pending and of failed messages of a target."""
     rows = Delivery.objects.filter(target=target)
     return {
         "pending": rows.filter(state=DeliveryState.PENDING).count(),

@@ -1,7 +1,7 @@
-"""Anchors: digests of the audit chain that are kept outside of the database (docs/reference/history-and-audit.md).
+"""Anchors: digests of the audit chain that are kept outside the database (docs/reference/history-and-audit.md).
 
-An anchor is `SEGMENT:DIGEST`. Whoever owns the database can cut the chain's tail off or write the chain
-anew, and it verifies by itself; a kept anchor shows that it is another chain.
+An anchor is `SEGMENT:DIGEST`. The owner of the database can remove the end of the chain or write a new chain
+that verifies by itself; an anchor that was kept elsewhere shows the difference.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _AT_ONCE = 1000
 
 @dataclass(frozen=True)
 class Anchor:
-    """The digest of a segment; `segment` is None where only the digest was kept."""
+    """The digest of a segment; `segment` is None if only the digest was kept."""
 
     digest: str
     segment: int | None = None
@@ -31,7 +31,7 @@ class Anchor:
 
 @dataclass(frozen=True)
 class Mismatch:
-    """An anchor that the chain does not have: `anchor_missing` or `anchor_differs`."""
+    """An anchor that is not in the chain: `anchor_missing` or `anchor_differs`."""
 
     code: str
     message: str
@@ -39,32 +39,32 @@ class Mismatch:
 
 
 def newest() -> Anchor | None:
-    """The anchor of the last segment; None before the first."""
+    """Return the anchor of the last segment; None if there is no segment."""
     row = AuditSegment.objects.order_by("-id").values_list("digest", "id").first()
     return Anchor(*row) if row else None
 
 
-def parse(text: str, at: str = "--anchor") -> Anchor:
-    """`SEGMENT:DIGEST`, or a digest alone. Raises InvalidInput `anchor`."""
+def parse(text: str, field: str = "--anchor") -> Anchor:
+    """Parse `SEGMENT:DIGEST`, or a digest alone. Raises InvalidInput `anchor`."""
     match = _FORM.fullmatch(text.strip().lower())
     if match is None:
         message = "write an anchor as SEGMENT:DIGEST, where the digest has 64 hexadecimal digits"
-        raise errors.InvalidInput.for_field(at, "anchor", message, text[:100])
+        raise errors.InvalidInput.for_field(field, "anchor", message, text[:100])
     segment = match["segment"]
     return Anchor(match["digest"], int(segment) if segment else None)
 
 
-def read(lines: Iterable[str], at: str = "--anchors") -> list[Anchor]:
-    """Every anchor of a file, such as a log, each once. Raises InvalidInput `anchor` without any."""
+def read(lines: Iterable[str], field: str = "--anchors") -> list[Anchor]:
+    """Return the distinct anchors in a file, such as a log. Raises InvalidInput `anchor` if it has none."""
     texts = {text for line in lines for text in _IN_TEXT.findall(line.lower())}
     if not texts:
         message = "the file has no anchor SEGMENT:DIGEST"
-        raise errors.InvalidInput.for_field(at, "anchor", message)
-    return [parse(text, at) for text in sorted(texts)]
+        raise errors.InvalidInput.for_field(field, "anchor", message)
+    return [parse(text, field) for text in sorted(texts)]
 
 
 def compare(anchors: list[Anchor]) -> Iterator[Mismatch]:
-    """The anchors that the chain of the database does not have."""
+    """Yield a mismatch for each anchor that is not in the chain of the database."""
     head = newest()
     for start in range(0, len(anchors), _AT_ONCE):
         part = anchors[start : start + _AT_ONCE]

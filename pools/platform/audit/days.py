@@ -1,4 +1,4 @@
-"""The days of the audit chain with their last digests, for people and programs that keep them."""
+"""The days of the audit chain with their last digests, which people and programs keep as anchors."""
 
 from __future__ import annotations
 
@@ -12,8 +12,11 @@ from pools.sql import statements
 
 @dataclass(frozen=True)
 class Day:
-    """`digest` is that of its last segment, the day's anchor. `state`: `open` today, `sealed`, `purged`
-    (events went with the retention; `kept` are left) or `broken` by the last verification."""
+    """A day of the audit chain; `digest` is that of its last segment, the day's anchor.
+
+    `state` is `open` (today), `sealed`, `purged` (the retention deleted events, `kept` of them remain) or
+    `broken` (by the last verification).
+    """
 
     day: date
     state: str
@@ -28,7 +31,7 @@ class Day:
 
 
 def days(*, before: date | None = None, limit: int = 31) -> list[Day]:
-    """The newest days before one, newest first; a day without events has none."""
+    """Return the newest days before `before`, newest first; days without events are left out."""
     rows = database.rows(_DAYS, {"before": before or date.max, "n": limit}, prepare=False)
     broken = _broken()
     today = database.now().astimezone(UTC).date()
@@ -36,7 +39,7 @@ def days(*, before: date | None = None, limit: int = 31) -> list[Day]:
 
 
 def _broken() -> set[str]:
-    last = verification.standing()
+    last = verification.latest()
     return {fault["day"] for fault in last.faults if fault["day"]} if last else set()
 
 
@@ -48,5 +51,5 @@ def _day(row: tuple[object, ...], broken: set[str], today: date) -> Day:
     return Day(day, state, segments, *rest)  # type: ignore[arg-type]
 
 
-# Day after day by the index over (day, id), so that a page costs the same anywhere.
+# Goes from day to day by the index over (day, id), so that every page costs the same.
 _DAYS = statements.read("pools/audit_days")

@@ -1,7 +1,7 @@
-"""Rows of all event tables as the audit chain sees them: by number, each as one digest.
+"""Rows of all event tables as the audit chain reads them: ordered by number, each with a digest.
 
-A row's text is its table and the JSON of its columns, as PostgreSQL writes it (`to_jsonb`, in UTC), so
-that any change of any column is another text.
+The digest of a row covers its table and the JSON of its columns as PostgreSQL writes it (`to_jsonb`, in
+UTC), so that a change of any column changes the digest.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from django.db import connection
 from pools.models import BlockEvent
 from pools.platform import database, events
 
-MARK = 16  # bytes of a row's SHA-256 that are kept
-_DISTANCE = 4  # bytes of a number, counted from the beginning of its segment
+MARK = 16  # leading bytes of a row's SHA-256 that a segment stores
+_DISTANCE = 4  # bytes of an event number, relative to the beginning of its segment
 WIDTH = _DISTANCE + MARK
 PAGE = 10_000  # rows read at once
 _LEAST = -(1 << 63)
@@ -29,12 +29,12 @@ Layout = dict[str, list[str]]
 
 @dataclass(frozen=True)
 class Row:
-    """An event, and what of it is looked up by segments; `held` is by how much it changed a count."""
+    """An event with the columns that segments are looked up by; `held` is its change of the block count."""
 
     number: int
     table: str
     mark: bytes
-    at: datetime
+    created_at: datetime
     actor: str
     org: str
     env: str
@@ -45,71 +45,73 @@ class Row:
 
 
 def current_layout() -> Layout:
-    """The columns of each event table as this version knows them."""
+    """Return the columns of each event table as this version defines them."""
     return {
         model._meta.db_table: sorted(field.column for field in model._meta.concrete_fields)
-        for model in events.logs().values()
+        for model in events.event_models().values()
     }
 
 
 def missing_columns(layout: Layout) -> list[str]:
-    """`table.column` of what a layout has and the database has not any more."""
-    found = database.rows(
+    """Return `table.column` for each column of a layout that the database no longer has."""
+    columns_found = database.rows(
         "SELECT table_name::text, column_name::text FROM information_schema.columns"
         " WHERE table_schema = ANY (current_schemas(false)) AND table_name = ANY (%s)",
         [list(layout)],
         prepare=False,
     )
-    known = set(found)
+    existing = set(columns_found)
     return [
         f"{table}.{column}"
         for table, columns in layout.items()
         for column in columns
-        if (table, column) not in known
+        if (table, column) not in existing
     ]
 
 
-def full(after: int, through: int, *, layout: Layout, limit: int) -> list[Row]:
-    """The first events with numbers in (after, through], in their order; at most `limit`."""
+def read_rows(after: int, through: int, *, layout: Layout, limit: int) -> list[Row]:
+    """Return the first `limit` events with numbers in (after, through], ordered by number."""
     _in_utc()
     statement = _statement(tuple((name, tuple(columns)) for name, columns in layout.items()), True)
-    found = database.rows(statement, {"a": after, "b": through, "n": limit}, prepare=False)
-    return [Row(number, table, mark(table, text), *more) for number, table, text, *more in found]
+    rows = database.rows(statement, {"a": after, "b": through, "n": limit}, prepare=False)
+    return [Row(number, table, row_mark(table, text), *more) for number, table, text, *more in rows]
 
 
-def marks(after: int | None, through: int, *, layout: Layout) -> Iterator[tuple[int, str, bytes]]:
-    """(number, table, mark) of the events in (after, through], page by page; None: from any number."""
+def read_marks(
+    after: int | None, through: int, *, layout: Layout
+) -> Iterator[tuple[int, str, bytes]]:
+    """Yield (number, table, mark) of the events in (after, through], page by page; None: no lower bound."""
     statement = _statement(tuple((name, tuple(columns)) for name, columns in layout.items()), False)
-    at = _LEAST if after is None else after
+    position = _LEAST if after is None else after
     while True:
         _in_utc()
-        values = {"a": at, "b": through, "n": PAGE}
-        found = database.rows(statement, values, prepare=False)
-        yield from ((number, table, mark(table, text)) for number, table, text in found)
-        if len(found) < PAGE:
+        values = {"a": position, "b": through, "n": PAGE}
+        rows = database.rows(statement, values, prepare=False)
+        yield from ((number, table, row_mark(table, text)) for number, table, text in rows)
+        if len(rows) < PAGE:
             return
-        at = found[-1][0]
+        position = rows[-1][0]
 
 
-def mark(table: str, text: str) -> bytes:
-    """The first 16 bytes of the row's SHA-256."""
+def row_mark(table: str, text: str) -> bytes:
+    """Return the mark of a row: the first MARK bytes of its SHA-256."""
     return hashlib.sha256(f"{table}\n{text}".encode()).digest()[:MARK]
 
 
-def packed(after: int, rows: list[Row]) -> bytes:
-    """The marks of a segment's events that begins after this number."""
+def pack_marks(after: int, rows: list[Row]) -> bytes:
+    """Return the marks of a segment whose events have numbers greater than `after`."""
     return b"".join((row.number - after).to_bytes(_DISTANCE, "big") + row.mark for row in rows)
 
 
-def unpacked(after: int, packed_marks: bytes) -> Iterator[tuple[int, bytes]]:
-    """(number, mark) of each event."""
+def unpack_marks(after: int, packed_marks: bytes) -> Iterator[tuple[int, bytes]]:
+    """Yield (number, mark) of each event of a segment."""
     for start in range(0, len(packed_marks), WIDTH):
         distance = int.from_bytes(packed_marks[start : start + _DISTANCE], "big")
         yield after + distance, packed_marks[start + _DISTANCE : start + WIDTH]
 
 
 def newest_number() -> int:
-    """The last number that was given to an event, 0 before the first."""
+    """Return the last number that was drawn for an event; 0 before the first."""
     number: int = database.call(
         "SELECT CASE WHEN is_called THEN last_value ELSE last_value - 1 END"
         " FROM pools_event_number",
@@ -119,13 +121,13 @@ def newest_number() -> int:
 
 
 def _in_utc() -> None:
-    with connection.cursor() as cursor:  # what to_jsonb writes of a time depends on it
+    with connection.cursor() as cursor:  # to_jsonb writes timestamps in the session's time zone
         cursor.execute("SET timezone TO 'UTC'")
 
 
 @lru_cache(maxsize=8)
 def _statement(layout: tuple[tuple[str, tuple[str, ...]], ...], full_rows: bool) -> str:
-    """One statement over all event tables, merged by their primary keys."""
+    """Return one statement over all event tables, ordered by number through their primary keys."""
     parts = [_part(table, columns, full_rows) for table, columns in layout]
     return f"{' UNION ALL '.join(parts)} ORDER BY 1 LIMIT %(n)s"
 
@@ -134,7 +136,7 @@ def _part(table: str, columns: tuple[str, ...], full_rows: bool) -> str:
     names = ", ".join(f'"{column}"' for column in columns)
     more = f", {_looked_up(table, set(columns))}" if full_rows else ""
     return (
-        f"(SELECT r.pgh_id, '{table}', to_jsonb(r)::text{more}"  # noqa: S608  # our names
+        f"(SELECT r.pgh_id, '{table}', to_jsonb(r)::text{more}"  # noqa: S608  # our own names
         f' FROM (SELECT {names} FROM "{table}"'
         "  WHERE pgh_id > %(a)s AND pgh_id <= %(b)s ORDER BY pgh_id LIMIT %(n)s) r)"
     )
@@ -160,5 +162,5 @@ def _looked_up(table: str, columns: set[str]) -> str:
 
 
 def as_bytes(value: Any) -> bytes:
-    """A column of bytes, which psycopg may give as a memory view."""
+    """Return a bytea column as bytes; psycopg may return it as a memory view."""
     return bytes(value or b"")

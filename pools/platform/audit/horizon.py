@@ -1,10 +1,10 @@
-"""Up to which number no event can appear any more, however late somebody commits.
+"""The horizon: the event number up to which no event can appear any more, however late a transaction commits.
 
-A number is drawn from the sequence inside a transaction and seen when that commits, so numbers become
-visible out of order. Whoever has drawn one holds a lock on the sequence until the end of the
-transaction (PostgreSQL: `nextval` takes ROW EXCLUSIVE), and takes it before drawing. So: read the last
-number first, then who holds such a lock; when these have ended, all events up to that number are there
-or will never be. Long readers, and writers that record nothing, hold up nothing.
+A transaction draws the numbers of its events from a sequence, and they become visible when it commits, thus
+out of order. A transaction that draws a number holds a lock on the sequence from before the draw until its
+end (PostgreSQL: `nextval` takes ROW EXCLUSIVE). Therefore the last number is read first, and the holders of
+such locks afterwards. When these transactions have ended, every event up to that number is visible or will
+never exist. Long readers, and writers that record no event, delay nothing.
 """
 
 from __future__ import annotations
@@ -16,26 +16,26 @@ from pools.sql import statements
 
 
 def advance(state: AuditState) -> int | None:
-    """The number up to which the log is complete, None while it is not known; changes `state`.
+    """Update `state` and return the number up to which the log is complete; None while it is unknown.
 
-    What it waits for is kept in the row, so that no worker sits and waits.
+    The transactions that it waits for are stored in the row, so that no worker has to wait for them.
     """
     drawn = event_rows.newest_number()
-    others = drawing()  # after the number, never before
-    if PREPARED in others or others & set(state.waits_for):
+    transactions = open_transactions()  # after the number was read, never before
+    if PREPARED in transactions or transactions & set(state.waits_for):
         return None
-    complete = state.horizon if others else drawn
-    state.horizon, state.waits_for = drawn, sorted(others)
+    complete = state.horizon if transactions else drawn
+    state.horizon, state.waits_for = drawn, sorted(transactions)
     return complete
 
 
-PREPARED = "prepared"  # for two-phase commit: it lost the id by which it was known while it ran
+PREPARED = "prepared"  # a two-phase commit: a prepared transaction has lost its virtual id
 
 
-def drawing() -> set[str]:
-    """Virtual ids of the transactions, but our own, that have drawn a number and have not ended."""
-    found = database.rows(_HOLDERS, {"prepared": PREPARED}, prepare=False)
-    return {name for (name,) in found}
+def open_transactions() -> set[str]:
+    """Return the virtual ids of other open transactions that have drawn an event number."""
+    rows = database.rows(_HOLDERS, {"prepared": PREPARED}, prepare=False)
+    return {name for (name,) in rows}
 
 
 _HOLDERS = statements.read("pools/transactions_with_event_numbers")

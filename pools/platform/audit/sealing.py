@@ -1,4 +1,4 @@
-"""Sealing: segments of events, each with a digest over the one before (docs/reference/history-and-audit.md)."""
+"""Sealing: segments of events, each with a digest that covers the previous one (docs/reference/history-and-audit.md)."""
 
 from __future__ import annotations
 
@@ -21,99 +21,103 @@ from pools.platform.audit.event_rows import Row
 
 log = logging.getLogger(__name__)
 
-SIZE = 1000  # events of a segment, at most
+SIZE = 1000  # largest number of events in a segment
 GENESIS = "0" * 64
-LONGEST = 253  # characters of a name by which segments are found
+LONGEST = 253  # characters of a name that segments are looked up by
 
 
 @dataclass(frozen=True)
 class Sealed:
-    """What a run did; `waiting` while a transaction that has drawn a number runs on."""
+    """The result of a sealing; `waiting` is True while a transaction that drew a number is open."""
 
     segments: int = 0
     events: int = 0
     waiting: bool = False
-    busy: bool = False  # another sealer is at it
+    busy: bool = False  # another process is sealing
 
 
 def seal(*, seconds: float = 20) -> Sealed:
-    """Seal all events that are complete, for about so many seconds at most.
+    """Seal all complete events, for about `seconds` at most.
 
-    Each batch is one transaction: who is killed in it leaves nothing, and the next one goes on.
+    Each batch is one transaction: a process that is killed leaves no partial batch, and the next
+    sealing continues.
     """
     deadline = time.monotonic() + seconds
     segments = events = 0
     while True:
-        made, one = _batch()
-        segments, events = segments + len(made), events + sum(each.count for each in made)
-        _tell(made)
-        if not made or time.monotonic() > deadline:
-            return Sealed(segments, events, one.waiting, one.busy)
+        new_segments, result = _seal_batch()
+        segments += len(new_segments)
+        events += sum(segment.count for segment in new_segments)
+        _log_anchors(new_segments)
+        if not new_segments or time.monotonic() > deadline:
+            return Sealed(segments, events, result.waiting, result.busy)
 
 
 @transaction.atomic
-def _batch() -> tuple[list[AuditSegment], Sealed]:
+def _seal_batch() -> tuple[list[AuditSegment], Sealed]:
     if not database.call("SELECT pg_try_advisory_xact_lock(%s)", [advisory_locks.AUDIT_SEALING]):
         return [], Sealed(busy=True)
     state, _ = AuditState.objects.get_or_create(pk=1)
     complete = horizon.advance(state)
     last = AuditSegment.objects.order_by("-id").first()
-    made: list[AuditSegment] = []
+    segments: list[AuditSegment] = []
     if complete is not None:
-        made = _sealed(last, complete, state)
+        segments = _create_segments(last, complete, state)
     state.save()
-    return made, Sealed(waiting=complete is None)
+    return segments, Sealed(waiting=complete is None)
 
 
-def _sealed(last: AuditSegment | None, complete: int, state: AuditState) -> list[AuditSegment]:
+def _create_segments(
+    last: AuditSegment | None, complete: int, state: AuditState
+) -> list[AuditSegment]:
     layout, previous = _layout(), last
     after = last.last_id if last else 0
-    rows = event_rows.full(after, complete, layout=layout.columns, limit=event_rows.PAGE)
+    rows = event_rows.read_rows(after, complete, layout=layout.columns, limit=event_rows.PAGE)
     now = database.now()
-    parts = list(_cut(rows, last.day if last else date.min, now.astimezone(UTC).date()))
-    made: list[AuditSegment] = []
+    parts = list(_split(rows, last.day if last else date.min, now.astimezone(UTC).date()))
+    segments: list[AuditSegment] = []
     for number, (day, part) in enumerate(parts, start=1):
-        # Nothing can appear any more between the last event of all and the horizon.
+        # No event can appear any more between the last of all events and the horizon.
         to_the_end = number == len(parts) and len(rows) < event_rows.PAGE
         through = complete if to_the_end else part[-1].number
         state.lag_seconds = max(state.lag_seconds, _lag(last, part))
         last = _segment(last, day, part, through=through, layout=layout, now=now)
-        made.append(last)
-    AuditSegment.objects.bulk_create(made)
-    if made and (previous is None or _hour(previous.sealed_at) != _hour(now)):
+        segments.append(last)
+    AuditSegment.objects.bulk_create(segments)
+    if segments and (previous is None or _hour(previous.sealed_at) != _hour(now)):
         outbox.write_anchor(now)
-    _remember(zip(made, (part for _, part in parts), strict=True))
+    _index_names(zip(segments, (part for _, part in parts), strict=True))
     if last is not None:
         state.segment = last.pk
-    return made
+    return segments
 
 
 def _hour(moment: datetime) -> datetime:
     return moment.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
 
 
-def _cut(rows: list[Row], day: date, today: date) -> Iterator[tuple[date, list[Row]]]:
-    """Parts of at most so many events of one day; the day never goes back, nor beyond today."""
+def _split(rows: list[Row], day: date, today: date) -> Iterator[tuple[date, list[Row]]]:
+    """Yield parts of at most SIZE events of one day; days never decrease and never exceed today."""
     part: list[Row] = []
     for row in rows:
-        of_row = max(day, min(row.at.astimezone(UTC).date(), today))
-        if part and (of_row != day or len(part) == SIZE):
+        row_day = max(day, min(row.created_at.astimezone(UTC).date(), today))
+        if part and (row_day != day or len(part) == SIZE):
             yield day, part
             part = []
-        day = of_row
+        day = row_day
         part.append(row)
     if part:
         yield day, part
 
 
 def _lag(last: AuditSegment | None, rows: list[Row]) -> float:
-    """By how many seconds an event at most is older than one before it."""
-    newest = last.newest_at if last else rows[0].at
-    most = 0.0
+    """Return the most seconds by which an event is older than an event with a smaller number."""
+    newest = last.newest_at if last else rows[0].created_at
+    lag = 0.0
     for row in rows:
-        newest = max(newest, row.at)
-        most = max(most, (newest - row.at).total_seconds())
-    return most
+        newest = max(newest, row.created_at)
+        lag = max(lag, (newest - row.created_at).total_seconds())
+    return lag
 
 
 def _segment(
@@ -125,9 +129,9 @@ def _segment(
     layout: AuditLayout,
     now: datetime,
 ) -> AuditSegment:
-    newest = max(row.at for row in rows)
+    newest = max(row.created_at for row in rows)
     after = last.last_id if last else 0
-    packed = event_rows.packed(after, rows)
+    packed = event_rows.pack_marks(after, rows)
     segment = AuditSegment(
         id=last.pk + 1 if last else 1,
         day=day,
@@ -135,7 +139,7 @@ def _segment(
         last_id=through,
         count=len(rows),
         layout=layout,
-        oldest_at=min(row.at for row in rows),
+        oldest_at=min(row.created_at for row in rows),
         newest_at=max(newest, last.newest_at) if last else newest,
         marks=packed,
         marks_digest=hashlib.sha256(packed).hexdigest(),
@@ -146,8 +150,8 @@ def _segment(
 
 
 def digest(before: str, segment: AuditSegment) -> str:
-    """SHA-256 over the digest before, what the segment says of itself, and its marks (all as hex)."""
-    says = [
+    """Return SHA-256 over the previous digest, the segment's own columns, and its marks (all as hex)."""
+    content = [
         segment.pk,
         segment.day.isoformat(),
         segment.after_id,
@@ -160,7 +164,7 @@ def digest(before: str, segment: AuditSegment) -> str:
         ),
         segment.marks_digest,
     ]
-    text = json.dumps(says, separators=(",", ":"), sort_keys=True)
+    text = json.dumps(content, separators=(",", ":"), sort_keys=True)
     return hashlib.sha256(f"{before}\n{text}".encode()).hexdigest()
 
 
@@ -172,18 +176,23 @@ def _layout() -> AuditLayout:
     return AuditLayout.objects.create(columns=columns, made_at=database.now())
 
 
-def _remember(sealed: Iterable[tuple[AuditSegment, list[Row]]]) -> None:
-    """What of the events is looked up by segments: who and what they name, how pools changed."""
+def _index_names(sealed: Iterable[tuple[AuditSegment, list[Row]]]) -> None:
+    """Store what segments are looked up by: the names in their events, and the changes of pools."""
     names: list[tuple[str, str, int]] = []
     tallies: list[tuple[int, int, int, int]] = []
     for segment, rows in sealed:
         held: Counter[tuple[int, int]] = Counter()
-        found: set[tuple[str, str]] = set()
+        names_found: set[tuple[str, str]] = set()
         for row in rows:
-            found |= {("actor", row.actor), ("org", row.org), ("env", row.env), ("uid", row.uid)}
+            names_found |= {
+                ("actor", row.actor),
+                ("org", row.org),
+                ("env", row.env),
+                ("uid", row.uid),
+            }
             if row.pool_id is not None:
                 held[row.pool_id, row.family] += row.held
-        names += [(kind, name[:LONGEST], segment.pk) for kind, name in sorted(found) if name]
+        names += [(kind, name[:LONGEST], segment.pk) for kind, name in sorted(names_found) if name]
         tallies += [
             (pool, family, segment.pk, count) for (pool, family), count in held.items() if count
         ]
@@ -191,10 +200,13 @@ def _remember(sealed: Iterable[tuple[AuditSegment, list[Row]]]) -> None:
     database.copy(SegmentTally._meta.db_table, ("pool_id", "family", "segment_id", "held"), tallies)
 
 
-def _tell(segments: list[AuditSegment]) -> None:
-    """The anchors go to the log: kept elsewhere, they show a chain that was cut or written anew."""
+def _log_anchors(segments: list[AuditSegment]) -> None:
+    """Log the anchors: a log that is kept elsewhere shows that a chain was cut or rewritten."""
     for segment in {segment.day: segment for segment in segments}.values():  # the last of each day
         log.info(
             "audit anchor: day %s event %s anchor %s:%s",
-            segment.day, segment.last_id, segment.pk, segment.digest,
-        )  # fmt: skip
+            segment.day,
+            segment.last_id,
+            segment.pk,
+            segment.digest,
+        )

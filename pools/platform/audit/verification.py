@@ -1,7 +1,7 @@
-"""Verification: the chain is worked out anew from the events, and what differs is named.
+"""Verification: compute the chain from the events again and report every difference.
 
-Segments are read a few at a time and events page by page, so that a register of any size is verified
-in little memory. What a fault's code means stands in docs/reference/history-and-audit.md.
+Segments are read in batches and events page by page, so that a register of any size is verified in
+little memory. docs/reference/history-and-audit.md explains the codes of faults.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from pools.platform.audit import event_rows, sealing
 from pools.platform.checks import checks
 from pools.platform.checks.checks import Check
 
-SHOWN = 20  # numbers of events that a fault names
-MOST = 1000  # faults that are told; all are counted
+SHOWN = 20  # event numbers that a fault lists
+MOST = 1000  # faults that a report lists; all are counted
 KEPT = 100  # verifications
-_AT_ONCE = 10  # segments
-_TAIL = 100_000  # events that are not sealed yet, counted at most
+_BATCH_SIZE = 10  # segments
+_TAIL = 100_000  # most unsealed events of a table that are counted
 
 
-# They compare rows of the register with the events of the log; filled by pools.extension.
+# Checks that compare rows of the register with the events of the log; filled by pools.extension.
 TABLE_CHECKS: list[Check] = []
 
 
 @dataclass(frozen=True)
 class Fault:
-    """One thing that is wrong; `numbers` are the first events that it is about."""
+    """A difference; `numbers` are the first events that it concerns."""
 
     code: str
     message: str
@@ -50,15 +50,15 @@ class Fault:
 
 @dataclass
 class Report:
-    """What was verified. `unsealed` are events after the last segment, which is no fault."""
+    """The result of a verification; `unsealed` events after the last segment are no fault."""
 
     since: date | None = None
     segments: int = 0
     events: int = 0
-    purged: int = 0  # events that went with the retention
+    purged: int = 0  # events that the retention deleted
     unsealed: int = 0
     head: str = ""  # the last digest
-    complete: bool = True  # False: the time was over before the end
+    complete: bool = True  # False: the time limit was reached before the end of the chain
     fault_count: int = 0
     faults: list[Fault] = field(default_factory=list)
 
@@ -79,33 +79,33 @@ def verify(
     tables: bool = False,
     seconds: float | None = None,
 ) -> Report:
-    """Verify the segments from that day on (all: None), and that the chain has these anchors.
+    """Verify the segments from the day `since` on (all if None), and that the chain has these anchors.
 
-    With `tables` the rows of the register are compared with what the events say of them too.
+    With `tables` the rows of the register are compared with their last events, too.
     """
     started = database.now()
     deadline = None if seconds is None else time.monotonic() + seconds
     report = Report(since=since)
-    before = _before(since)
+    before = _last_before(since)
     for batch in _batches(before):
-        before = _batch(before, batch, report)
+        before = _verify_batch(before, batch, report)
         if deadline is not None and time.monotonic() > deadline:
             report.complete = False
             break
     if report.complete:
-        _end(before, report)
-    kept = list(anchors)
-    for mismatch in audit_anchors.compare(kept):
+        _verify_end(before, report)
+    anchor_list = list(anchors)
+    for mismatch in audit_anchors.compare(anchor_list):
         report.add(Fault(mismatch.code, mismatch.message, mismatch.segment))
     if tables:
         for message in _changed_rows():
             report.add(Fault("row_changed", message))
-    _record(report, started, before, looked={"anchor": bool(kept), "row": tables})
+    _record(report, started, before, searched={"anchor": bool(anchor_list), "row": tables})
     return report
 
 
 def _changed_rows() -> Iterator[str]:
-    """One sentence for each row that is not what its last event says: changed past the triggers."""
+    """Yield a sentence for each row that differs from its last event, as it was changed past the triggers."""
     for check in TABLE_CHECKS:
         for _, step in check.steps(None):
             with checks.snapshot():
@@ -113,23 +113,23 @@ def _changed_rows() -> Iterator[str]:
                     yield violation.text
 
 
-def verified(segment: AuditSegment) -> bool:
-    """Whether the events of one segment are those that were sealed."""
-    found = Report()
-    _compare_events([segment], found)
-    return found.ok
+def is_intact(segment: AuditSegment) -> bool:
+    """Return True if the events of a segment are those that were sealed."""
+    report = Report()
+    _compare_events([segment], report)
+    return report.ok
 
 
-def standing() -> AuditVerification | None:
-    """The last verification."""
+def latest() -> AuditVerification | None:
+    """Return the last verification."""
     return AuditVerification.objects.first()
 
 
 # --- the chain ------------------------------------------------------------------------------------
 
 
-def _before(since: date | None) -> AuditSegment | None:
-    """The segment before the first one that is verified."""
+def _last_before(since: date | None) -> AuditSegment | None:
+    """Return the segment before the first one that is verified."""
     if since is None:
         return None
     first = AuditSegment.objects.filter(day__gte=since).order_by("id").first()
@@ -138,120 +138,138 @@ def _before(since: date | None) -> AuditSegment | None:
 
 
 def _batches(before: AuditSegment | None) -> Iterator[list[AuditSegment]]:
-    """Some segments at a time that have one layout, in order."""
-    at = before.pk if before else -(1 << 62)
+    """Yield batches of consecutive segments with the same layout."""
+    last_id = before.pk if before else -(1 << 62)
     while True:
-        rows = AuditSegment.objects.filter(pk__gt=at).select_related("layout").order_by("pk")
-        found = list(rows[:_AT_ONCE])
-        for _, same in groupby(found, key=lambda one: one.layout_id):
+        rows = AuditSegment.objects.filter(pk__gt=last_id).select_related("layout").order_by("pk")
+        segments = list(rows[:_BATCH_SIZE])
+        for _, same in groupby(segments, key=lambda segment: segment.layout_id):
             yield list(same)
-        if len(found) < _AT_ONCE:
+        if len(segments) < _BATCH_SIZE:
             return
-        at = found[-1].pk
+        last_id = segments[-1].pk
 
 
-def _batch(
+def _verify_batch(
     before: AuditSegment | None, batch: list[AuditSegment], report: Report
 ) -> AuditSegment | None:
-    trial = _compare(before, batch)
-    if trial.faults and _purged_meanwhile(batch):
+    result = _compare(before, batch)
+    if result.faults and _purged_meanwhile(batch):
         batch = list(
-            AuditSegment.objects.filter(pk__in=[one.pk for one in batch])
+            AuditSegment.objects.filter(pk__in=[segment.pk for segment in batch])
             .select_related("layout")
             .order_by("pk")
         )
-        trial = _compare(before, batch)
-    for fault in trial.faults:
+        result = _compare(before, batch)
+    for fault in result.faults:
         report.add(fault)
     report.segments += len(batch)
-    report.events += trial.events
-    report.purged += trial.purged
+    report.events += result.events
+    report.purged += result.purged
     report.head = batch[-1].digest
     return batch[-1]
 
 
 def _purged_meanwhile(batch: list[AuditSegment]) -> bool:
     now = dict(
-        AuditSegment.objects.filter(pk__in=[one.pk for one in batch]).values_list("pk", "purged_at")
+        AuditSegment.objects.filter(pk__in=[segment.pk for segment in batch]).values_list(
+            "pk", "purged_at"
+        )
     )
-    return any(now.get(one.pk) != one.purged_at for one in batch)
+    return any(now.get(segment.pk) != segment.purged_at for segment in batch)
 
 
 def _compare(before: AuditSegment | None, batch: list[AuditSegment]) -> Report:
-    found = Report()
+    report = Report()
     previous = before
     for segment in batch:
-        for fault in _link(previous, segment):
-            found.add(fault)
+        for fault in _verify_link(previous, segment):
+            report.add(fault)
         previous = segment
-    _compare_events(batch, found)
-    return found
+    _compare_events(batch, report)
+    return report
 
 
-def _compare_events(batch: list[AuditSegment], found: Report) -> None:
-    gone = event_rows.missing_columns(batch[0].layout.columns)
-    if gone:
-        message = f"The columns {', '.join(gone[:5])} were removed; events of these cannot be read."
-        found.add(Fault("columns_gone", message, batch[0].pk, batch[0].day))
+def _compare_events(batch: list[AuditSegment], report: Report) -> None:
+    missing = event_rows.missing_columns(batch[0].layout.columns)
+    if missing:
+        message = (
+            f"The columns {', '.join(missing[:5])} were removed; events of these cannot be read."
+        )
+        report.add(Fault("columns_gone", message, batch[0].pk, batch[0].day))
         return
-    actual = event_rows.marks(
+    actual = event_rows.read_marks(
         batch[0].after_id if batch[0].pk != 1 else None,
         batch[-1].last_id,
         layout=batch[0].layout.columns,
     )
     following = next(actual, None)
     for segment in batch:
-        here: list[tuple[int, str, bytes]] = []
+        events_here: list[tuple[int, str, bytes]] = []
         spare = segment.count + event_rows.PAGE
         while following is not None and following[0] <= segment.last_id:
-            # What lies in a gap of the chain belongs to no segment that is there.
-            if len(here) < spare and (following[0] > segment.after_id or segment.pk == 1):
-                here.append(following)
+            # An event in a gap of the chain belongs to no segment that exists.
+            if len(events_here) < spare and (following[0] > segment.after_id or segment.pk == 1):
+                events_here.append(following)
             following = next(actual, None)
-        _events(segment, here, found)
+        _verify_events(segment, events_here, report)
 
 
-def _link(previous: AuditSegment | None, segment: AuditSegment) -> Iterator[Fault]:
+def _verify_link(previous: AuditSegment | None, segment: AuditSegment) -> Iterator[Fault]:
     where: dict[str, Any] = {"segment": segment.pk, "day": segment.day}
     expected = previous.pk + 1 if previous else 1
     if segment.pk != expected:
-        many = segment.pk - expected
-        words = f"{expected} is" if many == 1 else f"{expected} to {segment.pk - 1} are"
-        yield Fault("segments_missing", f"Segment {words} missing.", **where, count=many)
+        count = segment.pk - expected
+        words = (
+            f"Segment {expected} is"
+            if count == 1
+            else f"Segments {expected} to {segment.pk - 1} are"
+        )
+        yield Fault("segments_missing", f"{words} missing.", **where, count=count)
         return
     if segment.after_id != (previous.last_id if previous else 0):
-        yield Fault("chain_broken", f"Segment {segment.pk} does not go on from the one before it.", **where)  # fmt: skip
+        message = f"Segment {segment.pk} does not continue the previous segment."
+        yield Fault("chain_broken", message, **where)
     if sealing.digest(previous.digest if previous else sealing.GENESIS, segment) != segment.digest:
         yield Fault(
             "chain_broken",
-            f"The digest of segment {segment.pk} is not that of what it says and of the one before.",
+            f"The digest of segment {segment.pk} does not match its content and the previous digest.",
             **where,
         )
 
 
-def _events(segment: AuditSegment, actual: list[tuple[int, str, bytes]], report: Report) -> None:
-    """Compare the events that are there with the marks of those that were sealed."""
+def _verify_events(
+    segment: AuditSegment, actual: list[tuple[int, str, bytes]], report: Report
+) -> None:
+    """Compare existing events with the marks of the sealed ones."""
     report.events += len(actual)
     packed = event_rows.as_bytes(segment.marks)
     emptied = segment.purged_at is not None and segment.kept == 0 and not packed
     if not emptied and hashlib.sha256(packed).hexdigest() != segment.marks_digest:
         _add(report, segment, "marks_changed", "The marks of its events were changed", [])
         return
-    left = dict(event_rows.unpacked(segment.after_id, packed))
+    unmatched = dict(event_rows.unpack_marks(segment.after_id, packed))
     for number, table, mark in actual:
-        sealed = left.pop(number, None)  # a number that stands in two tables is added in one
+        # A number that exists in two tables counts as added in one of them.
+        sealed = unmatched.pop(number, None)
         if sealed is None:
             _add(report, segment, "event_added", f"Event {number} of {table} was added", [number])
         elif sealed != mark:
             words = f"Event {number} of {table} was changed"
             _add(report, segment, "event_changed", words, [number])
     if segment.purged_at is None:
-        if left:
-            _add(report, segment, "events_missing", _missing(segment, list(left)), list(left))
+        if unmatched:
+            _add(
+                report,
+                segment,
+                "events_missing",
+                _missing(segment, list(unmatched)),
+                list(unmatched),
+            )
         return
-    there = 0 if emptied else segment.count - len(left)
-    report.purged += segment.count - there
-    if short := (segment.kept or 0) - there:
+    present = 0 if emptied else segment.count - len(unmatched)
+    report.purged += segment.count - present
+    if short := (segment.kept or 0) - present:
         words = "Events that the retention kept are missing"
         _add(report, segment, "events_missing", words, [], short)
 
@@ -259,8 +277,8 @@ def _events(segment: AuditSegment, actual: list[tuple[int, str, bytes]], report:
 def _missing(segment: AuditSegment, missing: list[int]) -> str:
     if len(missing) == 1:
         return f"Event {missing[0]} is missing"
-    many = f"{len(missing)} of {segment.count} events"
-    return f"{many} are missing between {missing[0]} and {missing[-1]}"
+    words = f"{len(missing)} of {segment.count} events"
+    return f"{words} are missing between {missing[0]} and {missing[-1]}"
 
 
 def _add(
@@ -286,23 +304,25 @@ def _add(
 # --- behind the chain -----------------------------------------------------------------------------
 
 
-def _end(last: AuditSegment | None, report: Report) -> None:
-    """Segments that were taken from the end, and events after it."""
+def _verify_end(last: AuditSegment | None, report: Report) -> None:
+    """Report segments that were removed from the end, and count the events after it."""
     state = AuditState.objects.filter(pk=1).first()
-    there = last.pk if last else 0
+    last_id = last.pk if last else 0
     if last is not None:
         report.head = last.digest
-    if state is not None and state.segment > there:
-        many = state.segment - there
-        message = f"The last {many} segments are missing: {state.segment} were sealed."
-        report.add(Fault("segments_missing", message, count=many))
+    if state is not None and state.segment > last_id:
+        missing = state.segment - last_id
+        message = f"The last {missing} segments are missing: {state.segment} were sealed."
+        report.add(Fault("segments_missing", message, count=missing))
     after = last.last_id if last else 0
     drawn = event_rows.newest_number()
-    for model in events.logs().values():
+    for model in events.event_models().values():
         rows = model.objects.filter(pgh_id__gt=after)
         report.unsealed += rows.order_by().values("pk")[:_TAIL].count()
-        beyond = list(rows.filter(pgh_id__gt=drawn).order_by("pgh_id").values_list("pk", flat=True)[:SHOWN])  # fmt: skip
-        if beyond and beyond[0] > event_rows.newest_number():  # none was drawn meanwhile
+        beyond = list(
+            rows.filter(pgh_id__gt=drawn).order_by("pgh_id").values_list("pk", flat=True)[:SHOWN]
+        )
+        if beyond and beyond[0] > event_rows.newest_number():  # still not drawn by now
             words = (
                 f"Event {beyond[0]} of {model._meta.db_table} has a number that was never drawn."
             )
@@ -310,10 +330,10 @@ def _end(last: AuditSegment | None, report: Report) -> None:
 
 
 def _record(
-    report: Report, started: Any, last: AuditSegment | None, *, looked: dict[str, bool]
+    report: Report, started: Any, last: AuditSegment | None, *, searched: dict[str, bool]
 ) -> None:
     faults = [fault.as_json() for fault in report.faults[:SHOWN]]
-    carried = _carried(report, last.pk if last else 0, looked=looked)
+    carried = _carried_over(report, last.pk if last else 0, searched=searched)
     AuditVerification.objects.create(
         started_at=started,
         finished_at=database.call("SELECT ipam_clock()", []),
@@ -327,21 +347,24 @@ def _record(
     AuditVerification.objects.filter(pk__in=list(old)).delete()
 
 
-def _carried(report: Report, reached: int, *, looked: dict[str, bool]) -> list[dict[str, Any]]:
-    """Faults of the verification before that this one did not look for: they stay until one does.
+def _carried_over(
+    report: Report, reached: int, *, searched: dict[str, bool]
+) -> list[dict[str, Any]]:
+    """Return faults of the previous verification that this one did not search for.
 
-    `looked` says of the first words of codes whether this one looked for such faults at all.
+    They remain until a verification searches for them. `searched` says for the first word of a code
+    whether this verification searched for such faults.
     """
-    before = standing()
-    if before is None:
+    previous = latest()
+    if previous is None:
         return []
     since = report.since.isoformat() if report.since else ""
 
-    def looked_for(fault: dict[str, Any]) -> bool:
-        if (kind := fault["code"].partition("_")[0]) in looked:
-            return looked[kind]
+    def was_searched(fault: dict[str, Any]) -> bool:
+        if (kind := fault["code"].partition("_")[0]) in searched:
+            return searched[kind]
         if fault["day"] is None:  # at the end of the chain
             return report.complete
         return fault["day"] >= since and (report.complete or fault["segment"] <= reached)
 
-    return [fault for fault in before.faults if not looked_for(fault)][:SHOWN]
+    return [fault for fault in previous.faults if not was_searched(fault)][:SHOWN]

@@ -1,5 +1,5 @@
-"""Proofs of the register's invariants on a live register, and the repair of what is safe to repair.
+"""Checks of the register's invariants while it is in use, and repairs that are safe to do.
 
-`checks` says what a check is; each other module has some of them; `registry` knows all; `runs` runs
-them, bounded in time, and keeps what they found.
+`checks` defines what a check is, the other modules and the rooms define the checks, `registry` lists them,
+and `runs` executes them within a time limit and stores the results.
 """

@@ -1,8 +1,8 @@
-"""What a check is: one sentence, a query that finds what contradicts it, and perhaps a safe repair.
+"""Definition of a check: a statement about the register, a query for violations, and an optional safe repair.
 
-A check goes through the register in steps (a pool, some thousand blocks), each in one snapshot: what
-changes meanwhile is seen as it was at one moment, or not at all, so that a register at work gives no
-false alarm. Between steps a run may end, and the next one goes on there.
+A check reads the register in steps (a pool, some thousand blocks), each in one snapshot. A concurrent
+change is therefore seen completely or not at all, so that a register in use gives no false alarm. A run
+can end between two steps, and the next run continues there.
 """
 
 from __future__ import annotations
@@ -26,34 +26,35 @@ Values = Sequence[Any] | Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Violation:
-    """What is wrong, in words; of which pool, where it is one's."""
+    """A sentence that describes what is wrong, and the pool that it concerns, if it concerns one."""
 
     text: str
     pool_id: int | None = None
 
 
-# Where a step ends, as JSON, and what `find` and `mend` are told of it; those after a position.
+# Given the position after which to continue, yields each step as (position at its end, as JSON; the
+# argument of `find` and `mend`).
 Steps = Callable[[Any], Iterator[tuple[Any, Any]]]
 
 
-def once(_after: Any) -> Iterator[tuple[Any, Any]]:
-    """The whole in one step."""
+def single_step(_after: Any) -> Iterator[tuple[Any, Any]]:
+    """Yield one step that covers everything."""
     yield None, None
 
 
 @dataclass(frozen=True)
 class Check:
-    """One sentence about the register that is proved, and how.
+    """One statement about the register, and how it is proved.
 
-    `mend` repairs what `find` told of a step, under the locks that its writers take, and says how
-    many things it changed; it never takes a block from its holder.
+    `mend` repairs the violations that `find` saw in a step, under the locks that the writers of these
+    rows take, and returns the number of changed objects. It never takes a block from its holder.
     """
 
     code: str
-    invariants: str  # names of rules (docs/rules.md), with commas
+    invariants: str  # names of rules (docs/rules.md), separated by commas
     proves: str
     find: Callable[[Any], Iterable[Violation]]
-    steps: Steps = once
+    steps: Steps = single_step
     mend: Callable[[Any, events.Author], int] | None = None
 
 
@@ -61,39 +62,39 @@ class Check:
 
 
 def pools(after: int | None) -> Iterator[tuple[int, int]]:
-    """Each pool by its id."""
+    """Yield a step for each pool: its id."""
     ids = Pool.objects.filter(pk__gt=after or 0).order_by("pk").values_list("pk", flat=True)
     return ((pk, pk) for pk in list(ids))
 
 
 def cidrs(pool_id: int) -> list[PoolCIDR]:
-    """The CIDRs of a pool, with all that their arithmetic asks for."""
-    found = PoolCIDR.objects.filter(pool=pool_id).select_related("pool__cluster")
-    return list(found.prefetch_related("reserved_ranges"))
+    """Return the CIDRs of a pool with the related rows that the arithmetic of blocks needs."""
+    rows = PoolCIDR.objects.filter(pool=pool_id).select_related("pool__cluster")
+    return list(rows.prefetch_related("reserved_ranges"))
 
 
 def spaces(after: int | None) -> Iterator[tuple[int, int]]:
-    """Each address space by its id."""
+    """Yield a step for each address space: its id."""
     ids = AddressSpace.objects.filter(pk__gt=after or 0).order_by("pk").values_list("pk", flat=True)
     return ((pk, pk) for pk in list(ids))
 
 
 def slices(table: str, *, key: str = "id") -> Steps:
-    """The rows of a table by their key: more than the first of both numbers, at most the second."""
+    """Return steps over a table by its key: rows greater than the first number, at most the second."""
     statement = (
-        f"SELECT max({key}) FROM (SELECT {key} FROM {table} WHERE {key} > %s ORDER BY 1 LIMIT %s) s"  # noqa: S608  # our names
+        f"SELECT max({key}) FROM (SELECT {key} FROM {table} WHERE {key} > %s ORDER BY 1 LIMIT %s) s"  # noqa: S608  # names of our own tables
     )
 
     def steps(after: int | None) -> Iterator[tuple[int, tuple[int, int]]]:
         low = after or 0
-        while (high := _one(statement, [low, SLICE])) is not None:
+        while (high := _fetch_value(statement, [low, SLICE])) is not None:
             yield high, (low, high)
             low = high
 
     return steps
 
 
-def _one(statement: str, values: Values) -> Any:
+def _fetch_value(statement: str, values: Values) -> Any:
     with connection.cursor() as cursor:
         cursor.execute(statement, values)
         return cursor.fetchone()[0]
@@ -103,71 +104,71 @@ def _one(statement: str, values: Values) -> Any:
 
 
 class OutOfTime(Exception):  # noqa: N818  # no error: the run ends here
-    """The run's time is over; what the step had found so far does not count."""
+    """The time limit of the run is reached; violations of the unfinished step do not count."""
 
 
-_until: ContextVar[float] = ContextVar("until", default=float("inf"))
+_deadline: ContextVar[float] = ContextVar("deadline", default=float("inf"))
 
 
 @contextmanager
-def limited(seconds: float) -> Iterator[None]:
-    """What runs inside has so many seconds."""
-    token = _until.set(time.monotonic() + seconds)
+def time_limit(seconds: float) -> Iterator[None]:
+    """Limit the checks inside the block to so many seconds."""
+    token = _deadline.set(time.monotonic() + seconds)
     try:
         yield
     finally:
-        _until.reset(token)
+        _deadline.reset(token)
 
 
-def left() -> float:
-    """Seconds that are left; 0 or less when the time is over."""
-    return _until.get() - time.monotonic()
+def seconds_left() -> float:
+    """Return the seconds until the time limit; 0 or less after it."""
+    return _deadline.get() - time.monotonic()
 
 
-def breathe() -> None:
-    """Raises OutOfTime when the time is over; for loops over many rows."""
-    if left() <= 0:
+def check_time() -> None:
+    """Raise OutOfTime after the time limit; for loops over many rows."""
+    if seconds_left() <= 0:
         raise OutOfTime
 
 
 @contextmanager
 def snapshot() -> Iterator[None]:
-    """All that is read inside is of one moment, and no statement outlasts the run."""
+    """Read inside the block from one snapshot; no statement runs longer than the time limit."""
     outermost = not connection.in_atomic_block
     with transaction.atomic(), connection.cursor() as cursor:
         if outermost:
             cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
-        if (seconds := left()) < float("inf"):
+        if (seconds := seconds_left()) < float("inf"):
             limit = f"{max(1, int(seconds * 1000))}ms"
             cursor.execute("SELECT set_config('statement_timeout', %s, true)", [limit])
         yield
 
 
 def rows(statement: str, values: Values = ()) -> Iterator[tuple[Any, ...]]:
-    """The rows that a statement answers, however many, without keeping them; inside a snapshot."""
+    """Yield the rows of a statement without keeping them all in memory; call it inside a snapshot."""
     with connection.chunked_cursor() as cursor:
         cursor.execute(statement, values)
-        while found := cursor.fetchmany(_CHUNK):
-            breathe()
-            yield from found
+        while chunk := cursor.fetchmany(_CHUNK):
+            check_time()
+            yield from chunk
 
 
-def told(statement: str) -> Callable[[Any], Iterator[Violation]]:
-    """A `find` of a statement that answers (text, pool's id or null) for each violation.
+def find_by_statement(statement: str) -> Callable[[Any], Iterator[Violation]]:
+    """Return a `find` that runs a statement, which selects (text, pool id or null) for each violation.
 
-    It is given `low` and `high` of a slice, or `at` of another step.
+    Parameters of the statement are `low` and `high` of a slice, or `at`, the argument of another step.
     """
 
-    def find(at: Any) -> Iterator[Violation]:
-        values = {"low": at[0], "high": at[1]} if isinstance(at, tuple) else {"at": at}
+    def find(step: Any) -> Iterator[Violation]:
+        values = {"low": step[0], "high": step[1]} if isinstance(step, tuple) else {"at": step}
         for text, pool_id in rows(statement, values):
             yield Violation(text, pool_id)
 
     return find
 
 
-def changed(statement: str, values: Values = ()) -> int:
-    """Run a statement that writes; how many rows it changed."""
+def execute(statement: str, values: Values = ()) -> int:
+    """Run a statement that writes and return the number of changed rows."""
     with connection.cursor() as cursor:
         cursor.execute(statement, values)
         return int(cursor.rowcount)

@@ -1,9 +1,9 @@
-"""The rules of the tables: constraints, indexes and foreign keys, as the models say them.
+"""Check that the database has the constraints, indexes and foreign keys of the models.
 
-What the models say is built beside the tables, as empty temporary ones of the same names in a
-transaction that is rolled back, and PostgreSQL's own text of both is compared: a rule of the right name
-that says something weaker is found too. A restored database has each rule as PostgreSQL reads its own
-text, which flattens nested ANDs; so each rule is built a second time from that text.
+The rules of a model are created on an empty temporary table of the same name, in a transaction that is
+rolled back. Then the text that PostgreSQL gives for both tables is compared, so that a rule with the
+right name and a weaker condition is found too. A restored database has each rule as PostgreSQL parsed its
+own text, which flattens nested ANDs; therefore each rule is created a second time from that text.
 """
 
 from __future__ import annotations
@@ -21,25 +21,27 @@ from pools.platform.checks import checks
 
 @dataclass
 class _Table:
-    """What the database has of one table; columns by their numbers."""
+    """The rules that the database has for one table; columns are given by their numbers."""
 
     constraints: dict[str, tuple[str, bool]] = field(default_factory=dict)  # text, valid
     indexes: dict[str, tuple[str, bool]] = field(default_factory=dict)
-    unique: set[int] = field(default_factory=set)  # single columns that are unique, validly
-    indexed: set[int] = field(default_factory=set)  # first columns of whole, valid indexes
+    unique: set[int] = field(default_factory=set)  # columns with a valid unique index of their own
+    indexed: set[int] = field(
+        default_factory=set
+    )  # first columns of valid indexes without a condition
     foreign: dict[int, tuple[str, bool]] = field(default_factory=dict)  # table, valid
     columns: dict[str, tuple[int, bool]] = field(default_factory=dict)  # number, not null
 
 
-def _find(_at: Any) -> Iterator[checks.Violation]:
-    found = [
+def _find(_step: Any) -> Iterator[checks.Violation]:
+    table_models = [
         model
         for model in apps.get_models(include_auto_created=True)
         if model._meta.managed and not model._meta.proxy
     ]
     tables = _tables("WHERE relnamespace = 'public'::regnamespace")
-    for model in found:
-        checks.breathe()
+    for model in table_models:
+        checks.check_time()
         name = model._meta.db_table
         table = tables.get(name)
         if table is None:
@@ -50,53 +52,55 @@ def _find(_at: Any) -> Iterator[checks.Violation]:
 
 
 def _columns(model: type[models.Model], table: _Table) -> Iterator[str]:
-    for one in model._meta.local_concrete_fields:
-        name = f"{model._meta.db_table}.{one.column}"
-        number, not_null = table.columns.get(str(one.column), (0, False))
+    for column in model._meta.local_concrete_fields:
+        name = f"{model._meta.db_table}.{column.column}"
+        number, not_null = table.columns.get(str(column.column), (0, False))
         if not number:
             yield f"The column {name} is missing"
             continue
-        if not one.null and not not_null:
+        if not column.null and not not_null:
             yield f"The column {name} may be null"
-        if one.unique and number not in table.unique:
+        if column.unique and number not in table.unique:
             yield f"The column {name} has no valid unique index"
-        elif getattr(one, "db_index", False) and number not in table.indexed:
+        elif getattr(column, "db_index", False) and number not in table.indexed:
             yield f"The column {name} has no valid index"
-        if one.remote_field and getattr(one, "db_constraint", False):
+        if column.remote_field and getattr(column, "db_constraint", False):
             yield from _foreign(
-                name, one.remote_field.model, *table.foreign.get(number, ("", False))
+                name, column.remote_field.model, *table.foreign.get(number, ("", False))
             )
 
 
-def _foreign(name: str, target: type[models.Model], of: str, valid: bool) -> Iterator[str]:
-    wanted = target._meta.db_table
-    if of != wanted:
-        yield f"The foreign key {name} to {wanted} is missing"
+def _foreign(
+    name: str, target: type[models.Model], target_table: str, valid: bool
+) -> Iterator[str]:
+    expected = target._meta.db_table
+    if target_table != expected:
+        yield f"The foreign key {name} to {expected} is missing"
     elif not valid:
-        yield f"The foreign key {name} to {wanted} is not validated"
+        yield f"The foreign key {name} to {expected} is not validated"
 
 
 def _rules(model: type[models.Model], table: _Table) -> Iterator[str]:
     name = model._meta.db_table
     original, restored = _rules_of_model(model)
-    for kind, has, should, after_restore in (
+    for kind, actual, expected, after_restore in (
         ("constraint", table.constraints, original.constraints, restored.constraints),
         ("index", table.indexes, original.indexes, restored.indexes),
     ):
-        for rule, (text, _) in should.items():
+        for rule, (text, _) in expected.items():
             if kind == "index" and rule in original.constraints:
-                continue  # it comes and goes with its constraint
-            if rule not in has:
+                continue  # PostgreSQL creates and drops it with its constraint
+            if rule not in actual:
                 yield f"The {kind} {rule} of {name} is missing"
-            elif not has[rule][1]:
+            elif not actual[rule][1]:
                 yield f"The {kind} {rule} of {name} is not valid: rows may contradict it"
-            elif has[rule][0] not in {text, after_restore[rule][0]}:
-                yield f"The {kind} {rule} of {name} says {has[rule][0]} instead of {text}"
+            elif actual[rule][0] not in {text, after_restore[rule][0]}:
+                yield f"The {kind} {rule} of {name} says {actual[rule][0]} instead of {text}"
 
 
 def _rules_of_model(model: type[models.Model]) -> tuple[_Table, _Table]:
-    """Return the constraints and indexes that the model names: as this PostgreSQL writes them when they
-    are made, and when they are made from that text, as a restore does.
+    """Return the constraints and indexes that the model names, as this PostgreSQL writes them after they
+    are created from the model, and after they are created from that text, as a restore does.
     """
     editor = connection.SchemaEditorClass(connection, collect_sql=True)
     statements = [
@@ -122,7 +126,7 @@ def _rules_of_model(model: type[models.Model]) -> tuple[_Table, _Table]:
 
 
 _TEMPORARY = "WHERE relnamespace = pg_my_temp_schema()"
-# What drops each rule of a temporary table, and what makes it again from its own text.
+# Statements that drop each rule of a temporary table, and that create it again from its own text.
 _TEXTS = """
     SELECT format('ALTER TABLE %%s DROP CONSTRAINT %%I', t.oid::regclass, c.conname),
         format('ALTER TABLE %%s ADD CONSTRAINT %%I %%s', t.oid::regclass, c.conname,
@@ -138,8 +142,8 @@ _TEXTS = """
 
 
 def _tables(where: str) -> dict[str, _Table]:
-    """The tables of a schema by name."""
-    found: dict[str, _Table] = {}
+    """Return the tables of a schema by name."""
+    tables: dict[str, _Table] = {}
     with connection.cursor() as cursor:
         for statement, take in (
             (_COLUMNS, _take_column),
@@ -148,8 +152,8 @@ def _tables(where: str) -> dict[str, _Table]:
         ):
             cursor.execute(statement.replace("WHERE true", where))
             for name, *row in cursor.fetchall():
-                take(found.setdefault(name, _Table()), *row)
-    return found
+                take(tables.setdefault(name, _Table()), *row)
+    return tables
 
 
 def _take_column(table: _Table, name: str, number: int, not_null: bool) -> None:
@@ -157,10 +161,16 @@ def _take_column(table: _Table, name: str, number: int, not_null: bool) -> None:
 
 
 def _take_constraint(
-    table: _Table, name: str, kind: str, text: str, valid: bool, columns: list[int], of: str | None
+    table: _Table,
+    name: str,
+    kind: str,
+    text: str,
+    valid: bool,
+    columns: list[int],
+    target_table: str | None,
 ) -> None:
     if kind == "f" and len(columns) == 1:
-        table.foreign[columns[0]] = (of or "", valid)
+        table.foreign[columns[0]] = (target_table or "", valid)
     elif kind in "cxu":
         table.constraints[name] = (text, valid)
 
@@ -168,7 +178,7 @@ def _take_constraint(
 def _take_index(
     table: _Table, name: str, text: str, valid: bool, unique: bool, columns: list[int], whole: bool
 ) -> None:
-    # Where the table is, the texts of the temporary one and of the real one differ.
+    # The texts of the temporary table and of the real one differ in the schema.
     table.indexes[name] = (re.sub(r" ON \S+ USING ", " USING ", text), valid)
     if valid and whole:
         table.indexed.add(columns[0])

@@ -1,4 +1,4 @@
-"""All checks, by their codes."""
+"""The list of all checks, by code."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def codes() -> list[str]:
 
 
 def sentence(code: str) -> str:
-    """What a check proves; "" for one that there is no more."""
+    """Return the statement that a check proves; "" if no check has this code."""
     check = _by_code().get(code)
     return check.proves if check else ""
 
@@ -28,11 +28,11 @@ def get(code: str) -> Check:
     return _by_code()[code]
 
 
-def chosen(only: Sequence[str], *, field: str = "only") -> list[Check]:
-    """The checks of these codes, all without any; InvalidInput `unknown_check`."""
-    known = _by_code()
-    unknown = [code for code in only if code not in known]
+def select(only: Sequence[str], *, field: str = "only") -> list[Check]:
+    """Return the checks with these codes, or all if `only` is empty. Raises InvalidInput `unknown_check`."""
+    checks = _by_code()
+    unknown = [code for code in only if code not in checks]
     if unknown:
-        message = f"there is no check {unknown[0]}; there are {', '.join(known)}"
+        message = f"there is no check {unknown[0]}; the checks are {', '.join(checks)}"
         raise errors.InvalidInput.for_field(field, "unknown_check", message, unknown[0])
-    return [check for code, check in known.items() if not only or code in only]
+    return [check for code, check in checks.items() if not only or code in only]

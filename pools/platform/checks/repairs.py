@@ -1,4 +1,4 @@
-"""The events of repairs: rows of windows and free spans have none of their own."""
+"""Events of repairs: the rows of windows and free spans that a repair changes have no events of their own."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from django.db import connection
 from pools.models import ClusterEvent, PoolEvent
 
 
-def of_pools(ids: Iterable[int]) -> None:
-    """`pool.repaired`, by the author of the transaction (events.recorded), whose reason says what."""
+def record_pool_repairs(ids: Iterable[int]) -> None:
+    """Record `pool.repaired` for each pool; the author is that of the transaction (events.recorded)."""
     _record(PoolEvent, ids)
 
 
-def of_clusters(ids: Iterable[int]) -> None:
-    """`cluster.repaired`, where no pool of it was concerned."""
+def record_cluster_repairs(ids: Iterable[int]) -> None:
+    """Record `cluster.repaired` for each cluster, for repairs that concern none of its pools."""
     _record(ClusterEvent, ids)
 
 
 def _record(log: type[PoolEvent] | type[ClusterEvent], ids: Iterable[int]) -> None:
-    own = [one.column for one in log._meta.concrete_fields if not one.name.startswith("pgh_")]
-    columns = ", ".join(f'"{name}"' for name in own)
+    fields = [field for field in log._meta.concrete_fields if not field.name.startswith("pgh_")]
+    columns = ", ".join(f'"{field.column}"' for field in fields)
     table = log.pgh_tracked_model._meta.db_table
     with connection.cursor() as cursor:
         cursor.execute(

@@ -1,4 +1,4 @@
-"""What a run says of each check, and what all runs together say of the register."""
+"""The report of a run, check by check, and the latest status of each check over all runs."""
 
 from __future__ import annotations
 
@@ -6,16 +6,19 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, TypedDict
 
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
 from pools.models import CheckRun
 from pools.platform.checks import registry
 from pools.platform.checks.checks import Check, Violation
 
 EXAMPLES = 5
 _LONGEST = 400  # characters of an example
-_RUNS = 20  # that are looked through for the last word on each check
+_RUNS = 20  # newest runs in which the latest status of each check is looked up
 
 CLEAN, REPAIRED, VIOLATED, FAILED = "clean", "repaired", "violated", "failed"
-PARTIAL, NOT_LOOKED = "partial", "not_looked"  # nothing found so far; not looked at
+PARTIAL, NOT_LOOKED = "partial", "not_looked"  # no violation so far; not checked
 
 
 class Example(TypedDict):
@@ -24,10 +27,10 @@ class Example(TypedDict):
 
 
 class Entry(TypedDict):
-    """One check in `CheckRun.report`.
+    """The result of one check in `CheckRun.report`.
 
-    `count` are the violations that are left, `repaired` what was repaired; `resume` is the step at which
-    the next run goes on, null when the check came to its end (`complete`).
+    `count` is the number of violations that remain, `repaired` the number of repairs. `resume` is the
+    position at which the next run continues; it is null when the check is finished (`complete`).
     """
 
     code: str
@@ -41,9 +44,9 @@ class Entry(TypedDict):
     resume: Any
 
 
-def entry(check: Check, carried: Entry | None = None) -> Entry:
-    """The entry of a check that begins; of one that goes on, with what it had found so far."""
-    made = Entry(
+def new_entry(check: Check, unfinished: Entry | None = None) -> Entry:
+    """Return the entry of a check that starts, or that continues from an unfinished entry."""
+    new = Entry(
         code=check.code,
         invariants=check.invariants,
         state=NOT_LOOKED,
@@ -54,43 +57,43 @@ def entry(check: Check, carried: Entry | None = None) -> Entry:
         examples=[],
         resume=None,
     )
-    if carried is not None:
-        made["count"], made["examples"] = carried["count"], list(carried["examples"])
-        made["resume"] = carried["resume"]
-    return made
+    if unfinished is not None:
+        new["count"], new["examples"] = unfinished["count"], list(unfinished["examples"])
+        new["resume"] = unfinished["resume"]
+    return new
 
 
-def found(into: Entry, violations: Iterable[Violation]) -> int:
-    """Count them, keep the first few as examples; how many there were."""
+def record_violations(entry: Entry, violations: Iterable[Violation]) -> int:
+    """Count violations, keep the first few as examples, and return how many there were."""
     count = 0
-    for one in violations:
+    for violation in violations:
         count += 1
-        example(into, one.text, one.pool_id)
-    into["count"] += count
+        add_example(entry, violation.text, violation.pool_id)
+    entry["count"] += count
     return count
 
 
-def example(into: Entry, text: str, pool_id: int | None = None) -> None:
-    if len(into["examples"]) < EXAMPLES:
+def add_example(entry: Entry, text: str, pool_id: int | None = None) -> None:
+    if len(entry["examples"]) < EXAMPLES:
         short = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
-        into["examples"].append(Example(text=short, pool_id=pool_id))
+        entry["examples"].append(Example(text=short, pool_id=pool_id))
 
 
-def judge(of: Entry, *, failed: bool) -> None:
-    """Say the state that follows from the numbers."""
+def set_state(entry: Entry, *, failed: bool) -> None:
+    """Set the state of an entry that follows from its numbers."""
     if failed:
-        of["state"] = FAILED
-    elif of["count"]:
-        of["state"] = VIOLATED
-    elif not of["complete"]:
-        of["state"] = PARTIAL
+        entry["state"] = FAILED
+    elif entry["count"]:
+        entry["state"] = VIOLATED
+    elif not entry["complete"]:
+        entry["state"] = PARTIAL
     else:
-        of["state"] = REPAIRED if of["repaired"] else CLEAN
+        entry["state"] = REPAIRED if entry["repaired"] else CLEAN
 
 
 @dataclass(frozen=True)
-class Standing:
-    """The last word on a check: `entry` and the run that it stands in, None before there was one."""
+class CheckStatus:
+    """The latest status of a check: its entry and the run that wrote it; None before its first run."""
 
     check: Check
     entry: Entry | None = None
@@ -101,36 +104,43 @@ class Standing:
         return self.entry is not None and self.entry["state"] in {VIOLATED, FAILED}
 
 
-def standing() -> list[Standing]:
-    """Of every check, as the newest run that looked at it says; in the order of the checks."""
-    last: dict[str, Standing] = {}
+def latest_statuses() -> list[CheckStatus]:
+    """Return the latest status of every check, in the order of the checks."""
+    statuses: dict[str, CheckStatus] = {}
     for run in CheckRun.objects.exclude(started_at=None).order_by("-id")[:_RUNS]:
-        for one in run.report:
-            if one["state"] != NOT_LOOKED and one["code"] in registry.codes():
-                known = Standing(registry.get(one["code"]), one, run)
-                last.setdefault(one["code"], known)
-    return [last.get(code) or Standing(registry.get(code)) for code in registry.codes()]
+        for entry in run.report:
+            if entry["state"] != NOT_LOOKED and entry["code"] in registry.codes():
+                status = CheckStatus(registry.get(entry["code"]), entry, run)
+                statuses.setdefault(entry["code"], status)
+    return [statuses.get(code) or CheckStatus(registry.get(code)) for code in registry.codes()]
 
 
-def violations() -> int:
-    """How many there are by the last word on each check; a check that failed counts as one."""
+def count_violations() -> int:
+    """Return the number of violations by the latest status of each check; a failed check counts as one."""
     return sum(
-        max(1, one.entry["count"]) for one in standing() if one.bad and one.entry is not None
+        max(1, status.entry["count"])
+        for status in latest_statuses()
+        if status.bad and status.entry is not None
     )
 
 
 def sentence(run: CheckRun) -> str:
-    """What a run came to: what is wrong, what was repaired, what was not looked at."""
-    checks = "check" if len(run.report) == 1 else "checks"
-    parts = [f"{len(run.report)} {checks}"]
-    parts.append(f"{run.violations} violation{'' if run.violations == 1 else 's'}")
+    """Return a summary of a run: violations, repairs, and the checks that did not finish."""
+    count = len(run.report)
+    parts = [
+        ngettext("%(count)d check", "%(count)d checks", count) % {"count": count},
+        ngettext("%(count)d violation", "%(count)d violations", run.violations)
+        % {"count": run.violations},
+    ]
     if run.repaired:
-        parts.append(f"{run.repaired} repaired")
+        parts.append(_("%(count)d repaired") % {"count": run.repaired})
     text = ", ".join(parts) + "."
-    missing = [one["code"] for one in run.report if not one["complete"] and one["state"] != FAILED]
-    if run.ended_at is not None and missing:
-        text += (
-            f" The time of {run.seconds} s was over before the end of {', '.join(missing)};"
-            " the next run of all checks begins there."
-        )
+    unfinished = [
+        entry["code"] for entry in run.report if not entry["complete"] and entry["state"] != FAILED
+    ]
+    if run.ended_at is not None and unfinished:
+        text += " " + _(
+            "The time limit of %(seconds)d s was reached before these checks finished: %(checks)s."
+            " The next run of all checks continues there."
+        ) % {"seconds": run.seconds, "checks": ", ".join(unfinished)}
     return text

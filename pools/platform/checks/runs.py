@@ -1,8 +1,8 @@
-"""Runs of the checks: who asks for one, how it is bounded, what it leaves behind.
+"""Runs of the checks: how a run is requested, limited in time, and recorded.
 
-A run is a row first, a wish; a worker takes it (compare-and-set on `started_at`), so that a lost or
-doubled message does no harm. It ends with its time: what it did not come to is said, and the next
-run of all checks begins there.
+A run is first a row that requests it. A worker takes it (compare-and-set on `started_at`), so that a lost
+or duplicated message does no harm. A run ends at its time limit: the report names the checks that did not
+finish, and the next run of all checks continues there.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ from pools.platform.checks import checks, registry, reports
 from pools.platform.checks.checks import Check
 from pools.platform.checks.reports import Entry
 
-SECONDS = 300  # a run's time limit unless another is said
-LONGEST = 480  # of a run that a worker does: below the time limit of its task
-NIGHT = 2  # the hour (UTC) from which the nightly run is due
+SECONDS = 300  # default time limit of a run
+LONGEST = 480  # longest time limit of a run by a worker: less than the time limit of its task
+NIGHT = 2  # the hour (UTC) at which the nightly run is due
 KEPT = 500  # runs
-_ABANDONED = timedelta(minutes=5)  # beyond its limit; then its worker was killed
-_CANCELLED = "57014"  # query_canceled: the statement's time was over
+_ABANDONED = timedelta(minutes=5)  # after its time limit; then the worker of the run was killed
+_CANCELLED = "57014"  # query_canceled: the statement reached its time limit
 
 log = logging.getLogger(__name__)
 
 
-def ask(
+def request_run(
     *, author: events.Author, repair: bool = False, only: Sequence[str] = (), seconds: int = SECONDS
 ) -> CheckRun:
-    """A run that a worker will do. Raises InvalidInput `unknown_check`."""
-    registry.chosen(only)
+    """Create a run that a worker will execute. Raises InvalidInput `unknown_check`."""
+    registry.select(only)
     run = CheckRun.objects.create(
         asked_at=Now(),
         repair=repair,
@@ -51,38 +51,38 @@ def ask(
 
 
 def due() -> list[int]:
-    """The ids of runs that wait for a worker; the nightly one is asked for here, once a night."""
+    """Return the ids of runs that wait for a worker; requests the nightly run when it is due."""
     with transaction.atomic():
         database.rows("SELECT pg_advisory_xact_lock(%s)::text", [advisory_locks.NIGHTLY_CHECKS])
         by_worker = CheckRun.objects.filter(source=events.WORKER.source, only=[])
-        night = _night(database.now())
-        if _began() < night and not by_worker.filter(asked_at__gte=night).exists():
-            ask(author=events.WORKER)
-            _forget_old()
+        night = _last_nightly_time(database.now())
+        if _installed_at() < night and not by_worker.filter(asked_at__gte=night).exists():
+            request_run(author=events.WORKER)
+            _delete_old()
     waiting = CheckRun.objects.filter(started_at=None).order_by("id")
     return list(waiting.values_list("pk", flat=True)[:10])
 
 
-def _began() -> datetime:
-    """Since when there is a register: a new one is not proved before its first night."""
-    moment: datetime = database.call("SELECT min(applied) FROM django_migrations", [])
-    return moment
+def _installed_at() -> datetime:
+    """Return when the register was installed: it is not checked before its first night."""
+    installed_at: datetime = database.call("SELECT min(applied) FROM django_migrations", [])
+    return installed_at
 
 
-def _night(now: datetime) -> datetime:
-    """The last time at which a nightly run became due."""
+def _last_nightly_time(now: datetime) -> datetime:
+    """Return the last time at which a nightly run was due."""
     tonight = now.replace(hour=NIGHT, minute=0, second=0, microsecond=0)
     return tonight if tonight <= now else tonight - timedelta(days=1)
 
 
-def _forget_old() -> None:
+def _delete_old() -> None:
     newest = CheckRun.objects.order_by("-id").values_list("pk", flat=True)[KEPT : KEPT + 1]
     for pk in newest:
         CheckRun.objects.filter(pk__lte=pk).delete()
 
 
 def state(run: CheckRun, now: datetime) -> str:
-    """`waiting`, `running`, `ended`; `abandoned` when its worker was killed."""
+    """Return `waiting`, `running`, `ended`, or `abandoned` if the worker of the run was killed."""
     if run.ended_at is not None:
         return "ended"
     if run.started_at is None:
@@ -91,92 +91,92 @@ def state(run: CheckRun, now: datetime) -> str:
     return "abandoned" if over else "running"
 
 
-def do(run_id: int) -> CheckRun | None:
-    """Do a run that waits; None when another worker has it."""
+def execute(run_id: int) -> CheckRun | None:
+    """Execute a waiting run; None if another worker has taken it."""
     if not CheckRun.objects.filter(pk=run_id, started_at=None).update(started_at=Now()):
         return None
     run = CheckRun.objects.get(pk=run_id)
-    _Doing(run).all()
+    _Execution(run).run_all()
     run.refresh_from_db()
     return run
 
 
-class _Doing:
-    """One run while it runs."""
+class _Execution:
+    """The execution of one run."""
 
     def __init__(self, run: CheckRun) -> None:
         self._run = run
-        self._by = events.Author(run.actor, run.source)
+        self._author = events.Author(run.actor, run.source)
         self._failed = False
 
-    def all(self) -> None:
+    def run_all(self) -> None:
         unfinished = _unfinished(self._run)
-        chosen = registry.chosen([one for one in self._run.only if one in registry.codes()])
-        chosen.sort(key=lambda check: check.code not in unfinished)  # these were not looked at
-        entries = [reports.entry(check, unfinished.get(check.code)) for check in chosen]
-        with checks.limited(self._run.seconds):
-            for check, entry in zip(chosen, entries, strict=True):
-                if checks.left() > 0:
-                    self._one(check, entry)
-                    self._keep(entries)
-        self._keep(entries, ended=True)
+        selected = registry.select([code for code in self._run.only if code in registry.codes()])
+        selected.sort(key=lambda check: check.code not in unfinished)  # unfinished checks first
+        entries = [reports.new_entry(check, unfinished.get(check.code)) for check in selected]
+        with checks.time_limit(self._run.seconds):
+            for check, entry in zip(selected, entries, strict=True):
+                if checks.seconds_left() > 0:
+                    self._run_check(check, entry)
+                    self._store(entries)
+        self._store(entries, ended=True)
 
-    def _one(self, check: Check, entry: Entry) -> None:
-        began = time.monotonic()
+    def _run_check(self, check: Check, entry: Entry) -> None:
+        started = time.monotonic()
         self._failed = False
         try:
-            for position, at in check.steps(entry["resume"]):
-                checks.breathe()
-                self._step(check, at, entry)
+            for position, step in check.steps(entry["resume"]):
+                checks.check_time()
+                self._step(check, step, entry)
                 entry["resume"] = position
             entry["complete"], entry["resume"] = True, None
         except checks.OutOfTime:
             pass
-        entry["seconds"] = round(time.monotonic() - began, 3)
-        reports.judge(entry, failed=self._failed)
+        entry["seconds"] = round(time.monotonic() - started, 3)
+        reports.set_state(entry, failed=self._failed)
 
-    def _step(self, check: Check, at: Any, entry: Entry) -> None:
-        """Prove one step; repair what is wrong and may be repaired, and prove it again."""
+    def _step(self, check: Check, step: Any, entry: Entry) -> None:
+        """Check one step; with repairs on, repair its violations and check it again."""
         before = entry["count"], list(entry["examples"])
         try:
-            if not self._look(check, at, entry) or not self._run.repair or check.mend is None:
+            if not self._find(check, step, entry) or not self._run.repair or check.mend is None:
                 return
             entry["count"], entry["examples"] = before
-            entry["repaired"] += self._mend(check, at, entry)
-            self._look(check, at, entry)
+            entry["repaired"] += self._mend(check, step, entry)
+            self._find(check, step, entry)
         except DatabaseError as error:
-            if database.sqlstate(error) == _CANCELLED and checks.left() <= 0:
+            if database.sqlstate(error) == _CANCELLED and checks.seconds_left() <= 0:
                 raise checks.OutOfTime from error
-            log.exception("the check %s could not be done", check.code)
+            log.exception("check %s failed", check.code)
             self._failed = True
             first_line = str(error).partition("\n")[0]
-            reports.example(entry, f"It could not be proved: {first_line}")
+            reports.add_example(entry, f"The check failed: {first_line}")
 
-    def _look(self, check: Check, at: Any, entry: Entry) -> int:
+    def _find(self, check: Check, step: Any, entry: Entry) -> int:
         with checks.snapshot():
-            return reports.found(entry, check.find(at))
+            return reports.record_violations(entry, check.find(step))
 
-    def _mend(self, check: Check, at: Any, entry: Entry) -> int:
+    def _mend(self, check: Check, step: Any, entry: Entry) -> int:
         mend = check.mend
         if mend is None:
             return 0
         author = events.Author(
-            self._by.actor, self._by.source, reason=f"repair of check {check.code}"
+            self._author.actor, self._author.source, reason=f"repair of check {check.code}"
         )
 
         def work() -> int:
             with events.recorded(author):
-                return mend(at, author)
+                return mend(step, author)
 
         try:
             return database.retried(work)
         except (DatabaseError, errors.IpamError) as error:
             first_line = str(error).partition("\n")[0]
-            reports.example(entry, f"It could not be repaired now: {first_line}")
+            reports.add_example(entry, f"The repair failed: {first_line}")
             return 0
 
-    def _keep(self, entries: list[Entry], *, ended: bool = False) -> None:
-        """Write down what is known so far, so that a worker that is killed leaves it."""
+    def _store(self, entries: list[Entry], *, ended: bool = False) -> None:
+        """Store the results so far, so that they remain if the worker is killed."""
         values: dict[str, Any] = {
             "report": entries,
             "violations": sum(
@@ -191,9 +191,9 @@ class _Doing:
 
 
 def _unfinished(run: CheckRun) -> dict[str, Entry]:
-    """What the run of all checks before this one did not come to the end of, by code."""
+    """Return the entries that the previous run of all checks did not finish, by code."""
     if run.only:
         return {}
     before = CheckRun.objects.filter(pk__lt=run.pk, only=[], ended_at__isnull=False)
     last = before.order_by("-id").first()
-    return {one["code"]: one for one in last.report if not one["complete"]} if last else {}
+    return {entry["code"]: entry for entry in last.report if not entry["complete"]} if last else {}

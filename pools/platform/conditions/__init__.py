@@ -1,1 +1,1 @@
-"""Conditions that somebody should know of: found, kept as notices, told to webhooks."""
+"""Conditions that need attention: detected, stored as notices, and sent to webhook targets."""

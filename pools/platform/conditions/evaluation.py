@@ -1,7 +1,7 @@
-"""Conditions become notices: opened when they are first found, changed with them, ended after them.
+"""Evaluation of the conditions: notices are opened, updated and ended as conditions appear, change and end.
 
-One evaluation at a time (an advisory lock); that a condition of a subject is open once holds a
-constraint, whoever evaluates. What targets shall be told is written in the same transaction.
+Only one evaluation runs at a time (an advisory lock), and a constraint allows one open notice per condition
+and subject. The messages for webhook targets are written in the same transaction.
 """
 
 from __future__ import annotations
@@ -19,144 +19,153 @@ from pools.models.notices import DeliveryEvent, DeliveryState, Level
 from pools.platform import advisory_locks, database, scheduler
 from pools.platform.alerts import outbox
 from pools.platform.conditions import registry
-from pools.platform.conditions.registry import Found, Key
+from pools.platform.conditions.registry import ActiveCondition, Key
 
-MOST = 200  # open notices of one code; how many more there are is told by one notice
-MORE = "more"  # its subject
+MOST = 200  # open notices of one code; one more notice says how many others there are
+MORE = "more"  # the subject of that notice
 
 log = logging.getLogger(__name__)
 
 
 @dataclass
 class Outcome:
-    """What an evaluation changed; `skipped` when another one is at work."""
+    """The changes of an evaluation; `skipped` is True if another evaluation was running."""
 
     opened: list[Notice] = field(default_factory=list)
-    changed: list[Notice] = field(default_factory=list)  # of another level than before
+    changed: list[Notice] = field(default_factory=list)  # notices whose level changed
     ended: list[Notice] = field(default_factory=list)
-    told: int = 0  # deliveries that were written
+    deliveries: int = 0  # messages that were written for webhook targets
     skipped: bool = False
 
 
 def evaluate() -> Outcome:
-    """Look at every condition once; one that cannot be looked at leaves its notices as they are."""
+    """Evaluate every condition once; a condition that cannot be evaluated keeps its open notices."""
     with transaction.atomic():
-        if not _alone():
+        if not _lock():
             return Outcome(skipped=True)
         now = database.now()
-        known = {(one.code, one.subject): one for one in Notice.objects.filter(ended_at=None)}
-        outcome, kept = Outcome(), dict(known)
-        wanted, looked_at = _found(known)
-        seen: list[int] = []
-        for key, found in wanted.items():
-            notice = kept.pop(key, None)
+        open_notices = {
+            (notice.code, notice.subject): notice for notice in Notice.objects.filter(ended_at=None)
+        }
+        outcome, remaining = Outcome(), dict(open_notices)
+        active, evaluated_codes = _evaluate_all(open_notices)
+        seen_ids: list[int] = []
+        for key, condition in active.items():
+            notice = remaining.pop(key, None)
             if notice is None:
-                outcome.opened.append(_notice(found, now))
+                outcome.opened.append(_notice(condition, now))
             else:
-                seen.append(notice.pk)
-                if _differs(notice, found) and _take_over(notice, found, now):
+                seen_ids.append(notice.pk)
+                if _differs(notice, condition) and _update(notice, condition, now):
                     outcome.changed.append(notice)
         codes = set(registry.codes())
-        for (code, _), notice in kept.items():
-            if code in looked_at or code not in codes:
+        for (code, _), notice in remaining.items():
+            if code in evaluated_codes or code not in codes:
                 notice.ended_at = now
                 outcome.ended.append(notice)
         Notice.objects.bulk_create(outcome.opened)
-        Notice.objects.filter(pk__in=seen).update(seen_at=now)
+        Notice.objects.filter(pk__in=seen_ids).update(seen_at=now)
         ended = [notice.pk for notice in outcome.ended]
         Notice.objects.filter(pk__in=ended).update(ended_at=now)
-        outcome.told = outbox.write(
+        outcome.deliveries = outbox.write(
             [
-                *((DeliveryEvent.OPENED, one) for one in outcome.opened),
-                *((DeliveryEvent.CHANGED, one) for one in outcome.changed),
-                *((DeliveryEvent.ENDED, one) for one in outcome.ended),
+                *((DeliveryEvent.OPENED, notice) for notice in outcome.opened),
+                *((DeliveryEvent.CHANGED, notice) for notice in outcome.changed),
+                *((DeliveryEvent.ENDED, notice) for notice in outcome.ended),
             ],
             now,
         )
     return outcome
 
 
-def stand_in() -> Outcome | None:
-    """Evaluate when the scheduler does not, which would otherwise tell nobody of its own end."""
-    silence = scheduler.silence()
-    return evaluate() if silence is not None and silence > scheduler.MOST_SILENCE else None
+def evaluate_without_scheduler() -> Outcome | None:
+    """Evaluate if the scheduler has stopped, which would otherwise never report its own failure."""
+    seconds = scheduler.seconds_since_tick()
+    return evaluate() if seconds is not None and seconds > scheduler.MOST_SILENCE else None
 
 
 def tidy(days: int) -> int:
-    """Forget notices that ended, and messages that were settled, so many days ago; how many."""
+    """Delete ended notices and settled messages that are older than `days`; return their number."""
     if days <= 0:
         return 0
     before = database.now() - timedelta(days=days)
     old = Delivery.objects.exclude(state=DeliveryState.PENDING).filter(created_at__lt=before)
-    gone = old.delete()[0]
-    return gone + Notice.objects.filter(ended_at__lt=before).delete()[0]
+    deleted = old.delete()[0]
+    return deleted + Notice.objects.filter(ended_at__lt=before).delete()[0]
 
 
-def _alone() -> bool:
+def _lock() -> bool:
+    """Return True if no other evaluation is running."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_try_advisory_xact_lock(%s, 0)", [advisory_locks.CONDITIONS])
         return bool(cursor.fetchone()[0])
 
 
-def _found(known: dict[Key, Notice]) -> tuple[dict[Key, Found], set[str]]:
-    """What there is now, and the codes that were looked at."""
-    wanted: dict[Key, Found] = {}
-    broken: set[str] = set()
+def _evaluate_all(
+    open_notices: dict[Key, Notice],
+) -> tuple[dict[Key, ActiveCondition], set[str]]:
+    """Return the active conditions, and the codes that could be evaluated."""
+    active: dict[Key, ActiveCondition] = {}
+    failed: set[str] = set()
     for condition in registry.CONDITIONS:
-        mine = {key: Level(one.level) for key, one in known.items() if key[0] in condition.codes}
+        levels = {
+            key: Level(notice.level)
+            for key, notice in open_notices.items()
+            if key[0] in condition.codes
+        }
         try:
             with transaction.atomic():
-                found = _bounded(condition.find(mine), set(mine))
+                conditions = _limit(condition.find(levels), set(levels))
         except Exception:
-            # Unknown is not absent, and one condition does not hide the others.
-            log.exception("the condition %s cannot be looked at", condition.codes[0])
-            broken |= {*condition.codes}
+            # Unknown is not absent; and one condition does not hide the others.
+            log.exception("condition %s cannot be evaluated", condition.codes[0])
+            failed |= {*condition.codes}
             continue
-        wanted |= {one.key: one for one in found}
-    return wanted, set(registry.codes()) - broken
+        active |= {active_condition.key: active_condition for active_condition in conditions}
+    return active, set(registry.codes()) - failed
 
 
-def _bounded(found: Iterable[Found], known: set[Key]) -> list[Found]:
-    """At most MOST of each code, those that are open first, and one that counts the others."""
-    by_code: dict[str, list[Found]] = defaultdict(list)
-    for one in found:
-        by_code[one.code].append(one)
-    kept: list[Found] = []
-    for code, ones in by_code.items():
-        ones.sort(key=lambda one: one.key not in known)
-        kept += ones[:MOST]
-        if more := ones[MOST:]:
-            level = min((one.level for one in more), key=list(Level).index)
+def _limit(conditions: Iterable[ActiveCondition], open_keys: set[Key]) -> list[ActiveCondition]:
+    """Return at most MOST conditions of each code, open ones first, and one that counts the others."""
+    by_code: dict[str, list[ActiveCondition]] = defaultdict(list)
+    for condition in conditions:
+        by_code[condition.code].append(condition)
+    limited: list[ActiveCondition] = []
+    for code, of_code in by_code.items():
+        of_code.sort(key=lambda condition: condition.key not in open_keys)
+        limited += of_code[:MOST]
+        if more := of_code[MOST:]:
+            level = min((condition.level for condition in more), key=list(Level).index)
             title = f"{len(more)} more like “{more[0].title}”"
-            kept.append(Found(code, MORE, level, title[:300]))
-    return kept
+            limited.append(ActiveCondition(code, MORE, level, title[:300]))
+    return limited
 
 
-def _notice(found: Found, now: datetime) -> Notice:
+def _notice(condition: ActiveCondition, now: datetime) -> Notice:
     return Notice(
-        code=found.code,
-        subject=found.subject,
-        level=found.level,
-        title=found.title[:300],
-        detail=found.detail[:1000],
-        url=found.url,
+        code=condition.code,
+        subject=condition.subject,
+        level=condition.level,
+        title=condition.title[:300],
+        detail=condition.detail[:1000],
+        url=condition.url,
         since=now,
         seen_at=now,
     )
 
 
-_TEXTS = ("level", "title", "detail", "url")
+_FIELDS = ("level", "title", "detail", "url")
 
 
-def _differs(notice: Notice, found: Found) -> bool:
-    fresh = _notice(found, notice.since)
-    return any(getattr(notice, name) != getattr(fresh, name) for name in _TEXTS)
+def _differs(notice: Notice, condition: ActiveCondition) -> bool:
+    current = _notice(condition, notice.since)
+    return any(getattr(notice, name) != getattr(current, name) for name in _FIELDS)
 
 
-def _take_over(notice: Notice, found: Found, now: datetime) -> bool:
-    """Whether its level is another one now."""
-    fresh, before = _notice(found, now), notice.level
-    for name in _TEXTS:
-        setattr(notice, name, getattr(fresh, name))
-    notice.save(update_fields=_TEXTS)
-    return notice.level != before
+def _update(notice: Notice, condition: ActiveCondition, now: datetime) -> bool:
+    """Copy the condition to its notice. Return True if the notice's level changed."""
+    current, previous_level = _notice(condition, now), notice.level
+    for name in _FIELDS:
+        setattr(notice, name, getattr(current, name))
+    notice.save(update_fields=_FIELDS)
+    return notice.level != previous_level

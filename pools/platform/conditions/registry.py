@@ -1,4 +1,4 @@
-"""What a condition is, and the registry of all of them."""
+"""The definition of a condition, and the list of all of them."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pools.models.notices import Level
 
 Key = tuple[str, str]  # code and subject
-Known = Mapping[Key, Level]
+OpenLevels = Mapping[Key, Level]  # the levels of the open notices of a condition
 
 
 @dataclass(frozen=True)
-class Found:
-    """One condition of one subject, as it is now; `url` is the path of the page about it."""
+class ActiveCondition:
+    """A condition of one subject that holds now; `url` is the path of the page about it."""
 
     code: str
     subject: str
@@ -29,19 +29,19 @@ class Found:
 
 @dataclass(frozen=True)
 class Condition:
-    """A function that finds all subjects with one of `codes`, in a bounded number of statements.
+    """A function that returns every subject with one of `codes`, in a bounded number of statements.
 
-    It is given what is known of its codes until now, so that a value which wavers about a threshold
-    can stay what it was.
+    Its argument are the levels of the open notices with its codes, so that a value that fluctuates
+    around a threshold can keep its level.
     """
 
     codes: tuple[str, ...]
-    find: Callable[[Known], Iterable[Found]]
+    find: Callable[[OpenLevels], Iterable[ActiveCondition]]
 
 
-CONDITIONS: list[Condition] = []  # filled by pools.extension; two may have the same code
+CONDITIONS: list[Condition] = []  # filled by pools.extension; two conditions may have the same code
 
 
 def codes() -> tuple[str, ...]:
-    """Every code that a notice can have, in order."""
-    return tuple(sorted({code for one in CONDITIONS for code in one.codes}))
+    """Return every code that a notice can have, sorted."""
+    return tuple(sorted({code for condition in CONDITIONS for code in condition.codes}))

@@ -1,8 +1,9 @@
-"""What happened to an address, a network, a holder, an organisation, by whom, and when.
+"""Search the history: what happened to an address, a network, a holder or an organization, when, and by whom.
 
-Each event table has a searcher that says which of its rows are about what is wanted. Apps that use this
-one add theirs. Rows are found by the tables' indexes; an org, an environment, an actor and a holder's
-uid by the segments of the audit chain that name them, so that no index of theirs slows allocations.
+Each event table has a searcher, which returns the filter that a query means for this table. Other apps
+register their searchers. The indexes of the tables find most rows. An org, an environment, an actor and
+a holder's uid are found through the audit segments that name them, so that allocations need not
+maintain indexes for these columns.
 """
 
 from __future__ import annotations
@@ -22,19 +23,20 @@ from pools.core import addresses, errors
 from pools.models import Event
 from pools.platform.history import event_numbers, snapshots
 
-SECONDS = 2.0  # of looking, about; then what was found is told, and from where to look on
-SEE = "pools.view_event"
-# One of these may search; what each finds is a searcher's matter. Apps that use this one add theirs.
+# Time limit of one search in seconds; after it the page shows partial results and where to continue.
+TIME_LIMIT = 2.0
+VIEW_EVENTS = "pools.view_event"
+# A user with any of these permissions may search; each searcher limits what the user sees.
 PERMISSIONS: list[str] = []  # filled by pools.extension
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """What is searched: all that is given must hold of an event.
+class HistoryQuery:
+    """The criteria of a search; an event matches if it meets all that are set.
 
-    `network` is an address (/32, /128) or a CIDR: events of blocks in it and around it. `vm` is
-    `namespace/name` or a name. `kind` is the first word of an event's type (`entry`, `import`, `pool`),
-    with `object_id` one object. `since` is included, `until` is not.
+    `network` is an address (/32, /128) or a CIDR: it matches events of blocks inside and around it. `vm`
+    is `namespace/name` or a name. `kind` is the first word of an event's type (`entry`, `import`,
+    `pool`), and `object_id` the id of one object of this kind. `since` is included, `until` is not.
     """
 
     network: addresses.Network | None = None
@@ -46,7 +48,7 @@ class Wanted:
     org: str = ""
     env: str = ""
     actor: str = ""
-    name: str = ""  # of a pool, a cluster, a network, an import's file, …
+    name: str = ""  # of a pool, a cluster, a network, an import's file or another object
     cluster_id: int | None = None
     kind: str = ""
     object_id: int | None = None
@@ -55,223 +57,250 @@ class Wanted:
 
     @property
     def indexed(self) -> bool:
-        """Whether an index of each table finds it."""
+        """True if an index of each event table finds the matching rows."""
         return bool(
             self.network or self.mac or self.holder or self.vm or self.name or self.object_id
         )
 
     @property
-    def named(self) -> dict[str, str]:
-        """What segments are found by, when no index of a table finds it."""
+    def segment_names(self) -> dict[str, str]:
+        """Names by kind that audit segments are looked up by; empty if the tables' indexes suffice."""
         if self.indexed:
             return {}
         pairs = {"uid": self.uid, "org": self.org, "env": self.env, "actor": self.actor}
         return {kind: name for kind, name in pairs.items() if name}
 
 
-def everything(_user: Any) -> Q | None:
-    """For people who see the events."""
-    return Q() if _sees(_user) else None
+def all_events(user: Any) -> Q | None:
+    """Return the filter of a table that only users with permission to view events may see."""
+    return Q() if _sees_events(user) else None
 
 
 @dataclass(frozen=True)
 class Searcher:
-    """One event table. `match` says which rows are about what is wanted, None: none can be; of network,
-    mac, holder, vm, name and cluster only, the rest is asked of every table alike. `seen` limits the
-    rows to what somebody may see, None: nothing.
+    """One event table.
+
+    `match` returns the filter for the network, mac, holder, vm, name and cluster of a query, or None if no
+    row can match; the other criteria are applied to every table alike. `visible` returns the filter for
+    what a user may see, or None if the user may see no row.
     """
 
     model: Any
     kind: str
-    match: Callable[[Wanted], Q | None]
-    seen: Callable[[Any], Q | None] = everything
+    match: Callable[[HistoryQuery], Q | None]
+    visible: Callable[[Any], Q | None] = all_events
 
 
 @dataclass(frozen=True)
-class Found:
-    """Events, newest first; `below`: look on for numbers beneath it, None at the end."""
+class HistoryPage:
+    """Events, newest first. `below` continues the search at smaller event numbers; None at the end."""
 
     events: list[Event]
     below: int | None
 
 
-# What a text may be besides an address or a name: apps that use this one add their readers.
-READERS: list[Callable[[str], Wanted | None]] = []  # filled by pools.extension
-SEARCHERS: list[Searcher] = []  # the same
+# What a text can mean besides an address or a name; each returns None for a text it does not recognize.
+TEXT_READERS: list[Callable[[str], HistoryQuery | None]] = []  # filled by pools.extension
+SEARCHERS: list[Searcher] = []  # filled by pools.extension
 
 
-def of_text(text: str) -> list[Wanted]:
-    """What somebody who wrote this into one box may have meant; an event of any is found."""
+def queries_of_text(text: str) -> list[HistoryQuery]:
+    """Return the queries that `text` can mean; an event that matches any of them is a result."""
     network = _network(text)
     if network is not None:
-        return [Wanted(network=network)]
-    for reader in READERS:
-        wanted = reader(text)
-        if wanted is not None:
-            return [wanted, Wanted(holder=wanted.mac)]
+        return [HistoryQuery(network=network)]
+    for reader in TEXT_READERS:
+        query = reader(text)
+        if query is not None:
+            return [query, HistoryQuery(holder=query.mac)]
     return [
-        Wanted(holder=text),
-        Wanted(vm=text),
-        Wanted(name=text),
-        Wanted(org=text),
-        Wanted(env=text),
-        Wanted(actor=text),
-        Wanted(uid=text),
+        HistoryQuery(holder=text),
+        HistoryQuery(vm=text),
+        HistoryQuery(name=text),
+        HistoryQuery(org=text),
+        HistoryQuery(env=text),
+        HistoryQuery(actor=text),
+        HistoryQuery(uid=text),
     ]
 
 
 def _network(text: str) -> addresses.Network | None:
-    """An address or a CIDR, whose host bits do not matter here."""
+    """Return the network that a text names, or None; host bits of a CIDR are ignored."""
     with contextlib.suppress(errors.InvalidInput):
-        address = addresses.parse_address(text, door=addresses.Door.TEXT)
+        address = addresses.parse_address(text, source=addresses.InputSource.TEXT)
         return ip_network(address)
     try:
-        return addresses.parse_cidr(text, door=addresses.Door.TEXT, allow_short=True)
+        return addresses.parse_cidr(text, source=addresses.InputSource.TEXT, allow_short=True)
     except errors.InvalidInput as error:
         return ip_network(text.strip(), strict=False) if error.code == "host_bits_set" else None
 
 
 def search(
-    alternatives: list[Wanted], *, user: Any = None, below: int | None = None, limit: int = 100
-) -> Found:
-    """Events that are about any of the alternatives and that the user may see (None: all)."""
-    deadline = time.monotonic() + SECONDS
+    alternatives: list[HistoryQuery],
+    *,
+    user: Any = None,
+    below: int | None = None,
+    limit: int = 100,
+) -> HistoryPage:
+    """Return the newest events that match any of the queries and that the user may see (None: all).
+
+    Only events with a number smaller than `below` are searched. The search ends at TIME_LIMIT.
+    """
+    deadline = time.monotonic() + TIME_LIMIT
     ids: set[int] = set()
     floor = 0
-    for wanted in alternatives:
-        found, reached = _numbers(wanted, user, below, limit + 1, deadline)
-        ids |= set(found)
-        floor = max(floor, reached)
-    newest = sorted((one for one in ids if one > floor), reverse=True)
+    for query in alternatives:
+        numbers, searched_to = _matching_numbers(query, user, below, limit + 1, deadline)
+        ids |= set(numbers)
+        floor = max(floor, searched_to)
+    newest = sorted((number for number in ids if number > floor), reverse=True)
     more = newest[limit - 1] if len(newest) > limit else None
     rows = Event.objects.filter(pk__in=newest[:limit]).order_by("-id") if newest else ()
-    events = [_told(one, user) for one in rows]
-    return Found(events, more or (floor + 1 if floor else None))
+    events = [_redact(event, user) for event in rows]
+    return HistoryPage(events, more or (floor + 1 if floor else None))
 
 
 def changes(events: list[Event], *, user: Any = None) -> dict[int, snapshots.Change]:
-    """The state before and after each event, as far as the user may know it."""
-    found = snapshots.of([(one.table, one.pk) for one in events])
-    if _sees(user):
-        return found
-    return {number: _own(change) for number, change in found.items()}
+    """Return the state before and after each event by its number, as far as the user may see it."""
+    state_changes = snapshots.read_changes([(event.table, event.pk) for event in events])
+    if _sees_events(user):
+        return state_changes
+    return {number: _visible_change(change) for number, change in state_changes.items()}
 
 
-def _sees(user: Any) -> bool:
-    return user is None or bool(user.has_perm(SEE))
+def _sees_events(user: Any) -> bool:
+    return user is None or bool(user.has_perm(VIEW_EVENTS))
 
 
-def _told(event: Event, user: Any) -> Event:
-    """To VM owners it is not told which pool it was, nor what others had in mind."""
-    if not _sees(user):
+def _redact(event: Event, user: Any) -> Event:
+    """Remove the pool and the authorship of others from an event that a VM owner reads."""
+    if not _sees_events(user):
         event.pool_id = None
         if event.actor != user.get_username():
             event.actor = event.request_id = event.reason = ""
     return event
 
 
-def _own(change: snapshots.Change) -> snapshots.Change:
+def _visible_change(change: snapshots.Change) -> snapshots.Change:
     before, after = change.before, change.after
-    moved = before and after and before.get("namespace") != after.get("namespace")
-    return replace(change, before=None) if moved else change
+    is_move = before and after and before.get("namespace") != after.get("namespace")
+    return replace(change, before=None) if is_move else change
 
 
-def _numbers(
-    wanted: Wanted, user: Any, below: int | None, limit: int, deadline: float
+def _matching_numbers(
+    query: HistoryQuery, user: Any, below: int | None, limit: int, deadline: float
 ) -> tuple[list[int], int]:
-    """(numbers, newest first; the number beneath which was not looked, 0: all was looked through)."""
-    limited = not _sees(user)
-    if limited and wanted.actor not in {"", user.get_username()}:
-        return [], 0  # as they are not told who else it was
-    low, high = event_numbers.within(wanted.since, wanted.until)
+    """Return the event numbers that match, newest first, and the number at which the search stopped.
+
+    Events up to and including this second number were not searched; 0 if the search was complete.
+    """
+    limited = not _sees_events(user)
+    if limited and query.actor not in {"", user.get_username()}:
+        return [], 0  # a VM owner does not learn who else acted
+    after_number, through = event_numbers.span_between(query.since, query.until)
     if below is not None:
-        high = min(high, below - 1)
-    tried = (_rows(searcher, wanted, user) for searcher in SEARCHERS)
-    queries = [rows for rows in tried if rows is not None]
-    spans = [[(low, high)]] if limited else _spans(wanted, low, high)
-    found: list[int] = []
-    for together in spans:
+        through = min(through, below - 1)
+    table_queries = [_table_numbers(searcher, query, user) for searcher in SEARCHERS]
+    queries = [rows for rows in table_queries if rows is not None]
+    batches = (
+        [[(after_number, through)]] if limited else _span_batches(query, after_number, through)
+    )
+    numbers: list[int] = []
+    for spans in batches:
         inside = Q()
-        for after, through in together:
-            inside |= Q(pgh_id__gt=after, pgh_id__lte=through)
-        parts = [list(rows.filter(inside)[: limit - len(found)]) for rows in queries]
-        found += list(heapq.merge(*parts, reverse=True))[: limit - len(found)]
-        if len(found) >= limit or limited:
+        for first, last in spans:
+            inside |= Q(pgh_id__gt=first, pgh_id__lte=last)
+        parts = [list(rows.filter(inside)[: limit - len(numbers)]) for rows in queries]
+        numbers += list(heapq.merge(*parts, reverse=True))[: limit - len(numbers)]
+        if len(numbers) >= limit or limited:
             break
         if time.monotonic() > deadline:
-            return found, together[-1][0]
-    return found, 0
+            return numbers, spans[-1][0]
+    return numbers, 0
 
 
-def _spans(wanted: Wanted, low: int, high: int) -> Iterable[list[event_numbers.Span]]:
-    """Where to look, newest first: some numbers at a time, when no index leads to the rows.
+def _span_batches(
+    query: HistoryQuery, after_number: int, through: int
+) -> Iterable[list[event_numbers.Span]]:
+    """Return the spans of event numbers to search, in batches, newest first.
 
-    Not for those who see only their own, who have the indexes of their namespaces: where a search stops
-    would tell where the events of others are.
+    A query that no index serves is searched in several batches. This is only for users who see all
+    events: others have the indexes of their namespaces, and the number at which a search stops would
+    reveal where the events of other people are.
     """
-    if wanted.named:
-        return event_numbers.naming(wanted.named, (low, high))
-    return [[(low, high)]] if wanted.indexed else event_numbers.slices((low, high))
+    span = (after_number, through)
+    if query.segment_names:
+        return event_numbers.spans_naming(query.segment_names, span)
+    return [[span]] if query.indexed else event_numbers.slices(span)
 
 
-def _rows(searcher: Searcher, wanted: Wanted, user: Any) -> Any:
-    """The numbers of a table's events that are wanted, newest first; None: there are none."""
-    if wanted.kind and wanted.kind != searcher.kind:
+def _table_numbers(searcher: Searcher, query: HistoryQuery, user: Any) -> Any:
+    """Return the matching event numbers of a table, newest first; None if no row can match."""
+    if query.kind and query.kind != searcher.kind:
         return None
-    seen, matching, alike = searcher.seen(user), searcher.match(wanted), _alike(searcher, wanted)
-    if seen is None or matching is None or alike is None:
+    visible, matching, common = (
+        searcher.visible(user),
+        searcher.match(query),
+        _common_filter(searcher, query),
+    )
+    if visible is None or matching is None or common is None:
         return None
-    rows = searcher.model.objects.filter(seen & matching & alike).order_by("-pgh_id")
+    rows = searcher.model.objects.filter(visible & matching & common).order_by("-pgh_id")
     return rows.values_list("pgh_id", flat=True)
 
 
-def _alike(searcher: Searcher, wanted: Wanted) -> Q | None:
+def _common_filter(searcher: Searcher, query: HistoryQuery) -> Q | None:
     columns = {field.name for field in searcher.model._meta.concrete_fields}
-    found = Q()
+    conditions = Q()
     for name, column in (("org", "org"), ("env", "env"), ("uid", _uid(columns))):
-        value = getattr(wanted, name)
+        value = getattr(query, name)
         if value and column not in columns:
             return None
         if value:
-            found &= Q(**{column: value})
-    if wanted.actor:
-        found &= Q(pgh_context__actor=wanted.actor)
-    if wanted.object_id is not None:
-        found &= Q(pgh_obj_id=wanted.object_id)
-    if wanted.since is not None:
-        found &= Q(pgh_created_at__gte=wanted.since)
-    if wanted.until is not None:
-        found &= Q(pgh_created_at__lt=wanted.until)
-    return found
+            conditions &= Q(**{column: value})
+    if query.actor:
+        conditions &= Q(pgh_context__actor=query.actor)
+    if query.object_id is not None:
+        conditions &= Q(pgh_obj_id=query.object_id)
+    if query.since is not None:
+        conditions &= Q(pgh_created_at__gte=query.since)
+    if query.until is not None:
+        conditions &= Q(pgh_created_at__lt=query.until)
+    return conditions
 
 
 def _uid(columns: set[str]) -> str:
     return "vm_uid" if "vm_uid" in columns else "holder_uid"
 
 
-def around(network: addresses.Network) -> list[str]:
-    """The CIDRs that hold a network, and itself."""
+def containing_cidrs(network: addresses.Network) -> list[str]:
+    """Return the CIDRs that contain a network, the network included, shortest prefix first."""
     shortest = addresses.SHORTEST_PREFIX[network.version]
     base = network.network_address
     lengths = range(min(shortest, network.prefixlen), network.prefixlen + 1)
     return [str(ip_network((base, length), strict=False)) for length in lengths]
 
 
-def inside(network: addresses.Network) -> tuple[str, str]:
-    """The least and the greatest CIDR in a network, as an index orders them."""
+def cidr_bounds(network: addresses.Network) -> tuple[str, str]:
+    """Return the least and the greatest CIDR inside a network, in the order of an index."""
     return str(network), f"{network.broadcast_address}/{network.max_prefixlen}"
 
 
-def about(wanted: Wanted, *, name: str = "", cluster: str = "") -> Q | None:
-    """Rows of what no holder has: by the columns of its name and its cluster."""
-    if wanted.network or wanted.mac or wanted.holder or wanted.holder_kind or wanted.vm:
+def filter_by_name(query: HistoryQuery, *, name: str = "", cluster: str = "") -> Q | None:
+    """Return the filter of a table of objects that are no holders, by its name and cluster columns.
+
+    None if no row can match: the query has criteria that only holders have, or a column is missing.
+    """
+    if query.network or query.mac or query.holder or query.holder_kind or query.vm:
         return None
-    if (wanted.name and not name) or (wanted.cluster_id is not None and not cluster):
+    if (query.name and not name) or (query.cluster_id is not None and not cluster):
         return None
-    found = Q(**{name: wanted.name}) if wanted.name else Q()
-    return found & Q(**{cluster: wanted.cluster_id}) if wanted.cluster_id is not None else found
+    condition = Q(**{name: query.name}) if query.name else Q()
+    return (
+        condition & Q(**{cluster: query.cluster_id}) if query.cluster_id is not None else condition
+    )
 
 
 def kinds() -> Iterator[str]:
-    """The words that `Wanted.kind` may be."""
-    return (one.kind for one in SEARCHERS)
+    """Return the values that `HistoryQuery.kind` can have."""
+    return (searcher.kind for searcher in SEARCHERS)

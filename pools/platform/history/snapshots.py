@@ -1,4 +1,4 @@
-"""The state before and after events: rows of the event tables, never stored twice."""
+"""The state of an object before and after an event, read from the event tables."""
 
 from __future__ import annotations
 
@@ -18,49 +18,53 @@ State = dict[str, Any]
 
 @dataclass(frozen=True)
 class Change:
-    """Columns of the object before and after the event; None where it did not exist."""
+    """The columns of an object before and after an event; None where the object did not exist."""
 
     before: State | None = None
     after: State | None = None
 
 
-# What, with pgh_id, finds the event before: an index for blocks, few rows for most others.
-_SAME = "p.pgh_obj_id = e.pgh_obj_id"
-_SAME_BLOCK = f"p.cidr = e.cidr AND {_SAME}"
-_WITHOUT = "failureevent"  # a refusal changed nothing
+# The conditions that, with pgh_id, find the previous event of an object: an index for blocks; most other
+# objects have few rows.
+_SAME_OBJECT = "p.pgh_obj_id = e.pgh_obj_id"
+_SAME_BLOCK = f"p.cidr = e.cidr AND {_SAME_OBJECT}"
+_WITHOUT_STATE = "failureevent"  # a refused allocation changes nothing
 
 
-def of(told: Iterable[tuple[str, int]]) -> dict[int, Change]:
-    """By event id; an event is (table as in `Event.table`, id). One query for each table."""
+def read_changes(event_keys: Iterable[tuple[str, int]]) -> dict[int, Change]:
+    """Return the change of each event by its id, with one query per table.
+
+    An event key is (table as in `Event.table`, event id).
+    """
     by_table: dict[str, list[int]] = defaultdict(list)
-    found: dict[int, Change] = {}
-    for table, number in told:
+    changes: dict[int, Change] = {}
+    for table, number in event_keys:
         by_table[table].append(number)
-        found[number] = Change()
-    for table, model in events.logs().items():
-        if table in by_table and table != _WITHOUT:
-            found |= _read(model, by_table[table])
-    return found
+        changes[number] = Change()
+    for table, model in events.event_models().items():
+        if table in by_table and table != _WITHOUT_STATE:
+            changes |= _read(model, by_table[table])
+    return changes
 
 
 def _read(model: Any, numbers: list[int]) -> dict[int, Change]:
     table = model._meta.db_table
-    same = _SAME_BLOCK if model is BlockEvent else _SAME
+    condition = _SAME_BLOCK if model is BlockEvent else _SAME_OBJECT
     statement = f"""
         SELECT e.pgh_id, e.pgh_label, to_jsonb(e)::text, to_jsonb(b)::text
         FROM {table} e LEFT JOIN LATERAL (
-            SELECT * FROM {table} p WHERE {same} AND p.pgh_id < e.pgh_id
+            SELECT * FROM {table} p WHERE {condition} AND p.pgh_id < e.pgh_id
             ORDER BY p.pgh_id DESC LIMIT 1) b ON true
         WHERE e.pgh_id = ANY (%s)
-    """  # noqa: S608  # our names
+    """  # noqa: S608  # names of our own tables
     with connection.cursor() as cursor:
         cursor.execute(statement, [numbers])
         rows = cursor.fetchall()
     changes = {}
-    for number, label, now, earlier in rows:
-        before, after = _state(earlier), _state(now)
-        gone = label in {"deleted", "removed"}
-        changes[number] = Change(before or (after if gone else None), None if gone else after)
+    for number, label, current, earlier in rows:
+        before, after = _state(earlier), _state(current)
+        removed = label in {"deleted", "removed"}
+        changes[number] = Change(before or (after if removed else None), None if removed else after)
     return changes
 
 

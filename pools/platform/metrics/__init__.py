@@ -1,6 +1,6 @@
-"""What a scrape of /metrics says, read from the database at that time.
+"""The metrics of a scrape of /metrics, read from the database at that time.
 
-`families` names every metric. `registry.collect()` gives them all with their values: gauges are asked of
-the tables in one snapshot, totals are what all processes have added up (pools/platform/process_metrics.py), and what
-happened to blocks is counted from the event tables (`counting`).
+`families` defines every metric, and `registry.collect()` returns their values. Gauges are queried from the tables
+in one snapshot, totals are the sums of all processes (pools/platform/process_metrics.py), and events of blocks are
+counted from the event tables (`event_counts`).
 """

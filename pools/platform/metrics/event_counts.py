@@ -1,9 +1,9 @@
-"""What happened to blocks, counted from the event tables: once each, and never on the hot path.
+"""Counters of block events, counted from the event tables: each event once, and never on the hot path.
 
-A transaction may commit later than one that drew higher numbers (pools/platform/audit/horizon.py). So a
-number is noted together with those who were drawing, and everything up to it is counted when they ended.
-Whoever counts holds a lock meanwhile; totals and position are written in one transaction. Events that
-are deleted later (their retention) stay counted.
+A transaction can commit later than one that drew higher numbers (pools/platform/audit/horizon.py). So the last
+number is stored together with the transactions that had drawn numbers, and the events up to it are counted when
+these have ended. Counting holds a lock; totals and position are written in one transaction. Events that the
+retention deletes later stay counted.
 """
 
 from __future__ import annotations
@@ -17,48 +17,48 @@ from pools.platform.audit import event_rows, horizon
 from pools.sql import statements
 
 LOG = "events"
-STEP = 100_000  # numbers that are counted in one transaction
+STEP = 100_000  # event numbers that one transaction counts
 
 
 def count(*, seconds: float = 0.5) -> bool:
-    """Add the events since the last time to the totals; False when more are left after that time.
+    """Add new events to the totals; False if some are left after `seconds`.
 
-    Whoever comes while another counts waits, and finds the totals of that one. Call it outside of
-    transactions of REPEATABLE READ, which do not see what others did meanwhile.
+    A concurrent call waits and then finds the totals of the first one. Call it outside transactions of
+    REPEATABLE READ, which do not see the rows that others commit meanwhile.
     """
-    until = time.monotonic() + seconds
+    deadline = time.monotonic() + seconds
     while not _step():
-        if time.monotonic() > until:
+        if time.monotonic() > deadline:
             return False
     return True
 
 
 def _step() -> bool:
-    """Whether all was counted that can be."""
+    """Count one step of events. Return True if all complete events are counted."""
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock(%s)", [advisory_locks.EVENT_COUNTS])
         cursor.execute(_POSITION, [LOG])
-        counted, seen, waits_for = cursor.fetchone() or (0, 0, [])
+        counted, noted, waits_for = cursor.fetchone() or (0, 0, [])
         complete = counted
-        others = horizon.drawing()
-        if horizon.PREPARED not in others and not others & set(waits_for):
-            # What was noted is complete; with luck everything up to now is.
-            complete = seen
-            seen = event_rows.newest_number()
-            waits_for = sorted(horizon.drawing())
-            complete = seen if not waits_for else complete
-        upto = min(complete, counted + STEP)
-        if upto > counted:
-            cursor.execute(_COUNT, {"after": counted, "upto": upto})
-        cursor.execute(_KEEP, [LOG, upto, seen, waits_for])
-    return upto >= complete
+        transactions = horizon.open_transactions()
+        if horizon.PREPARED not in transactions and not transactions & set(waits_for):
+            # The noted number is complete; if no transaction is open, the newest number is too.
+            complete = noted
+            noted = event_rows.newest_number()
+            waits_for = sorted(horizon.open_transactions())
+            complete = noted if not waits_for else complete
+        last = min(complete, counted + STEP)
+        if last > counted:
+            cursor.execute(_COUNT, {"after": counted, "upto": last})
+        cursor.execute(_STORE, [LOG, last, noted, waits_for])
+    return last >= complete
 
 
 _POSITION = "SELECT counted, seen, waits_for FROM pools_counteduntil WHERE log = %s"
-_KEEP = """
+_STORE = """
     INSERT INTO pools_counteduntil (log, counted, seen, waits_for) VALUES (%s, %s, %s, %s)
     ON CONFLICT (log) DO UPDATE
     SET counted = EXCLUDED.counted, seen = EXCLUDED.seen, waits_for = EXCLUDED.waits_for
 """
-# Labels as pools.platform.process_metrics writes them; in the order of the unique index, as it does.
+# Labels as pools.platform.process_metrics writes them, in the order of the unique index.
 _COUNT = statements.read("pools/count_events")

@@ -1,4 +1,4 @@
-"""Every metric: its name, type, labels, and what it means. docs/reference/metrics.md is this table in words."""
+"""The definition of every metric: name, type, labels, help. docs/reference/metrics.md is the same table."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True)
 class Family:
-    """One metric. `is_measured`: its values are sums of `pools.platform.process_metrics`, of whatever process."""
+    """A metric; with `is_measured` its values are the sums that processes write (process_metrics)."""
 
     name: str
     kind: Kind
@@ -28,7 +28,7 @@ class Family:
 
     @property
     def stem(self) -> str:
-        """The name without what a format adds for its type."""
+        """The name without the suffix that a format adds for its type."""
         return self.name.removesuffix({"counter": "_total", "info": "_info"}.get(self.kind, " "))
 
 
@@ -50,7 +50,7 @@ ALL: tuple[Family, ...] = (
         "Addresses of a pool by state: free, held, cooling, reserved; they add up to the capacity."
         + _EXACT,
     ),
-    _gauge("ipam_pool_capacity_addresses", _POOL, "Addresses of a pool in all." + _EXACT),
+    _gauge("ipam_pool_capacity_addresses", _POOL, "All addresses of a pool." + _EXACT),
     _gauge(
         "ipam_pool_utilization_ratio",
         _POOL,
@@ -60,7 +60,7 @@ ALL: tuple[Family, ...] = (
     _gauge(
         "ipam_cooldown_queue_addresses",
         "cluster pool family",
-        "Addresses of a pool that were released and are not handed out again yet.",
+        "Addresses of a pool that were released and are still in cooldown.",
     ),
     _measured(
         "ipam_allocations_total",
@@ -98,40 +98,42 @@ ALL: tuple[Family, ...] = (
         "cluster",
         "CIDRs that the cluster has lost while their blocks are in use.",
     ),
-    _gauge(
-        "ipam_findings", "cluster severity", "What passes over a cluster found, and is still true."
-    ),
+    _gauge("ipam_findings", "cluster severity", "Open findings of the sync runs of a cluster."),
     _measured(
         "ipam_reconcile_duration_seconds",
         Kind.SUMMARY,
         "cluster",
-        "How long full passes over a cluster took.",
+        "Duration of full sync runs of a cluster.",
     ),
     _measured(
         "ipam_reconcile_total",
         Kind.COUNTER,
         "cluster result",
-        "Full passes over a cluster, by result: success or failure.",
+        "Full sync runs of a cluster, by result: success or failure.",
     ),
     _measured(
         "ipam_reconcile_errors_total",
         Kind.COUNTER,
         "cluster reason",
-        "Full passes that failed, by the code of the fault.",
+        "Full sync runs that failed, by the code of the fault.",
     ),
     _gauge(
         "ipam_cluster_last_success_timestamp_seconds",
         "cluster",
-        "When the last full pass over a cluster succeeded; 0 before the first.",
+        "When the last full sync run of a cluster succeeded; 0 before the first.",
     ),
     _gauge("ipam_cluster_connected", "cluster", "1 for a connected cluster, 0 while it is paused."),
     _gauge("ipam_requests_pending", "cluster pool", "Requests that wait for space in a pool."),
     _gauge(
-        "ipam_requests_oldest_seconds", "", "How long the oldest pending request has waited; 0: none."
+        "ipam_requests_oldest_seconds",
+        "",
+        "How long the oldest pending request has waited; 0: none.",
     ),
     _gauge("ipam_outbox_pending", "", "Messages of outgoing webhooks that have not arrived."),
     _gauge(
-        "ipam_outbox_oldest_seconds", "", "How long the oldest of these messages has waited; 0: none."
+        "ipam_outbox_oldest_seconds",
+        "",
+        "How long the oldest of these messages has waited; 0: none.",
     ),
     _measured(
         "ipam_webhook_duration_seconds",
@@ -143,7 +145,7 @@ ALL: tuple[Family, ...] = (
         "ipam_webhook_reviews_total",
         Kind.COUNTER,
         "webhook result",
-        "Admission reviews by result: allowed, refused, patched, or error for those not judged.",
+        "Admission reviews by result: allowed, refused, patched, or error if they failed.",
     ),
     _measured(
         "ipam_k8s_requests_total",
@@ -152,7 +154,10 @@ ALL: tuple[Family, ...] = (
         "Requests to the API server of a cluster, by status code; none without an answer.",
     ),
     _measured(
-        "ipam_lease_lost_total", Kind.COUNTER, "", "Passes that lost their cluster to another worker."
+        "ipam_lease_lost_total",
+        Kind.COUNTER,
+        "",
+        "Sync runs that lost their cluster to another worker.",
     ),
     _measured(
         "ipam_stale_writes_rejected_total",
@@ -164,12 +169,12 @@ ALL: tuple[Family, ...] = (
         "ipam_scheduler_last_tick_timestamp_seconds",
         Kind.GAUGE,
         "",
-        "When a worker last did the scheduler's tick; one is due every 5 seconds.",
+        "When a worker last executed the scheduler's tick; one is due every 5 seconds.",
     ),
     _gauge(
         "ipam_audit_chain_ok",
         "",
-        "1 when the last verification found the sealed history unbroken, else 0; none before the first.",
+        "1 if the last verification found the sealed history unbroken, else 0; none before the first.",
     ),
     Family(
         "ipam_audit_anchor_info",
@@ -177,7 +182,7 @@ ALL: tuple[Family, ...] = (
         ("segment", "digest"),
         "1, with the newest anchor of the audit chain, for `ipam audit verify --anchor`.",
     ),
-    _gauge("ipam_check_violations", "check", "Violations by the last word on each check."),
+    _gauge("ipam_check_violations", "check", "Violations by the latest status of each check."),
     _gauge(
         "ipam_check_last_success_timestamp_seconds",
         "",
@@ -193,7 +198,7 @@ ALL: tuple[Family, ...] = (
         "ipam_build_info",
         Kind.INFO,
         ("version", "revision", "python"),
-        "1, with what is running.",
+        "1, with the running version.",
     ),
-)  # fmt: skip
+)
 BY_NAME = {family.name: family for family in ALL}

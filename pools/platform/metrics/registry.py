@@ -1,4 +1,4 @@
-"""All metrics with their values, as they are now."""
+"""The current values of all metrics."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from pools.platform.metrics.values import Labels, Value
 
 Source = Callable[[], Iterable[Value]]
 
-SOURCES: list[Source] = []  # filled by pools.extension; each is called at a scrape
+SOURCES: list[Source] = []  # filled by pools.extension; a scrape calls each
 
 
 def collect() -> Mapping[families.Family, Mapping[tuple[str, Labels], float]]:
-    """For each metric its samples, by (name, labels): the name has the suffix of its type.
+    """Return the samples of each metric by (name, labels); the name has the suffix of its type.
 
-    In one snapshot of the database, so that the parts of a sum add up. What several sources say of the
-    same labels is added.
+    The values are read in one snapshot of the database, so that the parts of a sum add up. Values of several
+    sources for the same labels are added.
     """
     event_counts.count()
-    found: dict[families.Family, dict[tuple[str, Labels], float]] = {
+    samples_by_family: dict[families.Family, dict[tuple[str, Labels], float]] = {
         family: {} for family in families.ALL
     }
     with _snapshot():
         for source in SOURCES:
             for value in source():
-                samples = found[value.family]
+                samples = samples_by_family[value.family]
                 key = value.family.name + value.suffix, value.labels
                 samples[key] = samples.get(key, 0) + value.value
-    return found
+    return samples_by_family
 
 
 @contextlib.contextmanager

@@ -1,4 +1,4 @@
-"""What all processes have counted and timed so far."""
+"""Totals of what all processes have counted and timed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Sums = dict[tuple[Family, Labels], dict[str, float]]  # of each series, by part
 
 
 def values() -> Iterator[Value]:
-    """Those of clusters that are no more are left out; what can be is there before it is first counted."""
+    """Yield the totals; those of removed clusters are left out, and expected series start at 0."""
     for (family, labels), parts in _read().items():
         if family.kind is Kind.HISTOGRAM:
             yield from _histogram(family, labels, parts)
@@ -35,25 +35,26 @@ def values() -> Iterator[Value]:
 
 
 def tidy() -> int:
-    """Forget the totals of clusters that are no more; how many."""
+    """Delete the totals of removed clusters; return their number."""
     clusters = set(Cluster.objects.values_list("name", flat=True))
-    over = [
-        row.pk for row in Measure.objects.filter(labels__contains='"cluster"').iterator()
+    outdated = [
+        row.pk
+        for row in Measure.objects.filter(labels__contains='"cluster"').iterator()
         if json.loads(row.labels).get("cluster") not in clusters
-    ]  # fmt: skip
-    return Measure.objects.filter(pk__in=over).delete()[0]
+    ]
+    return Measure.objects.filter(pk__in=outdated).delete()[0]
 
 
 def _read() -> Sums:
-    known = {"", *Cluster.objects.values_list("name", flat=True)}
+    cluster_names = {"", *Cluster.objects.values_list("name", flat=True)}
     sums: Sums = defaultdict(dict)
     rows = Measure.objects.filter(name__in=_MEASURED).values_list("name", "labels", "value")
     for name, text, total in rows:
         family, part = _MEASURED[name]
         labels = json.loads(text)
         bucket = labels.pop("le", "")
-        # Of a version with other labels, or of a cluster that was removed.
-        if set(labels) != set(family.labels) or labels.get("cluster", "") not in known:
+        # Written by a version with other labels, or for a removed cluster.
+        if set(labels) != set(family.labels) or labels.get("cluster", "") not in cluster_names:
             continue
         key = family, tuple((label, labels[label]) for label in family.labels)
         sums[key][bucket or part] = total
@@ -61,22 +62,22 @@ def _read() -> Sums:
 
 
 def _histogram(family: Family, labels: Labels, parts: dict[str, float]) -> Iterator[Value]:
-    """Each bucket holds those below it; the last one is their number."""
-    seen = 0.0
+    """Yield cumulative buckets; the last one is the count."""
+    cumulative = 0.0
     for end in [*map(bucket, process_metrics.BUCKETS[family.name]), "+Inf"]:
-        seen += parts.get(end, 0)
-        yield Value(family, (*labels, ("le", end)), seen, "_bucket")
-    yield Value(family, labels, seen, "_count")
+        cumulative += parts.get(end, 0)
+        yield Value(family, (*labels, ("le", end)), cumulative, "_bucket")
+    yield Value(family, labels, cumulative, "_count")
     yield Value(family, labels, parts.get("_sum", 0), "_sum")
 
 
 def bucket(end: float) -> str:
-    """The upper end of a bucket as a label, as pools.platform.process_metrics writes it."""
+    """Return the upper bound of a bucket as a label, as pools.platform.process_metrics writes it."""
     return repr(float(end))
 
 
 def _zeros() -> Iterator[Value]:
-    """So that the first failure is an increase, and not a series that was not there before."""
+    """Yield zeros, so that the first failure is an increase and not a new series."""
     for category in Category.values:
         for result in ("allocated", "failed"):
             yield value("ipam_allocations_total", 0, category=category, result=result)

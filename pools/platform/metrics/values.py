@@ -1,4 +1,4 @@
-"""One sample of a metric."""
+"""A sample of a metric."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Labels = tuple[tuple[str, str], ...]
 
 
 class Value(NamedTuple):
-    """`suffix` is that of a histogram's or summary's parts: _bucket, _sum, _count."""
+    """A sample; `suffix` is that of a part of a histogram or summary: _bucket, _sum, _count."""
 
     family: families.Family
     labels: Labels
@@ -19,5 +19,5 @@ class Value(NamedTuple):
 
 
 def value(name: str, amount: float, /, **labels: str) -> Value:
-    """A sample of the metric of that name."""
+    """Return a sample of the metric with this name."""
     return Value(families.BY_NAME[name], tuple(labels.items()), amount)

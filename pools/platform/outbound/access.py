@@ -1,4 +1,4 @@
-"""What is needed to reach one API server."""
+"""Address and credentials of an API server or a webhook receiver."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pools.platform.outbound import faults
 
 @dataclass(frozen=True)
 class Access:
-    """An API server's address and the credentials for it; texts in PEM, "" for what is not used.
+    """The address of an API server and the credentials for it, in PEM; "" for what is not used.
 
     Neither repr nor str shows a credential.
     """
@@ -25,7 +25,7 @@ class Access:
     token_file: str = ""  # read for each request, instead of `token`
 
     def bearer(self) -> str:
-        """The token to send, "" for none. Raises Unauthorized when its file cannot be read."""
+        """Return the token to send, "" if there is none. Raises Unauthorized if its file is unreadable."""
         if not self.token_file:
             return self.token
         try:
@@ -34,10 +34,10 @@ class Access:
             raise faults.Unauthorized("the service account's token cannot be read") from error
 
     def dump(self) -> bytes:
-        """All of it, with the credentials: to be sealed (pools.platform.outbound.secrets)."""
+        """Return all fields with the credentials, to be sealed (pools.platform.outbound.secrets)."""
         return json.dumps(asdict(self)).encode()
 
     @classmethod
     def load(cls, dumped: bytes) -> Access:
-        """What `dump` gave."""
+        """Return the access that `dump` wrote."""
         return cls(**json.loads(dumped))

@@ -1,4 +1,4 @@
-"""What errors of urllib3, ssl and sockets mean: that there was no complete answer, and why."""
+"""Translation of errors of urllib3, ssl and sockets into faults: why there was no complete answer."""
 
 from __future__ import annotations
 
@@ -10,36 +10,38 @@ from urllib3 import exceptions
 
 from pools.platform.outbound import faults
 
-_SAID = 500  # characters of a server's message that are kept
+_LONGEST = 500  # characters of a server's message that are kept
 
 
-# What urllib3, ssl and the socket raise when there is no complete answer.
+# Errors of urllib3, ssl and sockets if there is no complete answer.
 NO_ANSWER = (exceptions.HTTPError, http.client.HTTPException, OSError)
 
 
 _WEBHOOK_KEY = re.compile(r"\bcadw_[\w-]{16,}")
 
 
-def said(text: object) -> str:
-    """What a server said, short and printable.
+def printable_message(text: object) -> str:
+    """Return a server's message, shortened and printable; "" if it is no string.
 
-    An API server quotes the address of a webhook that it could not call, and with it our key.
+    The key of a webhook is removed: an API server quotes the URL of a webhook that it could not call.
     """
     if not isinstance(text, str):
         return ""
     text = _WEBHOOK_KEY.sub("cadw_…", text)
-    return "".join(char if char.isprintable() else " " for char in text[:_SAID]).strip()
+    return "".join(char if char.isprintable() else " " for char in text[:_LONGEST]).strip()
 
 
-def no_answer(error: BaseException) -> faults.ClusterFault:
-    """What it means that there was no (complete) answer: an error of urllib3, ssl or the socket."""
+def fault_of(error: BaseException) -> faults.ClusterFault:
+    """Return the fault that an error of urllib3, ssl or a socket means."""
     if isinstance(error, faults.ClusterFault):
         return error
     tls = _tls_error(error)
     if isinstance(tls, ssl.SSLCertVerificationError):
-        return faults.TLSRefused(f"the server's certificate is refused: {said(tls.verify_message)}")
+        message = printable_message(tls.verify_message)
+        return faults.TLSRefused(f"the server's certificate is refused: {message}")
     if tls is not None and not isinstance(tls, ssl.SSLEOFError | ssl.SSLZeroReturnError):
-        return faults.TLSRefused(f"no TLS connection: {said(tls.reason) or 'it was refused'}")
+        reason = printable_message(tls.reason) or "it was refused"
+        return faults.TLSRefused(f"no TLS connection: {reason}")
     if isinstance(error, exceptions.ConnectTimeoutError):
         return faults.Unreachable("no connection in time")
     if isinstance(error, TimeoutError | exceptions.TimeoutError):
@@ -50,10 +52,12 @@ def no_answer(error: BaseException) -> faults.ClusterFault:
 
 
 def _tls_error(error: BaseException | None) -> ssl.SSLError | None:
-    """The error of ssl inside those of urllib3 and of the client."""
+    """Return the error of ssl that caused an error of urllib3 or of the client."""
     for _ in range(8):
         if error is None or isinstance(error, ssl.SSLError):
             return error
-        inner = next((each for each in error.args if isinstance(each, BaseException)), None)
+        inner = next(
+            (argument for argument in error.args if isinstance(argument, BaseException)), None
+        )
         error = inner or error.__cause__ or error.__context__
     return None

@@ -1,6 +1,6 @@
-"""Whether credentials can work at all, before anything is sent to a server.
+"""Validation of credentials before anything is sent to a server.
 
-The same rules for a kubeconfig, a form and the API. No message repeats a credential.
+Kubeconfigs, forms and the API share these rules. No message repeats a credential.
 """
 
 from __future__ import annotations
@@ -24,27 +24,27 @@ _PEM_BLOCK = re.compile(r"-----BEGIN ([A-Z0-9 ]+)-----")
 
 
 def check(access: Access, *, now: datetime.datetime) -> tuple[str, ...]:
-    """What will soon, or already, keep the access from working, as sentences.
+    """Return warnings about what prevents the access from working, now or soon.
 
     Raises InvalidInput at the fields of Access: bad_server_name, bad_token, client_key_missing,
     client_certificate_missing, no_credentials, private_key_in_ca, bad_pem, key_mismatch.
     """
-    _check_given(access)
+    _check_fields(access)
     warnings: list[str] = []
     if access.ca:
         bundle = certificates(access.ca, "ca")
-        # A bundle may hold old CAs beside the new one; only when none is left nothing can work.
+        # A bundle may contain expired CAs beside a valid one; it fails when the last one expires.
         warnings += _expiry("the certificate authority", max(bundle, key=_end), now)
     else:
         warnings.append("no certificate authority is given: the system's own are trusted")
     if access.certificate:
-        own = certificates(access.certificate, "certificate")[0]
-        _check_pair(own, access.key)
-        warnings += _expiry("the client certificate", own, now)
+        client_certificate = certificates(access.certificate, "certificate")[0]
+        _check_pair(client_certificate, access.key)
+        warnings += _expiry("the client certificate", client_certificate, now)
     return tuple(warnings)
 
 
-def _check_given(access: Access) -> None:
+def _check_fields(access: Access) -> None:
     name, token = access.tls_server_name, access.token
     if name and not guard.is_name(name):
         message = "must be a host name"
@@ -63,17 +63,18 @@ def _check_given(access: Access) -> None:
 
 
 def certificates(pem: str, field: str) -> list[x509.Certificate]:
+    """Parse certificates in PEM. Raises InvalidInput private_key_in_ca, bad_pem."""
     if any("PRIVATE KEY" in kind for kind in _PEM_BLOCK.findall(pem)):
         code = "private_key_in_ca" if field == "ca" else "bad_pem"
         raise errors.InvalidInput.for_field(field, code, "holds a private key beside certificates")
     try:
-        found = x509.load_pem_x509_certificates(pem.encode())
+        bundle = x509.load_pem_x509_certificates(pem.encode())
     except ValueError:
-        found = []
-    if not 0 < len(found) <= MOST_CERTIFICATES:
+        bundle = []
+    if not 0 < len(bundle) <= MOST_CERTIFICATES:
         message = f"must hold 1 to {MOST_CERTIFICATES} certificates in PEM"
         raise errors.InvalidInput.for_field(field, "bad_pem", message)
-    return found
+    return bundle
 
 
 def _check_pair(certificate: x509.Certificate, pem: str) -> None:
@@ -83,8 +84,8 @@ def _check_pair(certificate: x509.Certificate, pem: str) -> None:
         message = "must be a private key in PEM, without a password"
         raise errors.InvalidInput.for_field("key", "bad_pem", message) from None
     encoding, form = serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo
-    mine = key.public_key().public_bytes(encoding, form)
-    if mine != certificate.public_key().public_bytes(encoding, form):
+    public_key = key.public_key().public_bytes(encoding, form)
+    if public_key != certificate.public_key().public_bytes(encoding, form):
         message = "is not the key of the client certificate"
         raise errors.InvalidInput.for_field("key", "key_mismatch", message)
 
@@ -93,30 +94,32 @@ def _end(certificate: x509.Certificate) -> datetime.datetime:
     return certificate.not_valid_after_utc
 
 
-def _expiry(what: str, certificate: x509.Certificate, now: datetime.datetime) -> list[str]:
+def _expiry(subject: str, certificate: x509.Certificate, now: datetime.datetime) -> list[str]:
     end = _end(certificate)
     day = end.date().isoformat()
     if end <= now:
-        return [f"{what} expired on {day}"]
+        return [f"{subject} expired on {day}"]
     if certificate.not_valid_before_utc > now:
-        return [f"{what} is not valid before {certificate.not_valid_before_utc.date().isoformat()}"]
-    return [f"{what} expires on {day}"] if end <= now + EXPIRES_SOON else []
+        return [
+            f"{subject} is not valid before {certificate.not_valid_before_utc.date().isoformat()}"
+        ]
+    return [f"{subject} expires on {day}"] if end <= now + EXPIRES_SOON else []
 
 
-def ends(access: Access) -> dict[str, datetime.datetime]:
-    """When what the access stands on ends, by name, as far as it says so itself.
+def expiry_times(access: Access) -> dict[str, datetime.datetime]:
+    """Return when the credentials of an access expire, as far as they say so.
 
-    `certificate authority` (the last of its certificates), `client certificate`, `token` (its `exp`,
-    unverified: a service account's token is a JWT). Raises InvalidInput for certificates that are none.
+    The keys are `certificate authority` (the last of its certificates), `client certificate` and `token`
+    (its `exp`, unverified: the token of a service account is a JWT). Raises InvalidInput bad_pem.
     """
-    found: dict[str, datetime.datetime] = {}
+    expiry: dict[str, datetime.datetime] = {}
     if access.ca:
-        found["certificate authority"] = max(map(_end, certificates(access.ca, "ca")))
+        expiry["certificate authority"] = max(map(_end, certificates(access.ca, "ca")))
     if access.certificate:
-        found["client certificate"] = _end(certificates(access.certificate, "certificate")[0])
+        expiry["client certificate"] = _end(certificates(access.certificate, "certificate")[0])
     if end := _token_end(access.token):
-        found["token"] = end
-    return found
+        expiry["token"] = end
+    return expiry
 
 
 def _token_end(token: str) -> datetime.datetime | None:

@@ -1,7 +1,7 @@
-"""What a cluster can answer instead of what was asked, one class for each thing a caller acts on.
+"""Faults of a cluster, one class for each case that callers handle differently.
 
-None of them says that an object is gone except ObjectAbsent: unknown is not absent. A message never
-holds a credential; what a server said is shortened and made printable.
+Only NotFound says that an object does not exist: rule `unknown-is-not-absent`. A message never contains a
+credential; a server's message is shortened and made printable.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pools.core import errors
 
 @dataclass(frozen=True)
 class Cause:
-    """One of the `details.causes` of a Kubernetes Status: what is wrong with which field."""
+    """An entry of `details.causes` of a Kubernetes Status: what is wrong with a field."""
 
     field: str
     message: str
@@ -31,7 +31,7 @@ class ClusterFault(errors.IpamError):
         self, message: str = "", *, status: int = 0, causes: tuple[Cause, ...] = ()
     ) -> None:
         super().__init__(message)
-        self.status = status  # of HTTP; 0 when there was no answer
+        self.status = status  # HTTP status; 0 if there was no answer
         self.causes = causes
 
 
@@ -51,28 +51,28 @@ class AddressNotAllowed(ClusterFault):
 
 
 class TLSRefused(ClusterFault):
-    """The API server's certificate is not trusted, or it refuses ours."""
+    """The API server's certificate is not trusted, or the API server refuses ours."""
 
     code = "cluster_tls"
     reason = "TLSRefused"
 
 
 class MalformedResponse(ClusterFault):
-    """The answer is not one of a Kubernetes API server."""
+    """The response is not one of a Kubernetes API server."""
 
     code = "cluster_garbled"
     reason = "Garbled"
 
 
 class TooBusy(ClusterFault):
-    """The API server asks to come back later."""
+    """The API server is busy and asks to retry later."""
 
     code = "cluster_busy"
     reason = "TooManyRequests"
 
     def __init__(self, message: str = "", *, status: int = 0, retry_after: float = 0) -> None:
         super().__init__(message, status=status)
-        self.retry_after = retry_after  # seconds; 0 when the server did not say
+        self.retry_after = retry_after  # seconds; 0 if the server did not say
 
 
 class ServerFault(ClusterFault):
@@ -104,35 +104,35 @@ class KindAbsent(ClusterFault):
 
 
 class NotFound(ClusterFault):
-    """There is no object of that name."""
+    """No object with this name exists."""
 
     code = "object_absent"
     reason = "NotFound"
 
 
 class Gone(ClusterFault):
-    """The resource version is too old; list again."""
+    """The resource version is too old; list the objects again."""
 
     code = "resource_version_gone"
     reason = "Expired"
 
 
 class StaleVersion(ClusterFault):
-    """The object changed since it was read, or it is another one of the same name."""
+    """The object changed since it was read, or another object has its name."""
 
     code = "stale_version"
     reason = "Conflict"
 
 
 class AlreadyExists(ClusterFault):
-    """An object of that name exists in the cluster."""
+    """An object with this name exists in the cluster."""
 
     code = "object_exists"
     reason = "AlreadyExists"
 
 
 class FieldConflict(ClusterFault):
-    """Another manager owns fields that would be changed."""
+    """Another field manager owns fields of the change."""
 
     code = "field_conflict"
     reason = "FieldManagerConflict"

@@ -1,9 +1,9 @@
-"""Which API servers may be reached at all.
+"""Guard against server-side request forgery: which API servers may be reached.
 
-Whoever registers a cluster makes this process open a connection to an address of their choice. So a
-URL is read in one strict way, its name is resolved once, every address that came back is judged, and
-the connection goes to one of these very addresses (the name stays in SNI, in Host and in the check of
-the certificate). Private addresses are allowed: that is where clusters live.
+Whoever registers a cluster makes this process connect to an address of their choice. Therefore a URL is
+parsed strictly, its name is resolved once, every resolved address is checked, and the connection goes to
+one of these addresses (SNI, Host and certificate verification use the name). Private addresses are
+allowed, because clusters have them.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ IPAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
 Resolver = Callable[[str, int], Sequence[str]]
 
 LONGEST = 2048  # characters of a URL
-# Protocols that a confused client could be made to speak to; no API server listens there.
+# Ports of protocols that a confused client could be made to speak; no API server listens on them.
 _PORTS_OF_OTHERS = frozenset({2379, 2380, 3306, 5432, 6379, 9200, 11211, 27017})
 _LABEL = re.compile(r"(?!-)[A-Za-z0-9_-]{1,63}(?<!-)")
 _PATH = re.compile(r"(?:/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)*/?")
 _NUMBER = re.compile(r"[0-9]+|0[xX][0-9a-fA-F]*")
 
 _FORBIDDEN = {
-    ipaddress.ip_network(text): what
-    for text, what in {
+    ipaddress.ip_network(text): kind
+    for text, kind in {
         "0.0.0.0/8": "an unspecified address",
         "127.0.0.0/8": "a loopback address",
         "169.254.0.0/16": "a link-local address, as of metadata services",
@@ -42,7 +42,7 @@ _FORBIDDEN = {
         "fec0::/10": "a site-local address",
         "ff00::/8": "a multicast address",
         "64:ff9b:1::/48": "an address of a local translator",
-        # Metadata services outside of the link-local networks: Alibaba, Azure, Oracle, AWS, Google.
+        # Metadata services outside the link-local networks: Alibaba, Azure, Oracle, AWS, Google.
         "100.100.100.200/32": "a metadata service",
         "168.63.129.16/32": "a metadata service",
         "192.0.0.192/32": "a metadata service",
@@ -51,7 +51,7 @@ _FORBIDDEN = {
     }.items()
 }
 _LOOPBACK = "a loopback address"
-# IPv6 forms that carry an IPv4 address: the network, and how far to shift the address inside.
+# IPv6 networks whose addresses contain an IPv4 address, and the shift in bits that extracts it.
 _CARRIERS = [
     (ipaddress.IPv6Network("::/96"), 0),  # IPv4-compatible
     (ipaddress.IPv6Network("::ffff:0:0/96"), 0),  # IPv4-mapped
@@ -65,7 +65,7 @@ _ISATAP = (0x0000_5EFE, 0x0200_5EFE)
 
 @dataclass(frozen=True)
 class Target:
-    """A URL that was read: `url` in canonical form, `host` without brackets, `path` without end."""
+    """A parsed URL: `url` in canonical form, `host` without brackets, `path` without a trailing slash."""
 
     url: str
     host: str
@@ -74,7 +74,7 @@ class Target:
 
 
 def parse_url(text: str) -> Target:
-    """Raises InvalidInput `url_not_allowed` at `server`, without repeating user info."""
+    """Parse a URL. Raises InvalidInput `url_not_allowed` at `server`, without repeating user info."""
     parts = _split(text)
     if parts.scheme != "https":
         raise _refused("must begin with https://")
@@ -108,7 +108,7 @@ def _host(netloc: str, host: str) -> str:
             return str(ipaddress.IPv6Address(host)) if "%" not in host else _refuse_zone()
         except ValueError:
             raise _refused("has no valid IPv6 address") from None
-    # `0x7f.1`, `2130706433` and `0177.0.0.1` mean 127.0.0.1 to the system's resolver.
+    # The system's resolver takes `0x7f.1`, `2130706433` and `0177.0.0.1` for 127.0.0.1.
     if _NUMBER.fullmatch(host.rstrip(".").rpartition(".")[2]):
         try:
             return str(ipaddress.IPv4Address(host))
@@ -124,7 +124,7 @@ def _refuse_zone() -> str:
 
 
 def is_name(text: str) -> bool:
-    """Whether the text has the form of a host name (ASCII letters, digits, hyphens, dots)."""
+    """Return True if a text has the form of a host name (ASCII letters, digits, hyphens, dots)."""
     name = text.removesuffix(".")
     return 0 < len(name) <= 253 and all(_LABEL.fullmatch(label) for label in name.split("."))
 
@@ -148,60 +148,60 @@ def _refused(message: str) -> errors.InvalidInput:
 # --- addresses ------------------------------------------------------------------------------------
 
 
-def forbidden(address: IPAddress, *, allow_loopback: bool = False) -> str:
-    """Why an address must not be reached, "" when it may be.
+def forbidden_kind(address: IPAddress, *, allow_loopback: bool = False) -> str:
+    """Return the kind of an address that must not be reached, "" if it may be reached.
 
-    Loopback is allowed only in its plain forms, 127.0.0.0/8 and ::1.
+    `allow_loopback` allows only the plain forms, 127.0.0.0/8 and ::1.
     """
-    for network, what in _FORBIDDEN.items():
+    for network, kind in _FORBIDDEN.items():
         if address.version == network.version and address in network:
-            return "" if allow_loopback and what == _LOOPBACK else what
-    for carried in _carried(address):
-        if what := forbidden(carried):
-            return f"an IPv6 form of {what}"
+            return "" if allow_loopback and kind == _LOOPBACK else kind
+    for embedded in _embedded_addresses(address):
+        if kind := forbidden_kind(embedded):
+            return f"an IPv6 form of {kind}"
     return ""
 
 
-def _carried(address: IPAddress) -> list[ipaddress.IPv4Address]:
-    """The IPv4 addresses to which an IPv6 address may lead."""
+def _embedded_addresses(address: IPAddress) -> list[ipaddress.IPv4Address]:
+    """Return the IPv4 addresses to which an IPv6 address may lead."""
     if isinstance(address, ipaddress.IPv4Address):
         return []
     value = int(address)
     shifts = [shift for network, shift in _CARRIERS if address in network]
     numbers = [value >> shift for shift in shifts]
     if address in _TEREDO:
-        numbers += [value >> 64, ~value]  # its server, and its client with all bits turned
+        numbers += [value >> 64, ~value]  # its server, and its client with inverted bits
     if (value >> 32) & 0xFFFF_FFFF in _ISATAP:
         numbers.append(value)
     return [ipaddress.IPv4Address(number & 0xFFFF_FFFF) for number in numbers]
 
 
 def system_resolver(host: str, port: int) -> list[str]:
-    """The addresses of a name, in the order in which the system would try them."""
-    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return list(dict.fromkeys(str(entry[4][0]) for entry in found))
+    """Return the addresses of a name in the order in which the system would try them."""
+    entries = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(entry[4][0]) for entry in entries))
 
 
 def resolve(
     target: Target, *, allow_loopback: bool = False, resolver: Resolver = system_resolver
 ) -> list[str]:
-    """The addresses to connect to, in order.
+    """Return the addresses to connect to, in order.
 
-    One forbidden address among them refuses them all: whoever may change the name's records would
-    only have to try more often. Raises AddressNotAllowed, Unreachable (the name is not known).
+    One forbidden address refuses all: an attacker who controls the records of the name would only have to
+    try more often. Raises AddressNotAllowed, Unreachable (the name cannot be resolved).
     """
     try:
-        found = resolver(target.host, target.port)
+        addresses = resolver(target.host, target.port)
     except (OSError, UnicodeError) as error:
         raise faults.Unreachable(f"the name {target.host} cannot be resolved") from error
-    if not found:
+    if not addresses:
         raise faults.Unreachable(f"the name {target.host} has no address")
-    for text in found:
+    for text in addresses:
         try:
-            what = forbidden(ipaddress.ip_address(text), allow_loopback=allow_loopback)
+            kind = forbidden_kind(ipaddress.ip_address(text), allow_loopback=allow_loopback)
         except ValueError:
-            what = "no plain address"
-        if what:
+            kind = "no plain address"
+        if kind:
             where = text if text == target.host else f"{target.host} leads to {text}, which"
-            raise faults.AddressNotAllowed(f"{where} is {what}")
-    return list(found)
+            raise faults.AddressNotAllowed(f"{where} is {kind}")
+    return list(addresses)

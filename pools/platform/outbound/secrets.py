@@ -1,12 +1,12 @@
-"""Credentials at rest: encrypted with a ring of keys, and bound to what they belong to.
+"""Credentials at rest: encrypted with a ring of keys, and bound to their owner.
 
-A sealed text is `v1.<key>.<token>`: the name of the key that sealed it (the beginning of a hash, so
-that a missing key can be told from a damaged text, and old ones counted), and a Fernet token over the
-owner's text and the secret. The owner is checked when it is opened: a row's secret that was copied to
-another row opens nowhere.
+A sealed text is `v1.<key>.<token>`. `<key>` names the key that sealed it (the beginning of a hash), so that a
+missing key can be distinguished from a damaged text, and texts under old keys can be counted. `<token>` is a
+Fernet token over the owner and the secret. Opening checks the owner: a secret that was copied to another row
+cannot be opened there.
 
-The first key of the ring seals; all of them open. To rotate: put a new key in front, `reseal` all
-rows, take the old key away.
+The first key of the ring seals; all of them open. To rotate keys: put a new key first, `reseal` all rows, and
+remove the old key.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ _KEY = re.compile(r"[A-Za-z0-9_-]{43}")
 
 
 class KeyRing:
-    """Keys, the newest first; each is 32 random bytes in base64 (`openssl rand -base64 32`)."""
+    """Keys, newest first; each is 32 random bytes in base64 (`openssl rand -base64 32`)."""
 
     def __init__(self, keys: Sequence[str]) -> None:
-        """Raises KeyRingInvalid, which names a key by its place only."""
+        """Raise KeyRingInvalid for bad keys; the message identifies a key only by its position."""
         if not keys:
             raise faults.KeyRingInvalid(
                 "there is no key for credentials: set IPAM_KEY_RING to the output of"
                 " `openssl rand -base64 32`, and keep it as safe as the database's backups"
             )
-        raw = [_decoded(key, place) for place, key in enumerate(keys, start=1)]
-        # Equal keys are one key; the order counts.
+        raw = [_decoded(key, position) for position, key in enumerate(keys, start=1)]
+        # Duplicate keys count once; the first key is the newest.
         self._keys = {_name(key): fernet.Fernet(base64.urlsafe_b64encode(key)) for key in raw}
         self.newest = _name(raw[0])
 
@@ -45,17 +45,17 @@ class KeyRing:
         return f"KeyRing({', '.join(self._keys)})"
 
     def seal(self, secret: bytes, *, owner: str) -> str:
-        """The secret as text for a column; `owner` says what it belongs to (`cluster:7`)."""
+        """Return the sealed secret as text; `owner` is the object that it belongs to (`cluster:7`)."""
         token = self._keys[self.newest].encrypt(_bound(owner) + secret)
         return f"v1.{self.newest}.{token.decode()}"
 
     def open(self, sealed: str, *, owner: str) -> bytes:
-        """Raises KeyMissing, SecretForeign (another owner's), SecretUnreadable (damaged)."""
+        """Open a secret. Raises KeyMissing, SecretForeign (another owner), SecretUnreadable (damaged)."""
         name, token = _parts(sealed)
         key = self._keys.get(name)
         if key is None:
-            known = ", ".join(self._keys)
-            raise faults.KeyMissing(f"the key {name} is not in the key ring, which has {known}")
+            key_names = ", ".join(self._keys)
+            raise faults.KeyMissing(f"the key {name} is not in the key ring, which has {key_names}")
         try:
             plain = key.decrypt(token.encode())
         except fernet.InvalidToken:
@@ -66,34 +66,34 @@ class KeyRing:
         return plain[len(bound) :]
 
     def reseal(self, sealed: str, *, owner: str) -> str:
-        """The same secret under the newest key; the same text when it is already. Errors of open."""
+        """Return the text sealed with the newest key, unchanged if it is already. Raises as `open`."""
         secret = self.open(sealed, owner=owner)
         return sealed if key_name(sealed) == self.newest else self.seal(secret, owner=owner)
 
 
-def configured() -> KeyRing:
-    """The ring of the settings. Raises KeyRingInvalid."""
+def key_ring() -> KeyRing:
+    """Return the key ring of the settings. Raises KeyRingInvalid."""
     return KeyRing(settings.IPAM_KEY_RING)
 
 
 def key_name(sealed: str) -> str:
-    """The name of the key that sealed a text. Raises SecretUnreadable."""
+    """Return the name of the key that sealed a text. Raises SecretUnreadable."""
     return _parts(sealed)[0]
 
 
 def _parts(sealed: str) -> tuple[str, str]:
-    found = _SEALED.fullmatch(sealed)
-    if not found:
+    match = _SEALED.fullmatch(sealed)
+    if not match:
         raise faults.SecretUnreadable("the stored credential is damaged")
-    return found[1], found[2]
+    return match[1], match[2]
 
 
 def _bound(owner: str) -> bytes:
-    # A hash, so that no owner's text can be the beginning of another's.
+    # A hash, so that no owner can be a prefix of another one.
     return hashlib.sha256(owner.encode()).digest()
 
 
-def _decoded(key: str, place: int) -> bytes:
+def _decoded(key: str, position: int) -> bytes:
     text = key.strip().rstrip("=").replace("+", "-").replace("/", "_")
     raw = b""
     if _KEY.fullmatch(text):
@@ -102,7 +102,7 @@ def _decoded(key: str, place: int) -> bytes:
         except binascii.Error:
             raw = b""
     if len(raw) != 32:
-        raise faults.KeyRingInvalid(f"key {place} of the key ring is not 32 bytes in base64")
+        raise faults.KeyRingInvalid(f"key {position} of the key ring is not 32 bytes in base64")
     return raw
 
 

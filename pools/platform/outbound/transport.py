@@ -1,6 +1,6 @@
-"""Connections to one API server: to the addresses that the guard allowed, over TLS that is verified.
+"""Connections to one API server: only to addresses that the guard allowed, with verified TLS.
 
-No redirects, no retries, no proxies, also when the environment names one.
+No redirects, no retries, and no proxies, even if the environment names one.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from urllib3 import connection, connectionpool, exceptions, util
 from pools.platform.outbound import faults
 from pools.platform.outbound.access import Access
 
-MOST_ADDRESSES = 4  # of one name; each may take the whole connect time-out
-# A peer that vanished is noticed after 75 s, also while a watch is silent.
+MOST_ADDRESSES = 4  # of one name; each may take the whole connect timeout
+# A dead peer is noticed after 75 seconds, even while a watch is silent.
 _KEEPALIVE = [
     (socket.IPPROTO_TCP, socket.TCP_NODELAY, 1),
     (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
@@ -34,7 +34,7 @@ _KEEPALIVE = [
 
 
 class Connections(urllib3.PoolManager):
-    """Keeps one connection alive. `addresses` gives those that may be dialled, or raises a fault."""
+    """A pool of one connection; `addresses` returns the allowed addresses, or raises a fault."""
 
     def __init__(self, access: Access, addresses: Callable[[], list[str]]) -> None:
         names: dict[str, Any] = {}
@@ -43,7 +43,7 @@ class Connections(urllib3.PoolManager):
         super().__init__(
             ssl_context=tls_context(access),
             socket_options=_KEEPALIVE,
-            retries=False,  # nor redirects: they would lead past the guard, with our token
+            retries=False,  # no redirects either: they would bypass the guard, with our token
             maxsize=1,
             **names,
         )
@@ -60,23 +60,23 @@ class Connections(urllib3.PoolManager):
         self.pool_classes_by_scheme = {"https": Pool}
 
     def interrupt(self) -> None:
-        """Cut the connection under a request that another thread waits for."""
-        for one in self._open:
-            # Not the TLS socket's own method, which takes away what that thread is reading with.
-            if isinstance(one.sock, socket.socket):
+        """Cut the connection that another thread is waiting on."""
+        for pinned in self._open:
+            # Not shutdown of the TLS socket, which removes the object that the other thread reads with.
+            if isinstance(pinned.sock, socket.socket):
                 with contextlib.suppress(OSError):
-                    socket.socket.shutdown(one.sock, socket.SHUT_RDWR)
+                    socket.socket.shutdown(pinned.sock, socket.SHUT_RDWR)
 
 
 class _PinnedConnection(connection.HTTPSConnection):
-    """Dials addresses that were judged; the name remains for Host, SNI and the certificate."""
+    """Dials addresses that the guard checked; Host, SNI and certificate verification use the name."""
 
     dial_to: Callable[[], list[str]]
     opened: list[_PinnedConnection]
 
     def connect(self) -> None:
         super().connect()
-        self.opened[:] = [self]  # the one that is alive
+        self.opened[:] = [self]  # the current connection
 
     def _new_conn(self) -> socket.socket:
         failure: OSError | None = None
@@ -94,19 +94,19 @@ class _PinnedConnection(connection.HTTPSConnection):
 
 
 def tls_context(access: Access) -> ssl.SSLContext:
-    """TLS 1.2 or newer, verified by the access' own authority. Raises TLSRefused."""
+    """Return a context for TLS 1.2 or newer that verifies by the CA of the access. Raises TLSRefused."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     try:
         if access.ca:
             context.load_verify_locations(cadata=access.ca)
-            # An intermediate in the bundle is trusted by itself, as Go's clients do it.
+            # An intermediate in the bundle is a trust anchor by itself, as with Go's clients.
             context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
         else:
             context.load_default_certs()
         if access.certificate:
             with _private_file(f"{access.certificate}\n{access.key}\n") as path:
-                # A password of "" instead of a question on the terminal.
+                # The password "" prevents OpenSSL from asking on the terminal.
                 context.load_cert_chain(path, password="")
     except (ssl.SSLError, ValueError) as error:
         raise faults.TLSRefused("the certificates of this cluster cannot be loaded") from error
@@ -115,7 +115,7 @@ def tls_context(access: Access) -> ssl.SSLContext:
 
 @contextlib.contextmanager
 def _private_file(content: str) -> Iterator[str]:
-    """A path for an interface that takes files only: in memory where the system offers it."""
+    """Yield a path for an API that accepts only files: in memory if the system supports it."""
     if hasattr(os, "memfd_create") and pathlib.Path("/proc/self/fd").is_dir():
         with os.fdopen(os.memfd_create("pair"), "wb") as memory:
             memory.write(content.encode())

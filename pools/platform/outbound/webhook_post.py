@@ -1,6 +1,6 @@
-"""One POST to a receiver of webhooks: over the same guard and TLS as to API servers.
+"""Send a POST to a receiver of webhooks, with the same guard and TLS as for API servers.
 
-The status is all that is read of the answer.
+Only the status of the response is read.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from pools.platform.outbound import connection_errors, credentials, guard, trans
 from pools.platform.outbound.access import Access
 
 LONGEST_URL = 500
-CONNECT, READ = 5.0, 10.0  # seconds to connect, and to wait for the next bytes
-WHOLE = 20.0  # seconds from the connection to the answer's status
+CONNECT, READ = 5.0, 10.0  # timeouts in seconds: to connect, and to wait for the next bytes
+WHOLE = 20.0  # seconds until the status of the response
 
 
 def parse_url(text: str, *, field: str = "url") -> str:
-    """The canonical form. Raises InvalidInput `url_not_allowed`, `too_long`."""
+    """Return the canonical URL. Raises InvalidInput `url_not_allowed`, `too_long`."""
     if len(text) > LONGEST_URL:
         message = f"may have at most {LONGEST_URL} characters"
         raise errors.InvalidInput.for_field(field, "too_long", message)
@@ -33,7 +33,7 @@ def parse_url(text: str, *, field: str = "url") -> str:
 
 
 def parse_ca(pem: str, *, field: str = "ca") -> str:
-    """Certificates in PEM, or "". Raises InvalidInput `bad_pem`, `private_key_in_ca`."""
+    """Return certificates in PEM, or "". Raises InvalidInput `bad_pem`, `private_key_in_ca`."""
     text = pem.strip()
     if text:
         credentials.certificates(text, field)
@@ -48,7 +48,7 @@ def post(
     allow_loopback: bool = False,
     resolver: guard.Resolver = guard.system_resolver,
 ) -> int:
-    """The status of HTTP that the receiver answers, whatever it is; redirects are not followed.
+    """Return the HTTP status of the response, whatever it is; redirects are not followed.
 
     Raises ClusterFault: Unreachable, AddressNotAllowed, TLSRefused.
     """
@@ -74,7 +74,7 @@ def post(
         status = int(response.status)
         response.close()
     except connection_errors.NO_ANSWER as error:
-        raise connection_errors.no_answer(error) from error
+        raise connection_errors.fault_of(error) from error
     finally:
         late.cancel()
         connections.clear()

@@ -27,14 +27,14 @@ from pools.platform import prepared
 
 KEYWORD = "Token"
 NOTE_USE_EVERY = 600  # seconds
-# Knox's are 64 characters and a short prefix.
+# A token of Knox has 64 characters and a short prefix.
 _PRINTABLE = re.compile(rb"[!-~]{1,200}")
 
 log = logging.getLogger(__name__)
 
 
 class TokenAuthentication(authentication.BaseAuthentication):
-    """The user of a token that has not expired; 401 for anything else."""
+    """Authenticates the user of a token that has not expired; 401 for any other token."""
 
     def authenticate(self, request: Request) -> tuple[AbstractUser, AuthToken] | None:
         header = authentication.get_authorization_header(request).split()
@@ -49,43 +49,47 @@ class TokenAuthentication(authentication.BaseAuthentication):
 
 
 class SessionAuthentication(authentication.SessionAuthentication):
-    """The admin's login; unsafe methods need its CSRF token."""
+    """Authenticates by the session of the admin; unsafe methods need its CSRF token."""
 
     def enforce_csrf(self, request: Request) -> None:
-        # The check looks for a form's field: on REST framework's request that parses the body and
-        # leaves nothing of it to read, on Django's own it does so for forms only.
+        # The check reads a form field. On REST framework's request this would parse and consume the
+        # body; Django's own request parses only forms.
         super().enforce_csrf(getattr(request, "_request", request))
 
 
 def _owner(token: str) -> tuple[AbstractUser, AuthToken]:
     digest = crypto.hash_token(token)
-    # Several tokens may share the part that they are looked up by.
-    for kept, expiry, permissions, *columns in _tokens(token[: CONSTANTS.TOKEN_KEY_LENGTH]):
-        until = None if expiry is None else datetime.fromtimestamp(expiry, UTC)
-        if not hmac.compare_digest(digest, kept) or _is_over(until):
+    # Several tokens may share the prefix that they are looked up by.
+    for stored_digest, expiry, permissions, *columns in _tokens(
+        token[: CONSTANTS.TOKEN_KEY_LENGTH]
+    ):
+        expires_at = None if expiry is None else datetime.fromtimestamp(expiry, UTC)
+        if not hmac.compare_digest(digest, stored_digest) or _is_expired(expires_at):
             continue
         user: Any = get_user_model().from_db(connection.alias, _FIELDS, columns)
         if not user.is_active:
             raise exceptions.AuthenticationFailed("The user of this token is not active.")
-        # Where Django's ModelBackend keeps what it read itself.
+        # The cache in which Django's ModelBackend stores the permissions that it reads.
         user._perm_cache = set(permissions)
-        _note_use(kept)
-        return user, AuthToken(digest=kept, expiry=until, user=user)
+        _record_use(stored_digest)
+        return user, AuthToken(digest=stored_digest, expiry=expires_at, user=user)
     raise exceptions.AuthenticationFailed("The token is not valid.")
 
 
 _USES_KEPT = 1000
-_last_noted: dict[str, float] = {}  # by digest: when this process wrote that the token is used
+_last_recorded: dict[
+    str, float
+] = {}  # by digest: when this process last recorded a use of the token
 
 
-def _note_use(digest: str) -> None:
-    """Write down that a token is used, now and then: most requests cost nothing."""
+def _record_use(digest: str) -> None:
+    """Record that a token is used, at most every NOTE_USE_EVERY seconds."""
     now = time.monotonic()
-    if now - _last_noted.get(digest, -NOTE_USE_EVERY) < NOTE_USE_EVERY:
+    if now - _last_recorded.get(digest, -NOTE_USE_EVERY) < NOTE_USE_EVERY:
         return
-    if len(_last_noted) >= _USES_KEPT:
-        _last_noted.clear()
-    _last_noted[digest] = now
+    if len(_last_recorded) >= _USES_KEPT:
+        _last_recorded.clear()
+    _last_recorded[digest] = now
     try:
         with transaction.atomic(), connection.cursor() as cursor:
             cursor.execute(
@@ -94,22 +98,24 @@ def _note_use(digest: str) -> None:
                 [digest],
             )
     except DatabaseError as error:  # a standby, or the token was revoked at this moment
-        log.info("the use of a token was not noted: %s", type(error).__name__)
+        log.info("the use of a token was not recorded: %s", type(error).__name__)
 
 
-def _is_over(expiry: datetime | None) -> bool:
-    # A token's end was set by the clock of a web process: the same kind of clock judges it.
+def _is_expired(expiry: datetime | None) -> bool:
+    # The clock of a web process set the expiry, so the clock of a web process is compared with it.
     return expiry is not None and expiry <= datetime.now(UTC)
 
 
-# What requests ask of a user, in the order of the model, as Model.from_db wants it; the rest is deferred.
-_ASKED = {"id", "username", "is_active", "is_staff", "is_superuser"}
+# The fields of a user that requests need, in the model's order for Model.from_db; others are deferred.
+_LOADED_FIELDS = {"id", "username", "is_active", "is_staff", "is_superuser"}
 _FIELDS = [
-    field.attname for field in get_user_model()._meta.concrete_fields if field.attname in _ASKED
+    field.attname
+    for field in get_user_model()._meta.concrete_fields
+    if field.attname in _LOADED_FIELDS
 ]
 _COLUMNS = ", ".join(f'u."{field}"' for field in _FIELDS)
 
-# A token, its user, and the user's own and groups' permissions; a superuser needs none.
+# A token, its user, and the permissions of the user and the user's groups; a superuser needs none.
 _OWNER = f"""
     SELECT COALESCE(json_agg(json_build_array(
       t.digest, extract(epoch FROM t.expiry), CASE WHEN u.is_superuser THEN '{{}}' ELSE ARRAY(
@@ -126,22 +132,22 @@ _OWNER = f"""
 
 
 def _tokens(key: str) -> list[list[Any]]:
-    """What is known of the tokens that begin with the key: digest, expiry in seconds, permissions, user.
+    """Return [digest, expiry in seconds, permissions, *user columns] of the tokens with a prefix.
 
-    Reading is harmless to repeat, so a connection that the server closed meanwhile is noticed
-    here, and not by a round trip of its own before each request (CONN_HEALTH_CHECKS).
+    The query is harmless to repeat: if the server has closed the connection, it is repeated on a new one,
+    instead of checking the connection before each request (CONN_HEALTH_CHECKS).
     """
-    is_kept = connection.connection is not None and not connection.in_atomic_block
+    is_reused = connection.connection is not None and not connection.in_atomic_block
     connection.health_check_done = True  # type: ignore[attr-defined]  # not in the stubs
     try:
         return _read(key)
     except (OperationalError, InterfaceError):
-        if not is_kept:
+        if not is_reused:
             raise
         connection.close()
         return _read(key)
 
 
 def _read(key: str) -> list[list[Any]]:
-    found: list[list[Any]] = json.loads(prepared.text(_OWNER, [key]))
-    return found
+    rows: list[list[Any]] = json.loads(prepared.fetch_text(_OWNER, [key]))
+    return rows

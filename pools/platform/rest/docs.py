@@ -1,4 +1,4 @@
-"""The API documentation in a browser: Swagger UI from the installed package, no other host."""
+"""The API documentation in a browser: Swagger UI from the installed package, without another host."""
 
 from __future__ import annotations
 

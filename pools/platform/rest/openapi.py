@@ -1,4 +1,4 @@
-"""The words in which the endpoints are described: types, shapes, parameters, answers."""
+"""Building blocks of the OpenAPI description: types, shapes, parameters, responses."""
 
 from __future__ import annotations
 
@@ -40,21 +40,21 @@ NUMBER: Schema = {"type": "string", "format": "decimal", "example": "65534"}
 
 
 def shape(required: str = "", /, **properties: Schema) -> Schema:
-    made: Schema = {"type": "object", "properties": properties}
-    return made | ({"required": required.split()} if required else {})
+    schema: Schema = {"type": "object", "properties": properties}
+    return schema | ({"required": required.split()} if required else {})
 
 
-def listed(of: Schema) -> Schema:
-    return {"type": "array", "items": of}
+def listed(items: Schema) -> Schema:
+    return {"type": "array", "items": items}
 
 
-def page(of: Schema) -> Schema:
+def page(items: Schema) -> Schema:
     link: Schema = {"type": "string", "format": "uri", "nullable": True}
-    return shape("next previous results", next=link, previous=link, results=listed(of))
+    return shape("next previous results", next=link, previous=link, results=listed(items))
 
 
-def null(of: Schema) -> Schema:
-    return of | {"nullable": True}
+def nullable(schema: Schema) -> Schema:
+    return schema | {"nullable": True}
 
 
 PROBLEM = shape(
@@ -82,7 +82,7 @@ _REASONS = {
 def says(
     summary: str, answers: dict[int, Schema | None], *, fails: str = "", **more: Any
 ) -> Schema:
-    """The arguments of `extend_schema`; `fails` are further statuses beside 400 401 403 503."""
+    """Return the arguments of `extend_schema`; `fails` are statuses besides 400, 401, 403 and 503."""
     responses: dict[Any, Any] = {}
     for status, shape in answers.items():
         responses[status if shape is None else (status, "application/json")] = (

@@ -1,4 +1,4 @@
-"""Keyset pages: a cursor names the last row of a page, so that a page costs the same anywhere.
+"""Keyset pagination: a cursor identifies the last row of a page, so that every page costs the same.
 
 `{"next": URL or null, "previous": URL or null, "results": [...]}`; `limit` is 1 to 1,000.
 """
@@ -21,7 +21,7 @@ from pools.platform.rest import query
 DEFAULT = 100
 MOST = 1000
 
-# An ordering: the columns that make it total, each ascending; "-" before a name turns it around.
+# The columns of each ordering by its name: together unique, each ascending; "-NAME" reverses it.
 Orderings = Mapping[str, Sequence[str]]
 Row = dict[str, Any]
 
@@ -37,15 +37,16 @@ def page(
     default: str = "id",
     columns: Collection[str] = (),
 ) -> dict[str, Any]:
-    """One page of `rows` (a queryset, read by `.values()`), each shaped; `fields` are its keys.
+    """Return one page of `rows`, a queryset that is read by `.values()`.
 
-    `columns` are those that are read, all by default.
+    `shape` converts the rows of the page; `fields` are the keys of its results. `columns` are read, all
+    by default.
     """
     names = [*orderings, *(f"-{name}" for name in orderings)]
     ordering = parameters.parse("ordering", query.choice(*names)) or default
     limit = parameters.parse("limit", query.integer(1, MOST)) or DEFAULT
     cursor = parameters.parse("cursor", _decoded)
-    chosen = parameters.parse("fields", query.names(fields))
+    selected = parameters.parse("fields", query.names(fields))
     parameters.done()
     order = orderings[ordering.removeprefix("-")]
     backward, after = (cursor[0], cursor[1]) if cursor else (False, None)
@@ -55,31 +56,33 @@ def page(
         rows = rows.filter(_beyond(order, after, descending=descending))
     sign = "-" if descending else ""
     ordered = rows.order_by(*(sign + column for column in order))
-    found = list(ordered.values(*columns)[: limit + 1])
-    more = len(found) > limit
-    found = found[:limit]
+    page_rows = list(ordered.values(*columns)[: limit + 1])
+    has_more = len(page_rows) > limit
+    page_rows = page_rows[:limit]
     if backward:
-        found.reverse()
-    ends = [[_plain(row[column]) for column in order] for row in (found[:1] + found[-1:])]
+        page_rows.reverse()
+    ends = [[_plain(row[column]) for column in order] for row in (page_rows[:1] + page_rows[-1:])]
     return {
-        "next": _link(request, ends, -1, backward=False) if more or (backward and found) else None,
-        "previous": _link(request, ends, 0, backward=True)
-        if (more if backward else after is not None) and found
+        "next": _link(request, ends, -1, backward=False)
+        if has_more or (backward and page_rows)
         else None,
-        "results": [{name: row[name] for name in chosen} for row in shape(found)]
-        if chosen
-        else shape(found),
+        "previous": _link(request, ends, 0, backward=True)
+        if (has_more if backward else after is not None) and page_rows
+        else None,
+        "results": [{name: row[name] for name in selected} for row in shape(page_rows)]
+        if selected
+        else shape(page_rows),
     }
 
 
 def _beyond(columns: Sequence[str], values: Sequence[Any], *, descending: bool) -> Q:
-    """Rows after these values in the order of the columns."""
+    """Return the filter for rows after these values in the order of the columns."""
     compare = "lt" if descending else "gt"
     beyond = Q()
-    same: dict[str, Any] = {}
+    equal_columns: dict[str, Any] = {}
     for column, value in zip(columns, values, strict=True):
-        beyond |= Q(**same, **{f"{column}__{compare}": value})
-        same[column] = value
+        beyond |= Q(**equal_columns, **{f"{column}__{compare}": value})
+        equal_columns[column] = value
     return beyond
 
 
@@ -106,7 +109,7 @@ def _decoded(value: str, _name: str) -> tuple[bool, list[Any]]:
 
 
 def _check(rows: QuerySet[Any], columns: Sequence[str], after: list[Any]) -> None:
-    """A cursor came from outside: its values must be such as the columns of this list have."""
+    """Refuse a cursor whose values do not fit the columns of this list: a client may have made it up."""
     fields = [rows.model._meta.get_field(column) for column in columns]
     if len(after) != len(fields) or not all(map(_is_key, fields, after)):
         raise _unusable("")

@@ -1,7 +1,7 @@
-"""The body of a request, read so strictly that it means one thing.
+"""Parsing of request bodies, so strict that a body has only one meaning.
 
-No compression, no other charset than UTF-8, no duplicate or unknown key, nothing above 2 MiB:
-facts about odd input are in pools/platform/documents.py and pools/core/object_reader.py.
+No compression, no charset but UTF-8, no duplicate or unknown keys, nothing above 2 MiB. The details are
+in pools/platform/documents.py and pools/core/object_reader.py.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class TooLarge(exceptions.APIException):
 
 
 class JSONParser(parsers.BaseParser):
-    """Names the media type in the OpenAPI description; `fields` does the reading."""
+    """Declares the media type for the OpenAPI description; `fields` reads the body."""
 
     media_type = JSON
 
@@ -44,7 +44,7 @@ class JSONParser(parsers.BaseParser):
 
 
 def body(request: Request, *, limit: int = documents.LARGEST) -> bytes:
-    """The bytes of the body; TooLarge before they are read."""
+    """Return the bytes of the body. Raises TooLarge before it reads them."""
     plain: HttpRequest = request._request
     if "chunked" in plain.META.get("HTTP_TRANSFER_ENCODING", "").lower():
         _read_chunks(plain, limit)
@@ -56,7 +56,7 @@ def body(request: Request, *, limit: int = documents.LARGEST) -> bytes:
 
 
 def _read_chunks(plain: HttpRequest, limit: int) -> None:
-    # Django reads as many bytes as Content-Length says, and so none of these.
+    # Django reads Content-Length bytes, and thus none of a chunked body.
     if hasattr(plain, "_body"):
         return
     if not plain.META.get("wsgi.input_terminated"):
@@ -64,7 +64,7 @@ def _read_chunks(plain: HttpRequest, limit: int) -> None:
     chunks = plain.META["wsgi.input"].read(limit + 1)
     if len(chunks) > limit:
         raise _too_large(limit)
-    plain._body = chunks  # where HttpRequest.body keeps it
+    plain._body = chunks  # where HttpRequest.body caches the body
 
 
 def _too_large(limit: int) -> TooLarge:
@@ -72,23 +72,23 @@ def _too_large(limit: int) -> TooLarge:
 
 
 def media_type(request: Request) -> str:
-    """The media type of the body, in lower case; 415 for a charset or encoding not read here."""
+    """Return the media type of the body in lower case; 415 for another charset or an encoding."""
     content_type = request.META.get("CONTENT_TYPE", "")
-    plain, found = _media_type(content_type)
+    is_utf8, type_name = _media_type(content_type)
     encoded = request.META.get("HTTP_CONTENT_ENCODING", "identity").lower() != "identity"
-    if encoded or not plain:
+    if encoded or not is_utf8:
         raise exceptions.UnsupportedMediaType(content_type, "Send UTF-8 without compression.")
-    return found
+    return type_name
 
 
-@lru_cache(maxsize=64)  # clients write it in a few ways
+@lru_cache(maxsize=64)  # clients use few different headers
 def _media_type(content_type: str) -> tuple[bool, str]:
-    """(whether its charset is UTF-8, the type)."""
+    """Return (True if the charset is UTF-8, media type)."""
     header = Message()
     header["Content-Type"] = content_type
     charset = header.get_param("charset", "utf-8")
-    plain = isinstance(charset, str) and charset.lower() in {"utf-8", "utf8"}
-    return plain, header.get_content_type() if content_type else ""
+    is_utf8 = isinstance(charset, str) and charset.lower() in {"utf-8", "utf8"}
+    return is_utf8, header.get_content_type() if content_type else ""
 
 
 def document(request: Request, *, limit: int = documents.LARGEST) -> Any:
@@ -105,75 +105,79 @@ def document(request: Request, *, limit: int = documents.LARGEST) -> Any:
 
 
 def fields(
-    request: Request, *known: str, optional: bool = False, limit: int = documents.LARGEST
+    request: Request, *names: str, optional: bool = False, limit: int = documents.LARGEST
 ) -> object_reader.Fields:
-    """The JSON object of the body; its unknown fields are reported, `report.raise_any` ends it.
+    """Return the JSON object of the body; unknown fields are reported, and `report.raise_any` raises.
 
-    A body that says nothing, none or `{}`, is object_expected: rule `empty-body-is-refused`, unless it
-    is `optional`.
+    An empty body or `{}` is object_expected (rule `empty-body-is-refused`) unless it is `optional`.
     """
     data = document(request, limit=limit)
     if not data and not optional:
-        message = f"an object with at least one of {', '.join(known)} is expected"
+        message = f"an object with at least one of {', '.join(names)} is expected"
         raise errors.InvalidInput.for_field("", "object_expected", message)
-    found = object_reader.Fields(data, "", object_reader.ProblemReport())
-    found.only(*known)
-    return found
+    body_fields = object_reader.Fields(data, "", object_reader.ProblemReport())
+    body_fields.only(*names)
+    return body_fields
 
 
-def changes(request: Request, *known: str, nullable: Collection[str] = ()) -> object_reader.Fields:
-    """As `fields`, of a PATCH: null is a value for the `nullable` fields only, and wrong_type for others,
-    which is told once: such a field is then like one that is not there."""
-    found = fields(request, *known)
-    nulls = {name for name in known if found.data.get(name, "") is None} - {*nullable}
+def changes(request: Request, *names: str, nullable: Collection[str] = ()) -> object_reader.Fields:
+    """Return the fields of a PATCH body.
+
+    Null is a value of `nullable` fields only. In other fields it is reported as wrong_type, and the field
+    is left out, so that it is reported only once.
+    """
+    body_fields = fields(request, *names)
+    nulls = {name for name in names if body_fields.data.get(name, "") is None} - {*nullable}
     for name in sorted(nulls):
-        message = "null is no value of this field; leave it out to keep what is there"
-        found.report.add(name, "wrong_type", message)
-    kept = {name: value for name, value in found.data.items() if name not in nulls}
-    return dataclasses.replace(found, data=kept)
+        message = "null is not allowed for this field; omit the field to keep its value"
+        body_fields.report.add(name, "wrong_type", message)
+    remaining = {name: value for name, value in body_fields.data.items() if name not in nulls}
+    return dataclasses.replace(body_fields, data=remaining)
 
 
-def integer(value: object, at: str, *, least: int, most: int) -> int:
-    """A whole number between two; wrong_type, out_of_range."""
+def integer(value: object, field: str, *, least: int, most: int) -> int:
+    """Parse an integer between two bounds. Raises InvalidInput wrong_type, out_of_range."""
     if not isinstance(value, int) or isinstance(value, bool):
-        raise errors.InvalidInput.for_field(at, "wrong_type", "must be a whole number", value)
+        raise errors.InvalidInput.for_field(field, "wrong_type", "must be a whole number", value)
     if not least <= value <= most:
-        raise errors.InvalidInput.for_field(at, "out_of_range", f"must be {least} to {most}", value)
+        raise errors.InvalidInput.for_field(
+            field, "out_of_range", f"must be {least} to {most}", value
+        )
     return value
 
 
-def name(value: object, at: str) -> str:
-    """The name of a cluster or a pool."""
-    return holders.parse_name(value, field=at)
+def name(value: object, field: str) -> str:
+    """Parse the name of a cluster or a pool."""
+    return holders.parse_name(value, field=field)
 
 
-def namespace(value: object, at: str) -> str:
-    """The name of a namespace; wrong_type, k8s_name."""
-    return holders.parse_name(value, field=at, kind="label")
+def namespace(value: object, field: str) -> str:
+    """Parse the name of a namespace. Raises InvalidInput wrong_type, k8s_name."""
+    return holders.parse_name(value, field=field, kind="label")
 
 
-def text(value: object, at: str) -> str:
-    """Any text; wrong_type."""
+def text(value: object, field: str) -> str:
+    """Return a string. Raises InvalidInput wrong_type."""
     if not isinstance(value, str):
-        raise errors.InvalidInput.for_field(at, "wrong_type", "a text is expected", value)
+        raise errors.InvalidInput.for_field(field, "wrong_type", "a text is expected", value)
     return value
 
 
-def description(value: object, at: str) -> str:
-    """One line about a thing, or nothing."""
-    return holders.parse_reason(value, field=at, required=False)
+def description(value: object, field: str) -> str:
+    """Parse a description of one line, which may be empty."""
+    return holders.parse_reason(value, field=field, required=False)
 
 
-def reason(value: object, at: str) -> str:
-    """Why somebody does something."""
-    return holders.parse_reason(value, field=at)
+def reason(value: object, field: str) -> str:
+    """Parse the reason for a change."""
+    return holders.parse_reason(value, field=field)
 
 
-def choice(value: object, at: str, allowed: tuple[str, ...]) -> str:
-    """One of some words; wrong_type, invalid_choice."""
+def choice(value: object, field: str, allowed: tuple[str, ...]) -> str:
+    """Parse one of the allowed strings. Raises InvalidInput wrong_type, invalid_choice."""
     if not isinstance(value, str):
-        raise errors.InvalidInput.for_field(at, "wrong_type", "must be a text", value)
+        raise errors.InvalidInput.for_field(field, "wrong_type", "must be a text", value)
     if value not in allowed:
         message = f"must be one of {', '.join(allowed)}"
-        raise errors.InvalidInput.for_field(at, "invalid_choice", message, value)
+        raise errors.InvalidInput.for_field(field, "invalid_choice", message, value)
     return value

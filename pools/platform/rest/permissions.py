@@ -1,4 +1,4 @@
-"""Roles are Django permissions; each endpoint names the one that a method needs."""
+"""Permissions of endpoints: roles are Django permissions, and each endpoint names those of its methods."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ if TYPE_CHECKING:
 
 
 class HasPermission(permissions.BasePermission):
-    """The user has the permissions that the view's `needs` names for the method.
+    """The user has the permissions that `needs` of the view lists for the method.
 
-    A method that is not named needs a login only (405 follows, or OPTIONS answers).
+    A method that is not listed needs only a login (405 follows, or OPTIONS answers).
     """
 
     def has_permission(self, request: Request, view: Any) -> bool:

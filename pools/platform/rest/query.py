@@ -1,4 +1,4 @@
-"""Query parameters: each is read once, an unknown or repeated one is refused."""
+"""Query parameters: unknown and repeated ones are refused."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ LONGEST = 253
 
 
 class Query:
-    """The parameters of a request; `done` refuses what nobody asked for."""
+    """The query parameters of a request; `done` refuses those that were not read."""
 
     def __init__(self, request: Request) -> None:
-        self._given = request.query_params
+        self._parameters = request.query_params
         self._read: set[str] = set()
         self.report = object_reader.ProblemReport()
 
     def text(self, name: str) -> str | None:
-        """One value as it is, None without it or for an empty one."""
+        """Return the value of a parameter; None if it is missing, empty or not usable."""
         self._read.add(name)
-        values = self._given.getlist(name)
+        values = self._parameters.getlist(name)
         if len(values) > 1:
             self.report.add(name, "repeated", "is given more than once")
         value = values[-1] if values else ""
@@ -41,7 +41,7 @@ class Query:
         return value or None
 
     def parse(self, name: str, parser: Callable[[str, str], T]) -> T | None:
-        """What the parser makes of a value; it is given the value and its name."""
+        """Return the parsed value, or None; the parser's arguments are the value and the name."""
         value = self.text(name)
         if value is None:
             return None
@@ -50,15 +50,15 @@ class Query:
         return None
 
     def done(self) -> None:
-        """InvalidInput with every problem found, unknown parameters among them."""
-        for name in self._given:
+        """Raise InvalidInput with all problems, unknown parameters among them."""
+        for name in self._parameters:
             if name not in self._read:
                 self.report.add(name, "unknown_parameter", "there is no such parameter")
         self.report.raise_any()
 
 
 def integer(least: int, most: int) -> Callable[[str, str], int]:
-    """A parser of plain decimal numbers between two."""
+    """Return a parser of decimal integers between two bounds."""
 
     def parse(value: str, name: str) -> int:
         if not (value.isascii() and value.isdigit()) or len(value) > 18:
@@ -73,7 +73,7 @@ def integer(least: int, most: int) -> Callable[[str, str], int]:
 
 
 def choice(*allowed: str) -> Callable[[str, str], str]:
-    """A parser of one of some words."""
+    """Return a parser that accepts one of the allowed words."""
 
     def parse(value: str, name: str) -> str:
         if value not in allowed:
@@ -89,31 +89,31 @@ def flag(value: str, name: str) -> bool:
 
 
 def cidr(value: str, name: str) -> str:
-    """A CIDR or one address, canonical."""
+    """Return the canonical form of a CIDR or an address."""
     if "/" not in value:
         return str(addresses.parse_address(value, field=name))
     return str(addresses.parse_cidr(value, field=name, allow_short=True))
 
 
 def block(value: str, name: str) -> str:
-    """A CIDR or one address, as the canonical CIDR of this block."""
+    """Return the canonical CIDR of the block that a CIDR or an address names."""
     return str(addresses.parse_block(value, field=name))
 
 
 def moment(value: str, name: str) -> datetime:
-    """RFC 3339 with a zone, of a year that can be meant."""
-    return timestamps.parse_moment(value, field=name)
+    """Parse an RFC 3339 timestamp with a time zone, in a plausible year."""
+    return timestamps.parse_timestamp(value, field=name)
 
 
-def names(known: Iterable[str]) -> Callable[[str, str], list[str]]:
-    """A parser of some of the known names, comma separated."""
+def names(allowed: Iterable[str]) -> Callable[[str, str], list[str]]:
+    """Return a parser of a comma-separated list of the allowed names."""
 
     def parse(value: str, name: str) -> list[str]:
-        wanted = [one.strip() for one in value.split(",") if one.strip()]
-        unknown = [one for one in wanted if one not in known]
-        if unknown or not wanted:
+        selected = [part.strip() for part in value.split(",") if part.strip()]
+        unknown = [field for field in selected if field not in allowed]
+        if unknown or not selected:
             message = f"there is no field {unknown[0]}" if unknown else "name a field"
             raise errors.InvalidInput.for_field(name, "unknown_field", message, value)
-        return wanted
+        return selected
 
     return parse

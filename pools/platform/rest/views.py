@@ -1,4 +1,4 @@
-"""What all views share: who asks, under which key, and how an answer is written."""
+"""Base class and helpers of all REST views: authentication, permissions, idempotency, responses."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Needs = Mapping[str, tuple[str, ...]]
 
 
 class OnlyJSON(negotiation.BaseContentNegotiation):
-    """Answers are JSON whatever Accept says (RFC 9110 12.4.1 leaves that to the server)."""
+    """Always responds with JSON, whatever Accept says (RFC 9110 12.4.1 allows that)."""
 
     def select_parser(self, request: Request, parsers: Iterable[Any]) -> Any:
         return next(iter(parsers))
@@ -38,7 +38,7 @@ class OnlyJSON(negotiation.BaseContentNegotiation):
 
 
 class View(views.APIView):
-    """An endpoint; `needs` names the permissions of each method."""
+    """An endpoint; `needs` lists the permissions of each method."""
 
     authentication_classes = (
         authentication.TokenAuthentication,
@@ -50,29 +50,29 @@ class View(views.APIView):
     needs: Needs = {}
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        """Who asks, and may they: there are no versions, formats or throttles to choose."""
+        """Authenticate and check permissions; there are no versions, formats or throttles."""
         self.format_kwarg = None
         request.version, request.versioning_scheme = None, None
         request.accepted_renderer, request.accepted_media_type = self.get_renderers()[0], JSON
         self.perform_authentication(request)
         self.check_permissions(request)
-        if not all(map(_can_be, kwargs.values())):
+        if not all(map(_is_storable, kwargs.values())):
             raise errors.NotFound("There is no such object.")
 
 
-def _can_be(value: int | str) -> bool:
-    """Whether PostgreSQL could have a row with such an id or name at all."""
+def _is_storable(value: int | str) -> bool:
+    """Return True if PostgreSQL could store such an id or name at all."""
     return value < 1 << 63 if isinstance(value, int) else "\0" not in value
 
 
 def require(request: Request, permission: str) -> None:
-    """NotAllowed without a permission that only some bodies of a method need."""
+    """Raise NotAllowed without a permission that only some bodies of a method need."""
     if not request.user.has_perm(permission):
         raise errors.NotAllowed(f"This needs the permission {permission}.")
 
 
 def author(request: Request, reason: str = "") -> events.Author:
-    """Who is recorded with the events of a change."""
+    """Return the author that is recorded with the events of a change."""
     return events.Author(
         actor=request.user.get_username(),
         source="api",
@@ -82,14 +82,14 @@ def author(request: Request, reason: str = "") -> events.Author:
 
 
 def key(request: Request, body: bytes | None = None) -> idempotency.Key | None:
-    """The request's Idempotency-Key; it belongs to the user, method, address and body.
+    """Return the request's Idempotency-Key, which is bound to the user, method, URL and body.
 
-    `body` is what was read of the body where a client may write the same in several ways.
+    `body` replaces the body of the request where clients may write the same content in several ways.
     """
     header = request.META.get("HTTP_IDEMPOTENCY_KEY")
     if header is None:
         return None
-    return idempotency.key_of(
+    return idempotency.parse_key(
         header,
         user_id=request.user.pk or 0,
         method=request.method or "",
@@ -98,35 +98,37 @@ def key(request: Request, body: bytes | None = None) -> idempotency.Key | None:
     )
 
 
-def once(
+def run_once(
     request: Request, work: Callable[[], idempotency.Stored], *, body: bytes | None = None
 ) -> idempotency.Stored:
-    """Do the work, or say again what was said under the same Idempotency-Key.
+    """Do the work, or return the answer that is stored under the same Idempotency-Key.
 
-    The key is kept in the transaction of the work; what `work` raises undoes both.
+    The key is stored in the transaction of the work; an error in `work` rolls both back.
     """
-    known = key(request, body)
-    if known is None:
+    idempotency_key = key(request, body)
+    if idempotency_key is None:
         return work()
-    return database.retried(partial(_kept, known, work))
+    return database.retried(partial(_run_in_transaction, idempotency_key, work))
 
 
-def _kept(known: idempotency.Key, work: Callable[[], idempotency.Stored]) -> idempotency.Stored:
+def _run_in_transaction(
+    idempotency_key: idempotency.Key, work: Callable[[], idempotency.Stored]
+) -> idempotency.Stored:
     with transaction.atomic():
-        answer = idempotency.once(known, work)
+        answer = idempotency.run_once(idempotency_key, work)
     return answer  # noqa: RET504  # mypy: a context manager may swallow
 
 
 def answer(
     content: Any, *, status: int = 200, headers: Mapping[str, str] | None = None
 ) -> HttpResponse:
-    """`content` as JSON."""
+    """Return `content` as a JSON response."""
     text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
     return HttpResponse(
         text.encode(), status=status, content_type=parsing.JSON, headers=dict(headers or {})
     )
 
 
-def nothing() -> HttpResponse:
-    """204"""
+def no_content() -> HttpResponse:
+    """Return an empty response with status 204."""
     return HttpResponse(status=204)

@@ -1,9 +1,9 @@
-"""Handing out and taking back blocks.
+"""Allocate and release blocks.
 
-One block for one holder is the hot path: one SQL function, one round trip
-(pools/sql/allocate.sql). Everything else (several holders, both families, an exact block) is one
-transaction under the pool's lock, all or nothing. Constraints keep blocks unique; locks only keep
-writers out of each other's way.
+One block for one holder is the hot path: one SQL function in one round trip
+(pools/sql/allocate.sql). Every other request (several holders, both families, an exact block) is one
+transaction under the pool's lock and succeeds or fails as a whole. Constraints keep blocks unique;
+locks only reduce contention between writers.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Allocation:
-    """What a request got; `status` is 201, or 200 when nothing had to be allocated."""
+    """The blocks of a request; `status` is 201, or 200 if the holders held them already."""
 
     status: int
     blocks: list[block_fields.BlockAnswer]
@@ -53,30 +53,30 @@ class Allocation:
 
 @dataclass(frozen=True)
 class PendingAllocation:
-    """The request was asked before under this key, and waits or waited for space."""
+    """A pending request that an earlier request with the same idempotency key has created."""
 
     request_id: int
 
 
 @dataclass(frozen=True)
 class Release:
-    """`repeated` says that the block had been released by this holder before."""
+    """The released block; `repeated` is True if the same holder had released it before."""
 
     block: block_fields.BlockAnswer
     repeated: bool
-    waited_for: bool  # a pending request waits for space in the pool
+    has_pending_requests: bool  # requests wait for space in the pool
 
 
 def allocate(
     pool_id: int, demand: BlockDemand, *, author: events.Author, key: idempotency.Key | None = None
 ) -> Allocation | PendingAllocation:
-    """Hand out what is wanted, all or nothing.
+    """Allocate the demanded blocks, all or none of them.
 
     Raises PoolExhausted, AlreadyAllocated, CoolingDown, ReservedAddress, OnePerHolder,
-    HolderChanged, IdempotencyMismatch, NotFound or InvalidInput; then nothing was changed.
+    HolderChanged, IdempotencyMismatch, NotFound or InvalidInput and changes nothing then.
     """
-    alone = len(demand.holders) == 1 and demand.count == 1 and len(demand.families) <= 1
-    if alone and demand.cidr is None:
+    is_single_block = len(demand.holders) == 1 and demand.count == 1 and len(demand.families) <= 1
+    if is_single_block and demand.cidr is None:
         return _allocate_one(pool_id, demand, author=author, key=key)
     return database.retried(lambda: _allocate_all(pool_id, demand, author=author, key=key))
 
@@ -90,47 +90,49 @@ def _allocate_one(
     pool_id: int, demand: BlockDemand, *, author: events.Author, key: idempotency.Key | None
 ) -> Allocation | PendingAllocation:
     for attempt in range(_TRIES):
-        outcome, status, row = database.retried(lambda: _ask(pool_id, demand, author, key))
+        outcome, status, row = database.retried(
+            lambda: _call_allocate(pool_id, demand, author, key)
+        )
         if outcome == "both_families":
             return database.retried(lambda: _allocate_all(pool_id, demand, author=author, key=key))
         if outcome != "empty":
-            return _answered(pool_id, outcome, status, row, demand)
+            return _finish_allocation(pool_id, outcome, status, row, demand)
         pool = window.load_pool(pool_id)
         if pool is None:
             raise errors.NotFound("There is no such pool.")
         family = demand.families[0] if demand.families else batches.families(pool)[0]
         if not database.retried(partial(window.refill, pool_id, family)):
-            raise errors.PoolExhausted(f"The pool {_name(pool_id)} has no block left.")
-        # What is left is being taken by others at this moment; some may give up.
+            raise errors.PoolExhausted(f"The pool {_pool_name(pool_id)} has no block left.")
+        # Other transactions are allocating the remaining blocks; some may roll back.
         time.sleep(random.uniform(0, 0.002 * min(attempt, 10)))  # noqa: S311  # jitter, no secret
     raise errors.Unavailable("Too many requests for the last blocks of the pool; try again.")
 
 
-def _answered(
+def _finish_allocation(
     pool_id: int, outcome: str, status: int, row: Row, demand: BlockDemand
 ) -> Allocation | PendingAllocation:
-    done = _allocated(outcome, status, row, demand)
-    # Now and then the window is filled up before it is empty, so that nobody has to wait for it.
+    allocation = _parse_outcome(outcome, status, row, demand)
+    # Fill the window from time to time before it is empty, so that no request has to wait for it.
     if outcome == "allocated" and row["id"] % window.STEP == 0:
         _top_up(pool_id, row["family"])
-    return done
+    return allocation
 
 
 def _top_up(pool_id: int, family: int) -> None:
     try:
         window.top_up(pool_id, family)
     except (DatabaseError, errors.NotFound) as error:
-        # The allocation is made; whoever finds the window empty fills it.
-        log.info("the window of pool %s was not filled up: %s", pool_id, type(error).__name__)
+        # The allocation has succeeded; the next request that finds the window empty fills it.
+        log.info("could not fill the window of pool %s: %s", pool_id, type(error).__name__)
 
 
-def _ask(
+def _call_allocate(
     pool_id: int, demand: BlockDemand, author: events.Author, key: idempotency.Key | None
 ) -> tuple[str, int, Row]:
-    """(outcome, HTTP status as stored or 0, the block's row)."""
+    """Return (outcome, stored HTTP status or 0, row of the block)."""
     holder = demand.holders[0]
     answer = json.loads(
-        prepared.text(
+        prepared.fetch_text(
             _ALLOCATE,
             [
                 pool_id,
@@ -156,7 +158,7 @@ _ALLOCATE = (
 )
 
 
-def _allocated(
+def _parse_outcome(
     outcome: str, status: int, row: Row, demand: BlockDemand
 ) -> Allocation | PendingAllocation:
     holder = demand.holders[0]
@@ -168,7 +170,7 @@ def _allocated(
     if outcome == "no_pool":
         raise errors.NotFound("There is no such pool.")
     if outcome == "no_family":
-        raise batches.no_family(demand.families[0])
+        raise batches.missing_family(demand.families[0])
     if outcome == "elsewhere":
         raise errors.OnePerHolder(
             f"{holder.kind} {holder.id} holds {row['cidr']} of another pool of this category."
@@ -179,10 +181,10 @@ def _allocated(
 
 
 def _block_answer(row: Row) -> block_fields.BlockAnswer:
-    return block_fields.answer(row, pool=row["pool"], cluster=row["cluster"])
+    return block_fields.block_answer(row, pool=row["pool"], cluster=row["cluster"])
 
 
-def _name(pool_id: int) -> str:
+def _pool_name(pool_id: int) -> str:
     return str(Pool.objects.select_related("cluster").get(pk=pool_id))
 
 
@@ -193,27 +195,27 @@ def _allocate_all(
     pool_id: int, demand: BlockDemand, *, author: events.Author, key: idempotency.Key | None
 ) -> Allocation | PendingAllocation:
     with transaction.atomic():
-        # As events.recorded and window.lock do it, in one round trip; the lock before any row:
-        # whoever holds rows never waits for it.
-        database.rows(_BEGIN, [author.as_context(), advisory_locks.POOL, pool_id])
-        done = idempotency.once(key, lambda: _stored(_allocate_locked(pool_id, demand)))
-    return _from_stored(done.status, done.answer)
+        # The same as events.recorded and window.lock, in one round trip. The lock comes before any
+        # row, so that a transaction that holds rows never waits for it.
+        database.rows(_BEGIN_WITH_LOCK, [author.as_context(), advisory_locks.POOL, pool_id])
+        stored = idempotency.run_once(key, lambda: _to_stored(_allocate_locked(pool_id, demand)))
+    return _from_stored(stored.status, stored.answer)
 
 
-_BEGIN = (
+_BEGIN_WITH_LOCK = (
     "SELECT set_config('pghistory.context_metadata', %s::text, true),"
     " pg_advisory_xact_lock(%s::int, %s::int)::text"
 )
 
 
 def _from_stored(status: int, answer: Mapping[str, Any]) -> Allocation | PendingAllocation:
-    """What is stored under a key: blocks, or the request that waits for them."""
+    """Return the answer stored under an idempotency key: blocks, or the pending request."""
     if "request" in answer:
         return PendingAllocation(answer["request"])
     return Allocation(status, answer["blocks"])
 
 
-def _stored(allocation: Allocation) -> idempotency.Stored:
+def _to_stored(allocation: Allocation) -> idempotency.Stored:
     return idempotency.Stored(allocation.status, {"blocks": allocation.blocks})
 
 
@@ -224,19 +226,19 @@ def _allocate_locked(pool_id: int, demand: BlockDemand) -> Allocation:
     if pool.category in SINGLE and demand.count > 1:
         raise errors.OnePerHolder
     if demand.cidr is not None:
-        status, answers = batches.take_exact(pool, demand, demand.cidr)
+        status, answers = batches.allocate_exact(pool, demand, demand.cidr)
     else:
-        status, answers = batches.take_for_holders(pool, demand)
+        status, answers = batches.allocate_for_holders(pool, demand)
     if status == 201:
         for environment in demand.environments:
-            database.rows(_SERVED, [pool.cluster_id, demand.org, environment])
+            database.rows(_MARK_SERVED, [pool.cluster_id, demand.org, environment])
     return Allocation(status, answers)
 
 
-_SERVED = "SELECT ipam_environment_served(%s::bigint, %s::text, %s::text)"
+_MARK_SERVED = "SELECT ipam_environment_served(%s::bigint, %s::text, %s::text)"
 
 
-# --- taking back ----------------------------------------------------------------------------------
+# --- release --------------------------------------------------------------------------------------
 
 
 def release(
@@ -247,11 +249,11 @@ def release(
     org: str = "",
     force: bool = False,
 ) -> Release:
-    """Take a block back from its holder; it cools down for as long as its pool says.
+    """Release a block from its holder into the cooldown of its pool.
 
-    Compare-and-set on the holder, and on its org if that is said: HolderChanged when the block is
-    another's, or was last; NotFound when there is no such block or nobody has had it. With `force`
-    (and a reason in `by`) the holder is not asked; the event of a release keeps the reason too.
+    Compares the holder, and the org if it is not "". Raises HolderChanged if another holder has, or
+    had last, the block; NotFound if the block does not exist or was never allocated. With `force`
+    (and a reason in `author`) the holder is not compared. The event of the release keeps the reason.
     """
     if force and not author.reason:
         raise errors.InvalidInput.for_field(
@@ -261,7 +263,7 @@ def release(
     if author.reason:
         author = replace(author, forced=force)
     answer = json.loads(
-        prepared.text(
+        prepared.fetch_text(
             "SELECT row_to_json(ipam_release($1::bigint, $2::text, $3::text, $4::text,"
             " $5::text, $6::boolean, $7::text))::text",
             [
@@ -283,12 +285,15 @@ def release(
     return Release(
         _block_answer(answer["answer"]),
         repeated=outcome == "repeated",
-        waited_for=bool(answer["wanted"]),
+        has_pending_requests=bool(answer["wanted"]),
     )
 
 
 def skip_cooldown(block_id: int, *, author: events.Author) -> block_fields.BlockAnswer:
-    """End a running cooldown now, with a reason."""
+    """End a running cooldown at once; `author` must have a reason.
+
+    Raises InvalidInput `required`, NotFound, or Conflict if the block is not cooling down.
+    """
     if not author.reason:
         raise errors.InvalidInput.for_field(
             "reason", "required", "Skipping a cooldown needs a reason."
@@ -304,4 +309,4 @@ def skip_cooldown(block_id: int, *, author: events.Author) -> block_fields.Block
         if not changed:
             raise errors.Conflict(f"{block} is not cooling down.")
         row = Block.objects.filter(pk=block_id).values().get()
-    return block_fields.answer(row, pool=block.pool.name, cluster=block.pool.cluster.name)
+    return block_fields.block_answer(row, pool=block.pool.name, cluster=block.pool.cluster.name)

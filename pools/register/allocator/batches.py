@@ -1,5 +1,7 @@
-"""Several blocks at once, or one exact block: called inside a transaction that holds the pool's
-lock (`window.lock`), so that a batch never waits for a lock while it holds rows.
+"""Allocate several blocks at once, or one exact block.
+
+The caller's transaction holds the pool's lock (`window.lock`), so that a batch never waits for that
+lock while it holds rows.
 """
 
 from __future__ import annotations
@@ -23,54 +25,59 @@ Row = Mapping[str, Any]
 
 
 def families(pool: Pool) -> tuple[int, ...]:
+    """Return the families (4, 6) of which the pool has blocks."""
     return tuple(family for family in (4, 6) if pool.mask_size(family) is not None)
 
 
-def no_family(family: int) -> errors.InvalidInput:
+def missing_family(family: int) -> errors.InvalidInput:
     return errors.InvalidInput.for_field(
         "family", "family", f"The pool has no IPv{family} blocks.", family
     )
 
 
-def take_for_holders(pool: Pool, demand: BlockDemand) -> tuple[int, list[BlockAnswer]]:
-    """(201, or 200 when all holders had theirs; the blocks)."""
+def allocate_for_holders(pool: Pool, demand: BlockDemand) -> tuple[int, list[BlockAnswer]]:
+    """Return (status, blocks); the status is 201, or 200 if every holder held its block already."""
     status: int = 200
     answers: list[BlockAnswer] = []
     for family in demand.families or families(pool):
         if pool.mask_size(family) is None:
-            raise no_family(family)
+            raise missing_family(family)
         values = _values(pool, family, demand.holders, demand)
-        held_rows, back = _existing_blocks(pool, demand, values)
-        rest = list(demand.holders)
-        if pool.category in SINGLE:  # somebody who is named twice is one holder
-            rest = list({holder[:2]: holder for holder in rest}.values())
-        if held_rows or back:
-            rest = [holder for holder in rest if holder not in held_rows and holder not in back]
-        rest *= demand.count
-        if back or rest:
+        held_rows, cooling_rows = _existing_blocks(pool, demand, values)
+        remaining = list(demand.holders)
+        if pool.category in SINGLE:  # a holder that is named twice gets one block
+            remaining = list({holder[:2]: holder for holder in remaining}.values())
+        if held_rows or cooling_rows:
+            remaining = [
+                holder
+                for holder in remaining
+                if holder not in held_rows and holder not in cooling_rows
+            ]
+        remaining *= demand.count
+        if cooling_rows or remaining:
             status = 201
         answers += _block_answers(
-            pool, [*held_rows.values(), *_take_back(pool, family, back, demand)]
+            pool, [*held_rows.values(), *_reassign_cooling(pool, family, cooling_rows, demand)]
         )
-        same = len(rest) == len(demand.holders) and not held_rows
-        answers += _take(pool, family, rest, demand, values if same else None)
+        are_all = len(remaining) == len(demand.holders) and not held_rows
+        answers += _allocate_blocks(pool, family, remaining, demand, values if are_all else None)
     return status, answers
 
 
 def _block_answers(pool: Pool, rows: Sequence[Row]) -> list[BlockAnswer]:
     name, cluster = pool.name, pool.cluster.name
-    return [block_fields.answer(row, pool=name, cluster=cluster) for row in rows]
+    return [block_fields.block_answer(row, pool=name, cluster=cluster) for row in rows]
 
 
 def _existing_blocks(
     pool: Pool, demand: BlockDemand, values: Mapping[str, Any]
 ) -> tuple[dict[Holder, Row], dict[Holder, Row]]:
-    """What the holders have (with one block per holder), and what they would get back."""
+    """Return the rows that the holders hold (one per holder), and the cooling rows that return to them."""
     held_rows: dict[Holder, Row] = {}
-    back: dict[Holder, Row] = {}
-    rows = database.fetch(_KNOWN, values)
+    cooling_rows: dict[Holder, Row] = {}
+    rows = database.fetch(_LOCK_BLOCKS_OF_HOLDERS, values)
     if not rows:
-        return held_rows, back
+        return held_rows, cooling_rows
     by_name = {(holder.kind, holder.id): holder for holder in demand.holders}
     for row in rows:
         holder = by_name.get((row["holder_kind"], row["holder_id"]))
@@ -79,10 +86,14 @@ def _existing_blocks(
         if row["state"] == BlockState.HELD and pool.category in SINGLE:
             held_rows[holder] = _require_own_row(pool, row, holder)
         elif (
-            row["state"] == BlockState.COOLING and demand.count == 1 and _returns(pool, row, holder)
+            row["state"] == BlockState.COOLING
+            and demand.count == 1
+            and _can_return(pool, row, holder)
         ):
-            back[holder] = row
-    return held_rows, {holder: row for holder, row in back.items() if holder not in held_rows}
+            cooling_rows[holder] = row
+    return held_rows, {
+        holder: row for holder, row in cooling_rows.items() if holder not in held_rows
+    }
 
 
 def _require_own_row(pool: Pool, row: Row, holder: Holder) -> Row:
@@ -97,59 +108,74 @@ def _require_own_row(pool: Pool, row: Row, holder: Holder) -> Row:
     return row
 
 
-def _returns(pool: Pool, row: Row, holder: Holder) -> bool:
-    same = not holder.uid or row["holder_uid"] in {"", holder.uid}
-    return row["pool_id"] == pool.pk and row["cools"] and not row["withheld"] and same
+def _can_return(pool: Pool, row: Row, holder: Holder) -> bool:
+    is_same_holder = not holder.uid or row["holder_uid"] in {"", holder.uid}
+    return row["pool_id"] == pool.pk and row["cools"] and not row["withheld"] and is_same_holder
 
 
-def _take_back(
-    pool: Pool, family: int, back: Mapping[Holder, Row], demand: BlockDemand
+def _reassign_cooling(
+    pool: Pool, family: int, cooling_rows: Mapping[Holder, Row], demand: BlockDemand
 ) -> list[Row]:
-    if not back:
+    if not cooling_rows:
         return []
-    ids = [row["id"] for row in back.values()]
-    return database.fetch(_TAKE_THESE, _values(pool, family, list(back), demand) | {"blocks": ids})
+    ids = [row["id"] for row in cooling_rows.values()]
+    return database.fetch(
+        _ASSIGN_BLOCKS, _values(pool, family, list(cooling_rows), demand) | {"blocks": ids}
+    )
 
 
-def _take(
+def _allocate_blocks(
     pool: Pool,
     family: int,
     holders: Sequence[Holder],
     demand: BlockDemand,
-    of_all: Mapping[str, Any] | None,
+    values_of_all: Mapping[str, Any] | None,
 ) -> list[BlockAnswer]:
-    """One block for each entry of `holders`: fresh ones from the window, then from the free spans, then released ones.
+    """Allocate one block for each entry of `holders`.
 
-    `of_all` is what `_values` says of exactly these holders, where that is known.
+    The order is: fresh blocks of the window, free spans, released blocks. `values_of_all` is the
+    result of `_values` for exactly these holders, if the caller has it.
     """
     if not holders:
         return []
     values = {"pool": pool.pk, "family": family, "count": len(holders)}
-    ids = _ids(_OLDEST_FRESH, values)
-    texts = window.draw(pool, family, len(holders) - len(ids)) if len(ids) < len(holders) else []
-    if len(ids) + len(texts) < len(holders):
-        ids = _ids(_OLDEST + " SKIP LOCKED", {**values, "count": len(holders) - len(texts)})
-    while len(ids) + len(texts) < len(holders):
-        # Others hold the last ones for a moment: wait and see whether they keep them.
-        values = {**values, "count": len(holders) - len(texts)}
-        waited = _ids(_OLDEST, values)
-        if len(waited) <= len(ids):
-            remaining = len(ids) + len(texts)
+    ids = _fetch_ids(_LOCK_OLDEST_FRESH, values)
+    cidrs = (
+        window.take_free_blocks(pool, family, len(holders) - len(ids))
+        if len(ids) < len(holders)
+        else []
+    )
+    if len(ids) + len(cidrs) < len(holders):
+        ids = _fetch_ids(
+            _LOCK_OLDEST + " SKIP LOCKED", {**values, "count": len(holders) - len(cidrs)}
+        )
+    while len(ids) + len(cidrs) < len(holders):
+        # Other transactions have locked the last blocks: wait for their commit or rollback.
+        values = {**values, "count": len(holders) - len(cidrs)}
+        locked_ids = _fetch_ids(_LOCK_OLDEST, values)
+        if len(locked_ids) <= len(ids):
+            remaining = len(ids) + len(cidrs)
             raise errors.PoolExhausted(
-                f"The pool {pool} has {remaining} blocks left, {len(holders)} wanted."
+                f"The pool {pool} has {remaining} blocks left, {len(holders)} were requested."
             )
-        ids = waited
+        ids = locked_ids
     answers: list[BlockAnswer] = []
     if ids:
         values = _values(pool, family, holders[: len(ids)], demand) | {"blocks": ids}
-        answers += _block_answers(pool, database.fetch(_TAKE_THESE, values))
-    if texts:
-        rest, of_rest = holders[len(ids) :], None if ids else of_all
-        answers += insert_held(pool, family, rest, demand, cidrs=texts, values=of_rest)
+        answers += _block_answers(pool, database.fetch(_ASSIGN_BLOCKS, values))
+    if cidrs:
+        answers += insert_held(
+            pool,
+            family,
+            holders[len(ids) :],
+            demand,
+            cidrs=cidrs,
+            values=None if ids else values_of_all,
+        )
     return answers
 
 
-def _ids(statement: str, values: Mapping[str, Any]) -> list[int]:
+def _fetch_ids(statement: str, values: Mapping[str, Any]) -> list[int]:
     return [row["id"] for row in database.fetch(statement, values)]
 
 
@@ -162,7 +188,10 @@ def insert_held(
     cidrs: Sequence[str],
     values: Mapping[str, Any] | None = None,
 ) -> list[BlockAnswer]:
-    """Fresh blocks, each for its holder; only ids come back, what is said of them is known here."""
+    """Insert held blocks, one CIDR for each holder.
+
+    The statement returns only the ids; the rest of the answer is known here.
+    """
     row_values = values or _values(pool, family, holders, demand)
     inserted = {**row_values, "cidrs": SEPARATOR.join(cidrs)}
     ((id_text, allocated_at),) = database.rows(_INSERT_HELD, inserted, prepare=False)
@@ -183,11 +212,11 @@ def insert_held(
         "released_at": None,
         "available_from": None,
     }
-    (like,) = _block_answers(pool, [first])
-    host_sized = like["address"] is not None  # as all blocks of a pool and family are
+    (template,) = _block_answers(pool, [first])
+    host_sized = template["address"] is not None  # the same for all blocks of a pool and family
     return [
         {
-            **like,
+            **template,
             "id": block_id,
             "cidr": cidr,
             "address": cidr.partition("/")[0] if host_sized else None,
@@ -214,17 +243,17 @@ def _values(
     }
 
 
-# Lists travel as one text: ten thousand array elements would each be quoted apart. No identifier
-# has a control character (pools/core/holders.py).
+# A list is passed as one string, because psycopg would quote each of ten thousand array elements. No
+# identifier contains a control character (pools/core/holders.py).
 SEPARATOR = "\x1f"
 
-_WANTED = """
-    wanted AS (
+_HOLDERS = """
+    holders AS (
         SELECT kind, id, COALESCE(uid, '') AS uid, n
         FROM unnest(string_to_array(%(kinds)s, E'\\x1f'), string_to_array(%(ids)s, E'\\x1f'),
                     string_to_array(%(uids)s, E'\\x1f')) WITH ORDINALITY AS w(kind, id, uid, n))
 """
-_HELD = """
+_SET_HELD = """
     state = 'held', holder_kind = w.kind, holder_id = w.id, holder_uid = w.uid,
     org = %(org)s, env = CASE WHEN %(env)s::text = '' AND w.kind = 'env' THEN w.id ELSE %(env)s END,
     allocated_at = GREATEST(ipam_now(), b.released_at),
@@ -232,53 +261,53 @@ _HELD = """
     available_from = NULL
 """
 
-# Blocks that the holders have or had; of several that cool, the one released last comes last. Each
-# holder is looked up apart (the lock keeps the inner query from being merged with the outer one), and
-# `+ 0` keeps the planner off other indexes: when the statistics are older than the blocks, it would
-# read all blocks of the address space, or of all pools, and compare each with each holder.
-_KNOWN = statements.read("pools/lock_blocks_of_holders")
+# The blocks that the holders hold or held last; of several cooling ones, the one released last comes
+# last. Each holder is looked up separately (the lock prevents PostgreSQL from merging the inner query
+# into the outer one), and `+ 0` excludes other indexes: with statistics older than the blocks, the
+# planner would read all blocks of the address space, or of all pools, and compare each with each holder.
+_LOCK_BLOCKS_OF_HOLDERS = statements.read("pools/lock_blocks_of_holders")
 
-# The oldest blocks that may be handed out.
-_OLDEST = """
+# The oldest blocks that can be allocated.
+_LOCK_OLDEST = """
     SELECT id FROM pools_block
     WHERE pool_id = %(pool)s AND family = %(family)s AND available_from <= (SELECT ipam_clock())
       AND NOT withheld
     ORDER BY available_from, id LIMIT %(count)s FOR UPDATE
 """
 
-_OLDEST_FRESH = """
+_LOCK_OLDEST_FRESH = """
     SELECT id FROM pools_block
     WHERE pool_id = %(pool)s AND family = %(family)s AND available_from <= ipam_fresh_until()
       AND NOT withheld
     ORDER BY available_from, id LIMIT %(count)s FOR UPDATE SKIP LOCKED
 """
 
-# The n-th block for the n-th holder; the caller has locked the rows.
-_TAKE_THESE = f"""
-    WITH {_WANTED}, these AS (
+# Assign the n-th block to the n-th holder; the caller has locked the rows.
+_ASSIGN_BLOCKS = f"""
+    WITH {_HOLDERS}, these AS (
         SELECT * FROM unnest(%(blocks)s::bigint[]) WITH ORDINALITY AS t(block, n))
-    UPDATE pools_block b SET {_HELD}
-    FROM these JOIN wanted w USING (n) WHERE b.id = these.block
+    UPDATE pools_block b SET {_SET_HELD}
+    FROM these JOIN holders w USING (n) WHERE b.id = these.block
     RETURNING b.*
 """  # noqa: S608  # no value is formatted in
 
-# The ids, which are numbered in the order of the holders, and the time.
+# Returns the ids, which are in the order of the holders, and the time of allocation.
 _INSERT_HELD = statements.read("pools/insert_held_blocks")
 
 
 # --- one exact block ------------------------------------------------------------------------------
 
 
-def take_exact(
+def allocate_exact(
     pool: Pool, demand: BlockDemand, cidr: addresses.Network
 ) -> tuple[int, list[BlockAnswer]]:
     if len(demand.holders) != 1 or demand.count != 1:
         raise errors.InvalidInput.for_field(
-            "cidr", "one_holder", "An exact block goes to one holder.", cidr
+            "cidr", "one_holder", "An exact block can only be allocated to one holder.", cidr
         )
     if demand.families and demand.families != (cidr.version,):
         raise errors.InvalidInput.for_field(
-            "cidr", "mixed_family", "The block is of another family.", cidr
+            "cidr", "mixed_family", "The CIDR is not of the requested family.", cidr
         )
     holder = demand.holders[0]
     if pool.category in SINGLE:
@@ -288,24 +317,24 @@ def take_exact(
             raise errors.OnePerHolder(
                 f"{holder.kind} {holder.id} holds {held_rows[holder]['cidr']} already."
             )
-    parent, index = _place(pool, cidr)
-    # Without an order: for the first by id the planner may walk through all blocks by id.
-    there = Block.objects.select_for_update().filter(space=pool.space_id, cidr=str(cidr))
-    row = next(iter(there.order_by().values()), None)
+    parent, index = _locate_block(pool, cidr)
+    # Without an order: to find the first by id, the planner may walk through all blocks by id.
+    block_rows = Block.objects.select_for_update().filter(space=pool.space_id, cidr=str(cidr))
+    row = next(iter(block_rows.order_by().values()), None)
     if row is None:
         _require_allocatable(parent, index, cidr)
-        window.remove(parent, blocks.Span(index, index))
+        window.remove_free_span(parent, blocks.Span(index, index))
         return 201, insert_held(pool, cidr.version, [holder], demand, cidrs=[str(cidr)])
     if row["state"] == BlockState.HELD:
         same_org = holder.kind != ENV or row["org"] == demand.org
         if same_org and (row["holder_kind"], row["holder_id"]) == (holder.kind, holder.id):
             return 200, _block_answers(pool, [_require_own_row(pool, row, holder)])
         raise errors.AlreadyAllocated(f"{cidr} is held by another holder.")
-    return 201, _block_answers(pool, _take_row(pool, row, holder, demand))
+    return 201, _block_answers(pool, _assign_row(pool, row, holder, demand))
 
 
-def _place(pool: Pool, cidr: addresses.Network) -> tuple[PoolCIDR, int]:
-    """The CIDR of the pool that has the block, and the block's index in it."""
+def _locate_block(pool: Pool, cidr: addresses.Network) -> tuple[PoolCIDR, int]:
+    """Return the CIDR of the pool that contains the block, and the block's index in it."""
     parent = (
         PoolCIDR.objects.select_related("pool")
         .filter(pool=pool, cidr__net_contains_or_equals=str(cidr))
@@ -313,7 +342,7 @@ def _place(pool: Pool, cidr: addresses.Network) -> tuple[PoolCIDR, int]:
     )
     if parent is None:
         raise errors.InvalidInput.for_field(
-            "cidr", "outside_pool", f"{cidr} lies in no CIDR of {pool}.", cidr
+            "cidr", "outside_pool", f"{cidr} is not in any CIDR of {pool}.", cidr
         )
     try:
         return parent, window.layout(parent).index_of(cidr)
@@ -329,26 +358,26 @@ def _require_allocatable(parent: PoolCIDR, index: int, cidr: addresses.Network) 
         raise errors.ReservedAddress(f"{cidr} lies in a reserved range of {parent}.")
 
 
-def _take_row(pool: Pool, row: Row, holder: Holder, demand: BlockDemand) -> list[Row]:
+def _assign_row(pool: Pool, row: Row, holder: Holder, demand: BlockDemand) -> list[Row]:
     if row["withheld"]:
         raise errors.ReservedAddress(f"{row['cidr']} lies in a reserved range.")
     rows = database.fetch(
-        _TAKE_THIS, _values(pool, row["family"], [holder], demand) | {"cidr": row["cidr"]}
+        _ASSIGN_BLOCK, _values(pool, row["family"], [holder], demand) | {"cidr": row["cidr"]}
     )
     if not rows:
         with connection.cursor() as cursor:
             cursor.execute("SELECT extract(epoch FROM %s - ipam_clock())", [row["available_from"]])
             (seconds,) = cursor.fetchone()
         raise errors.CoolingDown(
-            f"{row['cidr']} cools down until {block_fields.time(row['available_from'])}.",
+            f"{row['cidr']} is in cooldown until {block_fields.time(row['available_from'])}.",
             retry_after=float(seconds),
         )
     return rows
 
 
-_TAKE_THIS = f"""
-    WITH {_WANTED}
-    UPDATE pools_block b SET {_HELD} FROM wanted w
+_ASSIGN_BLOCK = f"""
+    WITH {_HOLDERS}
+    UPDATE pools_block b SET {_SET_HELD} FROM holders w
     WHERE b.space_id = %(space)s AND b.cidr = %(cidr)s::cidr
       AND (b.available_from <= (SELECT ipam_clock())
            OR b.state = 'cooling' AND b.holder_kind = w.kind AND b.holder_id = w.id

@@ -1,4 +1,4 @@
-"""What waits and what failed: blocks that cool down, and refused allocations of the last day."""
+"""Blocks in cooldown, and the refused allocations of the last 24 hours."""
 
 from __future__ import annotations
 
@@ -11,53 +11,56 @@ from django.db import connection
 from pools.models import FailureEvent
 from pools.sql import statements
 
-COUNTED = 10_000  # blocks that end their cooldown soon are counted so far
-FAILURES = 20_000  # the newest refusals looked at
-_AHEAD = (("hour", 1), ("day", 24), ("week", 7 * 24))  # hours
+MOST_COOLDOWNS = 10_000  # the count of ending cooldowns stops here
+MOST_REFUSALS = 20_000  # only the newest refusals are read
+_PERIODS = (("hour", 1), ("day", 24), ("week", 7 * 24))  # hours
 HOURS = 24
 
 
 @dataclass(frozen=True)
-class CooldownEnding:
-    """So many cooldowns end within an hour, day or week; not `exact`: at least so many."""
+class CooldownEnds:
+    """The number of cooldowns that end within an hour, day or week.
+
+    If `exact` is False, at least `count` cooldowns end.
+    """
 
     unit: str
     count: int
     exact: bool
 
 
-def cooldowns_ending() -> list[CooldownEnding]:
-    """How many cooling blocks may be handed out soon."""
-    counted = (
+def count_cooldown_ends() -> list[CooldownEnds]:
+    """Return how many cooldowns end within the next hour, day and week."""
+    count_sql = (
         "(SELECT count(*) FROM (SELECT FROM pools_block WHERE state = 'cooling'"
         " AND available_from > ipam_now() AND available_from <= ipam_now() + make_interval(hours => %s) LIMIT %s) AS soon)"
     )
     with connection.cursor() as cursor:
-        values = [value for _, ahead in _AHEAD for value in (ahead, COUNTED + 1)]
-        cursor.execute(f"SELECT {', '.join([counted] * len(_AHEAD))}", values)
+        values = [value for _, hours in _PERIODS for value in (hours, MOST_COOLDOWNS + 1)]
+        cursor.execute(f"SELECT {', '.join([count_sql] * len(_PERIODS))}", values)
         counts = cursor.fetchone()
     return [
-        CooldownEnding(unit, min(count, COUNTED), count <= COUNTED)
-        for (unit, _), count in zip(_AHEAD, counts, strict=True)
+        CooldownEnds(unit, min(count, MOST_COOLDOWNS), count <= MOST_COOLDOWNS)
+        for (unit, _), count in zip(_PERIODS, counts, strict=True)
     ]
 
 
-def next_endings(pool_ids: Collection[int]) -> dict[int, datetime]:
-    """Pool id -> when the next of its cooling blocks may be handed out."""
+def next_cooldown_ends(pool_ids: Collection[int]) -> dict[int, datetime]:
+    """Return the end of the next cooldown by pool id."""
     if not pool_ids:
         return {}
     with connection.cursor() as cursor:
-        cursor.execute(_NEXT, {"pools": list(pool_ids)})
+        cursor.execute(_NEXT_COOLDOWN_ENDS, {"pools": list(pool_ids)})
         return dict(cursor.fetchall())
 
 
-# A look into the allocator's queue for each pool and family: its first entry in the future.
-_NEXT = statements.read("pools/next_cooldown_ends")
+# For each pool and family: the first entry of the allocator's queue that lies in the future.
+_NEXT_COOLDOWN_ENDS = statements.read("pools/next_cooldown_ends")
 
 
 @dataclass(frozen=True)
-class Refused:
-    """Refusals of one code by one pool in one hour, `hours_ago` 0 to 23."""
+class RefusalCount:
+    """The number of refusals with one code by one pool in one hour; `hours_ago` is 0 to 23."""
 
     hours_ago: int
     code: str
@@ -66,10 +69,10 @@ class Refused:
 
 
 @dataclass(frozen=True)
-class Failures:
-    """Of the last 24 hours; not `exact` when there were more than are looked at."""
+class RecentRefusals:
+    """The refusals of the last 24 hours; `exact` is False if there were more than MOST_REFUSALS."""
 
-    rows: list[Refused]
+    rows: list[RefusalCount]
     exact: bool = True
 
     @property
@@ -77,16 +80,16 @@ class Failures:
         return sum(refusal.count for refusal in self.rows)
 
 
-def failures() -> Failures:
-    """The refused allocations of the last 24 hours."""
+def recent_refusals() -> RecentRefusals:
+    """Return the refused allocations of the last 24 hours."""
     with connection.cursor() as cursor:
-        cursor.execute(_REFUSED, {"most": FAILURES, "hours": HOURS})
-        rows = [Refused(*row) for row in cursor.fetchall()]
-    return Failures(rows, sum(refusal.count for refusal in rows) < FAILURES)
+        cursor.execute(_COUNT_REFUSALS, {"most": MOST_REFUSALS, "hours": HOURS})
+        rows = [RefusalCount(*row) for row in cursor.fetchall()]
+    return RecentRefusals(rows, sum(refusal.count for refusal in rows) < MOST_REFUSALS)
 
 
-# Numbered in the order of time: the newest by number are the newest.
-_REFUSED = f"""
+# Event numbers follow the order of time: the highest numbers are the newest refusals.
+_COUNT_REFUSALS = f"""
 SELECT floor(extract(epoch FROM ipam_now() - pgh_created_at) / 3600)::int AS ago, code, pgh_obj_id,
        count(*)
   FROM (SELECT pgh_created_at, code, pgh_obj_id FROM {FailureEvent._meta.db_table}

@@ -1,4 +1,4 @@
-"""What people do in a recovery (pools/clusters/recovery_mode.py): record blocks that no cluster shows."""
+"""Record blocks in use that no cluster shows, in recovery mode (pools/clusters/recovery_mode.py)."""
 
 from __future__ import annotations
 
@@ -13,18 +13,20 @@ from pools.register.allocator import allocation
 
 
 def hold(pool_id: int, demand: BlockDemand, *, author: events.Author) -> list[BlockAnswer]:
-    """Record that the block `wanted.cidr` is in use by its holder, though nothing is allocated now.
+    """Record that the holder uses the block `demand.cidr`, although recovery mode stops allocations.
 
-    In use is in use, also in the midst of another's cooldown. Raises what `allocation.allocate` raises
-    for one exact block, and Conflict when the register does not recover.
+    A cooldown of another holder does not prevent it. Raises what `allocation.allocate` raises for
+    one exact block, and Conflict if the register is not in recovery mode.
     """
     with events.recorded(author):
-        if recovery_mode.current() is None:
-            raise errors.Conflict("The register is not recovering: allocate the block.")
-        recovery_mode.recording()
+        if recovery_mode.current_recovery() is None:
+            raise errors.Conflict(
+                "The register is not in recovery mode: allocate the block instead."
+            )
+        recovery_mode.allow_recording()
         for block in Block.objects.filter(
             pool_id=pool_id, cidr=str(demand.cidr), state=BlockState.COOLING
         ):
             allocation.skip_cooldown(block.pk, author=author)
-        done = allocation.allocate(pool_id, demand, author=author)
-    return done.blocks if isinstance(done, allocation.Allocation) else []
+        result = allocation.allocate(pool_id, demand, author=author)
+    return result.blocks if isinstance(result, allocation.Allocation) else []

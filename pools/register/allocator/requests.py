@@ -1,8 +1,7 @@
-"""Allocation as the edges ask for it: refusals are recorded, and a request may wait for space.
+"""Allocation requests: record refusals, and queue requests that wait for space.
 
-A refusal changes nothing but its event and the status of the environment (rule
-`exhaustion-is-definite`). A pending request is a row; workers try it again each cycle and when
-space is released.
+A refusal writes only its event and the status of the environment (rule `exhaustion-is-definite`). A
+pending request is a row; workers retry it each cycle and when space is released.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from pools.register.allocator import allocation, owners
 from pools.sql import statements
 
 RETRY_EVERY = timedelta(seconds=30)
-BATCH = 200  # pending requests of one pool tried in one cycle
+BATCH = 200  # pending requests of one pool that are retried in one cycle
 
 
 def allocate(
@@ -37,21 +36,21 @@ def allocate(
     key: idempotency.Key | None = None,
     wait: bool = False,
 ) -> allocation.Allocation | AllocationRequest:
-    """Allocate now, or with `wait` leave a pending request when the pool is exhausted.
+    """Allocate now, or with `wait` create a pending request if the pool is exhausted.
 
     Raises what `allocation.allocate` raises, PoolExhausted only without `wait`; InvalidInput
-    `owner_required` where org, env or the kind of holder is missing (pools/register/allocator/owners.py).
+    `owner_required` if org, env or the kind of holder is missing (pools/register/allocator/owners.py).
     """
-    owners.require(pool_id, demand)
+    owners.require_owner(pool_id, demand)
     started = time.perf_counter()
     try:
         return _allocate(pool_id, demand, author, key, wait=wait)
     except (OperationalError, InterfaceError, errors.Unavailable) as error:
-        # It leaves no event, and what category the pool has nobody can tell.
-        unknown = {"category": "unknown"}
-        process_metrics.count("ipam_allocations_total", **unknown, result="failed")
+        # No event is written, and the category of the pool is unknown here.
+        labels = {"category": "unknown"}
+        process_metrics.count("ipam_allocations_total", **labels, result="failed")
         code = error.code if isinstance(error, errors.IpamError) else errors.Unavailable.code
-        process_metrics.count("ipam_allocation_failures_total", **unknown, reason=code)
+        process_metrics.count("ipam_allocation_failures_total", **labels, reason=code)
         raise
     finally:
         process_metrics.observe("ipam_allocation_duration_seconds", time.perf_counter() - started)
@@ -66,15 +65,19 @@ def _allocate(
     wait: bool,
 ) -> allocation.Allocation | AllocationRequest:
     try:
-        done = allocation.allocate(pool_id, demand, author=author, key=key)
+        result = allocation.allocate(pool_id, demand, author=author, key=key)
     except errors.PoolExhausted as error:
         exhausted = error
     else:
-        return done if isinstance(done, allocation.Allocation) else _request(done.request_id)
-    return database.retried(lambda: _refused(pool_id, demand, exhausted, author, key, wait=wait))
+        if isinstance(result, allocation.Allocation):
+            return result
+        return _get_request(result.request_id)
+    return database.retried(
+        lambda: _refuse_or_queue(pool_id, demand, exhausted, author, key, wait=wait)
+    )
 
 
-def _refused(
+def _refuse_or_queue(
     pool_id: int,
     demand: allocation.BlockDemand,
     error: errors.PoolExhausted,
@@ -85,17 +88,17 @@ def _refused(
 ) -> AllocationRequest:
     with events.recorded(author):
         pool = Pool.objects.get(pk=pool_id)
-        _record(pool, demand, error, author)
+        _record_refusal(pool, demand, error, author)
         if wait:
-            return _pend(pool, demand, error, key)
+            return _queue_request(pool, demand, error, key)
     raise error
 
 
-def _record(
+def _record_refusal(
     pool: Pool, demand: allocation.BlockDemand, error: errors.PoolExhausted, author: events.Author
 ) -> None:
     holder = demand.holders[0]
-    events.allocation_failed(
+    events.record_allocation_failure(
         pool,
         holder=(holder.kind, holder.id),
         org=demand.org,
@@ -113,16 +116,16 @@ def _record(
         ).update(degraded_since=Now(), reason=error.code, message=error.message)
 
 
-def _pend(
+def _queue_request(
     pool: Pool,
     demand: allocation.BlockDemand,
     error: errors.PoolExhausted,
     key: idempotency.Key | None,
 ) -> AllocationRequest:
-    def stored() -> idempotency.Stored:
+    def create_request() -> idempotency.Stored:
         request = AllocationRequest.objects.create(
             pool=pool,
-            wanted=to_json(demand),
+            wanted=demand_to_json(demand),
             holder_kind=demand.holders[0].kind,
             holder_id=demand.holders[0].id,
             org=demand.org,
@@ -133,10 +136,10 @@ def _pend(
         )
         return idempotency.Stored(202, {"request": request.pk})
 
-    return _request(idempotency.once(key, stored).answer["request"])
+    return _get_request(idempotency.run_once(key, create_request).answer["request"])
 
 
-def _request(request_id: int) -> AllocationRequest:
+def _get_request(request_id: int) -> AllocationRequest:
     request = AllocationRequest.objects.filter(pk=request_id).first()
     if request is None:
         raise errors.NotFound("There is no such request.")
@@ -147,12 +150,12 @@ def _request(request_id: int) -> AllocationRequest:
 
 
 def retry(pool_id: int | None = None, *, author: events.Author = events.WORKER) -> int:
-    """Try the pending requests of a pool, or all that are due, oldest first; how many succeeded.
+    """Retry the pending requests of a pool, or all that are due, oldest first.
 
-    Any number of workers may run it at once: a request that another one tries is skipped. While the
-    register recovers, all wait.
+    Returns how many succeeded. Several workers may run it at once: a request that another worker is
+    retrying is skipped. In recovery mode no request is retried.
     """
-    if recovery_mode.current() is not None:
+    if recovery_mode.current_recovery() is not None:
         return 0
     due = AllocationRequest.objects.filter(state=RequestState.PENDING)
     due = due.filter(next_try_at__lte=Now()) if pool_id is None else due.filter(pool_id=pool_id)
@@ -161,11 +164,11 @@ def retry(pool_id: int | None = None, *, author: events.Author = events.WORKER) 
 
 
 def _retry_pool(pool_id: int, due: QuerySet[AllocationRequest], author: events.Author) -> int:
-    """Who came first is served first; when the pool is exhausted, the others wait on."""
+    """Retry requests in the order of their creation; stop when the pool is exhausted."""
     fulfilled = 0
     waiting = due.filter(pool_id=pool_id).order_by("id").values_list("pk", flat=True)
     for request_id in list(waiting[:BATCH]):
-        outcome = database.retried(partial(_try, request_id, author))
+        outcome = database.retried(partial(_retry_request, request_id, author))
         if outcome == RequestState.PENDING:
             _postpone(pool_id)
             break
@@ -174,14 +177,14 @@ def _retry_pool(pool_id: int, due: QuerySet[AllocationRequest], author: events.A
 
 
 def _postpone(pool_id: int) -> None:
-    """Nobody else who waits for this pool is tried in vain before its next turn."""
+    """Postpone all due requests of an exhausted pool to its next turn."""
     AllocationRequest.objects.filter(
         pool_id=pool_id, state=RequestState.PENDING, next_try_at__lte=Now()
     ).update(next_try_at=Now() + RETRY_EVERY)
 
 
-def _try(request_id: int, author: events.Author) -> RequestState | None:
-    """The state that the request is in now; None when another worker has it."""
+def _retry_request(request_id: int, author: events.Author) -> RequestState | None:
+    """Return the request's new state, or None if another worker is retrying it."""
     with events.recorded(author):
         request = (
             AllocationRequest.objects.select_for_update(skip_locked=True)
@@ -193,14 +196,16 @@ def _try(request_id: int, author: events.Author) -> RequestState | None:
         request.attempts = F("attempts") + 1
         request.next_try_at = Now() + RETRY_EVERY
         try:
-            done = allocation.allocate(request.pool_id, from_json(request.wanted), author=author)
+            result = allocation.allocate(
+                request.pool_id, demand_from_json(request.wanted), author=author
+            )
         except errors.PoolExhausted as error:
             request.last_error = error.message
             request.save()
             return RequestState.PENDING
         except errors.Unavailable:
             raise
-        except errors.IpamError as error:  # it can never succeed: the holder sees why
+        except errors.IpamError as error:  # the request can never succeed; its row keeps the reason
             request.state = RequestState.CANCELLED
             request.last_error = error.message
             request.ended_at = Now()
@@ -209,23 +214,23 @@ def _try(request_id: int, author: events.Author) -> RequestState | None:
         request.state = RequestState.FULFILLED
         request.ended_at = Now()
         request.last_error = ""
-        if isinstance(done, allocation.Allocation):  # without a key nothing else comes back
-            request.block_ids = [block["id"] for block in done.blocks]
+        if isinstance(result, allocation.Allocation):  # always, without an idempotency key
+            request.block_ids = [block["id"] for block in result.blocks]
         request.save()
     return RequestState.FULFILLED
 
 
 def cancel(request_id: int, *, author: events.Author) -> AllocationRequest:
-    """End a pending request; cancelling one that has ended changes nothing."""
+    """Cancel a pending request; a request that has ended is not changed."""
     with events.recorded(author):
         AllocationRequest.objects.filter(pk=request_id, state=RequestState.PENDING).update(
             state=RequestState.CANCELLED, ended_at=Now()
         )
-    return _request(request_id)
+    return _get_request(request_id)
 
 
-def to_json(demand: allocation.BlockDemand) -> dict[str, Any]:
-    """A request as it is stored."""
+def demand_to_json(demand: allocation.BlockDemand) -> dict[str, Any]:
+    """Return a demand as it is stored in a request."""
     return {
         "holders": [[holder.kind, holder.id, holder.uid] for holder in demand.holders],
         "families": list(demand.families),
@@ -236,8 +241,8 @@ def to_json(demand: allocation.BlockDemand) -> dict[str, Any]:
     }
 
 
-def from_json(stored: dict[str, Any]) -> allocation.BlockDemand:
-    """A stored request."""
+def demand_from_json(stored: dict[str, Any]) -> allocation.BlockDemand:
+    """Return the demand of a stored request."""
     return allocation.BlockDemand(
         holders=tuple(allocation.Holder(*holder) for holder in stored["holders"]),
         families=tuple(stored["families"]),
@@ -252,10 +257,10 @@ def from_json(stored: dict[str, Any]) -> allocation.BlockDemand:
 
 
 def end_cooldowns(*, limit: int = 5000) -> int:
-    """Tidy blocks whose cooldown has passed; how many.
+    """Make blocks available whose cooldown has ended, and return their number.
 
-    Only tidies: the allocator sees by itself that the time has passed. A withheld block's row goes,
-    any other becomes available.
+    The rows of withheld blocks are deleted. This is only cleanup: the allocator compares the end of
+    a cooldown with the clock by itself.
     """
     with events.recorded(events.WORKER), connection.cursor() as cursor:
         cursor.execute(_END_COOLDOWNS, {"limit": limit})

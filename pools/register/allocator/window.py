@@ -1,9 +1,8 @@
-"""The allocator's window: blocks that have a row because they are about to be handed out.
+"""The allocator's window: available blocks whose rows are written ahead of their allocation.
 
-Which blocks exist is arithmetic over free spans (pools/core/blocks.py); a window of them is
-written ahead of need, so that handing one out is a single SQL statement without arithmetic.
-Everything here runs under the pool's advisory lock, which the triggers of pools/sql/rules.sql
-take too.
+Which blocks exist is arithmetic over free spans (pools/core/blocks.py). A window of them is written
+in advance, so that an allocation is a single SQL statement without arithmetic. The functions here
+run under the pool's advisory lock, which the triggers of pools/sql/rules.sql take too.
 """
 
 from __future__ import annotations
@@ -21,18 +20,18 @@ from pools.models import Block, Cluster, FreeSpan, Pool, PoolCIDR
 from pools.platform import advisory_locks, database
 from pools.sql import statements
 
-WINDOW = 512
-STEP = 128  # how many blocks are handed out between two looks at the window
-LOW = 160  # it is filled up when a look finds fewer: some are left for those who come meanwhile
+WINDOW = 512  # blocks that one refill adds
+STEP = 128  # allocations between two checks of the window
+LOW = 160  # a check that finds fewer blocks refills; the rest serves the requests until then
 
 
 def lock(pool_id: int) -> None:
-    """Hold the pool's allocation lock until the transaction ends."""
+    """Take the pool's allocation lock until the end of the transaction."""
     database.rows("SELECT pg_advisory_xact_lock(%s::int, %s::int)", [advisory_locks.POOL, pool_id])
 
 
 def layout(cidr: PoolCIDR) -> blocks.Layout:
-    """The arithmetic of one CIDR of a pool."""
+    """Return the layout of blocks in one CIDR of a pool."""
     return _layout(cidr.pool, cidr.cidr)
 
 
@@ -45,12 +44,13 @@ def _layout(pool: Pool, network: addresses.Network) -> blocks.Layout:
     )
 
 
-def load_pool(pool_id: int, *, keep_name: bool = False) -> Pool | None:
-    """What the allocator must know of a pool, and its cluster's name; other columns are deferred.
+def load_pool(pool_id: int, *, lock_name: bool = False) -> Pool | None:
+    """Return the pool with the columns that the allocator needs and its cluster's name.
 
-    `keep_name` locks the pool's name until the transaction ends, as blocks that are written do.
+    Other columns are deferred. `lock_name` locks the pool's name until the end of the transaction,
+    as an inserted block does. Returns None if the pool does not exist.
     """
-    rows = database.rows(_POOL_AND_NAME if keep_name else _POOL, [pool_id])
+    rows = database.rows(_POOL_AND_NAME if lock_name else _POOL, [pool_id])
     if not rows:
         return None
     *values, cluster = rows[0]
@@ -78,68 +78,70 @@ _POOL_AND_NAME = f"{_POOL} FOR KEY SHARE OF p"
 
 
 def top_up(pool_id: int, family: int) -> None:
-    """Fill the family's window before it is empty.
+    """Refill the family's window if fewer than LOW blocks are in it.
 
-    The look is taken without the pool's lock; in a transaction with it, because a transaction keeps
-    the row of the hint, and whoever refills wants that row while it has the lock.
+    The window is counted without the pool's lock. Inside a transaction it is counted with the lock,
+    because the transaction would keep the allocator cache's row locked, and a refill locks that row
+    while it holds the pool's lock.
     """
-    if connection.in_atomic_block or not _look(pool_id, family, LOW).suffices(LOW):
+    if connection.in_atomic_block or not _inspect(pool_id, family, LOW).suffices(LOW):
         refill(pool_id, family, at_least=LOW)
 
 
 def refill(pool_id: int, family: int, *, at_least: int = 1) -> bool:
-    """Fill the family's window when fewer than `at_least` blocks are in it.
+    """Refill the family's window if fewer than `at_least` blocks are in it.
 
-    False when the pool has nothing left to hand out.
+    Returns False if the pool has no available block left. Raises NotFound.
     """
     with transaction.atomic():
         lock(pool_id)
-        # The name before the note: who changes it has it locked, and then wants to remove the note.
-        pool = load_pool(pool_id, keep_name=True)
-        if pool is None:  # it went while we waited
+        # The name is locked before the cache: a transaction that renames the pool has locked the name
+        # and deletes the cache after that.
+        pool = load_pool(pool_id, lock_name=True)
+        if pool is None:  # deleted while this transaction waited for the lock
             raise errors.NotFound("There is no such pool.")
-        look = _look(pool_id, family, at_least)
-        if look.noted is None:
+        state = _inspect(pool_id, family, at_least)
+        if state.cached is None:
             database.rows(_REDATE, [pool_id, family], prepare=False)
-            look = _look(pool_id, family, at_least)
-        if look.ready < at_least:
-            texts = draw(pool, family, WINDOW)
-            if texts:
-                drawn = (pool.pk, pool.space_id, pool.category, family, database.joined(texts))
+            state = _inspect(pool_id, family, at_least)
+        if state.ready < at_least:
+            cidrs = take_free_blocks(pool, family, WINDOW)
+            if cidrs:
+                values = (pool.pk, pool.space_id, pool.category, family, database.joined(cidrs))
                 with connection.cursor() as cursor:
-                    cursor.execute(_INSERT_AVAILABLE, drawn)
-            look = _look(pool_id, family, at_least)
-        if look.noted != look.all_drawn:
-            database.rows(_NOTE, [family, look.oldest, look.all_drawn, pool_id])
-        return look.ready > 0
+                    cursor.execute(_INSERT_AVAILABLE, values)
+            state = _inspect(pool_id, family, at_least)
+        if state.cached != state.all_drawn:
+            database.rows(_WRITE_CACHE, [family, state.oldest, state.all_drawn, pool_id])
+        return state.ready > 0
 
 
-class _Look(NamedTuple):
-    ready: int  # how many blocks can be taken at once, as far as they were counted
-    oldest: datetime  # since when the oldest of them is available
+class _WindowState(NamedTuple):
+    ready: int  # blocks that can be allocated at once, counted up to a limit
+    oldest: datetime  # when the oldest of them became available
     all_drawn: bool  # no free span is left
-    noted: (
+    cached: (
         bool | None
-    )  # what the note says of that; None without a note, or with an older version's
+    )  # `all_drawn` of the cache; None without a cache, or with an older version's
 
     def suffices(self, ready: int) -> bool:
-        return self.ready >= ready and self.noted == self.all_drawn
+        return self.ready >= ready and self.cached == self.all_drawn
 
 
-def _look(pool_id: int, family: int, most: int) -> _Look:
-    """What is in the window, of which at most so many are counted."""
-    values = {"pool": pool_id, "family": family, "most": most}
-    (row,) = database.rows(_READY, values)
-    return _Look(*row)
+def _inspect(pool_id: int, family: int, limit: int) -> _WindowState:
+    """Return the state of the window; at most `most` blocks are counted."""
+    values = {"pool": pool_id, "family": family, "most": limit}
+    (row,) = database.rows(_COUNT_READY, values)
+    return _WindowState(*row)
 
 
-# How many blocks can be taken at once: fresh ones, and released ones when no fresh one can be drawn.
-# Notes where the oldest one is. Rows that others are taking at this moment count: a pool is exhausted
-# when they are gone for good.
-_READY = statements.read("pools/available_in_window")
+# Counts the blocks that can be allocated at once: fresh ones, and released ones if no free span is
+# left. Writes the time of the oldest one into the cache. Rows that other transactions are allocating
+# count: the pool is exhausted only after their commit.
+_COUNT_READY = statements.read("pools/available_in_window")
 
-# What the note repeats of the pool p and its cluster c: column -> expression.
-NOTED = {
+# What the allocator cache copies from the pool p and its cluster c: column -> expression.
+CACHED_COLUMNS = {
     "only_family": "num_nulls(p.mask_size_v4, p.mask_size_v6) = 1",
     "space_id": "p.space_id",
     "category": "p.category",
@@ -147,20 +149,20 @@ NOTED = {
     "pool_name": "p.name",
     "cluster_name": "c.name",
 }
-# Under the pool's lock, and with the names locked: whoever changes what is repeated here waits, and then
-# removes the note (pools/sql/rules.sql). A name is part of a key, so that its change waits for KEY SHARE.
-# While a cluster gets another name there is no note: nothing waits for it.
-_NOTE = f"""
-    INSERT INTO pools_window (pool_id, family, since, all_drawn, {", ".join(NOTED)})
-    SELECT p.id, %s, %s, %s, {", ".join(NOTED.values())}
+# Runs under the pool's lock and with the names locked: a transaction that changes a copied column waits
+# and then deletes the cache (pools/sql/rules.sql). A name is part of a key, so that its change waits for
+# KEY SHARE. While a cluster is being renamed no cache is written, and nothing waits for it.
+_WRITE_CACHE = f"""
+    INSERT INTO pools_window (pool_id, family, since, all_drawn, {", ".join(CACHED_COLUMNS)})
+    SELECT p.id, %s, %s, %s, {", ".join(CACHED_COLUMNS.values())}
     FROM pools_pool p JOIN pools_cluster c ON c.id = p.cluster_id WHERE p.id = %s
     FOR KEY SHARE SKIP LOCKED
     ON CONFLICT (pool_id, family) DO UPDATE SET
-        {", ".join(f"{column} = EXCLUDED.{column}" for column in ("since", "all_drawn", *NOTED))}
+        {", ".join(f"{column} = EXCLUDED.{column}" for column in ("since", "all_drawn", *CACHED_COLUMNS))}
     RETURNING id
 """  # noqa: S608  # our names
 
-# Fresh blocks of a window that an older version has written (pools/sql/allocate.sql).
+# Dates fresh blocks back that an older version has written (pools/sql/allocate.sql).
 _REDATE = """
     UPDATE pools_block SET available_from = available_from - interval '1000 years'
     WHERE pool_id = %s AND family = %s AND state = 'available' AND allocated_at IS NULL
@@ -177,29 +179,29 @@ _INSERT_AVAILABLE = """
 """
 
 
-def draw(pool: Pool, family: int, count: int) -> list[str]:
-    """Take up to `count` blocks out of the free spans, in address order, as canonical CIDR texts."""
-    texts: list[str] = []
+def take_free_blocks(pool: Pool, family: int, count: int) -> list[str]:
+    """Take up to `count` blocks out of the free spans, in address order, as canonical CIDR strings."""
+    cidrs: list[str] = []
     withheld: dict[int, list[blocks.Span]] = {}
     for span_id, lowest, highest, cidr_id, cidr in database.rows(_SPANS, [pool.pk, family, count]):
         first, last = int(lowest), int(highest)
-        last_taken = min(last, first + count - len(texts) - 1)
+        last_index = min(last, first + count - len(cidrs) - 1)
         grid = _layout(pool, ip_network(cidr))
         if cidr_id not in withheld:
             reserved = database.rows(_RANGES, [cidr_id])
             withheld[cidr_id] = grid.withheld(
                 [addresses.AddressRange(ip_address(a), ip_address(b)) for a, b in reserved]
             )
-        # Free spans have no reserved block, unless somebody wrote a range past the services.
-        for part in blocks.subtract([blocks.Span(first, last_taken)], withheld[cidr_id]):
-            texts += grid.texts(part)
-        if last_taken == last:
+        # Free spans contain no reserved block, unless a range was inserted past the services.
+        for part in blocks.subtract([blocks.Span(first, last_index)], withheld[cidr_id]):
+            cidrs += grid.cidr_strings(part)
+        if last_index == last:
             FreeSpan.objects.filter(pk=span_id).delete()
         else:
-            database.rows(_SHORTEN, [Decimal(last_taken + 1), span_id])
-        if len(texts) == count:
+            database.rows(_SHORTEN, [Decimal(last_index + 1), span_id])
+        if len(cidrs) == count:
             break
-    return texts
+    return cidrs
 
 
 _SPANS = """
@@ -211,38 +213,40 @@ _SHORTEN = "UPDATE pools_freespan SET first = %s::numeric WHERE id = %s RETURNIN
 _RANGES = "SELECT host(first), host(last) FROM pools_reservedrange WHERE pool_cidr_id = %s"
 
 
-def ranges(cidr: PoolCIDR) -> list[addresses.AddressRange]:
-    """The reserved ranges of a CIDR."""
+def reserved_ranges(cidr: PoolCIDR) -> list[addresses.AddressRange]:
+    """Return the reserved ranges of a CIDR."""
     return [
         addresses.AddressRange(reserved_range.first, reserved_range.last)
         for reserved_range in cidr.reserved_ranges.all()
     ]
 
 
-def add(cidr: PoolCIDR, spans: Iterable[blocks.Span]) -> None:
-    """Blocks that may be handed out from now on."""
+def add_free_spans(cidr: PoolCIDR, spans: Iterable[blocks.Span]) -> None:
+    """Make the blocks of these spans available."""
     FreeSpan.objects.bulk_create(
         FreeSpan(pool_cidr=cidr, first=Decimal(span.first), last=Decimal(span.last))
         for span in spans
     )
 
 
-def remove(cidr: PoolCIDR, hole: blocks.Span) -> None:
-    """Blocks that may not be drawn any more: they are withheld, or have a row now."""
-    touched = FreeSpan.objects.filter(
+def remove_free_span(cidr: PoolCIDR, hole: blocks.Span) -> None:
+    """Remove a span of blocks, which are withheld or have a row now, from the free spans."""
+    overlapping = FreeSpan.objects.filter(
         pool_cidr=cidr, first__lte=Decimal(hole.last), last__gte=Decimal(hole.first)
     )
     remaining: list[blocks.Span] = []
-    for span in touched:
+    for span in overlapping:
         remaining += blocks.subtract([blocks.Span(int(span.first), int(span.last))], [hole])
-    touched.delete()
-    add(cidr, remaining)
+    overlapping.delete()
+    add_free_spans(cidr, remaining)
 
 
-def cut(cidr_id: int, indexes: Sequence[int]) -> None:
-    """Take blocks, which have a row from now on, out of the free spans of a CIDR."""
+def remove_free_blocks(cidr_id: int, indexes: Sequence[int]) -> None:
+    """Remove single blocks, which get a row, from the free spans of a CIDR."""
     rows = database.rows(
-        _SPANS_OF, {"indexes": database.joined(indexes), "pool_cidr": cidr_id}, prepare=False
+        _SPANS_WITH_BLOCKS,
+        {"indexes": database.joined(indexes), "pool_cidr": cidr_id},
+        prepare=False,
     )
     if not rows:
         return
@@ -255,13 +259,13 @@ def cut(cidr_id: int, indexes: Sequence[int]) -> None:
     )
 
 
-_SPANS_OF = statements.read("pools/free_spans_with_blocks")
+_SPANS_WITH_BLOCKS = statements.read("pools/free_spans_with_blocks")
 
 
-def release(ids: Sequence[int], *, kind: str = "") -> None:
-    """Release held blocks, of holders of this kind only if one is said, into their pools' cooldown.
+def release_blocks(ids: Sequence[int], *, kind: str = "") -> None:
+    """Release held blocks into the cooldown of their pools; with `kind`, only of holders of this kind.
 
-    For many, as ipam_release (pools/sql/allocate.sql) does it for one.
+    The function ipam_release (pools/sql/allocate.sql) does the same for one block.
     """
     if ids:
         database.rows(_RELEASE, {"ids": list(ids), "kind": kind}, prepare=False)
@@ -270,11 +274,13 @@ def release(ids: Sequence[int], *, kind: str = "") -> None:
 _RELEASE = statements.read("pools/release_held_blocks")
 
 
-def give_back(cidr: PoolCIDR, freed: blocks.Span, *, still_withheld: Sequence[blocks.Span]) -> None:
-    """What a removed reserved range withheld may be handed out again.
+def end_withholding(
+    cidr: PoolCIDR, freed: blocks.Span, *, still_withheld: Sequence[blocks.Span]
+) -> None:
+    """Make the blocks available that a removed reserved range withheld.
 
-    Blocks of `freed` that no other range withholds: those with a row lose the mark, those
-    without one become a free span.
+    Of the blocks in `freed` that no other range withholds, those with a row lose the mark `withheld`,
+    and those without a row become a free span.
     """
     grid = layout(cidr)
     usable = blocks.subtract(
@@ -289,4 +295,4 @@ def give_back(cidr: PoolCIDR, freed: blocks.Span, *, still_withheld: Sequence[bl
         rows.update(withheld=False)
         used_indexes = [grid.index_of(row) for row in rows.values_list("cidr", flat=True)]
         holes = [blocks.Span(index, index) for index in used_indexes]
-        add(cidr, blocks.subtract([span], blocks.merge(holes)))
+        add_free_spans(cidr, blocks.subtract([span], blocks.merge(holes)))

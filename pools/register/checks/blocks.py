@@ -1,4 +1,4 @@
-"""Each block by itself: where it lies, what its columns say, what the history says of it."""
+"""Checks of single blocks: their place in the pool, their columns, and their last event."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from pools.platform.checks import checks, repairs
 from pools.register.allocator import window
 from pools.sql import statements
 
-# Why a block lies where none of its pool can: a short text, null when it does not.
+# Blocks with the reason `why` a block is misplaced; null if it is not.
 _MISPLACED = """
     SELECT b.id, b.pool_id, b.state, b.cidr::text AS cidr, p.id AS pool, CASE
         WHEN p.id IS NULL THEN 'its pool does not exist'
         WHEN b.space_id <> p.space_id THEN 'it is in another address space than its pool'
-        WHEN b.category <> p.category THEN 'it is of another category than its pool'
-        WHEN b.family <> family(b.cidr) THEN 'its family is not that of its address'
+        WHEN b.category <> p.category THEN 'its category differs from its pool''s'
+        WHEN b.family <> family(b.cidr) THEN 'its family differs from its address''s'
         WHEN masklen(b.cidr) IS DISTINCT FROM (CASE family(b.cidr) WHEN 4 THEN p.mask_size_v4
-            ELSE p.mask_size_v6 END) THEN 'it is not of the mask size of its pool'
+            ELSE p.mask_size_v6 END) THEN 'its prefix length differs from its pool''s mask size'
         WHEN (SELECT count(*) FROM pools_poolcidr c
               WHERE c.pool_id = b.pool_id AND b.cidr <<= c.cidr) <> 1
-            THEN 'it does not lie inside exactly one CIDR of its pool'
+            THEN 'it is not in exactly one CIDR of its pool'
         END AS why
     FROM pools_block b LEFT JOIN pools_pool p ON p.id = b.pool_id
     WHERE b.id > %(low)s AND b.id <= %(high)s
@@ -28,7 +28,7 @@ _MISPLACED = """
 
 
 def _remove_from_windows(id_range: tuple[int, int], _by: events.Author) -> int:
-    """Rows of windows that lie nowhere go; what somebody holds, or held last, stays as it is."""
+    """Delete misplaced rows of windows; blocks with a present or former holder are not changed."""
     values = {"low": id_range[0], "high": id_range[1]}
     with connection.cursor() as cursor:
         cursor.execute(
@@ -44,17 +44,17 @@ def _remove_from_windows(id_range: tuple[int, int], _by: events.Author) -> int:
             [[pk for pk, _, _ in rows]],
         )
         removed = int(cursor.rowcount)
-    repairs.of_pools(pool for _, _, pool in rows if pool is not None)
+    repairs.record_pool_repairs(pool for _, _, pool in rows if pool is not None)
     return removed
 
 
 PLACE = checks.Check(
     code="block_place",
     invariants="block-lies-in-one-cidr, used-cidr-stays",
-    proves="Every block lies inside exactly one CIDR of its pool, is of the pool's mask size, and has"
-    " its pool's address space and category.",
+    proves="Every block is in exactly one CIDR of its pool and has the mask size, the address space"
+    " and the category of its pool.",
     steps=checks.slices("pools_block"),
-    find=checks.told(
+    find=checks.find_by_statement(
         f"SELECT 'Block ' || cidr || ' (' || state || '): ' || why, pool FROM ({_MISPLACED}) m"  # noqa: S608
         " WHERE why IS NOT NULL ORDER BY id"
     ),
@@ -64,11 +64,10 @@ PLACE = checks.Check(
 FORM = checks.Check(
     code="canonical_form",
     invariants="canonical-addresses",
-    proves="No block is stored as an IPv4 address that is mapped into IPv6, so that an address has one"
-    " form only.",
+    proves="No block is stored as an IPv4-mapped IPv6 address, so that an address has one form only.",
     steps=checks.slices("pools_block"),
-    find=checks.told("""
-        SELECT 'Block ' || cidr || ' is IPv4 mapped into IPv6', pool_id FROM pools_block
+    find=checks.find_by_statement("""
+        SELECT 'Block ' || cidr || ' is an IPv4-mapped IPv6 address', pool_id FROM pools_block
         WHERE id > %(low)s AND id <= %(high)s AND cidr <<= '::ffff:0:0/96'::cidr ORDER BY id
     """),
 )
@@ -76,20 +75,20 @@ FORM = checks.Check(
 STATE = checks.Check(
     code="block_state",
     invariants="address-has-one-holder, no-reuse-while-cooling",
-    proves="A held block has a holder and a beginning, a cooling one an end that is not before its"
-    " release, and what is withheld is never about to be handed out.",
+    proves="A held block has a holder and a time of allocation, a cooldown does not end before the"
+    " release, and a withheld block is never available.",
     steps=checks.slices("pools_block"),
-    find=checks.told(statements.read("pools/check_block_state")),
+    find=checks.find_by_statement(statements.read("pools/check_block_state")),
 )
 
-# By the index of the address: the log has none of the blocks' ids.
+# Uses the index of addresses: the event table has no index of the blocks' ids.
 HISTORY = checks.Check(
     code="history",
     invariants="every-change-has-an-event, no-reuse-while-cooling",
-    proves="The last event of every held or cooling block tells of the state, the holder and the"
-    " times that its row has; no cooldown is shorter than its event says.",
+    proves="The last event of every held or cooling block has the state, the holder and the times of"
+    " its row; no cooldown is shorter than in its event.",
     steps=checks.slices("pools_block"),
-    find=checks.told(statements.read("pools/check_block_history")),
+    find=checks.find_by_statement(statements.read("pools/check_block_history")),
 )
 
 CHECKS: list[checks.Check] = [PLACE, FORM, STATE, HISTORY]

@@ -1,4 +1,4 @@
-"""Pools, their CIDRs and their reserved ranges."""
+"""Checks of pools, their CIDRs and their reserved ranges."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ _CIDRS = """
     SELECT c.pool_id, c.cidr, p.name, CASE
         WHEN c.space_id <> p.space_id THEN 'it is in another address space than its pool'
         WHEN masklen(c.cidr) > COALESCE(CASE family(c.cidr) WHEN 4 THEN p.mask_size_v4
-            ELSE p.mask_size_v6 END, -1) THEN 'it holds no block of the mask size of its pool'
-        WHEN c.cidr <<= '::ffff:0:0/96'::cidr THEN 'it is IPv4 mapped into IPv6'
+            ELSE p.mask_size_v6 END, -1) THEN 'it is smaller than a block of its pool'
+        WHEN c.cidr <<= '::ffff:0:0/96'::cidr THEN 'it is an IPv4-mapped IPv6 address'
         WHEN c.next <<= c.cidr THEN 'it overlaps ' || c.next
         END AS why
     FROM (SELECT *, lead(cidr) OVER (PARTITION BY space_id ORDER BY cidr) AS next
@@ -23,9 +23,9 @@ _CIDRS = """
 CIDRS = checks.Check(
     code="cidrs",
     invariants="cidrs-never-overlap, canonical-addresses",
-    proves="The CIDRs of an address space never overlap, hold a block of their pool's mask size, and"
-    " lie in the address space of their pool and of its cluster.",
-    find=checks.told(
+    proves="The CIDRs of an address space do not overlap, are not smaller than a block of their pool,"
+    " and belong to the address space of their pool and its cluster.",
+    find=checks.find_by_statement(
         f"SELECT COALESCE('CIDR ' || cidr || ' of ', '') || 'pool ' || name || ': ' || why, pool_id"  # noqa: S608
         f" FROM ({_CIDRS}) c WHERE why IS NOT NULL"
     ),
@@ -34,9 +34,9 @@ CIDRS = checks.Check(
 RANGES = checks.Check(
     code="reserved_ranges",
     invariants="block-lies-in-one-cidr, cidrs-never-overlap, canonical-addresses",
-    proves="Every reserved range has two addresses in order, lies inside its CIDR, belongs to the"
-    " same pool, and overlaps no other of the CIDR.",
-    find=checks.told(statements.read("pools/check_reserved_ranges")),
+    proves="Every reserved range has two addresses in order, is inside its CIDR, belongs to the same"
+    " pool, and overlaps no other range of the CIDR.",
+    find=checks.find_by_statement(statements.read("pools/check_reserved_ranges")),
 )
 
 CHECKS = [CIDRS, RANGES]

@@ -1,8 +1,8 @@
-"""The free space of pools against arithmetic: what may be handed out is written down exactly once.
+"""Check the free space of pools against arithmetic: each allocatable block is recorded exactly once.
 
-Of the blocks of a CIDR that no reserved range touches, each one has a row, or lies in one free span.
-A block that is in neither is lost: nobody would ever get it. One that is in both, or in a span
-although a range reserves it, might be handed out again.
+Of the blocks of a CIDR that no reserved range touches, each one has a row or is in one free span. A
+block in neither is lost: it can never be allocated. A block in both, or in a span although a range
+reserves it, could be allocated twice.
 """
 
 from __future__ import annotations
@@ -21,27 +21,27 @@ from pools.platform import events
 from pools.platform.checks import checks, repairs
 from pools.register.allocator import window
 
-_BATCH = 5_000  # differences that are repaired at once
+_BATCH = 5_000  # differences repaired at once
 LOST, DOUBLED, STRAY = "lost", "doubled", "stray"
 
 
 @dataclass(frozen=True)
 class FreeSpaceDifference:
-    """Blocks of a CIDR that are neither free nor have a row, or are free and should not be."""
+    """Blocks of a CIDR that are neither free nor have a row, or are free although they must not be."""
 
     kind: str  # LOST, DOUBLED, STRAY
     span: Span
 
 
-def compare(
+def compare_free_space(
     grid: blocks.Layout,
     allocatable: Sequence[Span],
     free: Iterable[Span],
     rows: Iterable[int],
 ) -> Iterator[FreeSpaceDifference]:
-    """What differs, in order; `free` spans and `rows` (indexes of blocks) each in order."""
-    parts = _Parts(allocatable)
-    covered = 0  # every index below it was looked at
+    """Yield the differences in order; `free` and `rows` (indexes of blocks) must be sorted."""
+    parts = _SpanIndex(allocatable)
+    covered = 0  # every index below it was compared
     covered_spans = heapq.merge(
         ((span.first, span.last, True) for span in free), ((row, row, False) for row in rows)
     )
@@ -64,8 +64,8 @@ def compare(
         )
 
 
-class _Parts:
-    """What of a span lies in some spans; a search for each question."""
+class _SpanIndex:
+    """Intersect a span with sorted spans by binary search."""
 
     def __init__(self, spans: Sequence[Span]) -> None:
         self._spans = spans
@@ -81,14 +81,14 @@ class _Parts:
         return parts
 
 
-def differences(cidr: PoolCIDR) -> Iterator[FreeSpaceDifference]:
-    """Of one CIDR as the database has it; inside a snapshot, or under the pool's lock."""
+def find_differences(cidr: PoolCIDR) -> Iterator[FreeSpaceDifference]:
+    """Yield the differences of one CIDR; needs a snapshot transaction or the pool's lock."""
     grid = window.layout(cidr)
-    allocatable = [] if cidr.closed else grid.allocatable(window.ranges(cidr))
-    return compare(grid, allocatable, _free(cidr), _rows(cidr, grid))
+    allocatable = [] if cidr.closed else grid.allocatable(window.reserved_ranges(cidr))
+    return compare_free_space(grid, allocatable, _free_spans(cidr), _block_indexes(cidr, grid))
 
 
-def _free(cidr: PoolCIDR) -> Iterator[Span]:
+def _free_spans(cidr: PoolCIDR) -> Iterator[Span]:
     for first, last in checks.rows(_SPANS, [cidr.pk]):
         yield Span(int(first), int(last))
 
@@ -96,7 +96,7 @@ def _free(cidr: PoolCIDR) -> Iterator[Span]:
 _SPANS = "SELECT first, last FROM pools_freespan WHERE pool_cidr_id = %s ORDER BY first"
 
 
-def _rows(cidr: PoolCIDR, grid: blocks.Layout) -> Iterator[int]:
+def _block_indexes(cidr: PoolCIDR, grid: blocks.Layout) -> Iterator[int]:
     ends = [str(grid.block_at(0)), str(grid.block_at(grid.count - 1))]
     base = int(cidr.cidr.network_address)
     shift = cidr.cidr.max_prefixlen - grid.mask_size
@@ -104,7 +104,7 @@ def _rows(cidr: PoolCIDR, grid: blocks.Layout) -> Iterator[int]:
     before = -1
     for (host,) in checks.rows(_ROWS, [cidr.space_id, *ends, grid.mask_size]):
         index = (int.from_bytes(socket.inet_pton(family, host), "big") - base) >> shift
-        if index != before:  # two rows of one block are another check's
+        if index != before:  # another check reports two rows of one block
             yield index
         before = index
 
@@ -117,19 +117,19 @@ _ROWS = """
 
 
 _MEANING = {
-    LOST: "nobody can ever get {}: no row and no free span has {}",
-    DOUBLED: "{} might be handed out twice: more than one free span or row has {}",
-    STRAY: "{} might be handed out although nothing of the pool's free space has {}",
+    LOST: "{} can never be allocated: no row and no free span contains {}",
+    DOUBLED: "{} could be allocated twice: more than one free span or row contains {}",
+    STRAY: "{} could be allocated although the pool's allocatable space does not contain {}",
 }
 
 
-def _find(pool_id: int) -> Iterator[checks.Violation]:
+def _find_violations(pool_id: int) -> Iterator[checks.Violation]:
     for cidr in checks.cidrs(pool_id):
         grid = window.layout(cidr)
-        for difference in differences(cidr):
-            subject, them = _describe(grid, difference.span)
-            what = _MEANING[difference.kind].format(subject, them)
-            yield checks.Violation(f"{cidr} of pool {cidr.pool}: {what}", pool_id)
+        for difference in find_differences(cidr):
+            subject, pronoun = _describe(grid, difference.span)
+            text = _MEANING[difference.kind].format(subject, pronoun)
+            yield checks.Violation(f"{cidr} of pool {cidr.pool}: {text}", pool_id)
 
 
 def _describe(grid: blocks.Layout, span: Span) -> tuple[str, str]:
@@ -141,29 +141,29 @@ def _describe(grid: blocks.Layout, span: Span) -> tuple[str, str]:
     return f"{span.size} blocks from {first} to {grid.block_at(span.last)}", "them"
 
 
-def _mend(pool_id: int, _by: events.Author) -> int:
-    """Free spans become what arithmetic says, some thousand differences at a time."""
+def _repair_free_spans(pool_id: int, _by: events.Author) -> int:
+    """Correct the free spans, some thousand differences at a time."""
     window.lock(pool_id)
     repaired = 0
     for cidr in checks.cidrs(pool_id):
-        while batch := list(islice(differences(cidr), _BATCH)):
+        while batch := list(islice(find_differences(cidr), _BATCH)):
             for difference in batch:
                 if difference.kind == LOST:
-                    window.add(cidr, [difference.span])
+                    window.add_free_spans(cidr, [difference.span])
                 else:
-                    window.remove(cidr, difference.span)
+                    window.remove_free_span(cidr, difference.span)
             repaired += len(batch)
     if repaired:
-        repairs.of_pools([pool_id])
+        repairs.record_pool_repairs([pool_id])
     return repaired
 
 
 CHECK = checks.Check(
     code="free_space",
     invariants="usage-adds-up, block-lies-in-one-cidr",
-    proves="Every block of a pool that no reserved range touches has a row or lies in one free span,"
-    " and no other block does: none is lost, none can be handed out twice.",
+    proves="Every block of a pool that no reserved range touches has a row or is in one free span, and"
+    " no other block is: none is lost, none can be allocated twice.",
     steps=checks.pools,
-    find=_find,
-    mend=_mend,
+    find=_find_violations,
+    mend=_repair_free_spans,
 )

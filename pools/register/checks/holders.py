@@ -1,4 +1,4 @@
-"""Who has what: an address one block, a holder one block where one is the rule."""
+"""Checks of holders: one block per address, and one block per holder in the categories that allow one."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from pools.models.pools import SINGLE
 from pools.platform.checks import checks
 from pools.sql import statements
 
-# In the order of networks, one that lies inside another follows it or one that lies inside it too:
-# neighbours tell.
+# In the order of networks, a network follows the one that contains it, or another one inside of that:
+# comparing neighbours is enough.
 UNIQUE = checks.Check(
     code="one_block_per_address",
     invariants="address-has-one-holder",
     proves="No address of an address space belongs to two blocks.",
     steps=checks.spaces,
-    find=checks.told(statements.read("pools/check_overlapping_blocks")),
+    find=checks.find_by_statement(statements.read("pools/check_overlapping_blocks")),
 )
 
 
-def _by_holder(after: str | None) -> Iterator[tuple[str, tuple[str, str]]]:
-    """Some thousand held and cooling blocks at a time, in the order of their holders."""
+def _holder_slices(after: str | None) -> Iterator[tuple[str, tuple[str, str]]]:
+    """Yield ranges of holder ids with some thousand held and cooling blocks each."""
     low = after or ""
     while True:
         with connection.cursor() as cursor:
@@ -42,10 +42,10 @@ def _by_holder(after: str | None) -> Iterator[tuple[str, tuple[str, str]]]:
 SINGLES = checks.Check(
     code="one_block_per_holder",
     invariants="one-block-per-holder",
-    proves="A node, an instance or an environment holds at most one block of a family, of each"
-    " category of which one is the rule.",
-    steps=_by_holder,
-    find=checks.told(f"""
+    proves="A node, an instance or an environment holds at most one block of each family in the"
+    " categories node, instance and public IPv4.",
+    steps=_holder_slices,
+    find=checks.find_by_statement(f"""
         SELECT min(holder_kind) || ' ' || holder_id || ' holds ' || count(*) || ' '
             || category || ' blocks: ' || string_agg(cidr::text, ', '), min(pool_id)
         FROM pools_block
@@ -55,7 +55,7 @@ SINGLES = checks.Check(
         GROUP BY holder_id, holder_kind, CASE holder_kind WHEN 'env' THEN org ELSE '' END,
             space_id, category, family
         HAVING count(*) > 1 ORDER BY holder_id
-    """),  # noqa: S608  # our words
+    """),  # noqa: S608  # constants of the code
 )
 
 CHECKS = [UNIQUE, SINGLES]

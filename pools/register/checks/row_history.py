@@ -1,7 +1,7 @@
-"""Rows against their last events: whoever switches triggers off leaves a row that no event explains.
+"""Compare rows with their last events: a change with disabled triggers leaves a row without an event.
 
-Of events that the retention deleted nothing is concluded: it deletes the events of a row oldest first,
-so the last one that is left is the last one that there was.
+Events that the retention has deleted do not matter: it deletes the events of a row oldest first, so
+that the last event is kept longest.
 """
 
 from __future__ import annotations
@@ -16,37 +16,37 @@ from pools.platform import events
 from pools.platform.checks import checks
 from pools.sql import statements
 
-# The other direction, from the row to its event, is `history` (blocks.py).
+# The check `history` (blocks.py) compares in the other direction, from the row to its event.
 BLOCKS = checks.Check(
     code="event_blocks",
     invariants="every-change-has-an-event, no-reuse-while-cooling",
-    proves="Every block that its last event says is held or cooling has a row that says so too.",
+    proves="Every block that is held or cooling by its last event is held or cooling in its row too.",
     steps=checks.slices("pools_blockevent", key="pgh_id"),
-    find=checks.told(statements.read("pools/check_row_history")),
+    find=checks.find_by_statement(statements.read("pools/check_row_history")),
 )
 
 
 def _tables(after: str | None) -> Iterator[tuple[str, str]]:
-    names = sorted(name for name, log in events.logs().items() if _has_every_change(log))
+    names = sorted(name for name, log in events.event_models().items() if _has_every_change(log))
     return ((name, name) for name in names if name > (after or ""))
 
 
 def _has_every_change(log: Any) -> bool:
-    """Whether the log has an event for each change of a column that it has too."""
+    """Return True if the log has an event for each change of its columns."""
     recorded = {type(tracker) for tracker in log.pgh_trackers}
     return log is not BlockEvent and {pghistory.InsertEvent, pghistory.DeleteEvent} <= recorded
 
 
-def _find(name: str) -> Iterator[checks.Violation]:
-    for text, _ in checks.rows(_statement(events.logs()[name])):
+def _find_violations(name: str) -> Iterator[checks.Violation]:
+    for text, _ in checks.rows(_statement(events.event_models()[name])):
         yield checks.Violation(text)
 
 
 def _statement(log: Any) -> str:
-    """Rows that differ from their last events.
+    """Return the statement that finds rows that differ from their last events.
 
-    A row without any event is reported if its id is later than that of a row whose creation is in the
-    log: rows before that may be older than the log, or than the retention.
+    A row without any event is reported if its id is higher than the id of a row whose creation is in
+    the log: rows with lower ids may be older than the log or the retention.
     """
     table = log.pgh_tracked_model._meta
     columns = [field.column for field in log._meta.concrete_fields if field.name[:4] != "pgh_"]
@@ -64,25 +64,25 @@ def _statement(log: Any) -> str:
         SELECT 'The {title} ' || id || ': ' || why, NULL FROM (
             SELECT COALESCE({key}, l.pgh_obj_id) AS id, CASE
                 WHEN e.pgh_id IS NULL THEN
-                    CASE WHEN {key} > (SELECT id FROM first) THEN 'no event tells of it' END
+                    CASE WHEN {key} > (SELECT id FROM first) THEN 'it has no event' END
                 WHEN {key} IS NULL THEN
-                    CASE WHEN e.pgh_label <> 'deleted' THEN 'it is gone and no event tells of it' END
-                WHEN e.pgh_label = 'deleted' THEN 'its last event says that it was deleted'
-                ELSE 'not as its last event says: ' || NULLIF(concat_ws(', ', {differing}), '')
+                    CASE WHEN e.pgh_label <> 'deleted' THEN 'it was deleted without an event' END
+                WHEN e.pgh_label = 'deleted' THEN 'it exists, but its last event is its deletion'
+                ELSE 'it differs from its last event: ' || NULLIF(concat_ws(', ', {differing}), '')
                 END AS why
             FROM {table.db_table} t FULL JOIN (last l JOIN {log._meta.db_table} e USING (pgh_id))
                 ON l.pgh_obj_id = {key}
         ) d WHERE why IS NOT NULL ORDER BY id
-    """  # noqa: S608  # our own names
+    """  # noqa: S608  # names of tables and columns of the models
 
 
 ROWS = checks.Check(
     code="row_history",
     invariants="every-change-has-an-event",
-    proves="Every row whose changes are events (pools, CIDRs, reserved ranges, clusters, connections,"
-    " webhooks, networks, entries, claims, memberships, …) is as its last event says.",
+    proves="Every row whose changes are recorded as events (pools, CIDRs, reserved ranges, clusters,"
+    " connections, webhooks, networks, entries, claims, memberships, …) agrees with its last event.",
     steps=_tables,
-    find=_find,
+    find=_find_violations,
 )
 
 CHECKS = [BLOCKS, ROWS]

@@ -1,4 +1,4 @@
-"""What is kept for later: answers under keys, requests that wait, leases of clusters."""
+"""Checks of idempotency keys, pending allocation requests and leases of clusters."""
 
 from __future__ import annotations
 
@@ -14,26 +14,31 @@ from pools.sql import statements
 KEYS = checks.Check(
     code="idempotency_keys",
     invariants="one-answer-per-key",
-    proves="Under one key of one client there is one answer, complete, to one request.",
-    find=checks.told("""
-        SELECT 'The key ' || left(key, 40) || ' of user ' || user_id || ' has ' || count(*)
-            || ' answers', NULL::bigint
+    proves="Each idempotency key of a client has one complete answer to one request.",
+    find=checks.find_by_statement("""
+        SELECT 'The idempotency key ' || left(key, 40) || ' of user ' || user_id || ' has '
+            || count(*) || ' answers', NULL::bigint
         FROM pools_idempotencykey GROUP BY user_id, key HAVING count(*) > 1
       UNION ALL
-        SELECT 'The key ' || left(key, 40) || ' of user ' || user_id || ' has no usable answer', NULL
+        SELECT 'The idempotency key ' || left(key, 40) || ' of user ' || user_id
+            || ' has no valid answer', NULL
         FROM pools_idempotencykey
         WHERE answer IS NULL OR fingerprint !~ '^[0-9a-f]{64}$' OR status NOT BETWEEN 200 AND 299
     """),
 )
 
-_ENDED = checks.told(statements.read("pools/check_allocation_requests"))
+_find_invalid_requests = checks.find_by_statement(
+    statements.read("pools/check_allocation_requests")
+)
 
 
-def _requests(id_range: tuple[int, int]) -> Iterator[checks.Violation]:
-    yield from _ENDED(id_range)
+def _find_violations(id_range: tuple[int, int]) -> Iterator[checks.Violation]:
+    yield from _find_invalid_requests(id_range)
     for pk, demand_text, pool_id in checks.rows(_PENDING, id_range):
-        if not _can_be_tried(demand_text):
-            text = f"Request {pk} waits, and cannot be read: nobody can ever try it"
+        if not _is_readable(demand_text):
+            text = (
+                f"Request {pk} is pending, but its demand cannot be read: it can never be retried"
+            )
             yield checks.Violation(text, pool_id)
 
 
@@ -43,9 +48,9 @@ _PENDING = """
 """
 
 
-def _can_be_tried(demand_text: str) -> bool:
+def _is_readable(demand_text: str) -> bool:
     try:
-        requests.from_json(json.loads(demand_text))
+        requests.demand_from_json(json.loads(demand_text))
     except (KeyError, TypeError, ValueError, errors.IpamError):
         return False
     return True
@@ -54,20 +59,20 @@ def _can_be_tried(demand_text: str) -> bool:
 REQUESTS = checks.Check(
     code="requests",
     invariants="pending-work-is-a-row, exhaustion-is-definite",
-    proves="Every waiting request can be tried; every other one has ended, and a fulfilled one names"
-    " its blocks.",
+    proves="Every pending request can be retried; every other request has ended, and a fulfilled one"
+    " has blocks.",
     steps=checks.slices("pools_allocationrequest"),
-    find=_requests,
+    find=_find_violations,
 )
 
 LEASES = checks.Check(
     code="leases",
     invariants="one-worker-for-a-cluster",
-    proves="Nobody has a cluster for longer than a lease lasts, a lease has an owner, and every"
-    " cluster is due within two hours.",
-    find=checks.told(f"""
+    proves="No lease of a cluster is longer than allowed or without an owner, and every cluster is due"
+    " within two hours.",
+    find=checks.find_by_statement(f"""
         SELECT 'Cluster ' || c.name || ': ' || CASE
-            WHEN (leased_by = '') <> (leased_until IS NULL) THEN 'its lease has no owner, or no end'
+            WHEN (leased_by = '') <> (leased_until IS NULL) THEN 'its lease has no owner or no end'
             WHEN leased_until > ipam_clock() + interval '{leases.SECONDS + 5} seconds'
                 THEN 'its lease lasts too long'
             WHEN fence < 0 THEN 'its fence is negative'
@@ -77,7 +82,7 @@ LEASES = checks.Check(
         WHERE (leased_by = '') <> (leased_until IS NULL) OR fence < 0
            OR leased_until > ipam_clock() + interval '{leases.SECONDS + 5} seconds'
            OR NOT paused AND due_at > ipam_clock() + interval '2 hours'
-    """),  # noqa: S608  # our number
+    """),  # noqa: S608  # a constant of the code
 )
 
 CHECKS = [KEYS, REQUESTS, LEASES]

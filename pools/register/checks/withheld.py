@@ -1,4 +1,4 @@
-"""Marks of blocks that are not handed out any more: where a range reserves them, and nowhere else."""
+"""Check the mark `withheld` of blocks: reserved blocks have it, and no other block has it."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from pools.register.allocator import window
 Row = tuple[int, str, str]  # id, CIDR, state
 
 
-def _blocked(cidr: PoolCIDR) -> list[Span]:
-    """The blocks of a CIDR that are never handed out."""
+def _blocked_spans(cidr: PoolCIDR) -> list[Span]:
+    """Return the blocks of a CIDR that must not be allocated."""
     grid = window.layout(cidr)
-    allocatable = [] if cidr.closed else grid.allocatable(window.ranges(cidr))
+    allocatable = [] if cidr.closed else grid.allocatable(window.reserved_ranges(cidr))
     return blocks.subtract([Span(0, grid.count - 1)], allocatable)
 
 
-def _unmarked(cidr: PoolCIDR, blocked: list[Span]) -> Iterator[Row]:
-    """Blocks that could be handed out, now or after their release, and must not be."""
+def _wrongly_unmarked(cidr: PoolCIDR, blocked: list[Span]) -> Iterator[Row]:
+    """Yield blocks that could be allocated, now or after their release, although they must not be."""
     grid = window.layout(cidr)
     for span in blocked:
         ends = [str(grid.block_at(span.first)), str(grid.block_at(span.last))]
@@ -39,16 +39,16 @@ _UNMARKED = """
 """
 
 
-def _marked(pool_id: int, cidrs: dict[PoolCIDR, IndexSet]) -> Iterator[Row]:
-    """Blocks that would be lost with their release, though nothing reserves them."""
+def _wrongly_withheld(pool_id: int, cidrs: dict[PoolCIDR, IndexSet]) -> Iterator[Row]:
+    """Yield blocks that would be lost with their release, although nothing reserves them."""
     for pk, text, state in checks.rows(_MARKED, [pool_id]):
         network = ip_network(text)
         for cidr, blocked in cidrs.items():
             grid = window.layout(cidr)
-            same = network.version == cidr.cidr.version and network.prefixlen == grid.mask_size
-            if same and network.network_address in cidr.cidr:
+            is_block = network.version == cidr.cidr.version and network.prefixlen == grid.mask_size
+            if is_block and network.network_address in cidr.cidr:
                 index = grid.index_of(network)
-                if not blocked.has_all(Span(index, index)):
+                if not blocked.contains_span(Span(index, index)):
                     yield pk, text, state
 
 
@@ -58,50 +58,60 @@ _MARKED = """
 """
 
 
-def _find(pool_id: int) -> Iterator[checks.Violation]:
-    blocked_spans = {cidr: _blocked(cidr) for cidr in checks.cidrs(pool_id)}
+def _find_violations(pool_id: int) -> Iterator[checks.Violation]:
+    blocked_spans = {cidr: _blocked_spans(cidr) for cidr in checks.cidrs(pool_id)}
     for cidr, blocked in blocked_spans.items():
-        for _, text, state in _unmarked(cidr, blocked):
-            will = "is about to be" if state == "available" else "would, after its release, be"
-            message = f"Block {text} of pool {cidr.pool} ({state}) {will} handed out although it is reserved"  # fmt: skip
+        for _, text, state in _wrongly_unmarked(cidr, blocked):
+            subject = f"Block {text} of pool {cidr.pool} ({state})"
+            if state == "available":
+                message = f"{subject} can be allocated although it is reserved"
+            else:
+                message = f"{subject} could be allocated after its release although it is reserved"
             yield checks.Violation(message, pool_id)
     sets = {cidr: IndexSet(blocked) for cidr, blocked in blocked_spans.items()}
-    for _, text, state in _marked(pool_id, sets):
-        message = f"Block {text} ({state}) is withheld although nothing reserves it: it would be lost with its release"  # fmt: skip
-        yield checks.Violation(message, pool_id)
+    for _, text, state in _wrongly_withheld(pool_id, sets):
+        yield checks.Violation(
+            f"Block {text} ({state}) is withheld although nothing reserves it: it would be lost with its"
+            " release",
+            pool_id,
+        )
 
 
-def _mend(pool_id: int, _by: events.Author) -> int:
-    """Rows of the window go, marks of held and cooling blocks become right; holders keep theirs."""
+def _repair_marks(pool_id: int, _by: events.Author) -> int:
+    """Delete rows of the window and correct the marks of held and cooling blocks; holders do not change."""
     window.lock(pool_id)
-    blocked_spans = {cidr: _blocked(cidr) for cidr in checks.cidrs(pool_id)}
-    wrong = [row for cidr, blocked in blocked_spans.items() for row in _unmarked(cidr, blocked)]
-    spare = list(
-        _marked(pool_id, {cidr: IndexSet(blocked) for cidr, blocked in blocked_spans.items()})
+    blocked_spans = {cidr: _blocked_spans(cidr) for cidr in checks.cidrs(pool_id)}
+    unmarked_rows = [
+        row for cidr, blocked in blocked_spans.items() for row in _wrongly_unmarked(cidr, blocked)
+    ]
+    marked_rows = list(
+        _wrongly_withheld(
+            pool_id, {cidr: IndexSet(blocked) for cidr, blocked in blocked_spans.items()}
+        )
     )
-    unmarked = [pk for pk, _, _ in wrong]
-    repaired = checks.changed(
-        "DELETE FROM pools_block WHERE id = ANY(%s) AND state = 'available'", [unmarked]
+    unmarked_ids = [pk for pk, _, _ in unmarked_rows]
+    repaired = checks.execute(
+        "DELETE FROM pools_block WHERE id = ANY(%s) AND state = 'available'", [unmarked_ids]
     )
-    repaired += checks.changed(
-        "UPDATE pools_block SET withheld = true WHERE id = ANY(%s) AND NOT withheld", [unmarked]
+    repaired += checks.execute(
+        "UPDATE pools_block SET withheld = true WHERE id = ANY(%s) AND NOT withheld", [unmarked_ids]
     )
-    repaired += checks.changed(
+    repaired += checks.execute(
         "UPDATE pools_block SET withheld = false WHERE id = ANY(%s) AND withheld"
         " AND state IN ('held', 'cooling')",
-        [[pk for pk, _, _ in spare]],
+        [[pk for pk, _, _ in marked_rows]],
     )
     if repaired:
-        repairs.of_pools([pool_id])
+        repairs.record_pool_repairs([pool_id])
     return repaired
 
 
 CHECK = checks.Check(
     code="reserved_blocks",
     invariants="block-lies-in-one-cidr, used-cidr-stays",
-    proves="What a reserved range touches, or lies in a CIDR that its cluster has lost, is withheld"
-    " and in no window; nothing else is withheld.",
+    proves="Every block in a reserved range, or in a CIDR that its cluster has removed, is withheld and"
+    " in no window; no other block is withheld.",
     steps=checks.pools,
-    find=_find,
-    mend=_mend,
+    find=_find_violations,
+    mend=_repair_marks,
 )

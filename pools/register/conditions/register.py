@@ -14,7 +14,7 @@ from pools.models.audit import AuditVerification
 from pools.models.notices import Level
 from pools.platform import database, scheduler
 from pools.platform.checks import reports
-from pools.platform.conditions.registry import Condition, Found, Known
+from pools.platform.conditions.registry import ActiveCondition, Condition, OpenLevels
 
 STALE = "cluster_stale"
 DUPLICATE = "duplicate_address"
@@ -25,12 +25,12 @@ VIOLATIONS = "check_violations"
 CHAIN = "audit_chain_broken"
 RECOVERING = "recovery_active"
 
-HOPELESS = 6  # failures in a row after which a cluster that was never reached is told of
-_MOST = 1000  # subjects of one condition that are read
+HOPELESS = 6  # consecutive failures after which a cluster that was never reached is reported
+_MOST = 1000  # subjects of one condition
 
 
-def _stale(_known: Known) -> Iterator[Found]:
-    """No full pass since it was due by so many seconds."""
+def _stale_clusters(_known: OpenLevels) -> Iterator[ActiveCondition]:
+    """Yield clusters whose full sync run is overdue by more than IPAM_NOTICE_STALE_SECONDS."""
     now = database.now()
     overdue = timedelta(seconds=settings.IPAM_NOTICE_STALE_SECONDS)
     silent = Q(succeeded_at__lt=now - timedelta(seconds=leases.FULL_EVERY) - overdue)
@@ -40,85 +40,97 @@ def _stale(_known: Known) -> Iterator[Found]:
         "cluster_id", "cluster__name", "succeeded_at", "error"
     )[:_MOST]:
         since = f"since {succeeded_at:%Y-%m-%d %H:%M} UTC" if succeeded_at else "yet"
-        detail = f"No full pass has succeeded {since}. {error or 'None failed either.'}"
+        detail = f"No full sync run has succeeded {since}. {error or 'No error was reported.'}"
         url = f"/admin/pools/cluster/{pk}/change/"
-        title = f"The picture of cluster {name} is stale"
-        yield Found(STALE, f"cluster/{pk}", Level.ERROR, title, detail, url)
+        title = f"The data of cluster {name} is stale"
+        yield ActiveCondition(STALE, f"cluster/{pk}", Level.ERROR, title, detail, url)
 
 
-def _duplicates(_known: Known) -> Iterator[Found]:
-    """Two nodes that list one block, as passes find it."""
+def _duplicate_pod_cidrs(_known: OpenLevels) -> Iterator[ActiveCondition]:
+    """Yield clusters in which a sync run found two nodes that list the same block."""
     rows = Finding.objects.filter(code="pod_cidr_overlap").values("cluster_id", "cluster__name")
     for row in rows.annotate(count=Count("pk")).order_by("cluster_id")[:_MOST]:
-        title = f"{_many(row['count'], 'PodCIDR')} used twice in cluster {row['cluster__name']}"
+        title = f"{_count_of(row['count'], 'PodCIDR')} used twice in cluster {row['cluster__name']}"
         url = f"/admin/pools/finding/?cluster={row['cluster_id']}"
         subject = f"cluster/{row['cluster_id']}/pod-cidrs"
-        yield Found(DUPLICATE, subject, Level.ERROR, title, "Two nodes list the same block.", url)
+        yield ActiveCondition(
+            DUPLICATE, subject, Level.ERROR, title, "Two nodes list the same block.", url
+        )
 
 
-def _leaks(_known: Known) -> Iterator[Found]:
+def _leaked_blocks(_known: OpenLevels) -> Iterator[ActiveCondition]:
     rows = Leak.objects.filter(confirmed_at__isnull=False).values("cluster_id", "cluster__name")
     for row in rows.annotate(count=Count("pk")).order_by("cluster_id")[:_MOST]:
-        title = f"{_many(row['count'], 'block')} leaked in cluster {row['cluster__name']}"
-        detail = "Two complete observations did not see their holders."
+        title = f"{_count_of(row['count'], 'block')} leaked in cluster {row['cluster__name']}"
+        detail = "Two complete observations did not contain their holders."
         url = f"/admin/pools/leak/?cluster={row['cluster_id']}"
-        yield Found(LEAKED, f"cluster/{row['cluster_id']}", Level.WARNING, title, detail, url)
+        yield ActiveCondition(
+            LEAKED, f"cluster/{row['cluster_id']}", Level.WARNING, title, detail, url
+        )
 
 
-def _degraded(_known: Known) -> Iterator[Found]:
+def _degraded_environments(_known: OpenLevels) -> Iterator[ActiveCondition]:
     rows = Environment.objects.exclude(degraded_since=None).select_related("cluster")
-    # The oldest first: of very many, those that were told stay told.
+    # The oldest first, so that with more than _MOST environments the open alerts stay open.
     for environment in rows.order_by("degraded_since", "pk")[:_MOST]:
-        title = f"Environment {environment} in cluster {environment.cluster} lacks addresses"
+        title = (
+            f"Environment {environment} in cluster {environment.cluster}: address allocation failed"
+        )
         url = f"/admin/pools/environment/{environment.pk}/change/"
-        yield Found(
+        yield ActiveCondition(
             DEGRADED, f"environment/{environment.pk}", Level.ERROR, title, environment.message, url
         )
 
 
-def _scheduler(_known: Known) -> Iterator[Found]:
-    """Told by whoever is not the scheduler: `manage.py watch` looks, too."""
-    silence = scheduler.silence()
+def _stopped_scheduler(_known: OpenLevels) -> Iterator[ActiveCondition]:
+    """Yield the condition of a stopped scheduler; `manage.py watch` evaluates it too."""
+    silence = scheduler.seconds_since_tick()
     if silence is not None and silence > scheduler.MOST_SILENCE:
-        detail = f"Beat or the worker of ipam.default does not run: no tick for {int(silence)} s."
+        detail = (
+            "Beat or the worker of the queue ipam.default is not running:"
+            f" no tick for {int(silence)} s."
+        )
         title = "The scheduler has stopped"
-        yield Found(SCHEDULER, "scheduler", Level.ERROR, title, detail)
+        yield ActiveCondition(SCHEDULER, "scheduler", Level.ERROR, title, detail)
 
 
-def _violations(_known: Known) -> Iterator[Found]:
-    """By the last word on each check, less what was repaired."""
-    count = reports.violations()
+def _check_violations(_known: OpenLevels) -> Iterator[ActiveCondition]:
+    """Yield the violations of the last run of each check, without the repaired ones."""
+    count = reports.count_violations()
     if count:
-        title = f"The checks found {_many(count, 'violation')} of the invariants"
-        detail = "`manage.py ipam check` says more."
-        yield Found(VIOLATIONS, "register", Level.ERROR, title, detail, "/admin/pools/checkrun/")
+        title = f"Integrity checks found {_count_of(count, 'violation')}"
+        detail = "Run `manage.py ipam check` for details."
+        yield ActiveCondition(
+            VIOLATIONS, "register", Level.ERROR, title, detail, "/admin/pools/checkrun/"
+        )
 
 
-def _chain(_known: Known) -> Iterator[Found]:
+def _broken_audit_chain(_known: OpenLevels) -> Iterator[ActiveCondition]:
     last = AuditVerification.objects.order_by("-pk").first()
     if last and not last.ok:
-        detail = "Events were changed or taken away: `manage.py ipam audit verify` says which."
-        yield Found(CHAIN, "register", Level.ERROR, "The chain of the history is broken", detail)
+        detail = "Events were changed or deleted: `manage.py ipam audit verify` shows which ones."
+        yield ActiveCondition(CHAIN, "register", Level.ERROR, "The audit chain is broken", detail)
 
 
-def _recovering(_known: Known) -> Iterator[Found]:
+def _active_recovery(_known: OpenLevels) -> Iterator[ActiveCondition]:
     recovery = Recovery.objects.filter(ended_at=None).first()
     if recovery:
         detail = f"Since {recovery.since:%Y-%m-%d %H:%M} UTC: {recovery.reason}"
-        yield Found(RECOVERING, "register", Level.WARNING, "Recovery: nothing is allocated", detail)
+        title = "Recovery mode: allocations are stopped"
+        yield ActiveCondition(RECOVERING, "register", Level.WARNING, title, detail)
 
 
-def _many(number: int, word: str) -> str:
+def _count_of(number: int, word: str) -> str:
     return f"{number} {word}{'' if number == 1 else 's'}"
 
 
 ALL = (
-    Condition((STALE,), _stale),
-    Condition((DUPLICATE,), _duplicates),
-    Condition((LEAKED,), _leaks),
-    Condition((DEGRADED,), _degraded),
-    Condition((SCHEDULER,), _scheduler),
-    Condition((VIOLATIONS,), _violations),
-    Condition((CHAIN,), _chain),
-    Condition((RECOVERING,), _recovering),
+    Condition((STALE,), _stale_clusters),
+    Condition((DUPLICATE,), _duplicate_pod_cidrs),
+    Condition((LEAKED,), _leaked_blocks),
+    Condition((DEGRADED,), _degraded_environments),
+    Condition((SCHEDULER,), _stopped_scheduler),
+    Condition((VIOLATIONS,), _check_violations),
+    Condition((CHAIN,), _broken_audit_chain),
+    Condition((RECOVERING,), _active_recovery),
 )

@@ -1,8 +1,7 @@
-"""The demo fleet: two clusters that show every page something true.
+"""The demo fleet: two clusters with example data for every page.
 
-It is made through the services, as if it had been used for months: the register's clock is moved
-back (pools/sql/clock.sql) and comes forward step by step. Nothing of it survives `clear`, not even
-its events, which tell of a fleet that never was.
+The services create it as if it had been in use for months: the register's clock is moved back
+(pools/sql/clock.sql) and advances with each step. `clear` deletes all of it, including its events.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ from pools.register.leaks import references
 FRANKFURT, BERLIN = "demo-frankfurt", "demo-berlin"
 CLUSTERS = (FRANKFURT, BERLIN)
 PREFIXES = {FRANKFURT: IPv6Network("2001:db8:10::/48"), BERLIN: IPv6Network("2001:db8:20::/56")}
-BY = events.Author(actor="demo", source="command")
+AUTHOR = events.Author(actor="demo", source="command")
 
 _DRAINED = ("10.50.0.0/20", "10.50.0.0/20", "moves to 10.50.16.0/20")
 
@@ -81,7 +80,7 @@ spec:
 
 @dataclass(frozen=True)
 class DemoStep:
-    """What happened in a demo cluster so long ago."""
+    """A change in a demo cluster, `days_ago` before now."""
 
     days_ago: float
     cluster: str
@@ -90,7 +89,7 @@ class DemoStep:
 
 @dataclass(frozen=True)
 class DemoPart:
-    """What an app that uses this one adds to the fleet, and how it takes it back."""
+    """The steps that another app adds to the demo fleet, and the function that deletes their rows."""
 
     steps: Callable[[], Iterable[DemoStep]]
     forget: Callable[[Cluster], None]
@@ -100,18 +99,18 @@ PARTS: list[DemoPart] = []  # filled by pools.extension
 
 
 def load() -> bool:
-    """Make the demo fleet; False when it (or a cluster of its names) is there already."""
-    with events.recorded(BY):
+    """Create the demo fleet; return False if a cluster of one of its names exists already."""
+    with events.recorded(AUTHOR):
         if Cluster.objects.filter(name__in=CLUSTERS).exists():
             return False
-        # In the order of time, so that the log of events is.
+        # In the order of time, so that the numbers of the events are in that order too.
         further = (step for part in PARTS for step in part.steps())
         steps = [*_frankfurt(), *_berlin(), *further]
         for step in sorted(steps, key=lambda step: -step.days_ago):
-            with _days_ago(step.days_ago):
+            with _clock_moved_back(step.days_ago):
                 cluster = Cluster.objects.filter(name=step.cluster).first() or clusters.create(
                     step.cluster,
-                    author=BY,
+                    author=AUTHOR,
                     cluster_prefix=PREFIXES[step.cluster],
                     description="Demo fleet. `manage.py demo --clear` removes it.",
                 )
@@ -120,14 +119,14 @@ def load() -> bool:
 
 
 def clear() -> int:
-    """Remove the demo fleet with its blocks, held or not, and its events; how many clusters."""
+    """Delete the demo fleet with all its blocks and events; return the number of clusters."""
     with transaction.atomic(), connection.cursor() as cursor:
         demo_clusters = list(Cluster.objects.filter(name__in=CLUSTERS))
         cursor.execute("SELECT set_config('ipam.forget', 'on', true)")
         for cluster in demo_clusters:
             for part in PARTS:
                 part.forget(cluster)
-            _forget(cluster)
+            _delete_cluster(cluster)
         cursor.execute("SELECT set_config('ipam.forget', '', true)")
     return len(demo_clusters)
 
@@ -143,40 +142,44 @@ def _frankfurt() -> Iterator[DemoStep]:
     banks = [f"bank-{number}" for number in range(1, 9)]
     yield DemoStep(90, FRANKFURT, _frankfurt_pools)
     for pool in ("nodes", "green-pool"):
-        yield from _hand_out(FRANKFURT, pool, "node", nodes[:36], days_ago=89)
-        yield from _hand_out(FRANKFURT, pool, "node", nodes[36:], days_ago=50, pause=30)
-    yield from _hand_out(FRANKFURT, "yellow-pool", "node", nodes[:9], days_ago=88)
-    yield from _hand_out(FRANKFURT, "blue-pool", "node", gpus, days_ago=80, pause=8)
-    yield from _hand_out(FRANKFURT, "vm-lab", "vm", machines, days_ago=85, pause=4.2)
+        yield from _allocation_steps(FRANKFURT, pool, "node", nodes[:36], days_ago=89)
+        yield from _allocation_steps(FRANKFURT, pool, "node", nodes[36:], days_ago=50, pause=30)
+    yield from _allocation_steps(FRANKFURT, "yellow-pool", "node", nodes[:9], days_ago=88)
+    yield from _allocation_steps(FRANKFURT, "blue-pool", "node", gpus, days_ago=80, pause=8)
+    yield from _allocation_steps(FRANKFURT, "vm-lab", "vm", machines, days_ago=85, pause=4.2)
     for tenant in range(1, 9):
-        yield _instances(FRANKFURT, tenant, days_ago=74 - 9 * tenant)
-    yield from _hand_out(
+        yield _instances_step(FRANKFURT, tenant, days_ago=74 - 9 * tenant)
+    yield from _allocation_steps(
         FRANKFURT, "public-ipv4", "env", shops, days_ago=62, pause=11.3, org="acme"
     )
     yield DemoStep(3, FRANKFURT, lambda cluster: _reserve(cluster, "yellow-pool", *_DRAINED))
-    yield _take_back(FRANKFURT, "nodes", 3, hours_ago=48)
-    yield from _hand_out(FRANKFURT, "premium-ipv4", "env", banks[:6], days_ago=1, org="globex")
-    yield _take_back(FRANKFURT, "instances", 30, hours_ago=9)
-    yield _take_back(FRANKFURT, "public-ipv4", 5, hours_ago=4)
-    yield _reported(FRANKFURT, 1, hours_ago=6)
-    yield _reported(FRANKFURT, 2, hours_ago=1)
-    # All premium addresses are held: one environment waits for one, another is refused.
-    yield DemoStep(0, FRANKFURT, lambda cluster: _refused(cluster, banks[6], wait=True))
-    yield DemoStep(0, FRANKFURT, lambda cluster: _refused(cluster, banks[7], wait=False))
+    yield _release_step(FRANKFURT, "nodes", 3, hours_ago=48)
+    yield from _allocation_steps(
+        FRANKFURT, "premium-ipv4", "env", banks[:6], days_ago=1, org="globex"
+    )
+    yield _release_step(FRANKFURT, "instances", 30, hours_ago=9)
+    yield _release_step(FRANKFURT, "public-ipv4", 5, hours_ago=4)
+    yield _report_step(FRANKFURT, 1, hours_ago=6)
+    yield _report_step(FRANKFURT, 2, hours_ago=1)
+    # All premium addresses are held: one environment queues a request, another is refused.
+    yield DemoStep(0, FRANKFURT, lambda cluster: _request_exhausted(cluster, banks[6], wait=True))
+    yield DemoStep(0, FRANKFURT, lambda cluster: _request_exhausted(cluster, banks[7], wait=False))
 
 
 def _berlin() -> Iterator[DemoStep]:
     nodes = [f"ber-node-{number:02}" for number in range(1, 15)]
-    yield DemoStep(60, BERLIN, lambda c: manifests.pools_from(GREEN_POOL_V2ALPHA1, c, author=BY))
-    yield from _hand_out(BERLIN, "nodes", "node", nodes, days_ago=58)
-    yield from _hand_out(BERLIN, "green-pool", "node", nodes, days_ago=58)
+    yield DemoStep(
+        60, BERLIN, lambda c: manifests.apply_manifests(GREEN_POOL_V2ALPHA1, c, author=AUTHOR)
+    )
+    yield from _allocation_steps(BERLIN, "nodes", "node", nodes, days_ago=58)
+    yield from _allocation_steps(BERLIN, "green-pool", "node", nodes, days_ago=58)
     for tenant in range(11, 14):
-        yield _instances(BERLIN, tenant, days_ago=20 * (14 - tenant) - 10)
-    yield _take_back(BERLIN, "instances", 6, hours_ago=2)
+        yield _instances_step(BERLIN, tenant, days_ago=20 * (14 - tenant) - 10)
+    yield _release_step(BERLIN, "instances", 6, hours_ago=2)
 
 
 def _frankfurt_pools(cluster: Cluster) -> None:
-    manifests.pools_from(GREEN_POOL_V2, cluster, author=BY)
+    manifests.apply_manifests(GREEN_POOL_V2, cluster, author=AUTHOR)
     _v4_pool(cluster, "blue-pool", "pod", 26, "10.40.0.0/20")
     _v4_pool(cluster, "yellow-pool", "pod", 24, "10.50.0.0/20", "10.50.16.0/20")
     _v4_pool(cluster, "public-ipv4", "ipv4", 32, "203.0.113.0/26")
@@ -188,7 +191,7 @@ def _frankfurt_pools(cluster: Cluster) -> None:
 def _v4_pool(cluster: Cluster, name: str, category: str, mask_size: int, *cidrs: str) -> None:
     entries = tuple(CidrEntry(IPv4Network(cidr)) for cidr in cidrs)
     families = {4: Family(entries, mask_size)}
-    pools.create(pools.PoolSpec(cluster, name, category, families), author=BY)
+    pools.create(pools.PoolSpec(cluster, name, category, families), author=AUTHOR)
 
 
 def _pool(cluster: Cluster, name: str) -> Pool:
@@ -197,10 +200,10 @@ def _pool(cluster: Cluster, name: str) -> Pool:
 
 def _reserve(cluster: Cluster, pool: str, cidr: str, span: str, reason: str) -> None:
     pool_cidr = PoolCIDR.objects.get(pool=_pool(cluster, pool), cidr=cidr)
-    pools.reserve(pool_cidr.pk, addresses.parse_range(span), author=BY, reason=reason)
+    pools.reserve(pool_cidr.pk, addresses.parse_range(span), author=AUTHOR, reason=reason)
 
 
-def _hand_out(
+def _allocation_steps(
     cluster: str,
     pool: str,
     kind: str,
@@ -210,7 +213,7 @@ def _hand_out(
     pause: float = 1 / 96,
     org: str = "",
 ) -> Iterator[DemoStep]:
-    """One block for each holder, six holders at once, so many days apart."""
+    """Yield steps that allocate one block for each holder, six holders at once, `pause` days apart."""
     holders = tuple(allocation.Holder(kind, name) for name in names)
     for number, first in enumerate(range(0, len(holders), 6)):
         demand = allocation.BlockDemand(holders=holders[first : first + 6], org=org)
@@ -220,10 +223,10 @@ def _hand_out(
 
 
 def _allocate(pool: str, demand: allocation.BlockDemand, cluster: Cluster) -> None:
-    requests.allocate(_pool(cluster, pool).pk, demand, author=BY)
+    requests.allocate(_pool(cluster, pool).pk, demand, author=AUTHOR)
 
 
-def _instances(cluster: str, tenant: int, *, days_ago: int) -> DemoStep:
+def _instances_step(cluster: str, tenant: int, *, days_ago: int) -> DemoStep:
     names = (f"i-{tenant:02}{number:03}" for number in range(1, 31))
     demand = allocation.BlockDemand(
         holders=tuple(allocation.Holder("instance", name) for name in names),
@@ -233,20 +236,20 @@ def _instances(cluster: str, tenant: int, *, days_ago: int) -> DemoStep:
     return DemoStep(days_ago, cluster, functools.partial(_allocate, "instances", demand))
 
 
-def _take_back(cluster: str, pool: str, count: int, *, hours_ago: float) -> DemoStep:
-    """Every third block of the pool, `count` of them."""
+def _release_step(cluster: str, pool: str, count: int, *, hours_ago: float) -> DemoStep:
+    """Return the step that releases every third held block of the pool, `count` of them."""
 
     def work(demo_cluster: Cluster) -> None:
         held = Block.objects.filter(pool=_pool(demo_cluster, pool), state="held").order_by("cidr")
         for block in list(held[: 3 * count : 3]):
             holder = allocation.Holder(block.holder_kind, block.holder_id)
-            allocation.release(block.pk, holder, author=BY)
+            allocation.release(block.pk, holder, author=AUTHOR)
 
     return DemoStep(hours_ago / 24, cluster, work)
 
 
-def _reported(cluster: str, sequence: int, *, hours_ago: float) -> DemoStep:
-    """Tooling names all instances but three: they ended, and nobody gave their addresses back."""
+def _report_step(cluster: str, sequence: int, *, hours_ago: float) -> DemoStep:
+    """Return the step in which tooling reports all instances but three, whose addresses leak."""
 
     def work(demo_cluster: Cluster) -> None:
         held = Block.objects.filter(pool=_pool(demo_cluster, "instances"), state="held").order_by(
@@ -258,33 +261,33 @@ def _reported(cluster: str, sequence: int, *, hours_ago: float) -> DemoStep:
         report = references.ReferenceReport(
             demo_cluster, "instance", sequence, complete=True, holders=holders[3:]
         )
-        references.take_in(report, author=BY)
+        references.ingest_report(report, author=AUTHOR)
 
     return DemoStep(hours_ago / 24, cluster, work)
 
 
-def _refused(cluster: Cluster, env: str, *, wait: bool) -> None:
+def _request_exhausted(cluster: Cluster, env: str, *, wait: bool) -> None:
     demand = allocation.BlockDemand(holders=(allocation.Holder("env", env),), org="globex")
     with contextlib.suppress(errors.PoolExhausted):
-        requests.allocate(_pool(cluster, "premium-ipv4").pk, demand, author=BY, wait=wait)
+        requests.allocate(_pool(cluster, "premium-ipv4").pk, demand, author=AUTHOR, wait=wait)
 
 
-# --- time and oblivion ----------------------------------------------------------------------------
+# --- clock and deletion ---------------------------------------------------------------------------
 
 
 @contextlib.contextmanager
-def _days_ago(days: float) -> Iterator[None]:
-    """The register's clock, for this transaction."""
+def _clock_moved_back(days: float) -> Iterator[None]:
+    """Move the register's clock back by `days`, in this transaction."""
     with connection.cursor() as cursor:
-        moved = timedelta(days=-days)
+        offset = timedelta(days=-days)
         cursor.execute(
-            "SELECT set_config('ipam.clock_offset', %s, true)", [f"{moved.total_seconds()} s"]
+            "SELECT set_config('ipam.clock_offset', %s, true)", [f"{offset.total_seconds()} s"]
         )
         yield
         cursor.execute("SELECT set_config('ipam.clock_offset', '', true)")
 
 
-def _forget(cluster: Cluster) -> None:
+def _delete_cluster(cluster: Cluster) -> None:
     ids = list(Pool.objects.filter(cluster=cluster).values_list("pk", flat=True))
     spaces = list(AddressSpace.objects.filter(cluster=cluster).values_list("pk", flat=True))
     AllocationRequest.objects.filter(pool__in=ids).delete()

@@ -1,7 +1,7 @@
-"""Daily samples of the demo fleet: as if the worker had taken them ever since.
+"""Daily samples of the demo fleet's past.
 
-They are counted from the fleet's blocks, which know when they were allocated and released, so that the
-charts agree with all other pages.
+They are computed from the times of allocation and release of the fleet's blocks, so that the charts
+agree with all other pages.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ DAYS = 90
 
 
 def steps() -> Iterator[demo.DemoStep]:
-    """When all else has happened."""
+    """Yield the last steps of the demo fleet, which write its samples."""
     for name in demo.CLUSTERS:
-        yield demo.DemoStep(0, name, _past)
-    yield demo.DemoStep(0, demo.CLUSTERS[-1], _today)
+        yield demo.DemoStep(0, name, _write_past_samples)
+    yield demo.DemoStep(0, demo.CLUSTERS[-1], _take_todays_sample)
 
 
 def forget(cluster: Cluster) -> None:
-    """The samples of a cluster, and its part of all sums; its blocks must still be there."""
+    """Delete the samples of a cluster and subtract it from all sums; its blocks must still exist."""
     _add_tenants(cluster, sign=-1, until=0)
     SampleSum.objects.filter(by__in=_TENANTS, held__lte=0, cooling__lte=0).delete()
     Sample.objects.filter(cluster=cluster.name).delete()
@@ -37,16 +37,16 @@ def forget(cluster: Cluster) -> None:
     SampleSum.objects.filter(by=SampleSum.By.CLUSTER, name=cluster.name).delete()
     first = today - timedelta(days=DAYS)
     SampleSum.objects.filter(by=SampleSum.By.CATEGORY, day__gte=first).delete()
-    samples.add_up(first, today)
+    samples.sum_samples(first, today)
 
 
 _TENANTS = (SampleSum.By.ORG, SampleSum.By.ENV)
 
 
-def _past(cluster: Cluster) -> None:
+def _write_past_samples(cluster: Cluster) -> None:
     pools = list(Pool.objects.filter(cluster=cluster))
     with connection.cursor() as cursor:
-        for pool_id, families in usage.of_pools(pools).items():
+        for pool_id, families in usage.usage_by_pool(pools).items():
             for family, family_usage in families.items():
                 numbers = {"capacity": family_usage.capacity, "reserved": family_usage.reserved}
                 cursor.execute(
@@ -54,16 +54,19 @@ def _past(cluster: Cluster) -> None:
                 )
     _add_tenants(cluster, sign=1, until=1)
     today = database.now().date()
-    samples.add_up(today - timedelta(days=DAYS), today)
+    samples.sum_samples(today - timedelta(days=DAYS), today)
 
 
-def _today(_cluster: Cluster) -> None:
-    samples.take()
-    forecasts.work_out()
+def _take_todays_sample(_cluster: Cluster) -> None:
+    samples.take_samples()
+    forecasts.refresh_forecasts()
 
 
 def _add_tenants(cluster: Cluster, *, sign: int, until: int) -> None:
-    """Add (1) or take away (-1) what its tenants had in use, on all days until so many days ago."""
+    """Add (`sign` 1) or subtract (-1) the blocks in use of the cluster's tenants.
+
+    Covers all days from DAYS ago until `until` days ago.
+    """
     with connection.cursor() as cursor:
         cursor.execute(
             _ORGS_AND_ENVS,

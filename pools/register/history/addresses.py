@@ -1,4 +1,4 @@
-"""Who holds an address, and who held it at a time."""
+"""The present and former holders of an address."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ AHEAD = timedelta(seconds=30)
 
 @dataclass(frozen=True)
 class Tenure:
-    """One holder's time with a block; `until` None while it lasts.
+    """The time in which one holder held a block; `until` is None while it lasts.
 
-    `state` is `held`, or `cooling` for the time after a release in which nobody else gets it.
+    `state` is `held`, or `cooling` for the cooldown after the release.
     """
 
     cluster: str
@@ -38,57 +38,58 @@ class Tenure:
     until: datetime | None
 
     def as_json(self) -> dict[str, Any]:
-        """With times as RFC 3339 text."""
+        """Return the fields, with times as RFC 3339 strings."""
         times = {"since": block_fields.time(self.since), "until": block_fields.time(self.until)}
         return {**self.__dict__, **times}
 
     def covers(self, moment: datetime) -> bool:
-        """Whether it lasted at that moment (from `since`, up to but not with `until`)."""
+        """Return True if the tenure covers the moment (`since` included, `until` excluded)."""
         return self.since <= moment and (self.until is None or moment < self.until)
 
 
-def holders(
+def find_holders(
     address: addresses.Address, *, cluster_id: int | None = None, at: datetime | None = None
 ) -> tuple[list[Tenure], list[Tenure]]:
-    """(who has the address now or at the time, all tenures newest first), over address spaces.
+    """Return (tenures now or at the time, all tenures newest first) in all address spaces.
 
-    The cluster may be one that was forgotten (`former_cluster`).
+    The cluster may have been deleted (`find_former_cluster`).
     """
-    rows = _of_address(address, cluster_id)
+    rows = _address_events(address, cluster_id)
     instant = at or database.now()
-    # As an expression: by the index of times all that came before would be read.
-    events = rows.alias(told=F("pgh_created_at") + timedelta(0)).filter(told__lte=instant)
+    # An expression, so that the planner does not use the index of times and read all earlier events.
+    events = rows.alias(time=F("pgh_created_at") + timedelta(0)).filter(time__lte=instant)
     last = events.order_by("space_id", "cidr", "-pgh_id")
-    then = tenures_of(list(last.distinct("space_id", "cidr")))
-    return [tenure for tenure in then if tenure.covers(instant)], _tenures(rows)
+    last_tenures = build_tenures(list(last.distinct("space_id", "cidr")))
+    return [tenure for tenure in last_tenures if tenure.covers(instant)], _tenures(rows)
 
 
-def past(value: str, *, field: str = "") -> datetime:
-    """A time, as RFC 3339 text, of which something can be known: InvalidInput `time`, `future_time`.
+def parse_past_time(value: str, *, field: str = "") -> datetime:
+    """Parse a time in the past from an RFC 3339 string.
 
-    Half a minute ahead is taken for now: clocks differ.
+    Up to AHEAD in the future is accepted, because clocks differ. Raises InvalidInput `time`,
+    `future_time`.
     """
-    moment = timestamps.parse_moment(value, field=field)
+    moment = timestamps.parse_timestamp(value, field=field)
     if moment > database.now() + AHEAD:
-        message = "lies in the future: what will be is not known"
+        message = "the time must not be in the future"
         raise errors.InvalidInput.for_field(field, "future_time", message, value)
     return moment
 
 
-def former_cluster(name: str) -> int | None:
-    """The id of the cluster that had this name last, as far as events tell."""
+def find_former_cluster(name: str) -> int | None:
+    """Return the id of the last cluster with this name by the events, or None."""
     events = ClusterEvent.objects.filter(name=name).order_by("-pgh_id")
     cluster_id: int | None = events.values_list("pgh_obj_id", flat=True).first()
     return cluster_id
 
 
-def _of_address(address: addresses.Address, cluster_id: int | None) -> QuerySet[Any]:
-    # Of all pools that there ever were.
+def _address_events(address: addresses.Address, cluster_id: int | None) -> QuerySet[Any]:
+    # The mask sizes of all present and former pools.
     name = f"mask_size_v{address.version}"
     sizes = set(Pool.objects.values_list(name, flat=True)) | set(
         PoolEvent.objects.values_list(name, flat=True)
     )
-    cidrs = [_block_of(address, size) for size in sizes if size is not None]
+    cidrs = [_block_containing(address, size) for size in sizes if size is not None]
     rows: QuerySet[Any] = BlockEvent.objects.filter(cidr__in=cidrs)
     if cluster_id is not None:
         spaces = AddressSpace.objects.filter(cluster=cluster_id).values("pk")
@@ -98,55 +99,55 @@ def _of_address(address: addresses.Address, cluster_id: int | None) -> QuerySet[
 
 
 def _tenures(rows: QuerySet[Any]) -> list[Tenure]:
-    # In no order that an index has, or all events might be read from the last one back.
+    # An expression, so that the planner does not read all events backwards along an index.
     newest = list(rows.order_by((F("pgh_id") + 0).desc())[:MOST])
     newest.reverse()
-    names = Names(newest)
+    names = EventNames(newest)
     tenures: list[Tenure] = []
     by_block: dict[tuple[int, str], list[Any]] = {}
     for event in newest:
         by_block.setdefault((event.space_id, str(event.cidr)), []).append(event)
     for chain in by_block.values():
-        tenures += _chain(chain, names)
+        tenures += _block_tenures(chain, names)
     return sorted(tenures, key=lambda tenure: tenure.since, reverse=True)
 
 
-def _block_of(address: addresses.Address, size: int) -> str:
+def _block_containing(address: addresses.Address, size: int) -> str:
     return str(ip_network((address, size), strict=False))
 
 
-def _chain(events: list[Any], names: Names) -> list[Tenure]:
-    """The tenures that the events of one block tell, oldest first."""
+def _block_tenures(events: list[Any], names: EventNames) -> list[Tenure]:
+    """Return the tenures of one block from its events, oldest first."""
     tenures = []
     for event, following in zip(events, [*events[1:], None], strict=True):
-        if begins(event):
-            tenures.append(tenure(event, following, names))
+        if begins_tenure(event):
+            tenures.append(build_tenure(event, following, names))
     return tenures
 
 
-def begins(event: Any) -> bool:
-    """Whether somebody has the block from then on."""
+def begins_tenure(event: Any) -> bool:
+    """Return True if a tenure begins with the event."""
     return event.pgh_label not in {"cooldown_ended", "removed"} and event.state in LIVE
 
 
-def tenure(event: Any, following: Any, names: Names) -> Tenure:
-    """What an event of a block began, and its next event ended (None: nothing did)."""
-    until = _start(following) if following else None
+def build_tenure(event: Any, following: Any, names: EventNames) -> Tenure:
+    """Return the tenure that begins with an event and ends with the block's next event (None: lasts)."""
+    until = _start_time(following) if following else None
     if event.state == "cooling" and (until is None or until > event.available_from):
         until = event.available_from
-    return _tenure(event, _start(event), until, names)
+    return _create_tenure(event, _start_time(event), until, names)
 
 
-def tenures_of(events: list[Any]) -> list[Tenure]:
-    """The tenure that each event began, as far as it is one; `until` by the block's next event."""
-    live = [event for event in events if begins(event)]
-    following = _following(live)
-    names = Names(live)
-    return [tenure(event, following.get(event.pgh_id), names) for event in live]
+def build_tenures(events: list[Any]) -> list[Tenure]:
+    """Return the tenures that begin with the given events; each ends with the block's next event."""
+    live = [event for event in events if begins_tenure(event)]
+    following = _next_events(live)
+    names = EventNames(live)
+    return [build_tenure(event, following.get(event.pgh_id), names) for event in live]
 
 
-def _following(events: list[Any]) -> dict[int, Any]:
-    """The next event of the same block, by the number of each."""
+def _next_events(events: list[Any]) -> dict[int, Any]:
+    """Return the next event of the same block, by the number of the event."""
     if not events:
         return {}
     number_pairs = database.rows(
@@ -157,19 +158,19 @@ def _following(events: list[Any]) -> dict[int, Any]:
     return {number: rows[after] for number, after in pairs.items()}
 
 
-# In the order of the CIDR's index, which no other index has: whatever the planner takes CIDRs for.
+# Sorted in the order of the CIDR's index alone, so that the planner uses it whatever its statistics say.
 _FOLLOWING = statements.read("pools/following_events")
 
 
-def _start(event: Any) -> datetime:
-    """When what the event tells of began."""
+def _start_time(event: Any) -> datetime:
+    """Return the time at which the tenure of an event begins."""
     times = {"allocated": event.allocated_at, "released": event.released_at}
     moment: datetime = times.get(event.pgh_label, event.pgh_created_at)
     return moment
 
 
-class Names:
-    """Names of the clusters, spaces and pools of some events, also of those that are gone."""
+class EventNames:
+    """Names of the clusters, spaces and pools of events, also of deleted ones."""
 
     def __init__(self, events: list[Any]) -> None:
         spaces = {event.space_id for event in events}
@@ -183,14 +184,16 @@ class Names:
         self.pools |= dict(Pool.objects.filter(pk__in=pools).values_list("pk", "name"))
 
     def space(self, event: Any) -> tuple[str, str]:
-        """(cluster, space); of a cluster that was forgotten the name that it had."""
+        """Return (cluster, space); for a deleted cluster its last name."""
         space = self.spaces.get(event.space_id)
         if space is not None:
             return space.cluster.name, space.name
         return self.clusters.get(self.cluster_of.get(event.pool_id), ""), ""
 
 
-def _tenure(event: Any, since: datetime, until: datetime | None, names: Names) -> Tenure:
+def _create_tenure(
+    event: Any, since: datetime, until: datetime | None, names: EventNames
+) -> Tenure:
     cluster, space = names.space(event)
     return Tenure(
         cluster=cluster,

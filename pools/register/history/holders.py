@@ -1,4 +1,4 @@
-"""What a holder held when: by its kind and id, or by its uid, of pools and clusters that are gone too."""
+"""The tenures of a holder, found by kind and id or by uid; also in deleted pools and clusters."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from pools.register.history.addresses import Tenure
 
 
 @dataclass(frozen=True)
-class Holdings:
-    """Tenures, newest first; `below`: look on for numbers beneath it, None at the end."""
+class TenurePage:
+    """A page of tenures, newest first; `below` is the argument for the next page, None at the end."""
 
     tenures: list[Tenure]
     below: int | None
 
 
-# Returns who named a MAC or a VM at a time, as rows of `ipam who`.
-Named = Callable[[str, int | None, datetime], list[dict[str, Any]]]
-NAMED: list[Named] = []  # filled by pools.extension
+# Returns the entries that named a MAC or a VM at a time, as rows of `ipam who`.
+AddressNamer = Callable[[str, int | None, datetime], list[dict[str, Any]]]
+ADDRESS_NAMERS: list[AddressNamer] = []  # filled by pools.extension
 
 
-def held(
+def find_tenures(
     *,
     kind: str = "",
     holder: str = "",
@@ -37,10 +37,10 @@ def held(
     moment: datetime | None = None,
     below: int | None = None,
     limit: int = 100,
-) -> Holdings:
-    """The tenures of a holder; with `at` those that lasted then. A holder, its uid, or both."""
+) -> TenurePage:
+    """Return the tenures of a holder, its uid, or both; with `moment` only those that covered it."""
     if not holder:
-        return _by_uid(kind, uid, cluster_id, moment, below, limit)
+        return _find_by_uid(kind, uid, cluster_id, moment, below, limit)
     rows = BlockEvent.objects.filter(holder_id=holder).exclude(state="available")
     if kind:
         rows = rows.filter(holder_kind=kind)
@@ -54,30 +54,30 @@ def held(
     while True:
         page = rows if below is None else rows.filter(pgh_id__lt=below)
         events = list(page.order_by("-pgh_id")[: limit + 1])
-        some = addresses.tenures_of(events[:limit])
-        tenures += some if moment is None else [tenure for tenure in some if tenure.covers(moment)]
+        page_tenures = addresses.build_tenures(events[:limit])
+        tenures += [tenure for tenure in page_tenures if moment is None or tenure.covers(moment)]
         below = events[limit - 1].pgh_id if len(events) > limit else None
         if moment is None or below is None or len(tenures) >= limit:
-            return Holdings(tenures, below)
+            return TenurePage(tenures, below)
 
 
-def _by_uid(
+def _find_by_uid(
     kind: str,
     uid: str,
     cluster_id: int | None,
     moment: datetime | None,
     below: int | None,
     limit: int,
-) -> Holdings:
-    criteria = search.Wanted(
+) -> TenurePage:
+    criteria = search.HistoryQuery(
         uid=uid, holder_kind=kind, cluster_id=cluster_id, kind="block", until=None
     )
     search_result = search.search([criteria], below=below, limit=limit)
     rows = BlockEvent.objects.filter(pk__in=[event.pk for event in search_result.events])
-    tenures = addresses.tenures_of(list(rows.exclude(state="available").order_by("-pgh_id")))
+    tenures = addresses.build_tenures(list(rows.exclude(state="available").order_by("-pgh_id")))
     if moment is not None:
         tenures = [tenure for tenure in tenures if tenure.covers(moment)]
-    return Holdings(tenures, search_result.below)
+    return TenurePage(tenures, search_result.below)
 
 
 def _in_cluster(cluster_id: int) -> Q:

@@ -1,7 +1,8 @@
-"""How a pool looked at a time: its settings, CIDRs and ranges, how full it was, who held what.
+"""The state of a pool at a time: its settings, CIDRs and ranges, utilization and holders.
 
-Also of a pool that is gone. Settings are those of its last event until then. How many blocks were held
-is counted back from now: of whole segments of the audit chain by their tallies, the rest event by event.
+Works for deleted pools too. The settings are those of the last event until then. The number of held
+blocks is computed backwards from now: by the tallies of whole segments of the audit chain, and event by
+event for the rest.
 """
 
 from __future__ import annotations
@@ -26,14 +27,14 @@ from pools.register.history import addresses as history_addresses
 from pools.register.history.addresses import Tenure
 from pools.sql import statements
 
-SECONDS = 2.0  # of looking for holders, about
+SECONDS = 2.0  # approximate time limit of the search for holders
 MOST = 50_000  # blocks in cooldown that are counted
-_CHUNK = 5_000  # events looked through at once
+_CHUNK = 5_000  # events read by one statement
 
 
 @dataclass(frozen=True)
 class CIDR:
-    """A CIDR of the pool then; `reserved` are `first-last`, with the reason of each."""
+    """A CIDR of the pool at that time; `reserved` are ranges with their reasons."""
 
     cidr: addresses.Network
     orphaned: bool
@@ -43,7 +44,7 @@ class CIDR:
 
 @dataclass(frozen=True)
 class FamilyCounts:
-    """Blocks of a family, as pools.register.usage counts them; `cooling` is None when there were too many."""
+    """Counts of blocks, as in pools.register.usage; `cooling` is None if there were more than MOST."""
 
     capacity: int
     held: int
@@ -53,7 +54,7 @@ class FamilyCounts:
 
 @dataclass(frozen=True)
 class PoolSnapshot:
-    """A pool then; `settings` are the columns of its last event, None before it was made."""
+    """A pool at a time; `settings` are the columns of its last event, None before its creation."""
 
     moment: datetime
     pool_id: int
@@ -64,7 +65,7 @@ class PoolSnapshot:
 
 
 def pool_snapshot(pool_id: int, moment: datetime) -> PoolSnapshot:
-    """NotFound for a pool that never was."""
+    """Return the state of a pool at a moment; raise NotFound if the pool never existed."""
     events = PoolEvent.objects.filter(pgh_obj_id=pool_id)
     last = events.filter(pgh_created_at__lte=moment).order_by("-pgh_id").first()
     if last is None:
@@ -79,15 +80,15 @@ def pool_snapshot(pool_id: int, moment: datetime) -> PoolSnapshot:
 
 
 def cluster_name(snapshot: PoolSnapshot) -> str:
-    """The pool's cluster, also one that is gone; "" of a pool that was not there yet."""
+    """Return the name of the pool's cluster, also of a deleted one; "" before the pool's creation."""
     if snapshot.settings is None:
         return ""
     cluster_events = ClusterEvent.objects.filter(pgh_obj_id=snapshot.settings.cluster_id)
     return cluster_events.order_by("-pgh_id").values_list("name", flat=True).first() or ""
 
 
-def _last(model: Any, pool_id: int, moment: datetime) -> list[Any]:
-    """The last event until then of each object of the pool that was there."""
+def _last_events(model: Any, pool_id: int, moment: datetime) -> list[Any]:
+    """Return the last event until the moment of each object of the pool that existed then."""
     rows = model.objects.filter(pool_id=pool_id, pgh_created_at__lte=moment)
     last_events = rows.order_by("pgh_obj_id", "-pgh_id").distinct("pgh_obj_id")
     return [event for event in last_events if event.pgh_label != "deleted"]
@@ -95,10 +96,11 @@ def _last(model: Any, pool_id: int, moment: datetime) -> list[Any]:
 
 def _cidrs(pool_id: int, moment: datetime) -> list[CIDR]:
     rows = sorted(
-        _last(PoolCIDREvent, pool_id, moment), key=lambda event: (event.position, event.pgh_id)
+        _last_events(PoolCIDREvent, pool_id, moment),
+        key=lambda event: (event.position, event.pgh_id),
     )
     ranges: dict[int, list[tuple[addresses.AddressRange, str]]] = {}
-    for event in _last(ReservedRangeEvent, pool_id, moment):
+    for event in _last_events(ReservedRangeEvent, pool_id, moment):
         span = addresses.AddressRange(event.first, event.last)
         ranges.setdefault(event.pool_cidr_id, []).append((span, event.reason))
     return [
@@ -131,31 +133,31 @@ def _counts(
             free += 0 if cidr.orphaned or cidr.pending else blocks.total(grid.allocatable(spans))
         counts[family] = FamilyCounts(
             capacity,
-            _held(pool_id, family, moment),
-            _cooling(pool_id, family, moment),
+            _count_held(pool_id, family, moment),
+            _count_cooling(pool_id, family, moment),
             capacity - free,
         )
     return counts
 
 
-def _held(pool_id: int, family: int, moment: datetime) -> int:
-    """How many are held now, less what was added since: one statement, so one moment."""
-    low, _ = event_numbers.within(moment, None)
-    ((now, whole, single),) = database.rows(
-        _SINCE, {"pool": pool_id, "family": family, "at": moment, "low": low}, prepare=False
+def _count_held(pool_id: int, family: int, moment: datetime) -> int:
+    """Return the number of held blocks: those of now minus the changes since, by one statement."""
+    low, _ = event_numbers.span_between(moment, None)
+    ((held_now, segment_change, event_change),) = database.rows(
+        _COUNT_CHANGES, {"pool": pool_id, "family": family, "at": moment, "low": low}, prepare=False
     )
-    return int(now - whole - single)
+    return int(held_now - segment_change - event_change)
 
 
-# Of a segment whose events are all younger the tally counts; of others, and of what is not sealed,
-# each event does.
-_SINCE = statements.read("pools/pool_events_since")
+# Uses the tally of a segment whose events are all later; of other segments, and of unsealed events, it
+# counts each event.
+_COUNT_CHANGES = statements.read("pools/pool_events_since")
 
 
-def _cooling(pool_id: int, family: int, moment: datetime) -> int | None:
-    """Released, not over its cooldown, and nothing happened to it since; None: more than counted."""
+def _count_cooling(pool_id: int, family: int, moment: datetime) -> int | None:
+    """Return the number of blocks in cooldown at the moment, or None if there were more than MOST."""
     longest = _longest_cooldown(pool_id)
-    low, high = event_numbers.within(moment - longest, moment + timedelta(microseconds=1))
+    low, high = event_numbers.span_between(moment - longest, moment + timedelta(microseconds=1))
     values = {
         "pool": pool_id,
         "family": family,
@@ -164,11 +166,11 @@ def _cooling(pool_id: int, family: int, moment: datetime) -> int | None:
         "high": high,
         "n": MOST + 1,
     }
-    ((number,),) = database.rows(_COOLING, values, prepare=False)
+    ((number,),) = database.rows(_COUNT_COOLING, values, prepare=False)
     return None if number > MOST else int(number)
 
 
-_COOLING = statements.read("pools/blocks_cooling_at")
+_COUNT_COOLING = statements.read("pools/blocks_cooling_at")
 
 
 def _longest_cooldown(pool_id: int) -> timedelta:
@@ -178,28 +180,28 @@ def _longest_cooldown(pool_id: int) -> timedelta:
     return timedelta(seconds=max(cooldowns, default=0))
 
 
-# --- who held what --------------------------------------------------------------------------------
+# --- holders --------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class Holders:
-    """Tenures that lasted then, those that began last first; `below`: where to look on."""
+class HolderPage:
+    """A page of the tenures at that time, latest beginning first; `below` is for the next page."""
 
     tenures: list[Tenure]
     below: int | None
 
 
-def holders(
+def pool_holders(
     pool_id: int, moment: datetime, *, below: int | None = None, limit: int = 100
-) -> Holders:
-    """Who held or cooled which block of the pool then, a page at a time."""
+) -> HolderPage:
+    """Return a page of the tenures (held or cooling) in the pool at the moment."""
     deadline = time.monotonic() + SECONDS
-    _, high = event_numbers.within(None, moment + timedelta(microseconds=1))
+    _, high = event_numbers.span_between(None, moment + timedelta(microseconds=1))
     position = min(high, below - 1) if below is not None else high
     numbers: list[int] = []
     while len(numbers) <= limit:
         values = {"pool": pool_id, "high": position, "at": moment, "n": _CHUNK}
-        batch = database.rows(_LAST, values, prepare=False)
+        batch = database.rows(_EVENTS_BEFORE, values, prepare=False)
         numbers += [number for number, last in batch if last]
         if len(batch) < _CHUNK:
             position = 0
@@ -209,10 +211,10 @@ def holders(
             break
     chosen = numbers[:limit]
     rows = list(BlockEvent.objects.filter(pk__in=chosen).order_by("-pgh_id"))
-    tenures = [tenure for tenure in history_addresses.tenures_of(rows) if tenure.covers(moment)]
-    more = chosen[-1] if len(numbers) > limit else position + 1 if position else None
-    return Holders(tenures, more)
+    tenures = [tenure for tenure in history_addresses.build_tenures(rows) if tenure.covers(moment)]
+    next_below = chosen[-1] if len(numbers) > limit else position + 1 if position else None
+    return HolderPage(tenures, next_below)
 
 
-# The pool's events backwards: which of them is the last of its block until then?
-_LAST = statements.read("pools/pool_events_before")
+# Reads the pool's events backwards; each row says if the event is the last one of its block.
+_EVENTS_BEFORE = statements.read("pools/pool_events_before")

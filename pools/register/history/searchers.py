@@ -1,4 +1,4 @@
-"""Which events of the register's own tables a search finds."""
+"""Search conditions for the event tables of pools."""
 
 from __future__ import annotations
 
@@ -17,18 +17,24 @@ from pools.models import (
     ReservedRangeEvent,
     WebhookTargetEvent,
 )
-from pools.platform.history.search import Searcher, Wanted, about, around, inside
+from pools.platform.history.search import (
+    HistoryQuery,
+    Searcher,
+    cidr_bounds,
+    containing_cidrs,
+    filter_by_name,
+)
 
 
-def _of_blocks(criteria: Wanted) -> Q | None:
+def _block_condition(criteria: HistoryQuery) -> Q | None:
     if criteria.mac or criteria.name:
         return None
-    condition = _of_holder(criteria)
+    condition = _holder_condition(criteria)
     if criteria.network is not None:
-        low, high = inside(criteria.network)
+        low, high = cidr_bounds(criteria.network)
         within = Q(cidr__gte=low, cidr__lte=high)
         host = criteria.network.prefixlen == criteria.network.max_prefixlen
-        held = Q(cidr__in=around(criteria.network))
+        held = Q(cidr__in=containing_cidrs(criteria.network))
         condition &= held if host else held | within
     if criteria.cluster_id is not None:
         spaces = AddressSpace.objects.filter(cluster=criteria.cluster_id).values("pk")
@@ -37,7 +43,7 @@ def _of_blocks(criteria: Wanted) -> Q | None:
     return condition
 
 
-def _of_holder(criteria: Wanted) -> Q:
+def _holder_condition(criteria: HistoryQuery) -> Q:
     condition = Q()
     if criteria.holder:
         condition &= Q(holder_id=criteria.holder)
@@ -48,36 +54,36 @@ def _of_holder(criteria: Wanted) -> Q:
     return condition
 
 
-def _of_failures(criteria: Wanted) -> Q | None:
+def _failure_condition(criteria: HistoryQuery) -> Q | None:
     if criteria.network or criteria.mac or criteria.name:
         return None
-    condition = _of_holder(criteria)
+    condition = _holder_condition(criteria)
     if criteria.cluster_id is not None:
         pools = PoolEvent.objects.filter(cluster_id=criteria.cluster_id).values("pgh_obj_id")
         condition &= Q(pgh_obj_id__in=pools)
     return condition
 
 
-def _of_cidrs(criteria: Wanted) -> Q | None:
-    condition = about(replace(criteria, network=None, cluster_id=None))
+def _cidr_condition(criteria: HistoryQuery) -> Q | None:
+    condition = filter_by_name(replace(criteria, network=None, cluster_id=None))
     if condition is None:
         return None
     if criteria.network is not None:
         condition &= Q(cidr__net_overlaps=str(criteria.network))
-    return condition & _of_pools_in(criteria)
+    return condition & _cluster_pools_condition(criteria)
 
 
-def _of_ranges(criteria: Wanted) -> Q | None:
-    condition = about(replace(criteria, network=None, cluster_id=None))
+def _range_condition(criteria: HistoryQuery) -> Q | None:
+    condition = filter_by_name(replace(criteria, network=None, cluster_id=None))
     if condition is None:
         return None
     if criteria.network is not None:
         first, last = criteria.network.network_address, criteria.network.broadcast_address
         condition &= Q(first__lte=str(last), last__gte=str(first))
-    return condition & _of_pools_in(criteria)
+    return condition & _cluster_pools_condition(criteria)
 
 
-def _of_pools_in(criteria: Wanted) -> Q:
+def _cluster_pools_condition(criteria: HistoryQuery) -> Q:
     if criteria.cluster_id is None:
         return Q()
     pools = PoolEvent.objects.filter(cluster_id=criteria.cluster_id).values("pgh_obj_id")
@@ -85,16 +91,24 @@ def _of_pools_in(criteria: Wanted) -> Q:
 
 
 SEARCHERS = (
-    Searcher(BlockEvent, "block", _of_blocks),
-    Searcher(FailureEvent, "failure", _of_failures),
+    Searcher(BlockEvent, "block", _block_condition),
+    Searcher(FailureEvent, "failure", _failure_condition),
     Searcher(
-        PoolEvent, "pool", lambda criteria: about(criteria, name="name", cluster="cluster_id")
+        PoolEvent,
+        "pool",
+        lambda criteria: filter_by_name(criteria, name="name", cluster="cluster_id"),
     ),
-    Searcher(PoolCIDREvent, "cidr", _of_cidrs),
-    Searcher(ReservedRangeEvent, "range", _of_ranges),
+    Searcher(PoolCIDREvent, "cidr", _cidr_condition),
+    Searcher(ReservedRangeEvent, "range", _range_condition),
     Searcher(
-        ClusterEvent, "cluster", lambda criteria: about(criteria, name="name", cluster="pgh_obj_id")
+        ClusterEvent,
+        "cluster",
+        lambda criteria: filter_by_name(criteria, name="name", cluster="pgh_obj_id"),
     ),
-    Searcher(ConnectionEvent, "connection", lambda criteria: about(criteria, cluster="cluster_id")),
-    Searcher(WebhookTargetEvent, "webhook", lambda criteria: about(criteria, name="name")),
+    Searcher(
+        ConnectionEvent,
+        "connection",
+        lambda criteria: filter_by_name(criteria, cluster="cluster_id"),
+    ),
+    Searcher(WebhookTargetEvent, "webhook", lambda criteria: filter_by_name(criteria, name="name")),
 )

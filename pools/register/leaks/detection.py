@@ -1,10 +1,10 @@
-"""Blocks that nobody refers to any more (rule `leak-needs-two-observations`).
+"""Detect held blocks that no object refers to any more (rule `leak-needs-two-observations`).
 
-A held block leaked when two complete observations, at least IPAM_LEAK_GRACE_SECONDS apart by the
-database's clock, did not see its holder. Observations are the complete reports of tooling
-(pools/register/leaks/references.py) and the full passes over clusters. Whoever is seen by one source is
-referenced, whatever another one missed. By rule `unknown-is-not-absent` no list that failed, was partial
-or is not served makes or confirms a leak.
+A held block is leaked when two complete observations, at least IPAM_LEAK_GRACE_SECONDS apart by the
+database's clock, did not contain its holder. Observations are the complete reports of tooling
+(pools/register/leaks/references.py) and the full sync runs of clusters. A holder that one source
+contains is referenced, even if another source missed it. By rule `unknown-is-not-absent`, a list that
+failed, was partial or is not served neither creates nor confirms a leak.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LeakSource:
-    """What full passes over a cluster say of the holders of some blocks.
+    """How full sync runs of a cluster observe the holders of some blocks.
 
-    `kinds` are those of which a pass must have listed everything, `holders` the kinds of holders that
-    it knows. `covers` is an SQL condition over the block `b` and its pool `p`: whose absence it sees.
-    Each of `referenced` is a subquery that answers a row when the block's holder is there, of any
-    block that such a holder has; both may name `%(cluster)s`.
-    `give_back` is told of blocks that were just reclaimed, in that transaction, when more has to be
-    done for them than to let them cool down; it leaves those alone that are not its own.
+    `kinds` are the object kinds that the sync run must have listed completely, `holders` the kinds of
+    holders that the source knows. `covers` is an SQL condition over the block `b` and its pool `p`: it
+    selects the blocks whose missing holder the source detects. Each of `referenced` is a subquery that
+    returns a row if the holder of block `b` exists. Both may use `%(cluster)s`.
+    `on_reclaimed` is called with blocks that were just reclaimed, in the same transaction, for what has
+    to be done besides the cooldown; it ignores blocks of other sources.
     """
 
     name: str
@@ -46,7 +46,7 @@ class LeakSource:
     holders: frozenset[str]
     covers: sql.Composable
     referenced: tuple[sql.Composable, ...]
-    give_back: Callable[[Collection[Block]], None] | None = None
+    on_reclaimed: Callable[[Collection[Block]], None] | None = None
 
 
 TOOLING = "tooling"
@@ -55,18 +55,20 @@ SOURCES: list[LeakSource] = []  # filled by pools.extension
 
 @dataclass(frozen=True)
 class LeakObservation:
-    """How many blocks an observation missed, and how many of them leaked."""
+    """How many blocks an observation missed, and how many of them are confirmed leaks."""
 
     missed: int
     leaked: int
 
 
-def observed(context: SyncContext, whole: Collection[str], began: datetime) -> None:
-    """A full pass: judged by each source of whose kinds all were listed."""
+def observe_full_sync(
+    context: SyncContext, complete_kinds: Collection[str], began: datetime
+) -> None:
+    """Record a full sync run as an observation of each source whose kinds were all listed."""
     for source in SOURCES:
-        if source.kinds <= set(whole):
+        if source.kinds <= set(complete_kinds):
             with context.holding():
-                judge(
+                record_observation(
                     source.name,
                     source.covers,
                     cluster_id=context.cluster.pk,
@@ -75,7 +77,7 @@ def observed(context: SyncContext, whole: Collection[str], began: datetime) -> N
                 )
 
 
-def judge(
+def record_observation(
     source: str,
     covers: sql.Composable,
     *,
@@ -83,10 +85,10 @@ def judge(
     holders: Collection[str],
     began: datetime,
 ) -> LeakObservation:
-    """Note what a complete observation missed; whom it saw is no longer suspected.
+    """Record the blocks whose holders a complete observation missed; delete the leaks of the others.
 
-    `began` is when the owners began to be read: a block that was allocated later is not missed.
-    Two statements, however many blocks there are; they stand in a transaction of the caller.
+    `began` is the time when the source began to read the holders: a block that was allocated later is
+    not missed. Runs two statements, whatever the number of blocks, in the caller's transaction.
     """
     values = {
         "cluster": cluster_id,
@@ -94,31 +96,33 @@ def judge(
         "source": source,
         "began": began,
         "grace": settings.IPAM_LEAK_GRACE_SECONDS,
-        # Of this very moment: a transaction may observe twice.
+        # The clock, not the start of the transaction: a transaction may record two observations.
         "observed": database.call("SELECT ipam_clock()", []),
-        **_of_cluster(cluster_id),
+        **_ids_of_cluster(cluster_id),
     }
     unreferenced = sql.SQL("").join(
         sql.SQL(" AND NOT EXISTS ({})").format(reference) for reference in _references(holders)
     )
-    note = _NOTE.format(covers=covers, unreferenced=unreferenced, same=_SAME)
+    record_missed = _RECORD_MISSED.format(
+        covers=covers, unreferenced=unreferenced, same=_SAME_HOLDING
+    )
     with database.hash_joins_only():
-        ((missed, leaked),) = database.rows(note, values, prepare=False)
-        database.rows(_SEEN.format(covers=covers), values, prepare=False)
+        ((missed, leaked),) = database.rows(record_missed, values, prepare=False)
+        database.rows(_DELETE_SEEN.format(covers=covers), values, prepare=False)
     return LeakObservation(missed, leaked)
 
 
-def _of_cluster(cluster_id: int) -> dict[str, list[int]]:
-    """Pools and feeds by their ids: the planner sees what they lead to."""
+def _ids_of_cluster(cluster_id: int) -> dict[str, list[int]]:
+    """Return the ids of the cluster's pools and feeds, so that the planner can estimate their rows."""
     pools = database.rows("SELECT id FROM pools_pool WHERE cluster_id = %s", [cluster_id])
     feeds = database.rows("SELECT id FROM pools_referencefeed WHERE cluster_id = %s", [cluster_id])
     return {"pools": [pk for (pk,) in pools], "feeds": [pk for (pk,) in feeds]}
 
 
 def _references(holders: Collection[str]) -> Iterator[sql.Composable]:
-    """What says of holders of these kinds that they are there.
+    """Return the subqueries that prove that holders of these kinds exist.
 
-    Without a uid, or without an organisation, any of that name is meant.
+    A reference without a uid, or without an organization, matches every holder of that name.
     """
     yield _REPORTED
     for source in SOURCES:
@@ -133,11 +137,11 @@ _REPORTED = sql.SQL("""
       AND (r.holder_uid = '' OR b.holder_uid = '' OR r.holder_uid = b.holder_uid)
       AND r.org IN ('', b.org)
 """)
-_SAME = sql.SQL("""
+_SAME_HOLDING = sql.SQL("""
     (l.holder_kind, l.holder_id, l.holder_uid, l.allocated_at)
     = (EXCLUDED.holder_kind, EXCLUDED.holder_id, EXCLUDED.holder_uid, EXCLUDED.allocated_at)
 """)
-_NOTE = sql.SQL("""
+_RECORD_MISSED = sql.SQL("""
     WITH noted AS (
         INSERT INTO pools_leak AS l (block_id, cluster_id, source, holder_kind, holder_id,
             holder_uid, allocated_at, missed_at, observed_at, observations, confirmed_at)
@@ -161,8 +165,9 @@ _NOTE = sql.SQL("""
         RETURNING confirmed_at)
     SELECT count(*), count(confirmed_at) FROM noted
 """)
-# What the observation covered and did not note. Blocks by their ids, or all would be read.
-_SEEN = sql.SQL("""
+# Deletes the leaks that the observation covers and did not record. Blocks are read by their ids; the
+# planner would read all of them otherwise.
+_DELETE_SEEN = sql.SQL("""
     DELETE FROM pools_leak l USING pools_block b, pools_pool p
     WHERE l.cluster_id = %(cluster)s AND l.observed_at < %(observed)s AND b.id = l.block_id
       AND b.id = ANY(ARRAY(SELECT block_id FROM pools_leak
@@ -173,17 +178,17 @@ _SEEN = sql.SQL("""
 """)
 
 
-def clear(cluster_id: int, kind: str) -> None:
-    """Whoever is referenced again is not suspected: after a report that only added holders."""
+def clear_referenced(cluster_id: int, kind: str) -> None:
+    """Delete the leaks of holders that are referenced again, after a report that only added holders."""
     if not Leak.objects.filter(cluster_id=cluster_id, holder_kind=kind).exists():
         return
-    values = {"cluster": cluster_id, "kind": kind, **_of_cluster(cluster_id)}
+    values = {"cluster": cluster_id, "kind": kind, **_ids_of_cluster(cluster_id)}
     with database.hash_joins_only():
         for reference in _references({kind}):
-            database.rows(_CLEAR.format(referenced=reference), values, prepare=False)
+            database.rows(_DELETE_REFERENCED.format(referenced=reference), values, prepare=False)
 
 
-_CLEAR = sql.SQL("""
+_DELETE_REFERENCED = sql.SQL("""
     DELETE FROM pools_leak l USING pools_block b, pools_pool p
     WHERE l.cluster_id = %(cluster)s AND l.holder_kind = %(kind)s
       AND b.id = l.block_id AND p.id = b.pool_id AND b.id = ANY(ARRAY(
@@ -193,14 +198,15 @@ _CLEAR = sql.SQL("""
 """)
 
 
-def referenced(cluster_id: int, block_ids: Collection[int]) -> set[int]:
-    """Those of these blocks of the cluster whose holders are seen at this moment; in a transaction."""
-    every = {kind for source in SOURCES for kind in source.holders}
-    values = {"cluster": cluster_id, "ids": list(block_ids), **_of_cluster(cluster_id)}
+def find_referenced(cluster_id: int, block_ids: Collection[int]) -> set[int]:
+    """Return the given blocks of the cluster whose holders are referenced now; needs a transaction."""
+    holder_kinds = {kind for source in SOURCES for kind in source.holders}
+    values = {"cluster": cluster_id, "ids": list(block_ids), **_ids_of_cluster(cluster_id)}
     with database.hash_joins_only(many=len(block_ids) > _FEW):
         rows = database.rows(
             sql.SQL(" UNION ").join(
-                _SEEN_NOW.format(referenced=reference) for reference in _references(every)
+                _FIND_REFERENCED.format(referenced=reference)
+                for reference in _references(holder_kinds)
             ),
             values,
             prepare=False,
@@ -208,54 +214,57 @@ def referenced(cluster_id: int, block_ids: Collection[int]) -> set[int]:
     return {pk for (pk,) in rows}
 
 
-_FEW = 20
-_SEEN_NOW = sql.SQL("""
+_FEW = 20  # blocks up to which nested loops are quicker than hash joins
+_FIND_REFERENCED = sql.SQL("""
     SELECT b.id FROM pools_block b JOIN pools_pool p ON p.id = b.pool_id
     WHERE b.id = ANY(%(ids)s::bigint[]) AND EXISTS ({referenced})
 """)
 
 
-def current() -> QuerySet[Leak]:
-    """Leaks and suspicions whose block is still the one that was missed.
+def current_leaks() -> QuerySet[Leak]:
+    """Return the leaks and suspected leaks whose block still has the holder that was missed.
 
-    Each block is asked for by its id, whatever the planner knows; a join might read them all for each.
+    Each block is read by its id, whatever the planner's statistics say; a join might read all blocks.
     """
     held = Cast(Value(BlockState.HELD), TextField())
     block = Block.objects.filter(pk=OuterRef("block_id"))
-    now = block.values(one=_as_one("state", *_IDENTITY))
-    return Leak.objects.filter(Exact(Subquery(now), _as_one(held, *_IDENTITY)))
+    identity = block.values(identity=_as_array("state", *_IDENTITY))
+    return Leak.objects.filter(Exact(Subquery(identity), _as_array(held, *_IDENTITY)))
 
 
 _IDENTITY = ("holder_kind", "holder_id", "holder_uid", "allocated_at")
 
 
-def _as_one(*parts: str | Cast) -> Func:
+def _as_array(*parts: str | Cast) -> Func:
     return Func(*parts, function="jsonb_build_array", output_field=TextField())
 
 
-def leaked() -> QuerySet[Leak]:
-    """The blocks that leaked."""
-    return current().filter(confirmed_at__isnull=False)
+def confirmed_leaks() -> QuerySet[Leak]:
+    """Return the confirmed leaks."""
+    return current_leaks().filter(confirmed_at__isnull=False)
 
 
-def suspected() -> QuerySet[Leak]:
-    """The blocks that one observation, or several within the grace, missed."""
-    return current().filter(confirmed_at=None)
+def suspected_leaks() -> QuerySet[Leak]:
+    """Return the suspected leaks: missed by one observation, or by several within the grace."""
+    return current_leaks().filter(confirmed_at=None)
 
 
-def tidy() -> int:
-    """Forget leaks whose block is another's by now, or free; how many. Nothing depends on it."""
-    return len(database.rows(_TIDY, []))
+def delete_outdated() -> int:
+    """Delete leaks whose block has another holder or is free, and return their number.
+
+    This is only cleanup: `current_leaks` leaves them out by itself.
+    """
+    return len(database.rows(_DELETE_OUTDATED, []))
 
 
-_TIDY = statements.read("pools/delete_outdated_leaks")
+_DELETE_OUTDATED = statements.read("pools/delete_outdated_leaks")
 
 
 # --- nodes ----------------------------------------------------------------------------------------
 
-# PodCIDRs of nodes, and the addresses of node pools where nodes are called as Kubernetes calls them:
-# where no holder of the pool has the name of a CiliumNode, tooling has names of its own. Its uids are
-# its own in any case: a CiliumNode has another one than its Node.
+# Covers PodCIDRs of nodes, and the addresses of node pools whose holders are named like the nodes in
+# Kubernetes. If no holder of a node pool has the name of a CiliumNode, tooling uses other names. Uids
+# of holders in node pools are never compared: a CiliumNode has another uid than its Node.
 NODES = LeakSource(
     "nodes",
     frozenset({"CiliumNode"}),

@@ -1,4 +1,4 @@
-"""Leaks as they are told: in lists, reports and exports, with why in words."""
+"""Leaks as rows of lists, reports and exports, with the reason of each in words."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from itertools import islice
 from typing import Any
 
 from django.db.models import QuerySet
+from django.utils.translation import ngettext
 
 from pools.core import block_fields
 from pools.models import Block, Leak
@@ -15,34 +16,39 @@ from pools.register.leaks.reclaim import ReclaimResult
 
 CHUNK = 2000
 
-Shape = dict[str, Any]
+LeakRow = dict[str, Any]
 
 
-def why(row: Mapping[str, Any]) -> str:
-    """What was observed, in words."""
+def describe_observation(row: Mapping[str, Any]) -> str:
+    """Return a sentence that says which observations missed the holder."""
     holder = f"{row['holder_kind']} {row['holder_id']}"
-    if row["source"] == detection.TOOLING:
-        observation = f"Tooling did not name {holder}"
-    else:
-        observation = f"{holder} was not among the {row['source']} of the cluster"
     count = row["observations"]
-    times = "once" if count == 1 else f"{count} times in a row"
-    return f"{observation}, {times}."
+    if row["source"] == detection.TOOLING:
+        return ngettext(
+            "%(holder)s is missing from the last inventory report.",
+            "%(holder)s is missing from the last %(count)d inventory reports.",
+            count,
+        ) % {"holder": holder, "count": count}
+    return ngettext(
+        "%(holder)s is missing from the last complete list of %(source)s.",
+        "%(holder)s is missing from the last %(count)d complete lists of %(source)s.",
+        count,
+    ) % {"holder": holder, "source": row["source"], "count": count}
 
 
-def shapes(rows: Sequence[Mapping[str, Any]]) -> list[Shape]:
-    """Rows of `leaks.current()`, read by `.values()`, for people and programs; two statements."""
+def leak_rows(rows: Sequence[Mapping[str, Any]]) -> list[LeakRow]:
+    """Return the rows of `detection.current_leaks().values()` with their blocks; needs two queries."""
     block_rows = Block.objects.filter(pk__in={row["block_id"] for row in rows})
     blocks = {block.pk: block for block in block_rows.select_related("pool__cluster")}
-    return [_shape(row, blocks[row["block_id"]]) for row in rows if row["block_id"] in blocks]
+    return [_leak_row(row, blocks[row["block_id"]]) for row in rows if row["block_id"] in blocks]
 
 
-def _shape(row: Mapping[str, Any], block: Block) -> Shape:
+def _leak_row(row: Mapping[str, Any], block: Block) -> LeakRow:
     return {
         "id": row["id"],
         "block_id": block.pk,
         "cidr": str(block.cidr),
-        "address": block_fields.address(str(block.cidr)),
+        "address": block_fields.host_address(str(block.cidr)),
         "pool": block.pool.name,
         "pool_id": block.pool_id,
         "cluster": block.pool.cluster.name,
@@ -51,7 +57,7 @@ def _shape(row: Mapping[str, Any], block: Block) -> Shape:
         "env": block.env,
         "state": "leaked" if row["confirmed_at"] else "suspected",
         "source": row["source"],
-        "why": why(row),
+        "why": describe_observation(row),
         "allocated_at": block_fields.time(row["allocated_at"]),
         "missed_at": block_fields.time(row["missed_at"]),
         "observed_at": block_fields.time(row["observed_at"]),
@@ -60,17 +66,17 @@ def _shape(row: Mapping[str, Any], block: Block) -> Shape:
     }
 
 
-def every(rows: QuerySet[Leak]) -> Iterator[Shape]:
-    """All of them, read in parts."""
+def iterate_leaks(rows: QuerySet[Leak]) -> Iterator[LeakRow]:
+    """Yield all leaks of a queryset, read in chunks."""
     leaks = rows.order_by("id").values().iterator(chunk_size=CHUNK)
-    while part := list(islice(leaks, CHUNK)):
-        yield from shapes(part)
+    while chunk := list(islice(leaks, CHUNK)):
+        yield from leak_rows(chunk)
 
 
-def outcome(result: ReclaimResult) -> str:
-    """One word for what came of a reclaim."""
+def outcome_code(result: ReclaimResult) -> str:
+    """Return the result of a reclaim as a code: refused, would_reclaim, repeated or reclaimed."""
     if result.error:
         return "refused"
-    if result.would:
+    if result.would_reclaim:
         return "would_reclaim"
     return "repeated" if result.repeated else "reclaimed"

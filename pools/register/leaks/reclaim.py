@@ -1,8 +1,8 @@
-"""Taking leaked blocks back: compare-and-set on what was seen, and always into a cooldown.
+"""Reclaim leaked blocks: compare the holder with what was observed, and always start a cooldown.
 
-Whether a block may be taken is decided on its locked row, in the transaction that takes it: it must
-have leaked, still be the one that leaked, and nobody may refer to it again. So two who reclaim at once
-are safe, and the second is told that it was done.
+Whether a block can be reclaimed is decided on its locked row, in the transaction that reclaims it: the
+block must be a confirmed leak, have the same holder as when it was missed, and not be referenced again.
+Two concurrent reclaims of one block are therefore safe; the second one returns `repeated`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,10 @@ BATCH = 500  # blocks in one transaction
 
 @dataclass(frozen=True)
 class ReclaimTarget:
-    """A block as it was seen; None is not compared, a uid or organisation "" is that there was none."""
+    """A block and its holder as observed.
+
+    A field that is None is not compared; a uid or organization "" means that the holder had none.
+    """
 
     block_id: int
     kind: str
@@ -43,23 +46,24 @@ class ReclaimTarget:
 
 @dataclass(frozen=True)
 class ReclaimResult:
-    """What came of one: the block as it is now, or why it was refused.
+    """The result of one reclaim: the block as it is now, or the error.
 
-    `repeated`: it was taken back from this very holder before. `would` (of a dry run): nothing speaks
-    against it.
+    `repeated`: the block was reclaimed from the same holder before. `would_reclaim`: a dry run found
+    no reason to refuse.
     """
 
     target: ReclaimTarget
     block: block_fields.BlockAnswer | None = None
     repeated: bool = False
-    would: bool = False
+    would_reclaim: bool = False
     error: errors.IpamError | None = None
 
 
 def reclaim(target: ReclaimTarget, *, author: events.Author) -> ReclaimResult:
-    """Take one block back.
+    """Reclaim one block.
 
-    Raises NotFound, HolderChanged (it is another's, or was allocated anew), NotLeaked, ReferencedAgain.
+    Raises NotFound, HolderChanged (another holder has it, or it was allocated anew), NotLeaked or
+    ReferencedAgain.
     """
     (result,) = reclaim_all([target], author=author)
     if result.error:
@@ -70,32 +74,38 @@ def reclaim(target: ReclaimTarget, *, author: events.Author) -> ReclaimResult:
 def reclaim_all(
     targets: Iterable[ReclaimTarget], *, author: events.Author, dry_run: bool = False
 ) -> Iterator[ReclaimResult]:
-    """The same for many, a result for each in their order; a refusal hinders no other one."""
+    """Reclaim many blocks; yield a result for each in order. A refusal does not affect other blocks.
+
+    Raises InvalidInput `required` if `author` has no reason.
+    """
     if not author.reason:
         raise errors.InvalidInput.for_field(
-            "reason", "required", "Say why these blocks are taken back."
+            "reason", "required", "Reclaiming blocks needs a reason."
         )
     remaining_targets = iter(targets)
     while batch := list(islice(remaining_targets, BATCH)):
-        yield from database.retried(partial(_batch, batch, author, dry_run=dry_run))
+        yield from database.retried(partial(_reclaim_batch, batch, author, dry_run=dry_run))
 
 
-def _batch(
+def _reclaim_batch(
     batch: Sequence[ReclaimTarget], author: events.Author, *, dry_run: bool
 ) -> list[ReclaimResult]:
     with events.recorded(author):
         ids = {target.block_id for target in batch}
         if not dry_run:
             _lock_networks(ids)
-        rows = {row["id"]: row for row in database.fetch(_ROWS, {"ids": sorted(ids)})}
-        again = _referenced(rows.values())
-        checks = [_check(target, rows.get(target.block_id), again) for target in batch]
-        taken_ids = {
-            target.block_id for target, check in zip(batch, checks, strict=True) if check is _MAY
+        rows = {row["id"]: row for row in database.fetch(_LOCK_BLOCKS, {"ids": sorted(ids)})}
+        referenced_ids = _find_referenced(rows.values())
+        checks = [_check(target, rows.get(target.block_id), referenced_ids) for target in batch]
+        reclaimed_ids = {
+            target.block_id
+            for target, check in zip(batch, checks, strict=True)
+            if check is _RECLAIMABLE
         }
-        if taken_ids and not dry_run:
-            _take(taken_ids)
-            rows |= {row["id"]: row for row in database.fetch(_ROWS, {"ids": sorted(taken_ids)})}
+        if reclaimed_ids and not dry_run:
+            _reclaim_blocks(reclaimed_ids)
+            reclaimed_rows = database.fetch(_LOCK_BLOCKS, {"ids": sorted(reclaimed_ids)})
+            rows |= {row["id"]: row for row in reclaimed_rows}
     return [
         _result(target, rows.get(target.block_id), check, dry_run=dry_run)
         for target, check in zip(batch, checks, strict=True)
@@ -103,53 +113,57 @@ def _batch(
 
 
 def _lock_networks(ids: Collection[int]) -> None:
-    """What claims hold is locked as passes lock it: the cluster's row, the pool, then rows."""
-    network_rows = database.rows(_NETWORKS, [sorted(ids), Category.VM.value])
+    """Lock what claims hold in the order of sync runs: the cluster's row, the pool, then the rows."""
+    network_rows = database.rows(_SELECT_NETWORKS, [sorted(ids), Category.VM.value])
     for cluster_id in sorted({cluster for _, cluster in network_rows}):
         leases.nudge(cluster_id, patient=True)
     for pool_id in sorted({pool for pool, _ in network_rows}):
         window.lock(pool_id)
 
 
-_NETWORKS = """
+_SELECT_NETWORKS = """
     SELECT DISTINCT p.id, p.cluster_id FROM pools_block b JOIN pools_pool p ON p.id = b.pool_id
     WHERE b.id = ANY(%s::bigint[]) AND p.category = %s
 """
-# In the order of their ids, so that two who reclaim the same never wait for each other in a circle.
-# The leak by its block alone: a condition on its confirmation would have the index of those tried.
-_ROWS = statements.read("pools/leaks_to_reclaim")
+# Rows are locked in the order of their ids, so that two concurrent reclaims never deadlock. The leak is
+# read by its block alone: with a condition on `confirmed_at` the planner would try the index of it.
+_LOCK_BLOCKS = statements.read("pools/leaks_to_reclaim")
 
 Row = Mapping[str, Any]
 
 
-def _referenced(rows: Iterable[Row]) -> set[int]:
+def _find_referenced(rows: Iterable[Row]) -> set[int]:
     by_cluster: dict[int, list[int]] = {}
     for row in rows:
         if row["state"] == BlockState.HELD:
             by_cluster.setdefault(row["cluster_id"], []).append(row["id"])
-    return {pk for cluster, ids in by_cluster.items() for pk in detection.referenced(cluster, ids)}
+    return {
+        pk for cluster, ids in by_cluster.items() for pk in detection.find_referenced(cluster, ids)
+    }
 
 
-_MAY = "may be taken"
-_DONE = "was taken before"
+_RECLAIMABLE = "reclaimable"
+_ALREADY_RECLAIMED = "already reclaimed"
 _CheckResult = str | errors.IpamError
 
 
-def _check(target: ReclaimTarget, row: Row | None, again: Collection[int]) -> _CheckResult:
+def _check(target: ReclaimTarget, row: Row | None, referenced_ids: Collection[int]) -> _CheckResult:
     if row is None:
         return errors.NotFound("There is no such block.")
     if not _is_same(target, row):
         return errors.HolderChanged()
     if row["state"] != BlockState.HELD:
-        return _DONE
+        return _ALREADY_RECLAIMED
     holder = f"{row['holder_kind']} {row['holder_id']}"
-    if row["id"] in again:
-        return errors.ReferencedAgain(f"{holder}, who holds {row['cidr']}, is referenced.")
+    if row["id"] in referenced_ids:
+        return errors.ReferencedAgain(
+            f"{holder}, the holder of {row['cidr']}, is referenced again."
+        )
     if not row["leaked"]:
         return errors.NotLeaked(
-            f"{row['cidr']} of {holder} did not leak: no two complete observations missed its holder."
+            f"{row['cidr']} of {holder} is not leaked: no two complete observations missed its holder."
         )
-    return _MAY
+    return _RECLAIMABLE
 
 
 def _is_same(target: ReclaimTarget, row: Row) -> bool:
@@ -161,24 +175,24 @@ def _is_same(target: ReclaimTarget, row: Row) -> bool:
     )
 
 
-def _take(ids: Collection[int]) -> None:
-    cool(ids)
+def _reclaim_blocks(ids: Collection[int]) -> None:
+    start_cooldown(ids)
     blocks = list(Block.objects.filter(pk__in=ids).select_related("pool"))
     for source in detection.SOURCES:
-        if source.give_back:
-            source.give_back(blocks)
+        if source.on_reclaimed:
+            source.on_reclaimed(blocks)
 
 
-def cool(ids: Collection[int]) -> None:
-    """Held blocks into the cooldown of their pools, never straight to free.
+def start_cooldown(ids: Collection[int]) -> None:
+    """Release held blocks into the cooldown of their pools, never directly to free.
 
-    Where a pool has none, a grace passes in which its holder may still turn up.
+    In a pool without a cooldown the grace of leaks is used, during which the holder may be seen again.
     """
     grace = max(settings.IPAM_LEAK_GRACE_SECONDS, 1)
-    database.fetch(_COOL, {"ids": sorted(ids), "grace": grace})
+    database.fetch(_START_COOLDOWN, {"ids": sorted(ids), "grace": grace})
 
 
-_COOL = statements.read("pools/reclaim_blocks")
+_START_COOLDOWN = statements.read("pools/reclaim_blocks")
 
 
 def _result(
@@ -186,6 +200,11 @@ def _result(
 ) -> ReclaimResult:
     if isinstance(check, errors.IpamError):
         return ReclaimResult(target, error=check)
-    assert row is not None  # noqa: S101  # no row has a verdict of its own
-    block = block_fields.answer(row, pool=row["pool"], cluster=row["cluster"])
-    return ReclaimResult(target, block, repeated=check == _DONE, would=dry_run and check == _MAY)
+    assert row is not None  # noqa: S101  # without a row the check is an error
+    block = block_fields.block_answer(row, pool=row["pool"], cluster=row["cluster"])
+    return ReclaimResult(
+        target,
+        block,
+        repeated=check == _ALREADY_RECLAIMED,
+        would_reclaim=dry_run and check == _RECLAIMABLE,
+    )

@@ -1,7 +1,8 @@
-"""Who still refers to blocks, as tooling reports it: one numbered feed for each kind in each cluster.
+"""Reports of tooling about the holders that exist: one numbered feed for each kind in each cluster.
 
-A complete report is an observation (pools/register/leaks/detection.py); a delta only adds holders, or takes them
-away, and never makes a leak. The number keeps a late or doubled report from undoing a newer one.
+A complete report is an observation (pools/register/leaks/detection.py). A delta only adds or removes
+holders and never creates a leak. The sequence number prevents a late or repeated report from undoing a
+newer one.
 """
 
 from __future__ import annotations
@@ -21,15 +22,22 @@ from pools.models import Cluster, Reference, ReferenceFeed
 from pools.platform import database, events
 from pools.register.leaks import detection
 
-MOST = 200_000  # holders in one report
-ANSWER = (
-    "cluster", "holder_kind", "sequence", "complete", "holders", "reported_at", "complete_at", "missed",
+MOST_HOLDERS = 200_000  # holders in one report
+ANSWER_FIELDS = (
+    "cluster",
+    "holder_kind",
+    "sequence",
+    "complete",
+    "holders",
+    "reported_at",
+    "complete_at",
+    "missed",
     "leaked",
-)  # fmt: skip
+)
 
 
 class ReferencedHolder(NamedTuple):
-    """A holder that is referenced; without uid or org any of that name is."""
+    """A referenced holder; without a uid or org, every holder of that name is referenced."""
 
     id: str
     uid: str = ""
@@ -38,10 +46,11 @@ class ReferencedHolder(NamedTuple):
 
 @dataclass(frozen=True)
 class ReferenceReport:
-    """`holders` are all that there are, or with `complete` False those that came; `removed` went.
+    """A report about the holders of one kind in a cluster.
 
-    Both are sets: two pods of one VM that is migrated name it twice, and it is one holder.
-    `observed_at` is when the reporter began to read, where it says so.
+    A complete report lists all `holders`; a delta lists the added ones, and those that are `removed`.
+    Both are sets: two pods of a VM that is being migrated name the VM twice, and it is one holder.
+    `observed_at` is the time when the reporter began to read, if it sent one.
     """
 
     cluster: Cluster
@@ -54,7 +63,7 @@ class ReferenceReport:
 
     @property
     def fingerprint(self) -> str:
-        """The same for bodies that say the same, in whatever order."""
+        """Return a digest that does not depend on the order of the holders."""
         content = [
             self.complete,
             sorted(set(self.holders)),
@@ -64,29 +73,30 @@ class ReferenceReport:
         return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
 
-def take_in(report: ReferenceReport, *, author: events.Author) -> dict[str, Any]:
-    """What is answered: the feed as it stands, and how many blocks a complete report missed.
+def ingest_report(report: ReferenceReport, *, author: events.Author) -> dict[str, Any]:
+    """Store a report; return the state of the feed and how many blocks a complete report missed.
 
-    A report that is repeated is answered as before, and is no further observation. Raises StaleSequence,
-    SequenceReused.
+    The answer has the keys ANSWER_FIELDS. A repeated report gets the same answer and is no further
+    observation. Raises StaleSequence, SequenceReused.
     """
-    return database.retried(lambda: _take_in(report, author))
+    return database.retried(lambda: _ingest_report(report, author))
 
 
-def _take_in(report: ReferenceReport, author: events.Author) -> dict[str, Any]:
+def _ingest_report(report: ReferenceReport, author: events.Author) -> dict[str, Any]:
     with transaction.atomic():
-        # A snapshot of a million blocks is one statement, longer than the web's own limit.
+        # A complete report about a million blocks is one statement, longer than the web's own time limit.
         database.rows("SELECT set_config('statement_timeout', '25s', true)", [])
-        feed = _locked(report)
+        feed = _lock_feed(report)
         fingerprint = report.fingerprint
         if report.sequence < feed.sequence:
             raise errors.StaleSequence(
-                f"The report {feed.sequence} of the {feed.holder_kind}s of {report.cluster} came before."
+                f"The newer report {feed.sequence} of the {feed.holder_kind}s of {report.cluster} was"
+                " already received."
             )
         if report.sequence == feed.sequence:
             if fingerprint != feed.fingerprint:
                 raise errors.SequenceReused
-            return {name: feed.answer[name] for name in ANSWER}  # JSON in PostgreSQL has no order
+            return {name: feed.answer[name] for name in ANSWER_FIELDS}  # jsonb keeps no order
         with database.hash_joins_only(many=report.complete):
             _store(feed.pk, report)
         feed.sequence, feed.fingerprint, feed.reporter = report.sequence, fingerprint, author.actor
@@ -94,24 +104,24 @@ def _take_in(report: ReferenceReport, author: events.Author) -> dict[str, Any]:
         observation = detection.LeakObservation(0, 0)
         if report.complete:
             feed.complete_at = feed.reported_at
-            observation = _observed(report, feed.reported_at)
+            observation = _record_observation(report, feed.reported_at)
         else:
-            detection.clear(report.cluster.pk, report.kind)
+            detection.clear_referenced(report.cluster.pk, report.kind)
         answer = feed.answer = _answer(feed, report, observation)
         feed.save()
     return answer
 
 
-def _locked(report: ReferenceReport) -> ReferenceFeed:
-    """The feed, held by this transaction; a new one has had no report."""
+def _lock_feed(report: ReferenceReport) -> ReferenceFeed:
+    """Return the feed, locked by this transaction; it is created if there was no report yet."""
     values = [report.cluster.pk, report.kind]
-    database.rows(_NEW, values)
+    database.rows(_INSERT_FEED, values)
     return ReferenceFeed.objects.select_for_update().get(
         cluster=report.cluster, holder_kind=report.kind
     )
 
 
-_NEW = """
+_INSERT_FEED = """
     INSERT INTO pools_referencefeed (cluster_id, holder_kind, sequence, fingerprint, reporter,
         reported_at, answer)
     VALUES (%s, %s, -1, '', '', ipam_now(), '{}') ON CONFLICT DO NOTHING RETURNING id
@@ -128,7 +138,7 @@ def _store(feed_id: int, report: ReferenceReport) -> None:
 
 
 def _columns(holders: Collection[ReferencedHolder]) -> dict[str, list[str]]:
-    distinct = sorted(set(holders))  # in the order of the index
+    distinct = sorted(set(holders))  # the order of the index
     return {
         "ids": [holder.id for holder in distinct],
         "uids": [holder.uid for holder in distinct],
@@ -136,37 +146,37 @@ def _columns(holders: Collection[ReferencedHolder]) -> dict[str, list[str]]:
     }
 
 
-_NAMED = "unnest(%(ids)s::text[], %(uids)s::text[], %(orgs)s::text[]) AS n(id, uid, org)"
+_REPORTED_HOLDERS = "unnest(%(ids)s::text[], %(uids)s::text[], %(orgs)s::text[]) AS n(id, uid, org)"
 _ADD = f"""
     INSERT INTO pools_reference (feed_id, holder_id, holder_uid, org)
-    SELECT %(feed)s, n.id, n.uid, n.org FROM {_NAMED}
+    SELECT %(feed)s, n.id, n.uid, n.org FROM {_REPORTED_HOLDERS}
     ON CONFLICT DO NOTHING RETURNING NULL AS nothing
 """  # noqa: S608  # our own texts
-# What stays is not written again.
+# Rows that stay are not written again.
 _REPLACE = f"""
-    WITH named AS MATERIALIZED (SELECT * FROM {_NAMED}),
+    WITH reported AS MATERIALIZED (SELECT * FROM {_REPORTED_HOLDERS}),
     gone AS (
         DELETE FROM pools_reference r WHERE r.feed_id = %(feed)s AND NOT EXISTS (
-            SELECT FROM named n
+            SELECT FROM reported n
             WHERE n.id = r.holder_id AND n.uid = r.holder_uid AND n.org = r.org)),
-    came AS (
+    added AS (
         INSERT INTO pools_reference (feed_id, holder_id, holder_uid, org)
-        SELECT %(feed)s, n.id, n.uid, n.org FROM named n WHERE NOT EXISTS (
+        SELECT %(feed)s, n.id, n.uid, n.org FROM reported n WHERE NOT EXISTS (
             SELECT FROM pools_reference r WHERE r.feed_id = %(feed)s
               AND n.id = r.holder_id AND n.uid = r.holder_uid AND n.org = r.org))
     SELECT NULL AS nothing LIMIT 0
 """  # noqa: S608  # our own texts
 _REMOVE = f"""
-    DELETE FROM pools_reference r USING {_NAMED}
+    DELETE FROM pools_reference r USING {_REPORTED_HOLDERS}
     WHERE r.feed_id = %(feed)s AND r.holder_id = n.id AND n.uid IN ('', r.holder_uid)
       AND n.org IN ('', r.org)
     RETURNING NULL AS nothing
 """  # noqa: S608  # our own texts
 
 
-def _observed(report: ReferenceReport, now: datetime) -> detection.LeakObservation:
+def _record_observation(report: ReferenceReport, now: datetime) -> detection.LeakObservation:
     began = min(report.observed_at, now) if report.observed_at else now
-    return detection.judge(
+    return detection.record_observation(
         detection.TOOLING,
         sql.SQL("true"),
         cluster_id=report.cluster.pk,
@@ -189,4 +199,4 @@ def _answer(
         observation.missed,
         observation.leaked,
     )
-    return dict(zip(ANSWER, values, strict=True))
+    return dict(zip(ANSWER_FIELDS, values, strict=True))

@@ -1,4 +1,4 @@
-"""Which blocks somebody means to reclaim: those of a stored report, or named one by one."""
+"""Read the blocks to reclaim from a stored report, or find them by id, CIDR or address."""
 
 from __future__ import annotations
 
@@ -18,53 +18,56 @@ from pools.platform import documents
 from pools.register.leaks.reclaim import ReclaimTarget
 
 LARGEST = 256 * 1024 * 1024  # bytes: half a million leaks
-NEEDED = ("block_id", "holder_kind", "holder_id", "holder_uid", "org", "allocated_at")
+REQUIRED_COLUMNS = ("block_id", "holder_kind", "holder_id", "holder_uid", "org", "allocated_at")
 
 
-def read(path: str) -> list[ReclaimTarget]:
-    """What `ipam leaks -o json` or csv wrote, "-" the standard input; compared whole when reclaimed.
+def read_report(path: str) -> list[ReclaimTarget]:
+    """Read a report that `ipam leaks -o json` or `-o csv` wrote; "-" is the standard input.
 
-    Raises InvalidInput: unreadable, too_large, report_columns, report_row, and those of the texts.
+    A reclaim compares all fields of the targets. Raises InvalidInput `unreadable`, `too_large`,
+    `report_columns`, `report_row`, `wrong_type`, `csv_syntax`, and the codes of the JSON parser.
     """
-    text = _text(path)
-    rows = _json(text) if text.lstrip()[:1] in {"[", "{"} else _csv(text)
+    text = _read_text(path)
+    rows = _parse_json(text) if text.lstrip()[:1] in {"[", "{"} else _parse_csv(text)
     return [_parse_row(row, number) for number, row in enumerate(rows, 1)]
 
 
-def _text(path: str) -> str:
+def _read_text(path: str) -> str:
     try:
-        raw = sys.stdin.buffer.read(LARGEST + 1) if path == "-" else _file(path)
+        raw = sys.stdin.buffer.read(LARGEST + 1) if path == "-" else _read_file(path)
         text = raw.decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        raise errors.InvalidInput.for_field("FILE", "unreadable", f"{path} cannot be read: {error}") from None  # fmt: skip
+        raise errors.InvalidInput.for_field(
+            "FILE", "unreadable", f"{path} cannot be read: {error}"
+        ) from None
     if len(raw) > LARGEST:
         raise errors.InvalidInput.for_field(
-            "FILE", "too_large", f"may have at most {LARGEST} bytes"
+            "FILE", "too_large", f"the file may have at most {LARGEST} bytes"
         )
     return text
 
 
-def _file(path: str) -> bytes:
+def _read_file(path: str) -> bytes:
     with pathlib.Path(path).open("rb") as stream:
         return stream.read(LARGEST + 1)
 
 
-def _json(text: str) -> Sequence[Any]:
+def _parse_json(text: str) -> Sequence[Any]:
     entries = documents.load_json_value(text, limit=LARGEST)
     if not isinstance(entries, list):
-        raise errors.InvalidInput.for_field("FILE", "wrong_type", "a list of leaks is expected")
+        raise errors.InvalidInput.for_field("FILE", "wrong_type", "expected a list of leaks")
     return entries
 
 
-def _csv(text: str) -> Sequence[Any]:
+def _parse_csv(text: str) -> Sequence[Any]:
     reader = csv.DictReader(io.StringIO(text, newline=""), strict=True)
-    missing = [name for name in NEEDED if name not in (reader.fieldnames or ())]
+    missing = [name for name in REQUIRED_COLUMNS if name not in (reader.fieldnames or ())]
     if missing:
         message = f"the report has no column {', '.join(missing)}: write it with -o csv or json"
         raise errors.InvalidInput.for_field("FILE", "report_columns", message)
     try:
         return [
-            {name: spreadsheet_cells.unescaped(row[name] or "") for name in NEEDED}
+            {name: spreadsheet_cells.unescape(row[name] or "") for name in REQUIRED_COLUMNS}
             for row in reader
         ]
     except csv.Error as error:
@@ -74,15 +77,17 @@ def _csv(text: str) -> Sequence[Any]:
 
 def _parse_row(row: Any, number: int) -> ReclaimTarget:
     try:
-        values = {name: str(row[name] if row[name] is not None else "") for name in NEEDED}
+        values = {
+            name: str(row[name] if row[name] is not None else "") for name in REQUIRED_COLUMNS
+        }
         allocated_at = datetime.fromisoformat(values["allocated_at"])
         if not isinstance(row, Mapping) or allocated_at.tzinfo is None:
-            raise ValueError  # noqa: TRY301  # one answer for all that a row may lack
+            raise ValueError  # noqa: TRY301  # one error for every fault of a row
         block_id = int(values["block_id"])
         if not 0 < block_id < 1 << 63:
             raise ValueError  # noqa: TRY301
     except (KeyError, TypeError, ValueError):
-        message = f"row {number} is no leak as `ipam leaks` writes it"
+        message = f"row {number} is not a leak as `ipam leaks` writes it"
         raise errors.InvalidInput.for_field("FILE", "report_row", message) from None
     return ReclaimTarget(
         block_id,
@@ -94,32 +99,32 @@ def _parse_row(row: Any, number: int) -> ReclaimTarget:
     )
 
 
-def find_targets(texts: Sequence[str], *, cluster: str | None = None) -> list[ReclaimTarget]:
-    """Blocks by id, CIDR or address, with their holders of this moment.
+def find_targets(block_names: Sequence[str], *, cluster: str | None = None) -> list[ReclaimTarget]:
+    """Find blocks by id, CIDR or address, and return them with their present holders.
 
-    Raises NotFound, InvalidInput ambiguous (two address spaces have the address).
+    Raises NotFound, or InvalidInput `ambiguous` if two address spaces contain the block.
     """
     rows = Block.objects.exclude(holder_id="")
     if cluster:
         number = int(cluster) if cluster.isdecimal() and len(cluster) < 18 else 0
         clusters = Cluster.objects.filter(Q(name=cluster) | Q(pk=number))
         rows = rows.filter(pool__cluster__in=clusters)
-    return [_find_target(text, rows) for text in texts]
+    return [_find_target(text, rows) for text in block_names]
 
 
-def _find_target(text: str, rows: QuerySet[Block]) -> ReclaimTarget:
-    if text.isascii() and text.isdigit():
-        rows = rows.filter(pk=int(text) if len(text) < 18 else 0)
+def _find_target(block_name: str, rows: QuerySet[Block]) -> ReclaimTarget:
+    if block_name.isascii() and block_name.isdigit():
+        rows = rows.filter(pk=int(block_name) if len(block_name) < 18 else 0)
     else:
-        cidr = str(addresses.parse_block(text, field="BLOCK"))
+        cidr = str(addresses.parse_block(block_name, field="BLOCK"))
         spaces = list(AddressSpace.objects.values_list("pk", flat=True))
-        rows = rows.filter(cidr=cidr, space__in=spaces)  # by the index of space and CIDR
+        rows = rows.filter(cidr=cidr, space__in=spaces)  # uses the index of space and CIDR
     matches = list(rows[:2])
     if not matches:
-        raise errors.NotFound(f"There is no block {text} that anybody holds or held.")
+        raise errors.NotFound(f"There is no block {block_name} with a present or former holder.")
     if len(matches) > 1:
-        message = f"{text} is in several address spaces: name its id"
-        raise errors.InvalidInput.for_field("BLOCK", "ambiguous", message, text)
+        message = f"{block_name} is in several address spaces: give the block's id"
+        raise errors.InvalidInput.for_field("BLOCK", "ambiguous", message, block_name)
     block = matches[0]
     return ReclaimTarget(
         block.pk,

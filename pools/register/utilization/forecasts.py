@@ -1,4 +1,4 @@
-"""When pools will be full: what their samples and today's exact numbers tell (pools.core.forecast)."""
+"""Forecast when pools will be exhausted, from their samples and today's counts (pools.core.forecast)."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from pools.platform import database
 from pools.register import usage
 from pools.register.utilization import samples
 
-POOLS = 500  # pools whose history is read by one query
+POOLS = 500  # pools whose samples are read by one query
 SOON = timedelta(days=14)
 
 
 @dataclass(frozen=True)
-class Dated:
-    """A forecast of one family of a pool, in days of the calendar (UTC)."""
+class DatedForecast:
+    """A forecast of one family of a pool, with calendar days (UTC)."""
 
     state: ForecastState
     history: int
@@ -34,76 +34,82 @@ class Dated:
 
     @property
     def missing(self) -> int:
-        """Days of history that are still needed."""
-        return max(0, forecast.NEEDED - self.history)
+        """Days of history that are still missing for a forecast."""
+        return max(0, forecast.MIN_HISTORY - self.history)
 
 
-def of_pool(pool: Pool, used: Mapping[int, usage.Usage]) -> dict[int, Dated]:
-    """By family, from the pool's samples and its numbers as they are now."""
+def forecast_pool(pool: Pool, used: Mapping[int, usage.Usage]) -> dict[int, DatedForecast]:
+    """Return forecasts by family from the pool's samples and its present usage."""
     today = database.now().date()
     histories = _histories([pool.pk], today)
     return {
-        family: _dated(histories.get((pool.pk, family), {}), family_usage, today)
+        family: _forecast_family(histories.get((pool.pk, family), {}), family_usage, today)
         for family, family_usage in used.items()
     }
 
 
-def stored(pool_ids: Iterable[int]) -> dict[int, dict[int, Dated]]:
-    """As last worked out, by pool id and family; a pool that is new has none yet."""
-    forecasts_by_pool: dict[int, dict[int, Dated]] = defaultdict(dict)
+def stored_forecasts(pool_ids: Iterable[int]) -> dict[int, dict[int, DatedForecast]]:
+    """Return the stored forecasts by pool id and family; a new pool has none yet."""
+    forecasts_by_pool: dict[int, dict[int, DatedForecast]] = defaultdict(dict)
     for row in PoolForecast.objects.filter(pool__in=list(pool_ids)):
-        forecasts_by_pool[row.pool_id][row.family] = as_dated(row)
+        forecasts_by_pool[row.pool_id][row.family] = to_dated(row)
     return forecasts_by_pool
 
 
-def as_dated(row: PoolForecast) -> Dated:
-    return Dated(
+def to_dated(row: PoolForecast) -> DatedForecast:
+    return DatedForecast(
         ForecastState(row.state), row.history, row.per_day, row.day, row.earliest, row.latest
     )
 
 
-def within(days: int) -> QuerySet[PoolForecast]:
-    """Forecasts of pools that are full now or that are to be full in so many days, first first."""
+def forecasts_within(days: int) -> QuerySet[PoolForecast]:
+    """Return forecasts of pools that are exhausted or will be within `days`, earliest first."""
     until = database.now().date() + timedelta(days=days)
     rows = PoolForecast.objects.select_related("pool__cluster").filter(day__lte=until)
     return rows.order_by("day", "pool_id", "family")
 
 
-def work_out() -> int:
-    """Forecast all pools from their newest samples; how many rows were written."""
+def refresh_forecasts() -> int:
+    """Forecast all pools from their newest samples; return the number of rows written."""
     now = database.now()
     day = Sample.objects.aggregate(day=Max("day"))["day"]
     ids = list(Pool.objects.order_by("pk").values_list("pk", flat=True))
     count = 0
     for start in range(0, len(ids), POOLS):
-        count += _store(ids[start : start + POOLS], day or now.date(), now)
+        count += _store_forecasts(ids[start : start + POOLS], day or now.date(), now)
     return count
 
 
-def _store(ids: list[int], day: date, now: datetime) -> int:
+def _store_forecasts(ids: list[int], day: date, now: datetime) -> int:
     histories = _histories(ids, day)
     newest = Sample.objects.filter(day=day, pool_id__in=ids)
     rows = []
     for sample in newest:
         history = histories[sample.pool_id, sample.family]
-        pool_forecast = _dated(history, samples.as_usage(sample), day)
+        pool_forecast = _forecast_family(history, samples.to_usage(sample), day)
         rows.append(
             PoolForecast(
-                pool_id=sample.pool_id, family=sample.family, state=pool_forecast.state,
-                history=pool_forecast.history, per_day=pool_forecast.per_day, day=pool_forecast.day, earliest=pool_forecast.earliest,
-                latest=pool_forecast.latest, made_at=now,
+                pool_id=sample.pool_id,
+                family=sample.family,
+                state=pool_forecast.state,
+                history=pool_forecast.history,
+                per_day=pool_forecast.per_day,
+                day=pool_forecast.day,
+                earliest=pool_forecast.earliest,
+                latest=pool_forecast.latest,
+                made_at=now,
             )
-        )  # fmt: skip
+        )
     with transaction.atomic():
-        # A pool may have gone meanwhile.
-        alive = set(
+        # A pool may have been deleted meanwhile.
+        existing_ids = set(
             Pool.objects.filter(pk__in=ids)
             .select_for_update(no_key=True)
             .order_by("pk")
             .values_list("pk", flat=True)
         )
         PoolForecast.objects.bulk_create(
-            [row for row in rows if row.pool_id in alive],
+            [row for row in rows if row.pool_id in existing_ids],
             update_conflicts=True,
             unique_fields=["pool", "family"],
             update_fields=["state", "history", "per_day", "day", "earliest", "latest", "made_at"],
@@ -112,24 +118,26 @@ def _store(ids: list[int], day: date, now: datetime) -> int:
 
 
 def _histories(ids: list[int], day: date) -> dict[tuple[int, int], dict[int, int]]:
-    """(pool id, family) -> number of the day -> blocks in use, as far back as is looked at."""
+    """Return blocks in use by (pool id, family) and ordinal of the day, for the last LOOK_BACK days."""
     first = day - timedelta(days=forecast.LOOK_BACK)
     rows = Sample.objects.filter(pool_id__in=ids, day__gt=first, day__lte=day)
     histories: dict[tuple[int, int], dict[int, int]] = defaultdict(dict)
-    for pool_id, family, on, held, cooling in rows.order_by().values_list(
+    for pool_id, family, sample_day, held, cooling in rows.order_by().values_list(
         "pool_id", "family", "day", "held", "cooling"
     ):
-        histories[pool_id, family][on.toordinal()] = held + cooling
+        histories[pool_id, family][sample_day.toordinal()] = held + cooling
     return histories
 
 
-def _dated(history: Mapping[int, int], family_usage: usage.Usage, today: date) -> Dated:
+def _forecast_family(
+    history: Mapping[int, int], family_usage: usage.Usage, today: date
+) -> DatedForecast:
     used = {**history, today.toordinal(): family_usage.used}
     fill_forecast = forecast.forecast(used, today=today.toordinal(), free=family_usage.free)
     day, earliest, latest = (
         None if days is None else today + timedelta(days=days)
         for days in (fill_forecast.days, fill_forecast.earliest, fill_forecast.latest)
     )
-    return Dated(
+    return DatedForecast(
         fill_forecast.state, fill_forecast.history, fill_forecast.per_day, day, earliest, latest
     )

@@ -1,7 +1,7 @@
-"""Daily samples: how full every pool is today, and what that sums up to.
+"""Daily samples of the utilization of every pool, and their sums.
 
-Taken again and again, so that the last one of a day stays as that day's. Pages and lists that would
-have to count a large register read the newest samples instead, and say how old they are.
+Samples are taken repeatedly; the last one of a day stays as the sample of that day. Pages and lists
+that would have to count a large register read the newest samples instead and show their age.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from pools.register import usage
 from pools.sql import statements
 
 POOLS = 500  # pools counted by one query
-TENANTS = 500  # organisations, and environments, that have a row of their own
+TENANTS = 500  # organizations, and environments, with a row of their own
 
 COUNTS = ("capacity", "held", "cooling", "reserved")
 
 
-def take() -> int:
-    """Count all pools into today's samples; how many rows of pools that made."""
+def take_samples() -> int:
+    """Write today's samples of all pools; return the number of rows of pools."""
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock(%s)", [advisory_locks.UTILIZATION_SAMPLES])
         now = database.now()
-        rows = list(_counted(now))
+        rows = list(_count_pools(now))
         Sample.objects.bulk_create(
             rows,
             batch_size=POOLS,
@@ -39,24 +39,24 @@ def take() -> int:
             update_fields=["cluster", "pool", "category", *COUNTS, "taken_at"],
         )
         day = now.date()
-        # Of pools that went today.
+        # Samples of pools that were deleted today.
         Sample.objects.filter(day=day).exclude(taken_at=now).delete()
-        add_up(day, day)
+        sum_samples(day, day)
         _count_tenants(now)
         SampleSum.objects.filter(day=day).exclude(taken_at=now).delete()
     return len(rows)
 
 
-def tidy(days: int) -> int:
-    """Forget samples older than so many days; 0 keeps them for ever. How many rows went."""
+def delete_old_samples(days: int) -> int:
+    """Delete samples older than `days` (0 keeps all); return the number of deleted rows."""
     if not days:
         return 0
     oldest = database.now().date() - timedelta(days=days)
     return sum(model.objects.filter(day__lt=oldest).delete()[0] for model in (Sample, SampleSum))
 
 
-def newest() -> datetime | None:
-    """When the newest sample was taken, None without any."""
+def newest_sample_time() -> datetime | None:
+    """Return the time of the newest sample, or None without samples."""
     day = Sample.objects.aggregate(day=Max("day"))["day"]
     newest_moment: datetime | None = Sample.objects.filter(day=day).aggregate(at=Max("taken_at"))[
         "at"
@@ -64,15 +64,15 @@ def newest() -> datetime | None:
     return newest_moment
 
 
-def as_usage(row: Sample | SampleSum) -> usage.Usage:
-    """The counts of a sample."""
+def to_usage(row: Sample | SampleSum) -> usage.Usage:
+    """Return the counts of a sample as a Usage."""
     return usage.Usage(int(row.capacity), row.held, row.cooling, int(row.reserved))
 
 
-def _counted(now: datetime) -> Iterable[Sample]:
+def _count_pools(now: datetime) -> Iterable[Sample]:
     pools = Pool.objects.select_related("cluster").order_by("pk").iterator(chunk_size=POOLS)
     while chunk := list(itertools.islice(pools, POOLS)):
-        usages = usage.of_pools(chunk)
+        usages = usage.usage_by_pool(chunk)
         for pool in chunk:
             for family, family_usage in usages[pool.pk].items():
                 yield Sample(
@@ -90,8 +90,8 @@ def _counted(now: datetime) -> Iterable[Sample]:
                 )
 
 
-def add_up(first: date, last: date) -> None:
-    """Sum the samples of those days by category and by cluster."""
+def sum_samples(first: date, last: date) -> None:
+    """Sum the samples of the days `first` to `last` by category and by cluster."""
     with connection.cursor() as cursor:
         for dimension in (SampleSum.By.CATEGORY, SampleSum.By.CLUSTER):
             cursor.execute(
@@ -116,10 +116,10 @@ ON CONFLICT ("by", day, org, name, family, rest) DO UPDATE
 
 
 def _count_tenants(now: datetime) -> None:
-    """Blocks in use by organisation, and by environment: one pass over the blocks."""
+    """Count blocks in use by organization and by environment, by one statement over all blocks."""
     with connection.cursor() as cursor:
         cursor.execute(_TENANTS, {"now": now, "day": now.date(), "most": TENANTS})
 
 
-# A cooldown that has passed is over, whether or not a worker has tidied it (pools.register.usage).
+# An ended cooldown does not count, whether or not a worker has cleaned it up (pools.register.usage).
 _TENANTS = statements.read("pools/sample_tenants")

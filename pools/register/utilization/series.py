@@ -1,4 +1,4 @@
-"""How full the register is and was: read from daily samples, at a cost that the blocks do not set."""
+"""Present and past utilization, read from daily samples: the cost does not depend on the blocks."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from pools.platform import database
 from pools.register import usage
 from pools.register.utilization import samples
 
-LIVE_BLOCKS = 50_000  # blocks in use; above it the newest samples are shown instead of a count
+LIVE_BLOCKS = 50_000  # blocks in use; with more, the newest samples are shown instead of a count
 LIVE_POOLS = 200
-POINTS = 92  # of a chart: of more days each point is the last of some days
+POINTS = 92  # maximum of a chart; with more days, each point stands for several days
 
-Key = tuple[str, str]  # (organisation of an environment, name)
+Key = tuple[str, str]  # (organization of an environment, name)
 
 
 @dataclass(frozen=True)
 class MeasuredPools:
-    """All pools with their numbers; `at` says when they were counted, None: just now."""
+    """All pools with their usages; `moment` is the time of the count, None if counted just now."""
 
     pools: Sequence[tuple[Pool, dict[int, usage.Usage]]]
     moment: datetime | None = None
 
 
 @dataclass(frozen=True)
-class InUse:
-    """What a category, cluster, organisation or environment has in use; `rest`: all smaller ones."""
+class TenantUsage:
+    """The blocks in use of a category, cluster, organization or environment; `rest`: all smaller ones."""
 
     org: str
     name: str
@@ -45,39 +45,40 @@ class InUse:
         return self.held + self.cooling
 
 
-def measured() -> MeasuredPools:
-    """Counted now as long as that is quick; of a large register the newest samples."""
+def measure_pools() -> MeasuredPools:
+    """Return all pools with counts of now, or with the newest samples if the register is large."""
     pools = list(Pool.objects.select_related("cluster").defer(*_LONG))
     newest = _newest(Sample.objects.all())
     blocks = newest.aggregate(used=Sum("held") + Sum("cooling"))["used"] or 0
     if blocks <= LIVE_BLOCKS and len(pools) <= LIVE_POOLS:
-        usages = usage.of_pools(pools)
+        usages = usage.usage_by_pool(pools)
         return MeasuredPools([(pool, usages[pool.pk]) for pool in pools])
     sampled: dict[int, dict[int, usage.Usage]] = defaultdict(dict)
     moment: datetime | None = None
     for row in newest.order_by("family").iterator():
-        sampled[row.pool_id][row.family] = samples.as_usage(row)
+        sampled[row.pool_id][row.family] = samples.to_usage(row)
         moment = row.taken_at
-    # Made since then: few, and empty or nearly so.
-    young = [pool for pool in pools if pool.pk not in sampled][:LIVE_POOLS]
-    sampled.update(usage.of_pools(young) if young else {})
+    # Pools without a sample are new: they are few, and empty or nearly so.
+    new_pools = [pool for pool in pools if pool.pk not in sampled][:LIVE_POOLS]
+    sampled.update(usage.usage_by_pool(new_pools) if new_pools else {})
     return MeasuredPools([(pool, sampled[pool.pk]) for pool in pools if pool.pk in sampled], moment)
 
 
 _LONG = ("annotations", "labels", "pod_selector", "namespace_selector")
 
 
-def in_use(dimension: str) -> tuple[list[InUse], datetime | None]:
-    """Who has how many blocks of both families in use, most first; when that was counted.
+def usage_by(dimension: str) -> tuple[list[TenantUsage], datetime | None]:
+    """Return (blocks in use of both families by a dimension, time of the count), most first.
 
-    At most some hundred rows; smaller organisations and environments have one in common, the last.
+    At most some hundred rows; smaller organizations and environments share the last one.
     """
     rows = _newest(SampleSum.objects.filter(by=dimension)).order_by().values("org", "name", "rest")
     counted = list(
         rows.annotate(h=Sum("held"), c=Sum("cooling"), m=Max("members"), at=Max("taken_at"))
     )
     entries = [
-        InUse(row["org"], row["name"], row["h"], row["c"], row["m"], row["rest"]) for row in counted
+        TenantUsage(row["org"], row["name"], row["h"], row["c"], row["m"], row["rest"])
+        for row in counted
     ]
     entries.sort(key=lambda entry: (entry.rest, -entry.used, entry.org, entry.name))
     return entries, max((row["at"] for row in counted), default=None)
@@ -90,8 +91,8 @@ def _newest(rows: QuerySet[Sample] | QuerySet[SampleSum]) -> QuerySet:  # type: 
 # --- over time ------------------------------------------------------------------------------------
 
 
-def days_back(days: int) -> list[date]:
-    """The days of a chart of so many days until today, oldest first, not more than POINTS."""
+def chart_days(days: int) -> list[date]:
+    """Return the days of a chart of the last `days` days, oldest first, at most POINTS."""
     today = database.now().date()
     step = -(-days // POINTS)
     return [today - timedelta(days=ago) for ago in range(0, days, step)][::-1]
@@ -100,7 +101,7 @@ def days_back(days: int) -> list[date]:
 def used_over_time(
     dimension: str, names: Collection[Key], days: Sequence[date]
 ) -> dict[Key | None, dict[date, int]]:
-    """Blocks in use on those days: of each of the names, and under None of all others."""
+    """Return blocks in use by name and day; the key None has the sum of all other names."""
     rows = SampleSum.objects.filter(by=dimension, day__in=days).order_by()
     chosen = Q(pk__in=[])
     for org, name in names:
@@ -117,16 +118,16 @@ def used_over_time(
 
 
 def ratios_over_time(days: Sequence[date]) -> dict[tuple[str, int], dict[date, float]]:
-    """(category, family) -> used share of what may be in use, 0 to 1, on those days."""
+    """Return the used share of the allocatable blocks (0 to 1) by (category, family) and day."""
     ratios: dict[tuple[str, int], dict[date, float]] = defaultdict(dict)
     for row in SampleSum.objects.filter(by=SampleSum.By.CATEGORY, day__in=days):
-        ratios[row.name, row.family][row.day] = samples.as_usage(row).ratio
+        ratios[row.name, row.family][row.day] = samples.to_usage(row).ratio
     return ratios
 
 
-def of_pool_over_time(pool_id: int, days: Sequence[date]) -> dict[int, dict[date, usage.Usage]]:
-    """By family, on those days."""
+def pool_usage_over_time(pool_id: int, days: Sequence[date]) -> dict[int, dict[date, usage.Usage]]:
+    """Return the usages of a pool by family and day."""
     usages: dict[int, dict[date, usage.Usage]] = defaultdict(dict)
     for row in Sample.objects.filter(pool_id=pool_id, day__in=days).order_by("family", "day"):
-        usages[row.family][row.day] = samples.as_usage(row)
+        usages[row.family][row.day] = samples.to_usage(row)
     return usages

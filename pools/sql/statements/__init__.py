@@ -23,11 +23,11 @@ class Statement:
     parameters: tuple[tuple[str, str], ...]
     body: str
 
-    def named(self) -> str:
+    def with_psycopg_placeholders(self) -> str:
         """Return the statement with psycopg's named placeholders, `%(name)s`."""
-        doubled = self.body.replace("%", "%%") if self.parameters else self.body
+        body = self.body.replace("%", "%%") if self.parameters else self.body
         return re.sub(
-            r"\$(\d+)", lambda match: f"%({self.parameters[int(match[1]) - 1][0]})s", doubled
+            r"\$(\d+)", lambda match: f"%({self.parameters[int(match[1]) - 1][0]})s", body
         )
 
     def prepare(self, name: str) -> str:
@@ -50,4 +50,4 @@ def parse(path: str) -> Statement:
 @functools.cache
 def read(path: str) -> str:
     """Return the statement of a file for psycopg: modules call it once, when they are imported."""
-    return parse(path).named()
+    return parse(path).with_psycopg_placeholders()

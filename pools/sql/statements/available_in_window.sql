@@ -1,4 +1,4 @@
--- Return how many blocks of a window are available, since when the oldest is, whether more than the fresh ones may be handed out, and whether all free spans are used up.
+-- Return how many blocks of a window can be allocated, when the oldest became available, whether released blocks can be allocated too, and `all_drawn` of the allocator cache.
 -- $1 pool bigint
 -- $2 family smallint
 -- $3 most bigint
@@ -9,12 +9,12 @@ ready AS (
     WHERE pool_id = $1 AND family = $2
       AND available_from <= (SELECT until FROM bound) AND NOT withheld
     ORDER BY available_from, id LIMIT $3),
-found AS (
+counted AS (
     SELECT count(*) AS count, COALESCE(min(available_from), ipam_now()) AS oldest FROM ready),
-noted AS (
-    UPDATE pools_window w SET since = found.oldest FROM found
+cached AS (
+    UPDATE pools_window w SET since = counted.oldest FROM counted
     WHERE w.pool_id = $1 AND w.family = $2 AND w.pool_name IS NOT NULL
     RETURNING w.all_drawn)
-SELECT found.count, found.oldest, bound.until > ipam_fresh_until(),
-    (SELECT all_drawn FROM noted)
-FROM found, bound
+SELECT counted.count, counted.oldest, bound.until > ipam_fresh_until(),
+    (SELECT all_drawn FROM cached)
+FROM counted, bound

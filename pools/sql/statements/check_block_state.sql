@@ -3,18 +3,18 @@
 -- $2 high bigint
 SELECT 'Block ' || cidr || ' (' || state || '): ' || why, pool_id FROM (
     SELECT id, cidr, state, pool_id, CASE
-        WHEN state NOT IN ('available', 'held', 'cooling') THEN 'there is no such state'
+        WHEN state NOT IN ('available', 'held', 'cooling') THEN 'its state is unknown'
         WHEN state = 'held' AND (holder_id = '' OR holder_kind = '') THEN 'it has no holder'
         WHEN state = 'held' AND allocated_at IS NULL THEN 'it has no time of allocation'
         WHEN state = 'held' AND available_from IS NOT NULL
-            THEN 'it is held and would be handed out again'
+            THEN 'it is held, but could be allocated again'
         WHEN state <> 'held' AND available_from IS NULL
-            THEN 'nothing says from when it may be handed out'
+            THEN 'it has no time from which it can be allocated'
         WHEN state = 'cooling' AND released_at IS NULL THEN 'it has no time of release'
         WHEN state = 'cooling' AND available_from < released_at
             THEN 'its cooldown ends before its release'
         WHEN state = 'available' AND withheld
-            THEN 'it is withheld and stands in the window'
+            THEN 'it is withheld, but in the window'
         END AS why
     FROM pools_block WHERE id > $1 AND id <= $2) b
 WHERE why IS NOT NULL ORDER BY id

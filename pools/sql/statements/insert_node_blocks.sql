@@ -1,4 +1,4 @@
--- Insert held blocks of nodes, and return those inserted: id, pool, CIDR.
+-- Insert held blocks of nodes, and return the inserted rows: id, pool, CIDR.
 -- $1 kind character varying
 -- $2 pools text
 -- $3 cidrs text

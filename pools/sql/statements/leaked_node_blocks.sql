@@ -1,4 +1,4 @@
--- Return the pod blocks of a cluster whose node does not exist any more: CIDR, pool, node, uid of the node.
+-- Return the pod blocks of a cluster whose node no longer exists: CIDR, pool, node, uid of the node.
 -- $1 cluster bigint
 -- $2 grace double precision
 -- $3 kind text

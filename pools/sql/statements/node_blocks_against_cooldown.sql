@@ -1,4 +1,4 @@
--- Return the pod blocks that a node took before their cooldown ended: CIDR, pool, node, last holder, end of the cooldown.
+-- Return the pod blocks that a node uses before the end of their cooldown: CIDR, pool, node, last holder, end of the cooldown.
 -- $1 cluster bigint
 SELECT b.cidr::text, p.name, b.holder_id, e.holder_id,
     to_char(e.available_from AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')

@@ -1,4 +1,4 @@
--- Record a failure of a webhook target, and let it rest.
+-- Count a failure of a webhook target and pause the target; the pause doubles with each failure.
 -- $1 longest double precision
 -- $2 first double precision
 -- $3 target bigint

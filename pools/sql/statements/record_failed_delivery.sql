@@ -1,4 +1,4 @@
--- Record a failed attempt of a delivery, and when the next one is due.
+-- Record a failed attempt of a delivery and schedule the next one; after $3 attempts the delivery has failed.
 -- $1 status smallint
 -- $2 error character varying
 -- $3 tries integer

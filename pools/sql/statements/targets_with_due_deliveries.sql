@@ -1,4 +1,4 @@
--- Return the webhook targets with deliveries that are due: id, since when.
+-- Return the webhook targets with deliveries that are due: id, time at which the oldest became due.
 -- $1 most bigint
 SELECT t.id, min(d.next_try_at) FROM pools_webhooktarget t
 JOIN pools_delivery d ON d.target_id = t.id AND d.state = 'pending'

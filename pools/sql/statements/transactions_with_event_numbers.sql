@@ -1,4 +1,4 @@
--- Return the open transactions that may have drawn event numbers.
+-- Return the virtual ids of other open transactions that may have drawn event numbers; $1 for prepared ones.
 -- $1 prepared text
 SELECT CASE WHEN pid IS NULL THEN $1 ELSE virtualtransaction END FROM pg_locks
 WHERE locktype = 'relation' AND relation = 'pools_event_number'::regclass

@@ -13,11 +13,11 @@ from claims.models import (
     NAD,
     Decision,
     Entry,
+    IndexEntry,
     IPAMClaim,
     IPPool,
     Membership,
     Network,
-    Place,
     Workload,
 )
 from pools.core import errors
@@ -41,7 +41,7 @@ def fill(cluster: Cluster, namespace: str) -> None:
     Workload.objects.create(
         network=network, kind="vmi", namespace=namespace, name="v", uid="u", since=Now()
     )
-    Place.objects.create(network=network, entry=entry, mac=mac, namespace=namespace)
+    IndexEntry.objects.create(network=network, entry=entry, mac=mac, namespace=namespace)
     Decision.objects.create(
         cluster=cluster, at=Now(), path="p", operation="CREATE", namespace=namespace, code="c"
     )
@@ -62,7 +62,7 @@ def owner(cluster: Cluster, *namespaces: str) -> Any:
     return User.objects.get(pk=user.pk)
 
 
-TABLES = (Network, NAD, IPPool, Entry, IPAMClaim, Workload, Place, Decision)
+TABLES = (Network, NAD, IPPool, Entry, IPAMClaim, Workload, IndexEntry, Decision)
 
 
 @pytest.mark.parametrize("table", TABLES)

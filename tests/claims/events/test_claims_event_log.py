@@ -110,7 +110,7 @@ def test_a_search_finds_them(told: Cluster, text: str, count: int) -> None:
 def test_they_are_purged_with_the_others(told: Cluster) -> None:
     with connection.cursor() as cursor:
         cursor.execute("SELECT set_config('ipam.clock_offset', '40 days', true)")
-    retention.purge(30)
+    retention.purge_events(30)
     assert not Event.objects.filter(type__startswith="entry.").exists()
     assert not Event.objects.filter(type__startswith="membership.").exists()
 
@@ -131,5 +131,5 @@ def test_the_installed_view_is_the_one_of_both_files() -> None:
         )
         installed, written = cursor.fetchone()
     assert installed == written
-    for table in events.logs().values():
+    for table in events.event_models().values():
         assert table._meta.db_table in installed

@@ -9,7 +9,7 @@ import pytest
 from claims.entries import entries
 from claims.imports import drafts as import_drafts
 from claims.imports import vm_status
-from claims.models import Entry, ImportRow, IPAMClaim, IPPool, Place, VMImport
+from claims.models import Entry, ImportRow, IndexEntry, IPAMClaim, IPPool, VMImport
 from claims.models.history import EntryEvent, VMImportEvent
 from claims.models.imports import Status
 from pools.core import errors
@@ -84,7 +84,7 @@ def _changed() -> tuple[Any, VMImport]:
 
 
 def _places() -> set[tuple[str, str]]:
-    return {(str(address), vm) for address, vm in Place.objects.values_list("address", "vm")}
+    return {(str(address), vm) for address, vm in IndexEntry.objects.values_list("address", "vm")}
 
 
 def test_undone_is_what_was_before() -> None:
@@ -156,13 +156,13 @@ def test_where_each_vm_stands() -> None:
     worlds.workload(network, "vm-1", mac(1), "10.0.0.11")
     worlds.workload(network, "vm-2", mac(2), "10.0.0.99")
     entries.delete([Entry.objects.get(mac=mac(3)).pk], author=BY)
-    assert vm_status.of_rows(of, [1, 2, 3, 4]) == {
+    assert vm_status.row_statuses(of, [1, 2, 3, 4]) == {
         1: "running",
         2: "differing",
         3: "gone",
         4: "provisioned",
     }
-    assert vm_status.counts(of)["running"] == 1
+    assert vm_status.status_counts(of)["running"] == 1
 
 
 def test_the_log_of_events_tells_what_became_of_an_import() -> None:

@@ -102,17 +102,20 @@ def test_rows_that_the_webhook_would_decline_have_a_way_out() -> None:
         5: ("refused", {"family_missing"}),
         6: ("refused", {"family_missing"}),
     }
-    corrections.correct(of.pk, 3, {"ips": ["10.0.0.23", "fd00::3"]}, author=worlds.BY)
-    assert corrections.take_free(of.pk, 1, author=worlds.BY).ips == [
+    corrections.correct_row(of.pk, 3, {"ips": ["10.0.0.23", "fd00::3"]}, author=worlds.BY)
+    assert corrections.assign_free_addresses(of.pk, 1, author=worlds.BY).ips == [
         "10.0.0.11/24",
         "fd00::5/64",
     ]
-    done = corrections.take_missing(of.pk, author=worlds.BY)
+    done = corrections.assign_missing_families(of.pk, author=worlds.BY)
     assert drafts.counts(done) == {"new": 5, "unchanged": 1}
     rows = {each.number: each.ips for each in ImportRow.objects.filter(vm_import=of)}
     assert rows[5] == ["fd00::4/64", "10.0.0.2/24"]
     assert rows[6] == ["10.0.0.16/24", "fd00::6/64"]
-    assert corrections.take_free(of.pk, 6, author=worlds.BY).ips == ["10.0.0.3/24", "fd00::6/64"]
+    assert corrections.assign_free_addresses(of.pk, 6, author=worlds.BY).ips == [
+        "10.0.0.3/24",
+        "fd00::6/64",
+    ]
 
 
 def test_rows_against_each_other() -> None:

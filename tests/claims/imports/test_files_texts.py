@@ -127,7 +127,7 @@ def test_what_is_no_usable_text_is_refused(content: bytes, code: str) -> None:
 def test_the_place_of_a_bad_byte_and_the_line_of_an_open_quote_are_said() -> None:
     with pytest.raises(errors.InvalidInput, match="byte 14 "):
         formats.open_file("x", b"VM,MAC,IP\r\nabc\x81,a,b")
-    with pytest.raises(errors.InvalidInput, match=r"line 4: .*never closed"):
+    with pytest.raises(errors.InvalidInput, match=r"line 4: .*is not closed"):
         formats.open_file("x", b'VM,MAC,IP\r\na,b,c\r\na,"b,c\r\na,b,c')
 
 

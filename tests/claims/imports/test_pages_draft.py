@@ -62,7 +62,7 @@ def test_rows_are_corrected_skipped_and_given_an_address(client: Client, of: VMI
     after = pages.do(client, of, "correct", row=3, ips="10.0.0.9", vm="gw", mac=C)
     assert "Row 3 is new now." in after
     assert "Row 4 is still refused" in pages.do(client, of, "correct", row=4, ips="nonsense")
-    assert "Row 4 gets 10.0.0.2/24." in pages.do(client, of, "free", row=4)
+    assert "Row 4 has 10.0.0.2/24 now." in pages.do(client, of, "free", row=4)
     pages.do(client, of, "skip", row=1)
     assert ImportRow.objects.get(vm_import=of, number=1).verdict == "skipped"
     pages.do(client, of, "unskip", row=1)
@@ -80,9 +80,9 @@ def test_all_but_the_bad_rows_are_written_and_undone(client: Client, of: VMImpor
     assert A in client.get(link).content.decode()
     assert "1 new record is deleted. 1 changed record gets its previous values." in shown
     assert Entry.objects.get(mac=A).ips == ["10.0.0.5/24"]
-    assert "this is for one to be looked at" in pages.do(client, of, "commit")
+    assert "required: ready for review" in pages.do(client, of, "commit")
     shown = pages.do(client, of, "undo")
-    assert "The register is as it was before the import." in shown
+    assert "The import was undone." in shown
     assert list(Entry.objects.values_list("mac", "ips")) == [(B, ["10.0.0.6/24"])]
 
 
@@ -92,7 +92,7 @@ def test_what_runs_cannot_be_undone_and_the_page_says_so(
     pages.do(client, of, "commit", skip_bad="true")
     worlds.workload(network, "web-01", A, "10.0.0.5", namespace="blue")
     assert "running" in pages.page(client, of)
-    assert "It cannot be undone: row 1: the VM blue/web-01" in pages.do(client, of, "undo")
+    assert "The import cannot be undone: row 1: the VM blue/web-01" in pages.do(client, of, "undo")
     assert Entry.objects.filter(mac=A).exists()
 
 
@@ -117,7 +117,7 @@ def test_port_groups_are_mapped_and_remembered(client: Client, network: Network)
 
 
 def test_a_draft_is_thrown_away(client: Client, of: VMImport) -> None:
-    assert "nothing is written" in pages.do(client, of, "cancel")
+    assert "The import was cancelled; nothing was written." in pages.do(client, of, "cancel")
     assert not ImportRow.objects.exists()
     assert client.post(pages.url(of), {"action": "nonsense"}).status_code == 400
 
@@ -127,7 +127,7 @@ def test_a_draft_is_thrown_away(client: Client, of: VMImport) -> None:
     [
         (Status.QUEUED, 0, "Waiting for a worker."),
         (Status.DRAFTING, 500, "500 of 2 000 rows"),
-        (Status.COMMITTING, 2000, "rows are being compared with the register"),
+        (Status.COMMITTING, 2000, "2 000 of 2 000 rows; validating the rows"),
     ],
 )
 def test_work_under_way_shows_how_far_it_is(

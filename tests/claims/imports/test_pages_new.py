@@ -65,15 +65,15 @@ def test_a_cluster_means_the_port_groups_of_the_file(network: Network) -> None:
     [
         ({"how": "file"}, "file", "Choose a file."),
         ({"how": "text", "text": " \n"}, "text", "Paste a list here."),
-        ({"vm": " "}, "vm", "Enter the VM."),
-        ({"mac": ""}, "mac", "The MAC address names the interface."),
+        ({"vm": " "}, "vm", "Enter the name of the VM."),
+        ({"mac": ""}, "mac", "Enter the MAC address of the interface."),
         ({"mac": "00:50"}, "mac", "MAC address"),
         ({"ips": "10.9.9.9"}, "ips", "is in none of the network's subnets"),
         ({"ips": "10.0.0.5/40"}, "ips", "prefix length must be a number from 0 to 32"),
         ({"namespace": "No Name"}, "namespace", "lower-case letters"),
         ({"where": "network-999999"}, "where", "Select a valid choice"),
-        ({"where": "cluster"}, "where", "Choose the network: one VM has no port group."),
-        ({"how": "text", "text": "what is\nthis"}, "text", "no header was recognised"),
+        ({"where": "cluster"}, "where", "Choose a network: one VM has no port group."),
+        ({"how": "text", "text": "what is\nthis"}, "text", "no header row found"),
     ],
 )
 def test_what_is_wrong_stands_beside_its_field(
@@ -100,10 +100,10 @@ def test_a_large_body_is_refused_before_it_is_read(network: Network) -> None:
     answer = client.post(
         reverse(pages.NEW), pages.typed(network), CONTENT_LENGTH=formats.LARGEST * 2
     )
-    assert form.TOO_LARGE in pages.text(answer, 413)
+    assert str(form.TOO_LARGE) in pages.text(answer, 413)
     text = "x" * (settings.DATA_UPLOAD_MAX_MEMORY_SIZE + 1)
     answer = client.post(reverse(pages.NEW), pages.typed(network, how="text", text=text))
-    assert form.PASTED_TOO_LARGE in pages.text(answer, 413)
+    assert str(form.PASTED_TOO_LARGE) in pages.text(answer, 413)
 
 
 def test_a_forged_form_is_refused(network: Network) -> None:

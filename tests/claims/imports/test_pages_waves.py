@@ -73,7 +73,7 @@ def test_a_committed_import_becomes_a_wave(client: Client, network: Network) -> 
     pages.do(client, of, "commit", skip_bad="true")
     assert "There is no such object." in pages.do(client, of, "wave", wave="999")
     shown = pages.do(client, of, "wave", wave_name="Saturday")
-    assert "has 1 more VMs" in shown
+    assert "1 VM was added to the wave" in shown
     wave = Wave.objects.get()
     page = pages.text(client.get(url(wave)))
     assert "was Web 01" in page
@@ -89,9 +89,9 @@ def test_the_page_says_what_is_not_ready(client: Client, network: Network, wave:
     ippool = worlds.ippool(network)
     worlds.entry(ippool, drafts.mac(1), "10.0.0.5/24", vm="web", namespace="blue")
     added = do(client, wave, "add", vms="blue/web\n\n blue/nobody \n")
-    assert "2 VMs came into the wave." in added
+    assert "2 VMs were added to the wave." in added
     assert "1 of 2 VMs" in added
-    assert "Neither an entry nor a claim is registered." in added
+    assert "No entry and no IPAMClaim is registered." in added
     only = pages.text(client.get(url(wave), {"verdict": "ready"}))
     assert "Neither" not in only
     paper = pages.text(client.get(url(wave), {"print": "1"}))
@@ -101,7 +101,7 @@ def test_the_page_says_what_is_not_ready(client: Client, network: Network, wave:
     assert "Line 2 (blue/Not A Name)" in kept
     assert "blue/ok blue/Not A Name</textarea>" in kept
     ids = WaveVM.objects.filter(vm="nobody").values_list("pk", flat=True)
-    assert "1 taken out of the wave" in do(client, wave, "remove", vm=list(ids))
+    assert "1 VM was removed from the wave" in do(client, wave, "remove", vm=list(ids))
     assert list(WaveVM.objects.values_list("vm", flat=True)) == ["web"]
     assert "choose an import" in do(client, wave, "add_import").lower()
 

@@ -31,8 +31,8 @@ def wave(network: Network) -> Any:
 
 
 def readiness(wave: Any) -> dict[str, tuple[str, set[str]]]:
-    found = wave_readiness.for_wave(wave)
-    return {one.vm: (one.verdict, {code for code, _ in one.reasons}) for one in found.machines}
+    found = wave_readiness.wave_readiness(wave)
+    return {one.vm: (one.status, {code for code, _ in one.reasons}) for one in found.machines}
 
 
 def test_each_vm_is_judged(network: Network, wave: Any) -> None:
@@ -56,7 +56,7 @@ def test_each_vm_is_judged(network: Network, wave: Any) -> None:
         "claimed": ("ready", set()),
         "foreign": ("not-ready", {"no_nad"}),
     }
-    found = wave_readiness.for_wave(wave)
+    found = wave_readiness.wave_readiness(wave)
     assert not found.ready
     (fit,) = found.networks
     assert (fit.network, fit.vms, fit.reasons) == (network, 5, ())

@@ -173,7 +173,7 @@ def test_addresses_that_tell_no_network(network: Network, ips: list[str]) -> Non
     worlds.network("cluster_udn_red", subnets=("10.9.0.0/24",))
     worlds.network("cluster_udn_l3", subnets=("10.7.0.0/24",), topology="layer3")
     answer = _text(pages.browser(), *ips)
-    assert answer.context["form"].errors["where"] == ["Choose the network that the VMs go to."]
+    assert answer.context["form"].errors["where"] == ["Choose the target network."]
     assert not VMImport.objects.exists()
 
 

@@ -24,4 +24,4 @@ if __name__ == "__main__":
     django.setup()
     from claims.imports import worker
 
-    worker.work_off(int(sys.argv[1]))
+    worker.process_import(int(sys.argv[1]))

@@ -226,7 +226,7 @@ def test_a_managed_cluster_is_due_after_a_change(api: apis.Api, network: Network
         mode=Mode.MANAGED, managed_resources=["claims"],
     )  # fmt: skip
     made = api.made(PATH, body())
-    assert made["next_step"] == "Wait for the next pass over the cluster."
+    assert made["next_step"] == "Wait for the next sync of the cluster."
     connection.refresh_from_db()
     assert connection.due_at.year < 2100
 

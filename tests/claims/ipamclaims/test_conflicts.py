@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from claims.address_index import index
-from claims.models import Entry, Place, Workload
+from claims.models import Entry, IndexEntry, Workload
 from pools.models import FailureEvent
 from pools.platform import events
 from pools.register.allocator import allocation
@@ -251,7 +251,7 @@ def test_two_claims_of_one_mac_that_name_no_vm(world: World) -> None:
     world.passed()
     assert world.condition("first")[2] == "SuccessfulAllocation"
     assert world.condition("second")[2] == "MACAlreadyExists"
-    flags = dict(Place.objects.values_list("claim__name", "duplicate_mac"))
+    flags = dict(IndexEntry.objects.values_list("claim__name", "duplicate_mac"))
     assert flags == {"first": True, "second": True}
 
 
@@ -262,4 +262,4 @@ def test_two_claims_of_one_mac_that_one_vm_owns(world: World) -> None:
     world.claim(name="vm1.again", mac=MAC)
     world.passed()
     assert world.condition("vm1.again")[2] == "SuccessfulAllocation"
-    assert not Place.objects.filter(duplicate_mac=True).exists()
+    assert not IndexEntry.objects.filter(duplicate_mac=True).exists()

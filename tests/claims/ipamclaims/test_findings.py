@@ -125,13 +125,13 @@ def test_what_disagrees(observed: World) -> None:
     observed.claim("vm6", network="nowhere", status={"ips": ["10.0.0.1/24"]})
     observed.passed()
     found = observed.findings()
-    assert found[findings.OF_ENTRY] == ["blue/vm1.podnet"]
-    assert found[findings.OF_WORKLOAD] == ["blue/vm2.podnet"]
+    assert found[findings.DIFFERS_FROM_ENTRY] == ["blue/vm1.podnet"]
+    assert found[findings.DIFFERS_FROM_WORKLOAD] == ["blue/vm2.podnet"]
     assert found[findings.DUPLICATE] == ["blue/vm2.podnet", "blue/vm3.podnet"]
     assert found[findings.OUTSIDE] == ["blue/vm5.podnet"]
     assert found[findings.UNKNOWN_NETWORK] == ["blue/vm6.podnet"]
     assert set(found) == {
-        findings.OF_ENTRY, findings.OF_WORKLOAD, findings.DUPLICATE,
+        findings.DIFFERS_FROM_ENTRY, findings.DIFFERS_FROM_WORKLOAD, findings.DUPLICATE,
         findings.OUTSIDE, findings.UNKNOWN_NETWORK,
     }  # fmt: skip
 

@@ -230,14 +230,14 @@ def test_a_claim_that_breaks_an_answer_fails_alone(
     world.network()
     for number in range(3):
         world.claim(f"vm{number}")
-    real = allocation.answer
+    real = allocation.grant_addresses
 
     def poisoned(claims: Any, *args: Any, **more: Any) -> int:
         if any(claim.vm == "vm1" for claim in claims):
             raise KeyError("bug")
         return real(claims, *args, **more)
 
-    monkeypatch.setattr(allocation, "answer", poisoned)
+    monkeypatch.setattr(allocation, "grant_addresses", poisoned)
     world.passed()
     assert set(world.held().values()) == {"blue/vm0", "blue/vm2"}
     assert world.condition("vm1.podnet")[2] == "InternalError"
@@ -252,7 +252,7 @@ def test_many_are_taken_in_with_few_statements(
         for n in range(1, 201)
     ]
     with django_assert_max_num_queries(40), events.recorded(BY):
-        ingest.take_in(world.cluster, found, answering=False)
+        ingest.ingest_claims(world.cluster, found, claims_managed=False)
     assert IPAMClaim.objects.count() == 200
     assert len(world.held()) == 200
     assert not ObservedObject.objects.exists()

@@ -80,7 +80,7 @@ def test_the_list_says_why_and_what_next(browser: Client, network: Network) -> N
     worlds.workload(network, "vm1", "02:00:00:00:00:99", "10.0.0.9/24", pods=["launcher"])
     worlds.claim(network, "vm2", mac=MAC, ips_requested=["10.0.0.5/24"], conditions=FAILED)
     page = text(browser, LIST)
-    for words in ("10.0.0.9/24", "launcher", MAC, "bound", "conflict", "another has the address"):
+    for words in ("10.0.0.9/24", "launcher", MAC, "bound", "conflict", "address already in use"):
         assert words in page
     assert "of-yesterday" not in page
     assert "Ask for another address" in page
@@ -183,6 +183,6 @@ def test_a_viewer_changes_nothing(network: Network) -> None:
     client.force_login(user("viewer", is_staff=True))
     claim = worlds.claim(network, "vm1", "10.0.0.9/24")
     assert ADD not in text(client, LIST)
-    assert "Withdraw claim" not in text(client, page_of(claim))
+    assert "Release claim" not in text(client, page_of(claim))
     for url in (ADD, page_of(claim, "edit"), page_of(claim, "delete"), page_of(claim, "release")):
         assert client.get(url).status_code == 403, url

@@ -1,4 +1,4 @@
-"""MAC entries and IPPools in the admin: badges that name all places, warnings while typing, rows."""
+"""MAC entries and IPPools in the admin: badges that name all occurrences, warnings while typing, rows."""
 
 from __future__ import annotations
 
@@ -155,12 +155,12 @@ def test_what_is_told_while_somebody_types(
     found = told(mac=A.upper(), ips="10.0.0.6")
     (one,) = found["duplicates"]
     assert (one["kind"], one["value"]) == ("mac", A)
-    assert one["places"][0]["url"] == reverse("admin:claims_entry_change", args=[first.pk])
+    assert one["occurrences"][0]["url"] == reverse("admin:claims_entry_change", args=[first.pk])
     assert found["problems"] == []
     assert told(mac=A, ips="10.0.0.5", entry=first.pk)["duplicates"] == []
     assert told(mac="02:00", ips="")["problems"][0]["field"] == "mac"
     found = told(mac=C, ips="10.0.0.1, 10.0.0.5")
-    assert [one["places"][0]["text"] for one in found["duplicates"]] == [
+    assert [one["occurrences"][0]["text"] for one in found["duplicates"]] == [
         "gateway 10.0.0.1",
         "MAC entry of shop/web in prod-pool",
     ]
@@ -236,9 +236,9 @@ def test_a_vm_owner_asks_for_addresses_and_sees_their_own(owner: Client, ippool:
         assert B not in shown
     check = reverse("admin:claims_entry_check")
     told = owner.get(check, {"ippool": ippool.pk, "mac": B, "ips": "10.0.0.6"}).json()
-    assert {place["text"] for one in told["duplicates"] for place in one["places"]} == {
-        "somebody else"
-    }
+    assert {
+        occurrence["text"] for one in told["duplicates"] for occurrence in one["occurrences"]
+    } == {"another owner"}
     at = reverse("admin:claims_entry_change", args=[foreign.pk])
     assert owner.get(at).status_code == 404
     for name in ("ippool_entries", "ippool_edit", "ippool_delete"):

@@ -80,7 +80,7 @@ def test_what_is_not_made(
     answer = api("POST", "ippools/", body)
     assert (answer.status_code, answer.json()["code"]) == (status, code)
     if status == 409:
-        assert "prod-pool" in answer.json()["detail"] or "of this name" in answer.json()["detail"]
+        assert "prod-pool" in answer.json()["detail"] or "with this name" in answer.json()["detail"]
 
 
 def test_lists(api: Api, made: dict[str, Any]) -> None:

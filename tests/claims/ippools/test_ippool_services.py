@@ -9,7 +9,7 @@ from django.db import IntegrityError, transaction
 
 from claims.core.entries import EntrySpec
 from claims.entries import entries, ippools
-from claims.models import Entry, EntryEvent, IPPool, Network, Place
+from claims.models import Entry, EntryEvent, IndexEntry, IPPool, Network
 from pools.core import errors
 from pools.models import Block
 from tests.claims import worlds
@@ -89,7 +89,7 @@ def test_entries_hold_their_addresses(blue: IPPool) -> None:
     blue.refresh_from_db()
     assert blue.version == 2
     entries.delete([made.pk], author=worlds.BY)
-    assert not Place.objects.exists()
+    assert not IndexEntry.objects.exists()
     assert not Block.objects.filter(state="held").exists()
 
 
@@ -150,7 +150,7 @@ def test_deleting_an_ippool_gives_all_back(blue: IPPool) -> None:
     ippools.delete(blue.pk, author=worlds.BY)
     assert not (IPPool.objects.exists())
     assert not (Entry.objects.exists())
-    assert not Place.objects.exists()
+    assert not IndexEntry.objects.exists()
     assert not Block.objects.filter(state="held").exists()
     assert EntryEvent.objects.filter(pgh_label="deleted").count() == 2
 

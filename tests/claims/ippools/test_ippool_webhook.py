@@ -67,7 +67,7 @@ def test_nobody_else_may_ask() -> None:
 def test_a_second_one_of_a_network_is_refused(key: str, network: Network) -> None:
     made(network)
     told = webhooks.refused(ask(key, manifest("second", {})), "network_has_ippool")
-    assert "prod-network has an IPPool already: prod" in told
+    assert "prod-network already has an IPPool: prod" in told
     other = manifest("second", {}, network="other")
     webhooks.refused(ask(key, manifest("second", {}), other), "network_has_ippool")
     # What is so already is not judged again.
@@ -109,8 +109,8 @@ def test_what_was_wrong_before_stays_possible(key: str) -> None:
 def test_duplicates_in_the_object_are_warned_of(key: str) -> None:
     new = manifest("prod", {A: ["10.0.0.5/24"], A.upper(): ["10.0.0.6/24"], B: ["10.0.0.5/24"]})
     told = webhooks.warned(ask(key, new))
-    assert f"the MAC address {A} is there in several spellings" in told
-    assert "10.0.0.5 is the address of several MAC addresses" in told
+    assert f"the MAC address {A} occurs in several notations" in told
+    assert "10.0.0.5 is assigned to several MAC addresses" in told
 
 
 def test_duplicates_of_what_runs_are_warned_of(key: str, network: Network) -> None:
@@ -120,9 +120,9 @@ def test_duplicates_of_what_runs_are_warned_of(key: str, network: Network) -> No
     old = manifest("prod", {A: ["10.0.0.5/24"]})
     new = manifest("prod", {A: ["10.0.0.6/24", "10.0.0.7/24", "10.0.0.1/24"]})
     told = webhooks.warned(ask(key, new, old))
-    assert "10.0.0.6 is also that of the workload blue/web" in told
-    assert "10.0.0.7 is also that of the ipamclaim blue/db.prod-network" in told
-    assert "10.0.0.1 is also that of the gateway 10.0.0.1" in told
+    assert "10.0.0.6 is also used by the workload blue/web" in told
+    assert "10.0.0.7 is also used by the ipamclaim blue/db.prod-network" in told
+    assert "10.0.0.1 is also used by the gateway 10.0.0.1" in told
     assert "at most one of each family" in told
     assert A not in told.replace(f"spec.entries.{A}", "")
 

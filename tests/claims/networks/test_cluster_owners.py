@@ -54,7 +54,7 @@ def tell(ovn: Ovn, *events: tuple[str, Manifest]) -> None:
     ovn.connection.refresh_from_db()
     kind = access_handlers.RoleBindings.kind
     at = watch_positions.read(ovn.connection.positions, kind)
-    lease = leases.borrow(ovn.connection.pk, leases.worker())
+    lease = leases.borrow(ovn.connection.pk, leases.worker_name())
     assert at is not None
     assert lease is not None
     to = dataclasses.replace(at, version=f"{at.version}0")

@@ -106,7 +106,7 @@ def test_a_name_that_only_an_ippool_mentioned_becomes_known(ovn: Ovn) -> None:
         ("10.0.0.5/32", "blue/one"),
         ("10.0.0.1/32", "00:1a:4b:00:00:02"),
     }
-    flagged = network.places.filter(duplicate_ip=True)
+    flagged = network.index_entries.filter(duplicate_ip=True)
     assert [str(one.address) for one in flagged] == ["10.0.0.1"], "the gateway has it"
 
 

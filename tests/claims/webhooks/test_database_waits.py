@@ -60,5 +60,5 @@ def test_a_decision_that_cannot_be_written_blocks_nobody(
 ) -> None:
     with _locked("claims_decision"):
         assert "patch" in door.ask(pod())
-    assert "was not written down" in caplog.text
+    assert "was not recorded" in caplog.text
     assert not Decision.objects.exists()

@@ -201,7 +201,7 @@ def test_a_row_that_nobody_expects_blocks_nobody(door: Door) -> None:
     Entry.objects.update(ips=["nonsense"])
     response = door.ask(pod())
     assert "patch" not in response
-    assert "an error of Cadastre" in response["warnings"][0]
+    assert "internal error of Cadastre" in response["warnings"][0]
     assert _code() == "unexpected"
 
 

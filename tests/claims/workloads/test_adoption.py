@@ -34,7 +34,7 @@ def test_what_is_unknown_makes_the_ippool_and_its_entries() -> None:
     done = adoption.adopt(network, verdict="unknown", author=worlds.BY)
     assert [step.as_json() for step in done.steps] == [step.as_json() for step in planned.steps]
     assert said(network) == [(A, [FIVE], "db", "adopted"), (B, [SIX], "", "adopted")]
-    assert results.counts(network.pk)["matching"] == 2
+    assert results.result_counts(network.pk)["matching"] == 2
     assert adoption.adopt(network, verdict="unknown", author=worlds.BY).steps == []
     assert IPPool.objects.get().name == "blue"
 
@@ -63,7 +63,7 @@ def test_what_differs(entry: tuple[str, str, str], runs: tuple[str, str], left: 
     mac, ip, vm = entry
     worlds.entry(worlds.ippool(network), mac, ip, vm=vm, namespace="blue" if vm else "")
     worlds.workload(network, "db", *runs)
-    assert results.counts(network.pk)["different"] == 1
+    assert results.result_counts(network.pk)["different"] == 1
     adoption.adopt(network, verdict="different", author=worlds.BY)
     assert said(network) == left
 

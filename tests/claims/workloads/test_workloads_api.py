@@ -117,11 +117,13 @@ def test_a_vm_owner_sees_their_own_namespaces_as_if_alone(network: Network) -> N
     worlds.entry(ippool, "02:00:00:00:00:1b", "10.0.0.21/24", vm="foreign-2", namespace="blue")
     worlds.workload(network, "mine", "02:00:00:00:00:1b", "10.0.0.21/24", namespace="red")
     scope = namespaces.Scope(namespaces={network.cluster_id: frozenset({"red"})})
-    rows = list(results.rows(scope).filter(network=network).order_by(*results.ORDER).values())
-    shapes = results.shapes(rows)
+    rows = list(
+        results.visible_rows(scope).filter(network=network).order_by(*results.ORDER).values()
+    )
+    shapes = results.render_rows(rows)
     assert [(one["verdict"], one["workload"]["name"]) for one in shapes] == [("different", "mine")]
     own = Entry.objects.get(namespace="red")
-    assert results.shapes_by_entry(Entry.objects.values_list("pk", flat=True), scope) == {
+    assert results.render_by_entry(Entry.objects.values_list("pk", flat=True), scope) == {
         own.pk: shapes[0]
     }
-    assert results.counts(network.pk, scope)["different"] == 1
+    assert results.result_counts(network.pk, scope)["different"] == 1

@@ -11,7 +11,7 @@ import psycopg
 import pytest
 
 from claims.core.workloads.attachments import Attachment, Pod
-from claims.models import NAD, Entry, Network, Place, Workload
+from claims.models import NAD, Entry, IndexEntry, Network, Workload
 from claims.workloads import adoption, results, running
 from pools.platform import database, events
 from tests.claims import worlds
@@ -73,15 +73,15 @@ def test_verdicts_take_as_many_statements_for_many(
     for network, count in ((few, 20), (many, MANY)):
         fill(network, count)
         expected = {"matching": count * 4 // 5, "unknown": count // 5, "missing": 0, "different": 0}
-        assert results.counts(network.pk) == expected
+        assert results.result_counts(network.pk) == expected
 
     def page(network: Network) -> None:
-        rows = results.rows().filter(network=network, verdict="unknown")
-        results.shapes(list(rows.order_by(*results.ORDER).values()[:100]))
+        rows = results.visible_rows().filter(network=network, verdict="unknown")
+        results.render_rows(list(rows.order_by(*results.ORDER).values()[:100]))
 
     def seen(network: Network) -> None:
         ids = Entry.objects.filter(ippool__network=network).values_list("pk", flat=True)[:100]
-        assert results.shapes_by_entry(list(ids))
+        assert results.render_by_entry(list(ids))
 
     for work in (page, seen, lambda network: adoption.plan(network, verdict="unknown")):
         counted = [statements(lambda: work(network)) for network in (few, many)]  # noqa: B023
@@ -115,7 +115,7 @@ def test_taking_in_takes_as_many_statements_for_many(
     keep(pods(3))
     few, many = pods(10), pods(200)  # so few that the table is not analysed for them
     assert statements(lambda: keep(few)) == statements(lambda: keep(many))
-    assert Workload.objects.count() == Place.objects.count() == 213
+    assert Workload.objects.count() == IndexEntry.objects.count() == 213
     assert statements(lambda: keep(many)) < 10  # nothing changed
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from claims import tasks
 from claims.address_index import conflicts, duplicates, index
-from claims.models import Entry, Place
+from claims.models import Entry, IndexEntry
 from pools.core.addresses import AddressRange
 from pools.models import Block
 from pools.models.blocks import BlockState
@@ -23,9 +23,9 @@ A, B, C = "00:1a:4b:00:00:0a", "00:1a:4b:00:00:0b", "00:1a:4b:00:00:0c"
 
 def _flags(**owner: int) -> set[str]:
     found = set()
-    for place in Place.objects.filter(**owner):
-        found |= {"mac"} if place.duplicate_mac else set()
-        found |= {"ip"} if place.duplicate_ip else set()
+    for index_entry in IndexEntry.objects.filter(**owner):
+        found |= {"mac"} if index_entry.duplicate_mac else set()
+        found |= {"ip"} if index_entry.duplicate_ip else set()
     return found
 
 
@@ -134,7 +134,7 @@ def test_what_the_network_uses_itself(
     entry = worlds.entry(worlds.ippool(network), A, f"{address}/24")
     assert _flags(entry=entry.pk) == ({"ip"} if flagged else set())
     (found,) = duplicates.of_entries([entry])[entry.pk]
-    assert [where.type for where in found.places] == [type_]
+    assert [occurrence.type for occurrence in found.occurrences] == [type_]
     assert found.note is not flagged
 
 
@@ -156,8 +156,8 @@ def test_the_mac_of_the_gateway(subnets: list[str], more: dict[str, list[str]], 
         assert _flags(**owner) == {"mac"}
     (found,) = duplicates.of_entries([entry])[entry.pk]
     assert (found.kind, found.value) == ("mac", mac)
-    assert [where.type for where in found.places] == ["gateway"]
-    Place.objects.update(duplicate_mac=False)
+    assert [occurrence.type for occurrence in found.occurrences] == ["gateway"]
+    IndexEntry.objects.update(duplicate_mac=False)
     assert conflicts.recheck_network(network) == 3
     other = worlds.network("cluster_udn_red", subnets=("10.1.0.0/24",))
     assert _flags(entry=worlds.entry(worlds.ippool(other, "red"), mac, "10.1.0.5/24").pk) == set()
@@ -215,7 +215,9 @@ def test_the_claim_comes_before_what_runs_and_that_before_the_entry() -> None:
 def test_a_claim_that_only_asks_holds_nothing() -> None:
     claim = worlds.claim(worlds.network(), "one", ips_requested=["10.0.0.5/24"])
     assert _held() == {}
-    assert [str(place.address) for place in Place.objects.filter(claim=claim.pk)] == ["10.0.0.5"]
+    assert [
+        str(index_entry.address) for index_entry in IndexEntry.objects.filter(claim=claim.pk)
+    ] == ["10.0.0.5"]
 
 
 def test_what_somebody_else_holds_stays_theirs() -> None:
@@ -230,16 +232,16 @@ def test_what_somebody_else_holds_stays_theirs() -> None:
     again = worlds.entry(ippool, B, "10.0.0.5/24")
     assert _held() == {"10.0.0.5/32": ("instance", "i-1")}
     (found,) = duplicates.of_entries([again])[again.pk]
-    assert [where.type for where in found.places] == ["block"]
+    assert [occurrence.type for occurrence in found.occurrences] == ["block"]
 
 
 def test_writing_the_same_again_writes_nothing(django_assert_max_num_queries: object) -> None:
     ippool = worlds.ippool(worlds.network())
     entry = worlds.entry(ippool, A, "10.0.0.5/24")
-    before = list(Place.objects.values_list("pk", flat=True))
+    before = list(IndexEntry.objects.values_list("pk", flat=True))
     with events.recorded(worlds.BY), django_assert_max_num_queries(3):  # type: ignore[operator]
         index.write(entries=[entry])
-    assert list(Place.objects.values_list("pk", flat=True)) == before
+    assert list(IndexEntry.objects.values_list("pk", flat=True)) == before
 
 
 def test_a_candidate_is_judged_before_it_is_saved() -> None:
@@ -265,11 +267,11 @@ def test_a_whole_network_is_judged_as_its_changes_were() -> None:
     for number, mac in enumerate((A, A, B, C)):
         worlds.entry(ippool, mac, f"10.0.0.{5 + number // 2}/24")
     worlds.entry(ippool, C, "10.0.0.1/24")
-    before = set(Place.objects.values_list("entry", "duplicate_mac", "duplicate_ip"))
+    before = set(IndexEntry.objects.values_list("entry", "duplicate_mac", "duplicate_ip"))
     assert conflicts.recheck_network(network) == 0
-    Place.objects.update(duplicate_mac=False, duplicate_ip=False)
+    IndexEntry.objects.update(duplicate_mac=False, duplicate_ip=False)
     assert conflicts.recheck_network(network) == len([one for one in before if one[1] or one[2]])
-    assert set(Place.objects.values_list("entry", "duplicate_mac", "duplicate_ip")) == before
+    assert set(IndexEntry.objects.values_list("entry", "duplicate_mac", "duplicate_ip")) == before
 
 
 def test_a_reserved_range_that_somebody_makes_in_the_pool_is_seen_by_the_clock() -> None:
@@ -280,7 +282,9 @@ def test_a_reserved_range_that_somebody_makes_in_the_pool_is_seen_by_the_clock()
     assert tasks.recheck_duplicates() == 1
     assert _flags(entry=entry.pk) == {"ip"}
     (found,) = duplicates.of_entries([entry])[entry.pk]
-    assert [(where.type, where.name) for where in found.places] == [("reserved_range", "printers")]
+    assert [(occurrence.type, occurrence.name) for occurrence in found.occurrences] == [
+        ("reserved_range", "printers")
+    ]
     pools.unreserve(made.pk, author=worlds.BY)
     assert (tasks.recheck_duplicates(), tasks.recheck_duplicates()) == (1, 0)
     assert _flags(entry=entry.pk) == set()
@@ -296,5 +300,5 @@ def test_many_at_once_are_judged_in_parts(monkeypatch: pytest.MonkeyPatch) -> No
             for n in range(11)
         )
         index.write(entries=made)
-    assert Place.objects.filter(duplicate_ip=True).count() == 10
+    assert IndexEntry.objects.filter(duplicate_ip=True).count() == 10
     assert len(_held()) == 6

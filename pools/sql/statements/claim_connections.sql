@@ -1,4 +1,4 @@
--- Give this watcher connections that no live watcher has, up to its quota.
+-- Assign connections without a live watcher to this watcher, up to its quota.
 -- $1 name text
 -- $2 dead_after double precision
 -- $3 quota bigint

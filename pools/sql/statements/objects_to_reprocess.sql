@@ -1,4 +1,4 @@
--- Return the stored objects of a kind that are pending, have a problem or are missing: uid, id, resourceVersion, whether to parse it again, whether it is missing, whether the grace of that is over.
+-- Return the stored objects of a kind that are pending, have a problem or are missing: uid, id, resourceVersion, true if it must be ingested again, true if it is missing, true if it has been missing longer than the grace.
 -- $1 grace double precision
 -- $2 cluster bigint
 -- $3 kind text

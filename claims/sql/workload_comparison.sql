@@ -1,22 +1,22 @@
--- What runs beside what the register says of it. Read in claims/workloads/results.py.
+-- Comparison of registered entries and claims with running workloads. Read in claims/workloads/results.py.
 
--- The addresses of a list as a set: without prefix lengths, in order.
+-- Return the addresses as a sorted set without prefix lengths.
 CREATE OR REPLACE FUNCTION claims_hosts(ips varchar[]) RETURNS text[]
 LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
-    SELECT ARRAY(SELECT DISTINCT split_part(one, '/', 1) FROM unnest(ips) AS one ORDER BY 1)
+    SELECT ARRAY(SELECT DISTINCT split_part(ip, '/', 1) FROM unnest(ips) AS ip ORDER BY 1)
 $$;
 
--- The verdicts of one network: one row for each entry or claim and each workload that it speaks of,
--- `by` its MAC; else by its VM, when no entry has the MAC that the VM runs with; else by an address of
--- it. One row for each of which nothing runs, and for each workload of which nothing is registered.
--- A claim counts where no entry speaks of its VM or of the workload. What a workload does not tell (a
--- MAC, addresses) contradicts nothing.
+-- Compare the entries and claims of a network with its workloads. Returns one row for each pair of an
+-- entry or claim and a workload, one for each entry or claim without a workload, and one for each
+-- workload that is not registered. A pair has the same MAC; else the same VM, if no entry has the MAC
+-- of the running VM; else an address in common (`by`). A claim is compared only if no entry matches its
+-- VM or its workload. A value that a workload does not report (MAC, addresses) counts as equal.
 --
--- With `within` nothing counts but what is in this namespace, as if all else did not exist.
+-- With `within`, only rows of this namespace are compared, as if no other namespace existed.
 --
--- All at once, for a hundred thousand entries; each step leaves less for the next one. Nested loops
--- are what the planner takes for a network that it has no statistics of, and they would never end.
-CREATE OR REPLACE FUNCTION claims_verdicts(network bigint, within text DEFAULT NULL)
+-- The statement compares a hundred thousand entries at once; each step leaves fewer rows for the next.
+-- For a network without statistics the planner would choose nested loops, which would never end.
+CREATE OR REPLACE FUNCTION claims_compare_workloads(network bigint, within text DEFAULT NULL)
 RETURNS TABLE (
     section integer, item bigint, beside bigint, entry_id bigint, claim_id bigint,
     workload_id bigint, by text, registered_namespace text, registered_vm text,
@@ -95,12 +95,12 @@ LANGUAGE sql STABLE SET enable_nestloop = off SET work_mem = '64MB' AS $$
         AND NOT EXISTS (SELECT FROM c_pair WHERE beside = w.id)
 $$;
 
-CREATE OR REPLACE VIEW claims_verdict AS
+CREATE OR REPLACE VIEW claims_workload_comparison AS
     SELECT v.section || '-' || v.item || '-' || v.beside AS id, n.id AS network_id, v.*
-    FROM claims_network n CROSS JOIN LATERAL claims_verdicts(n.id) v;
+    FROM claims_network n CROSS JOIN LATERAL claims_compare_workloads(n.id) v;
 
--- The same of each namespace by itself.
-CREATE OR REPLACE VIEW claims_own_verdict AS
+-- The comparison of each namespace alone.
+CREATE OR REPLACE VIEW claims_namespace_workload_comparison AS
     SELECT n.id || '-' || s.namespace || '-' || v.section || '-' || v.item || '-' || v.beside AS id,
         n.id AS network_id, s.namespace, v.*
     FROM claims_network n
@@ -109,4 +109,4 @@ CREATE OR REPLACE VIEW claims_own_verdict AS
         UNION SELECT namespace FROM claims_ipamclaim WHERE network_id = n.id
         UNION SELECT e.namespace FROM claims_entry e
             JOIN claims_ippool i ON i.id = e.ippool_id WHERE i.network_id = n.id) s
-    CROSS JOIN LATERAL claims_verdicts(n.id, s.namespace) v;
+    CROSS JOIN LATERAL claims_compare_workloads(n.id, s.namespace) v;

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from claims.models import Network, Verdict
+from claims.models import Network, WorkloadComparison
 from claims.workloads import results
 from pools.models import Cluster, ObservedObject
 from pools.models.fields import Now
@@ -20,19 +20,19 @@ FIVE, SIX = "10.0.0.5/24", "10.0.0.6/24"
 
 def told(network: Network) -> list[tuple[str, set[str]]]:
     """Verdict and codes of the reasons, in the order of the rows."""
-    rows = list(results.rows().filter(network=network).order_by(*results.ORDER).values())
-    shapes = results.shapes(rows)
+    rows = list(results.visible_rows().filter(network=network).order_by(*results.ORDER).values())
+    shapes = results.render_rows(rows)
     for shape in shapes:
         differs = {"other_mac", "other_vm", "address_not_running", "address_not_registered"}
         codes = {one["code"] for one in shape["reasons"]}
         assert (shape["verdict"] == "different") == bool(codes & differs)
     found = [(shape["verdict"], {one["code"] for one in shape["reasons"]}) for shape in shapes]
     entries = [(shape["registered"]["id"], shape) for shape in shapes if _entry(shape)]
-    assert results.shapes_by_entry([pk for pk, _ in entries]) == dict(reversed(entries))
+    assert results.render_by_entry([pk for pk, _ in entries]) == dict(reversed(entries))
     counted = {
         answer: sum(one == answer for one, _ in found) for answer in results.ComparisonResult
     }
-    assert results.counts(network.pk) == counted
+    assert results.result_counts(network.pk) == counted
     return found
 
 
@@ -78,7 +78,7 @@ def test_addresses_are_compared_as_a_set(ips: tuple[str, ...]) -> None:
     network = worlds.network(subnets=("10.0.0.0/24", "fd00::/64"))
     worlds.entry(worlds.ippool(network), A, FIVE, "fd00::5/64")
     worlds.workload(network, "db", A, *ips)
-    found = results.rows().filter(network=network).get()
+    found = results.visible_rows().filter(network=network).get()
     assert found.verdict == "matching"
 
 
@@ -143,7 +143,7 @@ def test_what_runs_with_some_entries() -> None:
     ippool = worlds.ippool(network)
     one, two = worlds.entry(ippool, A, FIVE), worlds.entry(ippool, B, SIX)
     runs = worlds.workload(network, "db", A, FIVE)
-    found = results.shapes_by_entry([one.pk, two.pk])
+    found = results.render_by_entry([one.pk, two.pk])
     assert {pk: shape["verdict"] for pk, shape in found.items()} == {one.pk: "matching", two.pk: "missing"}  # fmt: skip
     assert found[one.pk]["workload"]["id"] == runs.pk
-    assert Verdict.objects.filter(entry=two).get().verdict == "missing"
+    assert WorkloadComparison.objects.filter(entry=two).get().verdict == "missing"

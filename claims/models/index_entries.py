@@ -11,28 +11,32 @@ from claims.models.workloads import Workload
 from pools.models.fields import HostAddressField
 
 
-class Place(models.Model):
-    """One place that names a MAC address or an address of a network: an entry, a claim, a workload.
+class IndexEntry(models.Model):
+    """A MAC address or an IP address of a network that an entry, a claim or a workload names.
 
-    The index over all three in which duplicates are found, and in which an address or a MAC is
-    looked up. One row for each address of its owner, one with a null address for an owner without.
-    Written only by claims/address_index/index.py, in the transaction that writes its owner.
+    The table is the address index over all three: it finds duplicates, and looks up a MAC or an
+    address. An owner has one row for each of its addresses, or one row with a null address.
+    Only claims/address_index/index.py writes rows, in the transaction that writes their owner.
 
-    `duplicate_mac` and `duplicate_ip` say that another place of the network contradicts this one
-    (claims/address_index/duplicates.py says when).
+    `duplicate_mac` and `duplicate_ip` mark a conflict with another index entry of the network
+    (claims/address_index/conflicts.py defines conflicts).
     """
 
-    network = models.ForeignKey(Network, on_delete=models.CASCADE, related_name="places")
-    entry = models.ForeignKey(Entry, on_delete=models.CASCADE, null=True, related_name="places")
-    claim = models.ForeignKey(IPAMClaim, on_delete=models.CASCADE, null=True, related_name="places")
+    network = models.ForeignKey(Network, on_delete=models.CASCADE, related_name="index_entries")
+    entry = models.ForeignKey(
+        Entry, on_delete=models.CASCADE, null=True, related_name="index_entries"
+    )
+    claim = models.ForeignKey(
+        IPAMClaim, on_delete=models.CASCADE, null=True, related_name="index_entries"
+    )
     workload = models.ForeignKey(
-        Workload, on_delete=models.CASCADE, null=True, related_name="places"
+        Workload, on_delete=models.CASCADE, null=True, related_name="index_entries"
     )
     address = HostAddressField(null=True)
     mac = MACField(null=True)
     namespace = models.CharField(max_length=253, blank=True, default="")
     vm = models.CharField(max_length=253, blank=True, default="")
-    # Whether it has the address, rather than only asks for it (a claim that is not granted yet).
+    # False for a claim that only requests the address and has not been granted it yet.
     holds = models.BooleanField(default=True, db_default=True)
     duplicate_mac = models.BooleanField(default=False, db_default=False)
     duplicate_ip = models.BooleanField(default=False, db_default=False)
@@ -40,13 +44,13 @@ class Place(models.Model):
     class Meta:
         constraints = [
             models.CheckConstraint(
-                name="place_has_one_owner",
+                name="index_entry_has_one_owner",
                 condition=Q(entry__isnull=False, claim=None, workload=None)
                 | Q(entry=None, claim__isnull=False, workload=None)
                 | Q(entry=None, claim=None, workload__isnull=False),
             ),
             models.CheckConstraint(
-                name="place_names_something",
+                name="index_entry_names_something",
                 condition=Q(address__isnull=False) | Q(mac__isnull=False) | ~Q(vm=""),
             ),
         ]
@@ -54,15 +58,15 @@ class Place(models.Model):
             models.Index(
                 fields=["network", "address"],
                 condition=Q(address__isnull=False),
-                name="place_address",
+                name="index_entry_address",
             ),
             models.Index(
-                fields=["network", "mac"], condition=Q(mac__isnull=False), name="place_mac"
+                fields=["network", "mac"], condition=Q(mac__isnull=False), name="index_entry_mac"
             ),
             models.Index(
                 fields=["network"],
                 condition=Q(duplicate_mac=True) | Q(duplicate_ip=True),
-                name="place_duplicate",
+                name="index_entry_duplicate",
             ),
         ]
 

@@ -9,27 +9,27 @@ from claims.models.workloads import Workload
 
 
 class ComparisonResult(models.TextChoices):
-    """Whether what runs agrees with the register."""
+    """Result of comparing a registered entry or claim with a running workload."""
 
     MATCHING = "matching", "matching"
-    MISSING = "missing", "missing"  # registered, and nothing runs with it
+    MISSING = "missing", "missing"  # registered, without a running workload
     DIFFERENT = "different", "different"
-    UNKNOWN = "unknown", "unknown"  # runs, and nothing is registered
+    UNKNOWN = "unknown", "unknown"  # running, not registered
 
 
 class _Comparison(models.Model):
-    """What is registered beside what runs with it (a view: claims/sql/verdicts.sql).
+    """An entry or claim beside a running workload (a view: claims/sql/workload_comparison.sql).
 
-    One row for each entry or claim and each workload that it speaks of; for one of which nothing
-    runs; for a workload of which nothing is registered. `by` says why two stand together: `mac`,
-    `vm`, `address`. Rows are in the order of `section`, `item`, `beside`.
+    A row is a pair of an entry or claim and a workload, an entry or claim without a workload, or a
+    workload that is not registered. `by` is what the two have in common: `mac`, `vm` or `address`.
+    Rows are ordered by `section`, `item`, `beside`.
     """
 
     id = models.CharField(max_length=64, primary_key=True)
     network = models.ForeignKey(Network, on_delete=models.DO_NOTHING, related_name="+")
-    section = models.IntegerField()  # 1 entries, 2 claims, 3 workloads alone
-    item = models.BigIntegerField()
-    beside = models.BigIntegerField()  # the workload's id, 0 without one
+    section = models.IntegerField()  # 1 entries, 2 claims, 3 workloads that are not registered
+    item = models.BigIntegerField()  # the id of the entry, the claim or, in section 3, the workload
+    beside = models.BigIntegerField()  # the workload's id, or 0
     entry = models.ForeignKey(Entry, on_delete=models.DO_NOTHING, null=True, related_name="+")
     claim = models.ForeignKey(IPAMClaim, on_delete=models.DO_NOTHING, null=True, related_name="+")
     workload = models.ForeignKey(Workload, on_delete=models.DO_NOTHING, null=True, related_name="+")
@@ -48,17 +48,17 @@ class _Comparison(models.Model):
         return f"{self.verdict} {self.id}"
 
 
-class Verdict(_Comparison):
-    """Of a network as a whole."""
+class WorkloadComparison(_Comparison):
+    """The comparison of a network with all its namespaces."""
 
     class Meta(_Comparison.Meta):
         abstract = False
         managed = False
-        db_table = "claims_verdict"
+        db_table = "claims_workload_comparison"
 
 
-class OwnVerdict(_Comparison):
-    """Of each namespace by itself, for those who see no other: foreign things do not exist in it."""
+class NamespaceWorkloadComparison(_Comparison):
+    """The comparison of each namespace alone, as if no other existed, for users who see only some."""
 
     id = models.CharField(max_length=512, primary_key=True)
     namespace = models.CharField(max_length=253)
@@ -66,4 +66,4 @@ class OwnVerdict(_Comparison):
     class Meta(_Comparison.Meta):
         abstract = False
         managed = False
-        db_table = "claims_own_verdict"
+        db_table = "claims_namespace_workload_comparison"

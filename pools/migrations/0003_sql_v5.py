@@ -9,13 +9,12 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
-        ('claims', '0002_initial_data'),
-        ('pools', '0003_sql_v4'),
+        ('pools', '0002_initial_data'),
     ]
 
     operations = [
         pools.sql.Install(
-            app='claims',
-            names=['memberships.v4', 'contradictions.v4', 'launchers.v4', 'verdicts.v4', 'storage.v4', 'event_log.v4', 'pgtrigger.v4'],
+            app='pools',
+            names=['rules.v5', 'allocate.v5', 'observed_cidrs.v5', 'recovery.v5', 'event_log.v5', 'pgtrigger.v5', 'storage.v5'],
         ),
     ]

@@ -67,8 +67,8 @@ UNION ALL
     COALESCE(e.pgh_context ->> 'request_id', ''), COALESCE(e.pgh_context ->> 'reason', ''),
     e.name || ' at ' || e.host
   FROM pools_webhooktargetevent e
--- Branches of the view pools_event_log (pools/sql/event_log.sql): the events of VM networks. An
--- address is shown as the block that it is, so that it is found like one.
+-- Branches of the view pools_event_log (pools/sql/event_log.sql): events of VM networks. The block of an
+-- event is its first address with a full prefix length, so that a search for the block finds it.
 UNION ALL
   SELECT e.pgh_id, e.pgh_created_at, 'network.' || e.pgh_label, 'networkevent', e.pgh_obj_id,
     e.cluster_id, n.pool_id, '', '', '', '', '', COALESCE(e.pgh_context ->> 'actor', ''),

@@ -1,8 +1,8 @@
-"""`manage.py worker_health NAME`: does a process get on? For probes: quick, without Django or a database.
+"""`manage.py worker_health NAME`: liveness probe of a process, without Django or a database.
 
-Not a ping, which a worker answers that takes no tasks any more. Each process touches a file when it gets on
-(pools/platform/heartbeat.py). A worker with nothing to do gets on with nothing: it is stuck only when messages wait
-for it. What it depends on may be away; starting it again would not bring that back.
+A ping is not enough: a worker may answer it and take no tasks. Each process touches a file when it
+makes progress (pools/platform/heartbeat.py). An idle worker is stuck only if messages wait in its
+queue. Services that it depends on do not count: a restart would not bring them back.
 """
 
 from __future__ import annotations
@@ -14,25 +14,25 @@ from collections.abc import Sequence
 
 from ipam_site import data_folder, env
 
-# Above the hard limit of the longest task of each queue: who works on one gets on when it ends.
+# Seconds above the hard time limit of the longest task of each queue.
 _WORKERS = {"worker": ("ipam.default", 300.0), "reconciler": ("ipam.clusters", 620.0)}
 _OTHERS = {"watcher": 60.0, "beat": 60.0}
 NAMES = (*_WORKERS, *_OTHERS)
 
 
 def main(arguments: Sequence[str]) -> int:
-    """0 when the process gets on, else 1; one line says why."""
+    """Print why the process is stuck, or `ok`, and return the exit status: 1 if it is stuck."""
     parser = argparse.ArgumentParser(prog="manage.py worker_health", description=__doc__)
     parser.add_argument("name", choices=NAMES)
-    parser.add_argument("--max-age", type=float, metavar="SECONDS", help="without getting on")
+    parser.add_argument("--max-age", type=float, metavar="SECONDS", help="limit without progress")
     options = parser.parse_args(arguments)
-    why = stuck(options.name, data_folder.locate(), max_age=options.max_age)
-    print(why or "ok")  # noqa: T201
-    return 1 if why else 0
+    reason = stuck_reason(options.name, data_folder.locate(), max_age=options.max_age)
+    print(reason or "ok")  # noqa: T201
+    return 1 if reason else 0
 
 
-def stuck(name: str, data: pathlib.Path, *, max_age: float | None = None) -> str:
-    """Why the process does not get on; "" when it does."""
+def stuck_reason(name: str, data: pathlib.Path, *, max_age: float | None = None) -> str:
+    """Return why the process is stuck, or "" if it makes progress."""
     queue, longest = _WORKERS.get(name) or ("", _OTHERS.get(name, 0.0))
     try:
         age = time.time() - (data / "alive" / name).stat().st_mtime
@@ -42,12 +42,12 @@ def stuck(name: str, data: pathlib.Path, *, max_age: float | None = None) -> str
         return ""
     if queue and not _waiting(queue, data):
         return ""
-    return f"{name} has not got on for {age:.0f} s"
+    return f"{name} has made no progress for {age:.0f} s"
 
 
 def _waiting(queue: str, data: pathlib.Path) -> bool:
-    """Whether messages wait; False also when the broker does not answer."""
-    import redis  # noqa: PLC0415  # only for a worker that is quiet
+    """Return True if messages wait in the queue, False also if the broker does not answer."""
+    import redis  # noqa: PLC0415  # only if the worker made no progress
 
     url = env.secret("REDIS_URL") or data_folder.connections(data).get("redis_url", "")
     if not url:

@@ -9,12 +9,13 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
-        ('pools', '0002_initial_data'),
+        ('claims', '0002_initial_data'),
+        ('pools', '0003_sql_v5'),
     ]
 
     operations = [
         pools.sql.Install(
-            app='pools',
-            names=['rules.v4', 'allocate.v4', 'observed_cidrs.v4', 'recovery.v4', 'event_log.v4', 'pgtrigger.v4', 'storage.v4'],
+            app='claims',
+            names=['memberships.v5', 'contradictions.v5', 'launchers.v5', 'workload_comparison.v5', 'storage.v5', 'event_log.v5', 'pgtrigger.v5'],
         ),
     ]

@@ -1,4 +1,4 @@
--- Return the names of the nodes whose CiliumNode lists other CIDRs than the register holds for them.
+-- Return the names of the nodes whose CiliumNode lists other CIDRs than the blocks that they hold in the register.
 -- $1 cluster bigint
 -- $2 kind text
 WITH listed AS (
