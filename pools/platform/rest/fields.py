@@ -166,7 +166,7 @@ class CooldownField(ParsedField):
 class TimeField(ParsedField):
     """A time; RFC 3339 with a zone, shown in UTC with `Z`."""
 
-    parser: Parser = staticmethod(lambda value, path: timestamps.parse_moment(value, field=path))
+    parser: Parser = staticmethod(lambda value, path: timestamps.parse_timestamp(value, field=path))
 
     def to_representation(self, value: Any) -> str | None:
         return block_fields.time(value)
@@ -187,7 +187,7 @@ class StringMapField(ParsedField):
     def to_internal_value(self, data: Any) -> dict[str, str]:
         report = object_reader.ProblemReport()
         holder = object_reader.Fields({"": data}, "", report)
-        strings = holder.texts("")
+        strings = holder.string_map("")
         if report.problems:
             raise errors.InvalidInput.all([_relative(problem) for problem in report.problems])
         return strings
