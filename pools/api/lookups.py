@@ -6,7 +6,7 @@ from datetime import datetime
 
 from django.db.models import Q
 
-from pools.core import errors
+from pools.core import errors, holders
 from pools.models import Cluster, Pool
 from pools.register.history import addresses as history_addresses
 
@@ -24,6 +24,11 @@ def cluster(value: str, name: str) -> Cluster:
             name, "unknown_cluster", "there is no such cluster", value
         )
     return row
+
+
+def cluster_by_name(value: object, field: str) -> Cluster:
+    """Return the cluster that a body names. Raises InvalidInput."""
+    return cluster(holders.parse_name(value, field=field), field)
 
 
 def current_or_former_cluster_id(value: str, name: str) -> int:

@@ -7,7 +7,7 @@ from typing import Any
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 
-from pools.api import pool_cidrs, pools
+from pools.api import pools
 from pools.api.clusters import guides
 from pools.api.schemas import guides as guide_schema
 from pools.cidr_migrations import forecast, migrations
@@ -28,7 +28,7 @@ class Migrations(views.View):
 
     @extend_schema(**guide_schema.MIGRATIONS)
     def get(self, request: Request, pool_id: int) -> views.Answer:
-        pool = pools.get(pool_id)
+        pool = pools.get_pool(pool_id)
         rows = CIDRMigration.objects.filter(pool=pool).select_related(
             "pool__cluster", "pool_cidr__pool__cluster"
         )
@@ -40,7 +40,7 @@ class Migrations(views.View):
         dry_run = parameters.parse("dry_run", query.flag)
         parameters.done()
         body = parsing.fields(request, "cidr", "range", "to", "reason")
-        plan, reason = _plan(body, pools.get(pool_id)), _reason(body)
+        plan, reason = _plan(body, pools.get_pool(pool_id)), _reason(body)
         author = views.author(request, reason)
         if dry_run:
             return views.answer(_forecast(plan, author))
@@ -143,7 +143,9 @@ def shape(
         "steps": [step.value for step in progress.steps],
         "by": "cluster" if progress.by_cluster else "register",
         "unwritten": progress.unwritten,
-        "waiting": pool_cidrs.waiting_fields(drift.conflicts_of_pool(migration.pool)),
+        "waiting": pools.WaitingFieldSerializer(
+            drift.conflicts_of_pool(migration.pool), many=True
+        ).data,
         "orphaned": progress.orphaned,
         "in_use": progress.in_use,
         "held": progress.held,

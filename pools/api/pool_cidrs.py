@@ -2,182 +2,173 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import OpenApiResponse, extend_schema
+from rest_framework.fields import empty
 from rest_framework.request import Request
+from rest_framework.response import Response
 
-from pools.api.schemas import endpoints
 from pools.core import addresses, blocks, errors, object_reader
-from pools.core.block_fields import time
 from pools.core.cilium.podippool import CidrEntry, Family
-from pools.models import Drift, Pool, PoolCIDR, ReservedRange
-from pools.platform import idempotency
-from pools.platform.rest import parsing, views
+from pools.models import Pool, PoolCIDR, ReservedRange
+from pools.models.pools import Pending
+from pools.platform.rest import fields, generics, views
+from pools.platform.rest.serializers import Representation, Serializer
 from pools.register import pools
 
 
-def family(part: Family | None) -> dict[str, Any] | None:
-    """Return the JSON object of one IP family of a pool; requests have the same fields."""
-    if part is None:
-        return None
-    return {
-        "mask_size": part.mask_size,
-        "cidrs": [
-            {"cidr": str(entry.cidr), "reserved_ranges": [str(span) for span in entry.reserved]}
-            for entry in part.cidrs
-        ],
-    }
+class CIDREntrySerializer(Serializer):
+    """A CIDR of a family with its reserved ranges; a bare string is a CIDR without ranges."""
+
+    cidr = fields.CIDRField()
+    reserved_ranges = fields.ListField(child=fields.RangeField(), source="reserved", required=False)
+
+    def run_validation(self, data: Any = empty) -> CidrEntry:
+        entry: CidrEntry = super().run_validation({"cidr": data} if isinstance(data, str) else data)
+        return entry
+
+    def validate(self, attrs: dict[str, Any]) -> Any:
+        cidr, reserved = attrs["cidr"], attrs.get("reserved", ())
+        report = object_reader.ProblemReport()
+        for index, span in enumerate(reserved):
+            with report.collecting():
+                addresses.require_within(span, cidr, f"reserved_ranges.{index}")
+        report.raise_any()
+        return CidrEntry(cidr, tuple(reserved))
 
 
-def families(body: object_reader.Fields) -> dict[int, Family]:
-    """Return the families of a body by IP version; a null field counts as absent."""
-    parsed = {}
-    for version, name in ((4, "ipv4"), (6, "ipv6")):
-        if body.has(name):
-            parsed[version] = _family(body.section(name), version)
-    return parsed
+class FamilySerializer(Serializer):
+    """The CIDRs of one IP family of a pool, and the size of its blocks as a prefix length."""
+
+    mask_size = fields.ParsedField(schema={"type": "integer"})
+    cidrs = fields.ListField(child=CIDREntrySerializer())
+
+    def __init__(self, version: int = 4, **options: Any) -> None:
+        super().__init__(**options)
+        self.version = version
+
+    def to_internal_value(self, data: Any) -> Any:
+        if not data.get("cidrs"):
+            data = {**data, "cidrs": None}
+        return super().to_internal_value(data)
+
+    def validate_mask_size(self, value: object) -> int:
+        return blocks.check_mask_size(value, self.version)
+
+    def validate_cidrs(self, entries: list[CidrEntry]) -> list[CidrEntry]:
+        report = object_reader.ProblemReport()
+        for index, entry in enumerate(entries):
+            if entry.cidr.version != self.version:
+                message = f"an IPv{self.version} CIDR is expected"
+                report.add(f"{index}.cidr", "mixed_family", message, entry.cidr)
+        report.raise_any()
+        return entries
+
+    def validate(self, attrs: dict[str, Any]) -> Any:
+        return Family(tuple(attrs["cidrs"]), attrs["mask_size"])
 
 
-def _family(section: object_reader.Fields, version: int) -> Family:
-    section.only("mask_size", "cidrs")
-    mask_size = section.parse(
-        "mask_size", lambda value, path: blocks.check_mask_size(value, version, field=path)
-    )
-    if not section.data.get("cidrs"):
-        section.report.add(section.path("cidrs"), "required", "a list of CIDRs is expected")
-    entries = []
-    for path, item in section.items("cidrs"):
-        with section.report.collecting():
-            entries.append(_entry(item, path, version, section.report))
-    return Family(tuple(entries), mask_size or 0)
+class ReservedRangeSerializer(Serializer):
+    """A range of a CIDR whose addresses are not allocated, and why."""
+
+    id = fields.IntegerField(read_only=True)
+    range = fields.RangeField(source="span")
+    reason = fields.ReasonField(required=False, default="")
 
 
-def _entry(item: object, path: str, version: int, report: object_reader.ProblemReport) -> CidrEntry:
-    data = {"cidr": item} if isinstance(item, str) else item
-    if not isinstance(data, dict):
-        raise errors.InvalidInput.for_field(path, "wrong_type", "an object is expected", item)
-    entry = object_reader.Fields(data, path, report)
-    entry.only("cidr", "reserved_ranges")
-    field = entry.path("cidr")
-    if not entry.has("cidr"):
-        raise errors.InvalidInput.for_field(field, "required", "is required")
-    cidr = addresses.parse_cidr(data["cidr"], field=field)
-    if cidr.version != version:
-        message = f"an IPv{version} CIDR is expected"
-        raise errors.InvalidInput.for_field(field, "mixed_family", message, cidr)
-    reserved = []
-    for field, value in entry.items("reserved_ranges"):
-        with report.collecting():
-            span = addresses.parse_range(value, field=field)
-            addresses.require_within(span, cidr, field)
-            reserved.append(span)
-    return CidrEntry(cidr, tuple(reserved))
+class PoolCIDRSerializer(Representation):
+    """A CIDR of a pool; `pending` until the object of the cluster has the change."""
+
+    id = fields.IntegerField()
+    cidr = fields.CIDRField()
+    pending = fields.ChoiceField(Pending.values, allow_null=True)
+    reserved_ranges = fields.ListField(child=ReservedRangeSerializer())
 
 
-class PoolCIDRs(views.View):
+class PoolCIDRListSerializer(Representation):
+    results = fields.ListField(child=PoolCIDRSerializer())
+
+
+class _PoolCIDRView(generics.GenericView):
+    queryset = PoolCIDR.objects.prefetch_related("reserved_ranges")
+    serializer_class: Any = PoolCIDRSerializer
+    lookup_url_kwarg = "cidr_id"
+    absent = "The pool has no such CIDR."
+
+    def get_queryset(self) -> Any:
+        return super().get_queryset().filter(pool_id=self.kwargs["pool_id"])
+
+
+class PoolCIDRs(_PoolCIDRView):
     needs = {"GET": ("pools.view_pool",), "POST": ("pools.change_pool",)}
+    idempotent = ("POST",)
 
-    @extend_schema(**endpoints.CIDRS)
-    def get(self, request: Request, pool_id: int) -> views.Answer:
+    @extend_schema(responses=PoolCIDRListSerializer)
+    def get(self, request: Request, pool_id: int) -> Response:
+        """The CIDRs of a pool, with their ids."""
         if not Pool.objects.filter(pk=pool_id).exists():
             raise errors.NotFound("There is no such pool.")
-        rows = PoolCIDR.objects.filter(pool_id=pool_id).prefetch_related("reserved_ranges")
-        return views.answer({"results": [cidr_shape(row) for row in rows]})
+        return Response({"results": self.get_serializer(self.get_queryset(), many=True).data})
 
-    @extend_schema(**endpoints.CIDR_CREATE)
-    def post(self, request: Request, pool_id: int) -> views.Answer:
-        body = parsing.fields(request, "cidr", "reserved_ranges")
-        text = body.data.get("cidr")
-        version = 6 if isinstance(text, str) and ":" in text else 4
-        entry = _entry(body.data, "", version, body.report)
-        body.report.raise_any()
-
-        def work() -> idempotency.Stored:
-            added = pools.add_cidr(pool_id, entry, author=views.author(request))
-            return idempotency.Stored(201, cidr_shape(added))
-
-        stored = views.run_once(request, work)
-        return views.answer(stored.answer, status=stored.status)
+    @extend_schema(request=CIDREntrySerializer, responses={201: PoolCIDRSerializer})
+    def post(self, request: Request, pool_id: int) -> Response:
+        """Add a CIDR to a pool."""
+        entry = self.read(request, CIDREntrySerializer)
+        author = views.author(request)
+        return self.once(
+            request,
+            lambda: self.represent(pools.add_cidr(pool_id, entry, author=author)),
+            status=201,
+        )
 
 
-class PoolCIDRView(views.View):
+class PoolCIDRView(_PoolCIDRView):
     needs = {"DELETE": ("pools.change_pool",)}
 
-    @extend_schema(**endpoints.CIDR_DELETE)
-    def delete(self, request: Request, pool_id: int, cidr_id: int) -> views.Answer:
-        if not PoolCIDR.objects.filter(pk=cidr_id, pool_id=pool_id).exists():
-            raise errors.NotFound("The pool has no such CIDR.")
-        waiting = pools.remove_cidr(cidr_id, author=views.author(request))
-        if waiting is None:
-            return views.no_content()
-        return views.answer(cidr_shape(waiting), status=202)
-
-
-class ReservedRanges(views.View):
-    needs = {"POST": ("pools.change_pool",)}
-
-    @extend_schema(**endpoints.RANGE_CREATE)
-    def post(self, request: Request, pool_id: int, cidr_id: int) -> views.Answer:
-        body = parsing.fields(request, "range", "reason")
-        span = body.parse("range", lambda value, field: addresses.parse_range(value, field=field))
-        reason = ""
-        if body.has("reason"):
-            reason = body.parse("reason", parsing.reason) or ""
-        body.report.raise_any()
-        if span is None or not PoolCIDR.objects.filter(pk=cidr_id, pool_id=pool_id).exists():
-            raise errors.NotFound("The pool has no such CIDR.")
-        reserved_span = span
-
-        def work() -> idempotency.Stored:
-            reserved_range = pools.reserve(
-                cidr_id, reserved_span, author=views.author(request), reason=reason
-            )
-            return idempotency.Stored(201, range_shape(reserved_range))
-
-        stored = views.run_once(request, work)
-        return views.answer(stored.answer, status=stored.status)
-
-
-class ReservedRangeView(views.View):
-    needs = {"DELETE": ("pools.change_pool",)}
-
-    @extend_schema(**endpoints.RANGE_DELETE)
-    def delete(self, request: Request, pool_id: int, range_id: int) -> views.Answer:
-        if not ReservedRange.objects.filter(pk=range_id, pool_id=pool_id).exists():
-            raise errors.NotFound("The pool has no such reserved range.")
-        pools.unreserve(range_id, author=views.author(request))
-        return views.no_content()
-
-
-def waiting_fields(rows: Sequence[Drift]) -> list[dict[str, Any]]:
-    """Return the fields of a pool's object that are not written because other managers own them."""
-    return [
-        {
-            "path": row.path,
-            "managers": row.managers,
-            "since": time(row.since),
-            "drift_id": row.pk,
+    @extend_schema(
+        responses={
+            202: PoolCIDRSerializer,
+            204: OpenApiResponse(description="The CIDR is removed."),
         }
-        for row in rows
-    ]
+    )
+    def delete(self, request: Request, pool_id: int, cidr_id: int) -> Response:
+        """Remove an unused CIDR; 202 while the object of the cluster still has it."""
+        cidr = self.get_object()
+        pending = pools.remove_cidr(cidr.pk, author=views.author(request))
+        if pending is None:
+            return Response(status=204)
+        return Response(self.represent(pending), status=202)
 
 
-def cidr_shape(cidr: PoolCIDR) -> dict[str, Any]:
-    return {
-        "id": cidr.pk,
-        "cidr": str(cidr.cidr),
-        "pending": cidr.pending or None,
-        "reserved_ranges": [
-            range_shape(reserved_range) for reserved_range in cidr.reserved_ranges.all()
-        ],
-    }
+class ReservedRanges(_PoolCIDRView):
+    needs = {"POST": ("pools.change_pool",)}
+    idempotent = ("POST",)
+
+    @extend_schema(request=ReservedRangeSerializer, responses={201: ReservedRangeSerializer})
+    def post(self, request: Request, pool_id: int, cidr_id: int) -> Response:
+        """Reserve a range of a CIDR."""
+        values = self.read(request, ReservedRangeSerializer)
+        cidr, author = self.get_object(), views.author(request)
+
+        def reserve() -> Any:
+            row = pools.reserve(cidr.pk, values["span"], author=author, reason=values["reason"])
+            return self.represent(row, ReservedRangeSerializer)
+
+        return self.once(request, reserve, status=201)
 
 
-def range_shape(reserved_range: ReservedRange) -> dict[str, Any]:
-    return {
-        "id": reserved_range.pk,
-        "range": f"{reserved_range.first}-{reserved_range.last}",
-        "reason": reserved_range.reason,
-    }
+class ReservedRangeView(generics.GenericView):
+    needs = {"DELETE": ("pools.change_pool",)}
+    queryset = ReservedRange.objects.all()
+    serializer_class = ReservedRangeSerializer
+    lookup_url_kwarg = "range_id"
+    absent = "The pool has no such reserved range."
+
+    def get_queryset(self) -> Any:
+        return super().get_queryset().filter(pool_id=self.kwargs["pool_id"])
+
+    def delete(self, request: Request, pool_id: int, range_id: int) -> Response:
+        """Remove a reserved range."""
+        pools.unreserve(self.get_object().pk, author=views.author(request))
+        return Response(status=204)

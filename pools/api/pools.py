@@ -1,99 +1,192 @@
-"""pools/: pools with their CIDRs and reserved ranges, with ETag and If-Match."""
+"""pools/: pools with their CIDRs and reserved ranges; ETag and If-Match."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
-from django.db.models import QuerySet
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import OpenApiExample, extend_schema
+from rest_framework.fields import empty
 from rest_framework.request import Request
+from rest_framework.response import Response
 
 from pools.api import lookups, pool_cidrs
-from pools.api.schemas import endpoints
 from pools.cilium import drift
-from pools.core import errors, holders, object_reader
-from pools.models import Cluster, Drift, Pool
+from pools.core import errors
+from pools.models import Pool
 from pools.models.pools import Category
-from pools.platform import events, idempotency
-from pools.platform.rest import pagination, parsing, query, views
+from pools.platform.rest import fields, filters, generics, schema, views
+from pools.platform.rest.serializers import Representation, Serializer
 from pools.register import pools, usage
 
-# RFC 9110, 8.8.3 and 5.6.1: entity tags, and lists of them, in which elements may be empty. The
-# quantifiers are possessive: a header that does not match is rejected in linear time.
+# RFC 9110, 8.8.3 and 5.6.1: entity tags, and lists of them, in which elements may be empty. What
+# repeats is possessive: a text that is none costs time in proportion to its length.
 _ENTITY_TAG = r'(?:W/)?"[\x21\x23-\x7e\x80-\xff]*+"'
 _TAG = re.compile(_ENTITY_TAG)
 _TAGS = re.compile(rf"[ \t,]*+{_ENTITY_TAG}(?:[ \t]*+,[ \t]*+(?:{_ENTITY_TAG})?)*+[ \t]*")
-_CHANGED = ("cooldown_seconds", "description", "ipv4", "ipv6", "annotations", "labels")
-_CREATED = ("cluster", "name", "category", "allow_first_ip", "allow_last_ip", *_CHANGED)
-_READ_ONLY = ("id", "version", "waiting", "utilization", "created_at")
 _FIXED = ("cluster", "name", "category", "allow_first_ip", "allow_last_ip")
+_EXAMPLE = OpenApiExample(
+    "a Cilium pool with a reserved range",
+    {
+        "cluster": "prod",
+        "name": "green-pool",
+        "category": "pod",
+        "cooldown_seconds": 0,
+        "ipv4": {
+            "mask_size": 24,
+            "cidrs": [{"cidr": "10.20.0.0/16", "reserved_ranges": ["10.20.0.0-10.20.0.99"]}],
+        },
+    },
+    request_only=True,
+)
 
 
-class Pools(views.View):
+class UsageSerializer(Representation):
+    """Counts of addresses or blocks of one family; they add up to the capacity."""
+
+    capacity = fields.CountField()
+    held = fields.CountField()
+    cooling = fields.CountField()
+    reserved = fields.CountField()
+    free = fields.CountField()
+    ratio = fields.RatioField()
+    approximate = fields.FlagField()
+
+
+class UtilizationSerializer(Representation):
+    """The usage of a pool by family."""
+
+    ipv4 = UsageSerializer(required=False)
+    ipv6 = UsageSerializer(required=False)
+
+
+class WaitingFieldSerializer(Representation):
+    """A field of the cluster's object that is not written, because other managers own it."""
+
+    path = fields.TextField()
+    managers = fields.ListField(child=fields.TextField())
+    since = fields.TimeField()
+    drift_id = fields.IntegerField(source="pk")
+
+
+class PoolSerializer(Serializer):
+    """A pool; a change of a family replaces all of it."""
+
+    id = fields.IntegerField(read_only=True)
+    cluster = fields.TextField(lookups.cluster_by_name, source="cluster.name")
+    name = fields.NameField()
+    category = fields.ChoiceField(Category.values)
+    cooldown_seconds = fields.CooldownField(required=False)
+    description = fields.DescriptionField(required=False)
+    allow_first_ip = fields.FlagField(required=False)
+    allow_last_ip = fields.FlagField(required=False)
+    annotations = fields.StringMapField(required=False)
+    labels = fields.StringMapField(required=False)
+    ipv4 = pool_cidrs.FamilySerializer(4, required=False, allow_null=True)
+    ipv6 = pool_cidrs.FamilySerializer(6, required=False, allow_null=True)
+    version = fields.IntegerField(read_only=True)
+    created_at = fields.TimeField(read_only=True)
+    waiting = fields.ListField(child=WaitingFieldSerializer(), read_only=True)
+    utilization = UtilizationSerializer(read_only=True)
+
+
+class PoolChangeSerializer(PoolSerializer):
+    """A change of a pool; the fields that never change may be repeated."""
+
+    def run_validation(self, data: Any = empty) -> Any:
+        pool: Pool = self.context["pool"]
+        if isinstance(data, dict) and data:
+            _refuse_fixed(data, pool)
+            data = {name: value for name, value in data.items() if name not in _FIXED}
+            return self.validate(self.to_internal_value(data))
+        return super().run_validation(data)
+
+
+def _refuse_fixed(data: dict[str, Any], pool: Pool) -> None:
+    for name in _FIXED:
+        present = pool.cluster.name if name == "cluster" else getattr(pool, name)
+        if name in data and data[name] != present:
+            raise errors.ImmutableInUse(f"The {name} of a pool never changes.")
+    for version in (4, 6):
+        if data.get(f"ipv{version}", "") is None and pool.mask_size(version) is not None:
+            message = "A family of a pool is never removed: delete the pool, or remove its CIDRs."
+            raise errors.ImmutableInUse(message)
+
+
+class PoolFilter(filters.FilterSet):
+    cluster = filters.Filter(lookups.cluster, help_text="Name or id.")
+    category = filters.choice(*Category.values)
+    name = filters.Filter(help_text="The exact name.")
+    within = filters.cidr(
+        field_name="cidrs__cidr", lookup_expr="net_overlaps", distinct=True,
+        help_text="Pools with a CIDR that overlaps this one.",
+    )  # fmt: skip
+
+
+class _PoolView(generics.GenericView):
+    queryset = Pool.objects.select_related("cluster")
+    serializer_class: Any = PoolSerializer
+    lookup_url_kwarg = "pool_id"
+    absent = "There is no such pool."
+
+    def load(self, rows: list[Any]) -> None:
+        load(rows)
+
+    def answer(self, pool: Pool) -> Response:
+        return Response(self.represent(pool), headers={"ETag": f'"{pool.version}"'})
+
+
+class Pools(_PoolView, generics.ListView):
     needs = {"GET": ("pools.view_pool",), "POST": ("pools.add_pool",)}
+    idempotent = ("POST",)
+    filterset_class = PoolFilter
+    orderings = {"id": ("id",), "name": ("name", "id")}
 
-    @extend_schema(**endpoints.POOLS)
-    def get(self, request: Request) -> views.Answer:
-        parameters = query.Query(request)
-        rows: QuerySet[Pool] = Pool.objects.all()
-        if cluster := parameters.parse("cluster", lookups.cluster):
-            rows = rows.filter(cluster=cluster)
-        if category := parameters.parse("category", query.choice(*Category.values)):
-            rows = rows.filter(category=category)
-        if name := parameters.text("name"):
-            rows = rows.filter(name=name)
-        if within := parameters.parse("within", query.cidr):
-            rows = rows.filter(cidrs__cidr__net_overlaps=within).distinct()
-        return views.answer(
-            pagination.page(
-                request,
-                parameters,
-                rows,
-                orderings={"id": ("id",), "name": ("name", "id")},
-                fields=endpoints.POOL_FIELDS,
-                shape=_page,
-            )
+    @extend_schema(responses={201: PoolSerializer}, examples=[_EXAMPLE])
+    def post(self, request: Request) -> Response:
+        """Create a pool."""
+        values, author = self.read(request), views.author(request)
+        spec = pools.PoolSpec(
+            cluster=values.pop("cluster.name"), families=_pop_families(values), **values
+        )
+        return self.once(
+            request,
+            lambda: self.represent(get_pool(pools.create(spec, author=author).pk)),
+            status=201,
         )
 
-    @extend_schema(**endpoints.POOL_CREATE)
-    def post(self, request: Request) -> views.Answer:
-        body = parsing.fields(request, *_CREATED, *_READ_ONLY)
-        spec = _spec(body)
-        stored = views.run_once(request, lambda: _create(spec, views.author(request)))
-        return views.answer(stored.answer, status=stored.status)
 
-
-class PoolView(views.View):
+class PoolView(_PoolView):
     needs = {
         "GET": ("pools.view_pool",),
         "PATCH": ("pools.change_pool",),
         "DELETE": ("pools.delete_pool",),
     }
+    problem_statuses = (412,)
 
-    @extend_schema(**endpoints.POOL)
-    def get(self, request: Request, pool_id: int) -> views.Answer:
-        return _answer(get(pool_id))
+    def get(self, request: Request, pool_id: int) -> Response:
+        """A pool."""
+        return self.answer(self.get_object())
 
-    @extend_schema(**endpoints.POOL_PATCH)
-    def patch(self, request: Request, pool_id: int) -> views.Answer:
-        body = parsing.fields(request, *_CHANGED, *_FIXED, *_READ_ONLY)
-        pool = get(pool_id)
-        change = _change(body, pool)
-        expected_version = version(request, pool.version)
-        pools.change(pool_id, change, author=views.author(request), version=expected_version)
-        return _answer(get(pool_id))
+    @extend_schema(request=PoolChangeSerializer, parameters=[schema.IF_MATCH])
+    def patch(self, request: Request, pool_id: int) -> Response:
+        """Change a pool; a family replaces the whole family."""
+        pool = self.get_object()
+        values = self.read(request, PoolChangeSerializer, partial=True, pool=pool)
+        change = pools.PoolChange(families=_pop_families(values), **values)
+        required = version(request, pool.version)
+        pools.change(pool_id, change, author=views.author(request), version=required)
+        return self.answer(self.get_object())
 
-    @extend_schema(**endpoints.POOL_DELETE)
-    def delete(self, request: Request, pool_id: int) -> views.Answer:
-        expected_version = version(request, get(pool_id).version)
-        pools.delete(pool_id, author=views.author(request), version=expected_version)
-        return views.no_content()
+    @extend_schema(parameters=[schema.IF_MATCH])
+    def delete(self, request: Request, pool_id: int) -> Response:
+        """Delete an unused pool."""
+        required = version(request, self.get_object().version)
+        pools.delete(pool_id, author=views.author(request), version=required)
+        return Response(status=204)
 
 
-def get(pool_id: int) -> Pool:
+def get_pool(pool_id: int) -> Pool:
     """Return a pool with its cluster. Raises NotFound."""
     pool = Pool.objects.select_related("cluster").filter(pk=pool_id).first()
     if pool is None:
@@ -122,143 +215,17 @@ def version(request: Request, present: int) -> int | None:
     return present
 
 
-def _answer(pool: Pool) -> views.Answer:
-    return views.answer(shape(pool), headers={"ETag": f'"{pool.version}"'})
+def load(rows: list[Any]) -> None:
+    """Read the families, the usage and the conflicts of pools, a few queries for all of them."""
+    families = pools.families_by_pool(rows)
+    usage_by_pool = usage.usage_by_pool(rows)
+    conflicts = drift.conflicts_of_pools(rows)
+    for pool in rows:
+        pool.ipv4, pool.ipv6 = families[pool.pk].get(4), families[pool.pk].get(6)
+        pool.waiting = conflicts.get(pool.pk, ())
+        pool.utilization = {f"ipv{family}": row for family, row in usage_by_pool[pool.pk].items()}
 
 
-def shape(pool: Pool) -> dict[str, Any]:
-    return _shape(pool, usage.pool_usage(pool), drift.conflicts_of_pool(pool))
-
-
-def _page(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    ids = [row["id"] for row in rows]
-    pools_with_parts = Pool.objects.select_related("cluster").prefetch_related(
-        "cidrs__reserved_ranges"
-    )
-    by_id = pools_with_parts.in_bulk(ids)
-    used = usage.usage_by_pool(by_id.values())
-    waits = drift.conflicts_of_pools(by_id.values())
-    return [
-        _shape(by_id[pool_id], used[pool_id], waits.get(pool_id, ()))
-        for pool_id in ids
-        if pool_id in by_id
-    ]
-
-
-def _shape(pool: Pool, used: dict[int, usage.Usage], waits: Sequence[Drift] = ()) -> dict[str, Any]:
-    parts = pools.families(pool)
-    return {
-        "id": pool.pk,
-        "cluster": pool.cluster.name,
-        "name": pool.name,
-        "category": pool.category,
-        "cooldown_seconds": pool.cooldown_seconds,
-        "description": pool.description,
-        "allow_first_ip": pool.allow_first_ip,
-        "allow_last_ip": pool.allow_last_ip,
-        "annotations": pool.annotations,
-        "labels": pool.labels,
-        "ipv4": pool_cidrs.family(parts.get(4)),
-        "ipv6": pool_cidrs.family(parts.get(6)),
-        "version": pool.version,
-        "created_at": pool.created_at.isoformat().replace("+00:00", "Z"),
-        "waiting": pool_cidrs.waiting_fields(waits),
-        "utilization": {
-            f"ipv{family}": _usage(family_usage) for family, family_usage in used.items()
-        },
-    }
-
-
-def _usage(family_usage: usage.Usage) -> dict[str, Any]:
-    return {
-        "capacity": str(family_usage.capacity),
-        "held": str(family_usage.held),
-        "cooling": str(family_usage.cooling),
-        "reserved": str(family_usage.reserved),
-        "free": str(family_usage.free),
-        "ratio": round(family_usage.ratio, 6),
-        "approximate": family_usage.approximate,
-    }
-
-
-def _create(spec: pools.PoolSpec, author: events.Author) -> idempotency.Stored:
-    return idempotency.Stored(201, shape(get(pools.create(spec, author=author).pk)))
-
-
-def _spec(body: object_reader.Fields) -> pools.PoolSpec:
-    _refuse(body, _READ_ONLY)
-    cluster = body.parse("cluster", _cluster)
-    name = body.parse("name", parsing.name)
-    category = body.parse("category", partial(parsing.choice, allowed=tuple(Category.values)))
-    families = pool_cidrs.families(body)
-    cooldown = _cooldown(body)
-    first, last = body.flag("allow_first_ip"), body.flag("allow_last_ip")
-    annotations, labels = body.string_map("annotations"), body.string_map("labels")
-    description = _description(body)
-    body.report.raise_any()
-    return pools.PoolSpec(
-        cluster=cluster or Cluster(),
-        name=name or "",
-        category=category or "",
-        families=families,
-        cooldown_seconds=cooldown,
-        allow_first_ip=first,
-        allow_last_ip=last,
-        annotations=annotations,
-        labels=labels,
-        description=description or "",
-    )
-
-
-def _change(body: object_reader.Fields, pool: Pool) -> pools.PoolChange:
-    _refuse(body, _READ_ONLY)
-    for name in _FIXED:
-        present = pool.cluster.name if name == "cluster" else getattr(pool, name)
-        if name in body.data and body.data[name] != present:
-            raise errors.ImmutableInUse(f"The {name} of a pool never changes.")
-    _refuse_null(body, pool)
-    change = pools.PoolChange(
-        families=pool_cidrs.families(body),
-        cooldown_seconds=_cooldown(body),
-        description=_description(body),
-        annotations=body.string_map("annotations") if body.has("annotations") else None,
-        labels=body.string_map("labels") if body.has("labels") else None,
-    )
-    body.report.raise_any()
-    return change
-
-
-def _refuse(body: object_reader.Fields, names: tuple[str, ...]) -> None:
-    for name in names:
-        if name in body.data:
-            body.report.add(name, "read_only_field", "is computed and cannot be set")
-
-
-def _refuse_null(body: object_reader.Fields, pool: Pool) -> None:
-    """Report a null that cannot be applied, instead of ignoring it."""
-    for name in _CHANGED:
-        if name not in body.data or body.data[name] is not None:
-            continue
-        if name not in {"ipv4", "ipv6"}:
-            body.report.add(name, "wrong_type", "null is no value of this field")
-        elif pool.mask_size(int(name[-1])) is not None:
-            message = "A family of a pool is never removed: delete the pool, or remove its CIDRs."
-            raise errors.ImmutableInUse(message)
-
-
-def _description(body: object_reader.Fields) -> str | None:
-    if not body.has("description"):
-        return None
-    return body.parse("description", parsing.description)
-
-
-def _cooldown(body: object_reader.Fields) -> int | None:
-    if not body.has("cooldown_seconds"):
-        return None
-    return body.parse(
-        "cooldown_seconds", lambda value, field: holders.parse_cooldown(value, field=field)
-    )
-
-
-def _cluster(value: object, field: str) -> Cluster:
-    return lookups.cluster(parsing.name(value, field), field)
+def _pop_families(values: dict[str, Any]) -> dict[int, Any]:
+    parts = {4: values.pop("ipv4", None), 6: values.pop("ipv6", None)}
+    return {version: family for version, family in parts.items() if family is not None}

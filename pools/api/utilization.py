@@ -71,7 +71,7 @@ class Forecast(views.View):
     @extend_schema(**utilization.FORECAST)
     def get(self, request: Request, pool_id: int) -> views.Answer:
         query.Query(request).done()
-        pool = pools.get(pool_id)
+        pool = pools.get_pool(pool_id)
         used = usage.pool_usage(pool)
         pool_forecasts = forecasts.forecast_pool(pool, used)
         today = database.now().date()

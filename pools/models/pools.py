@@ -188,4 +188,9 @@ class ReservedRange(models.Model):
         ]
 
     def __str__(self) -> str:
+        return self.span
+
+    @property
+    def span(self) -> str:
+        """The first and the last address, as `10.20.0.0-10.20.0.99`."""
         return f"{self.first}-{self.last}"

@@ -256,7 +256,7 @@ class PoolManifest(views.View):
 
     @extend_schema(**guides.POOL_MANIFEST)
     def get(self, request: Request, pool_id: int) -> views.Answer:
-        pool = pools.get(pool_id)
+        pool = pools.get_pool(pool_id)
         return _yaml_answer(request, [exports.pool_manifest(pool)])
 
 

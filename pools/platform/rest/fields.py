@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from drf_spectacular.drainage import set_override
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.fields import empty
@@ -20,16 +21,18 @@ class ParsedField(serializers.Field[Any, Any, Any, Any]):
 
     parser: Parser = staticmethod(lambda value, _path: value)
 
-    def __init__(self, parser: Parser | None = None, **options: Any) -> None:
+    def __init__(
+        self, parser: Parser | None = None, *, schema: dict[str, Any] | None = None, **options: Any
+    ) -> None:
         super().__init__(**options)
         self._parser = parser or self.parser
+        if schema is not None:
+            set_override(self, "field", schema)
 
     def run_validation(self, data: Any = empty) -> Any:
         """The parsed value; InvalidInput. Validators of DRF are not used: the parser says it all."""
         if data is empty:
             return self.get_default()
-        if data is None:  # Serializer takes null for absence where it is not allowed
-            return None
         return self.to_internal_value(data)
 
     def to_internal_value(self, data: Any) -> Any:
@@ -95,8 +98,6 @@ class IntegerField(serializers.IntegerField):
     def run_validation(self, data: Any = empty) -> Any:
         if data is empty:
             return self.get_default()
-        if data is None:
-            return None
         return parsing.integer(
             data, "", least=self.min_value or 0, most=self.max_value or (1 << 62)
         )
@@ -111,12 +112,11 @@ class ChoiceField(serializers.ChoiceField):
     def run_validation(self, data: Any = empty) -> Any:
         if data is empty:
             return self.get_default()
-        if data is None:
-            return None
         return parsing.choice(data, "", tuple(self.choices))
 
     def to_representation(self, value: Any) -> Any:
-        return value if value is None else str(value)
+        """The word; null for the empty one that stands for no choice in the database."""
+        return str(value) or None
 
 
 @extend_schema_field({"type": "string", "format": "cidr", "example": "10.20.0.0/16"})
@@ -180,6 +180,14 @@ class CountField(ParsedField):
         return str(value)
 
 
+@extend_schema_field({"type": "number"})
+class RatioField(ParsedField):
+    """A share from 0 to 1, with six digits."""
+
+    def to_representation(self, value: Any) -> float:
+        return round(float(value), 6)
+
+
 @extend_schema_field({"type": "object", "additionalProperties": {"type": "string"}})
 class StringMapField(ParsedField):
     """Labels or annotations: an object whose values are strings; wrong_type."""
@@ -222,8 +230,6 @@ class ListField(serializers.ListField):
     def run_validation(self, data: Any = empty) -> Any:
         if data is empty:
             return self.get_default()
-        if data is None:
-            return None
         if self._parser is not None:
             return self._parser(data, "")
         if not isinstance(data, list):
@@ -235,3 +241,8 @@ class ListField(serializers.ListField):
                 items.append(self.child.run_validation(item))
         report.raise_any()
         return items
+
+    def to_representation(self, data: Any) -> list[Any]:
+        """The items of a list or of a related manager."""
+        show = self.child.to_representation
+        return [show(item) for item in (data.all() if hasattr(data, "all") else data)]

@@ -19,7 +19,7 @@ from pools.core import errors, object_reader
 from pools.platform.rest import fields as rest_fields
 
 _NULL = "null is no value of this field; leave it out to keep what is there"
-_READ_ONLY = "is worked out and cannot be set"
+_READ_ONLY = "is computed and cannot be set"
 _CODES = {"invalid": "wrong_type", "null": "wrong_type", "not_a_list": "wrong_type"}
 
 
@@ -56,14 +56,17 @@ class Serializer(serializers.Serializer[Any]):
                 value = empty
             with report.collecting(name):
                 _validate_field(field, value, values, partial=self._is_partial())
+                if field.source in values and (validate := getattr(self, f"validate_{name}", None)):
+                    values[field.source] = validate(values[field.source])
         report.raise_any()
         return values
 
     def to_representation(self, instance: Any) -> dict[str, Any]:
         """The fields of a row or a dict. Without DRF's copies of the fields for each answer."""
         return {
-            name: None if (value := read(instance)) is None else show(value)
+            name: None if value is None else show(value)
             for name, read, show in _readers(type(self), isinstance(instance, dict))
+            if (value := read(instance)) is not empty
         }
 
     def _writable(self) -> list[tuple[str, serializers.Field[Any, Any, Any, Any]]]:
@@ -102,7 +105,7 @@ def _readers(serializer: type[Serializer], is_dict: bool) -> tuple[_Reader, ...]
     return tuple(
         (
             name,
-            (_item_reader if is_dict else _attribute_reader)(field.source or name),
+            _item_reader(field, name) if is_dict else _attribute_reader(field.source or name),
             field.to_representation,
         )
         for name, field in serializer().fields.items()
@@ -128,10 +131,16 @@ def _attribute_reader(source: str) -> Callable[[Any], Any]:
     return read_related
 
 
-def _item_reader(source: str) -> Callable[[Any], Any]:
+def _item_reader(field: serializers.Field[Any, Any, Any, Any], name: str) -> Callable[[Any], Any]:
+    """A field that says `required=False` is left out of the answer if the dict lacks it."""
+    source = field.source or name
+    absent = empty if field._kwargs.get("required") is False else None  # type: ignore[attr-defined]
+    if "." not in source:
+        return (lambda row: row.get(source, empty)) if absent else (lambda row: row[source])
+
     def read(row: Any) -> Any:
-        for name in source.split("."):
-            row = row[name] if isinstance(row, dict) else getattr(row, name)
+        for part in source.split("."):
+            row = row[part] if isinstance(row, dict) else getattr(row, part)
         return row
 
     return (lambda row: row) if source == "*" else read
@@ -150,6 +159,9 @@ def _validate_field(
             raise errors.InvalidInput.for_field("", "required", "is required")
         if partial or field.default is empty:
             return
+    if value is None:
+        values[field.source or ""] = None
+        return
     try:
         values[field.source or ""] = field.run_validation(value)
     except exceptions.ValidationError as error:
