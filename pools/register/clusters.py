@@ -152,7 +152,7 @@ def remove(cluster: Cluster, *, author: events.Author, force: bool = False) -> N
     """
     if force and not author.reason:
         raise errors.InvalidInput.for_field("reason", "required", "Forcing it needs a reason.")
-    database.retried(lambda: _remove(cluster, author=author, force=force))
+    database.with_retries(lambda: _remove(cluster, author=author, force=force))
 
 
 def _remove(cluster: Cluster, *, author: events.Author, force: bool) -> None:

@@ -63,7 +63,7 @@ def ingest(
                 stored = [ObjectProblem(row.problem_code, row.problem) for row in rows]
                 return _taken_in(context, handler, rows, parsed, stored=stored)
 
-        failed += database.retried(work)
+        failed += database.with_retries(work)
     return failed
 
 
@@ -93,7 +93,7 @@ def again(context: SyncContext, handler: Handler, manifests: Sequence[Manifest])
                     parsed.append(_parsed(handler, row.manifest))
                 return _taken_in(context, handler, rows, parsed, stored=stored)
 
-        failed += database.retried(work)
+        failed += database.with_retries(work)
     return failed
 
 
@@ -170,7 +170,7 @@ def forget(context: SyncContext, handler: Handler, ids: Sequence[int]) -> int:
                     )
                 return len(failures)
 
-        failed += database.retried(work)
+        failed += database.with_retries(work)
     return failed
 
 

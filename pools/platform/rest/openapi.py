@@ -110,13 +110,13 @@ def query(**names: str) -> list[OpenApiParameter]:
     ]
 
 
-KEY = OpenApiParameter(
+IDEMPOTENCY_KEY = OpenApiParameter(
     "Idempotency-Key",
     str,
     OpenApiParameter.HEADER,
     description="The same key and body give the same answer for 24 hours.",
 )
-MATCH = OpenApiParameter(
+IF_MATCH = OpenApiParameter(
     "If-Match", str, OpenApiParameter.HEADER, description='The pool\'s ETag, such as "3".'
 )
 PAGED = {
@@ -129,6 +129,6 @@ WRITES = "409 411 413 415 422"
 
 
 def writes(summary: str, answers: dict[int, Schema | None], shape: Schema, **more: Any) -> Schema:
-    parameters = [KEY, *more.pop("parameters", [])]
+    parameters = [IDEMPOTENCY_KEY, *more.pop("parameters", [])]
     fails = f"{WRITES} {more.pop('fails', '')}"
     return says(summary, answers, fails=fails, parameters=parameters, **body(shape), **more)

@@ -71,7 +71,9 @@ def _allocate(
         exhausted = error
     else:
         return done if isinstance(done, allocation.Allocation) else _request(done.request_id)
-    return database.retried(lambda: _refused(pool_id, demand, exhausted, author, key, wait=wait))
+    return database.with_retries(
+        lambda: _refused(pool_id, demand, exhausted, author, key, wait=wait)
+    )
 
 
 def _refused(
@@ -165,7 +167,7 @@ def _retry_pool(pool_id: int, due: QuerySet[AllocationRequest], author: events.A
     fulfilled = 0
     waiting = due.filter(pool_id=pool_id).order_by("id").values_list("pk", flat=True)
     for request_id in list(waiting[:BATCH]):
-        outcome = database.retried(partial(_try, request_id, author))
+        outcome = database.with_retries(partial(_try, request_id, author))
         if outcome == RequestState.PENDING:
             _postpone(pool_id)
             break

@@ -70,7 +70,7 @@ def take_in(report: ReferenceReport, *, author: events.Author) -> dict[str, Any]
     A report that is repeated is answered as before, and is no further observation. Raises StaleSequence,
     SequenceReused.
     """
-    return database.retried(lambda: _take_in(report, author))
+    return database.with_retries(lambda: _take_in(report, author))
 
 
 def _take_in(report: ReferenceReport, author: events.Author) -> dict[str, Any]:
