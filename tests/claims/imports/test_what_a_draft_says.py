@@ -162,7 +162,9 @@ def test_the_network_that_the_addresses_tell(network: Network) -> None:
     of = VMImport.objects.get()
     assert (of.network, of.counts["new"]) == (network, 2)
     assert [one["code"] for one in of.notes] == ["network_by_addresses"]
-    assert f"No network was chosen: {network.name} is the only one" in pages.page(client, of)
+    assert f"No network was specified: {network.name} was chosen, the only network" in pages.page(
+        client, of
+    )
     typed = pages.typed(network, where="", mac=mac(9), ips="10.9.0.7")
     client.post(reverse(pages.NEW), typed)
     assert VMImport.objects.latest("pk").network.name == "cluster_udn_red"
