@@ -183,7 +183,10 @@ def test_a_program_is_told_the_network_of_its_addresses(network: Network) -> Non
     api = apis.Api("operator")
     answer = api("POST", "imports/", {"rows": [row("web", mac(1), "10.0.0.5")], "commit": True})
     refused = apis.refused(answer, 400, "required")
-    assert f"only {network.name} ({network.pk}) has all" in refused["detail"]
+    assert (
+        "the only network with static VM support whose subnets contain all addresses is"
+        f" {network.name} ({network.pk})"
+    ) in refused["detail"]
     answer = api("POST", "imports/", {"rows": [row("web", mac(1), "10.5.0.5")]})
     assert network.name not in apis.refused(answer, 400, "required")["detail"]
 
