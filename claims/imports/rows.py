@@ -14,7 +14,7 @@ from django.db import connection
 
 from claims.access import namespaces
 from claims.core.vm_import import resolving
-from claims.core.vm_import.resolving import Destination, Plan, Reason, Resolved, SourceRow
+from claims.core.vm_import.resolving import Destination, Plan, Reason, ResolvedRow, SourceRow
 from claims.core.vm_import.vm_interface import VMInterface
 from claims.imports import validation
 from claims.ipamclaims import naming
@@ -172,7 +172,7 @@ def _source(interface: VMInterface) -> SourceRow:
     )
 
 
-def _resolved(row: Resolved) -> tuple[object, ...]:
+def _resolved(row: ResolvedRow) -> tuple[object, ...]:
     reasons = _json(row.reasons) if row.reasons else "[]"
     return (
         row.network_id, row.vm, row.namespace, row.mac, _array(row.ips), row.claim_name, row.usable,
@@ -233,7 +233,7 @@ def source_of(row: ImportRow) -> SourceRow:
     )
 
 
-def values(row: Resolved) -> dict[str, Any]:
+def values(row: ResolvedRow) -> dict[str, Any]:
     """What a row gets that was read again."""
     reasons = json.loads(_json(row.reasons)) if row.reasons else []
     return {

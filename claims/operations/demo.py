@@ -78,7 +78,7 @@ def _networks(cluster: Cluster) -> None:
             ]
         },
     )  # fmt: skip
-    network = networks.create_by_hand(cluster, blue, author=demo.BY, description="VMs of two teams")
+    network = networks.create_network(cluster, blue, author=demo.BY, description="VMs of two teams")
     for namespace in ("shop", "bank"):
         NAD.objects.create(
             network=network, namespace=namespace, name="tenant-blue", role="primary",
@@ -88,7 +88,7 @@ def _networks(cluster: Cluster) -> None:
         name=LEGACY, kind="cudn", object_name="legacy", topology="layer3", role="primary",
         ipam_mode="Enabled", subnets=("10.132.0.0/20",),
     )  # fmt: skip
-    networks.create_by_hand(cluster, legacy, author=demo.BY, description="Cannot hold static VMs")
+    networks.create_network(cluster, legacy, author=demo.BY, description="Cannot hold static VMs")
 
 
 def _entries(cluster: Cluster) -> None:
@@ -141,7 +141,7 @@ def _claims(cluster: Cluster) -> None:
     failed = _claim(network, "bank", "bank-99", "02:42:0a:80:ff:02")
     failed.ips_requested = [_ip(7)]
     refusal = dialects.condition(
-        ClaimOutcome.IP_CONFLICT, dialects.ip_conflict([_ip(7)]), dialects.PROPOSED
+        ClaimOutcome.IP_CONFLICT, dialects.ip_conflict_message([_ip(7)]), dialects.PROPOSED
     )
     failed.conditions = dialects.merge_conditions([], refusal, now=now)
     leaked = _bound(network, "shop-77", "02:42:0a:80:ff:03", _ip(210))
@@ -158,7 +158,7 @@ def _claims(cluster: Cluster) -> None:
 def _bound(network: Network, vm: str, mac: str, ip: str) -> IPAMClaim:
     claim = _claim(network, "shop", vm, mac)
     condition = dialects.condition(
-        ClaimOutcome.ALLOCATED, dialects.allocated([ip]), dialects.SHIPPED
+        ClaimOutcome.ALLOCATED, dialects.allocated_message([ip]), dialects.SHIPPED
     )
     claim.conditions = dialects.merge_conditions([], condition, now=database.now())
     claim.ips, claim.owner_pod = [ip], f"virt-launcher-{vm}"

@@ -98,7 +98,7 @@ def for_wave(wave: Wave) -> WaveReadiness:
         migration_settings.TargetNetwork(fit.network.name, fit.network.role, fit.network.subnets)
         for fit in fits.values()
     ]
-    settings = list(migration_settings.needed(targets, namespaces))
+    settings = list(migration_settings.required_settings(targets, namespaces))
     return WaveReadiness(wave, list(machines.values()), list(fits.values()), settings)
 
 

@@ -88,7 +88,7 @@ class MutatePods(_Mutation):
 
     def decide(self, review: Review, cluster_id: int) -> MutationOutcome:
         pod = review.new
-        self.vm = vm = pod_mutation.subject(pod, review.namespace)
+        self.vm = vm = pod_mutation.launcher_vm(pod, review.namespace)
         settings, what = pod_mutation.Settings(), vm_lookup.NOTHING
         if vm is not None:
             settings = vm_lookup.settings(cluster_id)
@@ -106,7 +106,7 @@ class MutateVMs(_Mutation):
     path_name = "mutate-vms"
 
     def decide(self, review: Review, cluster_id: int) -> MutationOutcome:
-        self.vm = vm = vm_mutation.subject(review.new, review.namespace)
+        self.vm = vm = vm_mutation.parse_vm(review.new, review.namespace)
         settings = vm_lookup.settings(cluster_id)
         what = vm_lookup.known_addresses(cluster_id, vm)
         return vm_mutation.decide(review.new, vm, what, settings, review.operation)

@@ -150,14 +150,14 @@ def _shape(
     registered_side = _registered_side(registered) if registered else None
     reasons: list[results.Reason] = []
     if registered_side and runs:
-        reasons = [*results.differences(registered_side, runs), *results.untold(runs)]
+        reasons = [*results.differences(registered_side, runs), *results.unobserved_values(runs)]
     elif registered_side:
         status = statuses.get((row["network_id"], registered_side.namespace, registered_side.vm))
-        reasons = [results.absence(registered_side, status)]
+        reasons = [results.absence_reason(registered_side, status)]
     elif runs:
         reasons = [
             ("not_registered", f"Nothing is registered for {runs.who}."),
-            *results.untold(runs),
+            *results.unobserved_values(runs),
         ]
     return {
         "verdict": row["verdict"],

@@ -99,7 +99,7 @@ def _add_gone(scene: _Scene, row: ObservedObject) -> None:
     if row.kind == resources.VMI.kind:
         scene.vms[row.uid] = row.namespace, row.name
         return
-    pod = _read(row.manifest, attachments.pod)
+    pod = _read(row.manifest, attachments.parse_pod)
     if pod is not None and pod.vm:
         scene.vms[pod.vmi_uid] = pod.namespace, pod.vm
 
@@ -129,14 +129,14 @@ def _add_observed(cluster_id: int, scene: _Scene, before: Mapping[Key, Workload]
         if uid not in scene.instances and uid not in scene.gone
     ]
     for uid, manifest in _observed_manifests(cluster_id, resources.VMI.kind, lacking):
-        instance = _read(manifest, attachments.instance)
+        instance = _read(manifest, attachments.parse_instance)
         if instance is not None and uid in scene.vms:
             scene.instances.setdefault(uid, instance)
     listed = {
         (row.namespace, pod) for row in before.values() if row.uid in scene.vms for pod in row.pods
     }
     for uid, manifest in _observed_manifests(cluster_id, resources.POD.kind, sorted(listed)):
-        pod = _read(manifest, attachments.pod)
+        pod = _read(manifest, attachments.parse_pod)
         if pod is not None and pod.vmi_uid in scene.vms and uid not in scene.gone:
             scene.pods.setdefault(uid, pod)
 
@@ -188,9 +188,11 @@ def _running_attachments(scene: _Scene, networks: ClusterNetworks) -> Iterator[R
         if pod.vm:
             launchers.setdefault(pod.vmi_uid, []).append(pod)
         else:
-            yield from running.of_pod(pod, networks)
+            yield from running.pod_attachments(pod, networks)
     for uid in scene.vms:
-        yield from running.of_vm(scene.instances.get(uid), launchers.get(uid, ()), networks)
+        yield from running.vm_attachments(
+            scene.instances.get(uid), launchers.get(uid, ()), networks
+        )
 
 
 def _write_rows(before: Mapping[Key, Workload], attachments_by_key: Mapping[Key, Running]) -> None:

@@ -186,7 +186,7 @@ class IPPoolAdmin(scoped.Scoped[IPPool]):
                     author=pages.author(request),
                 )
             except errors.AlreadyExists as error:
-                place = "network_name" if "already: " in error.message else "name"
+                place = "network_name" if "already has an IPPool" in error.message else "name"
                 form.add_error(place, error.message)
             except errors.IpamError as error:
                 pages.put(form, error)
@@ -299,7 +299,7 @@ def standing(ippool: IPPool) -> str:
         return gettext("its object is deleted")
     if ippool.follows_cluster:
         return gettext("follows the cluster")
-    if ippools.is_written(ippool.cluster_id):
+    if ippools.writes_ippools(ippool.cluster_id):
         return gettext("written to the cluster")
     return gettext("only in the register")
 
@@ -386,5 +386,5 @@ def _decided(ippool: IPPool) -> bool:
     return (
         ippool.follows_cluster
         and ippool.gone_at is None
-        and not ippools.is_written(ippool.cluster_id)
+        and not ippools.writes_ippools(ippool.cluster_id)
     )

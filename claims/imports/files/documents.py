@@ -126,7 +126,9 @@ def _row(number: int, row: dict[str, object]) -> VMInterface:
         whole = str(row["mac"])  # a line break at its end, too
         problems += cells.parse_mac(texts["mac"] if whole.isprintable() else whole)
     refused = bool(problems) or ips.unread
-    row_problems, no_mac = vm_interface.lacking(texts["mac"], ips.ips, (*problems, *ips.problems))
+    row_problems, no_mac = vm_interface.add_missing_problems(
+        texts["mac"], ips.ips, (*problems, *ips.problems)
+    )
     return VMInterface(
         number,
         texts["vm"],
