@@ -2,7 +2,7 @@
 
 Each network has its own address space, because OVN-Kubernetes isolates networks: its subnets may
 overlap those of another network or the pod CIDRs of the cluster. Gateways, infrastructure subnets and
-reserved subnets become reserved ranges; their reasons tell them from ranges that users reserve.
+reserved subnets become reserved ranges; their reasons distinguish them from ranges that users reserve.
 """
 
 from __future__ import annotations

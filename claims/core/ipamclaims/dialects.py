@@ -185,9 +185,9 @@ def condition(outcome: ClaimOutcome, message: str, crd_dialect: Dialect) -> Cond
 
 
 def merge_conditions(
-    before: Iterable[Condition], ours: Condition, *, now: datetime
+    before: Iterable[Condition], allocation: Condition, *, now: datetime
 ) -> list[Condition]:
-    """Return all conditions of a claim, with the allocation condition replaced by `ours`.
+    """Return all conditions of a claim, with the allocation condition replaced by `allocation`.
 
     Server-side apply treats the list as one value, so conditions of other types are included unchanged;
     the condition of the other dialect is removed. The transition time changes only with the status.
@@ -197,16 +197,19 @@ def merge_conditions(
     for condition in before:
         if condition.get("type") not in TYPES:
             other_conditions.append(dict(condition))
-        elif condition["type"] == ours["type"] and condition.get("status") == ours["status"]:
+        elif (
+            condition["type"] == allocation["type"]
+            and condition.get("status") == allocation["status"]
+        ):
             transition_time = str(condition.get("lastTransitionTime") or transition_time)
-    condition_fields = {key: ours[key] for key in ("type", "status", "reason", "message")}
+    condition_fields = {key: allocation[key] for key in ("type", "status", "reason", "message")}
     return [*other_conditions, condition_fields | {"lastTransitionTime": transition_time}]
 
 
-def matches(condition: Condition | None, ours: Condition) -> bool:
-    """Return True if a condition equals `ours`, except for its time."""
+def matches(condition: Condition | None, allocation: Condition) -> bool:
+    """Return True if a condition equals `allocation`, except for its time."""
     keys = ("type", "status", "reason", "message")
-    return condition is not None and all(condition.get(key) == ours[key] for key in keys)
+    return condition is not None and all(condition.get(key) == allocation[key] for key in keys)
 
 
 def render_status(

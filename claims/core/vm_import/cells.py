@@ -115,7 +115,7 @@ def _mangled(field: str, text: str, what: str) -> FieldProblem:
 
 @dataclass(frozen=True, slots=True)
 class Addresses:
-    """The addresses of a cell; if `unread`, some are not valid and stand there as written."""
+    """The addresses of a cell; if `unread`, some are not valid and are kept as written."""
 
     ips: tuple[str, ...]
     problems: tuple[FieldProblem, ...] = ()

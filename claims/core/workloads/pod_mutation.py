@@ -22,7 +22,7 @@ CREATE, UPDATE = "CREATE", "UPDATE"
 
 @dataclass(frozen=True)
 class Settings:
-    """How the cluster's VMs receive their addresses (claims.models.NetworkSettings)."""
+    """Settings of a cluster: how its VMs receive their addresses (claims.models.NetworkSettings)."""
 
     addresses: bool = False  # by network.kubevirt.io/addresses on VMs, not on pods
     nad_namespace: str = "ovn-kubernetes"
@@ -103,27 +103,27 @@ def selection_element(choice: AddressChoice, settings: Settings) -> Element:
 
 def merge_element(
     present: Element | None,
-    ours: Element,
+    desired: Element,
     choice: AddressChoice,
     manifest: object,
     metadata_path: tuple[str, ...],
 ) -> MutationOutcome:
     """Return the outcome for an object with the element `present` and its metadata at `metadata_path`."""
     if present is None:
-        value, code, verb = ours, "patched", "gets"
-    elif differing := _differences(present, ours):
+        value, code, verb = desired, "patched", "gets"
+    elif differing := _differences(present, desired):
         message = (
             f"{DEFAULT_NETWORK} exists and is kept; {choice.because} differs:"
             f" {', '.join(differing)}"
         )
         return explained_outcome("kept_foreign", message, choice)
     else:
-        value, code, verb = _completed(present, ours), "completed", "gets also"
+        value, code, verb = _completed(present, desired), "completed", "gets also"
         if value == present:
             return MutationOutcome(
                 "unchanged", "the annotation is already complete", network=choice.network
             )
-    message = f"{verb} {_request_text(ours)} by {choice.because}"
+    message = f"{verb} {_request_text(desired)} by {choice.because}"
     text = network_selection.render([value])
     patch = json_patch.set_annotation(manifest, metadata_path, DEFAULT_NETWORK, text)
     return explained_outcome(code, message, choice, patch)
@@ -148,34 +148,34 @@ def _present(pod: object) -> Element | None:
     return None if text is None else network_selection.default_network(text)
 
 
-def _differences(present: Element, ours: Element) -> list[str]:
+def _differences(present: Element, desired: Element) -> list[str]:
     """Return the differences in words, except for the IPAMClaim, which its creator decides."""
     differences = [
-        f"{key} {present_value}, not {our_value}"
-        for key, present_value, our_value in (
-            ("name", present.name, ours.name),
-            ("namespace", present.namespace, ours.namespace),
-            ("mac", present.mac, ours.mac),
+        f"{key} {present_value}, not {desired_value}"
+        for key, present_value, desired_value in (
+            ("name", present.name, desired.name),
+            ("namespace", present.namespace, desired.namespace),
+            ("mac", present.mac, desired.mac),
         )
-        if present_value and our_value and present_value != our_value
+        if present_value and desired_value and present_value != desired_value
     ]
-    if present.ips and not network_selection.same_addresses(present.ips, ours.ips):
-        differences.append(f"ips {', '.join(present.ips)}, not {', '.join(ours.ips)}")
+    if present.ips and not network_selection.same_addresses(present.ips, desired.ips):
+        differences.append(f"ips {', '.join(present.ips)}, not {', '.join(desired.ips)}")
     return differences
 
 
-def _completed(present: Element, ours: Element) -> Element:
+def _completed(present: Element, desired: Element) -> Element:
     return dataclasses.replace(
         present,
-        namespace=present.namespace or ours.namespace,
-        mac=present.mac or ours.mac,
-        ips=present.ips or ours.ips,
-        claim=present.claim or ours.claim,
+        namespace=present.namespace or desired.namespace,
+        mac=present.mac or desired.mac,
+        ips=present.ips or desired.ips,
+        claim=present.claim or desired.claim,
     )
 
 
-def _request_text(ours: Element) -> str:
-    return ", ".join(ours.ips) + (f" for {ours.mac}" if ours.mac else "")
+def _request_text(desired: Element) -> str:
+    return ", ".join(desired.ips) + (f" for {desired.mac}" if desired.mac else "")
 
 
 def _annotation_warnings(pod: object, namespace: str) -> list[str]:

@@ -51,15 +51,15 @@ def decide(
         choice = vm_addresses.choose(vm, registrations)
         if settings.addresses:
             return _with_addresses(manifest, metadata_path, vm, choice)
-        ours = pod_mutation.selection_element(choice, settings)
-        ours = Element(ours.name, ours.namespace, ours.mac, ours.ips)
+        desired = pod_mutation.selection_element(choice, settings)
+        desired = Element(desired.name, desired.namespace, desired.mac, desired.ips)
         text = vm_objects.annotation(manifest, DEFAULT_NETWORK, *metadata_path)
         present = None if text is None else network_selection.default_network(text)
     except errors.InvalidAnnotation as error:
         return explained_outcome("malformed_annotation", error.message)
     except DeclinedError as declined:
         return explained_outcome(declined.code, declined.message)
-    return pod_mutation.merge_element(present, ours, choice, manifest, metadata_path)
+    return pod_mutation.merge_element(present, desired, choice, manifest, metadata_path)
 
 
 def _with_addresses(
