@@ -174,7 +174,7 @@ def test_a_vm_owner_sees_their_own_and_what_to_do(owner: Client, network: Networ
     assert "already in use" in refused
     assert "secret" not in refused
     foreign = owner.post(ADD, said | {"namespace": "red"}).content.decode()
-    assert "namespaces of your own" in foreign
+    assert "namespaces that you own" in foreign
     assert owner.post(ADD, said | {"ips": "10.0.0.7"}).status_code == 302
 
 
