@@ -72,7 +72,14 @@ def count(request: HttpRequest) -> str:
 
 @admin.register(Notice)
 class NoticeAdmin(lists.Listed[Notice]):
-    list_display = ("shown_level", "shown_title", "shown_code", "shown_since", "shown_end", "about")
+    list_display = (
+        "shown_level",
+        "shown_title",
+        "shown_code",
+        "shown_since",
+        "shown_end",
+        "shown_link",
+    )
     list_display_links = None
     list_filter = (NoticeStateFilter, NoticeLevelFilter, NoticeCodeFilter)
     exported = ("id", "code", "subject", "level", "title", "detail", "since", "ended_at")
@@ -111,7 +118,7 @@ class NoticeAdmin(lists.Listed[Notice]):
         return display.when(notice.ended_at) if notice.ended_at else SafeString(gettext("open"))
 
     @admin.display(description=_("subject"))
-    def about(self, notice: Notice) -> SafeString:
+    def shown_link(self, notice: Notice) -> SafeString:
         return display.link(notice.url, gettext("Show")) if notice.url else display.DASH
 
     def change_view(  # type: ignore[override]
