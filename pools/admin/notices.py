@@ -6,7 +6,7 @@ from typing import Any
 
 from django.contrib import admin
 from django.db.models import F, QuerySet
-from django.http import Http404, HttpRequest, HttpResponseBase, HttpResponseRedirect
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
@@ -91,7 +91,7 @@ class NoticeAdmin(lists.Listed[Notice]):
     paginator = lists.BoundedPaginator
     list_before_template = "cadastre/notices_intro.html"
 
-    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponseBase:  # type: ignore[override]
+    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
         silence = scheduler.silence()
         stopped = silence is not None and silence > scheduler.MOST_SILENCE
         more = {"silence": display.duration(silence or 0)} if stopped else {}

@@ -60,7 +60,8 @@ class BeginForm(forms.Form):
         self.pool = pool
         cidrs = pool.cidrs.order_by("position")
         choices = [(str(row.cidr), str(row.cidr)) for row in cidrs]
-        self.fields["cidr"].choices = choices  # type: ignore[attr-defined]
+        field: Any = self.fields["cidr"]
+        field.choices = choices
 
     def plan(self) -> migrations.MigrationPlan:
         values = self.cleaned_data
