@@ -88,9 +88,11 @@ def _criteria(parameters: query.Query, *, names_clusters: bool) -> HistoryQuery:
         # For users who may not see clusters both lookups run: otherwise the duration would reveal
         # whether the cluster exists.
         cluster_id = (
-            None if current_cluster and names_clusters else history_addresses.find_former_cluster(value)
+            None
+            if current_cluster and names_clusters
+            else history_addresses.find_former_cluster(value)
         )
-        former = current_cluster.pk if current_cluster else cluster_id
+        cluster_id = current_cluster.pk if current_cluster else cluster_id
         # For these users an unknown cluster is the same as a cluster without visible objects.
         return cluster_id or (lookups.cluster(value, name).pk if names_clusters else 0)
 

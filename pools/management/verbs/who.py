@@ -48,7 +48,9 @@ def run(options: Mapping[str, Any], out: TextIO) -> int:
 
 def _cluster(name: str) -> int:
     current_cluster = lookups.find_cluster(name)
-    cluster_id = current_cluster.pk if current_cluster else history_addresses.find_former_cluster(name)
+    cluster_id = (
+        current_cluster.pk if current_cluster else history_addresses.find_former_cluster(name)
+    )
     if cluster_id is None:
         raise errors.NotFound(f"There is no cluster {name}, and no removed one of that name.")
     return cluster_id
