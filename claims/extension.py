@@ -1,4 +1,4 @@
-"""What VM networks add to the register (pools/extension.py)."""
+"""The extension of VM networks to the register (pools/extension.py)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ from pools.register.demo.demo import DemoPart
 
 
 def _handlers() -> Sequence[Handler]:
-    """Networks before what names one; claims last, for they get what all others leave free."""
+    """Return the handlers: networks before kinds that refer to them, claims last.
+
+    Claims are last because they are granted addresses that no other object uses.
+    """
     return (
         UserDefinedNetworks(resources.CLUSTER_UDN),
         UserDefinedNetworks(resources.UDN),

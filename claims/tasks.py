@@ -1,4 +1,4 @@
-"""What runs by the clock for VM networks; each task calls one service."""
+"""Celery tasks of VM networks; each calls one service."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from claims.workloads import webhook_decisions
 
 log = logging.getLogger(__name__)
 
-# Below the broker's visibility time-out: a message that comes again finds no first copy at work.
+# Below the broker's visibility timeout: no task is redelivered while its first delivery still runs.
 _IMPORT_SECONDS = 540
-_UNTAKEN_SECONDS = 15  # then the message is dropped: the ticks since have sent others
+_EXPIRY_SECONDS = 15  # an older message is dropped, because the schedule has sent newer ones
 
 
 @shared_task
@@ -26,16 +26,16 @@ def tidy_decisions() -> int:
 
 @shared_task
 def recheck_duplicates() -> int:
-    """What no change of an entry touches: reserved ranges that somebody made in a network's pool."""
+    """Recheck conflicts with reserved ranges, whose changes do not touch the address index."""
     return conflicts.recheck_all()
 
 
 @shared_task
 def work_off_imports() -> int:
-    """One message for each import that waits for a worker, or whose worker is gone."""
+    """Send a message for each import that waits for a worker or has lost its worker."""
     due = leases.due_imports()
     for import_id in due:
-        work_off_import.apply_async((import_id,), expires=_UNTAKEN_SECONDS)
+        work_off_import.apply_async((import_id,), expires=_EXPIRY_SECONDS)
     return len(due)
 
 
@@ -45,8 +45,8 @@ def work_off_import(import_id: int) -> bool:
 
 
 def ring(import_id: int) -> None:
-    """A worker may begin at once, instead of with the next tick; called after the transaction."""
+    """Have a worker start the import now instead of at the next tick; call it after the transaction."""
     try:
         work_off_import.delay(import_id)
     except OperationalError:
-        log.warning("the broker is away; import %s waits for the next tick", import_id)
+        log.warning("the broker is not reachable; import %s waits for the next tick", import_id)

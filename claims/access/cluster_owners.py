@@ -1,8 +1,8 @@
-"""VM owners whom clusters make: users and groups in RoleBindings to some roles (IPAM_VM_OWNER_ROLES).
+"""VM owners from clusters: users and groups in RoleBindings to the roles in IPAM_VM_OWNER_ROLES.
 
-A cluster makes owners of its own namespaces only, for as long as it is connected, and they are never
-more than VM owners: nothing is written to our users and groups. What they may do is worked out when
-they ask, so that it begins and ends with the binding, whoever is made or joins a group when.
+A connected cluster defines VM owners of its own namespaces. They get no other role, and nothing is
+written to users and groups here. Permissions are computed for each request, so that they begin and end
+with the binding, in whatever order users, groups and bindings are created.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ OWNERS = str(Role.VM_OWNER)  # the group with the permissions of the role has th
 
 
 def roles() -> frozenset[str]:
-    """The names of the clusters' roles that make VM owners; none: clusters make none."""
+    """Return the names of cluster roles that make VM owners; empty if clusters make none."""
     return frozenset(settings.IPAM_VM_OWNER_ROLES)
 
 
-# What clusters say of somebody: by name, by a group of ours, by a group of the cluster. Names are compared
-# exactly. Our group vm-owner is the role itself and not meant by any cluster.
+# The rows that make a user a VM owner: by user name, by a group here, or by a group of the cluster. Names
+# are compared exactly. The group vm-owner is excluded, because it stands for the role itself.
 OF_USER = f"""
     SELECT o.id FROM claims_clusterowner o
     WHERE o.role = ANY (%s::text[]) AND (
@@ -44,26 +44,26 @@ OF_USER = f"""
                 SELECT FROM claims_clustergroupmember m
                 WHERE m.connection_id = o.connection_id AND m."group" = o.subject
                     AND m.username = %s::text)))
-"""  # noqa: S608  # names of ours
+"""  # noqa: S608  # constants of this module
 
 
 def query_parameters(user: Any) -> list[object]:
-    """The values of `OF_USER`."""
+    """Return the parameters of `OF_USER` for a user."""
     name = user.get_username()
     return [sorted(roles()), name, user.pk, name]
 
 
 def of_user(user: Any) -> QuerySet[ClusterOwner]:
-    """What clusters say of somebody."""
-    if not user.is_active:  # an anonymous one is not
+    """Return the rows that make the user a VM owner."""
+    if not user.is_active:  # anonymous users are inactive
         return ClusterOwner.objects.none()
     return ClusterOwner.objects.filter(pk__in=RawSQL(OF_USER, query_parameters(user)))  # noqa: S611  # as above
 
 
 def rights(user: Any) -> frozenset[str]:
-    """The permissions of the role, `app.codename`, for somebody whom a cluster makes a VM owner.
+    """Return the permissions (`app.codename`) that a user has as a VM owner from a cluster.
 
-    One statement for each object of a user, which is as old as the request.
+    The result is cached on the user object, which lives as long as the request.
     """
     permissions: frozenset[str] | None = getattr(user, "_cluster_owner_rights", None)
     if permissions is None:
@@ -85,15 +85,15 @@ _RIGHTS = f"""
 
 
 def follow_bindings(connection: Connection, kind: str) -> None:
-    """Make the table say what the RoleBindings of a cluster say, as they were seen last."""
+    """Sync the VM owners of a cluster with its RoleBindings as last observed."""
     desired_bindings = {}
     for uid, manifest in _observed_manifests(connection, kind):
-        binding = role_bindings.binding(manifest)
+        binding = role_bindings.parse_binding(manifest)
         for subject in binding.subjects if binding.role in roles() else ():
             desired_bindings[uid, *subject] = binding
     rows = ClusterOwner.objects.filter(connection=connection)
     existing_rows = {(row.uid, row.subject_kind, row.subject): row for row in rows}
-    # A binding never changes its role or name; another one has another uid.
+    # A RoleBinding's role and name are immutable; a new binding has a new uid.
     rows.filter(
         pk__in=[row.pk for key, row in existing_rows.items() if key not in desired_bindings]
     ).delete()
@@ -114,12 +114,12 @@ def follow_bindings(connection: Connection, kind: str) -> None:
 
 
 def follow_groups(connection: Connection, kind: str) -> None:
-    """The users of those groups of a cluster that a binding names."""
+    """Sync the members of the cluster's groups that a RoleBinding names."""
     group_owners = ClusterOwner.objects.filter(connection=connection, subject_kind=Subject.GROUP)
     groups = sorted(set(group_owners.values_list("subject", flat=True)))
     desired_members = set()
     for _, manifest in _observed_manifests(connection, kind, names=groups):
-        members = role_bindings.members(manifest)
+        members = role_bindings.parse_group(manifest)
         desired_members |= {(members.name, user) for user in members.users}
     rows = ClusterGroupMember.objects.filter(connection=connection)
     existing_ids = {
@@ -137,7 +137,7 @@ def follow_groups(connection: Connection, kind: str) -> None:
 def _observed_manifests(
     connection: Connection, kind: str, names: Iterable[str] | None = None
 ) -> Iterable[tuple[str, Any]]:
-    """(uid, manifest) of the objects that the last complete list had, or a watch told of."""
+    """Return (uid, manifest) of the objects in the last complete list or in watch events since."""
     rows = ObservedObject.objects.filter(
         cluster=connection.cluster_id, kind=kind, missed_at=None, problem_code=""
     )

@@ -1,8 +1,8 @@
-"""RoleBindings, and the groups of OpenShift: whom a cluster makes VM owners of its namespaces.
+"""Handlers of RoleBindings and of OpenShift's groups, which define VM owners of a cluster's namespaces.
 
-Both are only read, and only where NADs are served. What is wanted is one table for each cluster, made
-anew of all that was seen: a binding that one complete list lacks makes nobody an owner any more. Where
-we may not read them, what was known stays.
+Both kinds are only read, and only in clusters that serve NADs. The rows of a cluster are computed from
+all observed objects: a binding that is missing in one complete list grants nothing any more. If
+Cadastre may not read the objects, the rows stay as they are.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from pools.core.kubernetes.resources import Resource
 
 
 class RoleBindings(Handler):
-    """Those of the roles that make VM owners."""
+    """RoleBindings to roles that make VM owners."""
 
     kind = resources.ROLE_BINDING.kind
     resources: Sequence[Resource] = (resources.ROLE_BINDING,)
 
     def is_relevant(self, manifest: Manifest) -> bool:
-        return role_bindings.counts(manifest, cluster_owners.roles())
+        return role_bindings.grants_role(manifest, cluster_owners.roles())
 
     def project(self, manifest: Manifest) -> Manifest:
         return projection.role_binding(manifest)
 
     def parse(self, manifest: Manifest) -> Any:
-        return role_bindings.binding(manifest)
+        return role_bindings.parse_binding(manifest)
 
     def desired(self, context: SyncContext) -> Iterable[Write]:
         with context.holding():
@@ -40,7 +40,7 @@ class RoleBindings(Handler):
 
 
 class Groups(Handler):
-    """Groups of user.openshift.io; those that a binding names have members here."""
+    """Groups of user.openshift.io; members are stored for groups that a RoleBinding names."""
 
     kind = resources.GROUP.kind
     follows = (resources.ROLE_BINDING.kind,)
@@ -50,7 +50,7 @@ class Groups(Handler):
         return projection.group(manifest)
 
     def parse(self, manifest: Manifest) -> Any:
-        return role_bindings.members(manifest)
+        return role_bindings.parse_group(manifest)
 
     def desired(self, context: SyncContext) -> Iterable[Write]:
         with context.holding():

@@ -1,9 +1,9 @@
-"""Memberships: who is a VM owner in which namespaces of a cluster.
+"""Memberships: VM owners of namespaces of a cluster.
 
-What an owner may do with what they see are the permissions of the group `vm-owner`. A user joins
-that group with the first membership and leaves it with the last; a group of users gets its
-permissions itself, so that whoever joins the group has them too. Whom a cluster makes a VM owner is
-written nowhere of this: claims/access/cluster_owners.py.
+VM owners have the permissions of the group `vm-owner`. A user joins that group with the first
+membership and leaves it with the last. A group of users with a membership is given the permissions
+itself, so that they apply to later members too. VM owners from clusters are not stored in these tables
+(claims/access/cluster_owners.py).
 """
 
 from __future__ import annotations
@@ -21,32 +21,32 @@ from pools.core import errors, holders
 from pools.models import Cluster
 from pools.platform import database, events
 
-MOST = 1000  # namespaces of one membership
-LONGEST_GROUP = 150
+MAX_NAMESPACES = 1000  # of one membership
+MAX_GROUP_LENGTH = 150
 OWNERS = cluster_owners.OWNERS
 
 
 def parse_namespaces(value: object, field: str) -> list[str]:
-    """At least one namespace, each once, sorted.
+    """Return the namespaces, sorted.
 
-    Raises InvalidInput wrong_type, required, too_long, k8s_name, duplicate_key.
+    The list must not be empty, and a namespace may occur only once. Raises InvalidInput wrong_type, required, too_long, k8s_name, duplicate_key.
     """
     if not isinstance(value, list):
         raise errors.InvalidInput.for_field(
             field, "wrong_type", "a list of namespaces is expected", value
         )
     if not value:
-        raise errors.InvalidInput.for_field(field, "required", "name a namespace")
-    if len(value) > MOST:
+        raise errors.InvalidInput.for_field(field, "required", "at least one namespace is required")
+    if len(value) > MAX_NAMESPACES:
         raise errors.InvalidInput.for_field(
-            field, "too_long", f"may have at most {MOST} namespaces"
+            field, "too_long", f"may have at most {MAX_NAMESPACES} namespaces"
         )
     namespaces: list[str] = []
     for index, raw_name in enumerate(value):
         path = f"{field}.{index}"
         name = holders.parse_name(raw_name, field=path, kind="label")
         if name in namespaces:
-            raise errors.InvalidInput.for_field(path, "duplicate_key", "is named twice", name)
+            raise errors.InvalidInput.for_field(path, "duplicate_key", "occurs twice", name)
         namespaces.append(name)
     return sorted(namespaces)
 
@@ -59,13 +59,13 @@ def create(
     user: Any = None,
     group: str = "",
 ) -> Membership:
-    """A user, or all users of a group (made if there is none of that name), becomes VM owner.
+    """Make a user, or all users of a group, VM owner; a group that does not exist is created.
 
-    Raises AlreadyExists for a second membership in a cluster; InvalidInput `required` unless one of
-    user and group is given.
+    Raises AlreadyExists for a second membership in a cluster; InvalidInput `required` unless exactly
+    one of `user` and `group` is set.
     """
     if (user is None) == (not group):
-        raise errors.InvalidInput.for_field("user", "required", "name a user or a group")
+        raise errors.InvalidInput.for_field("user", "required", "select either a user or a group")
     with events.recorded(author):
         group_row = Group.objects.get_or_create(name=group)[0] if group else None
         membership = Membership(
@@ -73,10 +73,10 @@ def create(
         )
         _save(membership)
         if group_row is None:
-            _let_in(user)
+            _add_to_role(user)
         else:
-            _give_rights(group_row)
-            # Whoever joins later gets the flag from whoever lets them in.
+            _grant_permissions(group_row)
+            # Users who join the group later get the flag from the administrator who adds them.
             group_row.user_set.filter(is_staff=False).update(is_staff=True)
     return membership
 
@@ -84,7 +84,7 @@ def create(
 def change(
     membership: Membership, namespaces: Iterable[str], *, author: events.Author
 ) -> Membership:
-    """Other namespaces."""
+    """Replace the namespaces of a membership."""
     with events.recorded(author):
         membership.namespaces = list(namespaces)
         _save(membership)
@@ -92,58 +92,60 @@ def change(
 
 
 def delete(membership: Membership, *, author: events.Author) -> None:
-    """They see the namespaces no more; with the last membership the role's rights go."""
+    """Delete a membership; with the last one, revoke the permissions of the role."""
     with events.recorded(author):
         user, group = membership.user, membership.group
         membership.delete()
         if user is not None and not Membership.objects.filter(user=user).exists():
-            _let_out(user)
+            _remove_from_role(user)
         if group is not None and not Membership.objects.filter(group=group).exists():
-            _take_rights(group)
+            _revoke_permissions(group)
 
 
 def _save(membership: Membership) -> None:
     same = {"user": membership.user, "group": membership.group, "cluster": membership.cluster}
-    words = "is a VM owner in this cluster already: change the namespaces of that membership"
-    twice = errors.AlreadyExists(f"{membership.user or membership.group} {words}.")
+    already_exists = errors.AlreadyExists(
+        f"{membership.user or membership.group} is already a VM owner in this cluster: change the"
+        " namespaces of that membership."
+    )
     if Membership.objects.filter(**same).exclude(pk=membership.pk).exists():
-        raise twice
+        raise already_exists
     try:
         database.save(membership)
-    except IntegrityError as error:  # two at the same time
-        raise twice from error
+    except IntegrityError as error:  # a concurrent request
+        raise already_exists from error
 
 
-def _let_in(user: User) -> None:
+def _add_to_role(user: User) -> None:
     user.groups.add(Group.objects.get_or_create(name=OWNERS)[0])
     if not user.is_staff:
-        user.is_staff = True  # who may open the admin site at all
+        user.is_staff = True  # required for the admin site
         user.save(update_fields=["is_staff"])
 
 
-def _let_out(user: User) -> None:
+def _remove_from_role(user: User) -> None:
     user.groups.remove(*Group.objects.filter(name=OWNERS))
-    others = user.is_superuser or user.groups.exists() or user.user_permissions.exists()
-    if user.is_staff and not others:
+    has_permissions = user.is_superuser or user.groups.exists() or user.user_permissions.exists()
+    if user.is_staff and not has_permissions:
         user.is_staff = False
         user.save(update_fields=["is_staff"])
 
 
-def _rights() -> list[Permission]:
+def _role_permissions() -> list[Permission]:
     return list(Permission.objects.filter(group__name=OWNERS))
 
 
-def _give_rights(group: Group) -> None:
+def _grant_permissions(group: Group) -> None:
     if not _is_role(group):
-        group.permissions.add(*_rights())
+        group.permissions.add(*_role_permissions())
 
 
-def _take_rights(group: Group) -> None:
+def _revoke_permissions(group: Group) -> None:
     if not _is_role(group):
-        group.permissions.remove(*_rights())
+        group.permissions.remove(*_role_permissions())
 
 
 def _is_role(group: Group) -> bool:
-    """Whether the site's own roles are meant, whose rights no membership changes."""
+    """Return True for a role of the site itself, whose permissions no membership changes."""
     codename = EVERY_NAMESPACE.partition(".")[2]
     return group.name == OWNERS or group.permissions.filter(codename=codename).exists()

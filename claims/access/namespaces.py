@@ -1,8 +1,8 @@
-"""Who sees which VM networks: everybody with the right to see all namespaces, or by membership, made
-here or by a cluster.
+"""Visibility of VM networks: by the permission to see all namespaces, or by VM ownership.
 
-What somebody may not see does not exist for them: every list, count, search, choice and export goes
-through here, and a foreign object is answered like an absent one.
+VM ownership comes from memberships and from clusters. An object that a user may not see does not exist
+for that user: every list, count, search, choice and export is filtered here, and a request for a
+foreign object is answered like one for an absent object.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ Rows = QuerySet[Any]
 
 @dataclass(frozen=True)
 class Scope:
-    """What somebody sees: everything, or some namespaces of some clusters (by id)."""
+    """What a user sees: everything, or namespaces of clusters (by cluster id)."""
 
     everything: bool = False
     namespaces: Mapping[int, frozenset[str]] = field(default_factory=dict)
@@ -47,33 +47,30 @@ class Scope:
         return self.everything or namespace in self.namespaces.get(cluster_id, ())
 
     def within(self, cluster: str, namespace: str) -> Q:
-        """The rows of these namespaces, by the lookups of a row's cluster id and namespace."""
+        """Return the filter for rows in these namespaces; the arguments are lookups of cluster id and namespace."""
         query = Q(pk__in=[])
         for cluster_id, names in self.namespaces.items():
             query |= Q(**{cluster: cluster_id, f"{namespace}__in": sorted(names)})
         return query
 
     def require(self, cluster_id: int, namespace: str) -> None:
-        """NotAllowed for another's namespace, and in the same words for one that nobody has."""
+        """Raise NotAllowed for a foreign namespace, with the same message as for an absent one."""
         if not self.has(cluster_id, namespace):
-            raise errors.NotAllowed("You may do this in namespaces of your own only.")
+            raise errors.NotAllowed("You can do this only in namespaces that you own.")
 
 
 EVERYTHING = Scope(everything=True)
 
 
 def scope(user: Any) -> Scope:
-    """What the user sees."""
+    """Return the scope of a user."""
     return EVERYTHING if user.has_perm(EVERY_NAMESPACE) else owner_scope(user)
 
 
 def owner_scope(user: Any) -> Scope:
-    """The namespaces of the user's memberships and those that clusters say, whatever else they see.
-
-    One statement.
-    """
+    """Return the namespaces that a user owns, whatever else the user sees. Runs one query."""
     names_by_cluster: dict[int, set[str]] = {}
-    if user.is_active:  # an anonymous one is not
+    if user.is_active:  # anonymous users are inactive
         values = [user.pk, user.pk, *cluster_owners.query_parameters(user)]
         for cluster_id, names in database.rows(_OWN, values):
             names_by_cluster.setdefault(cluster_id, set()).update(names)
@@ -82,7 +79,7 @@ def owner_scope(user: Any) -> Scope:
     )
 
 
-# The memberships made here that count for somebody: their own, and those of their groups.
+# The memberships of a user and of the user's groups.
 _OF_USER = """
     SELECT m.id FROM claims_membership m
     WHERE m.user_id = %s::bigint
@@ -98,9 +95,9 @@ _OWN = f"""
 
 
 def require_request(user: Any, cluster_id: int, namespace: str) -> None:
-    """NotAllowed unless the user may write entries or claims for VMs of this namespace.
+    """Raise NotAllowed unless the user may write entries or claims for VMs of this namespace.
 
-    Operators may for all; a VM owner in namespaces of their own, also one who sees more of them.
+    Operators may do so for all namespaces, VM owners for the namespaces that they own.
     """
     if user.has_perm("claims.add_entry"):
         return
@@ -110,14 +107,14 @@ def require_request(user: Any, cluster_id: int, namespace: str) -> None:
 
 
 def of_user(user: Any) -> QuerySet[Membership]:
-    """The memberships made here that count for somebody."""
+    """Return the memberships of the user and of the user's groups."""
     return Membership.objects.filter(pk__in=RawSQL(_OF_USER, [user.pk, user.pk]))  # noqa: S611  # no value is formatted in
 
 
 def visible(rows: Rows, scope: Scope) -> Rows:
-    """The rows of any table of VM networks (or of clusters) that are seen.
+    """Return the rows that the scope shows, of clusters or of any table of VM networks.
 
-    Of another table nothing is seen by somebody who does not see everything.
+    Rows of other tables are visible only to users who see everything.
     """
     if scope.everything:
         return rows
@@ -126,12 +123,12 @@ def visible(rows: Rows, scope: Scope) -> Rows:
 
 
 def clusters(rows: Rows, scope: Scope) -> Rows:
-    """Clusters in which somebody sees a namespace: of these they see the name, nothing else."""
+    """Return the clusters with a visible namespace; such users see only the names of clusters."""
     return rows if scope.everything else rows.filter(pk__in=list(scope.namespaces))
 
 
 def networks(rows: Rows, scope: Scope) -> Rows:
-    """Networks that a namespace uses through a NAD, and UDNs of the namespace itself."""
+    """Return the networks that a visible namespace uses through a NAD, and its own UDNs."""
     if scope.everything:
         return rows
     used = NAD.objects.filter(scope.within("network__cluster_id", "namespace"))
@@ -145,10 +142,10 @@ def nads(rows: Rows, scope: Scope) -> Rows:
 
 
 def ippools(rows: Rows, scope: Scope) -> Rows:
-    """IPPools of the networks that are seen; of what is in them only the entries that are seen.
+    """Return the IPPools of the visible networks; their entries are filtered by `entries`.
 
-    Their conditions, problems and counts of duplicates tell of all namespaces: they are for those
-    who see everything.
+    Conditions, problems and duplicate counts of an IPPool cover all namespaces: show them only to
+    users who see everything.
     """
     if scope.everything:
         return rows

@@ -1,8 +1,8 @@
-"""The blocks of a network's pool, kept with what entries, claims and workloads say of its addresses.
+"""Block sync: allocates the blocks of a network's pool to the owners of index entries.
 
 An address belongs to the claim that was granted it, else to the workload that runs with it, else to
-the entry that provisions it; of several entries to the first. So an entry keeps its address from
-being handed out before its VM exists, and a VM keeps it while it is stopped.
+the MAC entry that names it; of several entries to the oldest. So a MAC entry keeps its address from
+being allocated before its VM exists, and a stopped VM keeps its address.
 """
 
 from __future__ import annotations
@@ -20,34 +20,34 @@ from pools.register.block_sync import AddressHolder, AddressUse
 from pools.sql import statements
 
 VM, MAC, POD = "vm", "mac", "pod"
-LONGEST = Block._meta.get_field("holder_id").max_length or 0
+MAX_LENGTH = Block._meta.get_field("holder_id").max_length or 0
 
 
 def holder_name(namespace: str, vm: str, mac: str | None) -> Name:
-    """Kind and id of who has an address: the VM, or the MAC address of one that is not known."""
+    """Return the kind and id of an address holder: the VM, or the MAC address if the VM is unknown."""
     if vm:
         return VM, full_name(namespace, vm) if namespace else vm
     return MAC, mac or ""
 
 
 def full_name(namespace: str, name: str) -> str:
-    """`namespace/name` as a holder's id; what is longer than one may be (253) ends in its digest."""
-    whole = f"{namespace}/{name}"
-    if len(whole) <= LONGEST:
-        return whole
-    digest = hashlib.sha256(whole.encode()).hexdigest()[:16]
-    return f"{whole[: LONGEST - len(digest) - 1]}~{digest}"
+    """Return `namespace/name` as a holder id; a longer one than 253 characters ends in its digest."""
+    holder_id = f"{namespace}/{name}"
+    if len(holder_id) <= MAX_LENGTH:
+        return holder_id
+    digest = hashlib.sha256(holder_id.encode()).hexdigest()[:16]
+    return f"{holder_id[: MAX_LENGTH - len(digest) - 1]}~{digest}"
 
 
 def sync_blocks(changed_keys: ChangedKeys) -> None:
-    """Bring the blocks of all addresses that were touched to what the places say now."""
+    """Allocate or release the blocks of all changed addresses according to the address index."""
     networks = Network.objects.filter(pk__in=changed_keys.addresses, pool__isnull=False)
     for network in networks.select_related("pool").order_by("pool_id"):
         _sync(network, changed_keys.addresses[network.pk])
 
 
 def sync_all(network: Network) -> None:
-    """The same for every address that a place names; for a network whose pool is new."""
+    """Sync the blocks of every address in the index of a network, after it got a new pool."""
     if network.pool is None:
         return
     rows = database.rows(_ALL, [network.pk])
@@ -67,7 +67,7 @@ def _sync(network: Network, formers: dict[str, set[Name]]) -> None:
     claimants = _claimants(network.pk, formers)
     uses = {}
     for address, names in formers.items():
-        # Who comes first in precedence has it; all others who name it must let it go.
+        # The first claimant in order of precedence holds the address; all others must release it.
         contenders = claimants.get(address, [])
         yields = {*names, *(contender.name for contender in contenders)}
         uses[ip_address(address)] = AddressUse(contenders[0] if contenders else None, yields)
@@ -88,5 +88,5 @@ def _claimants(network_id: int, addresses: Iterable[str]) -> dict[str, list[Addr
     return holders_by_address
 
 
-# Claims first, then what runs, then entries; within a kind the one that was here first.
+# Ordered by precedence: claims, then workloads, then MAC entries; within a kind the oldest first.
 _CLAIMANTS = statements.read("claims/claimants_of_addresses")

@@ -1,4 +1,4 @@
-"""What a change of places touches: to be judged again."""
+"""The MACs and addresses that a change of index entries affects; their conflicts are checked again."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ Name = tuple[str, str]  # kind and id of a holder
 
 @dataclass
 class ChangedKeys:
-    """MACs and addresses by network, with the holders who had an address before."""
+    """MACs and addresses by network id; each address with its former holders."""
 
     macs: dict[int, set[str]] = field(default_factory=dict)
     addresses: dict[int, dict[str, set[Name]]] = field(default_factory=dict)
@@ -20,7 +20,7 @@ class ChangedKeys:
     def add(
         self, network_id: int, mac: str | None, address: str | None, former: Name | None
     ) -> None:
-        """One place that comes or goes; `former` has the address so far."""
+        """Add the keys of an index entry that is created or deleted; `former` held its address so far."""
         if mac:
             self.macs.setdefault(network_id, set()).add(mac)
         if address:

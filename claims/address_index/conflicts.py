@@ -1,13 +1,19 @@
-"""The flags of duplicates: places of one network that contradict each other, or what the network itself uses.
+"""Conflicts in the address index: index entries of one network that name the same MAC or address.
 
-A MAC address is a duplicate when two entries have it, two claims that are not known to be one VM's, or
-two that are known to be different VMs or pods, and when it is that of the network's gateway. An address is one when different MACs have it, when it stands twice in one entry, or, where a MAC
-is not known, when different VMs have it. What is not known contradicts nothing: an entry without a VM
-and a claim without a MAC may well be the same machine. An address is one, too, when the network uses
-it itself: a gateway, an infrastructure subnet, a reserved range of its pool. Reserved subnets are for
-those who ask for an address of them (OVN-Kubernetes), which is said, and is no duplicate.
+Index entries with the same MAC conflict if they are two MAC entries, two claims that are not known to
+belong to one VM, or two different VMs or pods. A MAC also conflicts with the MAC of the network's
+gateway.
 
-The flags of `IndexEntry` are kept by `recheck` for what a change touched; `full` judges a whole network.
+Index entries with the same address conflict if their MACs differ or, where a MAC is unknown, if their
+VMs differ. An entry that names an address twice conflicts with itself. An address also conflicts with
+the network's own addresses: gateways, infrastructure subnets, reserved ranges of the pool.
+
+Unknown values never conflict: an entry without a VM and a claim without a MAC may be the same machine.
+Addresses in reserved subnets do not conflict either, because OVN-Kubernetes reserves these subnets for
+VMs that request an address in them; the pages show a note instead.
+
+`recheck` updates the flags `duplicate_mac` and `duplicate_ip` of index entries after a change,
+`recheck_network` those of a whole network.
 """
 
 from __future__ import annotations
@@ -29,14 +35,14 @@ _OF_NETWORK = statements.read("claims/duplicates_of_network")
 _COUNT = statements.read("claims/count_duplicates")
 
 
-_BATCH = 10_000  # MACs and addresses
-_BULK = 500
-_changes: Counter[int] = Counter()  # of MACs and addresses by network, in this process
-_next: dict[int, int] = {}  # after how many of them the planner is told again
+_BATCH = 10_000  # MACs and addresses in one statement
+_BULK = 500  # changes of a network before its first analyze
+_changes: Counter[int] = Counter()  # changed MACs and addresses by network, in this process
+_next: dict[int, int] = {}  # number of changes, by network, after which the table is analyzed again
 
 
 def recheck(changed_keys: ChangedKeys) -> None:
-    """Judge again all places that name a MAC or an address that a change touched."""
+    """Update the conflict flags of all index entries that name a changed MAC or address."""
     macs = [
         (network, mac)
         for network, network_macs in changed_keys.macs.items()
@@ -51,15 +57,15 @@ def recheck(changed_keys: ChangedKeys) -> None:
         Network.objects.filter(pk__in=changed_keys.networks).select_related("pool")
     )
     _analyze_grown(changed_keys)
-    # No statement so long that the web's time-out for statements ends it.
+    # In batches, so that no statement exceeds the statement timeout of web requests.
     for first in range(0, max(len(macs), len(addresses)), _BATCH):
-        some_macs = macs[first : first + _BATCH]
-        some_addresses = addresses[first : first + _BATCH]
+        batch_macs = macs[first : first + _BATCH]
+        batch_addresses = addresses[first : first + _BATCH]
         values = {
-            "mac_networks": database.joined(network for network, _ in some_macs),
-            "macs": database.joined(mac for _, mac in some_macs),
-            "address_networks": database.joined(network for network, _ in some_addresses),
-            "addresses": database.joined(address for _, address in some_addresses),
+            "mac_networks": database.joined(network for network, _ in batch_macs),
+            "macs": database.joined(mac for _, mac in batch_macs),
+            "address_networks": database.joined(network for network, _ in batch_addresses),
+            "addresses": database.joined(address for _, address in batch_addresses),
             **own_parameters,
         }
         database.fetch(_UPDATE_OF_KEYS, values)
@@ -67,8 +73,9 @@ def recheck(changed_keys: ChangedKeys) -> None:
 
 
 def _analyze_grown(changed_keys: ChangedKeys) -> None:
-    """Of a network that has just grown the planner may know nothing: it would read all of it for each
-    place, by the index of the network alone. Each time that it doubles it is told.
+    """Analyze the table each time the changes of a network have doubled.
+
+    Without statistics of a network the planner would read all its rows for each index entry.
     """
     stale = False
     for network in changed_keys.networks:
@@ -84,14 +91,14 @@ def _analyze_grown(changed_keys: ChangedKeys) -> None:
 
 
 def recheck_network(network: Network) -> int:
-    """Judge every place of a network; how many flags were wrong."""
+    """Update the conflict flags of a whole network. Return the number of corrected index entries."""
     changed = len(_correct_flags(network, write=True))
     _count([network.pk])
     return changed
 
 
 def wrong_flags(network: Network) -> list[tuple[str | None, str | None, bool, bool]]:
-    """The places of a network whose flags are wrong: MAC, address, and the flags that are right."""
+    """Return index entries with wrong flags, as (MAC, address, right MAC flag, right address flag)."""
     return [tuple(row.values()) for row in _correct_flags(network, write=False)]
 
 
@@ -101,12 +108,15 @@ def _correct_flags(network: Network, *, write: bool) -> list[Mapping[str, Any]]:
 
 
 def has_wrong_counts(network: Network) -> bool:
-    """Whether its IPPool says other numbers of duplicates than there are."""
+    """Return True if the duplicate counts stored in the network's IPPool are wrong."""
     return bool(database.rows(_COUNT, {"networks": str(network.pk), "write": False}))
 
 
 def recheck_all() -> int:
-    """`full` for all networks of which a place speaks, each in a transaction of its own."""
+    """Run `recheck_network` for each network with index entries, in one transaction each.
+
+    Return the number of corrected index entries.
+    """
     networks = Network.objects.filter(Exists(IndexEntry.objects.filter(network=OuterRef("pk"))))
     return sum(
         recheck_network(network)
@@ -139,10 +149,10 @@ def _count(networks: Iterable[int]) -> None:
 def entry_duplicates(
     ippool: IPPool, *, limit: int = 50
 ) -> tuple[list[tuple[str, int]], list[tuple[str, list[str]]]]:
-    """The duplicates among the entries alone, as the conditions of an IPPool tell them.
+    """Return the duplicates among the MAC entries of an IPPool, for its conditions.
 
-    MACs with the number of their entries, addresses with the MACs that have them; at most `limit` of
-    each, in order.
+    The result is (MACs with the number of their entries, addresses with the MACs of their entries),
+    sorted, at most `limit` of each.
     """
     values = {"network": ippool.network_id, "limit": limit}
     macs = [(str(mac), count) for mac, count in database.rows(_MACS, values)]
@@ -151,7 +161,7 @@ def entry_duplicates(
 
 
 def count_entry_duplicates(ippool: IPPool) -> tuple[int, int]:
-    """How many MACs and how many addresses are duplicates among the entries alone."""
+    """Return the numbers of duplicate MACs and duplicate addresses among the MAC entries of an IPPool."""
     values = {"network": ippool.network_id, "limit": None}
     return tuple(len(database.rows(statement, values)) for statement in (_MACS, _IPS))  # type: ignore[return-value]
 

@@ -1,7 +1,7 @@
-"""What conflicts with an entry, a claim or a workload, listed for people.
+"""Duplicates of entries, claims and workloads, with every other occurrence of a MAC or an address.
 
-When two occurrences contradict each other is said in claims/address_index/conflicts.py; here all of them are found
-for some rows, or for an entry that somebody is typing.
+claims/address_index/conflicts.py defines when two occurrences conflict. This module lists them for
+stored rows, and for an entry that a user is typing.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pools.platform import database
 from pools.sql import statements
 
 MAC, IP = "mac", "ip"
-_SHOWN = 20  # occurrences of one value
+_MAX_SHOWN = 20  # occurrences of one value
 
 
 @dataclass(frozen=True)
@@ -29,8 +29,8 @@ class Occurrence:
     """Another occurrence of a MAC or an address.
 
     `type` is entry, ipamclaim, workload, gateway, infrastructure, reserved_range, reserved_subnet,
-    block (somebody holds the address in the network's pool), or `other` for what the reader may not
-    see; `name` is that of the IPPool, the claim, the workload, the range or the holder.
+    block (the address is held in the network's pool by another holder), or `other` if the user may not
+    see the occurrence. `name` is that of the IPPool, the claim, the workload, the range or the holder.
     """
 
     type: str
@@ -46,7 +46,7 @@ class Occurrence:
 
 @dataclass(frozen=True)
 class Duplicate:
-    """A MAC or an address that others name, too; `note` when that is allowed and only said."""
+    """A MAC or an address with other occurrences; a `note` is shown to users but is not a conflict."""
 
     kind: str
     value: str
@@ -63,7 +63,7 @@ class Duplicate:
 
 
 def of_entries(entries: Sequence[Entry], scope: Scope = EVERYTHING) -> dict[int, list[Duplicate]]:
-    """By the entry's id; what stands twice in the register, or is used by the network itself."""
+    """Return the duplicates of each entry, by entry id; [] for an entry without duplicates."""
     return _duplicates_by_owner("entry", [entry.pk for entry in entries], scope)
 
 
@@ -88,10 +88,10 @@ def of_candidate(
     claim_id: int | None = None,
     scope: Scope = EVERYTHING,
 ) -> list[Duplicate]:
-    """The same for an entry, or a claim, as it would be; `addresses` without prefix length.
+    """Return the duplicates that an entry or a claim with these values would have.
 
-    `entry_id` is that of the entry that is being changed, which is no duplicate of itself; `claim_id`
-    that of the claim, 0 for a new one.
+    `addresses` have no prefix length. `entry_id` is the entry that is being changed, which is no
+    duplicate of itself; `claim_id` is the claim that is being changed, 0 for a new one.
     """
     unique_addresses = list(dict.fromkeys(addresses))
     values = {
@@ -106,7 +106,7 @@ def of_candidate(
         "addresses": database.joined(unique_addresses),
     }
     collector = _DuplicateCollector(scope)
-    collector.add(database.rows(_OF_OWNERS, values, prepare=False))
+    collector.add_rows(database.rows(_OF_OWNERS, values, prepare=False))
     _add_own_mac(collector, 0, network, mac)
     for text in unique_addresses:
         _add_own(collector, 0, network, text)
@@ -114,7 +114,7 @@ def of_candidate(
             occurrence = Occurrence(
                 "entry", entry_id, _ippool_name(network), namespace, vm, mac or ""
             )
-            collector.put(0, IP, text, occurrence)
+            collector.add_occurrence(0, IP, text, occurrence)
     name = holder_name(namespace, vm, mac)
     _add_holders(collector, [(0, network.pk, text, name) for text in unique_addresses])
     return collector.owner_duplicates(0)
@@ -136,7 +136,7 @@ def _duplicates_by_owner(
         ("network", "entry", "claim", "mac", "namespace", "vm", "addresses")
     )
     owners = {"owner": column, **values, **no_candidate}
-    collector.add(database.rows(_OF_OWNERS, owners, prepare=False))
+    collector.add_rows(database.rows(_OF_OWNERS, owners, prepare=False))
     statement = _ADDRESSES.format(owner=sql.Identifier(f"{column}_id"))
     rows = database.rows(statement, values, prepare=False)
     networks = Network.objects.in_bulk({network for _, network, *_ in rows})
@@ -151,20 +151,20 @@ def _duplicates_by_owner(
 
 
 class _DuplicateCollector:
-    """What was found so far, by owner; what the reader may not see is told without its name."""
+    """Collects duplicates by owner; an occurrence that the user may not see becomes `other`."""
 
     def __init__(self, scope: Scope) -> None:
         self._scope = scope
         self._occurrences: dict[int, dict[tuple[str, str, bool], list[Occurrence]]] = {}
         self._own_spans: dict[int, list[own_addresses.OwnSpan]] = {}
 
-    def add(self, rows: Iterable[tuple[Any, ...]]) -> None:
+    def add_rows(self, rows: Iterable[tuple[Any, ...]]) -> None:
         for owner, kind, value, type_, row_id, name, cluster_id, namespace, vm, mac in rows:
             visible = self._scope.has(cluster_id, namespace)
             occurrence = Occurrence(type_, row_id, name, namespace, vm, str(mac or ""))
-            self.put(owner, kind, value, occurrence if visible else Occurrence("other"))
+            self.add_occurrence(owner, kind, value, occurrence if visible else Occurrence("other"))
 
-    def put(
+    def add_occurrence(
         self, owner: int, kind: str, value: str, occurrence: Occurrence, *, note: bool = False
     ) -> None:
         occurrences = self._occurrences.setdefault(owner, {}).setdefault((kind, value, note), [])
@@ -183,7 +183,7 @@ class _DuplicateCollector:
     def owner_duplicates(self, owner: int) -> list[Duplicate]:
         occurrences_by_value = self._occurrences.get(owner, {})
         return [
-            Duplicate(kind, value, tuple(occurrences[:_SHOWN]), note)
+            Duplicate(kind, value, tuple(occurrences[:_MAX_SHOWN]), note)
             for (kind, value, note), occurrences in sorted(
                 occurrences_by_value.items(),
                 key=lambda pair: (pair[0][2], pair[0][0] != MAC, pair[0][1]),
@@ -200,14 +200,16 @@ def _add_own(collector: _DuplicateCollector, owner: int, network: Network, text:
                 if collector.everything or own_span.type != own_addresses.RESERVED_RANGE
                 else ""
             )
-            collector.put(owner, IP, text, Occurrence(own_span.type, name=name), note=own_span.note)
+            collector.add_occurrence(
+                owner, IP, text, Occurrence(own_span.type, name=name), note=own_span.note
+            )
 
 
 def _add_own_mac(
     collector: _DuplicateCollector, owner: int, network: Network, mac: str | None
 ) -> None:
     if mac and (gateway := own_addresses.macs(network).get(mac)):
-        collector.put(owner, MAC, mac, Occurrence(own_addresses.GATEWAY, name=gateway))
+        collector.add_occurrence(owner, MAC, mac, Occurrence(own_addresses.GATEWAY, name=gateway))
 
 
 def _has(
@@ -222,7 +224,7 @@ def _add_holders(
     collector: _DuplicateCollector,
     address_rows: Sequence[tuple[int, int, str, tuple[str, str] | None]],
 ) -> None:
-    """Blocks of the pool that somebody holds of whom no entry, claim or workload speaks."""
+    """Add blocks of the pool with a holder that no entry, claim or workload explains."""
     if not address_rows:
         return
     values = {
@@ -233,7 +235,7 @@ def _add_holders(
         owner, _, text, name = address_rows[number - 1]
         if (kind, holder) != name:
             occurrence = Occurrence("block", block, f"{kind} {holder}")
-            collector.put(
+            collector.add_occurrence(
                 owner, IP, text, occurrence if collector.everything else Occurrence("other")
             )
 

@@ -1,8 +1,8 @@
-"""The index of who names which MAC and which address, kept with the rows that it indexes.
+"""The address index: the MACs and addresses of entries, claims and workloads.
 
-Whoever writes entries, claims or workloads calls `write` in the same transaction, and `remove` before
-they are deleted. Duplicates are judged again for what was touched, and the blocks of the networks'
-pools follow (claims/address_index/{conflicts,block_sync}.py).
+Code that writes entries, claims or workloads calls `write` in the same transaction; code that deletes
+them calls `remove` first. Both check the changed MACs and addresses for conflicts, and sync the blocks
+of the networks' pools (claims/address_index/{conflicts,block_sync}.py).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ OWNERS = ("entry", "claim", "workload")
 
 @dataclass(frozen=True)
 class _IndexEntry:
-    """One place, as the table has it but for its owner and its flags."""
+    """A row of the index without its owner and its conflict flags."""
 
     network_id: int
     address: str | None
@@ -40,10 +40,10 @@ class _IndexEntry:
 
 @dataclass
 class IndexChange:
-    """What has to be written, and all that it touches."""
+    """Rows of the index to delete and to create, with the MACs and addresses that change."""
 
-    gone: list[int] = field(default_factory=list)
-    new: list[tuple[str, int, _IndexEntry]] = field(default_factory=list)  # column, owner, row
+    gone: list[int] = field(default_factory=list)  # ids of index entries
+    new: list[tuple[str, int, _IndexEntry]] = field(default_factory=list)  # column, owner id, row
     changed_keys: ChangedKeys = field(default_factory=ChangedKeys)
 
 
@@ -53,7 +53,7 @@ def write(
     claims: Sequence[IPAMClaim] = (),
     workloads: Sequence[Workload] = (),
 ) -> None:
-    """Index rows that are saved; those that did not change cost one read."""
+    """Index saved rows. Unchanged rows cost one read and no write."""
     _apply(compare(entries=entries, claims=claims, workloads=workloads))
 
 
@@ -63,7 +63,7 @@ def compare(
     claims: Sequence[IPAMClaim] = (),
     workloads: Sequence[Workload] = (),
 ) -> IndexChange:
-    """How the index differs from what these rows say."""
+    """Return the difference between the index and these rows."""
     change = IndexChange()
     networks = _networks_of(entries)
     _compare(change, "entry", entries, lambda entry: _of_entry(entry, networks[entry.ippool_id]))
@@ -75,7 +75,7 @@ def compare(
 def remove(
     *, entries: Collection[int] = (), claims: Collection[int] = (), workloads: Collection[int] = ()
 ) -> None:
-    """Take the rows with these ids out of the index; they are deleted by the caller, afterwards."""
+    """Remove the rows with these ids from the index; the caller deletes the rows afterwards."""
     change = IndexChange()
     for column, ids in zip(OWNERS, (entries, claims, workloads), strict=True):
         for rows in _existing_rows(column, ids).values():
@@ -128,7 +128,7 @@ def _compare(
         holder = _holder(column, owner)
         for index_entry_id, row, former in existing_rows.get(owner.pk, ()):
             if row in desired_rows and former == holder:
-                desired_rows.remove(row)  # once: an address may stand in an entry twice
+                desired_rows.remove(row)  # only once: an entry may name an address twice
             else:
                 change.gone.append(index_entry_id)
                 change.changed_keys.add(row.network_id, row.mac, row.address, former)
@@ -151,7 +151,7 @@ def _existing_rows(
     if not ids:
         return rows_by_owner
     for owner, index_entry_id, network, address, mac, namespace, vm, holds, kind in database.rows(
-        _KNOWN.format(owner=sql.Identifier("p", f"{column}_id")),
+        _EXISTING.format(owner=sql.Identifier("p", f"{column}_id")),
         [database.joined(ids)],
         prepare=False,
     ):
@@ -165,7 +165,7 @@ def _existing_rows(
     return rows_by_owner
 
 
-_KNOWN = sql.SQL(
+_EXISTING = sql.SQL(
     """
     SELECT {owner}, p.id, p.network_id, host(p.address), p.mac::text, p.namespace, p.vm,
         p.holds, CASE w.kind WHEN 'vmi' THEN 'vm' ELSE w.kind END
@@ -183,11 +183,11 @@ def _apply(change: IndexChange) -> None:
 
 
 def index(change: IndexChange) -> None:
-    """Bring the index and its flags to what the rows say, and no block to anybody."""
+    """Apply a change to the index and its conflict flags, without syncing blocks."""
     if change.gone:
         database.rows(_DELETE, [database.joined(change.gone)], prepare=False)
     if change.new:
-        database.copy("claims_indexentry", _COLUMNS, map(_line, change.new))
+        database.copy("claims_indexentry", _COLUMNS, map(_column_values, change.new))
     if change.changed_keys:
         conflicts.recheck(change.changed_keys)
 
@@ -200,7 +200,7 @@ _COLUMNS = (
 )  # fmt: skip
 
 
-def _line(new: tuple[str, int, _IndexEntry]) -> tuple[object, ...]:
+def _column_values(new: tuple[str, int, _IndexEntry]) -> tuple[object, ...]:
     column, owner, row = new
     owners = [owner if column == owner_column else None for owner_column in OWNERS]
     return (*owners, row.network_id, row.address, row.mac, row.namespace, row.vm, row.holds)

@@ -1,4 +1,4 @@
-"""The addresses and MACs that a network keeps for itself, and what its administrators withhold."""
+"""Addresses and MACs that a network uses itself, and reserved ranges of its pool."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ RESERVED_SUBNET = "reserved_subnet"
 
 @dataclass(frozen=True)
 class OwnSpan:
-    """A span of addresses, and what it is for. A note is no contradiction to whoever uses it."""
+    """A span of addresses and its type; a span that is only a note conflicts with no other use."""
 
     type: str
     span: AddressRange
@@ -31,7 +31,7 @@ class OwnSpan:
 
 
 def own_spans(network: Network) -> list[OwnSpan]:
-    """Gateways first, so that the most telling one is found first."""
+    """Return the spans of the network, gateways first, because they are the most specific."""
     spans = [*_gateways(network), *_subnets(network)]
     return [*spans, *_ranges(network, spans)]
 
@@ -39,7 +39,7 @@ def own_spans(network: Network) -> list[OwnSpan]:
 def _gateways(network: Network) -> Iterator[OwnSpan]:
     try:
         gateways = udn.gateways(network)
-    except ValueError:  # of a cluster's object: its own problem
+    except ValueError:  # the problem of the cluster's object reports it
         return
     for text in gateways:
         gateway = ip_address(text)
@@ -47,10 +47,10 @@ def _gateways(network: Network) -> Iterator[OwnSpan]:
 
 
 def macs(network: Network) -> dict[str, str]:
-    """The gateway's own MAC addresses, each with the address of the gateway."""
+    """Return the MAC addresses of the gateways, each with the address of its gateway."""
     try:
         return udn.gateway_macs(network)
-    except ValueError:  # of a cluster's object: its own problem
+    except ValueError:  # the problem of the cluster's object reports it
         return {}
 
 
@@ -67,7 +67,7 @@ def _subnets(network: Network) -> Iterator[OwnSpan]:
 
 
 def _ranges(network: Network, spans: Sequence[OwnSpan]) -> Iterator[OwnSpan]:
-    """Reserved ranges that people made in the pool; the network's own are told by what they are."""
+    """Yield reserved ranges of the pool that lie in none of the network's own spans."""
     if network.pool_id is None:
         return
     for row in ReservedRange.objects.filter(pool=network.pool_id):

@@ -32,7 +32,7 @@ def _parse_namespaces(text: str) -> list[str]:
 
 def _parse_group(text: str) -> str:
     name = text.strip(addresses.BLANKS)
-    return holders.parse_identifier(name, max_length=memberships.LONGEST_GROUP)
+    return holders.parse_identifier(name, max_length=memberships.MAX_GROUP_LENGTH)
 
 
 class NamespacesForm(forms.Form):

@@ -161,7 +161,7 @@ class AddressesForMAC(views.View):
 
 
 def _addresses_for_mac(request: Request, network: Network, mac: str) -> dict[str, Any]:
-    entry = entry_services.for_mac(scoped.rows(request, Entry), network.pk, mac)
+    entry = entry_services.find_by_mac(scoped.rows(request, Entry), network.pk, mac)
     if entry is not None:
         return _addresses(mac, entry.ips, "ippool", entry)
     claims = scoped.rows(request, IPAMClaim).filter(network=network, mac=mac, gone_at=None)

@@ -25,7 +25,12 @@ from pools.platform import events, idempotency
 from pools.platform.rest import openapi, pagination, parsing, query, views
 
 _ROLE = {"type": "string", "enum": list(Role.values)}
-_NAMES = {"type": "array", "items": openapi.TEXT, "minItems": 1, "maxItems": memberships.MOST}
+_NAMES = {
+    "type": "array",
+    "items": openapi.TEXT,
+    "minItems": 1,
+    "maxItems": memberships.MAX_NAMESPACES,
+}
 _IN = openapi.shape(
     "cluster namespaces",
     user=openapi.TEXT,
@@ -204,7 +209,9 @@ def _parse_user(value: object, field_path: str) -> Any:
 
 
 def _parse_group(value: object, field_path: str) -> str:
-    return holders.parse_identifier(value, field=field_path, max_length=memberships.LONGEST_GROUP)
+    return holders.parse_identifier(
+        value, field=field_path, max_length=memberships.MAX_GROUP_LENGTH
+    )
 
 
 def _parse_name(value: object, field_path: str) -> str:

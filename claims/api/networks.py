@@ -77,7 +77,7 @@ class NetworkView(views.View):
         with transaction.atomic():
             services.change(network, changes, author=author)
             if "nads" in body.data:
-                services.name_nads(network, nads, author=author)
+                services.set_nads(network, nads, author=author)
         return views.answer(_shape_by_id(request, network_id))
 
     @extend_schema(**schema.NETWORK_DELETE)
@@ -227,7 +227,7 @@ def _creation_work(request: Request, body: object_reader.Fields) -> Any:
         if name in body.data:
             body.report.add(name, "read_only_field", "is worked out and cannot be set")
     cluster = body.parse("cluster", scoped.cluster_parser(request))
-    values = rules.read(body)
+    values = rules.parse_network(body)
     applied = body.flag("applied")
     if applied:
         values = rules.check_applied(body, values)
@@ -239,7 +239,7 @@ def _creation_work(request: Request, body: object_reader.Fields) -> Any:
 
     def create() -> idempotency.Stored:
         author: events.Author = views.author(request)
-        network = services.create_by_hand(
+        network = services.create_network(
             cluster, values, author=author, applied=applied, description=description, nads=nads
         )
         return idempotency.Stored(201, _shape_by_id(request, network.pk))

@@ -1,7 +1,7 @@
-"""Which addresses OVN-Kubernetes takes when a pod asks for them on a primary network.
+"""Validation of addresses that a pod requests on a primary network.
 
-Asked wherever addresses are written for a VM: imports, waves and the webhooks. OVN-Kubernetes refuses
-others (go-controller/pkg/allocator/pod, as of 2026), and its refusal keeps the VM from starting.
+Imports, waves and the webhooks check addresses here before they write them for a VM. OVN-Kubernetes
+refuses other addresses (go-controller/pkg/allocator/pod, as of 2026), and then the VM does not start.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ TOO_MANY, MISSING = "too_many_addresses", "family_missing"
 
 
 class DeclinedError(Exception):
-    """Nothing is to be asked for; `code` is a stable word, `message` says why in full."""
+    """No addresses can be requested; `code` is a stable error code, `message` is the reason."""
 
     def __init__(self, code: str, message: str) -> None:
         self.code = code
@@ -28,9 +28,10 @@ class DeclinedError(Exception):
 
 
 def fit(ips: Iterable[str], network: udn.NetworkLike, source: str) -> tuple[str, ...]:
-    """The addresses with the prefix lengths of their subnets, IPv4 first; as they are without subnets.
+    """Return the addresses with the prefix lengths of their subnets, IPv4 first.
 
-    `source` begins the message of what is wrong. Raises DeclinedError: too_many_addresses,
+    If the network has no subnets, the addresses keep their prefix lengths. Error messages begin with
+    `source`. Raises DeclinedError: too_many_addresses,
     outside_subnet, unusable_address (the gateway, or an edge of the subnet), family_missing.
     """
     requested_addresses = sorted(
@@ -38,7 +39,7 @@ def fit(ips: Iterable[str], network: udn.NetworkLike, source: str) -> tuple[str,
     )
     subnets = []
     for text in network.subnets:
-        with contextlib.suppress(ValueError):  # layer3: with the length of a node's part
+        with contextlib.suppress(ValueError):  # a layer3 subnet, with the size of a node's subnet
             subnets.append(ip_network(text))
     _check_number(requested_addresses, source)
     gateways = set(udn.gateways(network))
@@ -48,7 +49,7 @@ def fit(ips: Iterable[str], network: udn.NetworkLike, source: str) -> tuple[str,
 
 
 def check_families(ips: Iterable[str], families: Collection[int], source: str) -> None:
-    """One address of each family that the network has. Raises DeclinedError: too_many_addresses,
+    """Check that there is one address of each family. Raises DeclinedError: too_many_addresses,
     family_missing."""
     requested_addresses = list(map(ip_interface, ips))
     _check_number(requested_addresses, source)
@@ -66,18 +67,16 @@ def _check_missing(
 ) -> None:
     missing = set(families) - {address.version for address in requested_addresses}
     if missing and requested_addresses:
-        message = (
-            f"{source} has no IPv{min(missing)} address; the network gives both families or none"
-        )
+        message = f"{source} has no IPv{min(missing)} address; the network needs an address of each family"
         raise DeclinedError(MISSING, message)
 
 
 def _within(address: Address, subnets: Sequence[Subnet], gateways: set[str], source: str) -> str:
-    if not subnets:  # not seen yet
+    if not subnets:  # not known yet
         return str(address)
     subnet = next((candidate for candidate in subnets if address.ip in candidate), None)
     if subnet is None:
-        message = f"{source} has {address.ip}, which is in none of {', '.join(map(str, subnets))}"
+        message = f"{source} has {address.ip}, which is in none of the subnets {', '.join(map(str, subnets))}"
         raise DeclinedError("outside_subnet", message)
     first, last = subnet.network_address, subnet.broadcast_address
     if str(address.ip) in gateways:

@@ -1,9 +1,9 @@
-"""One entry of an IPPool, read the same way at every door: a MAC address and its addresses.
+"""The parser of MAC entries, for all entry points: a MAC address and its addresses.
 
 Addresses are host addresses with the prefix length of their network (`10.0.0.5/24`; rule
-`entry-is-a-host-address`); a network address, which an example of the enhancement proposal shows, is
-refused. Several addresses of one family are taken, because that example has them too, and warned of:
-OVN-Kubernetes takes at most one of each family (rule `entry-addresses-are-a-list`).
+`entry-is-a-host-address`); a network address, as in an example of the enhancement proposal, is refused.
+Several addresses of one family are accepted, as in that example, with a warning: OVN-Kubernetes
+accepts at most one of each family (rule `entry-addresses-are-a-list`).
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from pools.core import addresses, errors, holders, object_reader
 from pools.core.addresses import InputSource, Interface, Network
 
 FIELDS = ("mac", "ips", "vm", "namespace", "note")
-MOST_ADDRESSES = 16  # of one MAC address
-# With so few addresses a network keeps none back for itself (RFC 3021, RFC 6164).
+MAX_ADDRESSES = 16  # of one MAC address
+# Networks of this prefix length have no network or broadcast address (RFC 3021, RFC 6164).
 _NO_NETWORK_ADDRESS = {4: 31, 6: 127}
 
 
 @dataclass(frozen=True)
 class EntrySpec:
-    """What somebody says of a MAC address; None is what they could not say or did not.
+    """The values of a MAC entry; None is a value that is not specified.
 
-    `mac` is in lower-case colon form, `ips` are in canonical form with their prefix length.
+    `mac` is in lower case with colons, `ips` are in canonical form with their prefix length.
     """
 
     mac: str
@@ -40,10 +40,10 @@ class EntrySpec:
 
 @dataclass(frozen=True)
 class Rules:
-    """How strictly entries are read, and for which subnets; without any the network is unknown.
+    """Rules of the parser; without `subnets` the network is unknown.
 
-    A `lenient` door (forms, files) trims blanks, takes short octets of a MAC and fills in the prefix
-    length of the subnet.
+    For `lenient` entry points (forms, files) it trims blanks, accepts MAC octets of one digit, and adds
+    the prefix length of the subnet.
     """
 
     subnets: tuple[Network, ...] = ()
@@ -53,15 +53,16 @@ class Rules:
     def source(self) -> InputSource:
         return InputSource.TEXT if self.lenient else InputSource.API
 
-    def holding(self, address: addresses.Address) -> Network | None:
-        """The subnet that has the address."""
+    def subnet_of(self, address: addresses.Address) -> Network | None:
+        """Return the subnet that contains the address, or None."""
         return next((net for net in self.subnets if address in net), None)
 
 
 def rules(subnets: Sequence[str], *, lenient: bool = False) -> Rules:
-    """The rules for a network of these subnets, texts as claims.models.Network has them.
+    """Return the rules for a network with these subnets (strings of claims.models.Network).
 
-    Those of a layer3 network (`cidr/length of a node's`) say nothing of an address' prefix length.
+    Subnets of layer3 networks (`cidr/size of a node's subnet`) are ignored: they do not determine the
+    prefix length of an address.
     """
     networks = []
     for text in subnets:
@@ -71,7 +72,7 @@ def rules(subnets: Sequence[str], *, lenient: bool = False) -> Rules:
 
 
 def parse(value: object, entry_rules: Rules, *, field: str = "") -> EntrySpec:
-    """An entry `{"mac", "ips", "vm", "namespace", "note"}`.
+    """Parse an entry `{"mac", "ips", "vm", "namespace", "note"}`.
 
     Raises InvalidInput with every problem: wrong_type, unknown_field, required, the codes of
     macs.parse_mac and parse_ips, k8s_name, too_long, invisible_character.
@@ -88,10 +89,10 @@ def parse(value: object, entry_rules: Rules, *, field: str = "") -> EntrySpec:
 
 
 def optional(body: object_reader.Fields, name: str) -> str | None:
-    """The `vm`, `namespace` or `note` of an entry; None when it is not said."""
+    """Parse the `vm`, `namespace` or `note` of an entry; None if it is absent."""
     if not body.has(name):
         return None
-    return body.parse(name, _TEXTS[name])
+    return body.parse(name, _PARSERS[name])
 
 
 def _vm(value: object, path: str) -> str:
@@ -106,16 +107,16 @@ def _note(value: object, path: str) -> str:
     return holders.parse_reason(value, field=path, required=False)
 
 
-_TEXTS = {"vm": _vm, "namespace": _namespace, "note": _note}
+_PARSERS = {"vm": _vm, "namespace": _namespace, "note": _note}
 
 
 def parse_mac(value: object, entry_rules: Rules, field: str = "mac") -> str:
-    """As macs.parse_mac does, with the leniency of the rules."""
+    """Parse a MAC address with the leniency of the rules, as macs.parse_mac does."""
     return macs.parse_mac(value, field=field, lenient=entry_rules.lenient)
 
 
 def parse_ips(value: object, entry_rules: Rules, field: str = "ips") -> tuple[str, ...]:
-    """The addresses of one MAC address, `("10.0.0.5/24",)`.
+    """Parse the addresses of one MAC address; the result is like `("10.0.0.5/24",)`.
 
     Raises InvalidInput with every problem: wrong_type, empty_list, too_many, repeated_address and
     the codes of parse_ip.
@@ -124,10 +125,10 @@ def parse_ips(value: object, entry_rules: Rules, field: str = "ips") -> tuple[st
         message = 'a list of addresses is expected, such as ["10.0.0.5/24"]'
         raise errors.InvalidInput.for_field(field, "wrong_type", message, value)
     if not value:
-        message = "name at least one address"
+        message = "at least one address is required"
         raise errors.InvalidInput.for_field(field, "empty_list", message, "[]")
-    if len(value) > MOST_ADDRESSES:
-        message = f"a MAC address has at most {MOST_ADDRESSES} addresses"
+    if len(value) > MAX_ADDRESSES:
+        message = f"a MAC address has at most {MAX_ADDRESSES} addresses"
         raise errors.InvalidInput.for_field(field, "too_many", message)
     report = object_reader.ProblemReport()
     text_by_address: dict[addresses.Address, str] = {}
@@ -136,7 +137,7 @@ def parse_ips(value: object, entry_rules: Rules, field: str = "ips") -> tuple[st
         with report.collecting():
             interface = parse_ip(raw_ip, entry_rules, path)
             if interface.ip in text_by_address:
-                message = f"{interface.ip} is there already, as {text_by_address[interface.ip]}"
+                message = f"{interface.ip} occurs twice, first as {text_by_address[interface.ip]}"
                 report.add(path, "repeated_address", message, str(interface))
             text_by_address.setdefault(interface.ip, str(interface))
     report.raise_any()
@@ -144,7 +145,7 @@ def parse_ips(value: object, entry_rules: Rules, field: str = "ips") -> tuple[st
 
 
 def parse_ip(value: object, entry_rules: Rules, field: str = "") -> Interface:
-    """One host address with the prefix length of its subnet.
+    """Parse a host address with the prefix length of its subnet.
 
     Raises InvalidInput: the codes of addresses.parse_interface, network_address_not_host,
     broadcast_address_not_host, outside_subnet, prefix_mismatch.
@@ -153,7 +154,7 @@ def parse_ip(value: object, entry_rules: Rules, field: str = "") -> Interface:
     _check_host(interface.ip, interface.network, field, value)
     if not entry_rules.subnets:
         return interface
-    subnet = entry_rules.holding(interface.ip)
+    subnet = entry_rules.subnet_of(interface.ip)
     if subnet is None:
         message = (
             f"{interface.ip} is in none of the network's subnets ({_listed(entry_rules.subnets)})"
@@ -169,11 +170,11 @@ def parse_ip(value: object, entry_rules: Rules, field: str = "") -> Interface:
 def _interface(value: object, entry_rules: Rules, field: str) -> Interface:
     if entry_rules.lenient and isinstance(value, str) and "/" not in value:
         address = addresses.parse_address(value, field=field, source=entry_rules.source)
-        subnet = entry_rules.holding(address)
+        subnet = entry_rules.subnet_of(address)
         if subnet is not None:
             value = f"{address}/{subnet.prefixlen}"
         elif entry_rules.subnets:
-            value = f"{address}/{address.max_prefixlen}"  # what is wrong with it is said there
+            value = f"{address}/{address.max_prefixlen}"  # `parse_ip` reports it
     return addresses.parse_interface(value, field=field, source=entry_rules.source)
 
 
@@ -193,33 +194,33 @@ def _listed(subnets: Sequence[Network]) -> str:
 
 
 def warnings(ips: Sequence[str], *, field: str = "ips") -> list[errors.FieldProblem]:
-    """What is odd but taken: `one_per_family`, for OVN-Kubernetes refuses the pod."""
+    """Return the warnings about accepted addresses: `one_per_family`, because OVN-Kubernetes refuses the pod."""
     problems = []
     for family in (4, 6):
         same = [text for text in ips if (":" in text) == (family == 6)]
         if len(same) > 1:
-            message = f"{len(same)} IPv{family} addresses: OVN-Kubernetes takes at most one of each family"
+            message = f"{len(same)} IPv{family} addresses: OVN-Kubernetes accepts at most one of each family"
             problems.append(errors.FieldProblem(field, "one_per_family", message, ", ".join(same)))
     return problems
 
 
-def pairs(written: Mapping[str, object]) -> Iterator[tuple[str, object]]:
-    """MAC and addresses of the map of an IPPool; a key that its text had several times, several times."""
-    for mac, ips in written.items():
+def pairs(entry_map: Mapping[str, object]) -> Iterator[tuple[str, object]]:
+    """Yield MAC and addresses from the map of an IPPool; a repeated key is yielded for each occurrence."""
+    for mac, ips in entry_map.items():
         if isinstance(ips, object_reader.RepeatedKey):
             yield from ((mac, repeated_ips) for repeated_ips in ips)
         else:
             yield mac, ips
 
 
-def parse_map(written: object, entry_rules: Rules, *, field: str = "entries") -> list[EntrySpec]:
-    """The entries of `{mac: [ips]}`, in their order; all problems, under `field.<mac>`."""
-    if not isinstance(written, dict):
+def parse_map(entry_map: object, entry_rules: Rules, *, field: str = "entries") -> list[EntrySpec]:
+    """Parse the entries of `{mac: [ips]}`. Raises InvalidInput with all problems, under `field.<mac>`."""
+    if not isinstance(entry_map, dict):
         message = "an object of MAC addresses and their addresses is expected"
-        raise errors.InvalidInput.for_field(field, "wrong_type", message, written)
+        raise errors.InvalidInput.for_field(field, "wrong_type", message, entry_map)
     report = object_reader.ProblemReport()
     specs = []
-    for mac, ips in pairs(written):
+    for mac, ips in pairs(entry_map):
         path = f"{field}.{errors.shown(mac)}" if field else errors.shown(mac)
         with report.collecting():
             specs.append(parse_pair(mac, ips, entry_rules, field=path))
@@ -228,7 +229,7 @@ def parse_map(written: object, entry_rules: Rules, *, field: str = "entries") ->
 
 
 def parse_pair(mac: str, ips: object, entry_rules: Rules, *, field: str = "") -> EntrySpec:
-    """One key and value of the map. Raises InvalidInput with every problem."""
+    """Parse one key and value of the map. Raises InvalidInput with all problems."""
     report = object_reader.ProblemReport()
     parsed_mac = ""
     parsed_ips: tuple[str, ...] = ()
@@ -240,33 +241,33 @@ def parse_pair(mac: str, ips: object, entry_rules: Rules, *, field: str = "") ->
     return EntrySpec(parsed_mac, parsed_ips)
 
 
-def parse_list(written: object, entry_rules: Rules, *, field: str = "entries") -> list[EntrySpec]:
-    """The entries of a list of objects; what an object leaves out is empty. All problems."""
-    if not isinstance(written, list):
-        raise errors.InvalidInput.for_field(field, "wrong_type", "a list is expected", written)
+def parse_list(items: object, entry_rules: Rules, *, field: str = "entries") -> list[EntrySpec]:
+    """Parse a list of entries; absent values are empty. Raises InvalidInput with all problems."""
+    if not isinstance(items, list):
+        raise errors.InvalidInput.for_field(field, "wrong_type", "a list is expected", items)
     report = object_reader.ProblemReport()
     specs = []
-    for index, value in enumerate(written):
+    for index, value in enumerate(items):
         with report.collecting():
             path = f"{field}.{index}" if field else str(index)
-            specs.append(_whole(parse(value, entry_rules, field=path)))
+            specs.append(_with_empty_values(parse(value, entry_rules, field=path)))
     _raise_first(report)
     return specs
 
 
-def _whole(spec: EntrySpec) -> EntrySpec:
+def _with_empty_values(spec: EntrySpec) -> EntrySpec:
     return dataclasses.replace(
         spec, vm=spec.vm or "", namespace=spec.namespace or "", note=spec.note or ""
     )
 
 
-_MOST_PROBLEMS = 100
+_MAX_PROBLEMS = 100
 
 
 def _raise_first(report: object_reader.ProblemReport) -> None:
-    """As Report.raise_any, for what may be wrong a hundred thousand times."""
-    omitted_count = len(report.problems) - _MOST_PROBLEMS
+    """Raise the first problems of a report, because there may be a hundred thousand."""
+    omitted_count = len(report.problems) - _MAX_PROBLEMS
     if omitted_count > 0:
-        report.problems = report.problems[:_MOST_PROBLEMS]
+        report.problems = report.problems[:_MAX_PROBLEMS]
         report.add("", "more_problems", f"and {omitted_count} more")
     report.raise_any()

@@ -1,8 +1,8 @@
 """The IPPool of the enhancement proposal (ippool.k8s.cni.cncf.io/v1alpha): its manifest and its conditions.
 
-No project has this CRD; ours (deploy/crds) keeps the names of the proposal. A map cannot hold two equal
-keys, so that duplicates in an object are MAC addresses that are equal after normalising; a text that
-has a key twice is caught before a map is made of it (pools/platform/documents.py, entries.pairs).
+No other project ships this CRD; the one in deploy/crds keeps the names of the proposal. A map cannot
+hold equal keys, so duplicates in an object are MAC addresses in different spellings. A document that
+repeats a key is recognised when it is parsed (pools/platform/documents.py, entries.pairs).
 """
 
 from __future__ import annotations
@@ -18,40 +18,40 @@ from pools.core import errors, holders, object_reader
 KIND = "IPPool"
 GROUP = "ippool.k8s.cni.cncf.io"
 API_VERSION = f"{GROUP}/v1alpha"
-ENTRIES = ("spec", "entries")  # where a text may have a key twice
-LARGEST = 1_400_000  # bytes of a manifest; etcd stores 1.5 MiB with what the server adds
-MOST_PROBLEMS = 1000
+ENTRIES = ("spec", "entries")  # where documents may repeat a key
+MAX_BYTES = 1_400_000  # of a manifest; etcd stores 1.5 MiB with the fields that the server adds
+MAX_PROBLEMS = 1000
 
 SUCCESS = "Success"
 MACS = "DuplicateMACAddresses"
 IPS = "DuplicateIPAddresses"
-UNUSABLE = "UnusableEntries"  # the reason of Success when entries of the object cannot be used
-_LONGEST = 32_000  # characters of a message; metav1.Condition allows 32768
-MOST_NAMED = 1000  # of each kind of duplicate; whoever asks for the conditions gives no more
+UNUSABLE = "UnusableEntries"  # reason of Success=False if entries of the object are not valid
+_MAX_MESSAGE = 32_000  # characters; metav1.Condition allows 32768
+MAX_NAMED = 1000  # of each kind of duplicate; callers of `conditions` pass at most these
 _NAMED = 50  # values that a message names
 _MACS_NAMED = 20  # MAC addresses of one duplicate address
 
 
 @dataclass(frozen=True)
 class ParsedIPPool:
-    """An IPPool's object, its entries not yet judged: `(key, value)` as they are written."""
+    """An IPPool's object; its entries are `(key, value)` as written, not validated yet."""
 
     name: str
     network_name: str
     entries: tuple[tuple[str, object], ...]
 
     def read(self, entry_rules: Rules) -> tuple[list[EntrySpec], list[dict[str, str]]]:
-        """The entries that can be used, and `[{"mac", "code", "message"}]` of those that cannot."""
+        """Return the valid entries, and `[{"mac", "code", "message"}]` of the others."""
         return parse_entries(self.entries, entry_rules)
 
 
 def parse_entries(
-    written: Iterable[tuple[str, object]], entry_rules: Rules
+    pairs: Iterable[tuple[str, object]], entry_rules: Rules
 ) -> tuple[list[EntrySpec], list[dict[str, str]]]:
-    """Of some entries of an object those that can be used, and the problems of the others."""
+    """Return the valid entries of an object, and `[{"mac", "code", "message"}]` of the others."""
     specs: list[EntrySpec] = []
     problems: list[dict[str, str]] = []
-    for mac, ips in written:
+    for mac, ips in pairs:
         try:
             specs.append(entries.parse_pair(mac, ips, entry_rules))
         except errors.InvalidInput as error:
@@ -63,8 +63,11 @@ def parse_entries(
 
 
 def parse(manifest: Mapping[str, object]) -> ParsedIPPool:
-    """An IPPool's object, whatever it says more. Raises InvalidInput for its name, network-name
-    and entries that are no map; single entries are judged by Written.read."""
+    """Parse an IPPool's object; unknown fields are ignored.
+
+    Raises InvalidInput for its name, network-name, and entries that are no map. `ParsedIPPool.read`
+    validates single entries.
+    """
     report = object_reader.ProblemReport(strict=False)
     body = object_reader.Fields(dict(manifest), "", report)
     name = body.section("metadata").parse("name", _name)
@@ -76,7 +79,7 @@ def parse(manifest: Mapping[str, object]) -> ParsedIPPool:
 
 
 def parse_strict(manifest: Mapping[str, object]) -> ParsedIPPool:
-    """What a person wrote: another kind, and any field that an IPPool has not, are refused, too."""
+    """Parse a user's manifest. Raises InvalidInput also for another kind and for unknown fields."""
     report = object_reader.ProblemReport()
     body = object_reader.Fields(dict(manifest), "", report)
     body.only("apiVersion", "kind", "metadata", "spec", "status")
@@ -101,13 +104,13 @@ def _network_name(value: object, path: str) -> str:
 def render(
     name: str,
     network_name: str,
-    written: Iterable[tuple[str, Sequence[str]]],
+    pairs: Iterable[tuple[str, Sequence[str]]],
     *,
     status: object_reader.Json | None = None,
 ) -> object_reader.Json:
-    """The manifest; the addresses of entries with one MAC address stand together."""
+    """Return the manifest; the addresses of several entries with one MAC are merged."""
     ips_by_mac: dict[str, list[str]] = {}
-    for mac, ips in written:
+    for mac, ips in pairs:
         mac_ips = ips_by_mac.setdefault(mac, [])
         mac_ips += [ip for ip in ips if ip not in mac_ips]
     manifest: object_reader.Json = {
@@ -119,15 +122,15 @@ def render(
     return manifest | {"status": status} if status is not None else manifest
 
 
-def too_large(manifest: object_reader.Json) -> bool:
-    """Whether no API server could store it."""
-    return len(json.dumps(manifest, separators=(",", ":"))) > LARGEST
+def is_too_large(manifest: object_reader.Json) -> bool:
+    """Return True if the manifest is too large for an API server."""
+    return len(json.dumps(manifest, separators=(",", ":"))) > MAX_BYTES
 
 
-def repeated_macs(written: Iterable[tuple[str, object]]) -> list[str]:
-    """MAC addresses that several keys of an object name, in other spellings."""
+def repeated_macs(pairs: Iterable[tuple[str, object]]) -> list[str]:
+    """Return the MAC addresses that several keys of an object spell differently."""
     counts_by_mac: dict[str, int] = {}
-    for key, _ in written:
+    for key, _ in pairs:
         try:
             mac = macs.parse_mac(key)
         except errors.InvalidInput:
@@ -138,8 +141,8 @@ def repeated_macs(written: Iterable[tuple[str, object]]) -> list[str]:
 
 @dataclass(frozen=True)
 class IPPoolStatus:
-    """What the conditions tell of: MAC addresses and in how many entries they are; addresses and
-    the MAC addresses that have them; and entries that cannot be used."""
+    """Input of the conditions: duplicate MACs with the number of their entries, duplicate addresses
+    with their MACs, and entries that are not valid."""
 
     macs: Sequence[tuple[str, int]] = ()
     ips: Sequence[tuple[str, Sequence[str]]] = ()
@@ -149,10 +152,10 @@ class IPPoolStatus:
 def conditions(
     status: IPPoolStatus, *, before: Sequence[object_reader.Json] = (), now: str
 ) -> list[object_reader.Json]:
-    """Success, DuplicateMACAddresses and DuplicateIPAddresses as metav1.Conditions.
+    """Return Success, DuplicateMACAddresses and DuplicateIPAddresses as metav1.Conditions.
 
-    `now` is an RFC 3339 text; a condition whose status is as `before` keeps its time. Without
-    observedGeneration, which is that of an object.
+    `now` is an RFC 3339 string; a condition with the same status as in `before` keeps its time. The
+    conditions have no observedGeneration, which belongs to an object.
     """
     new_conditions = (_success(status), _macs(status.macs), _ips(status.ips))
     times = {
@@ -172,10 +175,10 @@ def conditions(
 def status_conditions(
     new_conditions: Sequence[object_reader.Json], generation: object, before: Sequence[object] = ()
 ) -> list[object_reader.Json]:
-    """Conditions for the status of an object of this generation.
+    """Return the conditions for the status of an object of this generation.
 
-    Of a condition whose status an object has already the object's time counts: somebody may have
-    restored the register.
+    A condition that the object already has with the same status keeps the object's time, because the
+    register may have been restored.
     """
     times = {
         (condition.get("type"), condition.get("status")): condition["lastTransitionTime"]
@@ -200,7 +203,7 @@ def _condition(kind: str, status: bool, reason: str, message: str) -> object_rea
         "type": kind,
         "status": "True" if status else "False",
         "reason": reason,
-        "message": message[:_LONGEST],
+        "message": message[:_MAX_MESSAGE],
     }
 
 
@@ -242,7 +245,7 @@ def _ips(duplicate_ips: Sequence[tuple[str, Sequence[str]]]) -> object_reader.Js
 def _shorten(messages: Sequence[str]) -> list[str]:
     if len(messages) <= _NAMED:
         return list(messages)
-    more = f"{len(messages) - _NAMED}" if len(messages) < MOST_NAMED else "many"
+    more = f"{len(messages) - _NAMED}" if len(messages) < MAX_NAMED else "many"
     return [*messages[:_NAMED], f"and {more} more"]
 
 
@@ -255,5 +258,5 @@ def _join_names(names: Sequence[str]) -> str:
 
 
 def associated_nads(nads: Iterable[tuple[str, str]]) -> list[object_reader.Json]:
-    """Namespaces and names of the network's NADs, as the status lists them."""
+    """Return namespaces and names of NADs in the form of the status, sorted."""
     return [{"namespace": namespace, "name": name} for namespace, name in sorted(nads)]

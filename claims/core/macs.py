@@ -1,4 +1,4 @@
-"""One parser for MAC addresses, for every door (rule `mac-has-one-form`)."""
+"""The parser of MAC addresses, for all entry points (rule `mac-has-one-form`)."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ _FORMS = (
 )
 _SHORT = re.compile(rf"{_HEX}{{1,2}}([:-]){_HEX}{{1,2}}(\1{_HEX}{{1,2}}){{4}}")
 _EUI64 = re.compile(rf"{_HEX}{{2}}([:-]){_HEX}{{2}}(\1{_HEX}{{2}}){{6}}|{_HEX}{{16}}")
-_YAML_SEXAGESIMAL = "write it in quotes: YAML reads a bare MAC of digits as a number"
+_YAML_SEXAGESIMAL = "write it in quotes: YAML reads a MAC of digits as a number"
 
 
 def parse_mac(value: object, *, field: str = "", lenient: bool = False) -> str:
-    """A 48-bit unicast MAC address in lower-case colon form (`00:1a:4b:12:34:56`).
+    """Parse a 48-bit unicast MAC address; return it in lower case with colons (`00:1a:4b:12:34:56`).
 
-    Read are the colon, dash and Cisco dot forms, twelve digits alone or in two halves. With `lenient`
-    (people's hands and files, not the API) blanks around it and octets of one digit are read, too.
-    A line break or another control character is never part of one, nor left out in silence.
+    Accepts the colon, dash and Cisco dot forms, and twelve digits alone or in two halves. With
+    `lenient` (forms and files, not the API) blanks around it and octets of one digit are accepted too.
+    Line breaks and other control characters are always refused.
 
     Raises InvalidInput wrong_type, mac_syntax, eui64_not_supported, multicast_mac, zero_mac.
     """
@@ -34,7 +34,7 @@ def parse_mac(value: object, *, field: str = "", lenient: bool = False) -> str:
         hint = (
             _YAML_SEXAGESIMAL
             if isinstance(value, int) and value is not True
-            else "a text is expected"
+            else "a string is expected"
         )
         raise errors.InvalidInput.for_field(field, "wrong_type", hint, value)
     text = value.strip(" ") if lenient else value
@@ -50,20 +50,21 @@ def parse_mac(value: object, *, field: str = "", lenient: bool = False) -> str:
     if int(digits, 16) == 0:
         raise errors.InvalidInput.for_field(field, "zero_mac", "is all zeros", value)
     if int(digits[:2], 16) & 1:
-        message = "is a multicast or broadcast address; an interface has none of these"
+        message = "is a multicast or broadcast address, which no interface can have"
         raise errors.InvalidInput.for_field(field, "multicast_mac", message, value)
     return ":".join(digits[i : i + 2] for i in range(0, 12, 2))
 
 
 def is_local(mac: str) -> bool:
-    """Whether the locally administered bit is set: no vendor gave it, so it may be given twice."""
+    """Return True if the MAC is locally administered: no vendor assigned it, so it may not be unique."""
     return bool(int(mac[:2], 16) & 2)
 
 
-def of_address(address: addresses.Address) -> str:
-    """The MAC that OVN-Kubernetes gives to an address: `0a:58` and its IPv4 octets.
+def mac_of_address(address: addresses.Address) -> str:
+    """Return the MAC that OVN-Kubernetes derives from an address: `0a:58` and the IPv4 octets.
 
-    For IPv6 the first four bytes of the SHA-256 of its text (go-controller/pkg/util, IPAddrToHWAddr).
+    For IPv6 these are the first four bytes of the SHA-256 of the address as a string
+    (go-controller/pkg/util, IPAddrToHWAddr).
     """
     tail = (
         address.packed

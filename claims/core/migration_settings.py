@@ -1,7 +1,7 @@
-"""What MTV (Forklift) has to be told so that VMs of a wave keep their MAC and their addresses.
+"""The MTV (Forklift) settings that VMs of a migration wave need to keep their MAC and their addresses.
 
-Read in kubev2v/forklift (pkg/controller/plan, pkg/settings/features.go): what it does with
-`preserveStaticIPs`, with primary user defined networks, and with the settings of its controller.
+Source: kubev2v/forklift (pkg/controller/plan, pkg/settings/features.go), for `preserveStaticIPs`,
+primary user defined networks, and the settings of the controller.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ NAD_LABEL = "k8s.ovn.org/user-defined-network"
 
 @dataclass(frozen=True)
 class Setting:
-    """One thing to be set: where, what, and why; the register cannot look whether it is."""
+    """A setting that a user has to make; the register cannot check that it is made."""
 
     code: str
     where: str  # plan, network map, controller, cluster, namespace
@@ -26,29 +26,31 @@ class Setting:
 
 @dataclass(frozen=True)
 class TargetNetwork:
-    """A network that VMs of the wave go to."""
+    """A network to which VMs of the wave are migrated."""
 
     name: str
     role: str
     subnets: Sequence[str]
 
 
-def needed(targets: Sequence[TargetNetwork], namespaces: Sequence[str]) -> Iterator[Setting]:
-    """The settings that a plan for these networks and namespaces needs, each once."""
+def required_settings(
+    targets: Sequence[TargetNetwork], namespaces: Sequence[str]
+) -> Iterator[Setting]:
+    """Yield the settings that a plan for these networks and namespaces needs."""
     if not targets:
         return
     yield Setting(
         "preserve_static_ips",
         "plan",
         "spec.preserveStaticIPs: true",
-        "MTV then writes the addresses of the source into the guest's own configuration.",
+        "MTV then writes the addresses of the source into the configuration of the guest.",
     )
     yield Setting(
         "network_map",
         "network map",
         "map each port group to the network attachment definition of "
         + ", ".join(sorted({target.name for target in targets})),
-        "a port group that is not mapped ends on the pod network.",
+        "VMs of a port group without a mapping are attached to the pod network.",
     )
     primary = [target for target in targets if target.role == PRIMARY]
     if not primary:
@@ -57,33 +59,33 @@ def needed(targets: Sequence[TargetNetwork], namespaces: Sequence[str]) -> Itera
         "udn_supports_mac",
         "cluster",
         "OpenShift 4.20 or later",
-        "MTV copies the MAC to a primary user defined network only there (UdnSupportsMac);"
-        " entries are found by it.",
+        "Only there MTV copies the MAC to a primary user defined network (UdnSupportsMac), and the MAC"
+        " identifies the MAC entry of a VM.",
     )
     yield Setting(
         "static_udn_ip_addresses",
         "controller",
         'spec.controller_static_udn_ip_addresses: "true" of the ForkliftController',
-        "MTV then writes network.kubevirt.io/addresses itself, of IPv4 only; the default depends on"
-        " its version, and the register's webhook does it without.",
+        "MTV then writes network.kubevirt.io/addresses itself, for IPv4 only. The default depends on the"
+        " version of MTV. Cadastre's webhook does not need it.",
     )
     if namespaces:
         yield Setting(
             "namespace_label",
             "namespace",
             f"label {NAMESPACE_LABEL} on {', '.join(sorted(namespaces))}",
-            "OVN-Kubernetes takes the label only when the namespace is made.",
+            "OVN-Kubernetes reads the label only when the namespace is created.",
         )
     yield Setting(
         "nad_label",
         "namespace",
         f"label {NAD_LABEL} on the network attachment definition",
-        "MTV recognises by it that the target is a primary network.",
+        "MTV recognises a primary target network by this label.",
     )
     if any(len(target.subnets) > 1 for target in primary):
         yield Setting(
             "dual_stack_validation",
             "plan",
             "expect the warning UdnStaticIPs",
-            "MTV's check reads the subnets of both families as one CIDR, and fails.",
+            "The check of MTV parses the subnets of both families as one CIDR, and fails.",
         )

@@ -1,4 +1,4 @@
-"""The kinds of Kubernetes objects around VM networks."""
+"""Kubernetes resources of VM networks."""
 
 from __future__ import annotations
 

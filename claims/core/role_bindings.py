@@ -1,4 +1,4 @@
-"""RoleBindings and OpenShift's groups: whom a cluster itself lets work in its namespaces."""
+"""Parsers of RoleBindings and OpenShift's groups, which grant access to namespaces of a cluster."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ Manifest = dict[str, Any]
 
 USER, GROUP = "User", "Group"
 ROLES = {"ClusterRole", "Role"}
-LONGEST = 150  # of a user or group of ours; nobody has a longer name
-_SYSTEM = "system:"  # of Kubernetes itself: system:authenticated is everybody
+MAX_LENGTH = 150  # of a user or group name here; a longer one matches nobody
+_SYSTEM = "system:"  # of Kubernetes itself; system:authenticated is everybody
 
 
 @dataclass(frozen=True)
 class Binding:
-    """A RoleBinding; `subjects` are (kind, name) of its users and groups, each once."""
+    """A RoleBinding; `subjects` are the distinct (kind, name) of its users and groups."""
 
     namespace: str
     name: str
@@ -28,14 +28,14 @@ class Binding:
 
 @dataclass(frozen=True)
 class Members:
-    """A Group of user.openshift.io/v1 and its users' names, each once."""
+    """A Group of user.openshift.io/v1; `users` are the distinct names of its users."""
 
     name: str
     users: tuple[str, ...] = ()
 
 
-def binding(manifest: Manifest) -> Binding:
-    """What is understood of a RoleBinding; what is not makes nobody an owner."""
+def parse_binding(manifest: Manifest) -> Binding:
+    """Parse a RoleBinding; parts that are not valid are ignored, and grant nothing."""
     subjects = vm_objects.objects(manifest.get("subjects"))
     subject_names = [
         (vm_objects.text(subject, "kind"), vm_objects.text(subject, "name")) for subject in subjects
@@ -48,17 +48,17 @@ def binding(manifest: Manifest) -> Binding:
     )
 
 
-def members(manifest: Manifest) -> Members:
-    """What is understood of a Group."""
+def parse_group(manifest: Manifest) -> Members:
+    """Parse a Group; parts that are not valid are ignored."""
     listed = manifest.get("users")
     users = _usable((USER, name) for name in (listed if isinstance(listed, list) else ()))
     name = vm_objects.text(manifest, "metadata", "name")
     return Members(name, tuple(dict.fromkeys(user for _, user in users)))
 
 
-def counts(manifest: Manifest, roles: Collection[str]) -> bool:
-    """Whether it binds somebody to one of these roles."""
-    role_binding = binding(manifest)
+def grants_role(manifest: Manifest, roles: Collection[str]) -> bool:
+    """Return True if the RoleBinding grants one of these roles to a user or a group."""
+    role_binding = parse_binding(manifest)
     return role_binding.role in roles and bool(role_binding.subjects)
 
 
@@ -68,9 +68,9 @@ def _role(manifest: Manifest) -> str:
 
 
 def _usable(subjects: Any) -> Iterator[tuple[str, str]]:
-    """Of users and groups, names that somebody here may have."""
+    """Yield the users and groups with names that are possible here."""
     for kind, name in subjects:
         if kind not in {USER, GROUP} or not isinstance(name, str):
             continue
-        if 0 < len(name) <= LONGEST and name.isprintable() and not name.startswith(_SYSTEM):
+        if 0 < len(name) <= MAX_LENGTH and name.isprintable() and not name.startswith(_SYSTEM):
             yield kind, name

@@ -1,4 +1,4 @@
-"""How a difference of an IPPool is settled: the register is right, or the object (pools/clusters/drift)."""
+"""Resolution of an IPPool's drift: keep the register or adopt the object (pools/clusters/drift)."""
 
 from __future__ import annotations
 
@@ -20,14 +20,18 @@ def _keep(drift_object: drift.ClusterObject) -> int:
 def _adopt(
     drift_object: drift.ClusterObject, observed_object: ObservedObject, author: events.Author
 ) -> int:
-    """Raises InvalidInput (the object), AlreadyExists (the network has another IPPool)."""
+    """Adopt the object. Raises InvalidInput (the object), AlreadyExists (the network has another IPPool)."""
     ippool_spec = ippool.parse(observed_object.manifest)
     ippools = IPPool.objects.filter(cluster=drift_object.cluster, name=drift_object.name)
     follows = ippools.values_list("follows_cluster", flat=True).first()
-    adopted_ippool = ippool_sync.take_in(
-        drift_object.cluster, ippool_spec, uid=observed_object.uid, decides=False, author=author
+    adopted_ippool = ippool_sync.upsert_ippool(
+        drift_object.cluster,
+        ippool_spec,
+        uid=observed_object.uid,
+        register_decides=False,
+        author=author,
     )
-    # What was the register's stays so: it only says the same now.
+    # The register keeps control of an IPPool that it controlled; only the contents are adopted.
     IPPool.objects.filter(pk=adopted_ippool.pk).update(follows_cluster=bool(follows), agreed="")
     return adopted_ippool.pk
 

@@ -1,8 +1,8 @@
-"""Entries of an IPPool: one, many, or the whole set, with as few writes as bring it about.
+"""Writes entries of an IPPool: one, many, or the whole set, with as few statements as possible.
 
-New rows come in by COPY, changed and removed ones in one statement each, so that a hundred thousand
-cost seconds; the address index, the flags of duplicates and the blocks of the network's pool follow
-in the same transaction (claims/address_index/index.py).
+New rows are written by COPY, changed and deleted rows by one statement each, so that a hundred thousand
+take seconds. The address index, the conflict flags and the blocks of the network's pool are updated in
+the same transaction (claims/address_index/index.py).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from pools.sql import statements
 
 
 class EntryRow(NamedTuple):
-    """An entry as it is stored, without the cost of a model: there may be a hundred thousand."""
+    """A stored entry. No model instance, because there may be a hundred thousand."""
 
     pk: int
     mac: str
@@ -38,7 +38,7 @@ class EntryRow(NamedTuple):
 
 @dataclass
 class EntryDiff:
-    """What brings the entries of an IPPool to what is wanted; changed ones have their new values."""
+    """The entries to create, to change (with their new values) and to delete (ids)."""
 
     new: list[EntrySpec] = field(default_factory=list)
     changed: list[EntryRow] = field(default_factory=list)
@@ -56,41 +56,41 @@ def add(
     author: events.Author,
     version: int | None = None,
 ) -> list[Entry]:
-    """Add entries, duplicates or not, all or nothing; in the order in which they were given.
+    """Add all entries or none, duplicates included. Return them in the order of `specs`.
 
     Raises NotFound, VersionMismatch, ClusterDecides.
     """
-    with ippools.changing(ippool_id, author=author, version=version) as changed:
-        entries = _store(changed.ippool, EntryDiff(new=list(specs)), source)
+    with ippools.lock_for_change(ippool_id, author=author, version=version) as ippool_change:
+        entries = _store(ippool_change.ippool, EntryDiff(new=list(specs)), source)
     return entries  # noqa: RET504  # mypy: a context manager may swallow
 
 
 def change(entry_id: int, spec: EntrySpec, *, author: events.Author) -> Entry:
-    """Bring one entry to what is wanted; of its texts, those that are not None.
+    """Change an entry; a field of `spec` that is None keeps its value.
 
     Raises NotFound, ClusterDecides.
     """
-    with ippools.changing(_ippool_of(entry_id), author=author) as changed:
-        row = _entry(changed.ippool, entry_id)
+    with ippools.lock_for_change(_ippool_of(entry_id), author=author) as ippool_change:
+        row = _entry(ippool_change.ippool, entry_id)
         diff = EntryDiff()
         _add_change(
             diff, EntryRow(row.pk, row.mac, tuple(row.ips), row.vm, row.namespace, row.note), spec
         )
         if diff:
-            _store(changed.ippool, diff, row.source)
+            _store(ippool_change.ippool, diff, row.source)
     return _reload_entry(entry_id)
 
 
 def delete(ids: Sequence[int], *, author: events.Author) -> int:
-    """Remove entries, of several IPPools if need be; how many there were. Raises ClusterDecides."""
+    """Delete entries of any IPPools. Return the number of entries deleted. Raises ClusterDecides."""
     by_ippool: dict[int, list[int]] = {}
     rows = Entry.objects.filter(pk__in=ids).order_by("ippool_id", "pk")
     for pk, ippool_id in rows.values_list("pk", "ippool_id"):
         by_ippool.setdefault(ippool_id, []).append(pk)
     with events.recorded(author):
         for ippool_id, gone in by_ippool.items():
-            with ippools.changing(ippool_id, author=author) as changed:
-                _store(changed.ippool, EntryDiff(gone=gone), "")
+            with ippools.lock_for_change(ippool_id, author=author) as ippool_change:
+                _store(ippool_change.ippool, EntryDiff(gone=gone), "")
     return sum(map(len, by_ippool.values()))
 
 
@@ -102,40 +102,45 @@ def replace(
     author: events.Author,
     version: int | None = None,
 ) -> EntryDiff:
-    """Make these the entries of the IPPool; what is there already stays as it is.
+    """Replace the entries of an IPPool; entries that are equal to a spec stay unchanged.
 
     Raises NotFound, VersionMismatch, ClusterDecides.
     """
-    with ippools.changing(ippool_id, author=author, version=version) as changed:
-        diff = difference(entry_rows(changed.ippool), specs)
-        _store(changed.ippool, diff, source)
+    with ippools.lock_for_change(ippool_id, author=author, version=version) as ippool_change:
+        diff = difference(entry_rows(ippool_change.ippool), specs)
+        _store(ippool_change.ippool, diff, source)
     return diff
 
 
 def apply_diff(
     ippool: IPPool, diff: EntryDiff, values: dict[str, Any], *, author: events.Author
 ) -> None:
-    """Store a difference that a cluster's object makes, and what else is known of the IPPool."""
-    with ippools.changing(ippool.pk, author=author) as changed:
-        _store(changed.ippool, diff, EntrySource.CLUSTER)
-        changed.values = values
+    """Apply a diff from a cluster's object, and store `values` in the IPPool's row."""
+    with ippools.lock_for_change(ippool.pk, author=author) as ippool_change:
+        _store(ippool_change.ippool, diff, EntrySource.CLUSTER)
+        ippool_change.values = values
 
 
 def entry_rows(ippool: IPPool) -> list[EntryRow]:
-    """The entries of an IPPool, in the order in which they were made."""
+    """Return the entries of an IPPool, oldest first."""
     return [
         EntryRow(pk, mac, tuple(ips), vm, namespace, note)
-        for pk, mac, ips, vm, namespace, note in database.rows(_KNOWN, [ippool.pk], prepare=False)
+        for pk, mac, ips, vm, namespace, note in database.rows(
+            _EXISTING, [ippool.pk], prepare=False
+        )
     ]
 
 
-_KNOWN = """
+_EXISTING = """
     SELECT id, mac::text, ips, vm, namespace, note FROM claims_entry WHERE ippool_id = %s ORDER BY id
 """
 
 
 def difference(rows: Iterable[EntryRow], desired_specs: Sequence[EntrySpec]) -> EntryDiff:
-    """Entries are told apart by MAC, those of one MAC by their addresses, then by their order."""
+    """Return the diff from the rows to the specs.
+
+    Rows and specs are matched by MAC; those with the same MAC by addresses, then by order.
+    """
     diff = EntryDiff()
     present: dict[str, list[EntryRow]] = {}
     for row in rows:
@@ -150,17 +155,17 @@ def difference(rows: Iterable[EntryRow], desired_specs: Sequence[EntrySpec]) -> 
 
 
 def _pair(diff: EntryDiff, rows: list[EntryRow], specs: list[EntrySpec]) -> None:
-    there: dict[tuple[str, ...], deque[EntryRow]] = {}
+    rows_by_ips: dict[tuple[str, ...], deque[EntryRow]] = {}
     for row in rows:
-        there.setdefault(row.ips, deque()).append(row)
-    others = []
+        rows_by_ips.setdefault(row.ips, deque()).append(row)
+    unmatched_specs = []
     for spec in specs:
-        if same := there.get(spec.ips):
-            _add_change(diff, same.popleft(), spec)
+        if same_ips := rows_by_ips.get(spec.ips):
+            _add_change(diff, same_ips.popleft(), spec)
         else:
-            others.append(spec)
-    remaining_rows = deque(row for same in there.values() for row in same)
-    for spec in others:
+            unmatched_specs.append(spec)
+    remaining_rows = deque(row for same_ips in rows_by_ips.values() for row in same_ips)
+    for spec in unmatched_specs:
         if remaining_rows:
             _add_change(diff, remaining_rows.popleft(), spec)
         else:
@@ -181,7 +186,7 @@ def _add_change(diff: EntryDiff, row: EntryRow, spec: EntrySpec) -> None:
 
 
 def _store(ippool: IPPool, diff: EntryDiff, source: str) -> list[Entry]:
-    """Write a difference and index it; the entries that are new."""
+    """Write and index a diff. Return the new entries."""
     if diff.gone:
         index.remove(entries=diff.gone)
         database.fetch(_DELETE, {"ids": database.joined(diff.gone)})
@@ -252,7 +257,7 @@ def _reload_entry(entry_id: int) -> Entry:
     return Entry.objects.select_related("ippool__network", "ippool__cluster").get(pk=entry_id)
 
 
-def for_mac(rows: QuerySet[Entry], network_id: int, mac: str) -> Entry | None:
-    """Among some entries the one that counts for a MAC address of a network: the oldest."""
+def find_by_mac(rows: QuerySet[Entry], network_id: int, mac: str) -> Entry | None:
+    """Return the entry of `rows` that applies to a MAC address of a network: the oldest."""
     entries = rows.filter(ippool__network=network_id, mac=mac).order_by("pk")
     return entries.first()

@@ -1,4 +1,4 @@
-"""What people should know of a cluster's IPPools."""
+"""Findings about the IPPools of a cluster."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ KIND = ippool.KIND
 
 
 def cluster_findings(context: SyncContext) -> Iterator[ReconcileFinding]:
-    """Duplicates, networks that nobody saw, objects that are gone or not in the register."""
+    """Yield duplicates, unknown networks, deleted objects, and objects that are not in the register."""
     names = set()
     rows = IPPool.objects.filter(cluster=context.cluster).select_related("network")
     for ippool_row in rows.order_by("name"):
         names.add(ippool_row.name)
-        yield from _standing(ippool_row)
+        yield from _row_findings(ippool_row)
     for name, count, examples in database.rows(_OUTSIDE, {"cluster": context.cluster.pk}):
         message = (
             f"{_count(count, 'address', 'addresses')} of entries of the IPPool {name} "
-            f"{'is' if count == 1 else 'are'} outside of the network's subnets, such as {examples[0]}."
+            f"{'is' if count == 1 else 'are'} outside of the network's subnets, for example {examples[0]}."
         )
         yield ReconcileFinding(
             "ippool_outside_network", name, message, details={"entries": examples}
@@ -37,25 +37,25 @@ def cluster_findings(context: SyncContext) -> Iterator[ReconcileFinding]:
         cluster=context.cluster, kind=KIND, problem_code="", missed_at=None
     ).exclude(name__in=names)
     for row in objects.order_by("name"):
-        if ippool_writes.ours(row.manifest):
+        if ippool_writes.has_register_fields(row.manifest):
             message = (
-                f"The register has no IPPool {row.name}: it was deleted here, or forgotten. Delete the"
-                " object, or adopt it."
+                f"The register has no IPPool {row.name}: it was deleted here, or lost by a restore."
+                " Delete the object, or adopt it."
             )
             yield ReconcileFinding("ippool_not_in_register", row.name, message)
 
 
-# Written before the network, or its subnets, were known: what is written later is refused.
+# Such entries were created before the subnets of the network were known; later ones are refused.
 _OUTSIDE = statements.read("claims/entries_outside_subnets")
 
 
-def _standing(ippool_row: IPPool) -> Iterator[ReconcileFinding]:
+def _row_findings(ippool_row: IPPool) -> Iterator[ReconcileFinding]:
     if ippool_row.duplicate_macs or ippool_row.duplicate_ips:
         yield from _duplicates(ippool_row)
     if ippool_row.problems:
         message = (
             f"{_count(len(ippool_row.problems), 'entry', 'entries')} of the IPPool {ippool_row.name} cannot be"
-            f" used, such as {ippool_row.problems[0]['mac']}: {ippool_row.problems[0]['message']}"
+            f" used, for example {ippool_row.problems[0]['mac']}: {ippool_row.problems[0]['message']}"
         )
         yield ReconcileFinding(
             "ippool_unusable_entries",
@@ -66,32 +66,30 @@ def _standing(ippool_row: IPPool) -> Iterator[ReconcileFinding]:
     if ippool_row.network.kind == NetworkKind.UNKNOWN:
         message = (
             f"The IPPool {ippool_row.name} names the logical network {ippool_row.network.name}, which the cluster"
-            " has not: no network attachment definition has this name."
+            " does not have: no network attachment definition has this name."
         )
         yield ReconcileFinding("network_unknown", ippool_row.name, message)
     if ippool_row.gone_at is not None:
         message = (
-            f"The object of the IPPool {ippool_row.name} is deleted. Its entries still keep their addresses;"
-            " delete it here, or make it there again."
+            f"The object of the IPPool {ippool_row.name} was deleted in the cluster. Its entries still hold their"
+            " addresses: delete the IPPool here, or create the object again."
         )
         yield ReconcileFinding("ippool_gone", ippool_row.name, message, Severity.WARNING)
 
 
 def _duplicates(ippool_row: IPPool) -> Iterator[ReconcileFinding]:
-    """Those that its conditions tell of, and entries that contradict what is no entry."""
+    """Yield conflicts between entries (as in the conditions), and conflicts with other objects."""
     macs, ips = conflicts.count_entry_duplicates(ippool_row)
     if macs or ips:
-        message = (
-            f"Entries of the IPPool {ippool_row.name} contradict each other: {_values(macs, ips)}."
-        )
+        message = f"Entries of the IPPool {ippool_row.name} conflict with each other: {_values(macs, ips)}."
         yield ReconcileFinding(
             "ippool_duplicates", ippool_row.name, message, details={"macs": macs, "ips": ips}
         )
     macs, ips = ippool_row.duplicate_macs - macs, ippool_row.duplicate_ips - ips
     if macs > 0 or ips > 0:
         message = (
-            f"Entries of the IPPool {ippool_row.name} contradict IPAMClaims, what runs, or what the network"
-            f" keeps for itself: {_values(macs, ips)}. Its page names them."
+            f"Entries of the IPPool {ippool_row.name} conflict with IPAMClaims, running workloads, or addresses"
+            f" that the network uses itself: {_values(macs, ips)}. The page of the IPPool lists them."
         )
         yield ReconcileFinding(
             "ippool_conflicts", ippool_row.name, message, details={"macs": macs, "ips": ips}

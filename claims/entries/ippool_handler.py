@@ -1,13 +1,13 @@
-"""IPPools of a cluster (deploy/crds): entries read from and written to their spec.
+"""The handler of IPPools (deploy/crds): reads entries from their spec and writes them to it.
 
-Who is right where the register and an object differ is as with CiliumPodIPPools: the object, unless
-the cluster is managed with the managed resource `ippool-status` and somebody made or changed the IPPool here.
-Nothing of another field manager is forced, and no object is ever deleted. The status (conditions and
+As with CiliumPodIPPools, the object decides if the register and the object differ, unless the cluster
+is managed with the managed resource `ippool-status` and the IPPool was created or changed here. Fields
+of other field managers are never forced, and objects are never deleted. The status (conditions and
 associated NADs) is written for every IPPool of a cluster with the managed resource.
 
-A network has one IPPool: a second object for it is left out, with the problem `network_has_ippool`.
-An IPPool whose object is deleted stays with its entries, so that nobody else gets their addresses,
-and is shown (`ippool_gone`) until somebody deletes it.
+A network has one IPPool: a second object for it is ignored, with the problem `network_has_ippool`. An
+IPPool whose object is deleted stays with its entries, so that their addresses are not allocated to
+others, and has the finding `ippool_gone` until it is deleted here.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ KIND = ippool.KIND
 
 
 class IPPoolHandler(Handler):
-    """The handler; see the module."""
+    """Handler of IPPools; see the module."""
 
     kind = KIND
     resources: Sequence[Resource] = (IPPOOL,)
     prompt = True
-    # Their NADs are told in the status, their subnets say which entries can be used.
+    # The status lists the NADs of networks; the subnets of networks decide which entries are valid.
     follows = (CLUSTER_UDN.kind, UDN.kind, NAD.kind)
 
     def parse(self, manifest: Manifest) -> ippool.ParsedIPPool:
@@ -56,7 +56,7 @@ class IPPoolHandler(Handler):
     def forget(self, context: SyncContext, rows: Sequence[ObservedObject]) -> None:
         ippools = IPPool.objects.filter(cluster=context.cluster, uid__in=[row.uid for row in rows])
         if context.connection.manages(ManagedResource.IPPOOL_STATUS):
-            # What the register decides is made anew.
+            # Objects that the register decides are created again.
             ippools.filter(follows_cluster=False).update(uid="", agreed="")
         ippools.filter(follows_cluster=True).update(uid="", agreed="", gone_at=Now())
 
@@ -74,43 +74,47 @@ class IPPoolHandler(Handler):
 
 def _ingest(context: SyncContext, row: ObservedObject, ippool_spec: ippool.ParsedIPPool) -> None:
     existing_ippool = IPPool.objects.filter(cluster=context.cluster, name=ippool_spec.name).first()
-    if existing_ippool is None and _forgotten(context, row):
-        return  # it was deleted here, or the register forgot it
+    if existing_ippool is None and _was_deleted_here(context, row):
+        return  # deleted here, or lost by a restore
     try:
         with transaction.atomic():
-            ippool_sync.take_in(
+            ippool_sync.upsert_ippool(
                 context.cluster,
                 ippool_spec,
                 uid=row.uid,
-                decides=decides(context, existing_ippool),
+                register_decides=register_decides(context, existing_ippool),
                 author=context.author,
             )
     except errors.AlreadyExists as error:
         row.problem_code, row.problem = "network_has_ippool", error.message
 
 
-def decides(context: SyncContext, existing_ippool: IPPool | None) -> bool:
-    """Whether the register is right where this IPPool and its object differ."""
+def register_decides(context: SyncContext, existing_ippool: IPPool | None) -> bool:
+    """Return True if the register decides, not the object, where this IPPool and its object differ."""
     is_ours = existing_ippool is not None and not existing_ippool.follows_cluster
     return is_ours and context.connection.manages(ManagedResource.IPPOOL_STATUS)
 
 
-def _forgotten(context: SyncContext, row: ObservedObject) -> bool:
-    return context.connection.manages(ManagedResource.IPPOOL_STATUS) and ippool_writes.ours(
-        row.manifest
-    )
+def _was_deleted_here(context: SyncContext, row: ObservedObject) -> bool:
+    return context.connection.manages(
+        ManagedResource.IPPOOL_STATUS
+    ) and ippool_writes.has_register_fields(row.manifest)
 
 
 def catch_up(context: SyncContext) -> None:
-    """What the cluster did not tell: the register, or the network, is another than last time."""
-    for pair in ippool_writes.different(context):
+    """Ingest objects again whose IPPool or network changed here without a watch event."""
+    for pair in ippool_writes.list_outdated(context):
         row = pair.row
-        if row is None or row.problem_code or decides(context, pair.ippool):
+        if row is None or row.problem_code or register_decides(context, pair.ippool):
             continue
         ippool_spec = ippool.parse(ippool_writes.manifest_of(row))
         with context.holding():
-            ippool_sync.take_in(
-                context.cluster, ippool_spec, uid=row.uid, decides=False, author=context.author
+            ippool_sync.upsert_ippool(
+                context.cluster,
+                ippool_spec,
+                uid=row.uid,
+                register_decides=False,
+                author=context.author,
             )
             if not context.connection.manages(ManagedResource.IPPOOL_STATUS):
-                ippool_writes.agree(pair)
+                ippool_writes.mark_in_sync(pair)

@@ -1,4 +1,4 @@
-"""IPPools as a cluster has them: taken in, and followed where their object is right."""
+"""Upserts IPPools from the objects of a cluster."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from pools.models import Cluster
 from pools.platform import events
 
 
-def take_in(
+def upsert_ippool(
     cluster: Cluster,
     ippool_spec: ippool.ParsedIPPool,
     *,
     uid: str,
-    decides: bool,
+    register_decides: bool,
     author: events.Author,
 ) -> IPPool:
-    """Bring the register to what an object says; only the object's identity where it `decides`.
+    """Store the contents of an object; if `register_decides`, store only the object's identity.
 
-    Entries that say the same stay as they are, with what an object cannot say (their VM). Raises
-    AlreadyExists when the network has another IPPool.
+    Entries that are equal in the object keep fields that an object does not have (their VM). Raises
+    AlreadyExists if the network has another IPPool.
     """
     ippool_row = _find(cluster, ippool_spec)
-    if decides and ippool_row is not None:
-        # What of the object cannot be used is not the register's.
+    if register_decides and ippool_row is not None:
+        # Problems of the object's entries do not apply to the register's entries.
         return _update_values(
             ippool_row, {"uid": uid, "gone_at": None, "problems": []}, author=author
         )
@@ -56,7 +56,7 @@ def take_in(
 
 
 def _find(cluster: Cluster, ippool_spec: ippool.ParsedIPPool) -> IPPool | None:
-    """By name; or the one of the network whose own object is gone, or was never there."""
+    """Find an IPPool by name, else the network's IPPool if it has no object in the cluster."""
     rows = IPPool.objects.select_related("network").filter(cluster=cluster)
     ippool_row = rows.filter(name=ippool_spec.name).first()
     if ippool_row is None:
@@ -73,14 +73,14 @@ def _update_values(ippool_row: IPPool, values: dict[str, Any], *, author: events
         IPPool.objects.filter(pk=ippool_row.pk).update(**values)
         for name, value in values.items():
             setattr(ippool_row, name, value)
-        ippools.keep_conditions(ippool_row)
+        ippools.update_conditions(ippool_row)
     return ippool_row
 
 
 def _move(ippool_row: IPPool, network_name: str) -> None:
-    """To another network: its entries name addresses of that one now."""
-    network = names.network(ippool_row.cluster_id, network_name)
-    ippools.refuse_second(network, but=ippool_row.pk)
+    """Move an IPPool to another network, and index its entries there."""
+    network = names.get_or_create(ippool_row.cluster_id, network_name)
+    ippools.require_no_ippool(network, except_id=ippool_row.pk)
     rows = list(Entry.objects.filter(ippool=ippool_row))
     index.remove(entries=[row.pk for row in rows])
     ippool_row.network = network
@@ -91,48 +91,48 @@ def _move(ippool_row: IPPool, network_name: str) -> None:
 def compare(
     ippool_row: IPPool, ippool_spec: ippool.ParsedIPPool
 ) -> tuple[entries.EntryDiff, list[dict[str, str]]]:
-    """What brings its entries to what an object says, and what of the object cannot be used.
+    """Return the diff from the register's entries to the object's, and the object's invalid entries.
 
-    Only what differs is parsed. A map has the addresses of one MAC together, so that entries of one
-    MAC say the same as a key with all their addresses.
+    Only entries that differ are parsed. The object maps a MAC to all its addresses, so several entries
+    of one MAC equal a key with all their addresses.
     """
     present: dict[str, list[entries.EntryRow]] = {}
     for row in entries.entry_rows(ippool_row):
         present.setdefault(row.mac, []).append(row)
     repeated = set(ippool.repeated_macs(ippool_spec.entries))
-    certain = {mac: rows for mac, rows in present.items() if mac not in repeated}
-    same = {key for key, value in ippool_spec.entries if _says(certain.get(key, ()), value)}
-    other = [(key, value) for key, value in ippool_spec.entries if key not in same]
-    specs, problems = ippool.parse_entries(other, ippools.rules(ippool_row.network))
-    # The same may be there in another spelling.
-    same |= {spec.mac for spec in specs if _says(certain.get(spec.mac, ()), list(spec.ips))}
+    unique = {mac: rows for mac, rows in present.items() if mac not in repeated}
+    same = {key for key, value in ippool_spec.entries if _equals(unique.get(key, ()), value)}
+    different = [(key, value) for key, value in ippool_spec.entries if key not in same]
+    specs, problems = ippool.parse_entries(different, ippools.rules(ippool_row.network))
+    # The object may spell an equal entry differently.
+    same |= {spec.mac for spec in specs if _equals(unique.get(spec.mac, ()), list(spec.ips))}
     desired_specs = [spec for spec in specs if spec.mac not in same]
     rest = [row for mac, rows in present.items() if mac not in same for row in rows]
-    return entries.difference(rest, desired_specs), ippools.problems_of(problems)
+    return entries.difference(rest, desired_specs), ippools.limit_problems(problems)
 
 
-def _says(rows: Sequence[entries.EntryRow], value: object) -> bool:
+def _equals(rows: Sequence[entries.EntryRow], value: object) -> bool:
     if not isinstance(value, list) or not all(isinstance(ip, str) for ip in value):
         return False
-    there = {ip for row in rows for ip in row.ips}
-    return there == set(value) and len(value) == len(there)
+    registered_ips = {ip for row in rows for ip in row.ips}
+    return registered_ips == set(value) and len(value) == len(registered_ips)
 
 
-def keys_of(written: Mapping[str, object]) -> dict[str, str]:
-    """How an object spells its MAC addresses, by the MAC; our own spelling where it has it, too."""
-    keys_by_mac: dict[str, str] = {}
-    for key in written:
+def keys_by_mac(object_entries: Mapping[str, object]) -> dict[str, str]:
+    """Return the object's key of each MAC address; the canonical spelling if it has several."""
+    keys: dict[str, str] = {}
+    for key in object_entries:
         try:
             mac = macs.parse_mac(key)
         except errors.InvalidInput:
             continue
-        if key == mac or mac not in keys_by_mac:
-            keys_by_mac[mac] = key
-    return keys_by_mac
+        if key == mac or mac not in keys:
+            keys[mac] = key
+    return keys
 
 
 def same_ips(value: object, ips: Sequence[str]) -> bool:
-    """Whether an object's addresses are these, however it spells them."""
+    """Return True if an object's addresses equal `ips`, in any spelling and order."""
     try:
         return sorted(core.parse_ips(value, core.Rules())) == sorted(ips)
     except errors.InvalidInput:

@@ -1,4 +1,4 @@
-"""What is written of IPPools: the register's own entries, and the status of all."""
+"""Writes of IPPools: the spec of those that the register decides, and the status of all."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ from pools.models.observed import Severity
 
 KIND = ippool.KIND
 STRUCTURE = Structure(lists={("status", "conditions"): ("type",)})
-_FIRST = 20  # MAC addresses in a message
+_MAX_NAMED = 20  # MAC addresses in a message
 
 
-def ours(manifest: Manifest) -> bool:
-    """Whether the object has fields that the register wrote."""
+def has_register_fields(manifest: Manifest) -> bool:
+    """Return True if the object has fields that the register wrote."""
     return any(owner.manager == MANAGER for owner in managed_fields.parse(manifest))
 
 
 @dataclass(frozen=True)
 class Pair:
-    """An IPPool and its object (`row`, without its manifest), which may not say the same.
+    """An IPPool and its object (`row`, without its manifest), which may differ.
 
-    `nads` are those of its network.
+    `nads` are the NADs of its network.
     """
 
     ippool: IPPool
@@ -48,7 +48,7 @@ class Pair:
 
     @property
     def agreement(self) -> str:
-        """What `IPPool.agreed` is when they say the same; the network decides that, too."""
+        """Return the value of `IPPool.agreed` if IPPool, object and network are in sync."""
         ippool_row = self.ippool
         content = json.dumps(
             [ippool_row.network.subnets, self.nads, ippool_row.conditions], sort_keys=True
@@ -58,8 +58,8 @@ class Pair:
         return f"{row} {ippool_row.version} {digest}"
 
 
-def different(context: SyncContext) -> list[Pair]:
-    """IPPools that may not agree with their object, or have none."""
+def list_outdated(context: SyncContext) -> list[Pair]:
+    """Return the IPPools that may differ from their object or have none."""
     rows = ObservedObject.objects.filter(cluster=context.cluster, kind=KIND, missed_at=None)
     objects = {row.name: row for row in rows.defer("manifest")}
     ippools_ = IPPool.objects.filter(cluster=context.cluster).select_related("network")
@@ -73,23 +73,23 @@ def different(context: SyncContext) -> list[Pair]:
 
 
 def manifest_of(row: ObservedObject) -> Manifest:
-    """The object, which `different` leaves in the database."""
+    """Return the manifest, which `list_outdated` does not load."""
     manifest: Manifest = ObservedObject.objects.values_list("manifest", flat=True).get(pk=row.pk)
     return manifest
 
 
-def agree(pair: Pair) -> None:
-    """Remember that they say the same. Stands in a transaction of the pass."""
-    version = IPPool.objects.filter(pk=pair.ippool.pk, version=pair.ippool.version)
-    version.update(agreed=pair.agreement)
+def mark_in_sync(pair: Pair) -> None:
+    """Record that the IPPool and its object are equal, in the transaction of the caller."""
+    unchanged = IPPool.objects.filter(pk=pair.ippool.pk, version=pair.ippool.version)
+    unchanged.update(agreed=pair.agreement)
 
 
 def writes(context: SyncContext, notes: list[ReconcileFinding]) -> Iterator[Write]:
-    """Spec and status of what does not agree; what turns out to be well agrees from now on."""
-    for pair in different(context):
+    """Yield the due writes of spec and status, and mark pairs without differences as in sync."""
+    for pair in list_outdated(context):
         ippool_row, row = pair.ippool, pair.row
         if ippool_row.follows_cluster if row is None else row.problem_code:
-            continue  # its object is gone, or is of no use
+            continue  # the object was deleted, or has a problem
         manifest = None if row is None else manifest_of(row)
         desired_writes = [*_spec(ippool_row, notes), _status(pair)]
         due = (
@@ -97,14 +97,16 @@ def writes(context: SyncContext, notes: list[ReconcileFinding]) -> Iterator[Writ
             if manifest is None
             else [write for write in desired_writes if _is_due(write, manifest)]
         )
-        more = (
-            [] if manifest is None or ippool_row.follows_cluster else [*_more(ippool_row, manifest)]
+        foreign_entries = (
+            []
+            if manifest is None or ippool_row.follows_cluster
+            else [*_foreign_entries(ippool_row, manifest)]
         )
-        notes += more
+        notes += foreign_entries
         yield from due
-        if not (due or more):
+        if not (due or foreign_entries):
             with context.holding():
-                agree(pair)
+                mark_in_sync(pair)
 
 
 def _is_due(write: Write, manifest: Manifest) -> bool:
@@ -120,30 +122,30 @@ def _spec(ippool_row: IPPool, notes: list[ReconcileFinding]) -> Iterator[Write]:
     if ippool_row.follows_cluster:
         return
     desired_manifest = ippools.manifest(ippool_row, status=False)
-    if ippool.too_large(desired_manifest):
+    if ippool.is_too_large(desired_manifest):
         message = (
             f"The IPPool {ippool_row.name} is not written: with {len(desired_manifest['spec']['entries'])} MAC"
-            " addresses it is larger than what API servers store."
+            " addresses it is larger than API servers accept."
         )
         notes.append(ReconcileFinding("ippool_too_large", ippool_row.name, message, Severity.ERROR))
         return
-    make = functools.partial(_written, desired_manifest=desired_manifest)
+    make = functools.partial(_spec_manifest, desired_manifest=desired_manifest)
     yield Write(resources.IPPOOL, ippool_row.name, make, structure=STRUCTURE)
 
 
-def _written(current: Manifest | None, desired_manifest: Manifest) -> Manifest:
-    """In the words of the object, where these say the same."""
-    there = (current or {}).get("spec", {}).get("entries") or {}
-    keys = ippool_sync.keys_of(there)
+def _spec_manifest(current: Manifest | None, desired_manifest: Manifest) -> Manifest:
+    """Return the desired manifest, with the object's spelling of keys and addresses that are equal."""
+    current_entries = (current or {}).get("spec", {}).get("entries") or {}
+    keys = ippool_sync.keys_by_mac(current_entries)
     entries = {}
     for mac, ips in desired_manifest["spec"]["entries"].items():
         key = keys.get(mac, mac)
-        current_ips = there.get(key)
+        current_ips = current_entries.get(key)
         entries[key] = (
             current_ips if current_ips != ips and ippool_sync.same_ips(current_ips, ips) else ips
         )
     spec = {"network-name": desired_manifest["spec"]["network-name"]}
-    # An empty object would not be kept: an API server makes null of it when the last entry goes.
+    # An empty map is left out, because an API server turns it into null.
     return desired_manifest | {"spec": spec | ({"entries": entries} if entries else {})}
 
 
@@ -164,39 +166,39 @@ def _status_manifest(
     current: Manifest | None, name: str, conditions: Sequence[dict[str, Any]], nads: Sequence[Any]
 ) -> Manifest | None:
     if current is None:
-        return None  # there is nothing yet that could have a status
-    there = (current.get("status") or {}).get("conditions") or ()
+        return None  # the object does not exist yet
+    current_conditions = (current.get("status") or {}).get("conditions") or ()
     generation = current["metadata"].get("generation")
     return {
         "apiVersion": ippool.API_VERSION,
         "kind": KIND,
         "metadata": {"name": name},
         "status": {
-            "conditions": ippool.status_conditions(conditions, generation, there),
+            "conditions": ippool.status_conditions(conditions, generation, current_conditions),
             "associated-nads": list(nads),
         },
     }
 
 
-def _more(ippool_row: IPPool, manifest: Manifest) -> Iterator[ReconcileFinding]:
-    """MAC addresses that others have in the object, and the register has not."""
-    there = (manifest.get("spec") or {}).get("entries") or {}
+def _foreign_entries(ippool_row: IPPool, manifest: Manifest) -> Iterator[ReconcileFinding]:
+    """Report MAC addresses of the object that are not in the register and belong to other managers."""
+    current_entries = (manifest.get("spec") or {}).get("entries") or {}
     registered_macs = set(ippool_row.entries.values_list("mac", flat=True))
     owners = managed_fields.parse(manifest)
-    more = sorted(mac for mac in ippool_sync.keys_of(there) if mac not in registered_macs)
-    theirs = [
+    foreign_macs = [
         mac
-        for mac in more
+        for mac in sorted(ippool_sync.keys_by_mac(current_entries).keys() - registered_macs)
         if not any(
             owner.manager == MANAGER and owner.owns(("spec", "entries", mac)) for owner in owners
         )
     ]
-    if theirs:
-        shown_macs = ", ".join(theirs[:_FIRST])
-        remainder = f" and {len(theirs) - _FIRST} more" if len(theirs) > _FIRST else ""
+    if foreign_macs:
+        named_macs = ", ".join(foreign_macs[:_MAX_NAMED])
+        rest = len(foreign_macs) - _MAX_NAMED
+        remainder = f" and {rest} more" if rest > 0 else ""
         message = (
-            f"The object {ippool_row.name} has entries that the register has not: {shown_macs}{remainder}. Others own"
-            " them; adopt the object, or remove them there."
+            f"The object {ippool_row.name} has entries that are not in the register: {named_macs}{remainder}. Other"
+            " field managers own them: adopt the object, or remove the entries in the cluster."
         )
-        details = {"macs": theirs[:1000], "count": len(theirs)}
+        details = {"macs": foreign_macs[:1000], "count": len(foreign_macs)}
         yield ReconcileFinding("more_in_cluster", ippool_row.name, message, details=details)

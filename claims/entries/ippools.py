@@ -1,8 +1,8 @@
-"""IPPools: one for each network of a cluster; their conditions and who is right about them.
+"""IPPools, at most one for each network of a cluster, and their conditions.
 
-An IPPool that was only taken in from a cluster follows its object. In a managed cluster with the managed resource
-`ippool-status` it becomes the register's with the first change that somebody makes here; in any other
-cluster its object decides, and a change here is refused.
+An IPPool that was observed in a cluster follows its object. In a managed cluster with the managed
+resource `ippool-status` the register decides from the first change here on; in any other cluster the
+object decides, and changes here are refused.
 """
 
 from __future__ import annotations
@@ -27,22 +27,23 @@ from pools.models import Cluster, Connection
 from pools.models.connections import ManagedResource
 from pools.platform import database, events
 
-_CLUSTER = "cluster"  # the source of what passes over a cluster change
+_CLUSTER = "cluster"  # source of the changes of sync runs
 
 
 def create(
     cluster: Cluster, name: str, network_name: str, *, note: str = "", author: events.Author
 ) -> IPPool:
-    """An IPPool without entries; a network that nobody has seen yet gets a row of its name.
+    """Create an IPPool without entries; a network that is not known yet gets a row.
 
-    Raises AlreadyExists, naming the network's IPPool or the cluster's of that name, or InvalidInput.
+    Raises AlreadyExists, with the name of the network's IPPool or of the cluster's IPPool of that name,
+    and InvalidInput.
     """
     with events.recorded(author):
         _announce(cluster.pk, author)
-        network = names.network(
+        network = names.get_or_create(
             cluster.pk, holders.parse_identifier(network_name, field="network_name")
         )
-        refuse_second(network)
+        require_no_ippool(network)
         ippool_row = IPPool(
             cluster=cluster,
             network=network,
@@ -51,27 +52,29 @@ def create(
             follows_cluster=author.source == _CLUSTER,
         )
         _save(ippool_row)
-        keep_conditions(ippool_row)
+        update_conditions(ippool_row)
     return ippool_row
 
 
-def refuse_second(network: Network, *, but: int | None = None) -> None:
-    """AlreadyExists when the network has an IPPool (another one than `but`)."""
+def require_no_ippool(network: Network, *, except_id: int | None = None) -> None:
+    """Raise AlreadyExists if the network has an IPPool other than `except_id`."""
     other = IPPool.objects.filter(network=network).first()
-    if other is not None and other.pk != but:
+    if other is not None and other.pk != except_id:
         raise errors.AlreadyExists(
-            f"The network {network.name} has an IPPool already: {other.name}."
-            " A logical network has one IPPool."
+            f"The network {network.name} already has an IPPool: {other.name}."
+            " A logical network can have one IPPool."
         )
 
 
 def _save(ippool_row: IPPool) -> None:
     try:
         database.save(ippool_row)
-    except IntegrityError as error:  # two at the same moment
+    except IntegrityError as error:  # a concurrent request
         if "ippool" not in database.constraint(error):
             raise
-        raise errors.AlreadyExists("The network, or the name, has an IPPool already.") from error
+        raise errors.AlreadyExists(
+            "An IPPool of this network, or with this name, already exists."
+        ) from error
 
 
 def change(
@@ -82,15 +85,15 @@ def change(
     author: events.Author,
     version: int | None = None,
 ) -> IPPool:
-    """Rename it, as long as no cluster has it as an object, or note something about it.
+    """Change the note of an IPPool, or its name if it has no object in the cluster.
 
     Raises NotFound, VersionMismatch, ClusterDecides, ImmutableInUse, AlreadyExists, InvalidInput.
     """
-    with changing(ippool_id, author=author, version=version) as changed:
-        ippool_row = changed.ippool
+    with lock_for_change(ippool_id, author=author, version=version) as ippool_change:
+        ippool_row = ippool_change.ippool
         if name is not None and name != ippool_row.name:
             if ippool_row.uid:
-                message = "Its cluster has it under this name, and objects are not renamed."
+                message = "The IPPool exists in its cluster under this name, and objects cannot be renamed."
                 raise errors.ImmutableInUse(message)
             ippool_row.name = holders.parse_name(name, field="name")
         if note is not None:
@@ -100,26 +103,26 @@ def change(
 
 
 def delete(ippool_id: int, *, author: events.Author, version: int | None = None) -> None:
-    """Remove it with all its entries, which give their addresses back.
+    """Delete an IPPool and its entries, and release their addresses.
 
-    Its object in a cluster stays, for the register may be the one that forgot. Raises NotFound,
-    VersionMismatch, ClusterDecides.
+    The object in the cluster stays, because the register may have lost data in a restore. Raises
+    NotFound, VersionMismatch, ClusterDecides.
     """
-    with changing(ippool_id, author=author, version=version) as changed:
+    with lock_for_change(ippool_id, author=author, version=version) as ippool_change:
         ids = list(Entry.objects.filter(ippool=ippool_id).values_list("pk", flat=True))
         index.remove(entries=ids)
         database.fetch(_DELETE_ENTRIES, {"ippool": ippool_id})
-        changed.ippool.delete()
-        changed.deleted = True
+        ippool_change.ippool.delete()
+        ippool_change.deleted = True
 
 
-# Not Django's way, which would read a hundred thousand rows first.
+# Not by Django, which would read up to a hundred thousand rows first.
 _DELETE_ENTRIES = "DELETE FROM claims_entry WHERE ippool_id = %(ippool)s RETURNING id"
 
 
 @dataclass
-class Changing:
-    """A change of an IPPool that is under way; `values` are stored with it at its end."""
+class IPPoolChange:
+    """A change in progress of a locked IPPool; `values` are columns to store at its end."""
 
     ippool: IPPool
     deleted: bool = False
@@ -127,10 +130,10 @@ class Changing:
 
 
 @contextmanager
-def changing(
+def lock_for_change(
     ippool_id: int, *, author: events.Author, version: int | None = None
-) -> Iterator[Changing]:
-    """The IPPool, locked; at the end its version rises and its conditions are kept.
+) -> Iterator[IPPoolChange]:
+    """Lock an IPPool for a change; at the end increment its version and update its conditions.
 
     Raises NotFound, VersionMismatch, ClusterDecides.
     """
@@ -139,7 +142,7 @@ def changing(
             IPPool.objects.filter(pk=ippool_id).values_list("cluster_id", flat=True).first()
         )
         if cluster_id is not None:
-            _announce(cluster_id, author)  # before the row: passes take that row first
+            _announce(cluster_id, author)  # before the row lock: sync runs lock in this order
         ippool_row = (
             IPPool.objects.select_related("cluster", "network")
             .select_for_update(of=("self",))
@@ -151,34 +154,37 @@ def changing(
         if version is not None and ippool_row.version != version:
             raise errors.VersionMismatch
         follows = follows_after(ippool_row, author)
-        change = Changing(ippool_row)
-        yield change
-        if change.deleted:
+        ippool_change = IPPoolChange(ippool_row)
+        yield ippool_change
+        if ippool_change.deleted:
             return
-        values = {"follows_cluster": follows, **change.values}
+        values = {"follows_cluster": follows, **ippool_change.values}
         IPPool.objects.filter(pk=ippool_id).update(version=F("version") + 1, **values)
         ippool_row.refresh_from_db(fields=["version", *values])
-        keep_conditions(ippool_row)
+        update_conditions(ippool_row)
 
 
 def follows_after(ippool_row: IPPool, author: events.Author) -> bool:
-    """Whether it follows its object after this change; ClusterDecides where it may not be changed."""
+    """Return True if the IPPool follows its object after a change by `author`.
+
+    Raises ClusterDecides if the object decides and `author` may not change the IPPool.
+    """
     if author.source == _CLUSTER:
         return ippool_row.follows_cluster
     if (
         ippool_row.follows_cluster
         and ippool_row.gone_at is None
-        and not is_written(ippool_row.cluster_id)
+        and not writes_ippools(ippool_row.cluster_id)
     ):
         raise errors.ClusterDecides(
-            f"The IPPool {ippool_row.name} is what its object in {ippool_row.cluster} says: change it there, or have"
-            " the cluster managed with the managed resource ippool-status."
+            f"The IPPool {ippool_row.name} follows its object in {ippool_row.cluster}: change it there, or manage the"
+            " cluster with the managed resource ippool-status."
         )
     return False
 
 
-def is_written(cluster_id: int) -> bool:
-    """Whether IPPools are written to the cluster."""
+def writes_ippools(cluster_id: int) -> bool:
+    """Return True if Cadastre writes IPPools to the cluster."""
     connection = Connection.objects.filter(cluster=cluster_id).first()
     return connection is not None and connection.manages(ManagedResource.IPPOOL_STATUS)
 
@@ -188,25 +194,25 @@ def _announce(cluster_id: int, author: events.Author) -> None:
         leases.nudge(cluster_id, patient=True)
 
 
-def keep_conditions(ippool_row: IPPool) -> None:
-    """Work out its conditions anew, and store them when they say something else."""
-    macs, ips = conflicts.entry_duplicates(ippool_row, limit=ippool.MOST_NAMED)
-    standing = ippool.IPPoolStatus(macs, ips, ippool_row.problems)
-    conditions = ippool.conditions(standing, before=ippool_row.conditions, now=_now())
+def update_conditions(ippool_row: IPPool) -> None:
+    """Compute the conditions of an IPPool, and store them if they differ."""
+    macs, ips = conflicts.entry_duplicates(ippool_row, limit=ippool.MAX_NAMED)
+    status = ippool.IPPoolStatus(macs, ips, ippool_row.problems)
+    conditions = ippool.conditions(status, before=ippool_row.conditions, now=_now())
     if conditions != ippool_row.conditions:
         ippool_row.conditions = conditions
         IPPool.objects.filter(pk=ippool_row.pk).update(conditions=conditions)
 
 
 def _now() -> str:
-    moment: datetime = database.now().astimezone(UTC)
-    return f"{moment:%Y-%m-%dT%H:%M:%SZ}"
+    now: datetime = database.now().astimezone(UTC)
+    return f"{now:%Y-%m-%dT%H:%M:%SZ}"
 
 
 def associated_nads(
     ippool_rows: Sequence[IPPool], scope: namespaces.Scope = namespaces.EVERYTHING
 ) -> dict[int, list[dict[str, str]]]:
-    """The NADs of the networks of some IPPools, `{"namespace", "name"}`, by the IPPool's id."""
+    """Return the NADs of each IPPool's network as `{"namespace", "name"}`, by IPPool id."""
     by_network: dict[int, list[tuple[str, str]]] = {}
     rows = NAD.objects.filter(network__in={ippool_row.network_id for ippool_row in ippool_rows})
     for network, namespace, name in namespaces.visible(rows, scope).values_list(
@@ -222,14 +228,14 @@ def associated_nads(
 def manifest(
     ippool_row: IPPool, *, rows: QuerySet[Entry] | None = None, status: bool = True
 ) -> dict[str, Any]:
-    """The object as the register would have it, entries of one MAC together.
+    """Return the object of an IPPool, with the addresses of one MAC under one key.
 
-    `rows` are those entries that may be shown, all without a word.
+    `rows` are the entries that may be shown; by default all.
     """
-    shown = (Entry.objects.all() if rows is None else rows).filter(ippool=ippool_row)
-    written = shown.order_by("mac", "id").values_list("mac", "ips")
+    visible = (Entry.objects.all() if rows is None else rows).filter(ippool=ippool_row)
+    pairs = visible.order_by("mac", "id").values_list("mac", "ips")
     rendered = ippool.render(
-        ippool_row.name, ippool_row.network.name, written.iterator(chunk_size=10_000)
+        ippool_row.name, ippool_row.network.name, pairs.iterator(chunk_size=10_000)
     )
     if status:
         nads = associated_nads([ippool_row])[ippool_row.pk]
@@ -238,10 +244,10 @@ def manifest(
 
 
 def rules(network: Network, *, lenient: bool = False) -> entries.Rules:
-    """How entries of this network are read."""
+    """Return the rules by which entries of a network are parsed."""
     return entries.rules(network.subnets, lenient=lenient)
 
 
-def problems_of(problems: Sequence[Mapping[str, str]]) -> list[dict[str, str]]:
-    """As many problems of an object as are kept."""
-    return [dict(problem) for problem in problems[: ippool.MOST_PROBLEMS]]
+def limit_problems(problems: Sequence[Mapping[str, str]]) -> list[dict[str, str]]:
+    """Return the first problems of an object, as many as are stored."""
+    return [dict(problem) for problem in problems[: ippool.MAX_PROBLEMS]]

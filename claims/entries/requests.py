@@ -1,4 +1,4 @@
-"""Addresses that VM owners ask for: entries for VMs of their own namespaces, nobody else's."""
+"""Address requests of VM owners: entries for VMs in their own namespaces."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _WITHHELD = {"gateway", "infrastructure", "reserved_range"}
 
 
 def check(user: Any, ippool: IPPool, specs: Sequence[EntrySpec]) -> None:
-    """Whether somebody may have these entries; each names a VM and a namespace of their own.
+    """Check that a user may create these entries, each for a VM in a namespace of the user.
 
-    What others have, or the network itself, is refused by rule `taken-address-names-nobody`; contradictions
-    among what they see themselves are theirs to have, as an administrator may have them. Raises
-    NotAllowed, InvalidInput, AlreadyAllocated, ReservedAddress.
+    Rule `taken-address-names-nobody` refuses addresses and MACs that are used elsewhere or by the
+    network itself. Conflicts among rows that the user may see are allowed, as for administrators.
+    Raises NotAllowed, InvalidInput, AlreadyAllocated, ReservedAddress.
     """
     if not user.has_perm("claims.add_entry") and not user.has_perm("claims.request_address"):
         raise errors.NotAllowed("This needs the permission claims.request_address.")
@@ -29,7 +29,7 @@ def check(user: Any, ippool: IPPool, specs: Sequence[EntrySpec]) -> None:
     for index, spec in enumerate(specs):
         prefix = f"{index}." if len(specs) > 1 else ""
         problems += [
-            errors.FieldProblem(f"{prefix}{name}", "required", "say for which of your VMs it is")
+            errors.FieldProblem(f"{prefix}{name}", "required", "required: select one of your VMs")
             for name in ("namespace", "vm")
             if not getattr(spec, name)
         ]
@@ -55,13 +55,13 @@ def _refuse_taken(ippool: IPPool, spec: EntrySpec, scope: namespaces.Scope) -> N
         if duplicate.note:
             continue
         if types & _WITHHELD:
-            raise errors.ReservedAddress(f"{duplicate.value} is kept for the network itself.")
+            raise errors.ReservedAddress(f"{duplicate.value} is reserved for the network itself.")
         if "other" in types:
-            raise errors.AlreadyAllocated(f"{duplicate.value} is in use already.")
+            raise errors.AlreadyAllocated(f"{duplicate.value} is already in use.")
 
 
 def may_withdraw(user: Any, entry: Entry) -> bool:
-    """Whether the user may delete the entry: any, or one that was asked for by an owner of its VM."""
+    """Return True if the user may delete the entry: any entry, or the request of an owner of its VM."""
     if user.has_perm("claims.delete_entry"):
         return True
     if entry.source != EntrySource.REQUEST or not user.has_perm("claims.request_address"):
@@ -70,6 +70,6 @@ def may_withdraw(user: Any, entry: Entry) -> bool:
 
 
 def require_withdrawal(user: Any, entry: Entry) -> None:
-    """NotAllowed unless the user may delete the entry."""
+    """Raise NotAllowed unless the user may delete the entry."""
     if not may_withdraw(user, entry):
         raise errors.NotAllowed("This needs the permission claims.delete_entry.")

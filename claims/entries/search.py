@@ -1,4 +1,4 @@
-"""Entries by what people know of them."""
+"""Search of MAC entries."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from pools.core import addresses, errors
 
 
 def matching_entries(rows: QuerySet[Entry], text: str) -> QuerySet[Entry]:
-    """Those with an address (or an address in a CIDR), else with a part of their texts or MAC."""
+    """Return the entries that match an address or a CIDR, else a part of a name, a note or a MAC."""
     text = text.strip()
-    lookup = _of_addresses(text)
+    lookup = _address_lookup(text)
     if lookup is None:
         return _by_text(rows, text)
     return rows.filter(pk__in=IndexEntry.objects.filter(**lookup).values("entry_id"))
 
 
-def _of_addresses(text: str) -> dict[str, str] | None:
-    """`10.0.0.5`, `10.0.0.5/24` (as entries have them) or a CIDR."""
+def _address_lookup(text: str) -> dict[str, str] | None:
+    """Return the lookup for `10.0.0.5`, `10.0.0.5/24` (the form of entries) or a CIDR, else None."""
     source = addresses.InputSource.TEXT
     try:
         if "/" in text:
@@ -37,16 +37,16 @@ def _of_addresses(text: str) -> dict[str, str] | None:
 def _by_text(rows: QuerySet[Entry], text: str) -> QuerySet[Entry]:
     namespace, slash, vm = text.partition("/")
     query = Q(vm__icontains=text) | Q(namespace__icontains=text) | Q(note__icontains=text)
-    query |= Q(mac_text__contains=_spelling(text))
+    query |= Q(mac_text__contains=_canonical_mac_part(text))
     if slash:
         query |= Q(namespace=namespace, vm__startswith=vm)
     return rows.annotate(mac_text=Cast("mac", TextField())).filter(query)
 
 
-def _spelling(text: str) -> str:
-    """A part of a MAC address as the register spells it, whatever separates its octets."""
+def _canonical_mac_part(text: str) -> str:
+    """Return a part of a MAC address in the stored spelling, whatever separates its octets."""
     digits = text.lower().replace("-", "").replace(".", "").replace(":", "")
-    grouped = any(mark in text for mark in "-.")
-    if grouped and digits and all(char in "0123456789abcdef" for char in digits):
+    separated = any(mark in text for mark in "-.")
+    if separated and digits and all(char in "0123456789abcdef" for char in digits):
         return ":".join(digits[i : i + 2] for i in range(0, len(digits), 2))
     return text.lower()

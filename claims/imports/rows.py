@@ -14,7 +14,7 @@ from django.db import connection
 
 from claims.access import namespaces
 from claims.core.vm_import import resolving
-from claims.core.vm_import.resolving import Destination, Plan, Reason, Resolved, SourceRow
+from claims.core.vm_import.resolving import Destination, Plan, Reason, ResolvedRow, SourceRow
 from claims.core.vm_import.vm_interface import VMInterface
 from claims.imports import validation
 from claims.ipamclaims import naming
@@ -211,7 +211,7 @@ def _source(interface: VMInterface) -> SourceRow:
     )
 
 
-def _resolved(row: Resolved) -> tuple[object, ...]:
+def _resolved(row: ResolvedRow) -> tuple[object, ...]:
     reasons = _json(row.reasons) if row.reasons else "[]"
     return (
         row.network_id,
@@ -280,7 +280,7 @@ def source_row(row: ImportRow) -> SourceRow:
     )
 
 
-def row_values(row: Resolved) -> dict[str, Any]:
+def row_values(row: ResolvedRow) -> dict[str, Any]:
     """Return the columns of a resolved row."""
     reasons = json.loads(_json(row.reasons)) if row.reasons else []
     return {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from claims.core.vm_import.vm_interface import MOST_NAMES, Skipped, VMInterface
+from claims.core.vm_import.vm_interface import MAX_NAMES, Skipped, VMInterface
 from claims.imports import leases, validation
 from claims.imports import rows as import_rows
 from claims.imports.files import formats
@@ -56,7 +56,7 @@ def _left_out_notes(skipped: Skipped) -> list[dict[str, str]]:
     for reason, names in skipped.names.items():
         if names and reason in _LEFT_OUT:
             vm_names = ", ".join(map(import_rows.clean, names))
-            suffix = f" and more, {skipped[reason]} in all" if skipped[reason] > MOST_NAMES else ""
+            suffix = f" and more, {skipped[reason]} in all" if skipped[reason] > MAX_NAMES else ""
             message = f"{_LEFT_OUT[reason]} are left out: {vm_names}{suffix}"
             notes.append({"code": f"left_out_{reason}", "message": message})
     return notes

@@ -220,7 +220,7 @@ def _macs(
     )
     for row in rows:
         with contextlib.suppress(errors.InvalidInput):
-            machine = attachments.machine(row.manifest)
+            machine = attachments.parse_machine(row.manifest)
             nic_macs = {
                 nic.mac
                 for nic in machine.nics

@@ -88,7 +88,7 @@ class ClaimAllocator:
             ipamclaim.with_prefix(str(host), self._contenders.subnets) for host in hosts
         )
         return AllocationResult(
-            ClaimOutcome.ALLOCATED, dialects.allocated(ips_with_prefix), ips_with_prefix
+            ClaimOutcome.ALLOCATED, dialects.allocated_message(ips_with_prefix), ips_with_prefix
         )
 
     def _one_of_each_family(self, ips: Iterable[str]) -> list[str]:
@@ -99,18 +99,18 @@ class ClaimAllocator:
 
     def _refusal(self, claim: IPAMClaim, desired_ips: Sequence[str]) -> AllocationResult | None:
         if gateway_mac := self._contenders.gateway_mac(claim):
-            message = dialects.mac_of_gateway(*gateway_mac)
+            message = dialects.gateway_mac_message(*gateway_mac)
             return AllocationResult(
                 ClaimOutcome.MAC_CONFLICT, message, code=errors.ReservedAddress.code
             )
         if self._contenders.is_mac_taken(claim):
-            message = dialects.mac_conflict(claim.mac or "")
+            message = dialects.mac_conflict_message(claim.mac or "")
             return AllocationResult(ClaimOutcome.MAC_CONFLICT, message, code="mac_conflict")
         if outside := self._contenders.addresses_outside(desired_ips):
-            message = dialects.outside(outside, self._contenders.subnets)
+            message = dialects.outside_message(outside, self._contenders.subnets)
             return AllocationResult(ClaimOutcome.ERROR, message, code="outside_subnets")
         if taken_ips := self._contenders.taken_addresses(claim, desired_ips):
-            message = dialects.ip_conflict(taken_ips)
+            message = dialects.ip_conflict_message(taken_ips)
             return AllocationResult(
                 ClaimOutcome.IP_CONFLICT, message, code=errors.AlreadyAllocated.code
             )
@@ -199,7 +199,7 @@ class ClaimAllocator:
         return ips
 
     def _exhausted_result(self, family: int) -> AllocationResult:
-        message = dialects.exhausted(family)
+        message = dialects.exhausted_message(family)
         return AllocationResult(ClaimOutcome.EXHAUSTED, message, code=errors.PoolExhausted.code)
 
     def _allocate_blocks(

@@ -237,7 +237,7 @@ def _name_findings(cluster_id: int) -> Iterator[ReconcileFinding]:
         if not vm or vm == name:
             continue
         network_names = networks.get((namespace, vm), ())
-        if not names.is_of(name, vm, [*network_names, network] if network_names else ()):
+        if not names.is_name_of(name, vm, [*network_names, network] if network_names else ()):
             message = (
                 f"The IPAMClaim {namespace}/{name} of the VM {vm} should be named"
                 f" {names.compose_key(vm, network_names[0] if network_names else network)}:"

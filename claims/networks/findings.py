@@ -1,4 +1,4 @@
-"""What people should know of a cluster's networks."""
+"""Findings about the networks of a cluster."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from pools.models import PoolCIDR
 from pools.models.observed import Severity
 from pools.register import pools
 
-_FIRST = 20  # holders in a message
-# Conditions of the status (ovn-kubernetes), by type: our code, and what it means when it is False.
+_MAX_NAMED = 20  # holders in a message
+# Conditions in the status of OVN-Kubernetes, by type: the finding's code and its message if False.
 _CONDITIONS = {
     "NetworkCreated": (
         "network_not_created",
-        "OVN-Kubernetes could not make the network {name} in all its namespaces",
+        "OVN-Kubernetes could not create the network {name} in all its namespaces",
     ),
     "NetworkAllocationSucceeded": (
         "network_allocation_failed",
-        "OVN-Kubernetes could not set the network {name} up on all nodes",
+        "OVN-Kubernetes could not set up the network {name} on all nodes",
     ),
     "TransportAccepted": (
         "network_transport_refused",
-        "OVN-Kubernetes does not take the transport of the network {name}",
+        "OVN-Kubernetes refused the transport of the network {name}",
     ),
 }
 
 
-def of_conditions(context: SyncContext, kind: str) -> Iterator[ReconcileFinding]:
+def condition_findings(context: SyncContext, kind: str) -> Iterator[ReconcileFinding]:
     rows = Network.objects.filter(cluster=context.cluster, kind=kind, gone_at=None)
     for network in rows.exclude(conditions=[]).order_by("name"):
         for condition in network.conditions:
@@ -47,15 +47,15 @@ def of_conditions(context: SyncContext, kind: str) -> Iterator[ReconcileFinding]
                 yield ReconcileFinding(code, network.name, text, Severity.ERROR, details)
 
 
-def not_in_cluster(context: SyncContext, kind: str) -> Iterator[ReconcileFinding]:
-    """Networks that were made here by hand and that nobody has made in the cluster."""
+def missing_networks(context: SyncContext, kind: str) -> Iterator[ReconcileFinding]:
+    """Report networks that were created here and do not exist in the cluster."""
     rows = Network.objects.filter(
         cluster=context.cluster, kind=kind, uid="", applied=False, gone_at=None
     )
     for network in rows.order_by("name"):
         message = (
-            f"The register has the network {network.name}, the cluster has no such object. Apply"
-            " its manifest, or delete it here."
+            f"The network {network.name} is in the register and not in the cluster. Apply its"
+            " manifest, or delete the network here."
         )
         yield ReconcileFinding("network_not_in_cluster", network.name, message)
 
@@ -63,77 +63,75 @@ def not_in_cluster(context: SyncContext, kind: str) -> Iterator[ReconcileFinding
 def network_differs(network: Network, names: Sequence[str]) -> ReconcileFinding:
     listed = ", ".join(names)
     message = (
-        f"The network {network.name} is another one in the cluster than was made here: {listed}"
-        " differ, and never change. Delete the object there to have it made anew, or let the register"
-        " follow it (applied off)."
+        f"The network {network.name} differs in the cluster in immutable fields: {listed}. Delete the"
+        " object in the cluster to have it created again, or let the register follow it (applied off)."
     )
     return ReconcileFinding(
         "network_differs", network.name, message, Severity.ERROR, {"fields": list(names)}
     )
 
 
-def orphans(context: SyncContext) -> Iterator[ReconcileFinding]:
-    for cidr in network_pools.orphans(context.cluster):
-        yield _orphan(cidr)
+def orphaned_subnets(context: SyncContext) -> Iterator[ReconcileFinding]:
+    for cidr in network_pools.orphaned_cidrs(context.cluster):
+        yield _orphaned_subnet(cidr)
 
 
-def _orphan(cidr: PoolCIDR) -> ReconcileFinding:
+def _orphaned_subnet(cidr: PoolCIDR) -> ReconcileFinding:
     rows = pools.blocks_in_use(cidr)
     count = rows.count()
     holders = [
         {"kind": row.holder_kind, "id": row.holder_id, "cidr": str(row.cidr)}
-        for row in rows[:_FIRST]
+        for row in rows[:_MAX_NAMED]
     ]
     names = ", ".join(f"{holder['id']} ({holder['cidr']})" for holder in holders)
     more = f" and {count - len(holders)} more" if count > len(holders) else ""
     name = Network.objects.values_list("name", flat=True).get(pool=cidr.pool_id)
     message = (
         f"The network {name} has lost its subnet {cidr} while addresses of it are in use:"
-        f" {names}{more}. Nothing new is handed out of it."
+        f" {names}{more}. No more addresses are allocated from it."
     )
     details = {"cidrs": [str(cidr)], "blocks": count, "holders": holders}
     return ReconcileFinding("orphaned_subnet", f"{name} {cidr}", message[:990], details=details)
 
 
-def of_nads(context: SyncContext) -> Iterator[ReconcileFinding]:
-    """NADs that say otherwise than their network, and those that share the name of a UDN's."""
+def nad_findings(context: SyncContext) -> Iterator[ReconcileFinding]:
+    """Report NADs that differ from their network, and NADs with the network name of a UDN."""
     rows = NAD.objects.filter(network__cluster=context.cluster, network__gone_at=None)
     rows = rows.exclude(network__kind="").select_related("network")
     for nad in rows.order_by("namespace", "name").iterator(chunk_size=500):
-        if _is_stranger(nad):
-            yield _shared(nad)
+        if _takes_name(nad):
+            yield _name_taken(nad)
         try:
             nad_network = nads.network_of(nad.config, namespace=nad.namespace, name=nad.name)
         except errors.InvalidInput:
-            continue  # the object itself tells it
+            continue  # the object's own problem reports it
         if differences := nads.disagreements(nad_network, nad.network):
-            yield _disagreeing(nad, differences)
+            yield _nad_differs(nad, differences)
 
 
-def _is_stranger(nad: NAD) -> bool:
-    made_by_object = nad.network.kind in {udn.CUDN, udn.UDN_KIND}
-    return made_by_object and bool(nad.network.uid) and nad.name != nad.network.object_name
+def _takes_name(nad: NAD) -> bool:
+    has_udn = nad.network.kind in {udn.CUDN, udn.UDN_KIND}
+    return has_udn and bool(nad.network.uid) and nad.name != nad.network.object_name
 
 
-def _shared(nad: NAD) -> ReconcileFinding:
+def _name_taken(nad: NAD) -> ReconcileFinding:
     message = (
-        f"The network attachment definition {nad} was made by hand and calls its network"
-        f" {nad.network.name}, as that of a {nad.network.get_kind_display()} is called. Only one of"
-        " them can be meant: give it another name."
+        f"The network attachment definition {nad} belongs to no UDN and has the network name"
+        f" {nad.network.name} of a {nad.network.get_kind_display()}. Change its network name."
     )
     return ReconcileFinding(
         "network_name_taken", str(nad), message, details={"network": nad.network.name}
     )
 
 
-def _disagreeing(nad: NAD, differences: Sequence[tuple[str, object, object]]) -> ReconcileFinding:
+def _nad_differs(nad: NAD, differences: Sequence[tuple[str, object, object]]) -> ReconcileFinding:
     listed_differences = "; ".join(
         f"{field.replace('_', ' ')} {_words(nad_value)}, the network {_words(network_value)}"
         for field, nad_value, network_value in differences
     )
     message = (
-        f"The network attachment definition {nad} says otherwise than its network"
-        f" {nad.network.name}: {listed_differences}."
+        f"The network attachment definition {nad} differs from its network {nad.network.name}:"
+        f" {listed_differences}."
     )
     fields = [
         {"field": field, "nad": nad_value, "network": network_value}

@@ -1,4 +1,4 @@
-"""A network as the object that makes it: the cluster's own, or the one that is to be applied."""
+"""Manifests of networks: the cluster's object, or the one to apply."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from pools.platform import documents
 
 _KINDS = {udn.CUDN: resources.CLUSTER_UDN, udn.UDN_KIND: resources.UDN}
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
-_METADATA = ("name", "namespace", "labels", "annotations")  # what people write themselves
+_METADATA = ("name", "namespace", "labels", "annotations")  # the fields that users set
 
 
 def applicable_manifest(network: Network) -> dict[str, Any]:
-    """The (Cluster)UserDefinedNetwork, ready to be applied.
+    """Return the (Cluster)UserDefinedNetwork of a network, ready to be applied.
 
-    What follows its cluster is told as the cluster has it, also in what the register does not keep.
-    Raises NotFound for a network that no such object makes.
+    A network that follows its cluster has the object of the cluster, with all its fields. Raises
+    NotFound for a network without such an object.
     """
     resource = _KINDS.get(network.kind)
     if resource is None:
-        raise errors.NotFound(f"No (Cluster)UserDefinedNetwork makes the network {network.name}.")
+        raise errors.NotFound(f"The network {network.name} has no (Cluster)UserDefinedNetwork.")
     if network.follows_cluster:
         observed_object = ObservedObject.objects.filter(
             cluster=network.cluster_id, kind=resource.kind, uid=network.uid
@@ -35,16 +35,16 @@ def applicable_manifest(network: Network) -> dict[str, Any]:
         if observed_object is not None:
             return _plain(observed_object.manifest)
     if network.topology == udn.LOCALNET:
-        raise errors.NotFound(f"The object of the network {network.name} is not known any more.")
+        raise errors.NotFound(f"The object of the network {network.name} was deleted.")
     return network_manifest.render(services.as_udn(network))
 
 
 def _plain(manifest: dict[str, Any]) -> dict[str, Any]:
     metadata = {key: manifest["metadata"].get(key) for key in _METADATA}
-    notes = metadata["annotations"]
-    if notes:
-        notes = {key: value for key, value in notes.items() if key != _LAST_APPLIED}
-        metadata["annotations"] = notes
+    if annotations := metadata["annotations"]:
+        metadata["annotations"] = {
+            key: value for key, value in annotations.items() if key != _LAST_APPLIED
+        }
     return {
         "apiVersion": manifest["apiVersion"],
         "kind": manifest["kind"],
@@ -54,5 +54,5 @@ def _plain(manifest: dict[str, Any]) -> dict[str, Any]:
 
 
 def render_yaml(network: UDN) -> str:
-    """What would be written for a network that is not made yet."""
+    """Return the manifest of a network as YAML, before the network is created."""
     return documents.dump_yaml(network_manifest.render(network))

@@ -1,7 +1,7 @@
-"""NetworkAttachmentDefinitions: through which namespaces networks are used.
+"""The handler of NetworkAttachmentDefinitions, through which namespaces use networks.
 
-Those of other plugins than OVN-Kubernetes are known to be foreign, and left alone. A network that has
-NADs and no (Cluster)UserDefinedNetwork was made by hand: its first NAD says what it is.
+NADs of plugins other than OVN-Kubernetes are ignored. A network with NADs and without a
+(Cluster)UserDefinedNetwork is defined by its first NAD.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from pools.models import ObservedObject
 
 
 class NetworkAttachmentDefinitions(Handler):
-    """The handler; see the module."""
+    """Handler of NADs; see the module."""
 
     kind = resources.NAD.kind
     resources: Sequence[Resource] = (resources.NAD,)
@@ -41,18 +41,18 @@ class NetworkAttachmentDefinitions(Handler):
         return nads.parse(manifest)
 
     def ingest(self, context: SyncContext, parsed_objects: Sequence[ParsedObject]) -> None:
-        """Many at once: a network for all namespaces of a cluster has a NAD in each."""
+        """Upsert NADs in bulk: a network for all namespaces of a cluster has a NAD in each."""
         uids = [parsed_object.row.uid for parsed_object in parsed_objects]
-        gone = {nad.uid: nad for nad in _cluster_nads(context).filter(uid__in=uids)}
-        network_ids = {nad.network_id for nad in gone.values()}
+        former_nads = {nad.uid: nad for nad in _cluster_nads(context).filter(uid__in=uids)}
+        network_ids = {nad.network_id for nad in former_nads.values()}
         desired_rows = [
             _row(parsed_object, network)
             for parsed_object, network in _with_networks(context, parsed_objects)
         ]
         for nad in desired_rows:
-            if nad.uid in gone and _place(gone[nad.uid]) == _place(nad):
-                del gone[nad.uid]
-        NAD.objects.filter(pk__in=[nad.pk for nad in gone.values()]).delete()
+            if nad.uid in former_nads and _key(former_nads[nad.uid]) == _key(nad):
+                del former_nads[nad.uid]
+        NAD.objects.filter(pk__in=[nad.pk for nad in former_nads.values()]).delete()
         NAD.objects.bulk_create(
             desired_rows,
             update_conflicts=True,
@@ -71,25 +71,29 @@ class NetworkAttachmentDefinitions(Handler):
         return ()
 
     def findings(self, context: SyncContext) -> Iterator[ReconcileFinding]:
-        yield from network_findings.of_nads(context)
+        yield from network_findings.nad_findings(context)
 
 
 def _cluster_nads(context: SyncContext) -> QuerySet[NAD]:
     return NAD.objects.filter(network__cluster=context.cluster)
 
 
-def _place(nad: NAD) -> tuple[int, str, str]:
+def _key(nad: NAD) -> tuple[int, str, str]:
     return nad.network_id, nad.namespace, nad.name
 
 
 def _with_networks(
-    context: SyncContext, seen: Sequence[ParsedObject]
+    context: SyncContext, parsed_objects: Sequence[ParsedObject]
 ) -> Iterator[tuple[ParsedObject, Network]]:
-    """Those that are read by OVN-Kubernetes, each with its network's row."""
-    ours = [parsed_object for parsed_object in seen if parsed_object.parsed.network is not None]
-    names = sorted({parsed_object.parsed.network.name for parsed_object in ours})
-    networks = {name: network_names.network(context.cluster.pk, name) for name in names}
-    for parsed_object in ours:
+    """Yield the NADs of OVN-Kubernetes, each with its network's row."""
+    ovn_nads = [
+        parsed_object
+        for parsed_object in parsed_objects
+        if parsed_object.parsed.network is not None
+    ]
+    names = sorted({parsed_object.parsed.network.name for parsed_object in ovn_nads})
+    networks = {name: network_names.get_or_create(context.cluster.pk, name) for name in names}
+    for parsed_object in ovn_nads:
         yield parsed_object, networks[parsed_object.parsed.network.name]
 
 
@@ -108,7 +112,7 @@ def _row(parsed_object: ParsedObject, network: Network) -> NAD:
 
 
 def _define(context: SyncContext, network_ids: set[int]) -> None:
-    rows = Network.objects.filter(pk__in=network_ids).exclude(kind__in=services.MADE)
+    rows = Network.objects.filter(pk__in=network_ids).exclude(kind__in=services.UDN_KINDS)
     for network in rows.select_related("cluster", "pool").prefetch_related("nads"):
         services.define_by_nads(network, list(_nad_networks(network)), author=context.author)
 
@@ -118,4 +122,4 @@ def _nad_networks(network: Network) -> Iterator[UDN]:
         try:
             yield nads.network_of(nad.config, namespace=nad.namespace, name=nad.name)
         except errors.InvalidInput:
-            continue  # it could be read once
+            continue  # the stored config is no longer valid

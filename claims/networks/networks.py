@@ -1,7 +1,7 @@
-"""Logical networks: as the cluster shows them, and those that are made here.
+"""Logical networks: those observed in clusters, and those created here.
 
-A network that was seen in the cluster says what its object says. One that is made here is for an
-observed cluster a note of what somebody makes there, or (`applied`) written to a managed one.
+The row of an observed network mirrors its object. A network that is created here documents one that is
+created in the cluster by other means, or (`applied`) is written to a managed cluster.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from pools.models import Cluster, Connection, PoolCIDR
 from pools.models.connections import Mode
 from pools.platform import database, events
 
-# What a network's object says of it; the logical name finds the row, conditions are the status.
+# Fields of a network's object; the logical name is the key of the row, conditions are the status.
 OBJECT_FIELDS = tuple(
     field.name for field in fields(UDN) if field.name not in {"name", "conditions"}
 )
-Place = tuple[str, str]  # namespace and name
-MADE = {NetworkKind.CUDN, NetworkKind.UDN}  # by objects of their own
-_FIRST = 5  # of those that use a network
+ObjectName = tuple[str, str]  # namespace and name
+UDN_KINDS = {NetworkKind.CUDN, NetworkKind.UDN}
+_MAX_NAMED = 5  # users of a network in a message
 
 
 def as_udn(network: Network) -> UDN:
-    """A row as the object that makes it."""
+    """Return a row as the object that defines the network."""
     values = {name: getattr(network, name) for name in OBJECT_FIELDS}
     lists = {name: tuple(value) for name, value in values.items() if isinstance(value, list)}
     return UDN(**(values | lists), name=network.name, conditions=tuple(network.conditions))
@@ -42,14 +42,17 @@ def as_udn(network: Network) -> UDN:
 def static_vm_check(
     network: Network, nads: Iterable[NAD] | None = None
 ) -> static_vms.StaticVMCheck:
-    """Whether it can hold static VMs, by all its NADs or by those that somebody sees."""
+    """Check that a network can hold VMs with static addresses.
+
+    `nads` are the NADs that the user may see; by default all NADs of the network.
+    """
     nad_rows = network.nads.all() if nads is None else nads
     persistent = [nad.allow_persistent_ips for nad in nad_rows]
     return static_vms.check(network, persistent, gone=network.gone_at is not None)
 
 
 def fitting_query(nads: QuerySet[NAD]) -> Q:
-    """The networks of which `verdict` says yes, by these NADs; the same rules, for the database."""
+    """Return the filter for networks that pass `static_vm_check` with these NADs."""
     network_nads = nads.filter(network=OuterRef("pk"))
     return Q(
         Exists(network_nads.filter(allow_persistent_ips=True)) | ~Exists(network_nads),
@@ -62,19 +65,19 @@ def fitting_query(nads: QuerySet[NAD]) -> Q:
 
 
 def with_nads(rows: QuerySet[Network], nads: QuerySet[NAD] | None = None) -> QuerySet[Network]:
-    """With what is shown of networks, in few queries; these of their NADs are in `shown_nads`."""
-    shown = NAD.objects.all() if nads is None else nads
+    """Prefetch cluster, pool and NADs of networks; those of `nads` are in `shown_nads`."""
+    shown_nads = NAD.objects.all() if nads is None else nads
     networks = rows.select_related("cluster", "pool")
-    return networks.prefetch_related(Prefetch("nads", queryset=shown, to_attr="shown_nads"))
+    return networks.prefetch_related(Prefetch("nads", queryset=shown_nads, to_attr="shown_nads"))
 
 
-def managed(cluster: Cluster) -> bool:
-    """Whether networks of this cluster can be written to it."""
+def is_managed(cluster: Cluster) -> bool:
+    """Return True if Cadastre can write networks to the cluster."""
     return Connection.objects.filter(cluster=cluster, mode=Mode.MANAGED).exists()
 
 
 def search(words: str) -> Q:
-    """By a part of the name or the description, or by an address or CIDR of a subnet."""
+    """Return the filter for a part of the name or the description, or an address or CIDR of a subnet."""
     try:
         searched_cidr: object = (
             addresses.parse_cidr(words, allow_short=True)
@@ -90,20 +93,20 @@ def search(words: str) -> Q:
 # --- from the cluster -----------------------------------------------------------------------------
 
 
-def registers(network: Network, *, is_managed: bool) -> bool:
-    """Whether the register is right where the network and its object differ."""
+def register_decides(network: Network, *, is_managed: bool) -> bool:
+    """Return True if the register decides, not the object, where the network and its object differ."""
     return network.applied and is_managed
 
 
 def upsert_network(
     cluster: Cluster, spec: UDN, uid: str, *, author: events.Author, is_managed: bool
 ) -> Network:
-    """Make the row say what a (Cluster)UserDefinedNetwork says, and its pool with it.
+    """Store a (Cluster)UserDefinedNetwork as a network, and sync the network's pool.
 
     Raises CIDROverlap (its subnets overlap each other).
     """
     network = _row(cluster, spec.name)
-    if registers(network, is_managed=is_managed):
+    if register_decides(network, is_managed=is_managed):
         changes = _differing(network, follows_cluster=False)
     else:
         changes = _changes(network, spec) | _differing(network, follows_cluster=True)
@@ -112,7 +115,7 @@ def upsert_network(
 
 
 def mark_gone(network: Network, *, author: events.Author) -> Network:
-    """Its object is gone. Entries and claims that name it stay, and so does what they hold."""
+    """Mark a network whose object was deleted; its entries, claims and their addresses stay."""
     return _save_changes(
         network, _differing(network, gone_at=database.now(), conditions=[]), author
     )
@@ -149,11 +152,11 @@ def _save_changes(network: Network, changes: Mapping[str, Any], author: events.A
 def define_by_nads(
     network: Network, candidates: Sequence[UDN], *, author: events.Author
 ) -> Network:
-    """Of a network that no (Cluster)UserDefinedNetwork makes: what its first NAD says.
+    """Define a network without a (Cluster)UserDefinedNetwork by its first NAD.
 
-    `candidates` are what all its NADs say; none: the network is gone.
+    `candidates` are the networks that its NADs define; without any, the network is marked as gone.
     """
-    if network.kind in MADE:
+    if network.kind in UDN_KINDS:
         return network
     if not candidates:
         if network.kind == NetworkKind.NAD and network.gone_at is None:
@@ -178,30 +181,30 @@ def define_by_nads(
 # --- made here ------------------------------------------------------------------------------------
 
 
-def create_by_hand(
+def create_network(
     cluster: Cluster,
     spec: UDN,
     *,
     author: events.Author,
     applied: bool = False,
     description: str = "",
-    nads: Iterable[Place] = (),
+    nads: Iterable[ObjectName] = (),
 ) -> Network:
-    """A network that somebody makes in an observed cluster, or (`applied`) that is written to it.
+    """Create a network that documents one in the cluster, or (`applied`) is written to the cluster.
 
-    `nads` are the attachment definitions through which namespaces use it, as long as no connection
-    to the cluster tells of them. A name that so far only an IPPool or a claim mentioned becomes known by it. Raises AlreadyExists,
-    NotManaged (`applied`, and nothing is written to the cluster).
+    `nads` are the attachment definitions through which namespaces use the network, for a cluster whose
+    NADs are not observed. A network that only an IPPool or a claim named so far gets these values.
+    Raises AlreadyExists, NotManaged (`applied`, and the cluster is not managed).
     """
     with events.recorded(author):
-        if applied and not managed(cluster):
+        if applied and not is_managed(cluster):
             raise errors.NotManaged(
-                f"The cluster {cluster} is observed: nothing is written to it. Apply the network's"
-                " manifest yourself, or let the cluster be managed."
+                f"The cluster {cluster} is read-only. Apply the network's manifest yourself, or manage"
+                " the cluster."
             )
         network = _row(cluster, spec.name)
         if network.pk is not None and network.kind and network.gone_at is None:
-            raise errors.AlreadyExists(f"The cluster {cluster} has a network {spec.name}.")
+            raise errors.AlreadyExists(f"The cluster {cluster} already has a network {spec.name}.")
         if applied:
             leases.nudge(cluster.pk, patient=True)
         changes = _changes(network, spec) | {
@@ -213,25 +216,27 @@ def create_by_hand(
             "conditions": [],
         }
         saved_network = _save_changes(network, changes, author)
-        name_nads(saved_network, nads, author=author)
+        set_nads(saved_network, nads, author=author)
     return saved_network
 
 
-def name_nads(network: Network, nads: Iterable[Place], *, author: events.Author) -> None:
-    """Say by hand which attachment definitions a network has; those that were seen stay.
+def set_nads(network: Network, nads: Iterable[ObjectName], *, author: events.Author) -> None:
+    """Replace the NADs of a network that were entered here; observed NADs stay.
 
-    Raises ClusterDecides where the cluster tells.
+    Raises ClusterDecides if the NADs of the network are observed in the cluster.
     """
     desired_nads = set(nads)
     manual_nads = NAD.objects.filter(network=network, uid="")
     existing_nads = set(network.nads.values_list("namespace", "name"))
     if network.follows_cluster and desired_nads - existing_nads:
         raise errors.ClusterDecides(
-            f"{network.name} follows the cluster {network.cluster}, which tells of its NADs."
+            f"{network.name} follows the cluster {network.cluster}, where its NADs are observed."
         )
     with events.recorded(author):
-        astray = [nad.pk for nad in manual_nads if (nad.namespace, nad.name) not in desired_nads]
-        NAD.objects.filter(pk__in=astray).delete()
+        obsolete_ids = [
+            nad.pk for nad in manual_nads if (nad.namespace, nad.name) not in desired_nads
+        ]
+        NAD.objects.filter(pk__in=obsolete_ids).delete()
         NAD.objects.bulk_create(
             NAD(
                 network=network,
@@ -246,24 +251,23 @@ def name_nads(network: Network, nads: Iterable[Place], *, author: events.Author)
 
 
 def change(network: Network, values: Mapping[str, Any], *, author: events.Author) -> Network:
-    """Change what can be changed: the description, and of a network made here the namespace
-    selector and whether it is written to the cluster.
+    """Change the description, or of a network created here the namespace selector and `applied`.
 
-    `values` may repeat what never changes. Raises ClusterDecides (it follows its cluster),
-    ImmutableInUse, NotManaged.
+    `values` may contain immutable fields with their current values. Raises ClusterDecides (the network
+    follows its cluster), ImmutableInUse, NotManaged.
     """
     changes = {name: value for name, value in values.items() if getattr(network, name) != value}
-    fixed = sorted(changes.keys() - {"description", "applied", "namespace_selector"})
+    immutable_names = sorted(changes.keys() - {"description", "applied", "namespace_selector"})
     if network.follows_cluster and changes.keys() - {"description"}:
         names = ", ".join(sorted(changes.keys() - {"description"}))
         raise errors.ClusterDecides(
             f"{network.name} follows the cluster {network.cluster}: change {names} there."
         )
-    if fixed:
+    if immutable_names:
         words = dict(rules.IMMUTABLE)
-        reasons = " ".join(words.get(name, f"{name}.") for name in fixed)
+        reasons = " ".join(words.get(name, f"{name}.") for name in immutable_names)
         raise errors.ImmutableInUse(
-            f"This never changes after a network was made; make a new one. {reasons}"
+            f"These fields of a network are immutable: create a new network. {reasons}"
         )
     if changes.get("applied"):
         _check_applicable(network)
@@ -278,33 +282,33 @@ def change(network: Network, values: Mapping[str, Any], *, author: events.Author
 
 
 def _check_applicable(network: Network) -> None:
-    if not managed(network.cluster):
-        raise errors.NotManaged(f"The cluster {network.cluster} is observed.")
-    written = udn.logical_name(network.kind, network.object_name, network.namespace)
-    if network.kind != NetworkKind.CUDN or written != network.name:
+    if not is_managed(network.cluster):
+        raise errors.NotManaged(f"The cluster {network.cluster} is read-only.")
+    logical_name = udn.logical_name(network.kind, network.object_name, network.namespace)
+    if network.kind != NetworkKind.CUDN or logical_name != network.name:
         raise errors.NotManaged(
-            "Only ClusterUserDefinedNetworks are written to a cluster, under the name that makes"
-            " their logical name."
+            "Only ClusterUserDefinedNetworks whose name matches their logical name can be written to a"
+            " cluster."
         )
 
 
 def delete(network: Network, *, author: events.Author) -> None:
-    """Forget a network that nothing uses, with its pool.
+    """Delete an unused network and its pool.
 
-    Raises ClusterDecides (the cluster has it), NetworkInUse (an IPPool, claims or workloads name
-    it), PoolInUse (addresses of it are held).
+    Raises ClusterDecides (it exists in the cluster), NetworkInUse (an IPPool, claims or workloads refer
+    to it), PoolInUse (addresses of it are held).
     """
     with events.recorded(author):
         if network.uid and network.kind and network.gone_at is None:
             kind = network.get_kind_display()
-            place = f" -n {network.namespace}" if network.namespace else ""
+            option = f" -n {network.namespace}" if network.namespace else ""
             raise errors.ClusterDecides(
-                f"The cluster has this network: delete it there first (kubectl delete"
-                f" {kind.lower()} {network.object_name}{place})."
+                f"The network exists in its cluster: delete it there first (kubectl delete"
+                f" {kind.lower()} {network.object_name}{option})."
             )
         if users := list(_users(network)):
             raise errors.NetworkInUse(f"{network.name} is used by {'; '.join(users)}.")
-        pools.forget(network, author=author)
+        pools.delete_pool(network, author=author)
         network.delete()
 
 
@@ -319,6 +323,6 @@ def _users(network: Network) -> Iterable[str]:
     ):
         count = rows.count()
         if count:
-            names = ", ".join(f"{row.namespace}/{row.name}" for row in rows.all()[:_FIRST])
-            more = f" and {count - _FIRST} more" if count > _FIRST else ""
+            names = ", ".join(f"{row.namespace}/{row.name}" for row in rows.all()[:_MAX_NAMED])
+            more = f" and {count - _MAX_NAMED} more" if count > _MAX_NAMED else ""
             yield f"{count} {what}{'s' * (count > 1)} ({names}{more})"

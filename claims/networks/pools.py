@@ -1,8 +1,8 @@
-"""A network's subnets as a pool: map, utilization and reserved ranges like those of any other.
+"""Pools of networks: a network's subnets are the CIDRs of a pool, with map, utilization and reserved ranges.
 
-Each network has an address space of its own, because OVN-Kubernetes isolates it: its subnets may be
-those of another network, or of the cluster's pods. Gateways, infrastructure subnets and reserved
-subnets are reserved ranges, told apart by their reasons from those that people made.
+Each network has its own address space, because OVN-Kubernetes isolates networks: its subnets may
+overlap those of another network or the pod CIDRs of the cluster. Gateways, infrastructure subnets and
+reserved subnets become reserved ranges; their reasons distinguish them from ranges that users reserve.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from pools.register import pools
 GATEWAY = "default gateway of the network"
 INFRASTRUCTURE = "infrastructure subnet of the network"
 RESERVED = "reserved subnet of the network: on request only"
-_OWN = {GATEWAY, INFRASTRUCTURE, RESERVED}
+_NETWORK_REASONS = {GATEWAY, INFRASTRUCTURE, RESERVED}
 
 
 def pool_name(network_name: str) -> str:
-    """The name of a network's pool: the logical name.
+    """Return the name of a network's pool: the logical name of the network.
 
-    Only a NAD made by hand gives a network a name that a CiliumPodIPPool of the cluster may have,
-    too; its pool is called `network/<name>`, which no Kubernetes object is.
+    A network that a NAD defines may have the name of a CiliumPodIPPool; its pool is named
+    `network/<name>`, which is no valid name of a Kubernetes object.
     """
     try:
         holders.parse_name(network_name)
@@ -42,10 +42,10 @@ def pool_name(network_name: str) -> str:
 
 
 def sync_pool(network: Network, *, author: events.Author) -> bool:
-    """Bring the pool to what the network says; False when it says so already.
+    """Sync the pool with the subnets of the network. Return True if the pool changed.
 
-    A subnet that the network has lost goes, or stays as an orphan while addresses of it are in use.
-    Raises CIDROverlap when subnets of the network overlap each other, InvalidInput.
+    A subnet that the network has lost is removed, or becomes an orphan while its addresses are in use.
+    Raises CIDROverlap if subnets of the network overlap each other, and InvalidInput.
     """
     with events.recorded(author):
         changed = _sync_pool(network, author)
@@ -74,7 +74,7 @@ def _sync_pool(network: Network, author: events.Author) -> bool:
     if pool.orphaned_at is not None:
         Pool.objects.filter(pk=pool.pk).update(orphaned_at=None)
         changed = True
-    if _listed(present) != _in_order(desired_subnets):
+    if _active_cidrs(present) != _in_order(desired_subnets):
         change = pools.PoolChange(families=_families(pool, desired_subnets), keep_orphans=True)
         pools.change(pool.pk, change, author=author)
         network.pool = Pool.objects.get(pk=pool.pk)
@@ -83,7 +83,7 @@ def _sync_pool(network: Network, author: events.Author) -> bool:
 
 
 def diverged_networks(cluster: Cluster) -> list[Network]:
-    """Networks whose pool does not say what they say: somebody changed or deleted the pool."""
+    """Return the networks whose pool was changed or deleted, so that it differs from the network."""
     rows = Network.objects.filter(cluster=cluster, gone_at=None).exclude(subnets=[])
     networks = rows.select_related("cluster", "pool").prefetch_related(
         "pool__cidrs__reserved_ranges"
@@ -96,7 +96,7 @@ def diverged_networks(cluster: Cluster) -> list[Network]:
 def _differs(network: Network, pool: Pool) -> bool:
     present = sorted(pool.cidrs.all(), key=lambda row: row.cidr.version)
     desired_subnets = list(dict.fromkeys(map(ip_network, network.subnets)))
-    if _listed(present) != _in_order(desired_subnets):
+    if _active_cidrs(present) != _in_order(desired_subnets):
         return True
     reservations = list(_reservations(network))
     return any(
@@ -104,12 +104,12 @@ def _differs(network: Network, pool: Pool) -> bool:
     )
 
 
-def _listed(present: list[PoolCIDR]) -> list[addresses.Network]:
+def _active_cidrs(present: list[PoolCIDR]) -> list[addresses.Network]:
     return [cidr.cidr for cidr in present if cidr.orphaned_at is None]
 
 
 def _in_order(subnets: list[addresses.Network]) -> list[addresses.Network]:
-    """As the pool lists them: IPv4 first, each family in the network's order."""
+    """Return subnets in the order of the pool: IPv4 first, each family in the network's order."""
     return sorted(subnets, key=lambda subnet: subnet.version)
 
 
@@ -140,7 +140,7 @@ def _create_pool(network: Network, subnets: list[addresses.Network], author: eve
 
 
 def _families(pool: Pool, subnets: list[addresses.Network]) -> dict[int, Family]:
-    """With the ranges as they are: those are brought to the network's one by one, with reasons."""
+    """Return the families with their current reserved ranges; `_sync_ranges` changes those later."""
     entries_by_cidr = {
         entry.cidr: entry for family in pools.families(pool).values() for entry in family.cidrs
     }
@@ -166,8 +166,8 @@ def _orphan_pool(
     return True
 
 
-def forget(network: Network, *, author: events.Author) -> None:
-    """Remove the pool and its address space; PoolInUse with the holders while addresses are held."""
+def delete_pool(network: Network, *, author: events.Author) -> None:
+    """Delete the pool and its address space. Raises PoolInUse, with the holders, if addresses are held."""
     with events.recorded(author):
         if network.pool is not None:
             pools.delete(network.pool.pk, author=author)
@@ -182,15 +182,15 @@ def has_orphans(cluster: Cluster) -> bool:
     return rows.exclude(orphaned_at=None).exists()
 
 
-def tidy(cluster: Cluster, *, author: events.Author) -> int:
-    """Remove orphaned subnets of which nothing is in use any more; how many went."""
+def remove_unused_orphans(cluster: Cluster, *, author: events.Author) -> int:
+    """Remove orphaned subnets without addresses in use. Return the number of subnets removed."""
     rows = PoolCIDR.objects.filter(pool__cluster=cluster, pool__category=Category.VM)
     orphaned_cidrs = list(rows.exclude(orphaned_at=None).select_related("pool__cluster"))
     return pool_sync.remove_unused_orphans(orphaned_cidrs, author=author) if orphaned_cidrs else 0
 
 
-def orphans(cluster: Cluster) -> list[PoolCIDR]:
-    """Subnets that their networks have lost while addresses of them are in use."""
+def orphaned_cidrs(cluster: Cluster) -> list[PoolCIDR]:
+    """Return the subnets that their networks have lost while addresses of them are in use."""
     rows = PoolCIDR.objects.filter(pool__cluster=cluster, pool__network__isnull=False)
     rows = rows.exclude(orphaned_at=None)
     return list(rows.select_related("pool__cluster", "pool__network").order_by("pool_id", "id"))
@@ -209,7 +209,7 @@ def _sync_ranges(network: Network, pool: Pool, author: events.Author) -> bool:
 
 
 def _reservations(network: Network) -> Iterator[tuple[AddressRange, str]]:
-    """The first one that has an address says why it is reserved."""
+    """Yield the network's reserved spans with reasons; the first span with an address determines its reason."""
     for text in network.infrastructure_subnets:
         yield AddressRange.from_network(ip_network(text)), INFRASTRUCTURE
     for text in udn.gateways(network):
@@ -222,39 +222,44 @@ def _reservations(network: Network) -> Iterator[tuple[AddressRange, str]]:
 def _sync_cidr_ranges(
     cidr: PoolCIDR, reservations: list[tuple[AddressRange, str]], author: events.Author
 ) -> bool:
-    going, coming = _range_changes(cidr, reservations)
-    for row in going:
+    obsolete, missing = _range_changes(cidr, reservations)
+    for row in obsolete:
         pools.unreserve(row.pk, author=author)
-    for span, reason in coming:
+    for span, reason in missing:
         pools.reserve(cidr.pk, span, author=author, reason=reason)
-    return bool(going or coming)
+    return bool(obsolete or missing)
 
 
 def _range_changes(
     cidr: PoolCIDR, reservations: list[tuple[AddressRange, str]]
 ) -> tuple[list[ReservedRange], list[tuple[AddressRange, str]]]:
-    """The network's own ranges of a CIDR that are too many, and those that are missing."""
+    """Return the obsolete and the missing reserved ranges of the network in a CIDR."""
     rows = list(cidr.reserved_ranges.all())
-    # What people reserved stays theirs: the network's own ranges leave it out.
-    reserved_spans = [_span(row.first, row.last) for row in rows if row.reason not in _OWN]
+    # Ranges that users reserved stay: the ranges of the network leave them out.
+    reserved_spans = [
+        _span(row.first, row.last) for row in rows if row.reason not in _NETWORK_REASONS
+    ]
     reasons_by_span: dict[blocks.Span, str] = {}
     for span, reason in reservations:
         if span.within(cidr.cidr):
             for piece in blocks.subtract([_span(span.first, span.last)], reserved_spans):
                 reasons_by_span[piece] = reason
                 reserved_spans.append(piece)
-    going = []
+    obsolete = []
     for row in rows:
-        if row.reason in _OWN and reasons_by_span.get(_span(row.first, row.last)) == row.reason:
+        if (
+            row.reason in _NETWORK_REASONS
+            and reasons_by_span.get(_span(row.first, row.last)) == row.reason
+        ):
             del reasons_by_span[_span(row.first, row.last)]
-        elif row.reason in _OWN:
-            going.append(row)
+        elif row.reason in _NETWORK_REASONS:
+            obsolete.append(row)
     kind = type(cidr.cidr.network_address)
-    coming = [
+    missing = [
         (AddressRange(kind(piece.first), kind(piece.last)), reason)
         for piece, reason in sorted(reasons_by_span.items())
     ]
-    return going, coming
+    return obsolete, missing
 
 
 def _span(first: addresses.Address, last: addresses.Address) -> blocks.Span:

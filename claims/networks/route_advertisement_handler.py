@@ -1,4 +1,4 @@
-"""RouteAdvertisements of OVN-Kubernetes: only read, for the pages of the networks they select."""
+"""The handler of RouteAdvertisements of OVN-Kubernetes, which the pages of their networks show."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pools.core.kubernetes.resources import Resource
 
 
 class RouteAdvertisements(Handler):
-    """The engine keeps the objects; nothing else of the register follows from them."""
+    """Stores the observed objects; they change nothing else in the register."""
 
     kind = resources.ROUTE_ADVERTISEMENTS.kind
     resources: Sequence[Resource] = (resources.ROUTE_ADVERTISEMENTS,)

@@ -1,4 +1,4 @@
-"""Which RouteAdvertisements of its cluster select a network."""
+"""Lookup of the RouteAdvertisements that select a network."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _KIND = resources.ROUTE_ADVERTISEMENTS.kind
 def of_networks(networks: Iterable[Network]) -> dict[int, list[RouteAdvertisements] | None]:
     """Return, by network id, the RouteAdvertisements that select the network, in order of their names.
 
-    None means unknown: the network's cluster was never asked for them, or does not serve them. Three
-    queries for any number of networks.
+    None means unknown: the kind was never listed in the network's cluster, or is not served there. Runs
+    three queries for any number of networks.
     """
     rows = list(networks)
     clusters = {network.cluster_id for network in rows}
@@ -51,12 +51,12 @@ def _objects(clusters: Iterable[int]) -> dict[int, list[RouteAdvertisements]]:
         try:
             objects.setdefault(row.cluster_id, []).append(route_advertisements.parse(row.manifest))
         except errors.InvalidInput:
-            continue  # the object's own problem says so
+            continue  # the object's own problem reports it
     return objects
 
 
 def _labels(networks: list[Network]) -> dict[int, dict[str, str]]:
-    """The labels of the ClusterUserDefinedNetworks of these networks, by network id."""
+    """Return the labels of the ClusterUserDefinedNetworks of these networks, by network id."""
     by_object = {
         (network.cluster_id, network.object_name): network.pk
         for network in networks

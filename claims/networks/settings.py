@@ -1,4 +1,4 @@
-"""How the VMs of a cluster are told of their addresses."""
+"""Settings of VM networks: how the VMs of a cluster receive their addresses."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pools.platform import database, events
 
 
 def for_cluster(cluster: Cluster) -> NetworkSettings:
-    """The cluster's settings; what holds as long as nobody chose is not stored."""
+    """Return the cluster's settings, or an unsaved row with the defaults."""
     row = NetworkSettings.objects.filter(cluster=cluster).first()
     return row or NetworkSettings(cluster=cluster)
 
@@ -20,7 +20,7 @@ def for_cluster(cluster: Cluster) -> NetworkSettings:
 def change(
     cluster: Cluster, values: Mapping[str, Any], *, author: events.Author
 ) -> NetworkSettings:
-    """Change those of `annotation`, `default_nad_namespace` and `default_nad_name` that are given."""
+    """Change settings; keys of `values` are `annotation`, `default_nad_namespace`, `default_nad_name`."""
     with events.recorded(author):
         NetworkSettings.objects.get_or_create(cluster=cluster)
         row = NetworkSettings.objects.select_for_update().get(cluster=cluster)
@@ -31,10 +31,10 @@ def change(
 
 
 def parse_namespace(value: object, field: str = "") -> str:
-    """The namespace of the default NAD; InvalidInput wrong_type, k8s_name."""
+    """Parse the namespace of the default NAD. Raises InvalidInput wrong_type, k8s_name."""
     return holders.parse_name(value, field=field, kind="label")
 
 
 def parse_name(value: object, field: str = "") -> str:
-    """The name of the default NAD; InvalidInput wrong_type, k8s_name."""
+    """Parse the name of the default NAD. Raises InvalidInput wrong_type, k8s_name."""
     return holders.parse_name(value, field=field)

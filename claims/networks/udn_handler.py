@@ -1,9 +1,9 @@
-"""ClusterUserDefinedNetworks and UserDefinedNetworks of OVN-Kubernetes.
+"""The handler of ClusterUserDefinedNetworks and UserDefinedNetworks of OVN-Kubernetes.
 
-Who is right where the register and an object differ: the object, unless the network was made in the
-register to be applied (`Network.applied`) to a managed cluster. Such a network is created, and its
-namespace selector is kept; everything else of it is immutable in the cluster, so an object that says
-otherwise is shown as a difference and never written. Objects are never deleted.
+The object decides if the register and an object differ, unless the network was created here to be
+applied (`Network.applied`) to a managed cluster. Such a network is created in the cluster, and its
+namespace selector is updated. All other fields are immutable in the cluster: an object that differs in
+them is a finding and is not written. Objects are never deleted.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ STRUCTURE = Structure(
 
 
 class UserDefinedNetworks(Handler):
-    """The handler of one of the two kinds; see the module."""
+    """Handler of one of the two kinds; see the module."""
 
     def __init__(self, resource: Resource) -> None:
         self.kind = resource.kind
@@ -64,12 +64,12 @@ class UserDefinedNetworks(Handler):
             )
 
     def forget(self, context: SyncContext, rows: Sequence[ObservedObject]) -> None:
-        """Only networks of these very objects: a later one of a name is another."""
+        """Forget networks by uid, because a later object with the same name is another network."""
         networks = Network.objects.filter(
             cluster=context.cluster, kind=self._row_kind, uid__in=[row.uid for row in rows]
         )
         for network in networks.select_related("cluster", "pool"):
-            if services.registers(network, is_managed=_managed(context)):
+            if services.register_decides(network, is_managed=_managed(context)):
                 Network.objects.filter(pk=network.pk).update(uid="", conditions=[])
             elif network.gone_at is None:
                 services.mark_gone(network, author=context.author)
@@ -77,35 +77,34 @@ class UserDefinedNetworks(Handler):
     def desired(self, context: SyncContext) -> Iterator[Write]:
         if self._row_kind != udn.CUDN:
             return
-        _keep_pools(context)
+        _sync_pools(context)
         if _managed(context) and self.kind in context.served:
             yield from _writes(context)
 
     def findings(self, context: SyncContext) -> Iterator[ReconcileFinding]:
         yield from context.notes.get(self.kind, ())
-        yield from network_findings.of_conditions(context, self._row_kind)
+        yield from network_findings.condition_findings(context, self._row_kind)
         if self.kind in context.complete:
-            yield from network_findings.not_in_cluster(context, self._row_kind)
+            yield from network_findings.missing_networks(context, self._row_kind)
         if self._row_kind == udn.CUDN:
-            yield from network_findings.orphans(context)
+            yield from network_findings.orphaned_subnets(context)
 
 
 def _managed(context: SyncContext) -> bool:
     return context.connection.mode == Mode.MANAGED
 
 
-def _keep_pools(context: SyncContext) -> None:
-    """What no object tells: orphans that nothing holds, pools that somebody changed."""
+def _sync_pools(context: SyncContext) -> None:
+    """Remove unused orphans, and restore pools that were changed; no object triggers either."""
     if pools.has_orphans(context.cluster):
         with context.holding():
-            pools.tidy(context.cluster, author=context.author)
+            pools.remove_unused_orphans(context.cluster, author=context.author)
     if context.from_watch:
         return
     for network in pools.diverged_networks(context.cluster):
         with contextlib.suppress(errors.Conflict, errors.InvalidInput), context.holding():
-            pools.sync_pool(
-                network, author=context.author
-            )  # refused again: the object's problem says why
+            # A network that is refused again has a problem that gives the reason.
+            pools.sync_pool(network, author=context.author)
 
 
 def _writes(context: SyncContext) -> Iterator[Write]:
@@ -129,13 +128,15 @@ def _writes(context: SyncContext) -> Iterator[Write]:
         )
         if differing:
             notes.append(network_findings.network_differs(network, differing))
-        make = functools.partial(_make, manifest=network_manifest.render(desired_network))
+        make = functools.partial(
+            _desired_manifest, manifest=network_manifest.render(desired_network)
+        )
         yield Write(
             context.served[kind], network.object_name, make, structure=STRUCTURE, send=not differing
         )
 
 
-def _make(current: Manifest | None, manifest: Manifest) -> Manifest | None:
+def _desired_manifest(current: Manifest | None, manifest: Manifest) -> Manifest | None:
     if current is None:
         return manifest
     field_differences = differences.find_differences(
@@ -145,7 +146,7 @@ def _make(current: Manifest | None, manifest: Manifest) -> Manifest | None:
 
 
 def _immutable_differences(desired_network: UDN, manifest: Manifest) -> tuple[str, ...]:
-    """The fields in which the cluster's object is another network than the one that is wanted."""
+    """Return the immutable fields in which the cluster's object differs from the desired network."""
     try:
         current_network = replace(
             udn.parse(manifest), namespace_selector=desired_network.namespace_selector

@@ -84,7 +84,7 @@ def _networks(cluster: Cluster) -> None:
             ]
         },
     )
-    network = networks.create_by_hand(
+    network = networks.create_network(
         cluster, blue, author=demo.AUTHOR, description="VMs of two teams"
     )
     for namespace in ("shop", "bank"):
@@ -105,7 +105,7 @@ def _networks(cluster: Cluster) -> None:
         ipam_mode="Enabled",
         subnets=("10.132.0.0/20",),
     )
-    networks.create_by_hand(
+    networks.create_network(
         cluster, legacy, author=demo.AUTHOR, description="Cannot hold static VMs"
     )
 
@@ -169,7 +169,7 @@ def _claims(cluster: Cluster) -> None:
     failed = _claim(network, "bank", "bank-99", "02:42:0a:80:ff:02")
     failed.ips_requested = [_ip(7)]
     refusal = dialects.condition(
-        ClaimOutcome.IP_CONFLICT, dialects.ip_conflict([_ip(7)]), dialects.PROPOSED
+        ClaimOutcome.IP_CONFLICT, dialects.ip_conflict_message([_ip(7)]), dialects.PROPOSED
     )
     failed.conditions = dialects.merge_conditions([], refusal, now=now)
     leaked = _bound_claim(network, "shop-77", "02:42:0a:80:ff:03", _ip(210))
@@ -190,7 +190,7 @@ def _claims(cluster: Cluster) -> None:
 def _bound_claim(network: Network, vm: str, mac: str, ip: str) -> IPAMClaim:
     claim = _claim(network, "shop", vm, mac)
     condition = dialects.condition(
-        ClaimOutcome.ALLOCATED, dialects.allocated([ip]), dialects.SHIPPED
+        ClaimOutcome.ALLOCATED, dialects.allocated_message([ip]), dialects.SHIPPED
     )
     claim.conditions = dialects.merge_conditions([], condition, now=database.now())
     claim.ips, claim.owner_pod = [ip], f"virt-launcher-{vm}"

@@ -107,7 +107,7 @@ def wave_readiness(wave: Wave) -> WaveReadiness:
         migration_settings.TargetNetwork(fit.network.name, fit.network.role, fit.network.subnets)
         for fit in network_readiness.values()
     ]
-    settings = list(migration_settings.needed(target_networks, namespaces))
+    settings = list(migration_settings.required_settings(target_networks, namespaces))
     return WaveReadiness(wave, list(machines.values()), list(network_readiness.values()), settings)
 
 

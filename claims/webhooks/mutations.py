@@ -90,7 +90,7 @@ class MutatePods(_Mutation):
 
     def decide(self, review: Review, cluster_id: int) -> MutationOutcome:
         pod = review.new
-        self.vm = vm = pod_mutation.subject(pod, review.namespace)
+        self.vm = vm = pod_mutation.launcher_vm(pod, review.namespace)
         settings, registrations = pod_mutation.Settings(), vm_lookup.NO_REGISTRATIONS
         if vm is not None:
             settings = vm_lookup.settings(cluster_id)
@@ -108,7 +108,7 @@ class MutateVMs(_Mutation):
     path_name = "mutate-vms"
 
     def decide(self, review: Review, cluster_id: int) -> MutationOutcome:
-        self.vm = vm = vm_mutation.subject(review.new, review.namespace)
+        self.vm = vm = vm_mutation.parse_vm(review.new, review.namespace)
         settings = vm_lookup.settings(cluster_id)
         registrations = vm_lookup.registrations(cluster_id, vm)
         return vm_mutation.decide(review.new, vm, registrations, settings, review.operation)

@@ -27,7 +27,7 @@ class VirtualMachines(Handler):
     resources: Sequence[Resource] = (resources.VM,)
 
     def parse(self, manifest: Manifest) -> Machine:
-        return attachments.machine(manifest)
+        return attachments.parse_machine(manifest)
 
     def project(self, manifest: Manifest) -> Manifest:
         return projection.machine(manifest)
@@ -46,7 +46,7 @@ class VirtualMachineInstances(Handler):
     resources: Sequence[Resource] = (resources.VMI,)
 
     def parse(self, manifest: Manifest) -> Instance:
-        return attachments.instance(manifest)
+        return attachments.parse_instance(manifest)
 
     def project(self, manifest: Manifest) -> Manifest:
         return projection.instance(manifest)
@@ -73,13 +73,13 @@ class Pods(Handler):
     resources: Sequence[Resource] = (resources.POD,)
 
     def is_relevant(self, manifest: Manifest) -> bool:
-        return attachments.attached(manifest)
+        return attachments.is_attached(manifest)
 
     def project(self, manifest: Manifest) -> Manifest:
         return projection.pod(manifest)
 
     def parse(self, manifest: Manifest) -> Pod:
-        return attachments.pod(manifest)
+        return attachments.parse_pod(manifest)
 
     def ingest(self, context: SyncContext, parsed_objects: Sequence[ParsedObject]) -> None:
         """Ingest pods; a pod on a network that is not known yet stays pending and is ingested again."""

@@ -151,14 +151,17 @@ def _render_row(
     registered_side = _registered_side(registered) if registered else None
     reasons: list[results.Reason] = []
     if registered_side and running:
-        reasons = [*results.differences(registered_side, running), *results.untold(running)]
+        reasons = [
+            *results.differences(registered_side, running),
+            *results.unobserved_values(running),
+        ]
     elif registered_side:
         status = statuses.get((row["network_id"], registered_side.namespace, registered_side.vm))
-        reasons = [results.absence(registered_side, status)]
+        reasons = [results.absence_reason(registered_side, status)]
     elif running:
         reasons = [
             ("not_registered", f"{running.who} is not registered."),
-            *results.untold(running),
+            *results.unobserved_values(running),
         ]
     return {
         "verdict": row["verdict"],

@@ -99,7 +99,7 @@ def _add_gone(scene: _AffectedObjects, row: ObservedObject) -> None:
     if row.kind == resources.VMI.kind:
         scene.vms[row.uid] = row.namespace, row.name
         return
-    pod = _parse_or_none(row.manifest, attachments.pod)
+    pod = _parse_or_none(row.manifest, attachments.parse_pod)
     if pod is not None and pod.vm:
         scene.vms[pod.vmi_uid] = pod.namespace, pod.vm
 
@@ -129,14 +129,14 @@ def _add_observed(cluster_id: int, scene: _AffectedObjects, before: Mapping[Key,
         if uid not in scene.instances and uid not in scene.deleted
     ]
     for uid, manifest in _observed_manifests(cluster_id, resources.VMI.kind, missing_vms):
-        instance = _parse_or_none(manifest, attachments.instance)
+        instance = _parse_or_none(manifest, attachments.parse_instance)
         if instance is not None and uid in scene.vms:
             scene.instances.setdefault(uid, instance)
     pod_names = {
         (row.namespace, pod) for row in before.values() if row.uid in scene.vms for pod in row.pods
     }
     for uid, manifest in _observed_manifests(cluster_id, resources.POD.kind, sorted(pod_names)):
-        pod = _parse_or_none(manifest, attachments.pod)
+        pod = _parse_or_none(manifest, attachments.parse_pod)
         if pod is not None and pod.vmi_uid in scene.vms and uid not in scene.deleted:
             scene.pods.setdefault(uid, pod)
 
@@ -188,9 +188,11 @@ def _running_attachments(scene: _AffectedObjects, networks: ClusterNetworks) -> 
         if pod.vm:
             launchers.setdefault(pod.vmi_uid, []).append(pod)
         else:
-            yield from running.of_pod(pod, networks)
+            yield from running.pod_attachments(pod, networks)
     for uid in scene.vms:
-        yield from running.of_vm(scene.instances.get(uid), launchers.get(uid, ()), networks)
+        yield from running.vm_attachments(
+            scene.instances.get(uid), launchers.get(uid, ()), networks
+        )
 
 
 def _write_rows(before: Mapping[Key, Workload], attachments_by_key: Mapping[Key, Running]) -> None:

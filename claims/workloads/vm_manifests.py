@@ -112,12 +112,12 @@ def _manifest(
     machine: VM, choice: AddressChoice, settings: pod_mutation.Settings
 ) -> dict[str, Any]:
     if settings.addresses:
-        bare = [network_selection.bare(text) for text in choice.ips]
+        bare = [network_selection.strip_prefix(text) for text in choice.ips]
         name = network_selection.ADDRESSES
         value = network_selection.render_addresses({INTERFACE: bare})
     else:
         # The webhook adds the name of the claim to the pod.
-        element = dataclasses.replace(pod_mutation.element(choice, settings), claim="")
+        element = dataclasses.replace(pod_mutation.selection_element(choice, settings), claim="")
         name, value = network_selection.DEFAULT_NETWORK, network_selection.render([element])
     mac = choice.mac or (machine.interface.mac if machine.interface else None)
     interface = {"name": INTERFACE, "binding": {"name": "l2bridge"}}

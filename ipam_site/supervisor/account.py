@@ -118,7 +118,7 @@ def remove_unused_folders() -> list[pathlib.Path]:
     """Remove the unused folders, except those of running servers, and return the removed ones."""
     removed = []
     for folder in unused_folders():
-        if any(_is_running(note) for note in folder.rglob("postmaster.pid")):
+        if any(_is_running(pid_file) for pid_file in folder.rglob("postmaster.pid")):
             continue
         shutil.rmtree(folder)
         folder.with_name(f"{folder.name}.belongs-to").unlink()
@@ -126,7 +126,7 @@ def remove_unused_folders() -> list[pathlib.Path]:
     return removed
 
 
-def _is_running(note: pathlib.Path) -> bool:
+def _is_running(pid_file: pathlib.Path) -> bool:
     """Return True if the process of this pid file exists."""
-    number = note.read_text().partition("\n")[0]
+    number = pid_file.read_text().partition("\n")[0]
     return number.isdigit() and pathlib.Path(f"/proc/{number}").exists()

@@ -104,8 +104,8 @@ def redis_server(data: pathlib.Path, secrets: dict[str, str]) -> Embedded:
 
 def _port(data: pathlib.Path, key: str) -> int:
     """Return the port of the last start if it is free, so that clients can reconnect."""
-    earlier = data_folder.connections(data).get(key, "")
-    return processes.free_port(parse.urlsplit(earlier).port if earlier else None)
+    previous_url = data_folder.connections(data).get(key, "")
+    return processes.free_port(parse.urlsplit(previous_url).port if previous_url else None)
 
 
 def wait_for_redis(url: str, alive: Callable[[], bool]) -> None:

@@ -92,13 +92,13 @@ def make_data(server: Server) -> None:
     """
     if server.data.exists():
         return
-    half = server.data.with_name(f"{server.data.name}.new")
-    shutil.rmtree(half, ignore_errors=True)
+    temporary_folder = server.data.with_name(f"{server.data.name}.new")
+    shutil.rmtree(temporary_folder, ignore_errors=True)
     with _password_file(server) as file:
         code, _ = processes.run(
             [
                 str(server.bin / "initdb"),
-                f"--pgdata={half}",
+                f"--pgdata={temporary_folder}",
                 f"--username={SUPERUSER}",
                 f"--pwfile={file}",
                 "--auth=scram-sha-256",
@@ -112,7 +112,7 @@ def make_data(server: Server) -> None:
         )
     if code:
         raise InitError(f"initdb failed with exit code {code}; see its output above")
-    os.rename(half, server.data)
+    os.rename(temporary_folder, server.data)
 
 
 @contextlib.contextmanager

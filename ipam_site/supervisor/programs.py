@@ -64,10 +64,10 @@ def _copy(packages: pathlib.Path) -> pathlib.Path:
         return target
     accounts.SHELTER.mkdir(mode=0o755, parents=True, exist_ok=True)
     # Copy and rename: an interrupted copy must not be used.
-    half = pathlib.Path(tempfile.mkdtemp(dir=accounts.SHELTER, prefix=".programs-"))
+    temporary_folder = pathlib.Path(tempfile.mkdtemp(dir=accounts.SHELTER, prefix=".programs-"))
     for tree in _TREES:
         if (packages / tree).exists():
-            shutil.copytree(packages / tree, half / tree, symlinks=True)
-    half.chmod(0o755)
-    os.rename(half, target)
+            shutil.copytree(packages / tree, temporary_folder / tree, symlinks=True)
+    temporary_folder.chmod(0o755)
+    os.rename(temporary_folder, target)
     return target

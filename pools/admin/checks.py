@@ -32,7 +32,7 @@ class CheckRunAdmin(lists.Listed[CheckRun]):
         "shown_checks",
         "shown_violations",
         "shown_repaired",
-        "shown_took",
+        "shown_duration",
     )
     list_display_links = None
     exported = (
@@ -76,8 +76,8 @@ class CheckRunAdmin(lists.Listed[CheckRun]):
         return display.number(run.repaired) if run.repair else display.DASH
 
     @admin.display(description=_("duration"))
-    def shown_took(self, run: CheckRun) -> str:
-        return took(run)
+    def shown_duration(self, run: CheckRun) -> str:
+        return duration(run)
 
     def get_urls(self) -> list[URLPattern]:
         urls = [
@@ -119,7 +119,7 @@ class CheckRunAdmin(lists.Listed[CheckRun]):
             run=run,
             state=state(run),
             is_pending=runs.state(run, database.now()) in {"waiting", "running"},
-            took=took(run),
+            duration=duration(run),
             sentence=reports.sentence(run),
             statuses=with_pools(statuses),
             call=f"checks/{run.pk}/",
@@ -140,7 +140,7 @@ def state(run: CheckRun) -> SafeString:
     return display.state("clean")
 
 
-def took(run: CheckRun) -> str:
+def duration(run: CheckRun) -> str:
     """Return the duration of a run: `0.8 s`, or a larger unit; empty while it runs."""
     if run.ended_at is None or run.started_at is None:
         return ""

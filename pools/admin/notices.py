@@ -6,7 +6,7 @@ from typing import Any
 
 from django.contrib import admin
 from django.db.models import F, QuerySet
-from django.http import Http404, HttpRequest, HttpResponseBase, HttpResponseRedirect
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
@@ -72,7 +72,14 @@ def count(request: HttpRequest) -> str:
 
 @admin.register(Notice)
 class NoticeAdmin(lists.Listed[Notice]):
-    list_display = ("shown_level", "shown_title", "shown_code", "shown_since", "shown_end", "about")
+    list_display = (
+        "shown_level",
+        "shown_title",
+        "shown_code",
+        "shown_since",
+        "shown_end",
+        "shown_link",
+    )
     list_display_links = None
     list_filter = (NoticeStateFilter, NoticeLevelFilter, NoticeCodeFilter)
     exported = ("id", "code", "subject", "level", "title", "detail", "since", "ended_at")
@@ -84,7 +91,7 @@ class NoticeAdmin(lists.Listed[Notice]):
     paginator = lists.BoundedPaginator
     list_before_template = "cadastre/notices_intro.html"
 
-    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponseBase:  # type: ignore[override]
+    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
         silence = scheduler.seconds_since_tick()
         stopped = silence is not None and silence > scheduler.MOST_SILENCE
         more = {"silence": display.duration(silence or 0)} if stopped else {}
@@ -111,7 +118,7 @@ class NoticeAdmin(lists.Listed[Notice]):
         return display.when(notice.ended_at) if notice.ended_at else SafeString(gettext("open"))
 
     @admin.display(description=_("subject"))
-    def about(self, notice: Notice) -> SafeString:
+    def shown_link(self, notice: Notice) -> SafeString:
         return display.link(notice.url, gettext("Show")) if notice.url else display.DASH
 
     def change_view(  # type: ignore[override]

@@ -113,7 +113,8 @@ class TokenForm(forms.Form):
             owners = owners.filter(pk=user.pk)
         elif not user.is_superuser:
             owners = owners.filter(Q(is_superuser=False) | Q(pk=user.pk))
-        self.fields["user"].queryset = owners  # type: ignore[attr-defined]
+        field: Any = self.fields["user"]
+        field.queryset = owners
 
 
 @admin.register(AuthToken)

@@ -84,15 +84,17 @@ def _criteria(parameters: query.Query, *, names_clusters: bool) -> HistoryQuery:
         return addresses.parse_block(value, field=name)
 
     def cluster(value: str, name: str) -> int:
-        current = lookups.find_cluster(value)
+        current_cluster = lookups.find_cluster(value)
         # For users who may not see clusters both lookups run: otherwise the duration would reveal
         # whether the cluster exists.
-        former = (
-            None if current and names_clusters else history_addresses.find_former_cluster(value)
+        cluster_id = (
+            None
+            if current_cluster and names_clusters
+            else history_addresses.find_former_cluster(value)
         )
-        former = current.pk if current else former
+        cluster_id = current_cluster.pk if current_cluster else cluster_id
         # For these users an unknown cluster is the same as a cluster without visible objects.
-        return former or (lookups.cluster(value, name).pk if names_clusters else 0)
+        return cluster_id or (lookups.cluster(value, name).pk if names_clusters else 0)
 
     def number(value: str, name: str) -> int:
         return query.integer(1, 10**17)(value, name)

@@ -64,19 +64,19 @@ def parse_report(body: object_reader.Fields) -> references.ReferenceReport:
     complete = body.flag("complete")
     if not body.has("holders"):
         body.report.add("holders", "required", "is required")
-    holders_, removed = _holders(body, "holders"), _holders(body, "removed")
+    present_holders, removed = _holders(body, "holders"), _holders(body, "removed")
     observed_at = body.parse("observed_at", _moment) if body.has("observed_at") else None
     if complete and body.has("removed"):
         message = "a complete report lists all holders and removes those that it does not list"
         body.report.add("removed", "conflicting_fields", message)
-    elif both := set(holders_) & set(removed):
-        message = f"{min(both).id} is also listed in holders"
+    elif repeated_holders := set(present_holders) & set(removed):
+        message = f"{min(repeated_holders).id} is also listed in holders"
         body.report.add("removed", "conflicting_fields", message)
     body.report.raise_any()
     if cluster is None or kind is None or sequence is None:
         raise AssertionError("unreachable: the missing field was reported")
     return references.ReferenceReport(
-        cluster, kind, sequence, complete, holders_, removed, observed_at
+        cluster, kind, sequence, complete, present_holders, removed, observed_at
     )
 
 

@@ -150,15 +150,15 @@ def _allocate(cluster_id: int, statuses: Sequence[NodeStatus]) -> dict[str, list
     failures: dict[str, list[str]] = {}
     for node_request in node_requests:
         request = node_request.request
-        why = (
+        reason = (
             "pool empty"
             if len(allocations.get(request, ())) < request.count
             else node_request.reason
         )
-        if why:
+        if reason:
             failures.setdefault(request.node, []).append(
                 f'failed to allocate ipv{request.family} address for node "{request.node}" '
-                f'from pool "{request.pool}": {why}'
+                f'from pool "{request.pool}": {reason}'
             )
     return failures
 
@@ -185,12 +185,12 @@ def _node_requests(status: NodeStatus) -> Iterator[_NodeRequest]:
                 )
             elif missing and pool is not None:
                 count = -(-missing // pool.usable_in_block(family))
-                why = (
+                reason = (
                     f"more than {MAX_BLOCKS_PER_SYNC} blocks at once"
                     if count > MAX_BLOCKS_PER_SYNC
                     else ""
                 )
-                yield _NodeRequest(replace(request, count=min(count, MAX_BLOCKS_PER_SYNC)), why)
+                yield _NodeRequest(replace(request, count=min(count, MAX_BLOCKS_PER_SYNC)), reason)
 
 
 def _nodes_needing_work(cluster_id: int, *, include_out_of_sync: bool) -> dict[int, NodeDemand]:

@@ -319,13 +319,14 @@ class NodeStatus(NamedTuple):
                 f"unable to find pool {listed_cidr.pool}, prefix {listed_cidr.cidr} is still allocated to the "
                 "node but is marked as orphan"
             )
-        why = ""
+        failure = ""
         if listed_cidr.orphaned:
-            why = "is not part of the requested pool"
+            failure = "is not part of the requested pool"
         elif listed_cidr.held_by_another(self.name):
-            why = "has already been allocated"
+            failure = "has already been allocated"
         return (
-            why and f"unable to reuse from pool {listed_cidr.pool}: cidr {listed_cidr.cidr} {why}"
+            failure
+            and f"unable to reuse from pool {listed_cidr.pool}: cidr {listed_cidr.cidr} {failure}"
         )
 
 

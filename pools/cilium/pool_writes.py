@@ -26,9 +26,8 @@ from pools.models.observed import Severity
 from pools.models.pools import Category
 
 KIND = podippool.KIND
-CONVERTER = (
-    "cadastre-conversion"  # field manager of converted objects, which the register does not own
-)
+# Field manager of converted objects, which the register does not own.
+CONVERTER = "cadastre-conversion"
 _FIRST = 20  # differences in a message
 
 

@@ -110,33 +110,33 @@ def test_connection(connection: Connection, resources: Iterable[Resource]) -> Co
 
     `resources` are the versions of all kinds that are read, the preferred version of a kind first.
     """
-    examination = ConnectionTest(connection.server)
-    with _recording_fault(examination):
+    result = ConnectionTest(connection.server)
+    with _recording_fault(result):
         access = sync.cluster_access(connection)
-        _run(examination, access, list(resources), connection.managed_resources, connection)
-    return examination
+        _run(result, access, list(resources), connection.managed_resources, connection)
+    return result
 
 
 def test_source(
     source: connections.ConnectionSource, terms: connections.Terms, resources: Iterable[Resource]
 ) -> ConnectionTest:
     """Test a connection before it is stored; an error is part of the result."""
-    examination = ConnectionTest(source.access.server)
-    with _recording_fault(examination):
-        _run(examination, source.access, list(resources), terms.managed_resources, None)
-    return examination
+    result = ConnectionTest(source.access.server)
+    with _recording_fault(result):
+        _run(result, source.access, list(resources), terms.managed_resources, None)
+    return result
 
 
 @contextlib.contextmanager
-def _recording_fault(examination: ConnectionTest) -> Iterator[None]:
+def _recording_fault(result: ConnectionTest) -> Iterator[None]:
     try:
         yield
     except errors.IpamError as error:
-        examination.code, examination.message = error.code, error.message
+        result.code, result.message = error.code, error.message
 
 
 def _run(
-    examination: ConnectionTest,
+    result: ConnectionTest,
     access: Access,
     resources: Sequence[Resource],
     managed_resources: Sequence[str],
@@ -144,35 +144,33 @@ def _run(
 ) -> None:
     now = database.now()
     for credential, expires_at in credentials.expiry_times(access).items():
-        examination.endings.append(
-            CredentialExpiry(credential, expires_at, (expires_at - now).days)
-        )
+        result.endings.append(CredentialExpiry(credential, expires_at, (expires_at - now).days))
     if not access.ca:
-        examination.doubts.append(
+        result.doubts.append(
             "No certificate authority is given: the system's certificate authorities are trusted."
         )
     with connections.client_for(access) as client:
-        examination.version = client.version()
-        examination.identity = client.identity()
-        _check_identity(examination, connection)
+        result.version = client.version()
+        result.identity = client.identity()
+        _check_identity(result, connection)
         served = client.served(resources)
         for kind in dict.fromkeys(resource.kind for resource in resources):
             versions = [
                 resource for resource in resources if resource.kind == kind and resource in served
             ]
             needing = permissions.resources_writing(kind, managed_resources)
-            examination.kinds.append(_test_kind(client, kind, versions, needing))
+            result.kinds.append(_test_kind(client, kind, versions, needing))
         # Rights are checked for the version that will be read.
         reads = [resource for resource in resources if resource in served]
         for right in permissions.required_rights(reads, managed_resources):
             granted = client.may(right.verb, right.resource, subresource=right.subresource)
-            examination.rights.append((right, granted))
-        examination.doubts += _missing_optional_rights(examination)
+            result.rights.append((right, granted))
+        result.doubts += _missing_optional_rights(result)
 
 
-def _missing_optional_rights(examination: ConnectionTest) -> list[str]:
+def _missing_optional_rights(result: ConnectionTest) -> list[str]:
     missing_rights: dict[str, list[str]] = {}
-    for right, granted in examination.rights:
+    for right, granted in result.rights:
         if right.optional and not granted:
             missing_rights.setdefault(right.needed_for, []).append(str(right))
     return [
@@ -180,16 +178,12 @@ def _missing_optional_rights(examination: ConnectionTest) -> list[str]:
     ]
 
 
-def _check_identity(examination: ConnectionTest, connection: Connection | None) -> None:
-    if (
-        connection is not None
-        and connection.identity
-        and connection.identity != examination.identity
-    ):
+def _check_identity(result: ConnectionTest, connection: Connection | None) -> None:
+    if connection is not None and connection.identity and connection.identity != result.identity:
         raise sync.IdentityChanged(
-            f"Another cluster than the registered one answers at {examination.server}."
+            f"Another cluster than the registered one answers at {result.server}."
         )
-    if existing := connections.find_by_identity(examination.identity, connection):
+    if existing := connections.find_by_identity(result.identity, connection):
         raise errors.SameCluster(f"This cluster is already registered as {existing.cluster}.")
 
 

@@ -54,7 +54,7 @@ def begin(*, author: events.Author, lost: timedelta = timedelta()) -> Recovery:
     """
     if not author.reason:
         raise errors.InvalidInput.for_field("reason", "required", "A recovery needs a reason.")
-    return database.retried(lambda: _begin(author, lost))
+    return database.with_retries(lambda: _begin(author, lost))
 
 
 def _begin(author: events.Author, lost: timedelta) -> Recovery:

@@ -30,6 +30,7 @@ def event_number_field() -> Any:
 
 
 def create_event_model(model: type[models.Model], *trackers: Any, fields: list[str]) -> Any:
+    """Return the base class of a model's event table: append-only, with the context as JSON."""
     return pghistory.create_event_model(
         model,
         *trackers,

@@ -168,7 +168,7 @@ def now() -> datetime:
     return moment
 
 
-def retried(work: Callable[[], T]) -> T:
+def with_retries(work: Callable[[], T]) -> T:
     """Run a whole transaction and repeat it after lost races, at most 6 times, with jitter.
 
     Inside an open transaction it runs once: only the outermost transaction can be repeated. Raises

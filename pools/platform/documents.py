@@ -183,7 +183,7 @@ def _json_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _repeat(previous: object, value: object, where: str = "") -> _RepeatedKey:
-    flaw = _Flaw("duplicate_key", f"{where}the key is there twice")
+    flaw = _Flaw("duplicate_key", f"{where}duplicate key")
     repeated = previous if isinstance(previous, _RepeatedKey) else _RepeatedKey(previous, flaw)
     repeated.append(value)
     return repeated

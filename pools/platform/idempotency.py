@@ -55,7 +55,7 @@ def parse_key(
     return Key(user_id, text, hashlib.sha256(content).hexdigest())
 
 
-def stored(key: Key) -> Stored | None:
+def load_answer(key: Key) -> Stored | None:
     """Return the stored answer, None if there is none. Raises IdempotencyMismatch for another body."""
     row = IdempotencyKey.objects.filter(
         user_id=key.user_id, key=key.text, created_at__gt=database.now() - LIFETIME
@@ -67,7 +67,7 @@ def stored(key: Key) -> Stored | None:
     return Stored(row.status, row.answer)
 
 
-def store(key: Key, answer: Stored) -> None:
+def store_answer(key: Key, answer: Stored) -> None:
     """Store the answer; call it last in the transaction of the work."""
     IdempotencyKey.objects.filter(
         user_id=key.user_id, key=key.text, created_at__lte=database.now() - LIFETIME
@@ -86,11 +86,11 @@ def run_once(key: Key | None, work: Callable[[], Stored]) -> Stored:
     """Do the work, or return the answer that is stored under the key; call it inside a transaction."""
     if key is None:
         return work()
-    stored_answer = stored(key)
+    stored_answer = load_answer(key)
     if stored_answer is not None:
         return stored_answer
     answer = work()
-    store(key, answer)
+    store_answer(key, answer)
     return answer
 
 

@@ -156,7 +156,7 @@ def remove(cluster: Cluster, *, author: events.Author, force: bool = False) -> N
         raise errors.InvalidInput.for_field(
             "reason", "required", "Forcing the removal of a cluster needs a reason."
         )
-    database.retried(lambda: _remove(cluster, author=author, force=force))
+    database.with_retries(lambda: _remove(cluster, author=author, force=force))
 
 
 def _remove(cluster: Cluster, *, author: events.Author, force: bool) -> None:

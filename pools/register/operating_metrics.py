@@ -17,6 +17,7 @@ from pools.platform.metrics.values import Value, value
 
 
 def values() -> Iterator[Value]:
+    """Yield the values of the register's operation."""
     yield from _queue_values()
     yield from _check_values()
     verification = AuditVerification.objects.order_by("-pk").first()

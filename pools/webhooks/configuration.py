@@ -131,10 +131,10 @@ def by_url(url: str, url_path: str) -> dict[str, Any]:
     """
     try:
         parts = urllib.parse.urlsplit(url)
-        good = parts.scheme == "https" and parts.hostname and parts.port != 0
+        is_valid = parts.scheme == "https" and parts.hostname and parts.port != 0
     except ValueError:
-        good = False
-    if not good or parts.path not in {"", "/"} or "@" in url or parts.query or parts.fragment:
+        is_valid = False
+    if not is_valid or parts.path not in {"", "/"} or "@" in url or parts.query or parts.fragment:
         raise errors.InvalidInput.for_field("url", "url", "must be https://host[:port]", url)
     return {"url": f"https://{parts.netloc}{url_path}"}
 

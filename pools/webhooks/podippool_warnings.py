@@ -20,14 +20,14 @@ def warnings_for(
     """Yield warnings about the entries that are not in `before` (entries by CIDR), or differ."""
     for number, family in sorted(pool.families.items()):
         field = f"spec.ipv{number}"
-        fresh = [
+        changed_entries = [
             (index, entry)
             for index, entry in enumerate(family.cidrs)
             if before.get(entry.cidr) != entry
         ]
-        if fresh:
+        if changed_entries:
             yield from _mask_size_warnings(family, field)
-        for index, entry in fresh:
+        for index, entry in changed_entries:
             grid = blocks.Layout(
                 entry.cidr, family.mask_size, pool.allow_first_ip, pool.allow_last_ip
             )
@@ -54,8 +54,10 @@ def _cidr_warnings(entry: podippool.CidrEntry, grid: blocks.Layout, field: str) 
         yield field, f"all of {entry.cidr} is reserved: no block of it can be allocated"
         return
     for span in entry.reserved:
-        if cut := _partly_reserved_blocks(grid, span):
-            message = f"{span} touches {' and '.join(cut)} in part: whole blocks are withheld"
+        if partial_blocks := _partly_reserved_blocks(grid, span):
+            message = (
+                f"{span} touches {' and '.join(partial_blocks)} in part: whole blocks are withheld"
+            )
             yield field, message
 
 
@@ -64,10 +66,10 @@ def _partly_reserved_blocks(grid: blocks.Layout, span: addresses.AddressRange) -
     touched = grid.span_touching(span)
     if touched is None:
         return []
-    ends = {index: grid.block_at(index) for index in (touched.first, touched.last)}
+    end_blocks = {index: grid.block_at(index) for index in (touched.first, touched.last)}
     return [
         str(block)
-        for block in ends.values()
+        for block in end_blocks.values()
         if int(block.network_address) < int(span.first)
         or int(block.broadcast_address) > int(span.last)
     ]

@@ -148,8 +148,8 @@ def find_overlaps(
     CIDRs of `pool` itself count only if they are orphans that `cidrs` does not contain.
     """
     texts = list(map(str, cidrs))
-    here = [space.pk, pool.pk if pool else 0, texts]
-    return _query_overlaps(_OVERLAPS_HERE, cidrs, [*here, texts, space.cluster_id, name])
+    parameters = [space.pk, pool.pk if pool else 0, texts]
+    return _query_overlaps(_OVERLAPS_HERE, cidrs, [*parameters, texts, space.cluster_id, name])
 
 
 def find_overlaps_elsewhere(

@@ -117,14 +117,14 @@ def shorten_warnings(warnings: Iterable[str]) -> list[str]:
     texts = [_cut(_printable(text)) for text in warnings]
     if sum(map(len, texts)) <= ALL_WARNINGS:
         return texts
-    shown: list[str] = []
-    room = ALL_WARNINGS - len(_more(len(texts)))
+    selected: list[str] = []
+    remaining = ALL_WARNINGS - len(_more(len(texts)))
     for text in texts:
-        room -= len(text)
-        if room < 0:
+        remaining -= len(text)
+        if remaining < 0:
             break
-        shown.append(text)
-    return [*shown, _more(len(texts) - len(shown))]
+        selected.append(text)
+    return [*selected, _more(len(texts) - len(selected))]
 
 
 def _more(count: int) -> str:
@@ -150,12 +150,12 @@ def _status(refusals: list[errors.IpamError]) -> dict[str, Any]:
         for problem in problems
     ]
     unlisted = len(messages) - _CAUSES
-    wrong = all(
+    is_invalid = all(
         isinstance(problem, errors.InvalidInput | errors.ImmutableInUse) for problem in refusals
     )
     return {
-        "code": 422 if wrong else 403,
-        "reason": "Invalid" if wrong else "Forbidden",
+        "code": 422 if is_invalid else 403,
+        "reason": "Invalid" if is_invalid else "Forbidden",
         "message": _printable(
             "; ".join(messages[:_CAUSES]) + (f"; and {unlisted} more" * (unlisted > 0))
         ),

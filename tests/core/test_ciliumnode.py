@@ -49,7 +49,7 @@ def test_a_node_in_use() -> None:
         "blue": [ip_network("10.20.0.0/27")],
         "default": [ip_network("10.10.0.0/24"), ip_network("fd00::/120")],
     }
-    assert node.allocated[0].rest == {"allowFirstIP": True, "x": {"y": 1}}
+    assert node.allocated[0].extra_fields == {"allowFirstIP": True, "x": {"y": 1}}
     assert node.pod_cidrs == (ip_network("10.100.0.0/24"),)
     assert node.operator_error == "pool empty"
 

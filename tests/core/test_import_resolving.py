@@ -34,7 +34,7 @@ _texts = st.builds(
 
 @given(_texts)
 def test_what_is_quickly_told_is_what_the_parser_says(text: str) -> None:
-    quick = TO.quick(text)
+    quick = TO.resolve_plain(text)
     if quick is not None:
         assert (quick[0],) == entries.parse_ips((text,), TO.rules)
 
@@ -44,7 +44,7 @@ def test_what_the_parser_refuses_is_not_quick(text: str) -> None:
     try:
         entries.parse_ips((text,), TO.rules)
     except errors.InvalidInput:
-        assert TO.quick(text) is None
+        assert TO.resolve_plain(text) is None
 
 
 @given(

@@ -75,12 +75,12 @@ def test_a_condition_is_read_by_its_status_first(
 
 
 def test_the_texts_of_the_proposal() -> None:
-    assert words.allocated(["192.168.1.5/24"]) == "IP 192.168.1.5 allocated successfully"
-    assert words.allocated(["10.0.0.5/24", "fd00::5/64"]) == (
+    assert words.allocated_message(["192.168.1.5/24"]) == "IP 192.168.1.5 allocated successfully"
+    assert words.allocated_message(["10.0.0.5/24", "fd00::5/64"]) == (
         "IPs 10.0.0.5, fd00::5 allocated successfully"
     )
     conflict = "Requested IP 192.168.1.5 is already assigned in the network"
-    assert words.ip_conflict(["192.168.1.5"]) == conflict
+    assert words.ip_conflict_message(["192.168.1.5"]) == conflict
 
 
 def test_the_time_moves_with_the_status_alone_and_others_types_stay() -> None:

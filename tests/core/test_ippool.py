@@ -165,5 +165,5 @@ def test_what_no_api_server_could_store() -> None:
         (f"02:00:00:{i >> 16:02x}:{i >> 8 & 255:02x}:{i & 255:02x}", ["10.0.0.5/24"])
         for i in range(60_000)
     ]
-    assert ippool.too_large(ippool.render("prod", "n", many))
-    assert not ippool.too_large(ippool.render("prod", "n", many[:10_000]))
+    assert ippool.is_too_large(ippool.render("prod", "n", many))
+    assert not ippool.is_too_large(ippool.render("prod", "n", many[:10_000]))

@@ -84,7 +84,7 @@ def test_what_is_read(text: str, expected: Element) -> None:
         ("  ", "blank", ""),
         (None, "wrong_type", ""),
         ({"name": "a"}, "wrong_type", ""),
-        (_one(cni="x" * selection.LARGEST), "too_large", ""),
+        (_one(cni="x" * selection.MAX_BYTES), "too_large", ""),
     ],
 )
 def test_what_cannot_be_understood(text: object, code: str, at: str) -> None:
@@ -157,4 +157,4 @@ def test_nothing_else_is_raised(text: object) -> None:
 def test_the_same_addresses() -> None:
     assert selection.same_addresses(["10.0.0.5/24", "fd00::5"], ["fd00:0::5/64", "10.0.0.5"])
     assert not selection.same_addresses(["10.0.0.5/24"], ["10.0.0.6/24"])
-    assert selection.bare("10.0.0.5/24") == "10.0.0.5"
+    assert selection.strip_prefix("10.0.0.5/24") == "10.0.0.5"

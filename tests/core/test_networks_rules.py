@@ -19,7 +19,7 @@ GOOD: dict[str, Any] = {
 
 def read(body: dict[str, Any]) -> tuple[UDN, list[str]]:
     fields = object_reader.Fields(body, "", object_reader.ProblemReport())
-    found = rules.read(fields)
+    found = rules.parse_network(fields)
     return found, [f"{one.field}:{one.code}" for one in fields.report.problems]
 
 
@@ -217,7 +217,7 @@ def test_what_is_read() -> None:
         default_gateways=("10.0.9.1", "fd00::9"),
         namespace_selector={"matchExpressions": [values]},
     )
-    assert list(rules.selected(found.namespace_selector)) == ["blue", "red"]
+    assert list(rules.selected_namespaces(found.namespace_selector)) == ["blue", "red"]
 
 
 @pytest.mark.parametrize(
@@ -233,7 +233,7 @@ def test_what_is_read() -> None:
 )
 def test_what_is_to_be_written(changes: dict[str, Any], expected: str) -> None:
     fields = object_reader.Fields(body(**changes), "", object_reader.ProblemReport())
-    rules.check_applied(fields, rules.read(fields))
+    rules.check_applied(fields, rules.parse_network(fields))
     found = [f"{one.field}:{one.code}" for one in fields.report.problems]
     assert sorted(found) == sorted(expected.split())
 

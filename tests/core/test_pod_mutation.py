@@ -184,11 +184,11 @@ def test_a_vm_without_an_entry() -> None:
 
 
 def test_the_vm_of_a_pod() -> None:
-    assert pod_mutation.subject(pod("a.b"), "blue") == VM("blue", "a.b")
+    assert pod_mutation.launcher_vm(pod("a.b"), "blue") == VM("blue", "a.b")
     labelled = pod()
     del labelled["metadata"]["annotations"]
-    assert pod_mutation.subject(labelled, "blue") == VM("blue", "vm-server")
-    asking = pod_mutation.subject(_with(OURS), "blue")
+    assert pod_mutation.launcher_vm(labelled, "blue") == VM("blue", "vm-server")
+    asking = pod_mutation.launcher_vm(_with(OURS), "blue")
     assert asking is not None
     assert asking.interface is not None
     assert asking.interface.mac == MAC
@@ -198,7 +198,7 @@ def test_the_vm_of_a_pod() -> None:
 def test_other_pods(labels: Any) -> None:
     other = pod()
     other["metadata"]["labels"] = labels
-    assert pod_mutation.subject(other, "blue") is None
+    assert pod_mutation.launcher_vm(other, "blue") is None
     outcome = pod_mutation.decide(other, None, known(entry()), Settings())
     assert outcome == MutationOutcome("not_a_vm", "the pod runs no VM")
 
@@ -216,5 +216,5 @@ _ANY = st.recursive(
 
 @given(_ANY, st.sampled_from(["CREATE", UPDATE]))
 def test_nothing_is_raised(manifest: Any, operation: str) -> None:
-    pod_mutation.subject(manifest, "blue")
+    pod_mutation.launcher_vm(manifest, "blue")
     assert pod_mutation.decide(manifest, vm(), known(entry()), Settings(), operation).code

@@ -153,7 +153,7 @@ def test_what_a_claim_was_granted_stays() -> None:
     granted = claim(vm="vm-server", ips=("10.0.0.77/16",))
     found = vm_addresses.choose(vm(), known(entry(), claims=(granted,)))
     assert found.ips == ("10.0.0.77/16",)
-    assert "it comes into effect when the claim is gone" in found.notes[0]
+    assert "the former takes effect when the claim is deleted" in found.notes[0]
     agreed = claim(vm="vm-server", ips=("10.0.0.5/16",))
     assert vm_addresses.choose(vm(), known(entry(), claims=(agreed,))).notes == ()
 

@@ -30,7 +30,7 @@ CASES = {
 
 @pytest.mark.parametrize("name", CASES)
 def test_a_name_becomes_what_forklift_makes_of_it(name: str) -> None:
-    assert vm_names.sanitised(name) == CASES[name]
+    assert vm_names.sanitize(name) == CASES[name]
 
 
 def test_collisions_are_told_with_all_sources() -> None:

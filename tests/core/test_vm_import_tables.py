@@ -216,4 +216,4 @@ def test_a_list_without_header(row: list[str], places: tuple[int, int, int]) -> 
     ],
 )
 def test_lines_with_blanks_between_the_values(line: str, row: list[str]) -> None:
-    assert columns.loose([line]) == row
+    assert columns.split_line([line]) == row

@@ -21,7 +21,7 @@ VMI = "VirtualMachineInstance"
 
 def _decide(manifest: Manifest, what: Registrations | None = None, **more: Any) -> MutationOutcome:
     settings = more.pop("settings", BARE)
-    who = vm_mutation.subject(manifest, "blue")
+    who = vm_mutation.parse_vm(manifest, "blue")
     return vm_mutation.decide(manifest, who, what or known(entry()), settings, **more)
 
 
@@ -79,7 +79,7 @@ def test_what_the_owner_wrote_stays(operation: str) -> None:
     manifest = vm_manifest(annotations={ADDRESSES: '{"podnet":["10.0.0.9"]}'})
     outcome = _decide(manifest, operation=operation)
     assert (outcome.code, outcome.patch) == ("kept_foreign", None)
-    assert "10.0.0.9 and stays" in outcome.warnings[0]
+    assert "10.0.0.9 and is kept" in outcome.warnings[0]
     manifest = vm_manifest(annotations={DEFAULT_NETWORK: '[{"name":"default","mac":"02::"}]'})
     assert _decide(manifest, settings=Settings()).code == "malformed_annotation"
 
@@ -97,10 +97,10 @@ def test_without_a_mac_in_the_vm() -> None:
 
 
 def test_the_vm_of_a_manifest() -> None:
-    found = vm_mutation.subject(vm_manifest("a.b"), "blue")
+    found = vm_mutation.parse_vm(vm_manifest("a.b"), "blue")
     assert (found.namespace, found.name, found.observed) == ("blue", "a.b", True)
     assert found.interface == Interface("podnet", MAC)
-    odd = vm_mutation.subject(vm_manifest(mac="nonsense"), "blue")
+    odd = vm_mutation.parse_vm(vm_manifest(mac="nonsense"), "blue")
     assert odd.interface == Interface("podnet", None)
     unattached = vm_manifest()
     unattached["spec"]["template"]["spec"]["networks"] = []

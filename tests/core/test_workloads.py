@@ -36,7 +36,7 @@ def pod(networks: Any = NETWORKS, status: Any = STATUS, **more: Any) -> dict[str
 
 
 def test_a_pod_on_a_primary_and_a_secondary_network() -> None:
-    found = attachments.pod(pod())
+    found = attachments.parse_pod(pod())
     assert [(one.nad, one.mac, list(map(str, one.ips)), one.primary) for one in found.attachments] == [
         ("shop/prod", "0a:58:0a:00:00:04", ["10.0.0.4/24", "fd00::4/64"], True),
         ("shop/storage", "02:00:00:00:00:09", ["192.168.9.4/32"], False),
@@ -46,7 +46,7 @@ def test_a_pod_on_a_primary_and_a_secondary_network() -> None:
 
 def test_two_attachments_to_one_nad() -> None:
     networks = {key: {"ip_address": "10.0.0.4/24"} for key in ("a/b", "a/b/1")}
-    found = attachments.pod(pod(networks, None)).attachments
+    found = attachments.parse_pod(pod(networks, None)).attachments
     assert [(one.nad, one.key) for one in found] == [("a/b", "a/b"), ("a/b", "a/b/1")]
 
 
@@ -68,14 +68,14 @@ def test_two_attachments_to_one_nad() -> None:
     ],
 )
 def test_what_cannot_be_read_is_told(networks: Any, code: str, left: int) -> None:
-    found = attachments.pod(pod(networks, None))
+    found = attachments.parse_pod(pod(networks, None))
     assert {one.code for one in found.problems} == {code}
     assert len(found.attachments) == left
 
 
 @pytest.mark.parametrize("status", ["null", "{}", "[7]", '[{"name": 7}]', '[{"name": "a/b", "ips": 7}]'])  # fmt: skip
 def test_an_odd_network_status_costs_no_other_attachment(status: str) -> None:
-    assert "shop/prod" in {one.nad for one in attachments.pod(pod(status=status)).attachments}
+    assert "shop/prod" in {one.nad for one in attachments.parse_pod(pod(status=status)).attachments}
 
 
 @pytest.mark.parametrize(
@@ -90,16 +90,16 @@ def test_an_odd_network_status_costs_no_other_attachment(status: str) -> None:
     ],
 )  # fmt: skip
 def test_which_pods_are_kept(change: dict[str, Any], wanted: bool) -> None:
-    assert attachments.attached(pod(**change)) is wanted
+    assert attachments.is_attached(pod(**change)) is wanted
 
 
 def test_a_host_network_pod_is_attached_to_nothing() -> None:
-    assert attachments.pod(pod(spec={"hostNetwork": True})).attachments == ()
+    assert attachments.parse_pod(pod(spec={"hostNetwork": True})).attachments == ()
 
 
 @pytest.mark.parametrize("phase", ["Succeeded", "Failed"])
 def test_a_pod_that_ended(phase: str) -> None:
-    assert attachments.pod(pod() | {"status": {"phase": phase}}).over
+    assert attachments.parse_pod(pod() | {"status": {"phase": phase}}).over
 
 
 OWNER = {
@@ -119,16 +119,18 @@ OWNER = {
     ],
 )  # fmt: skip
 def test_a_launcher_pod_names_its_vm(metadata: dict[str, Any]) -> None:
-    found = attachments.pod(pod(metadata={"labels": {"kubevirt.io": "virt-launcher"}} | metadata))
+    found = attachments.parse_pod(
+        pod(metadata={"labels": {"kubevirt.io": "virt-launcher"}} | metadata)
+    )
     assert (found.vm, found.vmi_uid) == ("db", "vmi-1")
 
 
 def test_no_pod_without_a_name() -> None:
     with pytest.raises(errors.InvalidInput):
-        attachments.pod({"metadata": {"uid": "u"}})
+        attachments.parse_pod({"metadata": {"uid": "u"}})
 
 
-@pytest.mark.parametrize("read", [attachments.pod, attachments.instance, attachments.machine, attachments.attached])  # fmt: skip
+@pytest.mark.parametrize("read", [attachments.parse_pod, attachments.parse_instance, attachments.parse_machine, attachments.is_attached])  # fmt: skip
 @pytest.mark.parametrize("odd", [{}, {"metadata": 7}, {"metadata": {"name": "a", "uid": "b", "labels": []}, "spec": 7, "status": []}])  # fmt: skip
 def test_objects_of_any_shape(read: Any, odd: dict[str, Any]) -> None:
     with contextlib.suppress(errors.InvalidInput):

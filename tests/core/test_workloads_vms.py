@@ -20,7 +20,7 @@ def vmi(*told: dict[str, Any], phase: str = "Running", **nic: Any) -> attachment
     interfaces = [{"name": "default", "bridge": {}, "macAddress": MAC} | nic, {"name": "extra"}]
     networks = [{"name": "default", "pod": {}}, {"name": "extra", "multus": {"networkName": "free"}}]  # fmt: skip
     owner = {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachine", "name": "db", "uid": "vm-1"}
-    return attachments.instance(
+    return attachments.parse_instance(
         {
             "metadata": {"namespace": "shop", "name": "db", "uid": "vmi-1", "ownerReferences": [owner],
                          "creationTimestamp": "2026-05-05T10:00:00Z"},
@@ -41,7 +41,7 @@ def test_what_the_guest_reports_counts_in_the_subnets_only() -> None:
     told = ["10.0.0.5", "172.17.0.1", "fe80::1%eth0", "127.0.0.1", "fd00::5%eth0"]
     found = vmi({"name": "default", "mac": OTHER, "ipAddresses": told, "infoSource": "domain, guest-agent"},
                 {"interfaceName": "docker0", "ipAddress": "10.0.0.77", "mac": MAC})  # fmt: skip
-    (first, second) = running.of_vm(found, [], KNOWN)
+    (first, second) = running.vm_attachments(found, [], KNOWN)
     assert (first.network_id, first.interface, first.mac) == (7, "default", OTHER)
     assert first.ips == ("10.0.0.5/24", "fd00::5/64")
     assert (first.vm_uid, first.uid, first.name) == ("vm-1", "vmi-1", "db")
@@ -50,37 +50,39 @@ def test_what_the_guest_reports_counts_in_the_subnets_only() -> None:
 
 def test_a_network_without_subnets_takes_every_address() -> None:
     found = vmi({"name": "extra", "ipAddresses": ["192.0.2.20", "fe80::1"]})
-    assert [one.ips for one in running.of_vm(found, [], KNOWN)] == [(), ("192.0.2.20/32",)]
+    assert [one.ips for one in running.vm_attachments(found, [], KNOWN)] == [(), ("192.0.2.20/32",)]
 
 
 def test_the_pods_annotation_counts_first() -> None:
     told = vmi({"name": "default", "mac": OTHER, "ipAddresses": ["10.0.0.5", "10.0.0.9"]})
-    (found,) = running.of_vm(told, [launcher("a", "10.0.0.5/24")], KNOWN)
+    (found,) = running.vm_attachments(told, [launcher("a", "10.0.0.5/24")], KNOWN)
     assert (found.mac, found.ips, found.pods) == (MAC, ("10.0.0.5/24", "10.0.0.9/24"), ("a",))
 
 
 def test_a_live_migration_is_one_workload() -> None:
     pods = [launcher("b", "10.0.0.5/24", node="n2", mac=OTHER), launcher("a", "10.0.0.5/24")]
-    (found,) = running.of_vm(vmi(), pods, KNOWN)
+    (found,) = running.vm_attachments(vmi(), pods, KNOWN)
     assert (found.mac, found.ips, found.pods) == (MAC, ("10.0.0.5/24",), ("a", "b"))
     pods = [launcher("b", "10.0.0.5/24", node="n2"), launcher("a", "10.0.0.5/24", over=True)]
-    assert [one.pods for one in running.of_vm(vmi(), pods, KNOWN)] == [("b",)]
+    assert [one.pods for one in running.vm_attachments(vmi(), pods, KNOWN)] == [("b",)]
 
 
 def test_launcher_pods_alone_are_the_vm() -> None:
-    (found,) = running.of_vm(None, [launcher("a", "10.0.0.5/24")], KNOWN)
+    (found,) = running.vm_attachments(None, [launcher("a", "10.0.0.5/24")], KNOWN)
     assert (found.kind, found.name, found.uid, found.interface) == ("vmi", "db", "vmi-1", "shop/prod")  # fmt: skip
-    assert list(running.of_vm(None, [launcher("a", over=True)], KNOWN)) == []
+    assert list(running.vm_attachments(None, [launcher("a", over=True)], KNOWN)) == []
 
 
 @pytest.mark.parametrize("phase", ["Pending", "Scheduling", "Succeeded", "Failed"])
 def test_what_does_not_run_holds_nothing(phase: str) -> None:
-    assert list(running.of_vm(vmi(phase=phase), [], KNOWN)) == []
+    assert list(running.vm_attachments(vmi(phase=phase), [], KNOWN)) == []
 
 
 def test_an_unplugged_interface_and_one_of_an_unknown_network() -> None:
-    assert [one.interface for one in running.of_vm(vmi(state="absent"), [], KNOWN)] == ["extra"]
-    assert list(running.of_vm(vmi(), [launcher("a")], ClusterNetworks())) == []
+    assert [one.interface for one in running.vm_attachments(vmi(state="absent"), [], KNOWN)] == [
+        "extra"
+    ]
+    assert list(running.vm_attachments(vmi(), [launcher("a")], ClusterNetworks())) == []
     assert ClusterNetworks().lacks(launcher("a"))
     assert not KNOWN.lacks(launcher("a"))
 
@@ -93,7 +95,7 @@ def test_a_vm_and_what_it_requests() -> None:
     }  # fmt: skip
     metadata = {"namespace": "shop", "name": "db", "uid": "vm-1"}
     status = {"printableStatus": "Stopped"}
-    found = attachments.machine({"metadata": metadata, "spec": {"template": template}, "status": status})  # fmt: skip
+    found = attachments.parse_machine({"metadata": metadata, "spec": {"template": template}, "status": status})  # fmt: skip
     assert found.addresses == {"default": ("10.0.0.5",)}
     assert (found.status, [one.mac for one in found.nics]) == ("Stopped", [MAC])
     assert [one.code for one in found.problems] == ["not_an_address", "wrong_type"]

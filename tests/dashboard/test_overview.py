@@ -58,7 +58,7 @@ def test_a_range_and_a_way_to_divide(days: int, by: str) -> None:
     }
     assert re.search(rf"{name[by]}(</a>)? <strong>1</strong>", text)
     chosen = re.findall(r'aria-current="true">([^<]+)<', text)
-    assert chosen == [f"{days} days", {"org": "organisation", "env": "environment"}.get(by, by)]
+    assert chosen == [f"{days} days", {"org": "organization", "env": "environment"}.get(by, by)]
 
 
 @pytest.mark.parametrize("query", [{"days": "8"}, {"days": "x"}, {"by": "pool"}, {"by": "<b>"}])
@@ -120,7 +120,7 @@ def test_whoever_may_not_see_environments_sees_none() -> None:
     text = page(client, by="env")
     assert "Used blocks by organization" not in text
     assert "env-01" not in text
-    assert ">organisation</a>" not in text
+    assert ">organization</a>" not in text
     assert "Utilization by category" in text
 
 

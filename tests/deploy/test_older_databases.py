@@ -39,7 +39,7 @@ def test_refused_in_one_line(url: str, command: str) -> None:
     assert result.returncode
     message = result.stderr.strip().splitlines()[-1]  # which `make run` shows
     assert "pools.0002_rules" in message
-    assert "before its first release" in message
+    assert "development version of Cadastre and cannot be upgraded" in message
     assert "Traceback" not in result.stderr
 
 

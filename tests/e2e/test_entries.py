@@ -24,7 +24,7 @@ def _made() -> tuple[IPPool, Entry]:
     worlds.entry(ippool, A, "10.0.0.41/24", vm="a-vm-with-quite-a-long-name", namespace="shop")
     worlds.entry(ippool, B, "10.0.0.1/24")
     worlds.workload(network, "web", A, "10.0.0.40", "fd00::40", namespace="shop")
-    ippools.keep_conditions(IPPool.objects.get(pk=ippool.pk))
+    ippools.update_conditions(IPPool.objects.get(pk=ippool.pk))
     return ippool, first
 
 

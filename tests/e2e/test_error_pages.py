@@ -49,7 +49,7 @@ def test_a_form_of_another_session(visit: Visit) -> None:
     visit.open("/admin/pools/pool/add/")
     page.context.clear_cookies(name="csrftoken")
     page.click("text=Add the pool")
-    page.get_by_text("reload the page and send it again").wait_for()
+    page.get_by_text("reload the page and submit the form again").wait_for()
     assert page.locator("#nav-sidebar").is_visible()
 
 

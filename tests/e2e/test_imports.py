@@ -214,7 +214,9 @@ def test_no_network_is_chosen_but_the_one_of_the_addresses(visit: Visit) -> None
     page.set_input_files("#id_file", _file(_nic(1, "10.0.0.21"), agent))
     page.fill("input[name=namespace]", "elsewhere")
     page.click("text=Upload and preview")
-    page.get_by_text(f"No network was chosen: {network.name} is the only one").wait_for()
+    page.get_by_text(
+        f"No network was specified: {network.name} was chosen, the only network"
+    ).wait_for()
     assert page.get_by_text("VMs of vSphere Cluster Services are left out: vCLS-7.").is_visible()
     words = f"The namespace elsewhere has no network attachment definition of {network.name}"
     assert page.get_by_text(words).is_visible()

@@ -70,7 +70,7 @@ def test_what_can_be_done_with_a_cidr_is_in_sight(visit: Visit) -> None:
 def test_names_and_paths_keep_their_letters(visit: Visit) -> None:
     pool = Pool.objects.filter(name="green-pool").earliest("pk")
     visit.open(f"/admin/history/pool/{pool.pk}/")
-    assert "green-pool at a time" in visit.page.content()
+    assert "green-pool: state at a point in time" in visit.page.content()
     assert "Green-pool" not in visit.page.content()
     config = (
         "apiVersion: v1\nkind: Config\ncurrent-context: prod\n"

@@ -30,7 +30,7 @@ def _made() -> Network:
         reserved_subnets=("10.0.0.128/26",),
         infrastructure_subnets=("10.0.0.0/29",),
     )
-    made = networks.create_by_hand(worlds.cluster(), wanted, author=worlds.BY)
+    made = networks.create_network(worlds.cluster(), wanted, author=worlds.BY)
     NAD.objects.create(network=made, namespace="shop", name="blue", allow_persistent_ips=True)
     worlds.entry(worlds.ippool(made), "00:1a:4b:00:00:01", "10.0.0.40/24", vm="web")
     return made
@@ -39,7 +39,7 @@ def _made() -> Network:
 @pytest.mark.parametrize("visit", [1440, 390], indirect=True)
 def test_every_page_of_networks_fits(visit: Visit) -> None:
     row = f"/admin/claims/network/{_made().pk}"
-    networks.create_by_hand(
+    networks.create_network(
         worlds.cluster(),
         UDN("cluster_udn_red", "cudn", "red", subnets=("2001:db8:1234:5678::/64",)),
         author=worlds.BY,

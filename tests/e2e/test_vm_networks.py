@@ -32,7 +32,7 @@ def blue(visit: Visit) -> Network:
     worlds.entry(ippool, B, "10.0.0.41/24", vm="db", namespace="shop")
     worlds.entry(ippool, A, "10.0.0.50/24", vm="ledger", namespace="bank")
     worlds.claim(network, "web", "10.0.0.40/24", namespace="shop", mac=A)
-    ippools.keep_conditions(IPPool.objects.get(pk=ippool.pk))
+    ippools.update_conditions(IPPool.objects.get(pk=ippool.pk))
     return network
 
 

@@ -80,7 +80,7 @@ def test_what_is_kept_between_steps_is_for_this_person_and_cluster(
     (held,) = HELD.findall(answer.content.decode())
     for who, where in ((people.browser(), cluster), (client, factories.cluster())):
         refused = post("connect", where, who, held=held, mode="observed")
-        assert "give it again" in errors_of(refused)["text"][0]
+        assert "Enter it again" in errors_of(refused)["text"][0]
     assert not Connection.objects.exists()
 
 

@@ -117,7 +117,7 @@ def test_applied_is_written_with_the_next_pass() -> None:
     Connection.objects.update(due_at="2099-01-01T00:00:00Z")
     page = _settle("apply").content.decode()
     assert "The next sync, which starts within seconds, writes" in page
-    assert "belongs to" in page
+    assert " is not written because " in page
     assert Connection.objects.get().due_at.year < 2099
 
 

@@ -58,7 +58,7 @@ def test_a_pool_of_both_families_with_reserved_ranges() -> None:
         ([("10.0.0.0/16", "10.0.0.9-10.0.0.1")], {}, "cidrs-0-reserved", "10.0.0.1-10.0.0.9?"),
         ([("10.0.0.0/16", "10.0.0.1\n10.1.0.0/24")], {}, "cidrs-0-reserved", "Line 1: "),
         ([("10.0.0.0/16", "10.1.0.0/24")], {}, "cidrs-0-reserved", "not wholly inside 10.0.0.0/16"),
-        ([("", "10.1.0.0/24")], {}, "cidrs-0-cidr", "Name the CIDR"),
+        ([("", "10.1.0.0/24")], {}, "cidrs-0-cidr", "Enter the CIDR"),
         ([("10.0.0.0/16", "10.0.0.0/30\n10.0.0.1-10.0.0.2")], {}, "cidrs-0-reserved", "overlaps"),
         ([("10.0.0.0/16", ""), ("10.0.9.0/24", "")], {}, "cidrs-1-cidr", "overlaps 10.0.0.0/16"),
         ([("10.0.0.0/28", "")], {}, "mask_size_v4", "must be 28 to 32"),

@@ -82,7 +82,7 @@ def test_the_list(file: str) -> None:
         "NAME",
         "STATE",
         "LAST",
-        "PASS",
+        "SYNC",
         "OBJECTS",
         "DRIFT",
         "RESOURCES",

@@ -32,7 +32,7 @@ def command(*options: str) -> str:
 
 
 def test_what_it_has() -> None:
-    assert "is loaded" in command()
+    assert "Loaded the demo fleet" in command()
     assert Cluster.objects.count() == 2
     assert set(Pool.objects.values_list("category", flat=True)) == {
         "pod",
@@ -63,7 +63,7 @@ def test_its_log_is_in_the_order_of_time() -> None:
 def test_loading_it_twice_changes_nothing() -> None:
     command()
     before = Event.objects.count()
-    assert "was there" in command()
+    assert "is already loaded" in command()
     assert Event.objects.count() == before
 
 
@@ -72,7 +72,7 @@ def test_clearing_leaves_no_trace_of_it_and_all_else() -> None:
     block = factories.take(pool)
     before = {model: set(model.objects.values_list("pk", flat=True)) for model in _TABLES}
     command()
-    assert "is gone" in command("--clear")
+    assert "Removed the demo fleet" in command("--clear")
     after = {model: set(model.objects.values_list("pk", flat=True)) for model in _TABLES}
     assert after == before
     assert factories.row(block).state == "held"

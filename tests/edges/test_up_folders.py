@@ -91,7 +91,7 @@ def test_sheltered_data_that_is_gone_is_not_made_anew(base: pathlib.Path) -> Non
     home = base / "home"
     home.mkdir(mode=0o700)
     _made(home / "var").rmdir()
-    with pytest.raises(FileNotFoundError, match="is gone"):
+    with pytest.raises(FileNotFoundError, match="does not exist"):
         account.servers_folder(home / "var")
 
 

@@ -70,7 +70,7 @@ def test_for_client_certificates_the_path_has_no_key() -> None:
     hook = _manifest(name, URL, "--failure-policy=Ignore")
     assert hook["clientConfig"]["url"].endswith(webhooks.path(name))
     assert hook["failurePolicy"] == "Ignore"
-    assert "answers to client certificates only" in _said(name, "--print-manifest", URL)[1]
+    assert "they require a client certificate" in _said(name, "--print-manifest", URL)[1]
 
 
 def test_a_service_of_the_cluster() -> None:

@@ -53,7 +53,7 @@ def test_the_command_says_what_is_wrong(event: int) -> None:
 
 def test_the_command_seals() -> None:
     factories.cluster()
-    assert command("seal") == (0, "1 events in 1 segments were sealed.\n")
+    assert command("seal") == (0, "Sealed events: 1, segments: 1.\n")
 
 
 def test_every_night_and_on_the_overview(event: int) -> None:

@@ -30,7 +30,7 @@ from tests import factories
 
 
 @pytest.fixture
-def sealed(monkeypatch: pytest.MonkeyPatch) -> sealing.Sealed:
+def sealed(monkeypatch: pytest.MonkeyPatch) -> sealing.SealResult:
     """Events of every table, sealed in small segments."""
     monkeypatch.setattr(sealing, "SIZE", 5)
     pool = factories.pool("10.0.0.0/30", reserved=["10.0.0.3-10.0.0.3"])
@@ -68,7 +68,7 @@ def codes(**options: Any) -> list[str]:
     return [fault.code for fault in verification.verify(**options).faults]
 
 
-def test_an_untouched_history_verifies(sealed: sealing.Sealed) -> None:
+def test_an_untouched_history_verifies(sealed: sealing.SealResult) -> None:
     report = verification.verify()
     assert (report.ok, report.segments, report.events) == (True, sealed.segments, sealed.events)
     assert sealed.segments > 3
@@ -84,7 +84,7 @@ ACTS = {
 
 
 @pytest.mark.parametrize("act", ACTS)
-def test_an_event_of_each_table_is_named(sealed: sealing.Sealed, act: str) -> None:
+def test_an_event_of_each_table_is_named(sealed: sealing.SealResult, act: str) -> None:
     statement, code = ACTS[act]
     for model in events.event_models().values():
         table = model._meta.db_table
@@ -121,7 +121,7 @@ COLUMNS = [
 ]
 
 
-def test_every_column_counts(sealed: sealing.Sealed) -> None:
+def test_every_column_counts(sealed: sealing.SealResult) -> None:
     event = BlockEvent.objects.order_by("pgh_id")[0]
     for column, value in COLUMNS:
         savepoint = transaction.savepoint()
@@ -131,13 +131,13 @@ def test_every_column_counts(sealed: sealing.Sealed) -> None:
     assert codes() == []
 
 
-def test_an_event_that_moved_between_days_is_named(sealed: sealing.Sealed) -> None:
+def test_an_event_that_moved_between_days_is_named(sealed: sealing.SealResult) -> None:
     event = BlockEvent.objects.order_by("pgh_id")[3]
     as_owner("UPDATE pools_blockevent SET pgh_id = pgh_id + 100000 WHERE pgh_id = %s", event.pk)
     assert sorted(codes()) == ["event_added", "events_missing"]
 
 
-def test_segments_that_are_gone(sealed: sealing.Sealed) -> None:
+def test_segments_that_are_gone(sealed: sealing.SealResult) -> None:
     as_owner("DELETE FROM pools_auditsegment WHERE id IN (2, 3)")
     faults = verification.verify().faults
     assert [(one.code, one.message) for one in faults] == [
@@ -145,7 +145,7 @@ def test_segments_that_are_gone(sealed: sealing.Sealed) -> None:
     ]
 
 
-def test_segments_that_are_gone_from_the_end(sealed: sealing.Sealed) -> None:
+def test_segments_that_are_gone_from_the_end(sealed: sealing.SealResult) -> None:
     as_owner("DELETE FROM pools_auditsegment WHERE id >= %s", sealed.segments - 1)
     (fault,) = verification.verify().faults
     assert (fault.code, fault.count) == ("segments_missing", 2)
@@ -155,12 +155,14 @@ def test_segments_that_are_gone_from_the_end(sealed: sealing.Sealed) -> None:
 
 @pytest.mark.parametrize("column", ["count = count + 1", "digest = repeat('0', 64)", "day = day - 1",
     "newest_at = newest_at + interval '1 second'", "last_id = last_id - 1", "marks_digest = repeat('a', 64)"])  # fmt: skip
-def test_a_segment_that_was_changed_breaks_the_chain(sealed: sealing.Sealed, column: str) -> None:
+def test_a_segment_that_was_changed_breaks_the_chain(
+    sealed: sealing.SealResult, column: str
+) -> None:
     as_owner(f"UPDATE pools_auditsegment SET {column} WHERE id = 2")  # noqa: S608
     assert "chain_broken" in codes()
 
 
-def test_a_chain_that_was_written_anew_has_other_anchors(sealed: sealing.Sealed) -> None:
+def test_a_chain_that_was_written_anew_has_other_anchors(sealed: sealing.SealResult) -> None:
     anchor = anchors.Anchor(AuditSegment.objects.get(pk=2).digest)
     assert codes(anchors=[anchor]) == []
     event = BlockEvent.objects.order_by("pgh_id")[0]
@@ -189,7 +191,7 @@ def test_from_a_day_on(clock) -> None:
     assert verification.verify(since=days[2] + timedelta(days=9)).segments == 0
 
 
-def test_what_is_not_sealed_yet_is_no_fault(sealed: sealing.Sealed) -> None:
+def test_what_is_not_sealed_yet_is_no_fault(sealed: sealing.SealResult) -> None:
     factories.take(factories.pool("10.77.0.0/24"))
     report = verification.verify()
     assert report.ok

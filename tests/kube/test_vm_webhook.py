@@ -137,7 +137,7 @@ def test_updates(api: Api, known: Any, name: str) -> None:
     other = {"metadata": {"annotations": {DEFAULT_NETWORK: '[{"name":"theirs"}]'}}}
     kept = api.call("PATCH", f"{PODS}/{name}", other, content_type=MERGE)
     assert _annotation(kept) == [{"name": "theirs"}]
-    assert "is there and stays" in kept.headers["Warning"]
+    assert "exists and is kept" in kept.headers["Warning"]
 
 
 def test_ordinary_pods_are_not_touched(api: Api, known: Any, name: str) -> None:

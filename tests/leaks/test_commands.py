@@ -52,7 +52,7 @@ def test_status_3_when_there_are_leaks(feed: Feed) -> None:
     assert status == output.FOUND
     (one,) = json.loads(text)
     assert (one["block_id"], one["holder_id"], one["cidr"]) == (block["id"], "i-1", block["cidr"])
-    assert "not name instance i-1" in one["why"]
+    assert "instance i-1 is missing from" in one["why"]
     assert ipam("leaks", "--cluster", feed.cluster.name)[0] == output.FOUND
     assert ipam("leaks", "--holder-kind", "node")[0] == output.DONE
     other = factories.cluster()

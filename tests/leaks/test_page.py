@@ -53,7 +53,7 @@ def test_leaks_and_suspicions(feed: Feed, browser: Client) -> None:
     text = page(browser, LIST)
     assert "i-1" in text
     assert "i-2" not in text
-    assert "instance i-1 is missing from the last 2 inventory reports." in text
+    assert "instance i-1 is missing from the last 3 inventory reports." in text
     assert "Inventory reports" in text
     assert "i-2" in page(browser, LIST, state="suspected")
     assert "i-1" not in page(browser, LIST, kind="node")

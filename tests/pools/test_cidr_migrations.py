@@ -122,7 +122,10 @@ def test_a_drained_range_stays_reserved() -> None:
 
 @pytest.mark.parametrize(
     ("before", "message"),
-    [((), "reserve it first"), ((MigrationStep.RESERVE,), "Add 10.30.0.0/24 first")],
+    [
+        ((), "reserve it first"),
+        ((MigrationStep.RESERVE,), "Add the replacement 10.30.0.0/24 first"),
+    ],
     ids=["not reserved", "not added"],
 )
 def test_what_is_not_due(before: tuple[MigrationStep, ...], message: str) -> None:

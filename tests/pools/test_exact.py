@@ -60,7 +60,10 @@ REFUSED: list[Any] = [
         {"cidr": "10.0.0.9/32", "count": 2}, errors.InvalidInput, "one holder", id="twice"
     ),
     pytest.param(
-        {"cidr": "10.0.0.9/32", "family": 6}, errors.InvalidInput, "another family", id="mixed"
+        {"cidr": "10.0.0.9/32", "family": 6},
+        errors.InvalidInput,
+        "not of the requested family",
+        id="mixed",
     ),
 ]
 

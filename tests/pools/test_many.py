@@ -39,7 +39,7 @@ def test_one_too_many_gives_none(warm: bool) -> None:
     if warm:
         factories.give_back(factories.take(pool))
     spans = list(FreeSpan.objects.values_list("first", "last"))
-    with pytest.raises(errors.PoolExhausted, match="1022 blocks left, 1023 wanted"):
+    with pytest.raises(errors.PoolExhausted, match="1022 blocks left, 1023 were requested"):
         factories.ask(pool, *factories.holders(1023))
     assert not Block.objects.filter(state="held").exists()
     assert list(FreeSpan.objects.values_list("first", "last")) == spans

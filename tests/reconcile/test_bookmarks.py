@@ -40,7 +40,7 @@ def watch(fake: FakeCluster, connection: Connection) -> Iterator[list[Stream]]:
 def _begin(watch: list[Stream], fake: FakeCluster, connection: Connection, at: Position) -> Stream:
     asked = len(fake.log.of("watch", "ciliumnodes"))
     stream = Stream(
-        connection, small.NODE, at, open_client=connecting.client_for, noticed=lambda: None
+        connection, small.NODE, at, open_client=connecting.client_for, on_event=lambda: None
     )
     watch.append(stream)
     stream.start()

@@ -99,7 +99,7 @@ def test_refusals(connection: Connection) -> None:
     with pytest.raises(CommandError, match="not_found: There is no connected cluster nobody"):
         call_command("reconcile", "nobody")
     leases.take(connection.pk, "another")
-    with pytest.raises(CommandError, match="cluster_in_use: another works on"):
+    with pytest.raises(CommandError, match="cluster_in_use: another is syncing"):
         reconcile(connection, "--wait=0.3")
     Connection.objects.update(paused=True)
     with pytest.raises(CommandError, match="connection_paused"):

@@ -130,7 +130,7 @@ def test_what_the_cluster_does_not_keep_is_shown_and_sent_once(
         assert counted(small.reconcile(connection, nodes)) == (0, 1)
         assert not fake.log.writes
     assert Drift.objects.get().path == "spec.no-such-field"
-    assert "does not keep" in Drift.objects.get().conflict
+    assert "drops some of its fields" in Drift.objects.get().conflict
 
 
 def test_shown_and_not_sent(

@@ -204,7 +204,7 @@ class IPPoolAdmin(scoped.Scoped[IPPool]):
                     author=pages.author(request),
                 )
             except errors.AlreadyExists as error:
-                field = "network_name" if "already: " in error.message else "name"
+                field = "network_name" if "already has an IPPool" in error.message else "name"
                 form.add_error(field, error.message)
             except errors.IpamError as error:
                 pages.add_errors(form, error)
@@ -317,7 +317,7 @@ def sync_state(ippool: IPPool) -> str:
         return gettext("deleted in the cluster")
     if ippool.follows_cluster:
         return gettext("follows the cluster")
-    if ippools.is_written(ippool.cluster_id):
+    if ippools.writes_ippools(ippool.cluster_id):
         return gettext("written to the cluster")
     return gettext("not written to the cluster")
 
@@ -420,5 +420,5 @@ def _is_decided_by_cluster(ippool: IPPool) -> bool:
     return (
         ippool.follows_cluster
         and ippool.gone_at is None
-        and not ippools.is_written(ippool.cluster_id)
+        and not ippools.writes_ippools(ippool.cluster_id)
     )

@@ -236,9 +236,9 @@ def _committed_context(vm_import: VMImport, *, may_change: bool) -> dict[str, An
     counts = vm_status.status_counts(vm_import)
     written = vm_import.counts.get("new", 0) + vm_import.counts.get("changed", 0)
     follows = (
-        ippools.is_written(vm_import.cluster_id)
+        ippools.writes_ippools(vm_import.cluster_id)
         if vm_import.target == ImportTarget.IPPOOL
-        else networks.managed(vm_import.cluster)
+        else networks.is_managed(vm_import.cluster)
     )
     return {
         "vm_statuses": [

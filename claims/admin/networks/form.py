@@ -161,7 +161,7 @@ class NetworkForm(forms.Form):
         """Validate the network; each problem is shown beside its field."""
         cleaned_data = self.cleaned_data
         body = object_reader.Fields(_api_body(cleaned_data), "", object_reader.ProblemReport())
-        spec = rules.read(body, source=addresses.InputSource.TEXT)
+        spec = rules.parse_network(body, source=addresses.InputSource.TEXT)
         if cleaned_data.get("applied"):
             spec = rules.check_applied(body, spec)
         for problem in body.report.problems:
@@ -235,7 +235,7 @@ def add(request: HttpRequest) -> HttpResponseBase:
 
 def _create_network(request: HttpRequest, form: NetworkForm) -> Network:
     cleaned_data = form.cleaned_data
-    return services.create_by_hand(
+    return services.create_network(
         cleaned_data["cluster"],
         form.spec,
         author=pages.author(request),
@@ -323,7 +323,7 @@ class NetworkChangeForm(forms.Form):
 
 def edit(request: HttpRequest, network: Network) -> HttpResponseBase:
     """Show and save the form; of a network that follows its cluster, only the description."""
-    names = list(rules.selected(network.namespace_selector))
+    names = list(rules.selected_namespaces(network.namespace_selector))
     form = NetworkChangeForm(
         request.POST or None,
         initial={
@@ -358,5 +358,5 @@ def _changes(form: NetworkChangeForm, before: list[str]) -> dict[str, Any]:
     if "applied" in cleaned_data:
         values["applied"] = cleaned_data["applied"]
     if cleaned_data.get("namespaces") and cleaned_data["namespaces"] != sorted(before):
-        values["namespace_selector"] = rules.select(cleaned_data["namespaces"])
+        values["namespace_selector"] = rules.render_selector(cleaned_data["namespaces"])
     return values

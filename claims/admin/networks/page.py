@@ -114,7 +114,7 @@ def view(request: HttpRequest, network: Network) -> HttpResponseBase:
         may_add=form.may_add(request),
         manifest=_manifest(network, everything=everything),
         call=f"networks/{network.pk}/",
-        managed=everything and services.managed(network.cluster),
+        managed=everything and services.is_managed(network.cluster),
         **(_pool_context(request, network.pool) if everything and network.pool else {}),
         overlaps=_overlaps(network) if everything else [],
     )

@@ -76,7 +76,7 @@ CREATE = openapi.says(
     "Import VMs from a file, a pasted list or rows: a draft, unless `commit`",
     {201: IMPORT},
     fails=openapi.WRITES,
-    parameters=[openapi.KEY],
+    parameters=[openapi.IDEMPOTENCY_KEY],
     request={
         "multipart/form-data": shape("file", file=_FILE, **_WHERE),
         "application/json": shape(rows=listed(_ROW_IN), text=TEXT, **_WHERE) | openapi.SOMETHING,

@@ -6,8 +6,8 @@ from drf_spectacular.utils import OpenApiExample
 
 from pools.platform.rest.openapi import (
     FLAG,
-    KEY,
-    MATCH,
+    IDEMPOTENCY_KEY,
+    IF_MATCH,
     PAGED,
     SOMETHING,
     TEXT,
@@ -79,11 +79,11 @@ IPPOOL_PATCH = says(
     "Rename an IPPool, or note something about it",
     {200: _IPPOOL},
     fails="404 409 411 412 413 415",
-    parameters=[MATCH],
+    parameters=[IF_MATCH],
     **body(shape(name=TEXT, note=TEXT) | SOMETHING),
 )
 IPPOOL_DELETE = says(
-    "Delete an IPPool with its entries", {204: None}, fails="404 409 412", parameters=[MATCH]
+    "Delete an IPPool with its entries", {204: None}, fails="404 409 412", parameters=[IF_MATCH]
 )
 IPPOOL_MANIFEST = says(
     "An IPPool as a Kubernetes object",
@@ -124,7 +124,7 @@ ENTRIES_REPLACE = says(
         )
     },
     fails=f"404 412 {WRITES}",
-    parameters=[KEY, MATCH],
+    parameters=[IDEMPOTENCY_KEY, IF_MATCH],
     request={
         "application/json": {"oneOf": [listed(_ENTRY_IN), _MAP]},
         "application/yaml": TEXT,

@@ -1,8 +1,8 @@
-"""The two dialects of an IPAMClaim's status: its conditions, read and written.
+"""The two dialects of an IPAMClaim's status: reads and writes its conditions.
 
-OVN-Kubernetes ships the type `IPsAllocated` and an `ownerPod` that is an object; the enhancement
-proposal has `IPAllocated`, other reasons, and an `ownerPod` that is a text. What is written is what the
-cluster's own CRD has.
+The CRD of OVN-Kubernetes has the condition `IPsAllocated` and an `ownerPod` that is an object; the
+enhancement proposal has `IPAllocated`, other reasons, and an `ownerPod` that is a string. Cadastre
+writes the dialect of the cluster's CRD.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from ipaddress import ip_interface
 from typing import Any
 
 Condition = dict[str, Any]
-_LONGEST_MESSAGE = 32768
+_MAX_MESSAGE = 32768
 
 
 class ClaimOutcome(enum.Enum):
-    """How a claim was answered."""
+    """Outcome of the allocation for a claim."""
 
     ALLOCATED = "allocated"
     IP_CONFLICT = "ip-conflict"
@@ -30,9 +30,9 @@ class ClaimOutcome(enum.Enum):
 
 @dataclass(frozen=True)
 class Dialect:
-    """What the cluster's CRD has, and the words that belong to it."""
+    """The fields of a cluster's CRD, with the type and the reasons of its condition."""
 
-    condition: str  # the type
+    condition: str  # its type
     reasons: Mapping[ClaimOutcome, str]
     pod_is_object: bool
     has_conditions: bool = True
@@ -42,7 +42,7 @@ class Dialect:
 
     @property
     def takes_requests(self) -> bool:
-        """Whether spec.mac and spec.ips are there: the decentralized form."""
+        """True if the CRD has spec.mac and spec.ips: the decentralized form."""
         return self.spec_mac and self.spec_ips
 
 
@@ -77,7 +77,7 @@ _OUTCOMES = {
 
 
 def dialect(schema: Mapping[str, Any] | None) -> Dialect:
-    """The dialect of the OpenAPI schema of the CRD's version; the shipped one when none is shown."""
+    """Return the dialect of a CRD version's OpenAPI schema; the shipped dialect if there is no schema."""
     if schema is None:
         return SHIPPED
     spec, status = _part(schema, "spec"), _part(schema, "status")
@@ -95,9 +95,9 @@ def dialect(schema: Mapping[str, Any] | None) -> Dialect:
     )
 
 
-def with_requests(words: Dialect) -> Dialect:
-    """The same, with spec.mac and spec.ips: for people, where no definition is known."""
-    return replace(words, spec_mac=True, spec_ips=True)
+def with_requests(crd_dialect: Dialect) -> Dialect:
+    """Return the dialect with spec.mac and spec.ips, for users of a cluster whose CRD is not known."""
+    return replace(crd_dialect, spec_mac=True, spec_ips=True)
 
 
 def _part(schema: Mapping[str, Any], name: str) -> Mapping[str, Any]:
@@ -118,7 +118,7 @@ def _has(schema: Mapping[str, Any], name: str) -> bool:
 
 
 def allocation_condition(conditions: Iterable[Condition]) -> Condition | None:
-    """The condition that says whether addresses were allocated, in either dialect."""
+    """Return the allocation condition, in either dialect; the latest one if there are several."""
     candidates = [condition for condition in conditions if condition.get("type") in TYPES]
     return max(
         candidates,
@@ -128,7 +128,7 @@ def allocation_condition(conditions: Iterable[Condition]) -> Condition | None:
 
 
 def outcome_of(condition: Condition | None) -> ClaimOutcome | None:
-    """What a condition says, by its status and reason; None without one, or when it is Unknown."""
+    """Return the outcome that a condition reports; None for no condition or status Unknown."""
     if condition is None or condition.get("status") not in {"True", "False"}:
         return None
     if condition["status"] == "True":
@@ -140,30 +140,30 @@ def outcome_of(condition: Condition | None) -> ClaimOutcome | None:
 # --- writing --------------------------------------------------------------------------------------
 
 
-def allocated(ips: Sequence[str]) -> str:
-    """`IP 192.168.1.5 allocated successfully`, the text of the proposal."""
+def allocated_message(ips: Sequence[str]) -> str:
+    """Return `IP 192.168.1.5 allocated successfully`, the message of the proposal."""
     return f"{_format_ips(ips)} allocated successfully"
 
 
-def ip_conflict(ips: Sequence[str]) -> str:
-    """`Requested IP 192.168.1.5 is already assigned in the network`, the text of the proposal."""
+def ip_conflict_message(ips: Sequence[str]) -> str:
+    """Return `Requested IP 192.168.1.5 is already assigned in the network`, the message of the proposal."""
     verb = "is" if len(ips) == 1 else "are"
     return f"Requested {_format_ips(ips)} {verb} already assigned in the network"
 
 
-def mac_conflict(mac: str) -> str:
+def mac_conflict_message(mac: str) -> str:
     return f"Requested MAC {mac} is already assigned in the network"
 
 
-def mac_of_gateway(mac: str, gateway: str) -> str:
+def gateway_mac_message(mac: str, gateway: str) -> str:
     return f"Requested MAC {mac} is that of the network's gateway {gateway}"
 
 
-def exhausted(family: int) -> str:
+def exhausted_message(family: int) -> str:
     return f"The network has no free IPv{family} address"
 
 
-def outside(ips: Sequence[str], subnets: Iterable[object]) -> str:
+def outside_message(ips: Sequence[str], subnets: Iterable[object]) -> str:
     verb = "is" if len(ips) == 1 else "are"
     inside = ", ".join(str(subnet) for subnet in subnets) or "none"
     return f"Requested {_format_ips(ips)} {verb} outside the subnets of the network ({inside})"
@@ -174,48 +174,51 @@ def _format_ips(ips: Sequence[str]) -> str:
     return f"IP {shown}" if len(ips) == 1 else f"IPs {shown}"
 
 
-def condition(outcome: ClaimOutcome, message: str, words: Dialect) -> Condition:
-    """Our condition, in the words of a dialect and without the time of its transition."""
+def condition(outcome: ClaimOutcome, message: str, crd_dialect: Dialect) -> Condition:
+    """Return the condition of an outcome in a dialect, without the time of its transition."""
     return {
-        "type": words.condition,
+        "type": crd_dialect.condition,
         "status": "True" if outcome is ClaimOutcome.ALLOCATED else "False",
-        "reason": words.reasons[outcome],
-        "message": message[:_LONGEST_MESSAGE],
+        "reason": crd_dialect.reasons[outcome],
+        "message": message[:_MAX_MESSAGE],
     }
 
 
 def merge_conditions(
-    before: Iterable[Condition], ours: Condition, *, now: datetime
+    before: Iterable[Condition], allocation: Condition, *, now: datetime
 ) -> list[Condition]:
-    """All conditions of a claim, with ours as it is now.
+    """Return all conditions of a claim, with the allocation condition replaced by `allocation`.
 
-    The list is one value to server-side apply, so that other types are kept as they are; what the
-    other dialect says goes. The time of the transition moves only when the status does.
+    Server-side apply treats the list as one value, so conditions of other types are included unchanged;
+    the condition of the other dialect is removed. The transition time changes only with the status.
     """
     other_conditions: list[Condition] = []
-    moved = now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    transition_time = now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     for condition in before:
         if condition.get("type") not in TYPES:
             other_conditions.append(dict(condition))
-        elif condition["type"] == ours["type"] and condition.get("status") == ours["status"]:
-            moved = str(condition.get("lastTransitionTime") or moved)
-    condition_fields = {key: ours[key] for key in ("type", "status", "reason", "message")}
-    return [*other_conditions, condition_fields | {"lastTransitionTime": moved}]
+        elif (
+            condition["type"] == allocation["type"]
+            and condition.get("status") == allocation["status"]
+        ):
+            transition_time = str(condition.get("lastTransitionTime") or transition_time)
+    condition_fields = {key: allocation[key] for key in ("type", "status", "reason", "message")}
+    return [*other_conditions, condition_fields | {"lastTransitionTime": transition_time}]
 
 
-def matches(condition: Condition | None, ours: Condition) -> bool:
-    """Whether a condition says what ours says, whenever that began."""
+def matches(condition: Condition | None, allocation: Condition) -> bool:
+    """Return True if a condition equals `allocation`, except for its time."""
     keys = ("type", "status", "reason", "message")
-    return condition is not None and all(condition.get(key) == ours[key] for key in keys)
+    return condition is not None and all(condition.get(key) == allocation[key] for key in keys)
 
 
 def render_status(
-    ips: Sequence[str], owner_pod: str, conditions: Sequence[Condition], words: Dialect
+    ips: Sequence[str], owner_pod: str, conditions: Sequence[Condition], crd_dialect: Dialect
 ) -> dict[str, Any]:
-    """The status of a claim, as the CRD of this dialect has it."""
+    """Return the status of a claim with the fields of the CRD."""
     status: dict[str, Any] = {"ips": list(ips)}
-    if words.has_owner_pod and owner_pod:
-        status["ownerPod"] = {"name": owner_pod} if words.pod_is_object else owner_pod
-    if words.has_conditions and conditions:
+    if crd_dialect.has_owner_pod and owner_pod:
+        status["ownerPod"] = {"name": owner_pod} if crd_dialect.pod_is_object else owner_pod
+    if crd_dialect.has_conditions and conditions:
         status["conditions"] = list(conditions)
     return status

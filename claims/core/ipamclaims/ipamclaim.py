@@ -1,7 +1,7 @@
-"""IPAMClaims (k8s.cni.cncf.io/v1alpha1), read in every form that there is, and written.
+"""IPAMClaims (k8s.cni.cncf.io/v1alpha1): parses them in every form, and renders them.
 
-The `mac` and `ips` of the spec are the requests of the enhancement proposal's decentralized form, which the
-CRD that OVN-Kubernetes ships does not have; claims/core/ipamclaims/dialects.py knows what a cluster's CRD has.
+The `mac` and `ips` of the spec are the requests of the enhancement proposal's decentralized form. The
+CRD of OVN-Kubernetes does not have them; claims/core/ipamclaims/dialects.py describes a cluster's CRD.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ KIND = IPAM_CLAIM.kind
 FINALIZER = "kubevirt.io/persistent-ipam"
 VM_LABEL = "kubevirt.io/vm"
 OWNERS = ("VirtualMachine", "VirtualMachineInstance")
-MOST_IPS = 32  # of one claim; a network has one of each family
-_LONGEST = 253
-_LONGEST_LABEL = 63
+MAX_IPS = 32  # read of one claim; a network has one of each family
+_MAX_LENGTH = 253
+_MAX_LABEL_LENGTH = 63
 
 
 @dataclass(frozen=True)
 class Claim:
-    """An IPAMClaim as its object says it.
+    """The contents of an IPAMClaim object.
 
-    `ips_requested` and `ips` are canonical texts, with the prefix length that was written, if any.
-    `problems` are parts that say nothing that can be understood; the rest is taken in all the same.
-    `vm_uid` is that of the owner, a VirtualMachine or, of a VMI without a VM, the VMI.
+    `ips_requested` and `ips` are canonical strings, with a prefix length if the object has one.
+    `problems` are the parts that are not valid; the other parts are used all the same. `vm_uid` is the
+    uid of the owner: a VirtualMachine, or a VMI that has no VirtualMachine.
     """
 
     namespace: str
@@ -57,16 +57,16 @@ class Claim:
 
 
 def parse(manifest: Mapping[str, Any]) -> Claim:
-    """Raises InvalidInput only for a claim of which nothing can be said: no name, no network."""
+    """Parse a claim. Raises InvalidInput only if the claim has no name or no network."""
     report = object_reader.ProblemReport(strict=False)
     document = object_reader.Fields(dict(manifest), "", report)
     metadata, spec, status = (document.section(key) for key in ("metadata", "spec", "status"))
-    network = spec.parse("network", lambda value, path: _text(value, path, _LONGEST))
-    name = metadata.parse("name", lambda value, path: _text(value, path, _LONGEST))
+    network = spec.parse("network", lambda value, path: _text(value, path, _MAX_LENGTH))
+    name = metadata.parse("name", lambda value, path: _text(value, path, _MAX_LENGTH))
     report.raise_any()
     interface = spec.data.get("interface") or ""
     with report.collecting():
-        interface = _text(interface, spec.path("interface"), _LONGEST, blank=True)
+        interface = _text(interface, spec.path("interface"), _MAX_LENGTH, blank=True)
     mac = None
     if spec.data.get("mac") not in (None, ""):
         with report.collecting():
@@ -94,16 +94,16 @@ def parse(manifest: Mapping[str, Any]) -> Claim:
         finalizers=tuple(
             value for _, value in metadata.items("finalizers") if isinstance(value, str)
         ),
-        deleted_at=_moment(metadata.data.get("deletionTimestamp")),
+        deleted_at=_timestamp(metadata.data.get("deletionTimestamp")),
         problems=tuple(report.problems),
     )
 
 
-def _text(value: object, path: str, longest: int, *, blank: bool = False) -> str:
+def _text(value: object, path: str, max_length: int, *, blank: bool = False) -> str:
     if not isinstance(value, str):
-        raise errors.InvalidInput.for_field(path, "wrong_type", "must be a text", value)
-    if "\0" in value or len(value) > longest or not (value or blank):
-        message = f"must have 1 to {longest} characters"
+        raise errors.InvalidInput.for_field(path, "wrong_type", "must be a string", value)
+    if "\0" in value or len(value) > max_length or not (value or blank):
+        message = f"must have 1 to {max_length} characters"
         raise errors.InvalidInput.for_field(
             path, "too_long" if value else "required", message, value
         )
@@ -111,9 +111,9 @@ def _text(value: object, path: str, longest: int, *, blank: bool = False) -> str
 
 
 def parse_address(value: object, *, field: str = "") -> str:
-    """A host address, with a prefix length or without: `10.0.0.5/24`, canonical.
+    """Parse a host address with or without a prefix length; return it in canonical form.
 
-    Raises InvalidInput: what parse_address of pools.core.addresses raises, and prefix_length.
+    Raises InvalidInput: the codes of pools.core.addresses.parse_address, and prefix_length.
     """
     head, slash, tail = value.partition("/") if isinstance(value, str) else (value, "", "")
     address = addresses.parse_address(head, field=field)
@@ -127,12 +127,12 @@ def parse_address(value: object, *, field: str = "") -> str:
 
 
 def host(text: str) -> addresses.Address:
-    """The address of `10.0.0.5/24` or `10.0.0.5`."""
+    """Return the address of `10.0.0.5/24` or `10.0.0.5`."""
     return ip_interface(text).ip
 
 
 def with_prefix(text: str, subnets: Iterable[addresses.Network]) -> str:
-    """The address with a prefix length: its own, else that of the subnet that holds it, else all."""
+    """Return the address with its prefix length, else that of its subnet, else the full length."""
     if "/" in text:
         return text
     address = host(text)
@@ -144,7 +144,7 @@ def with_prefix(text: str, subnets: Iterable[addresses.Network]) -> str:
 
 def _addresses(part: object_reader.Fields, key: str, *, strict: bool) -> tuple[str, ...]:
     ips: list[str] = []
-    for path, value in part.items(key)[:MOST_IPS]:
+    for path, value in part.items(key)[:MAX_IPS]:
         with part.report.collecting():
             ips.append(parse_address(value, field=path))
     families = [host(text).version for text in ips]
@@ -155,7 +155,7 @@ def _addresses(part: object_reader.Fields, key: str, *, strict: bool) -> tuple[s
 
 
 def _owner(metadata: Mapping[str, Any]) -> tuple[str, str, str]:
-    """(kind, name, uid) of the VM, or the VMI, that owns the claim."""
+    """Return (kind, name, uid) of the VM or the VMI that owns the claim; empty strings without one."""
     listed = metadata.get("ownerReferences")
     members = listed if isinstance(listed, list) else []
     references = [member for member in members if isinstance(member, Mapping)]
@@ -165,7 +165,7 @@ def _owner(metadata: Mapping[str, Any]) -> tuple[str, str, str]:
             if reference.get("kind") == kind and group == "kubevirt.io":
                 return (
                     kind,
-                    str(reference.get("name") or "")[:_LONGEST],
+                    str(reference.get("name") or "")[:_MAX_LENGTH],
                     str(reference.get("uid") or "")[:64],
                 )
     return "", "", ""
@@ -174,7 +174,7 @@ def _owner(metadata: Mapping[str, Any]) -> tuple[str, str, str]:
 def _owner_pod(value: object) -> str:
     if isinstance(value, Mapping):
         value = value.get("name")
-    return value[:_LONGEST] if isinstance(value, str) else ""
+    return value[:_MAX_LENGTH] if isinstance(value, str) else ""
 
 
 def _conditions(value: object) -> list[Condition]:
@@ -186,25 +186,25 @@ def _conditions(value: object) -> list[Condition]:
     ]
 
 
-def _moment(value: object) -> datetime | None:
+def _timestamp(value: object) -> datetime | None:
     if not isinstance(value, str):
         return None
     try:
-        moment = datetime.fromisoformat(value)
+        timestamp = datetime.fromisoformat(value)
     except ValueError:
         return None
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return timestamp if timestamp.tzinfo else timestamp.replace(tzinfo=UTC)
 
 
-def render(claim: Claim, words: Dialect, *, status: bool = False) -> dict[str, Any]:
-    """The manifest of a claim, without what the CRD has not; with its `status` for people.
+def render(claim: Claim, crd_dialect: Dialect, *, status: bool = False) -> dict[str, Any]:
+    """Return the manifest of a claim with the fields of the CRD, and with its `status` for users.
 
-    spec.network and spec.interface are required by the CRD; ipam-extensions writes "" for the latter.
+    The CRD requires spec.network and spec.interface; ipam-extensions writes "" for the latter.
     """
     metadata: dict[str, Any] = {"name": claim.name, "namespace": claim.namespace}
     if claim.vm:
         metadata["labels"] = {VM_LABEL: claim.vm}
-    if len(claim.vm) > _LONGEST_LABEL:  # no value of a label; the owner says it
+    if len(claim.vm) > _MAX_LABEL_LENGTH:  # too long for a label; the owner reference names the VM
         del metadata["labels"]
     if claim.owner_kind and claim.vm_uid:
         metadata["ownerReferences"] = [
@@ -218,9 +218,9 @@ def render(claim: Claim, words: Dialect, *, status: bool = False) -> dict[str, A
             }
         ]
     spec: dict[str, Any] = {"network": claim.network, "interface": claim.interface}
-    if claim.mac and words.spec_mac:
+    if claim.mac and crd_dialect.spec_mac:
         spec["mac"] = claim.mac
-    if claim.ips_requested and words.spec_ips:
+    if claim.ips_requested and crd_dialect.spec_ips:
         spec["ips"] = list(claim.ips_requested)
     manifest = {
         "apiVersion": IPAM_CLAIM.api_version,
@@ -230,7 +230,7 @@ def render(claim: Claim, words: Dialect, *, status: bool = False) -> dict[str, A
     }
     if status and claim.ips:
         rendered_status = dialects.render_status(
-            claim.ips, claim.owner_pod, claim.conditions, words
+            claim.ips, claim.owner_pod, claim.conditions, crd_dialect
         )
         manifest["status"] = rendered_status
     return manifest

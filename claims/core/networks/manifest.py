@@ -1,4 +1,4 @@
-"""A network as the manifest that makes it."""
+"""Renders the manifest that defines a network."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _WORDS = {udn.LAYER2: "Layer2", udn.LAYER3: "Layer3", udn.LOCALNET: "Localnet"}
 
 
 def render(network: UDN) -> object_reader.Json:
-    """The ClusterUserDefinedNetwork or UserDefinedNetwork; claims.core.networks.udn.parse reads it back.
+    """Return the ClusterUserDefinedNetwork or UserDefinedNetwork, the inverse of `udn.parse`.
 
-    Without a namespace selector a ClusterUserDefinedNetwork is for the namespace of its own name: an
-    empty one would be for all.
+    A ClusterUserDefinedNetwork without a namespace selector gets one for the namespace of its own name,
+    because an empty selector selects all namespaces.
     """
     is_cluster = network.kind == udn.CUDN
     resource = resources.CLUSTER_UDN if is_cluster else resources.UDN

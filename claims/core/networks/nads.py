@@ -1,4 +1,4 @@
-"""NetworkAttachmentDefinitions: which logical network of OVN-Kubernetes a namespace uses by one."""
+"""Parser of NetworkAttachmentDefinitions, through which namespaces use logical networks."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from claims.core.networks.udn import UDN
 from pools.core import addresses, errors, object_reader
 
 TYPE = "ovn-k8s-cni-overlay"
-# On NADs that OVN-Kubernetes makes of a (Cluster)UserDefinedNetwork.
+# On NADs that OVN-Kubernetes generates from a (Cluster)UserDefinedNetwork.
 GENERATED_LABEL = "k8s.ovn.org/user-defined-network"
 _OWNERS = {"ClusterUserDefinedNetwork", "UserDefinedNetwork"}
-_LONGEST = 1 << 18  # characters of a config: a NAD of more says nothing about one network
+_MAX_LENGTH = 1 << 18  # characters of a config; no network needs more
 
 
 @dataclass(frozen=True)
 class Attachment:
-    """What a NAD says. `network` is None where another plugin than OVN-Kubernetes reads it, and for
-    the cluster's default network.
+    """The contents of a NAD.
 
-    `generated`: OVN-Kubernetes made it of a (Cluster)UserDefinedNetwork, nobody by hand.
+    `network` is None for NADs of other plugins and for the cluster's default network. `generated` is
+    True if OVN-Kubernetes generated the NAD from a (Cluster)UserDefinedNetwork.
     """
 
     namespace: str
@@ -33,9 +33,9 @@ class Attachment:
 
 
 def parse(manifest: object_reader.Json) -> Attachment:
-    """A NAD as the cluster shows it. NADs of other plugins, and those without a config, are foreign.
+    """Parse a NAD of a cluster; one of another plugin or without a config has no network.
 
-    Raises InvalidInput with all problems: config_syntax (its config is no JSON object), required (no
+    Raises InvalidInput with all problems: config_syntax (the config is no JSON object), required (no
     network name), wrong_type, not_a_cidr, not_an_address.
     """
     report = object_reader.ProblemReport(strict=False)
@@ -49,7 +49,7 @@ def parse(manifest: object_reader.Json) -> Attachment:
     foreign = Attachment(namespace or "", name or "")
     spec = doc.section("spec")
     if not spec.has("config") or not str(spec.data["config"]).strip():
-        return foreign  # by its name, from a file on the nodes
+        return foreign  # the nodes have the config, as a file
     data = _config(spec.data["config"])
     if data.get("type") != TYPE or _is_default(data):
         return foreign
@@ -64,24 +64,24 @@ def parse(manifest: object_reader.Json) -> Attachment:
 
 
 def _is_default(config: object_reader.Json) -> bool:
-    """Of the NAD `ovn-kubernetes/default`, which stands for the cluster's own pod network."""
+    """Return True for the NAD `ovn-kubernetes/default`, which stands for the cluster's pod network."""
     return config.get("name") in {"ovn-kubernetes", "default"} and not config.get("topology")
 
 
 def _config(value: object) -> object_reader.Json:
     config_text = udn.text(value, "spec.config")
-    if len(config_text) > _LONGEST:
-        raise errors.InvalidInput.for_field("spec.config", "config_syntax", "is far too long")
+    if len(config_text) > _MAX_LENGTH:
+        raise errors.InvalidInput.for_field("spec.config", "config_syntax", "is too long")
     try:
         data = json.loads(config_text)
     except (ValueError, RecursionError) as error:
-        message = f"is no JSON: {error}"
+        message = f"is not valid JSON: {error}"
         raise errors.InvalidInput.for_field(
             "spec.config", "config_syntax", message, config_text
         ) from None
     if not isinstance(data, dict):
         raise errors.InvalidInput.for_field(
-            "spec.config", "config_syntax", "is no JSON object", config_text
+            "spec.config", "config_syntax", "is not a JSON object", config_text
         )
     return data
 
@@ -96,7 +96,7 @@ def _generated(metadata: object_reader.Fields) -> bool:
 
 
 def network_of(config: object_reader.Json, *, namespace: str, name: str) -> UDN:
-    """The network that the config of a NAD of OVN-Kubernetes describes; InvalidInput as `parse`."""
+    """Return the network that a NAD's config describes. Raises InvalidInput as `parse` does."""
     report = object_reader.ProblemReport(strict=False)
     network = _network(object_reader.Fields(config, "spec.config", report), namespace, name)
     report.raise_any()
@@ -136,7 +136,7 @@ def _mtu(part: object_reader.Fields) -> int | None:
 
 
 def _listed(part: object_reader.Fields, key: str) -> list[str]:
-    """The members of a text with commas; OVN-Kubernetes knows no lists here."""
+    """Return the members of a comma-separated string, which OVN-Kubernetes uses instead of a list."""
     if not part.has(key):
         return []
     joined_text = part.parse(key, udn.text) or ""
@@ -170,7 +170,7 @@ def _gateways(part: object_reader.Fields) -> tuple[str, ...]:
     return tuple(gateways)
 
 
-# Which fields of a NAD's config repeat those of its (Cluster)UserDefinedNetwork.
+# Fields of a NAD's config that repeat those of its (Cluster)UserDefinedNetwork.
 _REPEATED = (
     "topology", "role", "subnets", "default_gateways", "reserved_subnets", "infrastructure_subnets",
     "lifecycle",
@@ -178,7 +178,7 @@ _REPEATED = (
 
 
 def disagreements(nad: UDN, network: udn.NetworkLike) -> list[tuple[str, object, object]]:
-    """(field, what the NAD says, what its network says) where they say different things."""
+    """Return (field, value of the NAD, value of the network) of each field that differs."""
     differences = []
     for name in _REPEATED:
         nad_value, network_value = getattr(nad, name), getattr(network, name)

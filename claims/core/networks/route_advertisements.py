@@ -1,4 +1,4 @@
-"""RouteAdvertisements of OVN-Kubernetes: which networks' routes it announces by BGP.
+"""Parser of RouteAdvertisements: OVN-Kubernetes announces routes of the networks they select by BGP.
 
 They select the cluster's default network and ClusterUserDefinedNetworks by label; UserDefinedNetworks
 and NADs cannot be selected (ovn-kubernetes/docs/features/bgp-integration/route-advertisements.md).
@@ -19,9 +19,9 @@ _POD_NETWORK = "PodNetwork"
 
 @dataclass(frozen=True)
 class RouteAdvertisements:
-    """One object: the labels of networks that it selects, what it announces, and its acceptance.
+    """One object: the labels of the networks that it selects, its advertisements, and its acceptance.
 
-    `accepted` is None as long as OVN-Kubernetes has not answered.
+    `accepted` is None until OVN-Kubernetes reports a status.
     """
 
     name: str
@@ -36,7 +36,7 @@ class RouteAdvertisements:
 
 
 def parse(manifest: object_reader.Json) -> RouteAdvertisements:
-    """Read an object as the cluster shows it.
+    """Parse an object of a cluster.
 
     Raises InvalidInput with all problems: required, wrong_type, and those of label selectors.
     """

@@ -1,7 +1,7 @@
-"""The rules for a new network: those of the CRD (CEL) and of OVN-Kubernetes, all asked at once.
+"""Validation of a new network: all rules of the CRD (CEL) and of OVN-Kubernetes at once.
 
-An API server that knows them refuses a wrong network with the first of its own messages, and one
-before 1.25 takes it; and most of a network can never be changed afterwards.
+An API server reports only the first violated rule, and before Kubernetes 1.25 none. Most fields of a
+network are immutable, so an error is expensive.
 """
 
 from __future__ import annotations
@@ -17,41 +17,41 @@ from claims.core.networks.udn import UDN
 from pools.core import addresses, errors, holders, object_reader
 from pools.core.kubernetes import label_selector
 
-# What a body or a form may say of a new network.
+# Fields of a new network in a request body or a form.
 FIELDS = (
     "name", "kind", "namespace", "topology", "role", "lifecycle", "ipam_mode", "mtu", "subnets",
     "default_gateways", "reserved_subnets", "infrastructure_subnets", "join_subnets",
     "namespace_selector", "namespaces",
 )  # fmt: skip
-LONGEST = 253  # characters of a logical name
+MAX_LENGTH = 253  # characters of a logical name
 _MTU = {4: 576, 6: 1280}
 _LARGEST_MTU = 65536
 _NAME_LABEL = "kubernetes.io/metadata.name"
 
-# What the cluster never lets anybody change; (field, in words).
+# Immutable fields of a network, each with its description.
 IMMUTABLE = (
     ("topology", "The topology."),
     ("role", "The role, primary or secondary."),
-    ("subnets", "The subnets: none can be added, widened or taken away."),
-    ("default_gateways", "The default gateways, whether named here or left to be worked out."),
-    ("reserved_subnets", "The reserved subnets: a wrong or forgotten one means a new network."),
+    ("subnets", "The subnets: none can be added, enlarged or removed."),
+    ("default_gateways", "The default gateways, configured or derived."),
+    ("reserved_subnets", "The reserved subnets: to correct them, create a new network."),
     ("infrastructure_subnets", "The infrastructure subnets."),
     ("lifecycle", "The IPAM mode and lifecycle."),
     ("mtu", "The MTU."),
     ("join_subnets", "The join subnets."),
-    ("name", "The name, of which the logical network name is made."),
+    ("name", "The name, from which the logical network name is derived."),
 )
-MUTABLE = "Only the namespace selector can be changed later, and its description here."
+MUTABLE = "Only the namespace selector and the description can be changed later."
 
 _Parser = Callable[[object, str], Any]
 
 
-def read(
+def parse_network(
     body: object_reader.Fields, *, source: addresses.InputSource = addresses.InputSource.API
 ) -> UDN:
-    """The network that a body describes; its problems go into the body's report.
+    """Parse the network in a request body; problems are added to the body's report.
 
-    `name` is the logical name; `namespaces` is short for a selector of these. Codes: required,
+    `name` is the logical name; `namespaces` is short for a selector of these namespaces. Codes: required,
     wrong_type, invalid_choice, k8s_name, logical_name, too_long, out_of_range, too_many,
     one_per_family, mixed_family, cidr_overlap, range_outside_cidr, gateway_conflict, subnet_too_small,
     primary_only, primary_needs_ipam, lifecycle_needs_ipam, subnets_without_ipam, not_of_this_kind,
@@ -98,17 +98,20 @@ def read(
 
 
 def check_applied(body: object_reader.Fields, network: UDN) -> UDN:
-    """What is to be written to a cluster: the object's name is a Kubernetes name and makes the
-    network's name, and a ClusterUserDefinedNetwork says which namespaces it is for."""
+    """Check that a network can be written to a cluster, and return it with its object's name.
+
+    The network must be a ClusterUserDefinedNetwork with namespaces, and its logical name must be
+    derived from a valid object name.
+    """
     if network.kind != udn.CUDN:
-        message = "only ClusterUserDefinedNetworks are written to a cluster"
+        message = "only ClusterUserDefinedNetworks can be written to a cluster"
         body.report.add("kind", "not_of_this_kind", message, network.kind)
         return network
     expected = udn.object_name(network.kind, network.name)
     with body.report.collecting():
         if network.name and not expected:
             message = (
-                "OVN-Kubernetes calls the network of a ClusterUserDefinedNetwork"
+                "OVN-Kubernetes names the network of a ClusterUserDefinedNetwork"
                 f" {udn.CLUSTER_PREFIX}<its name>; did you mean"
                 f" {udn.CLUSTER_PREFIX}{network.name}?"
             )
@@ -116,7 +119,7 @@ def check_applied(body: object_reader.Fields, network: UDN) -> UDN:
         if expected:
             holders.parse_name(expected, field="name")
     if not (body.has("namespace_selector") or body.has("namespaces")):
-        message = "say which namespaces it is for: an empty selector would be all of them"
+        message = "select the namespaces: an empty selector would select all of them"
         body.report.add("namespaces", "required", message)
     return replace(network, object_name=expected)
 
@@ -125,7 +128,9 @@ def _check_ipam(body: object_reader.Fields, network: UDN) -> None:
     if network.ipam_mode == udn.DISABLED:
         _check_without_ipam(body, network)
     elif not body.data.get("subnets"):
-        body.report.add("subnets", "required", "name a subnet, or one of each family")
+        body.report.add(
+            "subnets", "required", "at least one subnet is required, one of each family at most"
+        )
 
 
 def _check_without_ipam(body: object_reader.Fields, network: UDN) -> None:
@@ -136,7 +141,7 @@ def _check_without_ipam(body: object_reader.Fields, network: UDN) -> None:
         body.report.add("lifecycle", "lifecycle_needs_ipam", "a lifecycle needs IPAM")
     for name in ("subnets", *_PRIMARY_LAYER2):
         if body.data.get(name):
-            message = "are of no use without IPAM: leave them out"
+            message = "have no effect without IPAM: leave them empty"
             body.report.add(name, "subnets_without_ipam", message)
 
 
@@ -176,11 +181,11 @@ def _address(value: object, path: str, source: addresses.InputSource) -> address
 
 
 def _word(body: object_reader.Fields, key: str, default: str, allowed: tuple[str, ...]) -> str:
-    """One of some words, in whatever case: manifests say Layer2 what configs of NADs say layer2."""
+    """Parse one of the allowed words in any case: manifests have Layer2, NAD configs have layer2."""
 
     def parse(value: object, path: str) -> str:
         if not isinstance(value, str):
-            raise errors.InvalidInput.for_field(path, "wrong_type", "must be a text", value)
+            raise errors.InvalidInput.for_field(path, "wrong_type", "must be a string", value)
         for word in allowed:
             if value.lower() == word.lower():
                 return word
@@ -196,10 +201,10 @@ def _word(body: object_reader.Fields, key: str, default: str, allowed: tuple[str
 
 
 def _name(value: object, path: str) -> str:
-    """A logical name: what a CNI config may call a network."""
-    name = holders.parse_identifier(value, field=path, max_length=LONGEST)
+    """Parse a logical name, which must be valid as a network name in a CNI config."""
+    name = holders.parse_identifier(value, field=path, max_length=MAX_LENGTH)
     if any(char.isspace() or char in "/," for char in name):
-        message = "has no blanks, slashes or commas"
+        message = "must not contain blanks, slashes or commas"
         raise errors.InvalidInput.for_field(path, "logical_name", message, value)
     return name
 
@@ -207,7 +212,7 @@ def _name(value: object, path: str) -> str:
 def _namespace(body: object_reader.Fields, kind: str) -> str:
     if kind == udn.CUDN:
         if body.data.get("namespace"):
-            message = "a ClusterUserDefinedNetwork is in no namespace; see namespaces"
+            message = "a ClusterUserDefinedNetwork has no namespace; use namespaces"
             body.report.add("namespace", "not_of_this_kind", message, body.data["namespace"])
         return ""
     return body.parse("namespace", _label) or ""
@@ -218,7 +223,7 @@ def _label(value: object, path: str) -> str:
 
 
 def _object_name(kind: str, name: str, namespace: str) -> str:
-    """Of a name that follows no rule the object's name is not known; it is taken to be the same."""
+    """Return the name of the network's object; the logical name if it follows no rule."""
     return udn.object_name(kind, name, namespace) or name
 
 
@@ -240,15 +245,15 @@ def _mtu(body: object_reader.Fields, lists: Lists) -> int | None:
 
 
 def selector(body: object_reader.Fields, kind: str) -> object_reader.Json | None:
-    """Of `namespace_selector`, or of the names in `namespaces`; None without both."""
+    """Return `namespace_selector`, or a selector for `namespaces`; None without both."""
     names = [name for name in ("namespace_selector", "namespaces") if body.has(name)]
     if kind != udn.CUDN:
         for name in names:
-            message = "a UserDefinedNetwork is for its own namespace"
+            message = "a UserDefinedNetwork applies to its own namespace"
             body.report.add(name, "not_of_this_kind", message)
         return None
     if len(names) > 1:
-        message = "name the namespaces or a selector, not both"
+        message = "use either namespaces or a selector"
         body.report.add("namespaces", "conflicting_fields", message)
     if body.has("namespace_selector"):
         body.parse(
@@ -256,20 +261,22 @@ def selector(body: object_reader.Fields, kind: str) -> object_reader.Json | None
         )
         return body.mapping("namespace_selector")
     if body.has("namespaces"):
-        return select(sorted({name for _, name in _parse_each(body, "namespaces", _label)}))
+        return render_selector(
+            sorted({name for _, name in _parse_each(body, "namespaces", _label)})
+        )
     return None
 
 
-def select(namespaces: list[str]) -> object_reader.Json:
-    """A selector of these namespaces."""
+def render_selector(namespaces: list[str]) -> object_reader.Json:
+    """Return a selector of these namespaces."""
     if len(namespaces) == 1:
         return {"matchLabels": {_NAME_LABEL: namespaces[0]}}
     expression = {"key": _NAME_LABEL, "operator": "In", "values": namespaces}
     return {"matchExpressions": [expression]}
 
 
-def selected(selector: object) -> Iterator[str]:
-    """The namespaces that a selector names, as far as it names any."""
+def selected_namespaces(selector: object) -> Iterator[str]:
+    """Yield the namespaces that a selector selects by name."""
     parts: object_reader.Json = selector if isinstance(selector, dict) else {}
     labels = parts.get("matchLabels")
     if isinstance(labels, dict) and isinstance(labels.get(_NAME_LABEL), str):

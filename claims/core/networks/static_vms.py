@@ -1,7 +1,7 @@
-"""Can a network hold VMs whose addresses are given to them: yes, or no, because.
+"""Check whether a network can hold VMs with static addresses.
 
-The enhancement proposal demands layer2 and the IPAM lifecycle Persistent, and speaks of primary networks
-of ClusterUserDefinedNetworks. OVN-Kubernetes refuses requested addresses on any other network
+The enhancement proposal requires layer2 and the IPAM lifecycle Persistent, and covers primary networks
+of ClusterUserDefinedNetworks. OVN-Kubernetes refuses requested addresses on other networks
 (enable-preconfigured-udn-addresses: primary and layer2 only).
 """
 
@@ -16,7 +16,7 @@ from claims.core.networks import udn
 
 @dataclass(frozen=True)
 class Reason:
-    """Why not, or what to mind; `remedy` is what can be done about it, "" for nothing."""
+    """A reason against the network, or a note; `remedy` is what a user can do, or ""."""
 
     code: str
     message: str
@@ -25,7 +25,7 @@ class Reason:
 
 @dataclass(frozen=True)
 class StaticVMCheck:
-    """`reasons` are what stands against it, `notes` what does not keep a network from being fit."""
+    """Result of the check: `reasons` rule static VMs out, `notes` do not."""
 
     reasons: tuple[Reason, ...] = ()
     notes: tuple[Reason, ...] = ()
@@ -36,7 +36,7 @@ class StaticVMCheck:
 
 
 class CheckableNetwork(udn.NetworkLike, Protocol):
-    """What is asked of a network, beside its NADs."""
+    """The fields of a network that the check reads."""
 
     name: str
     kind: str
@@ -47,45 +47,45 @@ class CheckableNetwork(udn.NetworkLike, Protocol):
     uid: str
 
 
-_ANEW = "All of layer2 is immutable: make a new network and move the VMs there."
+_IMMUTABLE = "Networks are immutable: create a new network and move the VMs there."
 
 
 def check(network: CheckableNetwork, nads: Sequence[bool], *, gone: bool = False) -> StaticVMCheck:
-    """`nads`: for each NAD of the network, whether it allows persistent IPs."""
+    """Check a network; `nads` has, for each of its NADs, whether it allows persistent IPs."""
     if not network.kind:
-        message = "Nobody has seen this network in the cluster; only its name is known."
-        return StaticVMCheck((Reason("not_seen", message, "Make it, or look for a typing error."),))
-    against = [*_reasons_against(network)]
+        message = "This network was not observed in the cluster; only its name is known."
+        return StaticVMCheck(
+            (Reason("not_seen", message, "Create it, or check the name for a typing error."),)
+        )
+    reasons = [*_reasons(network)]
     if gone:
-        against.insert(0, Reason("gone", "The network was deleted in the cluster."))
+        reasons.insert(0, Reason("gone", "The network was deleted in the cluster."))
     if nads and not any(nads):
         message = "None of its network attachment definitions allows persistent IPs."
-        remedy = "Let OVN-Kubernetes make them anew from a network with lifecycle Persistent."
-        against.append(Reason("nad_not_persistent", message, remedy))
-    return StaticVMCheck(tuple(against), tuple(_notes(network, nads, gone=gone)))
+        remedy = "Have OVN-Kubernetes create them again from a network with lifecycle Persistent."
+        reasons.append(Reason("nad_not_persistent", message, remedy))
+    return StaticVMCheck(tuple(reasons), tuple(_notes(network, nads, gone=gone)))
 
 
-def _reasons_against(network: CheckableNetwork) -> list[Reason]:
+def _reasons(network: CheckableNetwork) -> list[Reason]:
     reasons = []
     if network.topology != udn.LAYER2:
-        message = f"Its topology is {network.topology or 'not known'}; layer2 is a must."
-        reasons.append(Reason("not_layer2", message, _ANEW))
+        message = f"Its topology is {network.topology or 'unknown'}; layer2 is required."
+        reasons.append(Reason("not_layer2", message, _IMMUTABLE))
     if network.role != udn.PRIMARY:
         message = (
-            "It is not the primary network of its namespaces; OVN-Kubernetes takes requested"
+            "It is not the primary network of its namespaces; OVN-Kubernetes accepts requested"
             " addresses on primary networks only."
         )
-        reasons.append(Reason("not_primary", message, _ANEW))
+        reasons.append(Reason("not_primary", message, _IMMUTABLE))
     if network.ipam_mode == udn.DISABLED:
-        message = "OVN-Kubernetes hands out no addresses on it (ipam.mode Disabled)."
-        reasons.append(Reason("ipam_disabled", message, _ANEW))
+        message = "OVN-Kubernetes allocates no addresses on it (ipam.mode Disabled)."
+        reasons.append(Reason("ipam_disabled", message, _IMMUTABLE))
     elif network.lifecycle != udn.PERSISTENT:
-        message = (
-            "Its IPAM lifecycle is not Persistent: a VM that is stopped or moved loses its address."
-        )
-        reasons.append(Reason("not_persistent", message, _ANEW))
+        message = "Its IPAM lifecycle is not Persistent: a VM loses its address when it is stopped or moved."
+        reasons.append(Reason("not_persistent", message, _IMMUTABLE))
     if not network.subnets:
-        reasons.append(Reason("no_subnets", "It has no subnets to take addresses from.", _ANEW))
+        reasons.append(Reason("no_subnets", "It has no subnets.", _IMMUTABLE))
     return reasons
 
 
@@ -93,23 +93,23 @@ def _notes(network: CheckableNetwork, nads: Sequence[bool], *, gone: bool) -> li
     notes = []
     if network.kind == udn.UDN_KIND:
         message = (
-            "It is a UserDefinedNetwork of one namespace; the enhancement proposal speaks of"
-            " ClusterUserDefinedNetworks only."
+            "It is a UserDefinedNetwork of one namespace; the enhancement proposal covers only"
+            " ClusterUserDefinedNetworks."
         )
         notes.append(Reason("not_cluster_udn", message))
     if network.kind in {udn.CUDN, udn.UDN_KIND}:
         expected = udn.logical_name(network.kind, network.object_name, network.namespace)
         if network.name != expected:
-            message = f"OVN-Kubernetes would call the network of this object {expected}."
+            message = f"OVN-Kubernetes would name the network of this object {expected}."
             notes.append(Reason("logical_name", message, "Check the name in a NAD's spec.config."))
     if gone:
         return notes
     if not network.uid and network.kind != udn.NAD_KIND:
-        message = "It was made here by hand and has not been seen in the cluster yet."
+        message = "It was created here and has not been observed in the cluster yet."
         notes.append(Reason("not_in_cluster", message, "Apply its manifest."))
     elif not nads:
-        message = "No namespace uses it yet: there is no network attachment definition of it."
-        remedy = "Check the namespace selector, and the labels of the namespaces it shall select."
+        message = "No namespace uses it yet: it has no network attachment definition."
+        remedy = "Check the namespace selector and the labels of the namespaces."
         notes.append(Reason("no_nad", message, remedy))
     elif any(nads) and not all(nads):
         message = "Some of its network attachment definitions do not allow persistent IPs."

@@ -1,4 +1,4 @@
-"""The rules between the subnets, gateways and reservations of a new network."""
+"""Rules between the subnets, gateways and reservations of a new network."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from claims.core.networks import udn
 from claims.core.networks.udn import UDN
 from pools.core import addresses, object_reader
 
-MOST_RESERVED, MOST_INFRASTRUCTURE, MOST_LAYER3 = 25, 4, 400
+MAX_RESERVED, MAX_INFRASTRUCTURE, MAX_LAYER3 = 25, 4, 400
 
 
 @dataclass(frozen=True)
 class Lists:
-    """The networks and addresses of a body, each with its path, and the rules between them."""
+    """Networks and addresses of a request body, each with its path, and the rules between them."""
 
     body: object_reader.Fields
     subnets: list[tuple[str, addresses.Network]]
@@ -28,8 +28,8 @@ class Lists:
         self._check_subnets(network)
         self._check_gateways()
         for name, listed, most in (
-            ("reserved_subnets", self.reserved, MOST_RESERVED),
-            ("infrastructure_subnets", self.infrastructure, MOST_INFRASTRUCTURE),
+            ("reserved_subnets", self.reserved, MAX_RESERVED),
+            ("infrastructure_subnets", self.infrastructure, MAX_INFRASTRUCTURE),
         ):
             _check_number(self.body, name, most)
             for path, cidr in listed:
@@ -41,7 +41,7 @@ class Lists:
 
     def _check_subnets(self, network: UDN) -> None:
         if network.topology == udn.LAYER3:
-            _check_number(self.body, "subnets", MOST_LAYER3)
+            _check_number(self.body, "subnets", MAX_LAYER3)
             return
         _check_number(self.body, "subnets", 2)
         _check_families(self.body.report, self.subnets)
@@ -61,35 +61,42 @@ class Lists:
             gateway.version for _, gateway in self.gateways
         }
         if self.gateways and missing:
-            message = f"name one for each family; that of IPv{min(missing)} is missing"
+            message = (
+                f"one gateway for each family is required; that of IPv{min(missing)} is missing"
+            )
             report.add("default_gateways", "gateway_conflict", message)
 
     def _gateway_problems(self, gateway: addresses.Address) -> Iterator[tuple[str, str]]:
-        """What is wrong with it, the first thing only: (code, message)."""
+        """Yield (code, message) of the first rule that the gateway violates."""
         holding = [subnet for _, subnet in self.subnets if gateway in subnet]
         if not self.subnets:
-            return  # that is told of the subnets
+            return  # the missing subnets are reported elsewhere
         if all(subnet.version != gateway.version for _, subnet in self.subnets):
-            yield "mixed_family", f"{gateway} is of IPv{gateway.version}, and no subnet is"
+            yield (
+                "mixed_family",
+                f"{gateway} is an IPv{gateway.version} address, and no subnet is IPv{gateway.version}",
+            )
         elif not holding:
-            message = f"{gateway} lies in none of the subnets; it must be an address of one"
+            message = f"{gateway} is in none of the subnets"
             yield "gateway_conflict", message
         elif _is_edge(gateway, holding[0]):
-            message = f"{gateway} is the first or last address of {holding[0]}, which is no host's"
+            message = (
+                f"{gateway} is the first or last address of {holding[0]}, which no host can have"
+            )
             yield "gateway_conflict", message
         elif self.infrastructure and not any(
             gateway in infrastructure_subnet for _, infrastructure_subnet in self.infrastructure
         ):
-            yield "gateway_conflict", f"{gateway} must lie in one of the infrastructure subnets"
+            yield "gateway_conflict", f"{gateway} must be in one of the infrastructure subnets"
 
     def _check_inside(self, path: str, cidr: addresses.Network) -> None:
         same = [subnet for _, subnet in self.subnets if subnet.version == cidr.version]
         report = self.body.report
         if self.subnets and not same:
-            message = f"{cidr} is an IPv{cidr.version} network, and no subnet is"
+            message = f"{cidr} is an IPv{cidr.version} network, and no subnet is IPv{cidr.version}"
             report.add(path, "mixed_family", message, str(cidr))
         elif not any(_holds(subnet, cidr) for subnet in same):
-            message = f"{cidr} lies in none of the subnets"
+            message = f"{cidr} is in none of the subnets"
             report.add(path, "range_outside_cidr", message, str(cidr))
 
 
@@ -107,7 +114,7 @@ def _is_edge(address: addresses.Address, network: addresses.Network) -> bool:
 def _check_number(body: object_reader.Fields, name: str, most: int) -> None:
     listed = body.data.get(name)
     if isinstance(listed, list) and len(listed) > most:
-        message = f"are {len(listed)}; a network takes at most {most}"
+        message = f"{len(listed)} values; at most {most} are allowed"
         body.report.add(body.path(name), "too_many", message)
 
 
@@ -120,7 +127,7 @@ def _check_families(
     first_by_family: dict[int, Any] = {}
     for path, member in listed:
         if member.version in first_by_family:
-            message = f"only one of each family: {first_by_family[member.version]} is IPv{member.version} too"
+            message = f"only one of each family is allowed: {first_by_family[member.version]} is IPv{member.version} too"
             report.add(path, code, message, str(member))
         first_by_family.setdefault(member.version, member)
 
@@ -128,7 +135,7 @@ def _check_families(
 def _check_apart(
     report: object_reader.ProblemReport, listed: list[tuple[str, addresses.Network]]
 ) -> None:
-    """In order of addresses, the one that holds another comes first."""
+    """Report overlaps; in order of addresses, a network comes before those that it contains."""
     outer: addresses.Network | None = None
     for path, cidr in sorted(listed, key=lambda e: (e[1].version, int(e[1][0]), e[1].prefixlen)):
         if outer is not None and outer.version == cidr.version and cidr[0] in outer:

@@ -1,4 +1,4 @@
-"""Logical networks of OVN-Kubernetes as (Cluster)UserDefinedNetworks say them (k8s.ovn.org/v1)."""
+"""Parser of (Cluster)UserDefinedNetworks (k8s.ovn.org/v1), which define logical networks."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ PRIMARY, SECONDARY = "primary", "secondary"
 ENABLED, DISABLED = "Enabled", "Disabled"
 PERSISTENT = "Persistent"
 CLUSTER_PREFIX = "cluster_udn_"
-# A namespace says with this label, when it is made, that its pods' primary network is a UDN.
+# This label of a namespace, set when it is created, makes a UDN the primary network of its pods.
 PRIMARY_LABEL = "k8s.ovn.org/primary-user-defined-network"
 _KINDS = {"ClusterUserDefinedNetwork": CUDN, "UserDefinedNetwork": UDN_KIND}
 
 
 @dataclass(frozen=True)
 class UDN:
-    """One logical network. Addresses are texts in canonical form, words those of a NAD's config.
+    """A logical network. Addresses are strings in canonical form; other values are as in a NAD's config.
 
-    `name` is the logical name, `object_name` that of the object (with `namespace`) that makes the
-    network. Of layer3 subnets only the CIDR is kept, not the size of a node's part. `conditions` are
-    those of the object's status, as they stand there.
+    `name` is the logical name; `object_name` (and `namespace`) identify the object that defines the
+    network. A layer3 subnet is stored without the size of a node's subnet. `conditions` are those of
+    the object's status, unchanged.
     """
 
     name: str
@@ -50,7 +50,7 @@ class UDN:
 
 
 class NetworkLike(Protocol):
-    """What has subnets and gateways: a UDN, a row of the register."""
+    """A network with subnets and gateways: a UDN, or a row of the register."""
 
     topology: str
     role: str
@@ -62,21 +62,21 @@ class NetworkLike(Protocol):
 
 
 def logical_name(kind: str, object_name: str, namespace: str = "") -> str:
-    """What the NADs of such an object call their network (ovn-kubernetes, go-controller/pkg/util)."""
+    """Return the network name in the NADs of an object (ovn-kubernetes, go-controller/pkg/util)."""
     return f"{CLUSTER_PREFIX}{object_name}" if kind == CUDN else f"{namespace}_{object_name}"
 
 
 def object_name(kind: str, name: str, namespace: str = "") -> str:
-    """The name of the object that makes a network of this name; "" when no object of the kind does."""
+    """Return the name of the object that defines a network of this name, or "" if there can be none."""
     prefix = logical_name(kind, "", namespace)
     return name.removeprefix(prefix) if name.startswith(prefix) else ""
 
 
 def gateways(network: NetworkLike) -> list[str]:
-    """The default gateway of each subnet: the one that was configured, else its first address.
+    """Return the default gateway of each subnet: the configured one, else the first address.
 
-    None of a network that OVN-Kubernetes does not route for its VMs: secondary and localnet ones,
-    and layer3 ones, where each node's part has its own.
+    Networks that OVN-Kubernetes does not route have none: secondary and localnet networks. Layer3
+    networks have none either, because each node's subnet has its own gateway.
     """
     if network.topology not in {LAYER2, ""} or network.role == SECONDARY:
         return []
@@ -92,18 +92,18 @@ def gateways(network: NetworkLike) -> list[str]:
 
 
 def gateway_macs(network: NetworkLike) -> dict[str, str]:
-    """The MAC addresses of the network's gateway, each with its address; of two families the IPv4 one."""
+    """Return the MAC address of the gateway with its IP address; with two families that of IPv4."""
     gateway_addresses = [ipaddress.ip_address(text) for text in gateways(network)]
     first = min((gateway.version for gateway in gateway_addresses), default=0)
     return {
-        macs.of_address(gateway): str(gateway)
+        macs.mac_of_address(gateway): str(gateway)
         for gateway in gateway_addresses
         if gateway.version == first
     }
 
 
 def parse(manifest: object_reader.Json) -> UDN:
-    """A ClusterUserDefinedNetwork or UserDefinedNetwork as the cluster shows it.
+    """Parse a ClusterUserDefinedNetwork or UserDefinedNetwork of a cluster.
 
     Raises InvalidInput with all problems: unsupported_kind, required, wrong_type,
     invalid_choice, not_a_cidr, not_an_address.
@@ -177,7 +177,7 @@ def _parse_each(
 
 def text(value: object, path: str) -> str:
     if not isinstance(value, str):
-        raise errors.InvalidInput.for_field(path, "wrong_type", "must be a text", value)
+        raise errors.InvalidInput.for_field(path, "wrong_type", "must be a string", value)
     return value
 
 
@@ -192,7 +192,7 @@ def _whole(value: object, path: str) -> int:
 
 
 def network_text(value: object, path: str) -> str:
-    """A CIDR as a cluster has accepted it: host bits, which OVN-Kubernetes passes over, are too."""
+    """Parse a CIDR that a cluster has accepted; host bits are dropped, as OVN-Kubernetes does."""
     cidr = text(value, path).strip(addresses.BLANKS)
     try:
         return str(ipaddress.ip_network(cidr if "/" in cidr else "", strict=False))
@@ -202,5 +202,5 @@ def network_text(value: object, path: str) -> str:
 
 
 def address(value: object, path: str) -> str:
-    """An address in canonical form, without a prefix length."""
+    """Parse an address without a prefix length; return it in canonical form."""
     return str(addresses.parse_address(value, field=path, source=addresses.InputSource.TEXT))

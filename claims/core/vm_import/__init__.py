@@ -1,1 +1,1 @@
-"""VMs and their addresses as the files of administrators have them: those of RVTools, PowerCLI and MTV."""
+"""Readers of VMs and their addresses in files of RVTools, PowerCLI and MTV, templates and manifests."""

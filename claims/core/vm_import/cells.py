@@ -1,7 +1,7 @@
-"""The cells of a table: MAC addresses, addresses in all the ways people write several, names.
+"""Parsers of spreadsheet cells: MAC addresses, lists of addresses in many notations, names.
 
-What a spreadsheet made of a text is told from the text itself where the file says so (XLSX), else
-recognised by its form (`1.23E+11`, `24.10.2026`).
+Cells that a spreadsheet converted to a number or a date are recognised by their type where the file has
+types (XLSX), else by their form (`1.23E+11`, `24.10.2026`).
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from pools.core import addresses, errors
 from pools.core.errors import FieldProblem
 from pools.core.spreadsheet_cells import unescape
 
-LONGEST_NAME = 253
-MOST_IN_A_CELL = 64
+MAX_NAME_LENGTH = 253
+MAX_IN_A_CELL = 64
 
 
 class Number(str):
-    """A cell that holds a number, not a text."""
+    """A cell that holds a number."""
 
     __slots__ = ()
 
@@ -34,20 +34,20 @@ class Date(str):
 
 
 class Formula(str):
-    """A cell that is computed."""
+    """A cell that holds a formula."""
 
     __slots__ = ()
 
 
 class Failure(str):
-    """A cell that holds an error of the spreadsheet, such as #N/A."""
+    """A cell that holds a spreadsheet error such as #N/A."""
 
     __slots__ = ()
 
 
 _CLEAN_MAC = re.compile("[0-9a-fA-F][02468aceACE](?::[0-9a-fA-F]{2}){5}").fullmatch
 _OCTET = "(?:25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"
-# What every range that is set aside, or cannot be used at all, does not begin with.
+# IPv4 addresses outside of all ranges that are set aside or cannot be used.
 _CLEAN_IPV4 = re.compile(
     rf"(?!0\.|10\.88\.|10\.244\.|10\.42\.|127\.|169\.|172\.|22[4-9]|2[3-9][0-9]){_OCTET}(?:\.{_OCTET}){{3}}"
 ).fullmatch
@@ -72,16 +72,16 @@ _SET_ASIDE: tuple[tuple[str, str, tuple[addresses.Network, ...]], ...] = (
 )
 _CONTAINER = ("container_set_aside", "container bridges'")
 _DOCKER = IPv4Network("172.17.0.0/16")
-_BRIDGES = IPv4Network("172.16.0.0/12")  # further networks of Docker: their host is .0.1
-_PODS = (IPv4Network("10.244.0.0/16"), IPv4Network("10.42.0.0/16"))  # of a node: .0 and .1
+_BRIDGES = IPv4Network("172.16.0.0/12")  # further networks of Docker, with the host .0.1
+_PODS = (IPv4Network("10.244.0.0/16"), IPv4Network("10.42.0.0/16"))  # of nodes: .0 and .1
 _PODMAN = IPv4Address("10.88.0.1")
 
 
 def parse_mac(text: str) -> tuple[FieldProblem, ...]:
-    """What is wrong with the text as a MAC address; nothing for a good one."""
+    """Return the problems of a cell as a MAC address; () for a valid one."""
     if type(text) is str and _CLEAN_MAC(text) and text != "00:00:00:00:00:00":
         return ()
-    if mangled_problem := mangled("mac", text):
+    if mangled_problem := find_mangled("mac", text):
         return (mangled_problem,)
     try:
         macs.parse_mac(str(text), field="mac", lenient=True)
@@ -92,14 +92,14 @@ def parse_mac(text: str) -> tuple[FieldProblem, ...]:
     return ()
 
 
-def mangled(field: str, text: str) -> FieldProblem | None:
-    """The problem of a cell that does not hold what somebody typed: a formula, a number, a date."""
+def find_mangled(field: str, text: str) -> FieldProblem | None:
+    """Return the problem of a cell that does not hold the typed string: a formula, a number, a date."""
     if type(text) is not str:
         if isinstance(text, Formula):
             message = "is a formula; replace it by its value"
             return problem(field, "formula", message, str(text))
         if isinstance(text, Failure):
-            return problem(field, "spreadsheet_error", "is an error of the spreadsheet", str(text))
+            return problem(field, "spreadsheet_error", "is a spreadsheet error", str(text))
         return _mangled(field, text, "a date" if isinstance(text, Date) else "a number")
     if text.startswith("="):
         return problem(field, "formula", "is a formula; replace it by its value", text)
@@ -107,13 +107,15 @@ def mangled(field: str, text: str) -> FieldProblem | None:
 
 
 def _mangled(field: str, text: str, what: str) -> FieldProblem:
-    message = f"the spreadsheet made {what} of it; format the column as text and enter it again"
+    message = (
+        f"the spreadsheet converted it to {what}; format the column as text and enter it again"
+    )
     return problem(field, "spreadsheet_mangled", message, str(text))
 
 
 @dataclass(frozen=True, slots=True)
 class Addresses:
-    """The addresses of a cell; those `unread` are among them as they were written."""
+    """The addresses of a cell; if `unread`, some are not valid and are kept as written."""
 
     ips: tuple[str, ...]
     problems: tuple[FieldProblem, ...] = ()
@@ -124,11 +126,11 @@ NONE = Addresses(())
 
 
 def parse_addresses(*texts: str, prefixes: Sequence[str] = (), aside: bool = True) -> Addresses:
-    """The addresses of one interface from the cells that have some.
+    """Parse the addresses of one interface from its cells. Never raises.
 
-    `prefixes` are prefix lengths or netmasks, one for all or one for each address. Addresses that
-    no interface can be given, and those of container bridges beside another one, are left out with
-    a problem `…_set_aside`, unless `aside` is off. Never raises.
+    `prefixes` are prefix lengths or netmasks, one for all or one for each address. Addresses that no VM
+    can be given, and those of container bridges if there is another one, are left out with a problem
+    `…_set_aside`, unless `aside` is False.
     """
     if not prefixes:
         if len(texts) == 2 and not texts[1]:
@@ -140,30 +142,30 @@ def parse_addresses(*texts: str, prefixes: Sequence[str] = (), aside: bool = Tru
             if type(text) is str and _CLEAN_IPV4(text):
                 return Addresses((text,))
         elif aside and len(texts) == 2 and _CLEAN_IPV4(texts[0]) and _LINK_LOCAL(texts[1]):
-            return Addresses((texts[0],), (_aside(texts[1], *_SET_ASIDE[0][:2]),))
-    return _several(texts, prefixes, aside=aside)
+            return Addresses((texts[0],), (_set_aside_problem(texts[1], *_SET_ASIDE[0][:2]),))
+    return _parse_several(texts, prefixes, aside=aside)
 
 
-def _several(texts: Sequence[str], prefixes: Sequence[str], *, aside: bool) -> Addresses:
+def _parse_several(texts: Sequence[str], prefixes: Sequence[str], *, aside: bool) -> Addresses:
     problems: list[FieldProblem] = []
-    written: list[str] = []
+    strings: list[str] = []
     for text in texts:
-        if mangled_problem := mangled("ips", text) if text else None:
+        if mangled_problem := find_mangled("ips", text) if text else None:
             problems.append(mangled_problem)
-            written.append(str(text))
+            strings.append(str(text))
         else:
-            written += split(text)
+            strings += split_cell(text)
     if problems:
-        return Addresses(tuple(written), tuple(problems), unread=True)
-    if len(written) > MOST_IN_A_CELL:
-        message = f"{len(written)} addresses; an interface has at most {MOST_IN_A_CELL}"
+        return Addresses(tuple(strings), tuple(problems), unread=True)
+    if len(strings) > MAX_IN_A_CELL:
+        message = f"{len(strings)} addresses; an interface has at most {MAX_IN_A_CELL}"
         too_many = problem("ips", "too_many", message)
-        return Addresses(tuple(written[:MOST_IN_A_CELL]), (too_many,), unread=True)
+        return Addresses(tuple(strings[:MAX_IN_A_CELL]), (too_many,), unread=True)
     all_addresses = [
         _ParsedAddress(text, prefix)
-        for text, prefix in zip(written, _spread(prefixes, written), strict=True)
+        for text, prefix in zip(strings, _prefix_by_address(prefixes, strings), strict=True)
     ]
-    usable_addresses = _drop_useless(all_addresses, problems) if aside else all_addresses
+    usable_addresses = _drop_unusable(all_addresses, problems) if aside else all_addresses
     ips = tuple(dict.fromkeys(parsed_address.text for parsed_address in usable_addresses))
     problems += [
         cell_problem
@@ -175,52 +177,52 @@ def _several(texts: Sequence[str], prefixes: Sequence[str], *, aside: bool) -> A
     )
 
 
-def split(text: str) -> list[str]:
-    """The texts of a cell that has several: `10.0.0.21 /24,\\n10.0.0.22 /24`."""
+def split_cell(text: str) -> list[str]:
+    """Split a cell with several values: `10.0.0.21 /24,\\n10.0.0.22 /24`."""
     joined = "/".join([part.strip(_BLANKS) for part in text.split("/")]) if "/" in text else text
     return [part for part in _BETWEEN.split(joined) if part]
 
 
-def _spread(prefixes: Sequence[str], written: Sequence[str]) -> list[str]:
-    """The prefix of each address: one for all is that of the IPv4 ones, where it can be and some are."""
-    if len(prefixes) == len(written):
+def _prefix_by_address(prefixes: Sequence[str], strings: Sequence[str]) -> list[str]:
+    """Return the prefix of each address; a single one applies to IPv4 if there are both families."""
+    if len(prefixes) == len(strings):
         return [prefix.lstrip("/") for prefix in prefixes]
     if len(prefixes) != 1:
-        return [""] * len(written)
+        return [""] * len(strings)
     shared_prefix = prefixes[0].lstrip("/")
-    mixed = len({":" in text for text in written}) > 1
+    mixed = len({":" in text for text in strings}) > 1
     of_ipv4 = "." in shared_prefix or not shared_prefix.isdecimal() or int(shared_prefix[:4]) <= 32
-    return ["" if mixed and of_ipv4 == (":" in text) else shared_prefix for text in written]
+    return ["" if mixed and of_ipv4 == (":" in text) else shared_prefix for text in strings]
 
 
 class _ParsedAddress:
-    """One address of a cell: its canonical text, or what is wrong with it."""
+    """One address of a cell: its canonical string, or its problems."""
 
     __slots__ = ("address", "problems", "text")
 
-    def __init__(self, written: str, prefix: str) -> None:
-        head, slash, tail = written.partition("/")
+    def __init__(self, source: str, prefix: str) -> None:
+        head, slash, tail = source.partition("/")
         if head[:5].lower() == "fe80:":
-            head = head.partition("%")[0]  # it is left out, whatever its zone
+            head = head.partition("%")[0]  # left out below, whatever its zone
         self.address: addresses.Address | None = None
         self.problems: tuple[FieldProblem, ...] = ()
-        self.text = written
+        self.text = source
         try:
             self.address = addresses.parse_address(
                 head, field="ips", source=addresses.InputSource.TEXT
             )
-            tail = tail if slash else _of_family(prefix, self.address)
+            tail = tail if slash else _prefix_for_family(prefix, self.address)
             self.text = str(self.address)
             if tail or slash:
-                self.text = _with_prefix(self.address, tail, written)
+                self.text = _with_prefix(self.address, tail, source)
         except errors.InvalidInput as error:
             self.problems = error.problems
-            if error.code == "not_an_address" and (what := _looks_mangled(written)):
-                self.problems = (_mangled("ips", written, what),)
+            if error.code == "not_an_address" and (what := _looks_mangled(source)):
+                self.problems = (_mangled("ips", source, what),)
 
 
-def _of_family(prefix: str, address: addresses.Address) -> str:
-    """A netmask or a length above 32 is none of the other family."""
+def _prefix_for_family(prefix: str, address: addresses.Address) -> str:
+    """Return the prefix if it fits the family: netmasks are IPv4, lengths above 32 are IPv6."""
     if address.version == 6:
         return "" if "." in prefix else prefix
     return "" if prefix.isdecimal() and int(prefix[:4]) > 32 else prefix
@@ -247,49 +249,49 @@ def _looks_mangled(text: str) -> str:
     return "a date" if _DATE.fullmatch(text) else ""
 
 
-def _drop_useless(
+def _drop_unusable(
     all_addresses: Sequence[_ParsedAddress], problems: list[FieldProblem]
 ) -> list[_ParsedAddress]:
     usable_addresses = []
     for parsed_address in all_addresses:
-        if reason := _useless(parsed_address.address):
-            problems.append(_aside(parsed_address.text, *reason))
+        if reason := _unusable_reason(parsed_address.address):
+            problems.append(_set_aside_problem(parsed_address.text, *reason))
         else:
             usable_addresses.append(parsed_address)
     vm_addresses = [
         parsed_address
         for parsed_address in usable_addresses
-        if not container_like(parsed_address.address)
+        if not is_container_address(parsed_address.address)
     ]
     if any(
         parsed_address.address is not None and parsed_address.address.version == 4
         for parsed_address in vm_addresses
     ):
         problems += [
-            _aside(parsed_address.text, *_CONTAINER)
+            _set_aside_problem(parsed_address.text, *_CONTAINER)
             for parsed_address in usable_addresses
-            if container_like(parsed_address.address)
+            if is_container_address(parsed_address.address)
         ]
         return vm_addresses
     return usable_addresses
 
 
-def _useless(address: addresses.Address | None) -> tuple[str, str] | None:
+def _unusable_reason(address: addresses.Address | None) -> tuple[str, str] | None:
     for code, name, networks in _SET_ASIDE:
         if address is not None and any(address in net for net in networks):
             return code, name
     return None
 
 
-def _aside(text: str, code: str, name: str) -> FieldProblem:
-    # Not found.problem: nearly every row of RVTools has one of these, and an address needs no escapes.
+def _set_aside_problem(text: str, code: str, name: str) -> FieldProblem:
+    # Not vm_interface.problem: most rows of RVTools have this problem, and an address needs no escaping.
     return FieldProblem(
-        "ips", code, f"{text} was left out: {name} addresses are not the VM's own", text
+        "ips", code, f"{text} was left out: {name} addresses do not belong to the VM", text
     )
 
 
-def container_like(address: addresses.Address | None) -> bool:
-    """Whether Docker, Podman or a network plugin for pods gives such addresses to its own bridge."""
+def is_container_address(address: addresses.Address | None) -> bool:
+    """Return True if Docker, Podman or a network plugin for pods uses such addresses for its bridge."""
     if not isinstance(address, IPv4Address):
         return False
     low = int(address) & 0xFFFF
@@ -299,14 +301,14 @@ def container_like(address: addresses.Address | None) -> bool:
 
 
 def parse_text(
-    field: str, text: str, *, longest: int = LONGEST_NAME
+    field: str, text: str, *, longest: int = MAX_NAME_LENGTH
 ) -> tuple[str, FieldProblem | None]:
-    """A name of a VM, a network or a namespace as the source has it, and what is wrong with it."""
+    """Return the name of a VM, a network or a namespace in a cell, and its problem."""
     if type(text) is not str:
         if not isinstance(text, Number):
-            return str(text)[:longest], mangled(field, text)
+            return str(text)[:longest], find_mangled(field, text)
         text = str(text)
-    text = unescape(text.strip()).strip()  # as our own exports have it
+    text = unescape(text.strip()).strip()  # exports of Cadastre escape it
     if len(text) > longest:
         message = f"longer than {longest} characters"
         return text[:longest], problem(field, "too_long", message, text)
@@ -314,5 +316,5 @@ def parse_text(
 
 
 def is_true(text: str) -> bool:
-    """Whether a flag is set, as RVTools and people write it."""
+    """Return True if a flag is set, as RVTools and users write it."""
     return text.strip().lower() in ("true", "yes", "1", "x", "wahr", "vrai", "verdadero")

@@ -1,7 +1,7 @@
-"""Which column of a table says what: by name, in any order and case, whatever other columns there are.
+"""Recognition of table columns by name, in any order and case, among any other columns.
 
-Tables are told apart by their names: RVTools' vNetwork and vInfo (also with the data-base names that
-`-DBColumnNames` writes), PowerCLI's many shapes, our template, lists of two or three columns.
+The names also determine the kind of table: vNetwork and vInfo of RVTools (also with the names that
+`-DBColumnNames` writes), the shapes of PowerCLI, the template, lists of two or three columns.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ LIST = "two-column"
 TEMPLATE_HEADER = ("VM", "MAC address", "IP addresses", "Network", "Namespace", "Note")
 
 _Names = dict[str, tuple[str, ...]]
-# Role, and the names of its column, the best first; blanks and signs do not count.
+# Names of the column of each role, the best first; blanks and punctuation are ignored.
 _VNETWORK_NAMES: _Names = {
     "vm": ("vm", "vnetworkvmname"),
     "template": ("template", "vnetworktemplate"),
@@ -50,7 +50,7 @@ _OTHER_NAMES: _Names = {
     ),
     "ip6": ("ipv6address", "ipv6addresses", "ipv6"),
     "prefix": ("prefixlength", "prefix", "prefixlen", "subnetmask", "netmask", "mask"),
-    # The last one stands in our own export of entries.
+    # The last one is used in the export of entries.
     "network": ("networkname", "network", "portgroup", "portgroupname", "ippoolnetworkname"),
     "namespace": ("namespace", "targetnamespace"),
     "note": ("note",),
@@ -59,15 +59,15 @@ _OTHER_NAMES: _Names = {
 _VNETWORK_ONLY = {"srmplaceholder", "niclabel", "startsconnected", "directpathio", "ipv4address"}
 _TEMPLATE_KEYS = {"vm", "macaddress", "ipaddresses"}
 _NO_SIGNS = re.compile(r"[^a-z0-9]")
-MOST_COLUMNS = 16_384
+MAX_COLUMNS = 16_384
 _ARROWS = re.compile("->|=>|=")
 
 
 @dataclass(frozen=True)
 class Layout:
-    """What is in which column (from 0); -1 where there is none.
+    """The column (from 0) of each role, or -1.
 
-    `names` are the cells of the header, for a header that comes again; empty without a header.
+    `names` are the cells of the header, to recognise a repeated header; empty without a header.
     """
 
     kind: str
@@ -87,32 +87,32 @@ class Layout:
 
     @property
     def used_columns(self) -> frozenset[int]:
-        """The columns that say something."""
+        """The columns that are read."""
         roles = (self.vm, self.mac, self.ip, self.ip6, self.prefix, self.network, self.namespace)
         flags = (self.note, self.origin, self.template, self.placeholder)
         return frozenset(column for column in (*roles, *flags) if column >= 0)
 
-    def gathered(self, row: Sequence[str]) -> Sequence[str]:
-        """A row of a list whose addresses go on in the cells after their column."""
+    def join_addresses(self, row: Sequence[str]) -> Sequence[str]:
+        """Return a row of a list with the addresses of all following cells joined in one cell."""
         if self.ip == max(self.used_columns) and len(row) > self.ip + 1:
             return [*row[: self.ip], ", ".join(cell for cell in row[self.ip :] if cell)]
         return row
 
     @property
     def rank(self) -> int:
-        """Which sheet or file of several is the one to read: the lowest."""
+        """Preference among several sheets or files; the lowest rank is read."""
         generic = 4 if self.vm < 0 else 2
         return {VNETWORK: 0, TEMPLATE: 1, VINFO: 3}.get(self.kind, generic)
 
 
 def recognise(header: Sequence[str]) -> Layout | None:
-    """The layout that the cells of a header have; None for what is no header that is known.
+    """Return the layout of a header, or None if the cells are no known header.
 
-    Raises InvalidInput `duplicate_header` when a column that is needed is there twice.
+    Raises InvalidInput `duplicate_header` if a column that is read occurs twice.
     """
-    keys = [_NO_SIGNS.sub("", cell.lower()) if cell else "" for cell in header[:MOST_COLUMNS]]
-    there = set(keys)
-    kind, names = _kind(there)
+    keys = [_NO_SIGNS.sub("", cell.lower()) if cell else "" for cell in header[:MAX_COLUMNS]]
+    key_set = set(keys)
+    kind, names = _kind(key_set)
     roles = {role: _column(keys, choices) for role, choices in names.items()}
     if roles.get("mac", -1) < 0 and roles.get("ip", -1) < 0:
         return None
@@ -127,20 +127,20 @@ def recognise(header: Sequence[str]) -> Layout | None:
         kind,
         **columns_by_role,
         width=width,
-        names=tuple(str(cell) for cell in header[:MOST_COLUMNS]),
+        names=tuple(str(cell) for cell in header[:MAX_COLUMNS]),
     )
 
 
-def _kind(there: set[str]) -> tuple[str, _Names]:
-    if "vnetworkvmname" in there or (
-        {"vm", "macaddress"} <= there and len(_VNETWORK_ONLY & there) >= 2
+def _kind(key_set: set[str]) -> tuple[str, _Names]:
+    if "vnetworkvmname" in key_set or (
+        {"vm", "macaddress"} <= key_set and len(_VNETWORK_ONLY & key_set) >= 2
     ):
         return VNETWORK, _VNETWORK_NAMES
-    if "vinfovmname" in there or (
-        {"vm", "primaryipaddress"} <= there and not there & set(_OTHER_NAMES["mac"])
+    if "vinfovmname" in key_set or (
+        {"vm", "primaryipaddress"} <= key_set and not key_set & set(_OTHER_NAMES["mac"])
     ):
         return VINFO, _VINFO_NAMES
-    return (TEMPLATE if there >= _TEMPLATE_KEYS else POWERCLI), _OTHER_NAMES
+    return (TEMPLATE if key_set >= _TEMPLATE_KEYS else POWERCLI), _OTHER_NAMES
 
 
 def _column(keys: Sequence[str], choices: Sequence[str]) -> int:
@@ -150,15 +150,18 @@ def _column(keys: Sequence[str], choices: Sequence[str]) -> int:
 def _refuse_duplicates(header: Sequence[str], keys: list[str], roles: dict[str, int]) -> None:
     for column in roles.values():
         if column >= 0 and keys.count(keys[column]) > 1:
-            message = f"the column {errors.shown(header[column])} is there twice"
+            message = f"the column {errors.shown(header[column])} occurs twice"
             raise errors.InvalidInput.for_field("header", "duplicate_header", message)
 
 
 def guess(row: Sequence[str]) -> Layout | None:
-    """The layout of a list without a header, from its first row: one column of MAC addresses, one of
-    addresses, one of names, in any order; None when it has neither of the first two."""
-    mac = _where(row, _is_mac)
-    ip = _where(row, _has_addresses)
+    """Guess the layout of a list without a header from its first row.
+
+    The columns are MAC addresses, IP addresses and names, in any order. Returns None without one of
+    the first two.
+    """
+    mac = _find_column(row, _is_mac)
+    ip = _find_column(row, _has_addresses)
     if mac < 0 and ip < 0:
         return None
     rest = [index for index, cell in enumerate(row[:4]) if index not in (mac, ip) and cell.strip()]
@@ -168,13 +171,13 @@ def guess(row: Sequence[str]) -> Layout | None:
 LOOSE = Layout(LIST, vm=0, mac=1, ip=2, width=3)
 
 
-def loose(row: Sequence[str]) -> list[str]:
-    """VM, MAC address and addresses of a line that has blanks between them, in any order.
+def split_line(row: Sequence[str]) -> list[str]:
+    """Split a line with blanks into VM, MAC address and IP addresses, which may be in any order.
 
-    What follows a `#` is a remark.
+    A `#` begins a comment.
     """
     names, mac, ips = [], "", []
-    for part in cells.split(_ARROWS.sub(" ", (row[0] if row else "").partition("#")[0])):
+    for part in cells.split_cell(_ARROWS.sub(" ", (row[0] if row else "").partition("#")[0])):
         if not mac and _is_mac(part):
             mac = part
         elif _has_addresses(part):
@@ -182,17 +185,17 @@ def loose(row: Sequence[str]) -> list[str]:
         else:
             names.append(part)
     if not mac and names and len(names) > 1:
-        mac = names.pop()  # so that it is told what is wrong with it
+        mac = names.pop()  # so that the row has the problem of this MAC
     return [" ".join(names), mac, ", ".join(ips)]
 
 
-def is_loose(row: Sequence[str]) -> bool:
-    """Whether the line says a MAC address, or addresses."""
-    _, mac, ips = loose(row)
+def is_list_line(row: Sequence[str]) -> bool:
+    """Return True if the line has a MAC address or IP addresses."""
+    _, mac, ips = split_line(row)
     return bool(ips) or (bool(mac) and _is_mac(mac))
 
 
-def _where(row: Sequence[str], matches: Callable[[str], bool]) -> int:
+def _find_column(row: Sequence[str], matches: Callable[[str], bool]) -> int:
     return next((index for index, cell in enumerate(row[:8]) if cell.strip() and matches(cell)), -1)
 
 
@@ -205,8 +208,8 @@ def _is_mac(text: str) -> bool:
 
 
 def _has_addresses(text: str) -> bool:
-    parts = cells.split(text)
-    if not 0 < len(parts) <= cells.MOST_IN_A_CELL:
+    parts = cells.split_cell(text)
+    if not 0 < len(parts) <= cells.MAX_IN_A_CELL:
         return False
     try:
         addresses.parse_address(parts[0].partition("/")[0])

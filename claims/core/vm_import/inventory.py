@@ -1,8 +1,8 @@
-"""Forklift's inventory: VMs of vSphere and the other providers, and migration plans.
+"""Readers of Forklift's inventory: VMs of vSphere and other providers, and migration plans.
 
-The shapes are those of pkg/controller/provider/web of kubev2v/forklift: an interface is in `nics`,
-its addresses are in `guestNetworks` (vSphere, Hyper-V), in the interface itself (oVirt, Nutanix), in
-`addresses` (OpenStack), or nowhere (OVA); of an OpenShift source the whole VM is there.
+The formats are those of pkg/controller/provider/web of kubev2v/forklift. Interfaces are in `nics`. Their
+addresses are in `guestNetworks` (vSphere, Hyper-V), in the interface (oVirt, Nutanix), in `addresses`
+(OpenStack), or absent (OVA). An OpenShift source has the whole VM object.
 """
 
 from __future__ import annotations
@@ -18,24 +18,27 @@ Json = Mapping[str, Any]
 
 PLAN_KIND = "Plan"
 _MARKS = {"nics", "guestNetworks", "addresses", "isTemplate", "powerState", "selfLink", "object"}
-_NAMES_ONLY = "a plan names its VMs only; export their inventory with detail=4"
+_NAMES_ONLY = "a plan has only the names of its VMs; export their inventory with detail=4"
 
 
 def is_vm(value: object) -> bool:
-    """Whether the object can be a VM of the inventory."""
+    """Return True if the object can be a VM of the inventory."""
     return isinstance(value, Mapping) and "name" in value and bool(_MARKS & value.keys())
 
 
 def is_plan(value: object) -> bool:
-    """Whether it is a Plan of forklift.konveyor.io."""
+    """Return True if the object is a Plan of forklift.konveyor.io."""
     if not isinstance(value, Mapping) or value.get("kind") != PLAN_KIND:
         return False
     return str(value.get("apiVersion", "")).startswith("forklift.konveyor.io/")
 
 
 def vms(listed: Iterable[object], skipped: Skipped) -> Iterator[VMInterface]:
-    """The interfaces of the VMs, `row` being the place of the VM from 1; `skipped` counts templates,
-    vCLS machines and interfaces that only the guest knows (guest_only_interface)."""
+    """Yield the interfaces of the VMs; `row` is the position of the VM, from 1.
+
+    `skipped` counts templates, vCLS machines and interfaces that only the guest reports
+    (guest_only_interface).
+    """
     for row, vm in enumerate(listed, start=1):
         if not isinstance(vm, Mapping):
             wrong = problem("", "wrong_type", "an object is expected")
@@ -49,7 +52,7 @@ def vms(listed: Iterable[object], skipped: Skipped) -> Iterator[VMInterface]:
 
 
 def plan(row: int, manifest: Json) -> Iterator[VMInterface]:
-    """The VMs that a plan names: refused, with what is missing."""
+    """Yield the VMs of a plan as refused rows, because a plan has no MAC addresses."""
     spec = _mapping(manifest.get("spec"))
     wrong = problem("mac", "mac_missing", _NAMES_ONLY)
     namespace = _word(spec.get("targetNamespace"))
@@ -78,18 +81,22 @@ def _vm(row: int, vm: Json, skipped: Skipped) -> Iterator[VMInterface]:
         ips = cells.parse_addresses(*listed)
         wrong = cells.parse_mac(mac) if mac else ()
         vm_problems = (*name_problems, *lost)
-        problems, no_mac = vm_interface.lacking(mac, ips.ips, (*vm_problems, *wrong, *ips.problems))
+        problems, no_mac = vm_interface.add_missing_problems(
+            mac, ips.ips, (*vm_problems, *wrong, *ips.problems)
+        )
         refused = bool(name_problems or wrong or ips.unread or no_mac)
         yield VMInterface(row, name, mac, ips.ips, network, namespace, "", note, problems, refused)
 
 
-# MAC, addresses, network, note, what of the addresses MTV does not keep
+# MAC, addresses, network, note, problems of addresses that MTV does not preserve
 Interface = tuple[str, list[str], str, str, tuple[FieldProblem, ...]]
 
 
 def _nics(vm: Json, skipped: Skipped) -> Iterator[Interface]:
-    """The interfaces with what the guest says of them, which is joined by MAC address, or by the
-    number of the device where it says none."""
+    """Yield the interfaces with the values that the guest reports.
+
+    Both are joined by MAC address, or by device number if the guest reports no MAC.
+    """
     guests: dict[Key, list[Json]] = {}
     for number, guest in enumerate(_mappings(vm.get("guestNetworks"))):
         key = _guest_key(guest) or ("alone", str(number))
@@ -131,7 +138,7 @@ def _guest_key(guest: Json) -> Key | None:
 
 
 def _device(number: object) -> str:
-    """-1 is no device of the VM's."""
+    """Return the device number as a string, "" for -1, which stands for no device."""
     plain = isinstance(number, int) and not isinstance(number, bool) and number >= 0
     return str(number) if plain else ""
 
@@ -141,7 +148,7 @@ def _digits(mac: str) -> str:
 
 
 def _own_addresses(nic: Json) -> Iterator[str]:
-    """oVirt's `ipAddress` [{address, version}], Nutanix' `ipAddresses`."""
+    """Yield the addresses in oVirt's `ipAddress` [{address, version}] and Nutanix' `ipAddresses`."""
     for key in ("ipAddress", "ipAddresses"):
         listed = nic.get(key)
         for address in listed if isinstance(listed, list) else [listed]:
@@ -151,7 +158,7 @@ def _own_addresses(nic: Json) -> Iterator[str]:
 
 
 def _network(nic: Json) -> str:
-    """The name where there is one, else the id (vSphere's moref, oVirt's profile)."""
+    """Return the network's name, else its id (vSphere's moref, oVirt's profile)."""
     for key in ("networkName", "subnetName", "network", "Network", "profile"):
         value = nic.get(key)
         text = (
@@ -165,8 +172,10 @@ def _network(nic: Json) -> str:
 
 
 def _openstack(addresses: Json) -> Iterator[Interface]:
-    """Nova's addresses: `{network: [{"addr", "version", "OS-EXT-IPS-MAC:mac_addr", …}]}`; floating
-    ones are no interface's."""
+    """Yield interfaces from Nova's `{network: [{"addr", "version", "OS-EXT-IPS-MAC:mac_addr", …}]}`.
+
+    Floating addresses belong to no interface and are left out.
+    """
     for network, listed in addresses.items():
         by_mac: dict[str, list[str]] = {}
         for address in _mappings(listed):
@@ -196,7 +205,7 @@ def _openshift(vm: Json) -> Iterator[Interface]:
 
 
 def _lost(vm: Json, guests: Sequence[Json]) -> Iterator[FieldProblem]:
-    """The addresses that MTV does not set again: of Windows it keeps those that were set by hand
+    """Report addresses that MTV does not preserve: on Windows it preserves only manual addresses
     (Forklift, pkg/controller/plan/adapter/vsphere)."""
     if not _is_windows(vm):
         return
@@ -204,8 +213,8 @@ def _lost(vm: Json, guests: Sequence[Json]) -> Iterator[FieldProblem]:
         ip, origin = _word(guest.get("ip")), _word(guest.get("origin")).lower()[:32]
         if ip and not _is_link_local(ip) and origin not in {"", "manual"}:
             message = (
-                f"MTV does not set this address again: the Windows guest has it by {origin}, and only"
-                " what was set by hand is preserved"
+                f"MTV does not preserve this address: its origin in the Windows guest is {origin}, and"
+                " only manual addresses are preserved"
             )
             yield problem("ips", "not_preserved", message, ip)
 
@@ -221,7 +230,7 @@ def _is_link_local(ip: str) -> bool:
 
 
 def _origins(guests: Sequence[Json]) -> str:
-    """vSphere's origin of the addresses that are kept: manual, dhcp, …"""
+    """Return vSphere's origins of the addresses (manual, dhcp, …) as a note."""
     origins = dict.fromkeys(
         _word(guest.get("origin"))[:32]
         for guest in guests
@@ -232,7 +241,7 @@ def _origins(guests: Sequence[Json]) -> str:
 
 
 def _with_prefix(ip: str, prefix: object) -> str:
-    """Forklift writes prefix 0 when it does not know."""
+    """Return the address with its prefix; Forklift writes prefix 0 for an unknown one."""
     plain = isinstance(prefix, int) and not isinstance(prefix, bool) and prefix > 0
     return f"{ip}/{prefix}" if plain and ip else ip
 

@@ -1,7 +1,7 @@
-"""IPPools and IPAMClaims as files, each entry and each claim a row of its own.
+"""Readers of IPPool and IPAMClaim manifests; each entry and each claim is a row.
 
-Keys that a text has twice come as pools.core.object_reader.Repeated (pools.platform.documents), and so each of them
-is a row, with the problem `duplicate_key`.
+Repeated keys arrive as pools.core.object_reader.Repeated (pools.platform.documents); each occurrence is
+a row with the problem `duplicate_key`.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ Json = Mapping[str, Any]
 
 
 def kind_of(manifest: object) -> str:
-    """IPPool or IPAMClaim; "" for another object."""
+    """Return IPPool or IPAMClaim, or "" for another object."""
     kind = manifest.get("kind") if isinstance(manifest, Mapping) else None
     return kind if isinstance(kind, str) and kind in (ippool.KIND, ipamclaim.KIND) else ""
 
 
 def objects(documents: Sequence[object]) -> list[object]:
-    """The documents, and the items of those that are lists (`kubectl get -o yaml`)."""
+    """Return the documents, with lists (`kubectl get -o yaml`) replaced by their items."""
     listed: list[object] = []
     for document in documents:
         items = document.get("items") if isinstance(document, Mapping) else None
@@ -36,8 +36,10 @@ def objects(documents: Sequence[object]) -> list[object]:
 
 
 def rows(manifests: Sequence[object]) -> Iterator[VMInterface]:
-    """The entries and claims, `row` counting them from 1 over all objects; any other object is
-    refused as a row, so that nothing of a file is passed over in silence."""
+    """Yield the entries and claims; `row` counts from 1 over all objects.
+
+    Any other object is a refused row, so that no object of a file is silently ignored.
+    """
     number = 1
     for manifest in manifests:
         for interface in _rows(number, manifest):
@@ -85,13 +87,15 @@ def _entry(
         problems = (*problems, *wrong, problem("ips", "wrong_type", message, value))
         return VMInterface(row, "", mac, (), network, problems=problems, refused=True)
     ips = cells.parse_addresses(*listed_ips, aside=False)
-    problems, no_mac = vm_interface.lacking(mac, ips.ips, (*problems, *wrong, *ips.problems))
+    problems, no_mac = vm_interface.add_missing_problems(
+        mac, ips.ips, (*problems, *wrong, *ips.problems)
+    )
     refused = bool(wrong) or ips.unread or no_mac
     return VMInterface(row, "", mac, ips.ips, network, problems=problems, refused=refused)
 
 
 def _claim(row: int, claim: ipamclaim.Claim) -> VMInterface:
-    """What it asks for, else what it was given; a claim may do without a MAC address."""
+    """Return the row of a claim, with the requested or else the granted addresses; the MAC is optional."""
     ips = claim.ips_requested or claim.ips
     problems = claim.problems
     if not claim.mac:

@@ -1,8 +1,8 @@
-"""What becomes of a row for the network that it goes to: its VM, MAC and addresses as the register has them.
+"""Resolves import rows for their target network: VM, MAC and addresses as the register stores them.
 
-A file is read leniently, with the rules of every other door (claims/core/entries.py): blanks trimmed, a
-missing prefix length taken from the network's subnet and said. Plain addresses inside a subnet, nearly
-all of a file, are recognised by numbers alone.
+Rows are parsed leniently, with the rules of all entry points (claims/core/entries.py): blanks are
+trimmed, and a missing prefix length is taken from the network's subnet, with a notice. Most addresses
+of a file are plain addresses in a subnet; a fast path recognises them by integer comparison.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ _ZERO = "00:00:00:00:00:00"
 _LABEL = "[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?"
 _PLAIN_VM = re.compile(rf"{_LABEL}(?:\.{_LABEL})*")
 UNMAPPED = "unmapped_port_group"
-_HARMLESS = frozenset({"prefix_added", "vm_name_changed"})  # and no harm
-# Of an entry that is there these are said only; a new one is not written.
+_HARMLESS = frozenset({"prefix_added", "vm_name_changed"})  # do not make a row unusable
+# For an existing entry these are notices; a new entry with them is not written.
 DECLINED = {
     address_requests.TOO_MANY: "Keep one of them.",
-    address_requests.MISSING: "Write one, or take the next free one.",
+    address_requests.MISSING: "Enter an address, or take the next free one.",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class SourceRow:
-    """A row in the words of its file, or of whoever corrected it."""
+    """A row with the strings of its file, or of the user who corrected it."""
 
     vm: str
     mac: str
@@ -49,8 +49,8 @@ class SourceRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Resolved:
-    """The row as it would be written; one that is not `usable` is refused for the first of `reasons`."""
+class ResolvedRow:
+    """The row as it would be written; if it is not `usable`, the first of `reasons` refuses it."""
 
     network_id: int | None
     vm: str = ""
@@ -64,9 +64,9 @@ class Resolved:
 
 @dataclass(frozen=True)
 class Destination:
-    """Where rows of a port group go; `namespace` is that of rows that name none.
+    """The target network of a port group's rows; `namespace` is for rows that name none.
 
-    `vm_networks`: what VMs (namespace, name) that are there call the network.
+    `vm_networks` are the names that existing VMs (namespace, name) give to the network.
     """
 
     network_id: int
@@ -90,10 +90,10 @@ class Destination:
             spans.append((subnet.version, first, last, str(subnet.prefixlen)))
         object.__setattr__(self, "_spans", tuple(spans))
 
-    def quick(self, text: str) -> tuple[str, str] | None:
-        """A plain host address of a subnet with its prefix length, and that length if it was missing.
+    def resolve_plain(self, text: str) -> tuple[str, str] | None:
+        """Return a plain host address of a subnet with its prefix length, and the length if it was added.
 
-        None: it takes the parser to tell what this is.
+        Returns None for strings that need the full parser.
         """
         bare, slash, size = text.partition("/")
         version = 6 if ":" in bare else 4
@@ -107,7 +107,7 @@ class Destination:
                 if slash and size != prefix_length:
                     return None
                 if version == 6:
-                    if number < 1 << 48:  # may be written as an IPv4 address
+                    if number < 1 << 48:  # may have the notation of an embedded IPv4 address
                         return None
                     bare = socket.inet_ntop(socket.AF_INET6, packed)
                 return f"{bare}/{prefix_length}", "" if slash else prefix_length
@@ -116,11 +116,11 @@ class Destination:
 
 @dataclass(frozen=True)
 class Plan:
-    """How all rows of an import are read.
+    """Options for all rows of an import.
 
-    `namespaces` are those whose rows may be written, None for all. `moved`: VMs get the name in the
-    cluster that MTV gives them, also one that could stay. `manifests`: what stands in place of a port
-    group is the name of a logical network.
+    `namespaces` are those that the user may write, None for all. `moved`: MTV migrates the VMs and
+    changes their names, even valid ones. `manifests`: the port group of a row is the name of a logical
+    network.
     """
 
     target: str
@@ -129,18 +129,19 @@ class Plan:
     manifests: bool = False
 
 
-def resolve(row: SourceRow, to: Destination | None, plan: Plan) -> Resolved:
-    """Never raises: what is wrong is said in the reasons."""
+def resolve(row: SourceRow, to: Destination | None, plan: Plan) -> ResolvedRow:
+    """Resolve a row. Never raises: problems are in the reasons of the result."""
     reasons: list[Reason] = [
         (row_problem.code, _sentence(row_problem)) for row_problem in row.problems
     ]
     if to is None:
-        return Resolved(None, usable=False, reasons=(_unmapped(row.port_group), *reasons))
+        return ResolvedRow(None, usable=False, reasons=(_unmapped(row.port_group), *reasons))
     if plan.manifests and row.port_group not in {"", to.network}:
         message = (
-            f"The manifest is one of the network {errors.shown(row.port_group)}; the row goes to"
+            f"The manifest is of the network {errors.shown(row.port_group)}, but the target network of"
+            f" the row is {to.network}."
         )
-        reasons.append(("another_network", f"{message} {to.network}."))
+        reasons.append(("another_network", message))
     usable = not row.refused
     vm, vm_reason = _vm(row.vm, moved=plan.moved)
     if vm_reason:
@@ -157,14 +158,16 @@ def resolve(row: SourceRow, to: Destination | None, plan: Plan) -> Resolved:
         existing_codes = {code for code, _ in reasons}
         reasons += [reason for reason in lacking if reason[0] not in existing_codes]
         usable = False
-    called = to.vm_networks.get((namespace, vm), to.network)
-    name = _claim_name(vm, called) if plan.target == IPAMCLAIMS and vm else ""
+    vm_network = to.vm_networks.get((namespace, vm), to.network)
+    name = _claim_name(vm, vm_network) if plan.target == IPAMCLAIMS and vm else ""
     if name is None:
-        reasons.append(("name_impossible", f"No IPAMClaim can be called {vm}.{called}."))
+        reasons.append(
+            ("name_impossible", f"{vm}.{vm_network} is not valid as the name of an IPAMClaim.")
+        )
         usable, name = False, ""
     if not usable:
         reasons.sort(key=lambda reason: reason[0] in _HARMLESS)
-    return Resolved(to.network_id, vm, namespace, mac, ips, name, usable, tuple(reasons))
+    return ResolvedRow(to.network_id, vm, namespace, mac, ips, name, usable, tuple(reasons))
 
 
 def _claim_name(vm: str, network: str) -> str | None:
@@ -174,8 +177,8 @@ def _claim_name(vm: str, network: str) -> str | None:
 
 def _unmapped(port_group: str) -> Reason:
     if not port_group:
-        return UNMAPPED, "Say which network it goes to: the source names none."
-    return UNMAPPED, f"Say which network the port group {errors.shown(port_group)} is."
+        return UNMAPPED, "Select the target network: the source names none."
+    return UNMAPPED, f"Select the target network of the port group {errors.shown(port_group)}."
 
 
 def _sentence(problem: errors.FieldProblem) -> str:
@@ -188,15 +191,13 @@ def _sentence(problem: errors.FieldProblem) -> str:
 def _vm(name: str, *, moved: bool) -> tuple[str, Reason | None]:
     if not name:
         return "", None
-    if _PLAIN_VM.fullmatch(name) and len(name) <= (vm_names.LONGEST if moved else 253):
+    if _PLAIN_VM.fullmatch(name) and len(name) <= (vm_names.MAX_LENGTH if moved else 253):
         return name, None
-    cluster_name = vm_names.sanitised(name)
+    cluster_name = vm_names.sanitize(name)
     if not cluster_name:
-        message = (
-            f"Nothing that a VM can be called is left of {errors.shown(name)}: give it a name."
-        )
+        message = f"{errors.shown(name)} cannot be converted to a valid VM name: enter a name."
         return "", ("vm_name", message)
-    return cluster_name, ("vm_name_changed", f"In the cluster the VM is called {cluster_name}.")
+    return cluster_name, ("vm_name_changed", f"In the cluster the VM is named {cluster_name}.")
 
 
 @lru_cache(1024)
@@ -227,14 +228,14 @@ _LENIENT = entries.Rules(lenient=True)
 def _ips(row: SourceRow, to: Destination, reasons: list[Reason]) -> tuple[str, ...]:
     plain_ips, added = [], dict[str, None]()
     for text in row.ips:
-        quick = to.quick(text)
-        if quick is None:
+        plain = to.resolve_plain(text)
+        if plain is None:
             break
-        plain_ips.append(quick[0])
-        if quick[1]:
-            added[quick[1]] = None
+        plain_ips.append(plain[0])
+        if plain[1]:
+            added[plain[1]] = None
     else:
-        if len(plain_ips) == 1 or len(set(plain_ips)) == len(plain_ips) <= entries.MOST_ADDRESSES:
+        if len(plain_ips) == 1 or len(set(plain_ips)) == len(plain_ips) <= entries.MAX_ADDRESSES:
             reasons += [_prefix_added(size, to.network) for size in added]
             return _declined(tuple(plain_ips), to, reasons)
     if not row.ips:
@@ -259,7 +260,7 @@ def _prefix_added(size: str, network: str) -> Reason:
 
 
 def _declined(ips: tuple[str, ...], to: Destination, reasons: list[Reason]) -> tuple[str, ...]:
-    if len(ips) == len(to.families) == 1:  # nearly all: an address of the only family
+    if len(ips) == len(to.families) == 1:  # the most frequent case
         return ips
     try:
         address_requests.check_families(ips, to.families, "The row")
@@ -269,12 +270,12 @@ def _declined(ips: tuple[str, ...], to: Destination, reasons: list[Reason]) -> t
 
 
 def _lacking(row: SourceRow, plan: Plan, namespace: str) -> Iterator[Reason]:
-    """What has to be there for the target."""
+    """Yield a reason for each required value of the target that is missing."""
     if plan.target == IPPOOL:
         if not row.mac:
             yield "mac_missing", "An entry needs a MAC address."
         if not row.ips:
-            yield "no_address", "An entry needs an address: write one, or take the next free one."
+            yield "no_address", "An entry needs an address: enter one, or take the next free one."
         return
     if not row.vm:
         yield "vm_missing", "An IPAMClaim needs the name of its VM."
@@ -283,10 +284,10 @@ def _lacking(row: SourceRow, plan: Plan, namespace: str) -> Iterator[Reason]:
 
 
 def _foreign(vm: str, namespace: str, plan: Plan) -> Iterator[Reason]:
-    """Who may write for some namespaces only names a VM of one of them."""
+    """Yield the reasons against a row of a user who may write only for VMs of some namespaces."""
     if plan.namespaces is None:
         return
     if not vm:
-        yield "vm_missing", "Say for which of your VMs it is."
+        yield "vm_missing", "Select one of your VMs."
     if namespace not in plan.namespaces:
-        yield "permission_denied", "You may do this in namespaces of your own only."
+        yield "permission_denied", "You can do this only in namespaces that you own."

@@ -1,4 +1,4 @@
-"""The rows of a table become interfaces, one after the other, so that no file is held whole."""
+"""Reads the rows of a table as interfaces, one by one, so that no file is held in memory."""
 
 from __future__ import annotations
 
@@ -11,26 +11,31 @@ from claims.core.vm_import.columns import Layout
 from claims.core.vm_import.vm_interface import Skipped, VMInterface, problem
 from pools.core.errors import FieldProblem
 
-Row = tuple[int, Sequence[str]]  # the number of the row, from 1; its cells, short rows being short
+Row = tuple[int, Sequence[str]]  # row number, from 1, and cells; rows may be short
 
 
 def read(
     layout: Layout, rows: Iterable[Row], skipped: Skipped, *, sheet: str = ""
 ) -> Iterator[VMInterface]:
-    """What the rows below the header say; rows that are no VM's are counted in `skipped` by reason
-    (blank, header, template, srm_placeholder, vcls)."""
+    """Yield the interfaces in the rows below the header.
+
+    Rows without a VM are counted in `skipped` by reason (blank, header, template, srm_placeholder,
+    vcls).
+    """
     table = _TableReader(layout, skipped, sheet)
     if layout.kind in (columns.POWERCLI, columns.TEMPLATE) and layout.mac >= 0:
-        return _joined(row for numbered_row in rows for row in table.interfaces(*numbered_row))
+        return _merge_neighbours(
+            row for numbered_row in rows for row in table.interfaces(*numbered_row)
+        )
     return (row for numbered_row in rows for row in table.interfaces(*numbered_row))
 
 
-def _joined(rows: Iterable[VMInterface]) -> Iterator[VMInterface]:
-    """PowerCLI writes a row for each address: neighbours with one VM and MAC are one interface."""
+def _merge_neighbours(rows: Iterable[VMInterface]) -> Iterator[VMInterface]:
+    """Merge neighbouring rows with one VM and MAC, because PowerCLI writes a row for each address."""
     last: VMInterface | None = None
     for row in rows:
         if last is not None and _same_interface(last, row):
-            last = _together(last, row)
+            last = _merge(last, row)
             continue
         if last is not None:
             yield last
@@ -40,8 +45,8 @@ def _joined(rows: Iterable[VMInterface]) -> Iterator[VMInterface]:
 
 
 def _same_interface(previous: VMInterface, other: VMInterface) -> bool:
-    # Bounded, because each neighbour copies what those before it said.
-    small = len(previous.ips) + len(previous.problems) < cells.MOST_IN_A_CELL
+    # Bounded, because each merge copies the values of all rows before.
+    small = len(previous.ips) + len(previous.problems) < cells.MAX_IN_A_CELL
     return (
         small
         and bool(previous.vm and previous.mac)
@@ -49,7 +54,7 @@ def _same_interface(previous: VMInterface, other: VMInterface) -> bool:
     )
 
 
-def _together(previous: VMInterface, other: VMInterface) -> VMInterface:
+def _merge(previous: VMInterface, other: VMInterface) -> VMInterface:
     ips = tuple(dict.fromkeys((*previous.ips, *other.ips)))
     problems = dict.fromkeys((*previous.problems, *other.problems))
     if ips:
@@ -66,7 +71,7 @@ def _together(previous: VMInterface, other: VMInterface) -> VMInterface:
 
 
 class _TableReader:
-    """Reads the rows of one table; what each row needs is looked up once."""
+    """Reads the rows of one table; holds the values that all rows need."""
 
     def __init__(self, layout: Layout, skipped: Skipped, sheet: str) -> None:
         self.layout = layout
@@ -83,7 +88,7 @@ class _TableReader:
         )
 
     def interfaces(self, number: int, row: Sequence[str]) -> Iterable[VMInterface]:
-        """None, one or, where a row has the joined values of a VM, several."""
+        """Return the interfaces of a row: none, one, or several for a row with joined values."""
         layout = self.layout
         extra: tuple[FieldProblem, ...] = ()
         if len(row) < self.least:
@@ -98,16 +103,16 @@ class _TableReader:
             return ()
         if type(mac) is str:
             mac = mac.strip()
-            if len(mac) > 17 and len(parts := cells.split(mac)) > 1:
-                return self._several(number, row, parts[: cells.MOST_IN_A_CELL], extra)
+            if len(mac) > 17 and len(parts := cells.split_cell(mac)) > 1:
+                return self._several(number, row, parts[: cells.MAX_IN_A_CELL], extra)
         address_cells = [row[column] for column in (layout.ip, layout.ip6) if column >= 0]
-        prefixes = cells.split(row[layout.prefix]) if layout.prefix >= 0 else ()
+        prefixes = cells.split_cell(row[layout.prefix]) if layout.prefix >= 0 else ()
         ips = cells.parse_addresses(*address_cells, prefixes=prefixes)
         network = row[layout.network] if layout.network >= 0 else ""
         return (self._interface(number, row, mac, ips, network, extra),)
 
     def _reason(self, row: Sequence[str], vm: str, mac: str) -> str:
-        """Why the row is passed over, if it is."""
+        """Return the reason to skip the row, or ""."""
         for column, reason in self.flags:
             value = row[column]
             if value and value != "False" and cells.is_true(value):
@@ -149,7 +154,7 @@ class _TableReader:
         wrong = cells.parse_mac(mac) if mac else ()
         refused = bool(wrong or problems or ips.unread)
         all_problems = (*problems, *wrong, *ips.problems)
-        all_problems, no_mac = vm_interface.lacking(mac, ips.ips, all_problems)
+        all_problems, no_mac = vm_interface.add_missing_problems(mac, ips.ips, all_problems)
         return VMInterface(
             number,
             vm,
@@ -175,7 +180,7 @@ class _TableReader:
         layout = self.layout
         if layout.origin >= 0 and row[layout.origin]:
             if not ips:
-                return ""  # of an address that was left out
+                return ""  # the address was left out
             return f"origin {row[layout.origin].strip()[:32]}"
         if layout.note >= 0 and row[layout.note]:
             return self._text("note", row[layout.note], problems)
@@ -184,10 +189,10 @@ class _TableReader:
     def _several(
         self, number: int, row: Sequence[str], macs: list[str], extra: tuple[FieldProblem, ...]
     ) -> Iterator[VMInterface]:
-        """The interfaces of a VM's row with joined cells."""
+        """Yield the interfaces of a row with joined cells."""
         layout = self.layout
         texts = [row[column] for column in (layout.ip, layout.ip6) if column >= 0]
-        prefixes = cells.split(row[layout.prefix]) if layout.prefix >= 0 else ()
+        prefixes = cells.split_cell(row[layout.prefix]) if layout.prefix >= 0 else ()
         shares = _shares(texts, prefixes, len(macs))
         network = row[layout.network] if layout.network >= 0 else ""
         networks = _as_many(network, len(macs))
@@ -196,8 +201,11 @@ class _TableReader:
 
 
 def _shares(texts: Sequence[str], prefixes: Sequence[str], count: int) -> list[cells.Addresses]:
-    """Whose address is which: the first is that of the first MAC address, and so on, where there are
-    as many; else nobody can say."""
+    """Return the addresses of each of `count` interfaces.
+
+    Addresses and MACs are paired in order if their numbers are equal; otherwise the assignment is
+    ambiguous, which is a problem of all interfaces.
+    """
     groups = texts[0].split("|") if len(texts) == 1 else []
     if len(groups) == count:
         group_prefixes = prefixes if len(prefixes) == count else list(prefixes[:1]) * count
@@ -209,7 +217,7 @@ def _shares(texts: Sequence[str], prefixes: Sequence[str], count: int) -> list[c
     families = [[ip for ip in whole.ips if (":" in ip) == six] for six in (False, True)]
     if whole.unread or any(len(same) not in (0, count) for same in families):
         listed = ", ".join(whole.ips)
-        message = f"nobody can say which of {count} interfaces has which of these: {listed[:500]}"
+        message = f"ambiguous: {count} interfaces share these addresses: {listed[:500]}"
         wrong = problem("ips", "ambiguous_addresses", message, listed)
         return [cells.Addresses((), (*whole.problems, wrong), unread=True)] * count
     return [

@@ -1,4 +1,4 @@
-"""What a file says of one interface of one VM, whatever file it is."""
+"""A network interface of a VM as read from a file of any format."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pools.core import errors
 from pools.core.errors import FieldProblem
 
-MOST_NAMES = 100  # of what is left out for one reason
+MAX_NAMES = 100  # VMs stored for each reason to skip
 
 
 class Skipped(dict[str, int]):
-    """How much of a file is no VM's interface, by reason; `names` are the first VMs of each."""
+    """Number of skipped items of a file by reason; `names` are the first VMs of each reason."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -21,7 +21,7 @@ class Skipped(dict[str, int]):
     def add(self, reason: str, vm: str = "") -> None:
         self[reason] = self.get(reason, 0) + 1
         names = self.names.setdefault(reason, [])
-        if vm and vm not in names and len(names) < MOST_NAMES:
+        if vm and vm not in names and len(names) < MAX_NAMES:
             names.append(vm)
 
     def clear(self) -> None:
@@ -31,12 +31,12 @@ class Skipped(dict[str, int]):
 
 @dataclass(frozen=True, slots=True)
 class VMInterface:
-    """One network interface of one VM.
+    """A network interface of a VM.
 
-    `row` counts from 1: the row of a table with its header, the place in a list of objects. `mac` is
-    as the source has it; `ips` are texts, in canonical form where they can be read, with a prefix
-    length where the file has one. `problems` are what the reading found; with `refused` nothing can
-    be made of the row as it is, else they are only told.
+    `row` counts from 1: the row of a table including its header, or the position in a list of objects.
+    `mac` is the string of the source. `ips` are strings, in canonical form if they are valid, with a
+    prefix length if the file has one. If `refused`, the `problems` make the row unusable; otherwise
+    they are notices.
     """
 
     row: int
@@ -56,15 +56,15 @@ def problem(field: str, code: str, message: str, value: object = "") -> FieldPro
 
 
 MAC_MISSING = problem(
-    "mac", "mac_missing", "there is no MAC address, and nothing else names the NIC"
+    "mac", "mac_missing", "the MAC address is missing, and nothing else identifies the interface"
 )
 NO_ADDRESS = problem("ips", "no_address", "the file has no address for this interface")
 
 
-def lacking(
+def add_missing_problems(
     mac: str, ips: Sequence[str], problems: Sequence[FieldProblem]
 ) -> tuple[tuple[FieldProblem, ...], bool]:
-    """The problems together with those of what is absent, and whether the row is refused for it."""
+    """Add the problems of a missing MAC or address; return the problems, and True to refuse the row."""
     all_problems = tuple(problems)
     if not ips:
         all_problems = (*all_problems, NO_ADDRESS)

@@ -1,12 +1,12 @@
-"""What VMs and pods are attached to, read from what KubeVirt, Multus and OVN-Kubernetes write on them.
+"""Parsers of the network attachments of VMs and pods (KubeVirt, Multus, OVN-Kubernetes).
 
-A pod's attachments stand in two annotations: `k8s.ovn.org/pod-networks` of OVN-Kubernetes, an object
-by NAD (`namespace/name`, `namespace/name/1` for a second attachment to the same one, and `default`),
-and `k8s.v1.cni.cncf.io/network-status` of Multus, a list. The first one names the NAD of a primary
-network, too; the second one is read for NADs that the first one does not have (other CNIs).
+A pod's attachments are in two annotations. `k8s.ovn.org/pod-networks` of OVN-Kubernetes is an object by
+NAD (`namespace/name`, `namespace/name/1` for a second attachment to the same NAD, and `default`) and
+includes the NAD of a primary network. `k8s.v1.cni.cncf.io/network-status` of Multus is a list; it is
+used for NADs that the first annotation does not have (other CNIs).
 
-People and other controllers write annotations: what cannot be read is told in `problems`, and the
-rest of the object counts.
+Users and other controllers write annotations too: parts that are not valid become `problems`, and the
+rest of the object is used.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _KEY = re.compile(r"([^/]+/[^/]+)(/[0-9]+)?")
 
 @dataclass(frozen=True)
 class Attachment:
-    """One interface of a pod on the network of a NAD; `key` tells two of the same NAD apart."""
+    """An interface of a pod on the network of a NAD; `key` distinguishes two of the same NAD."""
 
     nad: str  # namespace/name
     key: str
@@ -48,7 +48,7 @@ class Attachment:
 
 @dataclass(frozen=True)
 class Pod:
-    """A pod; `vm` and `vmi_uid` when it runs a VM. One that is over holds no address any more."""
+    """A pod; `vm` and `vmi_uid` are set for launcher pods. A pod that is `over` holds no address."""
 
     namespace: str
     name: str
@@ -59,17 +59,17 @@ class Pod:
     over: bool
     vm: str
     vmi_uid: str
-    annotated: bool  # OVN-Kubernetes has said what it is attached to
+    annotated: bool  # OVN-Kubernetes has written its attachments
     attachments: tuple[Attachment, ...]
     problems: tuple[errors.FieldProblem, ...]
 
 
 @dataclass(frozen=True)
 class Nic:
-    """An interface of a VM as its specification and its status have it.
+    """An interface of a VM, from its specification and its status.
 
-    `nad` is "" for the pod network. `ips` are what the guest or the pod reports, without link-local
-    ones; `reported` says that the status knows the interface at all.
+    `nad` is "" for the pod network. `ips` are the addresses that the guest or the pod reports, without
+    link-local ones; `reported` is True if the status has the interface.
     """
 
     name: str
@@ -81,7 +81,7 @@ class Nic:
 
 @dataclass(frozen=True)
 class Instance:
-    """A VirtualMachineInstance; `vm_uid` is "" without a VirtualMachine that owns it."""
+    """A VirtualMachineInstance; `vm_uid` is "" if no VirtualMachine owns it."""
 
     namespace: str
     name: str
@@ -100,7 +100,7 @@ class Instance:
 
 @dataclass(frozen=True)
 class Machine:
-    """A VirtualMachine; `addresses` are what its annotation requests, by interface."""
+    """A VirtualMachine; `addresses` are the addresses that its annotation requests, by interface."""
 
     namespace: str
     name: str
@@ -111,8 +111,8 @@ class Machine:
     problems: tuple[errors.FieldProblem, ...]
 
 
-def attached(manifest: Manifest) -> bool:
-    """Whether a pod may be attached to more than the cluster's default network, or runs a VM."""
+def is_attached(manifest: Manifest) -> bool:
+    """Return True if a pod runs a VM, or may be attached to more than the cluster's default network."""
     if _is_launcher(manifest):
         return True
     annotations = _section(manifest, "metadata", "annotations")
@@ -126,8 +126,8 @@ def attached(manifest: Manifest) -> bool:
     )
 
 
-def pod(manifest: Manifest) -> Pod:
-    """Raises InvalidInput required when it has no name or uid."""
+def parse_pod(manifest: Manifest) -> Pod:
+    """Parse a pod. Raises InvalidInput required if it has no name or uid."""
     report = object_reader.ProblemReport(strict=False)
     namespace, name, uid = _identity(manifest)
     metadata, status = _section(manifest, "metadata"), _section(manifest, "status")
@@ -164,8 +164,8 @@ def pod(manifest: Manifest) -> Pod:
     )
 
 
-def instance(manifest: Manifest) -> Instance:
-    """A VirtualMachineInstance. Raises InvalidInput required when it has no name or uid."""
+def parse_instance(manifest: Manifest) -> Instance:
+    """Parse a VirtualMachineInstance. Raises InvalidInput required if it has no name or uid."""
     report = object_reader.ProblemReport(strict=False)
     namespace, name, uid = _identity(manifest)
     metadata, status = _section(manifest, "metadata"), _section(manifest, "status")
@@ -197,8 +197,8 @@ def instance(manifest: Manifest) -> Instance:
     )
 
 
-def machine(manifest: Manifest) -> Machine:
-    """A VirtualMachine. Raises InvalidInput required when it has no name or uid."""
+def parse_machine(manifest: Manifest) -> Machine:
+    """Parse a VirtualMachine. Raises InvalidInput required if it has no name or uid."""
     report = object_reader.ProblemReport(strict=False)
     namespace, name, uid = _identity(manifest)
     template = _section(manifest, "spec", "template")
@@ -240,7 +240,7 @@ def _of_multus(text: object, report: object_reader.ProblemReport) -> Iterator[At
             continue
         nad = vm_objects.text(value, "name")
         if not _KEY.fullmatch(nad):
-            continue  # the default network, under its CNI's name
+            continue  # the default network, with the name of its CNI
         number = numbers_by_nad[nad] = numbers_by_nad.get(nad, -1) + 1
         yield Attachment(
             nad,
@@ -264,13 +264,13 @@ def _requested(text: object, report: object_reader.ProblemReport) -> dict[str, t
 
 
 def _load(text: object, path: str, kind: type, report: object_reader.ProblemReport) -> Any:
-    """The JSON of an annotation; empty, and a problem, when it is none of this kind."""
+    """Return the JSON value of an annotation; if it has another type, report it and return an empty one."""
     if text is None or text == "":
         return kind()
     try:
         content = json.loads(str(text))
     except (ValueError, RecursionError):
-        report.add(path, "json_syntax", "is no JSON", text)
+        report.add(path, "json_syntax", "is not valid JSON", text)
         return kind()
     if isinstance(content, kind):
         return content
@@ -326,7 +326,7 @@ def _is_launcher(manifest: Manifest) -> bool:
 
 
 def _owner(metadata: Manifest, kind: str) -> tuple[str, str]:
-    """Name and uid of the owner of that kind, ("", "") without one."""
+    """Return name and uid of the owner of a kind, or ("", "")."""
     for owner in vm_objects.objects(metadata.get("ownerReferences")):
         if owner.get("kind") == kind and vm_objects.text(owner, "apiVersion").startswith(
             "kubevirt.io/"
@@ -344,7 +344,7 @@ def _mac(value: object, path: str, report: object_reader.ProblemReport) -> str |
 
 
 def _hosts(listed: object, path: str, report: object_reader.ProblemReport) -> tuple[Interface, ...]:
-    """Addresses with or without a prefix length, without those of the link or the host itself."""
+    """Parse addresses with or without prefix length; leave out link-local, loopback and multicast ones."""
     if not isinstance(listed, list):
         report.add(path, "wrong_type", "a list of addresses is expected", listed)
         return ()
@@ -353,10 +353,10 @@ def _hosts(listed: object, path: str, report: object_reader.ProblemReport) -> tu
         if text is None or text == "":
             continue
         try:
-            # A zone ("fe80::1%eth0") is the guest's own matter.
+            # A zone ("fe80::1%eth0") has a meaning only in the guest.
             address = ip_interface(text.partition("%")[0] if isinstance(text, str) else "")
         except ValueError:
-            report.add(path, "not_an_address", "is no IP address", text)
+            report.add(path, "not_an_address", "is not an IP address", text)
             continue
         if not (address.ip.is_link_local or address.ip.is_loopback or address.ip.is_multicast):
             hosts[address] = None

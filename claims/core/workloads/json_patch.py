@@ -9,20 +9,19 @@ Patch = list[dict[str, Any]]
 
 
 def set_annotation(manifest: object, metadata_path: Sequence[str], name: str, value: str) -> Patch:
-    """A patch that sets an annotation of the metadata at the path `metadata_path` of the manifest.
+    """Return a patch that sets an annotation of the metadata at `metadata_path` of the manifest.
 
-    Objects on the way that are absent (or null) are added first. Nothing that is there is replaced but
-    the annotation itself.
+    The patch first adds objects of the path that are absent or null. It replaces only the annotation.
     """
     patch: Patch = []
     path = ""
-    here = manifest
+    section = manifest
     for key in (*metadata_path, "annotations"):
         path += f"/{_escaped(key)}"
-        here = here.get(key) if isinstance(here, dict) else None
-        if here is None:
+        section = section.get(key) if isinstance(section, dict) else None
+        if section is None:
             patch.append({"op": "add", "path": path, "value": {}})
-            here = {}
+            section = {}
     patch.append({"op": "add", "path": f"{path}/{_escaped(name)}", "value": value})
     return patch
 

@@ -1,8 +1,8 @@
-"""The annotations that say which networks and addresses a pod gets, read and written.
+"""Parsers and renderers of the annotations that select networks and addresses of a pod.
 
 `k8s.v1.cni.cncf.io/networks` and `v1.multus-cni.io/default-network` hold network selection elements
 (the multi-network specification of the Network Plumbing WG, 4.1), `network.kubevirt.io/addresses`
-what kubevirt/ipam-extensions makes such an element of (pkg/ips).
+the addresses from which kubevirt/ipam-extensions makes such an element (pkg/ips).
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from pools.core.errors import InvalidAnnotation
 NETWORKS = "k8s.v1.cni.cncf.io/networks"
 DEFAULT_NETWORK = "v1.multus-cni.io/default-network"
 ADDRESSES = "network.kubevirt.io/addresses"
-LARGEST = 262_144  # bytes, of all annotations of an object together; API servers refuse more
+MAX_BYTES = 262_144  # of all annotations of an object together; API servers refuse more
 CLAIM = "ipam-claim-reference"
-_LONGEST_INTERFACE = 15  # Linux: IFNAMSIZ with its final zero
+_MAX_INTERFACE_LENGTH = 15  # Linux: IFNAMSIZ without its final zero
 _OTHER_KEYS = (
     "interface", "portMappings", "bandwidth", "cni-args", "default-route", "infiniband-guid",
 )  # fmt: skip
@@ -35,10 +35,10 @@ _JSON_BEGINS = re.compile(r'[\[{"]')
 
 @dataclass(frozen=True)
 class Element:
-    """One network selection element: which NAD, and what is asked of it.
+    """A network selection element: a NAD and the requested MAC, addresses and claim.
 
-    `ips` are canonical, with a prefix length where one was written. `other` are members that are
-    kept as they are (`interface`, `cni-args`, …).
+    `ips` are canonical, with a prefix length if the annotation has one. `other` are members that are
+    copied unchanged (`interface`, `cni-args`, …).
     """
 
     name: str
@@ -49,7 +49,7 @@ class Element:
     other: Mapping[str, Any] = field(default_factory=dict)
 
     def as_json(self) -> dict[str, Any]:
-        """Its members in the order in which the enhancement proposal has them; empty ones are left out."""
+        """Return the members that are not empty, in the order of the enhancement proposal."""
         members = {
             "name": self.name,
             "namespace": self.namespace,
@@ -61,33 +61,33 @@ class Element:
 
 
 def networks(text: object, *, namespace: str = "") -> list[Element]:
-    """The elements of `k8s.v1.cni.cncf.io/networks`: a JSON list, or `ns/name@if,…`.
+    """Parse the elements of `k8s.v1.cni.cncf.io/networks`: a JSON list, or `ns/name@if,…`.
 
-    An element without a namespace is of the pod's, which is `namespace`. Raises InvalidAnnotation:
+    An element without a namespace gets `namespace`, the namespace of the pod. Raises InvalidAnnotation:
     wrong_type, too_large, json_syntax (with line and column), too_deep, duplicate_key, and with the
     position list_expected, wrong_type, required, unknown_field, short_form and those of a MAC or an
     address.
     """
-    written = _text(text, NETWORKS)
-    if not _JSON_BEGINS.search(written):
-        parts = [part.strip() for part in written.split(",")]
+    annotation = _text(text, NETWORKS)
+    if not _JSON_BEGINS.search(annotation):
+        parts = [part.strip() for part in annotation.split(",")]
         return [_short(part, index, namespace) for index, part in enumerate(parts)]
-    return _elements(written, NETWORKS, namespace)
+    return _elements(annotation, NETWORKS, namespace)
 
 
 def default_network(text: object) -> Element:
-    """The one element of `v1.multus-cni.io/default-network`.
+    """Parse the single element of `v1.multus-cni.io/default-network`.
 
-    Raises InvalidAnnotation as `networks` does, and one_element_expected; the short form, which
-    Multus takes and which can ask for no address, is short_form_has_no_ips.
+    Raises InvalidAnnotation as `networks` does, one_element_expected, and short_form_has_no_ips for the
+    short form, which Multus accepts and which cannot request addresses.
     """
-    written = _text(text, DEFAULT_NETWORK)
-    if not _JSON_BEGINS.search(written):
-        message = "the short form names no addresses: write a JSON list of one element"
+    annotation = _text(text, DEFAULT_NETWORK)
+    if not _JSON_BEGINS.search(annotation):
+        message = "the short form has no addresses: write a JSON list of one element"
         raise InvalidAnnotation.for_field(
-            DEFAULT_NETWORK, "short_form_has_no_ips", message, written
+            DEFAULT_NETWORK, "short_form_has_no_ips", message, annotation
         )
-    elements = _elements(written, DEFAULT_NETWORK, "")
+    elements = _elements(annotation, DEFAULT_NETWORK, "")
     if len(elements) != 1:
         message = f"a list of exactly one element is expected, not of {len(elements)}"
         raise InvalidAnnotation.for_field(DEFAULT_NETWORK, "one_element_expected", message)
@@ -95,7 +95,7 @@ def default_network(text: object) -> Element:
 
 
 def vm_addresses(text: object) -> dict[str, tuple[str, ...]]:
-    """`network.kubevirt.io/addresses`: for interfaces of a VM their addresses, without a length.
+    """Parse `network.kubevirt.io/addresses`: addresses without prefix length by interface of a VM.
 
     Raises InvalidAnnotation as `networks` does, and object_expected.
     """
@@ -113,12 +113,12 @@ def vm_addresses(text: object) -> dict[str, tuple[str, ...]]:
 
 
 def render(elements: Iterable[Element]) -> str:
-    """The JSON text of elements; equal elements give equal texts."""
+    """Return the elements as JSON; equal elements give equal strings."""
     return _dump([element.as_json() for element in elements])
 
 
 def render_addresses(ips_by_interface: Mapping[str, Sequence[str]]) -> str:
-    """The JSON text of `network.kubevirt.io/addresses`, interfaces in the order of their names."""
+    """Return the JSON of `network.kubevirt.io/addresses`, sorted by interface."""
     return _dump({name: list(ips_by_interface[name]) for name in sorted(ips_by_interface)})
 
 
@@ -128,10 +128,10 @@ def _dump(data: object) -> str:
 
 def _text(value: object, path: str) -> str:
     if not isinstance(value, str):
-        raise InvalidAnnotation.for_field(path, "wrong_type", "a text is expected", value)
+        raise InvalidAnnotation.for_field(path, "wrong_type", "a string is expected", value)
     size = len(value.encode("utf-8", "surrogatepass"))
-    if size > LARGEST:
-        message = f"has {size} bytes; all annotations together may have {LARGEST}"
+    if size > MAX_BYTES:
+        message = f"has {size} bytes; all annotations together may have {MAX_BYTES}"
         raise InvalidAnnotation.for_field(path, "too_large", message)
     if not value.strip():
         raise InvalidAnnotation.for_field(path, "blank", "is empty")
@@ -158,7 +158,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     members: dict[str, Any] = {}
     for key, value in pairs:
         if key in members:
-            message = "the key is there twice"
+            message = "the key occurs twice"
             raise errors.InvalidInput.for_field(errors.shown(key), "duplicate_key", message)
         members[key] = value
     return members
@@ -193,15 +193,15 @@ def _element(fields: object_reader.Fields, namespace: str) -> Element:
     return Element(
         name=name,
         namespace=_optional(fields, "namespace") or namespace,
-        mac=fields.parse("mac", _mac) if _set(fields, "mac") else None,
+        mac=fields.parse("mac", _mac) if _is_set(fields, "mac") else None,
         ips=_parse_each(fields, "ips", _requested),
         claim=_optional(fields, CLAIM),
         other={key: fields.data[key] for key in _OTHER_KEYS if fields.data.get(key) is not None},
     )
 
 
-def _set(fields: object_reader.Fields, key: str) -> bool:
-    """Go's omitempty makes "" and absence one."""
+def _is_set(fields: object_reader.Fields, key: str) -> bool:
+    """Return True if the member is not empty; Go's omitempty does not distinguish "" and absent."""
     return fields.data.get(key) not in (None, "")
 
 
@@ -210,12 +210,12 @@ def _mac(value: object, path: str) -> str:
 
 
 def _optional(fields: object_reader.Fields, key: str) -> str:
-    return (fields.parse(key, _word) or "") if _set(fields, key) else ""
+    return (fields.parse(key, _word) or "") if _is_set(fields, key) else ""
 
 
 def _word(value: object, path: str) -> str:
     if not isinstance(value, str) or not value:
-        raise errors.InvalidInput.for_field(path, "wrong_type", "a text is expected", value)
+        raise errors.InvalidInput.for_field(path, "wrong_type", "a string is expected", value)
     return value
 
 
@@ -230,7 +230,7 @@ def _parse_each(
 
 
 def _requested(value: object, path: str) -> str:
-    """An address with or without a prefix length; which of them is needed depends on the plugin."""
+    """Parse an address with or without a prefix length; plugins differ in what they require."""
     if isinstance(value, str) and "/" in value:
         return str(addresses.parse_interface(value, field=path))
     return str(_address(value, path))
@@ -242,7 +242,7 @@ def _address(value: object, path: str) -> addresses.Address:
 
 def _short(text: str, index: int, namespace: str) -> Element:
     match = _SHORT.fullmatch(text)
-    if match is None or len(match[3] or "") > _LONGEST_INTERFACE:
+    if match is None or len(match[3] or "") > _MAX_INTERFACE_LENGTH:
         message = "namespace/name@interface is expected, or a JSON list"
         raise InvalidAnnotation.for_field(f"{NETWORKS}.{index}", "short_form", message, text)
     other = {"interface": match[3]} if match[3] else {}
@@ -250,10 +250,10 @@ def _short(text: str, index: int, namespace: str) -> Element:
 
 
 def same_addresses(ips: Iterable[str], other_ips: Iterable[str]) -> bool:
-    """Whether both are the same host addresses, in whatever order and with whatever lengths."""
+    """Return True if both have the same host addresses, in any order and with any prefix lengths."""
     return {ip_interface(ip).ip for ip in ips} == {ip_interface(ip).ip for ip in other_ips}
 
 
-def bare(address: str) -> str:
-    """`10.0.0.5/24` without its length."""
+def strip_prefix(address: str) -> str:
+    """Return the address without its prefix length."""
     return str(ip_address(address.partition("/")[0]))

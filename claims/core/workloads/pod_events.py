@@ -1,4 +1,4 @@
-"""Events on launcher pods (core/v1) that say why a VM does not get its address."""
+"""Events of launcher pods (core/v1) with the reason why a VM does not get its address."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Manifest = dict[str, Any]
 COMPONENT = "cadastre"
 _LONGEST_NAME = 253
 _LONGEST_MESSAGE = 1024
-# Outcomes of mutate-pods after which a VM has what somebody asked for, or nobody asked for anything.
+# Outcomes of mutate-pods in which no request was refused.
 NOTHING_REFUSED = (
     "patched", "completed", "unchanged", "running", "not_a_vm", "not_asked", "no_entry", "no_interface",
     "no_primary_network", "left_to_ipam_extensions",
@@ -20,7 +20,7 @@ NOTHING_REFUSED = (
 
 @dataclass(frozen=True)
 class Refusal:
-    """Why a pod does not get an address, since `moment` (RFC 3339 with seconds, UTC)."""
+    """The reason why a pod does not get an address, since `moment` (RFC 3339 with seconds, UTC)."""
 
     namespace: str
     pod: str
@@ -31,24 +31,24 @@ class Refusal:
 
     @property
     def name(self) -> str:
-        """The event's name: one for each pod, reason and message."""
+        """The event's name, unique for pod, reason and message."""
         identity = "\0".join((self.pod_uid, self.reason, self.message)).encode()
         digest = hashlib.sha256(identity).hexdigest()[:16]
         return f"{self.pod[: _LONGEST_NAME - 17].rstrip('.-')}.{digest}"
 
 
 def reason(code: str) -> str:
-    """`outside_subnet` as reasons of events are written: `OutsideSubnet`."""
+    """Return a code in the spelling of event reasons: `outside_subnet` becomes `OutsideSubnet`."""
     return "".join(part.capitalize() for part in code.split("_"))
 
 
 def render(refusal: Refusal, before: Manifest | None) -> Manifest | None:
-    """The event, counted on from the one that is there; None when that one says it already."""
-    times = before or {}
-    last = str(times.get("lastTimestamp") or "")
+    """Return the event, counted on from `before`; None if `before` already reports the refusal."""
+    previous = before or {}
+    last = str(previous.get("lastTimestamp") or "")
     if before is not None and last >= refusal.moment:
         return None
-    count = times.get("count")
+    count = previous.get("count")
     return {
         "apiVersion": "v1",
         "kind": "Event",
@@ -66,7 +66,7 @@ def render(refusal: Refusal, before: Manifest | None) -> Manifest | None:
         "source": {"component": COMPONENT},
         "reportingComponent": COMPONENT,
         "reportingInstance": COMPONENT,
-        "firstTimestamp": times.get("firstTimestamp") or refusal.moment,
+        "firstTimestamp": previous.get("firstTimestamp") or refusal.moment,
         "lastTimestamp": refusal.moment,
         "count": (count if isinstance(count, int) else 0) + 1,
     }

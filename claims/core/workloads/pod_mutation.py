@@ -1,8 +1,8 @@
-"""What a virt-launcher pod is told of its VM's addresses, as the enhancement proposal says.
+"""Mutation of virt-launcher pods: adds the addresses of the VM, following the enhancement proposal.
 
-The multus default-network element asks OVN-Kubernetes for MAC and addresses. Others write it too: the
-owner of the VM (KubeVirt carries the annotation from VM to pod), and kubevirt/ipam-extensions, which
-names MAC and IPAMClaim. What they wrote stays; what is missing is added.
+The multus default-network element requests MAC and addresses from OVN-Kubernetes. The owner of the VM
+may write it too (KubeVirt copies the annotation from VM to pod), and so does kubevirt/ipam-extensions,
+with MAC and IPAMClaim. Existing values are kept; missing values are added.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ CREATE, UPDATE = "CREATE", "UPDATE"
 
 @dataclass(frozen=True)
 class Settings:
-    """How the cluster's VMs are told of their addresses (claims.models.NetworkSettings)."""
+    """Settings of a cluster: how its VMs receive their addresses (claims.models.NetworkSettings)."""
 
     addresses: bool = False  # by network.kubevirt.io/addresses on VMs, not on pods
     nad_namespace: str = "ovn-kubernetes"
@@ -31,9 +31,9 @@ class Settings:
 
 @dataclass(frozen=True)
 class MutationOutcome:
-    """What becomes of one object; it is allowed in every case.
+    """The outcome for one object, which is allowed in every case.
 
-    `code` is a stable word, `message` explains it in full, `patch` is an RFC 6902 patch or None.
+    `code` is a stable code, `message` the explanation, `patch` an RFC 6902 patch or None.
     """
 
     code: str
@@ -43,17 +43,17 @@ class MutationOutcome:
     network: str = ""
 
 
-# Nothing that anybody needs to be told of.
+# Outcomes without a warning.
 QUIET = frozenset({"not_a_vm", "no_primary_network", "unchanged", "running"})
 
 
-def subject(pod: object, namespace: str) -> VM | None:
-    """The VM of a launcher pod, with the MAC that the pod asks for; None for every other pod."""
+def launcher_vm(pod: object, namespace: str) -> VM | None:
+    """Return the VM of a launcher pod, with the MAC that the pod requests; None for other pods."""
     name = vm_objects.vm_name(pod) if vm_objects.is_launcher(pod) else ""
     if not name:
         return None
     mac = None
-    with contextlib.suppress(errors.InvalidAnnotation):  # `decide` says so
+    with contextlib.suppress(errors.InvalidAnnotation):  # `decide` reports it
         mac = (_present(pod) or Element("")).mac
     return VM(namespace, name, interface=vm_addresses.Interface("", mac) if mac else None)
 
@@ -65,7 +65,7 @@ def decide(
     settings: Settings,
     operation: str = CREATE,
 ) -> MutationOutcome:
-    """The outcome for a pod of which `subject` gave the VM.
+    """Return the outcome for a pod; `vm` is the result of `launcher_vm`.
 
     Codes: patched, completed, unchanged, kept_foreign, running (it has its addresses already),
     left_to_ipam_extensions, malformed_annotation, not_a_vm, and those of vm_addresses.choose.
@@ -73,11 +73,13 @@ def decide(
     if vm is None:
         return MutationOutcome("not_a_vm", "the pod runs no VM")
     if settings.addresses:
-        message = f"{network_selection.ADDRESSES} on the VM tells ipam-extensions of its addresses"
+        message = (
+            f"ipam-extensions reads the addresses from {network_selection.ADDRESSES} on the VM"
+        )
         return MutationOutcome("left_to_ipam_extensions", message)
     if operation == UPDATE and vm_objects.annotation(pod, DEFAULT_NETWORK) is None:
         return MutationOutcome(
-            "running", "the pod was made without the annotation, and has its addresses"
+            "running", "the pod was created without the annotation and has its addresses"
         )
     try:
         present = _present(pod)
@@ -86,40 +88,42 @@ def decide(
         return explained_outcome("malformed_annotation", _error_text(error))
     except DeclinedError as declined:
         return explained_outcome(declined.code, declined.message)
-    outcome = with_element(present, element(choice, settings), choice, pod, ("metadata",))
+    outcome = merge_element(
+        present, selection_element(choice, settings), choice, pod, ("metadata",)
+    )
     return dataclasses.replace(
-        outcome, warnings=outcome.warnings + tuple(_doubts(pod, vm.namespace))
+        outcome, warnings=outcome.warnings + tuple(_annotation_warnings(pod, vm.namespace))
     )
 
 
-def element(choice: AddressChoice, settings: Settings) -> Element:
-    """What is asked of OVN-Kubernetes."""
+def selection_element(choice: AddressChoice, settings: Settings) -> Element:
+    """Return the element that requests the addresses from OVN-Kubernetes."""
     return Element(settings.nad_name, settings.nad_namespace, choice.mac, choice.ips, choice.claim)
 
 
-def with_element(
+def merge_element(
     present: Element | None,
-    ours: Element,
+    desired: Element,
     choice: AddressChoice,
     manifest: object,
     metadata_path: tuple[str, ...],
 ) -> MutationOutcome:
-    """The outcome for an object that has the element `present`; `metadata_path` is where its metadata stands."""
+    """Return the outcome for an object with the element `present` and its metadata at `metadata_path`."""
     if present is None:
-        value, code, verb = ours, "patched", "gets"
-    elif differing := _differences(present, ours):
+        value, code, verb = desired, "patched", "gets"
+    elif differing := _differences(present, desired):
         message = (
-            f"{DEFAULT_NETWORK} is there and stays; {choice.because} says otherwise:"
+            f"{DEFAULT_NETWORK} exists and is kept; {choice.because} differs:"
             f" {', '.join(differing)}"
         )
         return explained_outcome("kept_foreign", message, choice)
     else:
-        value, code, verb = _completed(present, ours), "completed", "gets also"
+        value, code, verb = _completed(present, desired), "completed", "gets also"
         if value == present:
             return MutationOutcome(
-                "unchanged", "the annotation says it already", network=choice.network
+                "unchanged", "the annotation is already complete", network=choice.network
             )
-    message = f"{verb} {_request_text(ours)} by {choice.because}"
+    message = f"{verb} {_request_text(desired)} by {choice.because}"
     text = network_selection.render([value])
     patch = json_patch.set_annotation(manifest, metadata_path, DEFAULT_NETWORK, text)
     return explained_outcome(code, message, choice, patch)
@@ -131,7 +135,7 @@ def explained_outcome(
     choice: AddressChoice | None = None,
     patch: json_patch.Patch | None = None,
 ) -> MutationOutcome:
-    """An outcome that its message explains, as a warning too unless it is nothing to be told."""
+    """Return an outcome whose message is also a warning, unless the code is in `QUIET`."""
     notes = choice.notes if choice else ()
     warnings = (() if code in QUIET else (f"cadastre: {message}",)) + tuple(
         f"cadastre: {note}" for note in notes
@@ -144,38 +148,38 @@ def _present(pod: object) -> Element | None:
     return None if text is None else network_selection.default_network(text)
 
 
-def _differences(present: Element, ours: Element) -> list[str]:
-    """Where it says something else; whose IPAMClaim it is, whoever makes the claims knows best."""
+def _differences(present: Element, desired: Element) -> list[str]:
+    """Return the differences in words, except for the IPAMClaim, which its creator decides."""
     differences = [
-        f"{key} {there}, not {here}"
-        for key, there, here in (
-            ("name", present.name, ours.name),
-            ("namespace", present.namespace, ours.namespace),
-            ("mac", present.mac, ours.mac),
+        f"{key} {present_value}, not {desired_value}"
+        for key, present_value, desired_value in (
+            ("name", present.name, desired.name),
+            ("namespace", present.namespace, desired.namespace),
+            ("mac", present.mac, desired.mac),
         )
-        if there and here and there != here
+        if present_value and desired_value and present_value != desired_value
     ]
-    if present.ips and not network_selection.same_addresses(present.ips, ours.ips):
-        differences.append(f"ips {', '.join(present.ips)}, not {', '.join(ours.ips)}")
+    if present.ips and not network_selection.same_addresses(present.ips, desired.ips):
+        differences.append(f"ips {', '.join(present.ips)}, not {', '.join(desired.ips)}")
     return differences
 
 
-def _completed(present: Element, ours: Element) -> Element:
+def _completed(present: Element, desired: Element) -> Element:
     return dataclasses.replace(
         present,
-        namespace=present.namespace or ours.namespace,
-        mac=present.mac or ours.mac,
-        ips=present.ips or ours.ips,
-        claim=present.claim or ours.claim,
+        namespace=present.namespace or desired.namespace,
+        mac=present.mac or desired.mac,
+        ips=present.ips or desired.ips,
+        claim=present.claim or desired.claim,
     )
 
 
-def _request_text(ours: Element) -> str:
-    return ", ".join(ours.ips) + (f" for {ours.mac}" if ours.mac else "")
+def _request_text(desired: Element) -> str:
+    return ", ".join(desired.ips) + (f" for {desired.mac}" if desired.mac else "")
 
 
-def _doubts(pod: object, namespace: str) -> list[str]:
-    """The pod's other networks are none of ours; but ipam-extensions refuses what it cannot read."""
+def _annotation_warnings(pod: object, namespace: str) -> list[str]:
+    """Warn of an invalid annotation of other networks, which makes ipam-extensions refuse the pod."""
     text = vm_objects.annotation(pod, network_selection.NETWORKS)
     try:
         if text is not None:

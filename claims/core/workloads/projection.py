@@ -1,4 +1,4 @@
-"""Objects without what nobody here reads: a pod of a cluster may have a hundred kilobytes."""
+"""Projections of objects to the fields that are read here; a pod may have a hundred kilobytes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from claims.core.workloads import attachments
 
 Manifest = dict[str, Any]
 
-# What is kept of an object: a part as it is (None), or some keys of it.
+# The kept fields: a field as a whole (None), or some keys of it.
 _Parts = Mapping[str, Any]
 
 _METADATA = dict.fromkeys(
@@ -78,9 +78,11 @@ def group(manifest: Manifest) -> Manifest:
 
 def _project(manifest: Manifest, parts: _Parts) -> Manifest:
     projection: Manifest = {}
-    for key, below in parts.items():
+    for key, subparts in parts.items():
         if key in manifest:
             value = manifest[key]
-            # What is no object where one belongs is kept, and told as what it is.
-            projection[key] = _project(value, below) if below and isinstance(value, dict) else value
+            # A value of the wrong type is kept, so that the parser reports it.
+            projection[key] = (
+                _project(value, subparts) if subparts and isinstance(value, dict) else value
+            )
     return projection

@@ -1,4 +1,4 @@
-"""Why what runs is not what the register says, in words; claims/sql/workload_comparison.sql says whether."""
+"""Reasons why a workload differs from its entry or claim; claims/sql/workload_comparison.sql finds these."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ Reason = tuple[str, str]  # code, message
 
 @dataclass(frozen=True)
 class Side:
-    """One side of the comparison; `vm` is "" when it names none. Addresses are texts."""
+    """One side of the comparison; `vm` is "" if the side names none. Addresses are strings."""
 
     mac: str | None
     ips: Sequence[str]
     vm: str = ""
     namespace: str = ""
-    pod: str = ""  # of a workload that is no VM
+    pod: str = ""  # of a workload without a VM
 
     @property
     def who(self) -> str:
@@ -25,43 +25,46 @@ class Side:
 
 
 def differences(registered: Side, running: Side) -> Iterator[Reason]:
-    """other_mac, other_vm, address_not_running, address_not_registered. None: it matches.
+    """Yield other_mac, other_vm, address_not_running, address_not_registered; nothing if both match.
 
-    What a workload does not tell contradicts nothing: see `untold`.
+    A value that the workload does not report counts as equal; see `unobserved_values`.
     """
     if registered.mac and running.mac and registered.mac != running.mac:
-        yield "other_mac", f"It runs with {running.mac}; registered is {registered.mac}."
+        yield "other_mac", f"It runs with {running.mac}; {registered.mac} is registered."
     if registered.vm and not _same_vm(registered, running):
-        yield "other_vm", f"It is run by {running.who}; registered is {registered.who}."
+        yield "other_vm", f"It belongs to {running.who}; {registered.who} is registered."
     if registered.ips and running.ips:
         registered_hosts, running_hosts = _hosts(registered.ips), _hosts(running.ips)
-        if lacking := [host for host in registered_hosts if host not in running_hosts]:
-            yield "address_not_running", f"It does not run with {', '.join(lacking)}."
-        if more := [host for host in running_hosts if host not in registered_hosts]:
-            yield "address_not_registered", f"It runs with {', '.join(more)}."
+        if not_running := [host for host in registered_hosts if host not in running_hosts]:
+            yield "address_not_running", f"It does not run with {', '.join(not_running)}."
+        if not_registered := [host for host in running_hosts if host not in registered_hosts]:
+            yield "address_not_registered", f"It runs with {', '.join(not_registered)}."
 
 
-def untold(running: Side) -> Iterator[Reason]:
-    """no_mac_seen, no_address_seen: what could not be compared."""
+def unobserved_values(running: Side) -> Iterator[Reason]:
+    """Yield no_mac_seen, no_address_seen for values that could not be compared."""
     if running.mac is None:
-        yield "no_mac_seen", "The cluster does not tell its MAC address."
+        yield "no_mac_seen", "The cluster does not report its MAC address."
     if not running.ips:
-        yield "no_address_seen", "The cluster does not tell its addresses."
+        yield "no_address_seen", "The cluster does not report its addresses."
 
 
-def absence(registered: Side, vm_status: str | None) -> Reason:
-    """vm_not_named, vm_unknown, vm_stopped, vm_not_attached: why nothing runs with it.
+def absence_reason(registered: Side, vm_status: str | None) -> Reason:
+    """Return why there is no workload: vm_not_named, vm_unknown, vm_stopped, vm_not_attached.
 
-    `vm_status` is the printableStatus of the VirtualMachine, None when there is no such VM.
+    `vm_status` is the printableStatus of the VirtualMachine, None if there is no such VM.
     """
     if not registered.vm:
-        return "vm_not_named", "No VM is named, and none runs with this MAC address or address."
+        return "vm_not_named", "No VM is registered, and no workload has this MAC or IP address."
     if vm_status is None:
-        return "vm_unknown", f"The cluster has no VM {registered.who}."
+        return "vm_unknown", f"The VM {registered.who} does not exist in the cluster."
     if vm_status == "Running":
-        return "vm_not_attached", f"The VM {registered.who} runs and is not on this network."
+        return (
+            "vm_not_attached",
+            f"The VM {registered.who} is running, but is not attached to this network.",
+        )
     status = f" ({vm_status})" if vm_status else ""
-    return "vm_stopped", f"The VM {registered.who} does not run{status}."
+    return "vm_stopped", f"The VM {registered.who} is not running{status}."
 
 
 def _same_vm(registered: Side, running: Side) -> bool:

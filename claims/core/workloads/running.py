@@ -1,7 +1,7 @@
-"""What runs on which network: a VM from its instance and its launcher pods together, or a plain pod.
+"""Running workloads of networks: VMs, from their VMI and launcher pods together, and other pods.
 
-A live migration has two launcher pods and is one VM. The network knows the MAC and the addresses of
-a pod's annotation; what the guest reports besides counts when it lies in the network's subnets.
+A VM has two launcher pods during a live migration. The MAC and the addresses of a workload come from the
+pod's annotation; further addresses that the guest reports count if they are in the network's subnets.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ class Net:
     subnets: tuple[Network, ...] = ()
 
     def has(self, address: Interface) -> bool:
-        """Whether it may be an address of the network; without subnets any may be."""
+        """Return True if the address can belong to the network; without subnets every address can."""
         return not self.subnets or any(address.ip in subnet for subnet in self.subnets)
 
     def text(self, address: Interface) -> str:
-        """`10.0.0.5/24`: an address that was told alone gets the prefix length of its subnet."""
+        """Return `10.0.0.5/24`; an address without prefix length gets that of its subnet."""
         alone = address.network.prefixlen == address.max_prefixlen
         subnet = next((net for net in self.subnets if address.ip in net), None)
         return f"{address.ip}/{subnet.prefixlen}" if alone and subnet else str(address)
@@ -42,7 +42,7 @@ class ClusterNetworks:
     primary: Mapping[str, str] = field(default_factory=dict)
 
     def lacks(self, pod: Pod) -> bool:
-        """Whether OVN-Kubernetes names a NAD of which nothing is known yet."""
+        """Return True if OVN-Kubernetes names a NAD that is not known yet."""
         return any(
             attachment.by_ovn and attachment.nad not in self.nads for attachment in pod.attachments
         )
@@ -50,7 +50,7 @@ class ClusterNetworks:
 
 @dataclass(frozen=True)
 class Running:
-    """One attachment to a network, as claims.models.Workload has it."""
+    """One attachment to a network, with the fields of claims.models.Workload."""
 
     network_id: int
     kind: str
@@ -71,8 +71,8 @@ class Running:
         return self.network_id, self.kind, self.uid, self.interface
 
 
-def of_pod(pod: Pod, networks: ClusterNetworks) -> Iterator[Running]:
-    """The attachments of a pod that runs no VM; none once it is over."""
+def pod_attachments(pod: Pod, networks: ClusterNetworks) -> Iterator[Running]:
+    """Yield the attachments of a pod without a VM; none for a terminated pod."""
     for attachment in () if pod.over else pod.attachments:
         net = networks.nads.get(attachment.nad)
         if net is not None:
@@ -92,12 +92,13 @@ def of_pod(pod: Pod, networks: ClusterNetworks) -> Iterator[Running]:
             )
 
 
-def of_vm(
+def vm_attachments(
     instance: Instance | None, pods: Iterable[Pod], networks: ClusterNetworks
 ) -> Iterator[Running]:
-    """The attachments of a VM; `pods` are its launcher pods, `instance` is None until it is seen.
+    """Yield the attachments of a VM; `pods` are its launcher pods, `instance` its VMI if observed.
 
-    Nothing runs before a pod is attached, the status tells of the interface, or the phase is Running.
+    An attachment exists when a pod is attached, the VMI's status has the interface, or the phase is
+    Running.
     """
     live = sorted(
         (launcher for launcher in pods if not launcher.over),
@@ -105,7 +106,7 @@ def of_vm(
     )
     if (instance is None and not live) or (instance is not None and instance.over):
         return
-    vm = _of_instance(instance, live) if instance else _of_launcher(live)
+    vm = _instance_values(instance, live) if instance else _launcher_values(live)
     unmatched_attachments: dict[str, list[Attachment]] = {}
     for pod in live:
         for attachment in pod.attachments:
@@ -122,21 +123,21 @@ def of_vm(
         )
         attachments = unmatched_attachments.pop(key, [])
         net = networks.nads.get(nad)
-        if net is not None and (attachments or _runs(nic, vm, live)):
-            yield _on(net, nic.name, nic, attachments, vm)
+        if net is not None and (attachments or _is_attached(nic, vm, live)):
+            yield _attachment(net, nic.name, nic, attachments, vm)
     for key, attachments in unmatched_attachments.items():
         net = networks.nads.get(attachments[0].nad)
         if net is not None:
-            yield _on(net, key, None, attachments, vm)
+            yield _attachment(net, key, None, attachments, vm)
 
 
 def _order(pod: Pod, instance: Instance | None) -> tuple[bool, str]:
-    """First the pod on the node where the VM runs."""
+    """Return the sort key of launcher pods: first the pod on the node of the VMI."""
     return instance is not None and pod.node != instance.node, pod.name
 
 
-def _of_instance(instance: Instance, live: Sequence[Pod]) -> Running:
-    """What all attachments of a VM have in common."""
+def _instance_values(instance: Instance, live: Sequence[Pod]) -> Running:
+    """Return the values that all attachments of a VM have in common."""
     return Running(
         0,
         VMI,
@@ -152,8 +153,8 @@ def _of_instance(instance: Instance, live: Sequence[Pod]) -> Running:
     )
 
 
-def _of_launcher(live: Sequence[Pod]) -> Running:
-    """The same as far as pods tell it."""
+def _launcher_values(live: Sequence[Pod]) -> Running:
+    """Return the common values of a VM's attachments from its launcher pods alone."""
     first = live[0]
     return Running(
         0,
@@ -174,7 +175,7 @@ def _primary(
     unmatched_attachments: Mapping[str, Sequence[Attachment]],
     networks: ClusterNetworks,
 ) -> str:
-    """The NAD of the pod network: as the pods say, else as the namespace has it."""
+    """Return the NAD of the pod network, from the pods, else the primary NAD of the namespace."""
     primary_nad = next(
         (
             attachments[0].nad
@@ -186,14 +187,14 @@ def _primary(
     return primary_nad or networks.primary.get(namespace, "")
 
 
-def _runs(nic: Nic, vm: Running, live: Sequence[Pod]) -> bool:
-    """Whether it is attached although no pod says so, because none was told of yet."""
+def _is_attached(nic: Nic, vm: Running, live: Sequence[Pod]) -> bool:
+    """Return True if an interface is attached although no pod was observed yet."""
     if any(pod.annotated for pod in live):
         return False
     return nic.reported or vm.phase == "Running"
 
 
-def _on(
+def _attachment(
     net: Net, interface: str, nic: Nic | None, attachments: Sequence[Attachment], vm: Running
 ) -> Running:
     macs = [*(attachment.mac for attachment in attachments), nic.mac if nic else None]
@@ -211,7 +212,7 @@ def _on(
 
 
 def _texts(net: Net, addresses: Iterable[Interface]) -> tuple[str, ...]:
-    """Each address once, in order of its number, IPv4 first."""
+    """Return the distinct addresses as sorted strings, IPv4 first."""
     texts_by_ip = {address.ip: net.text(address) for address in addresses}
     return tuple(
         texts_by_ip[ip] for ip in sorted(texts_by_ip, key=lambda ip: (ip.version, int(ip)))

@@ -1,7 +1,7 @@
-"""Which addresses a VM gets on the primary network of its namespace, and why it gets none.
+"""Chooses the addresses of a VM on the primary network of its namespace.
 
-The register is what is asked: the MAC entries of the network's IPPool, and the IPAMClaim of the VM.
-Addresses that OVN-Kubernetes would refuse are not written (claims/core/address_requests.py).
+The sources are the MAC entries of the network's IPPool, and the IPAMClaim of the VM. Addresses that
+OVN-Kubernetes would refuse are not requested (claims/core/address_requests.py).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from claims.core.workloads import network_selection
 
 @dataclass
 class PrimaryNetwork:
-    """A primary network of the namespace, by the NAD (`namespace/name`) that brings it there."""
+    """A primary network of the namespace, with the NAD (`namespace/name`) that attaches it."""
 
     name: str
     nad: str
@@ -44,17 +44,17 @@ class MACEntry:
 
 @dataclass(frozen=True)
 class UnusableEntry:
-    """An entry that stands in the object of an IPPool and that the register could not take in."""
+    """An entry of an IPPool's object that is not valid; `message` is the reason."""
 
     network: str
     mac: str
     ippool: str
-    message: str  # why
+    message: str
 
 
 @dataclass(frozen=True)
 class Claim:
-    """An IPAMClaim of the VM's namespace: what it asks for, and what was granted (`ips`)."""
+    """An IPAMClaim of the VM's namespace, with `requested` and granted addresses (`ips`)."""
 
     network: str
     name: str
@@ -62,12 +62,12 @@ class Claim:
     mac: str | None = None
     requested: tuple[str, ...] = ()
     ips: tuple[str, ...] = ()
-    in_cluster: bool = True  # False: the register has it, and no cluster was seen to
+    in_cluster: bool = True  # False if only the register has the claim
 
 
 @dataclass(frozen=True)
 class Interface:
-    """The VM's interface to the pod network: its name, which is the network's, and its MAC."""
+    """The VM's interface to the pod network; its name is also the VM's name for the network."""
 
     name: str
     mac: str | None = None
@@ -75,9 +75,9 @@ class Interface:
 
 @dataclass(frozen=True)
 class VM:
-    """The VM as its objects say it; `observed` is False when none of them has been seen yet.
+    """A VM; `observed` is False until one of its objects was observed.
 
-    `interface` is None without an interface to the pod network.
+    `interface` is None if the VM has no interface to the pod network.
     """
 
     namespace: str
@@ -91,7 +91,7 @@ class VM:
 
 @dataclass(frozen=True)
 class Registrations:
-    """What the register knows: the namespace's primary networks, and what may be of the VM."""
+    """The namespace's primary networks, and the entries and claims that may belong to the VM."""
 
     networks: tuple[PrimaryNetwork, ...] = ()
     entries: tuple[MACEntry, ...] = ()
@@ -101,13 +101,13 @@ class Registrations:
 
 @dataclass(frozen=True)
 class AddressChoice:
-    """What is to be asked for: addresses with the length of their subnet, IPv4 first."""
+    """The addresses to request, with the prefix length of their subnet, IPv4 first."""
 
     network: str
     mac: str | None
     ips: tuple[str, ...]
-    claim: str  # name of the IPAMClaim, "" when none can be named
-    because: str  # an entry of the IPPool x
+    claim: str  # name of the IPAMClaim, "" if no name is valid
+    because: str  # the source, for messages: an entry of the IPPool x
     notes: tuple[str, ...] = ()
 
 
@@ -120,11 +120,11 @@ class _AddressRequest:
 
 
 def choose(vm: VM, registrations: Registrations, owner_ips: Sequence[str] = ()) -> AddressChoice:
-    """The addresses of the VM.
+    """Choose the addresses of a VM.
 
-    An entry comes before the request of a claim, and that before what the VM's owner asks for (`owner_ips`);
-    but what a claim was granted comes before all: as long as it has addresses OVN-Kubernetes refuses
-    others. Raises DeclinedError: no_primary_network, nad_missing, several_networks, not_layer2,
+    A MAC entry has precedence over the request of a claim, and that over the request of the VM's owner
+    (`owner_ips`). The granted addresses of a claim have precedence over all, because OVN-Kubernetes
+    refuses others as long as the claim has them. Raises DeclinedError: no_primary_network, nad_missing, several_networks, not_layer2,
     not_persistent, no_interface, entry_of_another_vm, mac_differs, ambiguous_entries, ambiguous_claims,
     claim_of_another_vm, no_entry, unusable_entry, and those of address_requests.fit.
     """
@@ -142,32 +142,34 @@ def choose(vm: VM, registrations: Registrations, owner_ips: Sequence[str] = ()) 
         ),
     )
     name, notes = _claim_name(vm, network, registrations.claims)
-    called, others = _claims(vm, name, registrations.claims)
+    named_claim, other_claims = _claims(vm, name, registrations.claims)
     request = (
         _of_entry(vm, registrations.entries)
-        or _of_claim(vm, called)
-        or _of_claims(vm, others)
-        or _of_grant(vm, network, called)
+        or _of_claim(vm, named_claim)
+        or _of_claims(vm, other_claims)
+        or _of_grant(vm, network, named_claim)
     )
     if request is None and owner_ips:
         request = _AddressRequest(
             _mac(vm), tuple(owner_ips), "the VM's own network selection element"
         )
     if request is None:
-        raise _nothing(vm, network, registrations)
-    request = _granted(request, called)
+        raise _no_request_error(vm, network, registrations)
+    request = _granted(request, named_claim)
     ips = address_requests.fit(request.ips, network, request.because)
     notes += (request.note,) if request.note else ()
     return AddressChoice(network.name, request.mac, ips, name, request.because, notes)
 
 
-def _nothing(vm: VM, network: PrimaryNetwork, registrations: Registrations) -> DeclinedError:
-    """Nobody asks for addresses, or somebody does in vain."""
+def _no_request_error(
+    vm: VM, network: PrimaryNetwork, registrations: Registrations
+) -> DeclinedError:
+    """Return the error for a VM without a request, or with an entry that is not valid."""
     for entry in registrations.unusable:
         if entry.mac == _mac(vm):
-            message = f"the entry of {entry.mac} in the IPPool {entry.ippool} cannot be used: {entry.message}"
+            message = f"the entry of {entry.mac} in the IPPool {entry.ippool} is not valid: {entry.message}"
             return DeclinedError("unusable_entry", message)
-    message = f"neither a MAC entry nor an IPAMClaim of {network.name} asks for addresses for {vm}"
+    message = f"neither a MAC entry nor an IPAMClaim of {network.name} requests addresses for {vm}"
     return DeclinedError("no_entry", message)
 
 
@@ -182,19 +184,23 @@ def _network(vm: VM, registrations: Registrations) -> PrimaryNetwork:
         if named_entries:
             raise DeclinedError(
                 "nad_missing",
-                f"an entry of {named_entries[0].network} names {vm}, but the register knows no NAD of a"
-                f" primary network in {vm.namespace}",
+                f"an entry of {named_entries[0].network} names {vm}, but {vm.namespace} has no NAD of a"
+                " primary network",
             )
         raise DeclinedError("no_primary_network", f"{vm.namespace} has no primary network")
     if len(registrations.networks) > 1:
         names = ", ".join(sorted(candidate.nad for candidate in registrations.networks))
-        raise DeclinedError("several_networks", f"{vm.namespace} has several: {names}")
+        raise DeclinedError(
+            "several_networks", f"{vm.namespace} has several primary networks: {names}"
+        )
     (network,) = registrations.networks
     if network.topology not in {udn.LAYER2, ""}:
-        message = f"{network.name} is {network.topology}; only layer2 takes requested addresses"
+        message = f"{network.name} is {network.topology}; only layer2 accepts requested addresses"
         raise DeclinedError("not_layer2", message)
     if not network.persistent:
-        message = f"the NAD {network.nad} does not allow persistent IPs: addresses would not stay"
+        message = (
+            f"the NAD {network.nad} does not allow persistent IPs: the VM would lose its addresses"
+        )
         raise DeclinedError("not_persistent", message)
     return network
 
@@ -203,7 +209,7 @@ def _network(vm: VM, registrations: Registrations) -> PrimaryNetwork:
 
 
 def _of_entry(vm: VM, entries: Sequence[MACEntry]) -> _AddressRequest | None:
-    """By the VM's MAC; by its name when it has none yet."""
+    """Return the request of the MAC entry for the VM's MAC, or for its name if it has no MAC yet."""
     mac = _mac(vm)
     named_entries = [
         entry for entry in entries if (entry.namespace, entry.vm) == (vm.namespace, vm.name)
@@ -213,10 +219,10 @@ def _of_entry(vm: VM, entries: Sequence[MACEntry]) -> _AddressRequest | None:
         matching_entries = [entry for entry in entries if entry.mac == mac]
         own_entries = [entry for entry in matching_entries if _may_be_of(entry, vm)]
         if matching_entries and not own_entries:
-            message = f"the entry of {mac} is of {_whose(matching_entries[0])}, not of {vm}"
+            message = f"the entry of {mac} belongs to {_whose(matching_entries[0])}, not to {vm}"
             raise DeclinedError("entry_of_another_vm", message)
         if not own_entries and named_entries:
-            message = f"{vm} has the MAC {mac}, its entry {named_entries[0].mac}"
+            message = f"{vm} has the MAC {mac}, but its entry has {named_entries[0].mac}"
             raise DeclinedError("mac_differs", message)
         matching_entries = own_entries
     return _only(vm, matching_entries)
@@ -246,12 +252,12 @@ def _whose(entry: MACEntry) -> str:
 
 
 def _of_claim(vm: VM, claim: Claim | None) -> _AddressRequest | None:
-    """What the VM's claim asks for, in the decentralized form."""
+    """Return the request of the VM's claim, in the decentralized form."""
     if claim is None or not (claim.requested or claim.mac):
         return None
     mac = _mac(vm)
     if mac and claim.mac and mac != claim.mac:
-        message = f"{vm} has the MAC {mac}, its IPAMClaim {claim.name} asks for {claim.mac}"
+        message = f"{vm} has the MAC {mac}, but its IPAMClaim {claim.name} requests {claim.mac}"
         raise DeclinedError("mac_differs", message)
     if not (claim.requested or claim.ips):
         return None
@@ -261,11 +267,11 @@ def _of_claim(vm: VM, claim: Claim | None) -> _AddressRequest | None:
 
 
 def _of_grant(vm: VM, network: PrimaryNetwork, claim: Claim | None) -> _AddressRequest | None:
-    """What a claim has by whose name nobody else would refer to it."""
+    """Return a request for the granted addresses of a claim with an unusual name, to refer to it."""
     interface = vm.interface.name if vm.interface else ""
     if claim is None or not claim.ips:
         return None
-    if ipamclaim_names.is_of(claim.name, vm.name, [interface or network.name]):
+    if ipamclaim_names.is_name_of(claim.name, vm.name, [interface or network.name]):
         return None
     return _AddressRequest(_mac(vm), claim.ips, f"the IPAMClaim {claim.name}")
 
@@ -274,18 +280,18 @@ def _granted(request: _AddressRequest, claim: Claim | None) -> _AddressRequest:
     if claim is None or not claim.ips or network_selection.same_addresses(claim.ips, request.ips):
         return request
     note = (
-        f"{request.because} says {', '.join(request.ips)}, but the IPAMClaim {claim.name} has"
-        f" {', '.join(claim.ips)}: it comes into effect when the claim is gone"
+        f"{request.because} has {', '.join(request.ips)}, but the IPAMClaim {claim.name} has"
+        f" {', '.join(claim.ips)}: the former takes effect when the claim is deleted"
     )
     return _AddressRequest(request.mac, claim.ips, f"the IPAMClaim {claim.name}", note)
 
 
 def _of_claims(vm: VM, claims: Sequence[Claim]) -> _AddressRequest | None:
-    """What the VM's claims of other names ask for, the same from all of them."""
+    """Return the request of the VM's claims with other names, which must agree."""
     requests = [request for claim in claims if (request := _of_claim(vm, claim))]
     if len({frozenset(map(ip_interface, request.ips)) for request in requests}) > 1:
         names = ", ".join(claim.name for claim in claims)
-        message = f"the IPAMClaims of {vm} ask for different addresses: {names}"
+        message = f"the IPAMClaims of {vm} request different addresses: {names}"
         raise DeclinedError("ambiguous_claims", message)
     return requests[0] if requests else None
 
@@ -293,33 +299,37 @@ def _of_claims(vm: VM, claims: Sequence[Claim]) -> _AddressRequest | None:
 def _claim_name(
     vm: VM, network: PrimaryNetwork, claims: Sequence[Claim]
 ) -> tuple[str, tuple[str, ...]]:
-    """As kubevirt/ipam-extensions calls it, unless only a claim of another name stands for the VM."""
-    called = vm.interface.name if vm.interface else ""
-    name = ipamclaim_names.compose_key(vm.name, called or network.name)
-    there = sorted(
+    """Return the claim name of kubevirt/ipam-extensions, or that of the VM's only claim, and notes."""
+    vm_network = vm.interface.name if vm.interface else ""
+    name = ipamclaim_names.compose_key(vm.name, vm_network or network.name)
+    existing_names = sorted(
         claim.name
         for claim in claims
-        if _stands_for(claim, vm) and (claim.in_cluster or not called)
+        if _belongs_to(claim, vm) and (claim.in_cluster or not vm_network)
     )
-    if there and (not called or name not in {claim.name for claim in claims}):
-        return there[0], ()
-    codes = {problem.code for problem in ipamclaim_names.problems(vm.name, called or network.name)}
+    if existing_names and (not vm_network or name not in {claim.name for claim in claims}):
+        return existing_names[0], ()
+    codes = {
+        problem.code for problem in ipamclaim_names.problems(vm.name, vm_network or network.name)
+    }
     if "name_impossible" in codes:
-        return "", ("no IPAMClaim is named: a name for it would be too long",)
-    note = f"the IPAMClaim's name is cut at {ipamclaim_names.LONGEST} characters"
+        return "", ("no IPAMClaim is referenced: its name would be too long",)
+    note = f"the IPAMClaim's name is cut at {ipamclaim_names.MAX_LENGTH} characters"
     return name, (note,) if "name_cut" in codes else ()
 
 
 def _claims(vm: VM, name: str, claims: Sequence[Claim]) -> tuple[Claim | None, list[Claim]]:
-    """The claim that the pod refers to, and the others that stand for the VM."""
-    called = next((claim for claim in claims if claim.name == name), None)
-    if called is not None and called.vm not in {"", vm.name}:
-        message = f"the IPAMClaim {name} is of the VM {called.vm}; {vm} would have one of that name"
+    """Return the claim that the pod refers to, and the other claims of the VM."""
+    named_claim = next((claim for claim in claims if claim.name == name), None)
+    if named_claim is not None and named_claim.vm not in {"", vm.name}:
+        message = f"the IPAMClaim {name} of {vm} belongs to another VM, {named_claim.vm}"
         raise DeclinedError("claim_of_another_vm", message)
-    others = [claim for claim in claims if _stands_for(claim, vm) and claim is not called]
-    return called, others
+    other_claims = [
+        claim for claim in claims if _belongs_to(claim, vm) and claim is not named_claim
+    ]
+    return named_claim, other_claims
 
 
-def _stands_for(claim: Claim, vm: VM) -> bool:
-    """By the VM that it names; one that names none by the MAC that it asks for."""
+def _belongs_to(claim: Claim, vm: VM) -> bool:
+    """Return True if a claim names the VM, or names none and requests the VM's MAC."""
     return claim.vm == vm.name or bool(not claim.vm and claim.mac and claim.mac == _mac(vm))

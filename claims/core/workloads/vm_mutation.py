@@ -1,8 +1,9 @@
-"""What a VirtualMachine or VirtualMachineInstance is told of its addresses.
+"""Mutation of VirtualMachines and VirtualMachineInstances: adds their addresses.
 
-By the cluster's setting either `network.kubevirt.io/addresses`, which kubevirt/ipam-extensions reads
-off the VMI, or the default-network element of the proposal, without the IPAMClaim, which the webhook for
-pods adds. In a VM they stand in the template, from which KubeVirt makes each VMI.
+The cluster's setting selects the annotation: `network.kubevirt.io/addresses`, which
+kubevirt/ipam-extensions reads from the VMI, or the default-network element of the proposal, without the
+IPAMClaim, which the webhook for pods adds. In a VM the annotation is in the template, from which
+KubeVirt creates each VMI.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ _TEMPLATE = ("spec", "template", "metadata")
 _OWN = ("metadata",)
 
 
-def subject(manifest: object, namespace: str) -> VM:
-    """The VM of a VirtualMachine or VirtualMachineInstance."""
+def parse_vm(manifest: object, namespace: str) -> VM:
+    """Return the VM of a VirtualMachine or VirtualMachineInstance."""
     name = vm_objects.text(manifest, "metadata", "name")
     return VM(namespace, name, observed=True, interface=vm_objects.interface(manifest))
 
@@ -37,28 +38,28 @@ def decide(
     settings: Settings,
     operation: str = CREATE,
 ) -> MutationOutcome:
-    """The outcome; codes as pod_mutation.decide has them."""
+    """Return the outcome; codes as in pod_mutation.decide."""
     is_vm = vm_objects.text(manifest, "kind") == vm_objects.VM
     if not is_vm and operation != CREATE:
-        return MutationOutcome("running", "a VMI that is there has its addresses")
+        return MutationOutcome("running", "an existing VMI has its addresses")
     metadata_path = _TEMPLATE if is_vm else _OWN
     if not vm_objects.takes_annotations(manifest, *metadata_path):
         return explained_outcome(
-            "malformed_annotation", f"{'.'.join(metadata_path)}.annotations is no object"
+            "malformed_annotation", f"{'.'.join(metadata_path)}.annotations is not an object"
         )
     try:
         choice = vm_addresses.choose(vm, registrations)
         if settings.addresses:
             return _with_addresses(manifest, metadata_path, vm, choice)
-        ours = pod_mutation.element(choice, settings)
-        ours = Element(ours.name, ours.namespace, ours.mac, ours.ips)
+        desired = pod_mutation.selection_element(choice, settings)
+        desired = Element(desired.name, desired.namespace, desired.mac, desired.ips)
         text = vm_objects.annotation(manifest, DEFAULT_NETWORK, *metadata_path)
         present = None if text is None else network_selection.default_network(text)
     except errors.InvalidAnnotation as error:
         return explained_outcome("malformed_annotation", error.message)
     except DeclinedError as declined:
         return explained_outcome(declined.code, declined.message)
-    return pod_mutation.with_element(present, ours, choice, manifest, metadata_path)
+    return pod_mutation.merge_element(present, desired, choice, manifest, metadata_path)
 
 
 def _with_addresses(
@@ -67,31 +68,31 @@ def _with_addresses(
     text = vm_objects.annotation(manifest, ADDRESSES, *metadata_path)
     present = {} if text is None else network_selection.vm_addresses(text)
     name = vm.interface.name if vm.interface else ""
-    bare = tuple(map(network_selection.bare, choice.ips))
-    there = present.get(name)
-    if there and not network_selection.same_addresses(there, bare):
+    hosts = tuple(map(network_selection.strip_prefix, choice.ips))
+    present_hosts = present.get(name)
+    if present_hosts and not network_selection.same_addresses(present_hosts, hosts):
         message = (
-            f"{ADDRESSES} says {', '.join(there)} and stays; {choice.because} says"
-            f" {', '.join(bare)}"
+            f"{ADDRESSES} has {', '.join(present_hosts)} and is kept; {choice.because} has"
+            f" {', '.join(hosts)}"
         )
         return explained_outcome("kept_foreign", message, choice)
-    notes = _without_mac(vm, choice)
-    if there:
+    notes = _missing_mac_warnings(vm, choice)
+    if present_hosts:
         outcome = MutationOutcome(
-            "unchanged", "the annotation says it already", network=choice.network
+            "unchanged", "the annotation is already complete", network=choice.network
         )
     else:
-        value = network_selection.render_addresses({**present, name: bare})
+        value = network_selection.render_addresses({**present, name: hosts})
         patch = json_patch.set_annotation(manifest, metadata_path, ADDRESSES, value)
-        message = f"{name} gets {', '.join(bare)} by {choice.because}"
+        message = f"{name} gets {', '.join(hosts)} by {choice.because}"
         outcome = explained_outcome("completed" if present else "patched", message, choice, patch)
     return MutationOutcome(
         outcome.code, outcome.message, outcome.warnings + notes, outcome.patch, outcome.network
     )
 
 
-def _without_mac(vm: VM, choice: AddressChoice) -> tuple[str, ...]:
-    """This annotation asks for no MAC; without one in the VM the guest gets another than expected."""
+def _missing_mac_warnings(vm: VM, choice: AddressChoice) -> tuple[str, ...]:
+    """Warn that the VM has no MAC: this annotation requests none, so the guest gets a random one."""
     if choice.mac is None or (vm.interface and vm.interface.mac):
         return ()
     return (f"cadastre: set macAddress {choice.mac} in the VM's interface: {choice.because}",)

@@ -1,7 +1,6 @@
-"""What VirtualMachines, VirtualMachineInstances and virt-launcher pods say of a VM (kubevirt.io/v1).
+"""Accessors for VirtualMachines, VirtualMachineInstances and virt-launcher pods (kubevirt.io/v1).
 
-Read are objects that an API server has accepted or is about to judge: whatever is no object, list or
-text where one belongs is passed over.
+The API server may not have validated the objects yet: values of the wrong type are ignored.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ VM, VMI = "VirtualMachine", "VirtualMachineInstance"
 
 
 def member(value: object, *keys: str) -> Any:
-    """What stands at the path; None when something on the way is absent or no object."""
+    """Return the value at the path; None if a part of the path is absent or not an object."""
     for key in keys:
         value = value.get(key) if isinstance(value, dict) else None
     return value
@@ -33,12 +32,12 @@ def text(value: object, *keys: str) -> str:
 
 
 def annotation(manifest: object, name: str, *metadata_path: str) -> object:
-    """The annotation of the metadata at a path, None when it is absent."""
+    """Return an annotation of the metadata at a path; None if it is absent."""
     return member(manifest, *(metadata_path or ("metadata",)), "annotations", name)
 
 
 def takes_annotations(manifest: object, *metadata_path: str) -> bool:
-    """Whether the metadata at a path, and its annotations, are objects as far as they are there."""
+    """Return True if the metadata at a path and its annotations are objects or absent."""
     return all(
         section is None or isinstance(section, dict)
         for section in (
@@ -49,17 +48,17 @@ def takes_annotations(manifest: object, *metadata_path: str) -> bool:
 
 
 def is_launcher(pod: object) -> bool:
-    """Whether a VM runs, or will run, in the pod."""
+    """Return True if the pod is a launcher pod, in which a VM runs or will run."""
     return text(pod, "metadata", "labels", LAUNCHER[0]) == LAUNCHER[1]
 
 
 def vm_name(pod: object) -> str:
-    """The VM of a launcher pod, "" when it says none."""
+    """Return the name of a launcher pod's VM, or ""."""
     return text(pod, "metadata", "annotations", DOMAIN) or text(pod, "metadata", "labels", NAME)
 
 
 def owner_uid(pod: object) -> str:
-    """The uid of the VMI that a launcher pod belongs to."""
+    """Return the uid of the VMI that owns a launcher pod, or ""."""
     for owner in objects(member(pod, "metadata", "ownerReferences")):
         if owner.get("kind") == VMI:
             return text(owner, "uid")
@@ -67,7 +66,7 @@ def owner_uid(pod: object) -> str:
 
 
 def interface(manifest: object) -> Interface | None:
-    """The interface to the pod network of a VM or VMI; None when it has none."""
+    """Return the interface of a VM or VMI to the pod network, or None."""
     inner = ("spec", "template", "spec") if text(manifest, "kind") == VM else ("spec",)
     spec = member(manifest, *inner)
     pod_networks = (
@@ -83,9 +82,9 @@ def interface(manifest: object) -> Interface | None:
 
 
 def network_name(manifest: object, nads: Collection[str], *, namespace: str, primary: bool) -> str:
-    """What a VM or VMI calls a network of these NADs (`namespace/name`), "" when it is not on it.
+    """Return the VM's or VMI's own name for the network of these NADs (`namespace/name`), or "".
 
-    `primary`: the network is the primary one of the namespace, which the pod network stands for.
+    `primary`: the network is the primary network of the namespace, which replaces the pod network.
     """
     inner = ("spec", "template", "spec") if text(manifest, "kind") == VM else ("spec",)
     for network in objects(member(manifest, *inner, "networks")):
@@ -97,7 +96,7 @@ def network_name(manifest: object, nads: Collection[str], *, namespace: str, pri
 
 
 def objects(value: object) -> Iterator[dict[str, Any]]:
-    """Those of a list; none where it is no list."""
+    """Yield the objects in a list; nothing if the value is not a list."""
     yield from (
         element
         for element in (value if isinstance(value, list) else ())

@@ -127,7 +127,9 @@ def _row(number: int, row: dict[str, object]) -> VMInterface:
         raw_mac = str(row["mac"])  # with trailing line breaks, which are errors
         problems += cells.parse_mac(texts["mac"] if raw_mac.isprintable() else raw_mac)
     is_refused = bool(problems) or ips.unread
-    row_problems, no_mac = vm_interface.lacking(texts["mac"], ips.ips, (*problems, *ips.problems))
+    row_problems, no_mac = vm_interface.add_missing_problems(
+        texts["mac"], ips.ips, (*problems, *ips.problems)
+    )
     return VMInterface(
         number,
         texts["vm"],

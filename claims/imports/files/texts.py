@@ -134,11 +134,11 @@ class DelimitedTable:
             numbered = enumerate(records, start=1)
             rows = islice(numbered, self.header, None)
             if not self.delimiter:
-                yield from ((number, columns.loose(row)) for number, row in rows)
+                yield from ((number, columns.split_line(row)) for number, row in rows)
             elif not self.layout.names:
                 for number, row in rows:
                     is_comment = bool(row) and _PREAMBLE.match(row[0])
-                    yield number, [] if is_comment else self.layout.gathered(row)
+                    yield number, [] if is_comment else self.layout.join_addresses(row)
             else:
                 yield from rows
 
@@ -184,7 +184,7 @@ def _detect_list(text: Text, widest: int) -> DelimitedTable | None:
                 return DelimitedTable(text, delimiter, layout, 0)
             break
     for line in _content_rows(_first_records(text, "")):
-        if columns.is_loose(line):
+        if columns.is_list_line(line):
             return DelimitedTable(text, "", columns.LOOSE, 0)
         break
     return None

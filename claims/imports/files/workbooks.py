@@ -299,11 +299,7 @@ class _Sheet(_PartReader):
             column = self._column + 1
         self._column = column
         column_numbers = self._column_numbers
-        if (
-            column in column_numbers
-            if column_numbers is not None
-            else column < columns.MOST_COLUMNS
-        ):
+        if column in column_numbers if column_numbers is not None else column < columns.MAX_COLUMNS:
             self._in_cell = True
             self._kind = attributes.get("t", "n")
             self._style = attributes.get("s", "")

@@ -1,4 +1,4 @@
--- Return who claims the given addresses of a network: IPAMClaims first, then workloads, then entries.
+-- Return the claimants of some addresses of a network: IPAMClaims first, then workloads, then entries.
 -- $1 network bigint
 -- $2 addresses text
 SELECT host(p.address), CASE w.kind WHEN 'pod' THEN 'pod' ELSE '' END, p.namespace, p.vm,

@@ -1,5 +1,5 @@
--- Return the IPPools of these networks whose counts of duplicates are wrong; with `write` true it also
--- corrects the counts.
+-- Return the IPPools of these networks whose duplicate counts are wrong; with `write` true, also correct
+-- the counts.
 -- $1 networks text
 -- $2 write boolean
 WITH counted AS (

@@ -1,4 +1,4 @@
--- Return the index entries of a network whose duplicate flags are wrong: MAC, address, right flags.
+-- Return the index entries of a network whose conflict flags are wrong: MAC, address, right flags.
 -- With `write` true it also corrects the flags.
 -- $1 network bigint
 -- $2 write boolean
@@ -31,7 +31,7 @@ candidates AS MATERIALIZED (
     SELECT p.id FROM unnest(string_to_array($7, ',')::macaddr[]) AS o(mac)
     CROSS JOIN LATERAL (SELECT id FROM claims_indexentry
         WHERE network_id = $1 AND mac = o.mac) p),
-own AS (
+own_spans AS (
     SELECT * FROM unnest(string_to_array($3, ',')::bigint[],
                          string_to_array($4, ',')::inet[],
                          string_to_array($5, ',')::inet[])
@@ -39,7 +39,7 @@ own AS (
 own_macs AS (
     SELECT * FROM unnest(string_to_array($6, ',')::bigint[],
                          string_to_array($7, ',')::macaddr[]) AS o(network_id, mac)),
-judged AS MATERIALIZED (
+checked AS MATERIALIZED (
     SELECT p.id, (p.duplicate_mac, p.duplicate_ip) AS before,
         p.mac IS NOT NULL AND (EXISTS (
             SELECT FROM claims_indexentry q
@@ -56,12 +56,12 @@ judged AS MATERIALIZED (
                   p.entry_id, p.claim_id, p.workload_id, p.mac, p.namespace, p.vm,
                   q.entry_id, q.claim_id, q.workload_id, q.mac, q.namespace, q.vm))
           OR EXISTS (
-            SELECT FROM own WHERE own.network_id = p.network_id
-              AND p.address BETWEEN own.first AND own.last)) AS duplicate_ip
+            SELECT FROM own_spans s WHERE s.network_id = p.network_id
+              AND p.address BETWEEN s.first AND s.last)) AS duplicate_ip
     FROM candidates CROSS JOIN LATERAL (
         SELECT * FROM claims_indexentry WHERE id = candidates.id OFFSET 0) p),
 changed AS MATERIALIZED (
-    SELECT id, duplicate_mac, duplicate_ip FROM judged
+    SELECT id, duplicate_mac, duplicate_ip FROM checked
     WHERE before IS DISTINCT FROM (duplicate_mac, duplicate_ip)),
 updated AS (
     UPDATE claims_indexentry p

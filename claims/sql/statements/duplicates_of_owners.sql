@@ -1,7 +1,7 @@
--- Return what contradicts the index entries of the given owners (`entry`, `claim`, `workload`: by
--- their ids), or of one `candidate` with these values: owner, kind and value of the duplicate, and
--- the type, id, name, cluster, namespace, VM and MAC of the other side. The entry or claim that a
--- candidate changes is left out.
+-- Return the conflicts of the index entries of some owners (`entry`, `claim` or `workload`, by id), or of
+-- one `candidate` with these values: owner, kind and value of the duplicate, and the type, id, name,
+-- cluster, namespace, VM and MAC of the conflicting index entry. The entry or claim that a candidate
+-- changes is excluded.
 -- $1 owner text
 -- $2 ids text
 -- $3 network bigint
@@ -26,7 +26,8 @@ WITH p AS (
     UNION ALL
     SELECT 0, 0, $3, $4, $5, NULL, a.address, $6::macaddr, $7, $8
     FROM unnest(string_to_array($9, ',')::inet[] || NULL::inet) AS a(address)
-    WHERE $1 = 'candidate'), found AS (
+    WHERE $1 = 'candidate'),
+conflicts AS (
     SELECT p.owner, 'mac' AS kind, p.mac::text AS value, q.id
         FROM p JOIN claims_indexentry q ON q.network_id = p.network_id AND q.mac = p.mac
         WHERE q.id <> p.id AND claims_macs_contradict(p.entry_id, p.claim_id, p.namespace, p.vm,
@@ -40,12 +41,12 @@ WITH p AS (
 SELECT DISTINCT f.owner, f.kind, f.value,
     CASE WHEN q.entry_id IS NOT NULL THEN 'entry'
          WHEN q.claim_id IS NOT NULL THEN 'ipamclaim' ELSE 'workload' END AS type,
-    COALESCE(q.entry_id, q.claim_id, q.workload_id) AS of_id,
+    COALESCE(q.entry_id, q.claim_id, q.workload_id) AS owner_id,
     COALESCE(i.name, c.name, w.name), n.cluster_id, q.namespace, q.vm, q.mac::text
-FROM found f JOIN claims_indexentry q USING (id) JOIN claims_network n ON n.id = q.network_id
+FROM conflicts f JOIN claims_indexentry q USING (id) JOIN claims_network n ON n.id = q.network_id
 LEFT JOIN claims_entry e ON e.id = q.entry_id
 LEFT JOIN claims_ippool i ON i.id = e.ippool_id
 LEFT JOIN claims_ipamclaim c ON c.id = q.claim_id
 LEFT JOIN claims_workload w ON w.id = q.workload_id
 WHERE NOT (COALESCE(q.entry_id = $4, false) OR COALESCE(q.claim_id = $5, false))
-ORDER BY f.owner, f.kind DESC, f.value, type, of_id
+ORDER BY f.owner, f.kind DESC, f.value, type, owner_id

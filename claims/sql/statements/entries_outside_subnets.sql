@@ -1,4 +1,5 @@
--- Return the IPPools of a cluster with entries outside of their network's subnets: name, count, the first twenty.
+-- Return the IPPools of a cluster with entries outside of their network's subnets: name, number of
+-- addresses, the first twenty.
 -- $1 cluster bigint
 SELECT i.name, count(*), (array_agg(e.mac::text || ' ' || host(p.address) ORDER BY p.address))[1:20]
 FROM claims_ippool i JOIN claims_network n ON n.id = i.network_id

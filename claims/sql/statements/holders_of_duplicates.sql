@@ -1,4 +1,5 @@
--- Return the blocks at the given addresses that something else than a VM or pod holds: number of the address, block, kind and name of the holder.
+-- Return the blocks of some addresses whose holder is no VM, MAC or pod: number of the address, block, kind
+-- and name of the holder.
 -- $1 networks text
 -- $2 addresses text
 SELECT w.number, b.id, b.holder_kind, b.holder_id

@@ -1,4 +1,4 @@
--- Set the duplicate flags of all index entries with one of the given MACs or addresses, and return the
+-- Set the conflict flags of all index entries with one of the given MACs or addresses, and return the
 -- ids of those whose flags changed.
 -- $1 mac_networks text
 -- $2 macs text
@@ -19,7 +19,7 @@ WITH candidates AS MATERIALIZED (
                             string_to_array($4, ',')::inet[]) AS t(network_id, address)
     CROSS JOIN LATERAL (SELECT id FROM claims_indexentry
         WHERE network_id = t.network_id AND address = t.address) p),
-own AS (
+own_spans AS (
     SELECT * FROM unnest(string_to_array($5, ',')::bigint[],
                          string_to_array($6, ',')::inet[],
                          string_to_array($7, ',')::inet[])
@@ -27,7 +27,7 @@ own AS (
 own_macs AS (
     SELECT * FROM unnest(string_to_array($8, ',')::bigint[],
                          string_to_array($9, ',')::macaddr[]) AS o(network_id, mac)),
-judged AS MATERIALIZED (
+checked AS MATERIALIZED (
     SELECT p.id, (p.duplicate_mac, p.duplicate_ip) AS before,
         p.mac IS NOT NULL AND (EXISTS (
             SELECT FROM claims_indexentry q
@@ -44,12 +44,12 @@ judged AS MATERIALIZED (
                   p.entry_id, p.claim_id, p.workload_id, p.mac, p.namespace, p.vm,
                   q.entry_id, q.claim_id, q.workload_id, q.mac, q.namespace, q.vm))
           OR EXISTS (
-            SELECT FROM own WHERE own.network_id = p.network_id
-              AND p.address BETWEEN own.first AND own.last)) AS duplicate_ip
+            SELECT FROM own_spans s WHERE s.network_id = p.network_id
+              AND p.address BETWEEN s.first AND s.last)) AS duplicate_ip
     FROM candidates CROSS JOIN LATERAL (
         SELECT * FROM claims_indexentry WHERE id = candidates.id OFFSET 0) p),
 changed AS MATERIALIZED (
-    SELECT id, duplicate_mac, duplicate_ip FROM judged
+    SELECT id, duplicate_mac, duplicate_ip FROM checked
     WHERE before IS DISTINCT FROM (duplicate_mac, duplicate_ip))
 UPDATE claims_indexentry p
 SET duplicate_mac = changed.duplicate_mac, duplicate_ip = changed.duplicate_ip

@@ -226,7 +226,7 @@ class ClusterAdmin(lists.Listed[Cluster]):
         )
         families = usage.usage_by_pool(pools)
         rows = [
-            (pool, families[pool.pk], page.state_of(families[pool.pk], list(pool.cidrs.all())))
+            (pool, families[pool.pk], page.pool_state(families[pool.pk], list(pool.cidrs.all())))
             for pool in pools
         ]
         events = Event.objects.filter(cluster_id=cluster.pk).order_by("-id")[:10]

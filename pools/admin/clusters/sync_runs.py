@@ -35,7 +35,7 @@ def outcome(run: Run) -> SafeString:
     )
 
 
-def took(run: Run) -> str:
+def duration(run: Run) -> str:
     """Return the duration of a run: `0.8 s`, or a larger unit; empty while it runs."""
     if run.ended_at is None:
         return ""
@@ -98,7 +98,7 @@ class RunAdmin(lists.Listed[Run]):
         "shown_cluster",
         "shown_outcome",
         "trigger",
-        "shown_took",
+        "shown_duration",
         "shown_counts",
     )
     list_display_links = None
@@ -136,8 +136,8 @@ class RunAdmin(lists.Listed[Run]):
         return outcome(run)
 
     @admin.display(description=_("duration"))
-    def shown_took(self, run: Run) -> str:
-        return took(run)
+    def shown_duration(self, run: Run) -> str:
+        return duration(run)
 
     @admin.display(description=_("seen, changed, written, failed"))
     def shown_counts(self, run: Any) -> SafeString:

@@ -83,11 +83,11 @@ def context(request: HttpRequest, frame: dict[str, Any]) -> dict[str, Any]:
         "clusters": len(clusters),
         "pools": len(summary.pools),
         "counted_at": summary.counted_at,
-        "attention": list(_attention(request, summary, failures)),
+        "attention": list(_attention_lines(request, summary, failures)),
         "categories": pool_summary.category_summaries(summary.pools),
         "by_cluster": clusters[:CLUSTERS],
         "tenants": list(_tenants(request)),
-        "fullest": _fullest(summary.pools),
+        "fullest": _most_utilized(summary.pools),
         "cooldowns": _cooldowns(summary.pools),
         "refusals": _refusals(failures, summary.pools),
         "events": Event.objects.order_by("-id")[:10],
@@ -95,7 +95,7 @@ def context(request: HttpRequest, frame: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _attention(
+def _attention_lines(
     request: HttpRequest, summary: PoolSummary, failures: queues.RecentRefusals
 ) -> Iterator[Attention]:
     if request.user.has_perm("pools.view_connection"):
@@ -105,7 +105,7 @@ def _attention(
     yield from pool_attention.lines(summary, failures)
 
 
-def _fullest(pools: Sequence[MeasuredPool]) -> list[tuple[MeasuredPool, SafeString]]:
+def _most_utilized(pools: Sequence[MeasuredPool]) -> list[tuple[MeasuredPool, SafeString]]:
     """Return the pools with the highest utilization, each with its forecast."""
     chosen = sorted(pools, key=lambda measured: -measured.ratio)[:FULLEST]
     stored = forecasts.stored_forecasts(measured.pool.pk for measured in chosen)

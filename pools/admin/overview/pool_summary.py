@@ -65,23 +65,23 @@ class ClusterSummary:
 def summarize() -> PoolSummary:
     """Measure all pools. The cost grows with the number of pools, not of blocks."""
     measurement = series.measure_pools()
-    draining = _draining()
+    draining = _draining_cidrs()
     drained = {cidr.pool_id for cidr in draining}
     pools = [
-        MeasuredPool(pool, families, _state(families, draining=pool.pk in drained))
+        MeasuredPool(pool, families, _pool_state(families, draining=pool.pk in drained))
         for pool, families in measurement.pools
     ]
     return PoolSummary(pools, draining, measurement.moment)
 
 
-def _state(families: dict[int, usage.Usage], *, draining: bool) -> str:
-    """Return the state as page.state_of does."""
+def _pool_state(families: dict[int, usage.Usage], *, draining: bool) -> str:
+    """Return the state as page.pool_state does."""
     if any(not counts.free for counts in families.values()):
         return "full"
     return "draining" if draining else "active"
 
 
-def _draining() -> list[PoolCIDR]:
+def _draining_cidrs() -> list[PoolCIDR]:
     rows = PoolCIDR.objects.filter(reserved_ranges__isnull=False).distinct()
     rows = rows.select_related("pool__cluster").prefetch_related("reserved_ranges")
     return [

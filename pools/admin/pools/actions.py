@@ -174,7 +174,8 @@ class AllocateForm(forms.Form):
         choices = [(str(family), f"IPv{family}") for family in families]
         if len(families) > 1:
             choices.insert(0, ("", gettext("IPv4 and IPv6")))
-        self.fields["family"].choices = choices  # type: ignore[attr-defined]
+        field: Any = self.fields["family"]
+        field.choices = choices
 
     def demand(self) -> allocation.BlockDemand:
         values = self.cleaned_data

@@ -26,15 +26,15 @@ ENVIRONMENTS = 5
 
 def lines(summary: PoolSummary, failures: queues.RecentRefusals) -> Iterator[Attention]:
     """Yield the lines about pools and environments, the most urgent first."""
-    yield from _full(summary.pools)
-    yield from _degraded()
-    yield from _exhausted_soon()
-    yield from _waiting()
-    yield from _failed(failures)
-    yield from _nearly_full(summary.pools)
-    yield from _draining(summary)
-    yield from _overlapping()
-    yield from _cooling(summary.pools)
+    yield from _exhausted_lines(summary.pools)
+    yield from _degraded_lines()
+    yield from _forecast_lines()
+    yield from _waiting_lines()
+    yield from _failure_lines(failures)
+    yield from _nearly_full_lines(summary.pools)
+    yield from _draining_lines(summary)
+    yield from _overlap_lines()
+    yield from _cooldown_lines(summary.pools)
 
 
 def _pool_line(level: str, pool: Pool, text: str, detail: str = "") -> Attention:
@@ -56,7 +56,7 @@ def _pool_list_line(level: str, text: str, state: str) -> Attention:
     return Attention(level, text, "", url, gettext("Pools"), url)
 
 
-def _full(pools: Sequence[MeasuredPool]) -> Iterator[Attention]:
+def _exhausted_lines(pools: Sequence[MeasuredPool]) -> Iterator[Attention]:
     full = [measured for measured in pools if measured.state == "full"]
     for measured in full[:SHOWN]:
         text = gettext("%(pool)s is exhausted") % {"pool": measured.pool}
@@ -69,7 +69,7 @@ def _full(pools: Sequence[MeasuredPool]) -> Iterator[Attention]:
         yield _pool_list_line("bad", text, "full")
 
 
-def _nearly_full(pools: Sequence[MeasuredPool]) -> Iterator[Attention]:
+def _nearly_full_lines(pools: Sequence[MeasuredPool]) -> Iterator[Attention]:
     high = [measured for measured in pools if measured.state != "full" and measured.is_nearly_full]
     high.sort(key=lambda measured: -measured.ratio)
     for measured in high[:SHOWN]:
@@ -95,7 +95,7 @@ def _nearly_full(pools: Sequence[MeasuredPool]) -> Iterator[Attention]:
         yield _pool_list_line("warn", text, "high")
 
 
-def _exhausted_soon() -> Iterator[Attention]:
+def _forecast_lines() -> Iterator[Attention]:
     rows = forecasts.forecasts_within(forecasts.SOON.days).exclude(state=ForecastState.FULL)
     soonest = list(rows[: SHOWN + 1])
     for row in soonest[:SHOWN]:
@@ -115,7 +115,7 @@ def _exhausted_soon() -> Iterator[Attention]:
         yield _pool_list_line("warn", text, "")
 
 
-def _degraded() -> Iterator[Attention]:
+def _degraded_lines() -> Iterator[Attention]:
     rows = Environment.objects.exclude(degraded_since=None).select_related("cluster")
     newest = list(rows.order_by("-degraded_since")[: ENVIRONMENTS + 1])
     list_url = reverse("admin:pools_environment_changelist", query={"state": "degraded"})
@@ -138,7 +138,7 @@ def _degraded() -> Iterator[Attention]:
         yield Attention("bad", text, "", list_url, gettext("All"), list_url)
 
 
-def _waiting() -> Iterator[Attention]:
+def _waiting_lines() -> Iterator[Attention]:
     pending = AllocationRequest.objects.filter(state="pending")
     oldest = pending.order_by("id").first()
     if oldest is None:
@@ -157,7 +157,7 @@ def _waiting() -> Iterator[Attention]:
     yield Attention("warn", text, detail, url, gettext("Requests"), url, oldest.created_at)
 
 
-def _failed(failures: queues.RecentRefusals) -> Iterator[Attention]:
+def _failure_lines(failures: queues.RecentRefusals) -> Iterator[Attention]:
     if not failures.total:
         return
     url = reverse("admin:pools_event_changelist", query={"type": "failed"})
@@ -171,7 +171,7 @@ def _failed(failures: queues.RecentRefusals) -> Iterator[Attention]:
     yield Attention("warn", text, "", url, gettext("Events"), url, since)
 
 
-def _draining(summary: PoolSummary) -> Iterator[Attention]:
+def _draining_lines(summary: PoolSummary) -> Iterator[Attention]:
     full = {measured.pool.pk for measured in summary.pools if measured.state == "full"}
     draining = [cidr for cidr in summary.draining if cidr.pool_id not in full]
     for cidr in draining[:SHOWN]:
@@ -195,7 +195,7 @@ def _draining(summary: PoolSummary) -> Iterator[Attention]:
         yield _pool_list_line("info", text, "draining")
 
 
-def _overlapping() -> Iterator[Attention]:
+def _overlap_lines() -> Iterator[Attention]:
     all_overlaps = overlaps.find_overlaps()
     if not all_overlaps:
         return
@@ -214,7 +214,7 @@ def _overlapping() -> Iterator[Attention]:
     yield Attention("info", text, detail, url, gettext("Overlaps"), url)
 
 
-def _cooling(pools: Sequence[MeasuredPool]) -> Iterator[Attention]:
+def _cooldown_lines(pools: Sequence[MeasuredPool]) -> Iterator[Attention]:
     count = sum(measured.cooling for measured in pools)
     if not count:
         return

@@ -60,7 +60,8 @@ class BeginForm(forms.Form):
         self.pool = pool
         cidrs = pool.cidrs.order_by("position")
         choices = [(str(row.cidr), str(row.cidr)) for row in cidrs]
-        self.fields["cidr"].choices = choices  # type: ignore[attr-defined]
+        field: Any = self.fields["cidr"]
+        field.choices = choices
 
     def plan(self) -> migrations.MigrationPlan:
         values = self.cleaned_data
@@ -119,6 +120,14 @@ def url_of(migration: CIDRMigration) -> str:
     return reverse("admin:pools_pool_migration", args=[migration.pool_id, migration.pk])
 
 
+_MARKS = {
+    "done": _("done"),
+    "now": _("now"),
+    "later": _("later"),
+    "skipped": _("skipped"),
+}
+
+
 @dataclass(frozen=True)
 class StepLine:
     """One step on the page. `mark` is done, now, later or skipped; `step` is that of its button."""
@@ -129,6 +138,10 @@ class StepLine:
     step: MigrationStep | None = None
     button: str = ""
     drains: bool = False
+
+    @property
+    def mark_label(self) -> str:
+        return str(_MARKS[self.mark])
 
 
 def view(request: HttpRequest, pool: Pool, migration_id: int) -> HttpResponseBase:
@@ -207,7 +220,7 @@ def _step(word: str) -> MigrationStep:
 _REMOVING_MESSAGE = _("%(old)s will be removed when the cluster no longer has it.")
 _MESSAGES = {
     MigrationStep.ADD: _("%(new)s was added."),
-    MigrationStep.RESERVE: _("No new blocks are allocated here."),
+    MigrationStep.RESERVE: _("Reserved: no new blocks are allocated from this range."),
     MigrationStep.WIDEN: _("The whole CIDR %(old)s is reserved now."),
     MigrationStep.REMOVE: _("%(old)s was removed."),
     MigrationStep.KEEP: _("The range stays reserved."),
@@ -216,13 +229,17 @@ _MESSAGES = {
 
 
 def _lines(migration: CIDRMigration, progress: MigrationProgress) -> list[StepLine]:
-    lines = [_reserving(migration, progress), _draining(progress), *_ending(migration, progress)]
+    lines = [
+        _reserve_line(migration, progress),
+        _drain_line(progress),
+        *_end_lines(migration, progress),
+    ]
     if migration.to is not None:
-        lines.insert(0, _adding(migration, progress))
+        lines.insert(0, _add_line(migration, progress))
     return lines
 
 
-def _adding(migration: CIDRMigration, progress: MigrationProgress) -> StepLine:
+def _add_line(migration: CIDRMigration, progress: MigrationProgress) -> StepLine:
     title = gettext("Add %(cidr)s") % {"cidr": migration.to}
     if progress.added:
         return StepLine(
@@ -236,25 +253,25 @@ def _adding(migration: CIDRMigration, progress: MigrationProgress) -> StepLine:
         "Can also follow the reservation; until then, allocations use the other "
         "free blocks of the pool."
     )
-    return _due(
+    return _pending_line(
         progress, MigrationStep.ADD, title, text, gettext("Add %(cidr)s") % {"cidr": migration.to}
     )
 
 
-def _reserving(migration: CIDRMigration, progress: MigrationProgress) -> StepLine:
+def _reserve_line(migration: CIDRMigration, progress: MigrationProgress) -> StepLine:
     reserved = migration.cidr if is_whole(migration) else span_of(migration)
     title = gettext("Reserve %(range)s") % {"range": reserved}
     if progress.status is MigrationStatus.PLANNED:
         text = gettext(
             "Stops new allocations. Blocks in use stay with their holders until they are released."
         )
-        return _due(progress, MigrationStep.RESERVE, title, text, gettext("Reserve"))
+        return _pending_line(progress, MigrationStep.RESERVE, title, text, gettext("Reserve"))
     if progress.status is MigrationStatus.ABORTED:
         return StepLine("skipped", title, gettext("The reservation was removed."))
     return StepLine("done", title, gettext("No new blocks are allocated here."))
 
 
-def _draining(progress: MigrationProgress) -> StepLine:
+def _drain_line(progress: MigrationProgress) -> StepLine:
     if progress.status is MigrationStatus.DRAINING:
         return StepLine(
             "now",
@@ -269,7 +286,7 @@ def _draining(progress: MigrationProgress) -> StepLine:
     return StepLine("done", gettext("Drain"), gettext("Drained."))
 
 
-def _ending(migration: CIDRMigration, progress: MigrationProgress) -> list[StepLine]:
+def _end_lines(migration: CIDRMigration, progress: MigrationProgress) -> list[StepLine]:
     if is_whole(migration):
         title = gettext("Remove %(cidr)s") % {"cidr": migration.cidr}
         if progress.status is MigrationStatus.REMOVED:
@@ -278,18 +295,18 @@ def _ending(migration: CIDRMigration, progress: MigrationProgress) -> list[StepL
             text = gettext("Removed in the register; still in the cluster.")
             return [StepLine("now", title, text)]
         text = gettext("Possible when no block is held or cooling.")
-        return [_due(progress, MigrationStep.REMOVE, title, text, title)]
+        return [_pending_line(progress, MigrationStep.REMOVE, title, text, title)]
     if progress.status is MigrationStatus.KEPT:
         return [StepLine("done", gettext("Keep it reserved"), gettext("The range stays reserved."))]
     return [
-        _due(
+        _pending_line(
             progress,
             MigrationStep.KEEP,
             gettext("Keep it reserved"),
             gettext("Possible when the range is drained."),
             gettext("Finish"),
         ),
-        _due(
+        _pending_line(
             progress,
             MigrationStep.WIDEN,
             gettext("Or migrate the whole CIDR %(cidr)s") % {"cidr": migration.cidr},
@@ -299,7 +316,7 @@ def _ending(migration: CIDRMigration, progress: MigrationProgress) -> list[StepL
     ]
 
 
-def _due(
+def _pending_line(
     progress: MigrationProgress, step: MigrationStep, title: str, text: str, button: str
 ) -> StepLine:
     if step in progress.steps:

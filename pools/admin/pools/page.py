@@ -80,7 +80,7 @@ def view(request: HttpRequest, pool: Pool, **links: Any) -> HttpResponseBase:
         opts=Pool._meta,
         original=pool,
         families=families,
-        state=state_of(families, cidrs),
+        state=pool_state(families, cidrs),
         forecasts={
             family: pool_forecasts.sentence(forecast)
             for family, forecast in forecasts.forecast_pool(pool, families).items()
@@ -105,7 +105,7 @@ def view(request: HttpRequest, pool: Pool, **links: Any) -> HttpResponseBase:
     )
 
 
-def state_of(families: dict[int, usage.Usage], cidrs: list[PoolCIDR]) -> str:
+def pool_state(families: dict[int, usage.Usage], cidrs: list[PoolCIDR]) -> str:
     """Return full (a family has no free block), draining (a CIDR is fully reserved) or active."""
     if any(not counts.free for counts in families.values()):
         return "full"

@@ -38,7 +38,7 @@ class PoolList(lists.BoundedList):
         for pool in pools:
             pool.shown_forecasts = stored.get(pool.pk, {})
             pool.shown_usage = families[pool.pk]
-            pool.shown_state = page.state_of(families[pool.pk], list(pool.cidrs.all()))
+            pool.shown_state = page.pool_state(families[pool.pk], list(pool.cidrs.all()))
         self.result_list = pools
 
 
@@ -89,7 +89,7 @@ class PoolStateFilter(lists.Choice):
 
 
 def _states(families: dict[int, usage.Usage], pool: Pool) -> set[str]:
-    state = page.state_of(families, list(pool.cidrs.all()))
+    state = page.pool_state(families, list(pool.cidrs.all()))
     high = any(counts.is_nearly_full for counts in families.values())
     return {state, "high"} if high else {state}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from typing import Any
 
 from django import forms
 from django.http import HttpRequest, HttpResponseBase
@@ -52,6 +53,7 @@ def view(request: HttpRequest, pool: Pool) -> HttpResponseBase:
     pages.require(request, "pools.view_pool")
     form = ShapeForm(request.GET)
     cluster = form.cleaned_data["cluster"] if form.is_valid() else None
+    cluster_field: Any = form.fields["cluster"]
     is_pod = pool.category == Category.POD
     shapes = (
         [_render_for_cluster(pool, cluster)]
@@ -65,7 +67,7 @@ def view(request: HttpRequest, pool: Pool) -> HttpResponseBase:
         opts=Pool._meta,
         original=pool,
         pool=pool,
-        form=form if is_pod and form.fields["cluster"].queryset.exists() else None,  # type: ignore[attr-defined]
+        form=form if is_pod and cluster_field.queryset.exists() else None,
         manifests=shapes if is_pod else [],
         calls=_calls(pool, request.build_absolute_uri("/").rstrip("/")),
     )

@@ -9,9 +9,9 @@ from drf_spectacular.utils import OpenApiExample
 from pools.platform.rest.openapi import (
     CIDR,
     FLAG,
+    IDEMPOTENCY_KEY,
+    IF_MATCH,
     IP,
-    KEY,
-    MATCH,
     NUMBER,
     PAGED,
     RANGE,
@@ -203,15 +203,18 @@ POOL_PATCH = says(
     "Change a pool; a family given is the whole family",
     {200: _POOL},
     fails="404 409 411 412 413 415",
-    parameters=[MATCH],
+    parameters=[IF_MATCH],
     **body(shape(**_POOL_CHANGE) | SOMETHING),
 )
-POOL_DELETE = says("Remove an unused pool", {204: None}, fails="404 409 412", parameters=[MATCH])
+POOL_DELETE = says("Remove an unused pool", {204: None}, fails="404 409 412", parameters=[IF_MATCH])
 POOL_IMPORT = says(
     "Pools from CiliumPodIPPools or Helm values, all or nothing",
     {200: _REPORTS, 201: _REPORTS},
     fails=WRITES,
-    parameters=[KEY, *query(cluster="whose pools", dry_run="only say what would happen")],
+    parameters=[
+        IDEMPOTENCY_KEY,
+        *query(cluster="whose pools", dry_run="only say what would happen"),
+    ],
     request={
         "application/json": shape("manifest", cluster=TEXT, manifest=TEXT),
         "application/yaml": TEXT,

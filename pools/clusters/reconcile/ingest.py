@@ -63,7 +63,7 @@ def ingest(
                 stored = [ObjectProblem(row.problem_code, row.problem) for row in rows]
                 return _ingest_rows(context, handler, rows, parsed, stored=stored)
 
-        failed += database.retried(work)
+        failed += database.with_retries(work)
     return failed
 
 
@@ -93,7 +93,7 @@ def retry(context: SyncContext, handler: Handler, manifests: Sequence[Manifest])
                     parsed.append(_parse(handler, row.manifest))
                 return _ingest_rows(context, handler, rows, parsed, stored=stored)
 
-        failed += database.retried(work)
+        failed += database.with_retries(work)
     return failed
 
 
@@ -172,7 +172,7 @@ def forget(context: SyncContext, handler: Handler, ids: Sequence[int]) -> int:
                     )
                 return len(failures)
 
-        failed += database.retried(work)
+        failed += database.with_retries(work)
     return failed
 
 

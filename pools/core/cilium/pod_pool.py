@@ -74,12 +74,12 @@ def _mark_unknown(choice: PoolChoice, unknown: Mapping[str, str]) -> PoolChoice:
     """Return an undecided choice that names the result for empty unknown metadata."""
     expected = f'the pool "{choice.pool}"' if choice.pool else "no pool"
     parts = " and ".join(unknown)
-    whys = "; ".join(dict.fromkeys(why for why in unknown.values() if why))
+    notes = "; ".join(dict.fromkeys(note for note in unknown.values() if note))
     return PoolChoice(
         choice.family,
         "",
         (*choice.reasons, f"If {parts} do not select a pool, the result is {expected}."),
-        f"unknown, because {parts} were not read" + (f": {whys}" if whys else ""),
+        f"unknown, because {parts} were not read" + (f": {notes}" if notes else ""),
         tuple(unknown),
     )
 

@@ -38,28 +38,33 @@ class Command(base.BaseCommand):
         verbs = parser.add_subparsers(dest="verb", required=True)
         add = _verb(verbs, "add", "register a cluster; with a kubeconfig also connect it")
         divide = _verb(verbs, "divide", "create the node and instance pools of a cluster")
-        for sub in (add, divide):
-            sub.add_argument(
-                "--prefix", "--cluster-prefix", required=sub is divide, help="IPv6, at least /64"
+        for subparser in (add, divide):
+            subparser.add_argument(
+                "--prefix",
+                "--cluster-prefix",
+                required=subparser is divide,
+                help="IPv6, at least /64",
             )
-            sub.add_argument("--node-prefix", help="prefix of nodes (default: the first /64)")
-            sub.add_argument(
+            subparser.add_argument("--node-prefix", help="prefix of nodes (default: the first /64)")
+            subparser.add_argument(
                 "--instance-prefix", help="prefix of instances (default: the second /64)"
             )
         change = _verb(verbs, "set", "connect a cluster, or change its credentials and settings")
-        for sub in (add, change):
-            _add_source(sub)
-        rest = change.add_mutually_exclusive_group()
-        rest.add_argument("--pause", action="store_true", help="neither read nor write the cluster")
-        rest.add_argument("--resume", action="store_true", help="end the pause")
+        for subparser in (add, change):
+            _add_source(subparser)
+        pause_group = change.add_mutually_exclusive_group()
+        pause_group.add_argument(
+            "--pause", action="store_true", help="neither read nor write the cluster"
+        )
+        pause_group.add_argument("--resume", action="store_true", help="end the pause")
         change.add_argument("--observed", action="store_true", help="make it read-only")
         list_verb = verbs.add_parser("list", help="list all clusters with their status")
-        for sub in (
+        for subparser in (
             list_verb,
             _verb(verbs, "show", "show a cluster"),
             _verb(verbs, "test", "show served kinds and missing permissions; changes nothing"),
         ):
-            sub.add_argument("--json", action="store_true")
+            subparser.add_argument("--json", action="store_true")
         remove = _verb(verbs, "remove", "remove a cluster; its history stays")
         remove.add_argument("--force", action="store_true", help="also release all of its blocks")
         remove.add_argument("--reason", default="", help="reason, recorded in the history")
@@ -157,16 +162,16 @@ class Command(base.BaseCommand):
             summary.connection.cluster_id: summary
             for summary in fleet.summaries(fleet.list_connections())
         }
-        every = list(Cluster.objects.order_by("name"))
+        all_clusters = list(Cluster.objects.order_by("name"))
         if options["json"]:
-            documents = [_as_json(cluster, rows.get(cluster.pk)) for cluster in every]
+            documents = [_as_json(cluster, rows.get(cluster.pk)) for cluster in all_clusters]
             self.stdout.write(json.dumps(documents, indent=2))
             return
         table: list[tuple[str, ...]] = [
             ("NAME", "STATE", "LAST SYNC", "OBJECTS", "DRIFT", "RESOURCES", "VERSION")
         ]
         now = database.now()
-        for cluster in every:
+        for cluster in all_clusters:
             summary = rows.get(cluster.pk)
             if summary is None:
                 table.append((cluster.name, "not connected", "", "", "", "", ""))

@@ -93,10 +93,10 @@ class Command(base.BaseCommand):
 
 
 def _hooks(cluster: Cluster, only: list[str] | None) -> list[configuration.Hook]:
-    every = configuration.HOOKS
+    hooks = configuration.HOOKS
     if only:
-        return [hook for hook in every if hook.address in only]
-    return [hook for hook in every if hook.applies_to(cluster)]
+        return [hook for hook in hooks if hook.address in only]
+    return [hook for hook in hooks if hook.applies_to(cluster)]
 
 
 def _client(options: dict[str, Any]) -> Callable[[str], dict[str, Any]]:

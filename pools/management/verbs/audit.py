@@ -57,7 +57,7 @@ def run(options: Mapping[str, Any], out: TextIO) -> int:
 
 def _seal(out: TextIO) -> int:
     sealed = sealing.seal(seconds=float("inf"))
-    out.write(f"Sealed {sealed.events} events in {sealed.segments} segments.\n")
+    out.write(f"Sealed events: {sealed.events}, segments: {sealed.segments}.\n")
     if sealed.waiting:
         out.write("Later events are not sealed yet: an open transaction may still add events.\n")
     if sealed.busy:

@@ -41,29 +41,29 @@ def run(options: Mapping[str, Any], out: TextIO) -> int:
         author=_BY, repair=options["repair"], only=options["only"], seconds=options["seconds"]
     )
     run_record = runs.execute(requested_run.pk) or requested_run
-    table = options["output"] == "table"
-    output.write(_rows(run_record, every=not table), _COLUMNS, options["output"], out)
-    if table:
+    is_table = options["output"] == "table"
+    output.write(_rows(run_record, repeat=not is_table), _COLUMNS, options["output"], out)
+    if is_table:
         out.write(f"\n{reports.sentence(run_record)}\n")
     return output.FOUND if run_record.violations else output.DONE
 
 
-def _rows(run_record: CheckRun, *, every: bool) -> Iterator[dict[str, Any]]:
+def _rows(run_record: CheckRun, *, repeat: bool) -> Iterator[dict[str, Any]]:
     """Yield a row for each check and each further example.
 
-    The rows of further examples repeat the columns of the check only if `every` is set.
+    The rows of further examples repeat the columns of the check only if `repeat` is set.
     """
     for entry in run_record.report:
         examples = [example["text"] for example in entry["examples"]] or [""]
         for index, text in enumerate(examples):
-            full = every or not index
+            is_full = repeat or not index
             yield {
-                "check": entry["code"] if full else "",
-                "invariants": entry["invariants"] if full else "",
-                "state": entry["state"] if full else "",
-                "violations": entry["count"] if full else None,
-                "repaired": entry["repaired"] if full else None,
-                "seconds": entry["seconds"] if full else None,
+                "check": entry["code"] if is_full else "",
+                "invariants": entry["invariants"] if is_full else "",
+                "state": entry["state"] if is_full else "",
+                "violations": entry["count"] if is_full else None,
+                "repaired": entry["repaired"] if is_full else None,
+                "seconds": entry["seconds"] if is_full else None,
                 "example": text,
             }
 

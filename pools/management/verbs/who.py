@@ -47,11 +47,13 @@ def run(options: Mapping[str, Any], out: TextIO) -> int:
 
 
 def _cluster(name: str) -> int:
-    current = lookups.find_cluster(name)
-    former = current.pk if current else history_addresses.find_former_cluster(name)
-    if former is None:
+    current_cluster = lookups.find_cluster(name)
+    cluster_id = (
+        current_cluster.pk if current_cluster else history_addresses.find_former_cluster(name)
+    )
+    if cluster_id is None:
         raise errors.NotFound(f"There is no cluster {name}, and no removed one of that name.")
-    return former
+    return cluster_id
 
 
 def _rows(query: str, cluster_id: int | None, timestamp: datetime) -> Iterator[output.Row]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
@@ -43,7 +43,9 @@ class Chart:
     areas: bool = False
     percent: bool = False
     note: str = ""
-    over: str = "Day"  # heading of the column of points in the table
+    over: str = field(
+        default_factory=lambda: _("Day")
+    )  # heading of the column of points in the table
 
     @property
     def empty(self) -> bool:
@@ -123,14 +125,24 @@ class Chart:
             '<svg class="cad-lines" viewBox="0 0 {} {}" preserveAspectRatio="none" role="img"'
             ' aria-labelledby="{}-t {}-d"><title id="{}-t">{}</title><desc id="{}-d">{}</desc>'
             '<g class="c-grid">{}</g>{}{}</svg>',
-            WIDTH, HEIGHT, self.key, self.key, self.key, self.title, self.key, self.summary,
-            format_html_join("", '<path d="M0 {}H{}"/>', ((HEIGHT * n // 4, WIDTH) for n in range(5))),
+            WIDTH,
+            HEIGHT,
+            self.key,
+            self.key,
+            self.key,
+            self.title,
+            self.key,
+            self.summary,
+            format_html_join(
+                "", '<path d="M0 {}H{}"/>', ((HEIGHT * n // 4, WIDTH) for n in range(5))
+            ),
             format_html_join("", '<path class="{}" d="{}"/>', drawn),
             format_html_join(
-                "", '<rect class="c-hover" x="{}" width="{}" height="{}"><title>{}</title></rect>',
+                "",
+                '<rect class="c-hover" x="{}" width="{}" height="{}"><title>{}</title></rect>',
                 self._hovers(),
             ),
-        )  # fmt: skip
+        )
 
     def _x(self, index: int) -> float:
         return round(WIDTH * index / max(1, len(self.points) - 1), 1)

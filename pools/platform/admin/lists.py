@@ -72,7 +72,7 @@ class BoundedList(ChangeList):
 
     most_exported = export.MOST
 
-    def chosen(self) -> list[str]:
+    def active_filters(self) -> list[str]:
         """Return the active filters as text."""
         labels = (choice.label() for choice in self.filter_specs if isinstance(choice, Choice))
         return [words for words in labels if words]

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from ipaddress import ip_network
 
+from django.utils.translation import gettext as _
+
 from pools.core import addresses, errors
 
 LONGEST = 253
@@ -55,7 +57,9 @@ def parse(text: str) -> SearchText:
         span = addresses.parse_range(cleaned, source=addresses.InputSource.TEXT)
     except errors.InvalidInput:
         return SearchText(cleaned, hint=hint)
-    return SearchText(cleaned, _enclosing(span), hint="the smallest CIDR that contains the range")
+    return SearchText(
+        cleaned, _enclosing(span), hint=_("the smallest CIDR that contains the range")
+    )
 
 
 def _enclosing(span: addresses.AddressRange) -> addresses.Network:

@@ -29,7 +29,6 @@ TRIES = 16  # about eight hours
 # Shortest and longest pause between two tries, in seconds; the pause doubles each time.
 _FIRST, _LONGEST = 5, 3600
 ANCHOR = "audit_anchor"  # the code of targets that receive the anchors of the audit chain
-ANCHOR = "audit_anchor"  # the code of a target that is sent the anchors of the audit chain
 _TYPE = "cadastre.notice."
 _ANCHOR_TYPE = "cadastre.audit.anchor"
 

@@ -25,7 +25,7 @@ _PREFIX = "cadwh_"  # lets secret scanners recognize a secret that was committed
 
 
 @dataclass
-class Resealed:
+class ResealResult:
     """How many secrets are sealed with the newest key; error codes of those that could not be opened."""
 
     resealed: int = 0
@@ -142,9 +142,9 @@ def owner(target_id: int) -> str:
     return f"webhook:{target_id}"
 
 
-def reseal() -> Resealed:
+def reseal() -> ResealResult:
     """Seal all secrets with the newest key of the ring. Raises KeyRingInvalid."""
-    ring, result = secrets.key_ring(), Resealed()
+    ring, result = secrets.key_ring(), ResealResult()
     for row in WebhookTarget.objects.order_by("pk"):
         try:
             sealed = ring.reseal(row.sealed, owner=owner(row.pk))

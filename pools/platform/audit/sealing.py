@@ -27,7 +27,7 @@ LONGEST = 253  # characters of a name that segments are looked up by
 
 
 @dataclass(frozen=True)
-class Sealed:
+class SealResult:
     """The result of a sealing; `waiting` is True while a transaction that drew a number is open."""
 
     segments: int = 0
@@ -36,7 +36,7 @@ class Sealed:
     busy: bool = False  # another process is sealing
 
 
-def seal(*, seconds: float = 20) -> Sealed:
+def seal(*, seconds: float = 20) -> SealResult:
     """Seal all complete events, for about `seconds` at most.
 
     Each batch is one transaction: a process that is killed leaves no partial batch, and the next
@@ -50,13 +50,13 @@ def seal(*, seconds: float = 20) -> Sealed:
         events += sum(segment.count for segment in new_segments)
         _log_anchors(new_segments)
         if not new_segments or time.monotonic() > deadline:
-            return Sealed(segments, events, result.waiting, result.busy)
+            return SealResult(segments, events, result.waiting, result.busy)
 
 
 @transaction.atomic
-def _seal_batch() -> tuple[list[AuditSegment], Sealed]:
+def _seal_batch() -> tuple[list[AuditSegment], SealResult]:
     if not database.call("SELECT pg_try_advisory_xact_lock(%s)", [advisory_locks.AUDIT_SEALING]):
-        return [], Sealed(busy=True)
+        return [], SealResult(busy=True)
     state, _ = AuditState.objects.get_or_create(pk=1)
     complete = horizon.advance(state)
     last = AuditSegment.objects.order_by("-id").first()
@@ -64,7 +64,7 @@ def _seal_batch() -> tuple[list[AuditSegment], Sealed]:
     if complete is not None:
         segments = _create_segments(last, complete, state)
     state.save()
-    return segments, Sealed(waiting=complete is None)
+    return segments, SealResult(waiting=complete is None)
 
 
 def _create_segments(

@@ -169,7 +169,7 @@ class _Execution:
                 return mend(step, author)
 
         try:
-            return database.retried(work)
+            return database.with_retries(work)
         except (DatabaseError, errors.IpamError) as error:
             first_line = str(error).partition("\n")[0]
             reports.add_example(entry, f"The repair failed: {first_line}")

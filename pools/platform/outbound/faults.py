@@ -21,7 +21,7 @@ class Cause:
 
 
 class ClusterFault(errors.IpamError):
-    """The cluster did not do what was asked."""
+    """The request to the cluster failed."""
 
     code = "cluster_fault"
     reason = "ClusterFault"

@@ -1,7 +1,7 @@
-"""`Authorization: Token …` (django-rest-knox's tokens), and the session of the admin.
+"""Authentication by `Authorization: Token …` (tokens of django-rest-knox), or by the session of the admin.
 
-One round trip answers who the token belongs to and what that user may do. Knox's own class needs
-three, deletes expired tokens while it reads them, and answers 500 to a token that is not UTF-8.
+One round trip returns the user of the token with the user's permissions. Knox's own class needs three,
+deletes expired tokens while it reads them, and answers 500 to a token that is not UTF-8.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from rest_framework.request import Request
 from pools.platform import prepared
 
 KEYWORD = "Token"
-NOTE_USE_EVERY = 600  # seconds
+NOTE_USE_EVERY = 600  # seconds between two records of the use of a token
 # A token of Knox has 64 characters and a short prefix.
 _PRINTABLE = re.compile(rb"[!-~]{1,200}")
 

@@ -6,9 +6,9 @@ from drf_spectacular.views import SpectacularSwaggerSplitView
 
 
 class Docs(SpectacularSwaggerSplitView):
-    """The split view: the policy refuses inline scripts, so the start script is a request of its own."""
+    """The view with a separate start script, because the content security policy refuses inline scripts."""
 
     url_name = "api:schema"
     template_name = "cadastre/api_docs.html"
-    # OPTIONS would be answered through the page's template, which needs the page's context.
+    # OPTIONS would render the page's template, which needs the page's context.
     http_method_names = ["get", "head"]

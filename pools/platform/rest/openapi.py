@@ -34,7 +34,7 @@ WHOLE: Schema = {"type": "integer"}
 TIME: Schema = {"type": "string", "format": "date-time", "nullable": True}
 CIDR: Schema = {"type": "string", "format": "cidr", "example": "10.20.0.0/16"}
 IP: Schema = {"type": "string", "format": "ip", "nullable": True, "example": "2001:db8::1"}
-SOMETHING: Schema = {"minProperties": 1}  # `{}` changes nothing and is refused
+SOMETHING: Schema = {"minProperties": 1}  # `{}` would change nothing and is refused
 RANGE: Schema = {"type": "string", "format": "ip-range", "example": "10.20.0.0-10.20.0.99"}
 NUMBER: Schema = {"type": "string", "format": "decimal", "example": "65534"}
 
@@ -59,23 +59,28 @@ def nullable(schema: Schema) -> Schema:
 
 PROBLEM = shape(
     "type title status detail code request_id errors",
-    type=TEXT, title=TEXT, status=WHOLE, detail=TEXT, code=TEXT, request_id=TEXT,
+    type=TEXT,
+    title=TEXT,
+    status=WHOLE,
+    detail=TEXT,
+    code=TEXT,
+    request_id=TEXT,
     errors=listed(shape("field code message", field=TEXT, code=TEXT, message=TEXT, value=TEXT)),
-)  # fmt: skip
+)
 
 _REASONS = {
     400: "the input is not valid",
-    401: "no or no valid token",
-    403: "the user may not do that",
-    404: "there is no such object",
-    409: "the register's present state forbids it",
+    401: "missing or invalid token",
+    403: "the user lacks the permission",
+    404: "the object does not exist",
+    409: "the current state of the register does not allow it",
     411: "the length of the body must be known",
     412: "the object changed since it was read",
     413: "the body is too large",
     415: "the body is not JSON",
     422: "the Idempotency-Key was used with another request",
-    502: "the cluster did not do what was asked",
-    503: "the database is away; try again",
+    502: "the request to the cluster failed",
+    503: "the database is unavailable; try again",
 }
 
 
@@ -95,8 +100,12 @@ def says(
     words = "".join(char if char.isalnum() else " " for char in summary).split()
     name = "_".join(words[:6]).lower()
     return {
-        "operation_id": name, "summary": summary, "description": "", "responses": responses, **more
-    }  # fmt: skip
+        "operation_id": name,
+        "summary": summary,
+        "description": "",
+        "responses": responses,
+        **more,
+    }
 
 
 def body(shape: Schema) -> dict[str, Any]:
@@ -110,13 +119,13 @@ def query(**names: str) -> list[OpenApiParameter]:
     ]
 
 
-KEY = OpenApiParameter(
+IDEMPOTENCY_KEY = OpenApiParameter(
     "Idempotency-Key",
     str,
     OpenApiParameter.HEADER,
     description="The same key and body give the same answer for 24 hours.",
 )
-MATCH = OpenApiParameter(
+IF_MATCH = OpenApiParameter(
     "If-Match", str, OpenApiParameter.HEADER, description='The pool\'s ETag, such as "3".'
 )
 PAGED = {
@@ -129,6 +138,6 @@ WRITES = "409 411 413 415 422"
 
 
 def writes(summary: str, answers: dict[int, Schema | None], shape: Schema, **more: Any) -> Schema:
-    parameters = [KEY, *more.pop("parameters", [])]
+    parameters = [IDEMPOTENCY_KEY, *more.pop("parameters", [])]
     fails = f"{WRITES} {more.pop('fails', '')}"
     return says(summary, answers, fails=fails, parameters=parameters, **body(shape), **more)

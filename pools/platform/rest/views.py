@@ -108,7 +108,7 @@ def run_once(
     idempotency_key = key(request, body)
     if idempotency_key is None:
         return work()
-    return database.retried(partial(_run_in_transaction, idempotency_key, work))
+    return database.with_retries(partial(_run_in_transaction, idempotency_key, work))
 
 
 def _run_in_transaction(

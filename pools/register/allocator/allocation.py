@@ -78,7 +78,7 @@ def allocate(
     is_single_block = len(demand.holders) == 1 and demand.count == 1 and len(demand.families) <= 1
     if is_single_block and demand.cidr is None:
         return _allocate_one(pool_id, demand, author=author, key=key)
-    return database.retried(lambda: _allocate_all(pool_id, demand, author=author, key=key))
+    return database.with_retries(lambda: _allocate_all(pool_id, demand, author=author, key=key))
 
 
 _TRIES = 200  # at most 4 seconds
@@ -90,18 +90,20 @@ def _allocate_one(
     pool_id: int, demand: BlockDemand, *, author: events.Author, key: idempotency.Key | None
 ) -> Allocation | PendingAllocation:
     for attempt in range(_TRIES):
-        outcome, status, row = database.retried(
+        outcome, status, row = database.with_retries(
             lambda: _call_allocate(pool_id, demand, author, key)
         )
         if outcome == "both_families":
-            return database.retried(lambda: _allocate_all(pool_id, demand, author=author, key=key))
+            return database.with_retries(
+                lambda: _allocate_all(pool_id, demand, author=author, key=key)
+            )
         if outcome != "empty":
             return _finish_allocation(pool_id, outcome, status, row, demand)
         pool = window.load_pool(pool_id)
         if pool is None:
             raise errors.NotFound("There is no such pool.")
         family = demand.families[0] if demand.families else batches.families(pool)[0]
-        if not database.retried(partial(window.refill, pool_id, family)):
+        if not database.with_retries(partial(window.refill, pool_id, family)):
             raise errors.PoolExhausted(f"The pool {_pool_name(pool_id)} has no block left.")
         # Other transactions are allocating the remaining blocks; some may roll back.
         time.sleep(random.uniform(0, 0.002 * min(attempt, 10)))  # noqa: S311  # jitter, no secret

@@ -301,6 +301,7 @@ _INSERT_HELD = statements.read("pools/insert_held_blocks")
 def allocate_exact(
     pool: Pool, demand: BlockDemand, cidr: addresses.Network
 ) -> tuple[int, list[BlockAnswer]]:
+    """Allocate the block `cidr` to the only holder; return (201, or 200 if it holds it already; blocks)."""
     if len(demand.holders) != 1 or demand.count != 1:
         raise errors.InvalidInput.for_field(
             "cidr", "one_holder", "An exact block can only be allocated to one holder.", cidr

@@ -72,7 +72,7 @@ def _allocate(
         if isinstance(result, allocation.Allocation):
             return result
         return _get_request(result.request_id)
-    return database.retried(
+    return database.with_retries(
         lambda: _refuse_or_queue(pool_id, demand, exhausted, author, key, wait=wait)
     )
 
@@ -168,7 +168,7 @@ def _retry_pool(pool_id: int, due: QuerySet[AllocationRequest], author: events.A
     fulfilled = 0
     waiting = due.filter(pool_id=pool_id).order_by("id").values_list("pk", flat=True)
     for request_id in list(waiting[:BATCH]):
-        outcome = database.retried(partial(_retry_request, request_id, author))
+        outcome = database.with_retries(partial(_retry_request, request_id, author))
         if outcome == RequestState.PENDING:
             _postpone(pool_id)
             break

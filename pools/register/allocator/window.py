@@ -120,9 +120,7 @@ class _WindowState(NamedTuple):
     ready: int  # blocks that can be allocated at once, counted up to a limit
     oldest: datetime  # when the oldest of them became available
     all_drawn: bool  # no free span is left
-    cached: (
-        bool | None
-    )  # `all_drawn` of the cache; None without a cache, or with an older version's
+    cached: bool | None  # `all_drawn` in the allocator cache; None without a valid cache
 
     def suffices(self, ready: int) -> bool:
         return self.ready >= ready and self.cached == self.all_drawn

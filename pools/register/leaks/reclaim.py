@@ -84,7 +84,7 @@ def reclaim_all(
         )
     remaining_targets = iter(targets)
     while batch := list(islice(remaining_targets, BATCH)):
-        yield from database.retried(partial(_reclaim_batch, batch, author, dry_run=dry_run))
+        yield from database.with_retries(partial(_reclaim_batch, batch, author, dry_run=dry_run))
 
 
 def _reclaim_batch(

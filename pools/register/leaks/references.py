@@ -79,7 +79,7 @@ def ingest_report(report: ReferenceReport, *, author: events.Author) -> dict[str
     The answer has the keys ANSWER_FIELDS. A repeated report gets the same answer and is no further
     observation. Raises StaleSequence, SequenceReused.
     """
-    return database.retried(lambda: _ingest_report(report, author))
+    return database.with_retries(lambda: _ingest_report(report, author))
 
 
 def _ingest_report(report: ReferenceReport, author: events.Author) -> dict[str, Any]:

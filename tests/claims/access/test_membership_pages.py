@@ -64,7 +64,7 @@ def test_an_administrator_makes_changes_and_ends_one(cluster: Cluster) -> None:
         ({"group": "a", "namespaces": ""}, "This field is required"),
         ({"group": "a", "namespaces": "shop shop"}, "Is named twice"),
         ({"group": "a", "namespaces": "Shop"}, "A name is made of lower-case letters"),
-        ({"group": "team"}, "is a VM owner in this cluster already"),
+        ({"group": "team"}, "is already a VM owner in this cluster"),
     ],
 )
 def test_a_bad_form_says_what_would_be_right(cluster: Cluster, said: Any, told: str) -> None:

@@ -118,7 +118,7 @@ def test_vm_owners_act_in_namespaces_of_their_own_only(cluster: Cluster) -> None
     user = owner(cluster, SEEN)
     access_namespaces.require_request(user, cluster.pk, SEEN)
     for other in (FOREIGN, "absent", ""):
-        with pytest.raises(errors.NotAllowed, match="namespaces of your own"):
+        with pytest.raises(errors.NotAllowed, match="namespaces that you own"):
             access_namespaces.require_request(user, cluster.pk, other)
     user.groups.add(Group.objects.get(name="viewer"))
     user = User.objects.get(pk=user.pk)

@@ -56,7 +56,7 @@ def test_another_mapping_is_told_the_expected_form(
     apis.refused(answer, 400, "wrong_type")
     (problem,) = answer.json()["errors"]
     assert problem["field"] == "mapping.vlan100"
-    assert 'the id of a network, or an object {"network": id' in problem["message"]
+    assert 'a network id or an object {"network": id' in problem["message"]
     assert not VMImport.objects.exists()
 
 

@@ -151,7 +151,7 @@ def test_what_ends_every_worker_fails(waiting: VMImport) -> None:
         lease_ends(waiting)
     worker.process_import(waiting.pk)
     of = import_drafts.get(waiting.pk)
-    assert (of.status, "5 times" in of.error) == (Status.FAILED, True)
+    assert (of.status, "5 attempts" in of.error) == (Status.FAILED, True)
 
 
 def test_bad_rows_leave_a_draft_that_says_so(waiting: VMImport) -> None:

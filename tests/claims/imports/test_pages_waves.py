@@ -93,9 +93,9 @@ def test_the_page_says_what_is_not_ready(client: Client, network: Network, wave:
     assert "1 of 2 VMs" in added
     assert "No entry and no IPAMClaim is registered." in added
     only = pages.text(client.get(url(wave), {"verdict": "ready"}))
-    assert "Neither" not in only
+    assert "No entry and no IPAMClaim" not in only
     paper = pages.text(client.get(url(wave), {"print": "1"}))
-    assert "Neither" in paper
+    assert "No entry and no IPAMClaim" in paper
     assert "Remove selected VMs" not in paper
     kept = do(client, wave, "add", vms="blue/ok\nblue/Not A Name")
     assert "Line 2 (blue/Not A Name)" in kept

@@ -162,7 +162,9 @@ def test_the_network_that_the_addresses_tell(network: Network) -> None:
     of = VMImport.objects.get()
     assert (of.network, of.counts["new"]) == (network, 2)
     assert [one["code"] for one in of.notes] == ["network_by_addresses"]
-    assert f"No network was chosen: {network.name} is the only one" in pages.page(client, of)
+    assert f"No network was specified: {network.name} was chosen, the only network" in pages.page(
+        client, of
+    )
     typed = pages.typed(network, where="", mac=mac(9), ips="10.9.0.7")
     client.post(reverse(pages.NEW), typed)
     assert VMImport.objects.latest("pk").network.name == "cluster_udn_red"
@@ -181,7 +183,10 @@ def test_a_program_is_told_the_network_of_its_addresses(network: Network) -> Non
     api = apis.Api("operator")
     answer = api("POST", "imports/", {"rows": [row("web", mac(1), "10.0.0.5")], "commit": True})
     refused = apis.refused(answer, 400, "required")
-    assert f"only {network.name} ({network.pk}) has all" in refused["detail"]
+    assert (
+        "the only network with static VM support whose subnets contain all addresses is"
+        f" {network.name} ({network.pk})"
+    ) in refused["detail"]
     answer = api("POST", "imports/", {"rows": [row("web", mac(1), "10.5.0.5")]})
     assert network.name not in apis.refused(answer, 400, "required")["detail"]
 

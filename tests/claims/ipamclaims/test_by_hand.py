@@ -58,7 +58,7 @@ def test_what_is_said_of_a_request_fits_the_condition(world: World, granted: boo
         assert not rows.exists(), "the status says what was asked for"
         made(network, "vm2", mac=MAC)
         world.passed()
-        assert "granted, 10.0.0.2/24" in rows.get().message
+        assert "granted addresses 10.0.0.2/24" in rows.get().message
     else:
         assert "Requested IP 10.0.0.7 is already assigned" in rows.get().message
         assert "grant" not in rows.get().message

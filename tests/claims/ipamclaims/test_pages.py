@@ -83,7 +83,7 @@ def test_the_list_says_why_and_what_next(browser: Client, network: Network) -> N
     for words in ("10.0.0.9/24", "launcher", MAC, "bound", "conflict", "address already in use"):
         assert words in page
     assert "of-yesterday" not in page
-    assert "Ask for another address" in page
+    assert "Request another address" in page
     assert "vm1." not in text(browser, LIST, state="conflict")
     assert "vm2." not in text(browser, LIST, q="10.0.0.9")
     assert browser.get(reverse("admin:claims_ipamclaim_export")).status_code == 200
@@ -94,7 +94,7 @@ def test_a_claims_page(browser: Client, network: Network) -> None:
         network, "vm2", mac=MAC, ips_requested=["10.0.0.5/24"], conditions=FAILED
     )  # fmt: skip
     page = text(browser, page_of(claim))
-    assert "Another has the address: Requested IP 10.0.0.5 is already assigned" in page
+    assert "Address already in use: Requested IP 10.0.0.5 is already assigned" in page
     for words in ("<details>", "IPAddressConflict", "kind: VirtualMachine", "kind: IPAMClaim"):
         assert words in page
     assert f"/api/v1/ipamclaims/{claim.pk}/" in page
@@ -171,10 +171,10 @@ def test_a_vm_owner_sees_their_own_and_what_to_do(owner: Client, network: Networ
     assert owner.get(page_of(mine, "release")).status_code == 403
     said: dict[str, Any] = {"network": network.pk, "namespace": "blue", "vm": "vm2"}
     refused = owner.post(ADD, said | {"ips": "10.0.0.5"}).content.decode()
-    assert "in use already" in refused
+    assert "already in use" in refused
     assert "secret" not in refused
     foreign = owner.post(ADD, said | {"namespace": "red"}).content.decode()
-    assert "namespaces of your own" in foreign
+    assert "namespaces that you own" in foreign
     assert owner.post(ADD, said | {"ips": "10.0.0.7"}).status_code == 302
 
 

@@ -175,11 +175,11 @@ def test_an_ippool_is_made_and_shown(browser: Client, network: Network) -> None:
     said = {"cluster": network.cluster_id, "name": "prod-pool", "network_name": "prod-network"}
     assert browser.post(url, said).status_code == 302
     again = text(browser.post(url, {**said, "name": "second"}))
-    assert "has an IPPool already: prod-pool" in again
+    assert "already has an IPPool: prod-pool" in again
     of = IPPool.objects.get()
     worlds.entry(of, A, "10.0.0.5/24")
     worlds.entry(of, A, "10.0.0.6/24")
-    ippools.keep_conditions(IPPool.objects.get())
+    ippools.update_conditions(IPPool.objects.get())
     shown = page(browser, "ippool_change", of.pk)
     assert "MAC addresses appear more than once" in shown
     assert "DuplicateMACFound" in shown
@@ -253,7 +253,7 @@ def test_one_badge_counts_duplicates_and_conflicts(browser: Client, ippool: IPPo
     worlds.entry(ippool, A, "10.0.0.6/24")
     worlds.entry(ippool, B, "10.0.0.1/24")  # the gateway's
     worlds.claim(ippool.network, "db", "10.0.0.6/24", namespace="shop", mac=C)
-    ippools.keep_conditions(IPPool.objects.get())
+    ippools.update_conditions(IPPool.objects.get())
     shown = page(browser, "ippool_change", ippool.pk)
     listed = page(browser, "ippool_changelist")
     for words in ("1 MAC</a>", "2 IPs</a>"):

@@ -46,7 +46,7 @@ def test_a_new_ippool_is_without_duplicates(blue: IPPool) -> None:
 
 
 def test_a_network_has_one_ippool(blue: IPPool) -> None:
-    with pytest.raises(errors.AlreadyExists, match=r"cluster_udn_blue has an IPPool already: blue"):
+    with pytest.raises(errors.AlreadyExists, match=r"cluster_udn_blue already has an IPPool: blue"):
         ippools.create(blue.cluster, "second", blue.network.name, author=worlds.BY)
     with pytest.raises(IntegrityError), transaction.atomic():
         IPPool.objects.create(cluster=blue.cluster, network=blue.network, name="second")

@@ -129,6 +129,6 @@ def test_duplicates_of_what_runs_are_warned_of(key: str, network: Network) -> No
 
 def test_unknown_networks_and_removals(key: str, network: Network) -> None:
     told = webhooks.warned(ask(key, manifest("x", {}, network="later")))
-    assert "knows no logical network later" in told
+    assert "has no logical network later in the register" in told
     made(network, EntrySpec(A, ("10.0.0.5/24",)))
     assert "one entry keeps" in webhooks.warned(ask(key, None, manifest("prod", {})))

@@ -188,7 +188,7 @@ def test_the_manifest(api: Api) -> None:
     assert answer.headers["Content-Type"] == "application/yaml"
     assert yaml.safe_load(answer.content) == manifest
     assert api("GET", f"{place}?format=xml").json()["code"] == "invalid_choice"
-    nobody = network_names.network(Cluster.objects.get().pk, "unknown")
+    nobody = network_names.get_or_create(Cluster.objects.get().pk, "unknown")
     assert api("GET", f"networks/{nobody.pk}/manifest/").status_code == 404
 
 
@@ -197,7 +197,7 @@ def test_filters(api: Api) -> None:
     made(api, name="cluster_udn_red", subnets=["10.8.0.0/16", "fd08::/64"], lifecycle=None,
          default_gateways=None, reserved_subnets=None, infrastructure_subnets=None)  # fmt: skip
     made(api, name="shop_net", kind="udn", namespace="shop", namespaces=None)
-    network_names.network(Cluster.objects.get().pk, "mentioned")
+    network_names.get_or_create(Cluster.objects.get().pk, "mentioned")
     NAD.objects.create(
         network_id=blue["id"], namespace="team", name="blue", allow_persistent_ips=True
     )

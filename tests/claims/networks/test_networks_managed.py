@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from claims.core import resources
-from claims.core.networks.rules import select
+from claims.core.networks.rules import render_selector
 from claims.core.networks.udn import UDN
 from claims.models import Network
 from claims.networks import names, networks
@@ -33,14 +33,14 @@ def wanted(name: str = "prod", **more: Any) -> UDN:
         ipam_mode="Enabled",
         lifecycle="Persistent",
         subnets=more.pop("subnets", (SUBNET,)),
-        namespace_selector=select(["blue"]),
+        namespace_selector=render_selector(["blue"]),
         **more,
     )
 
 
 def make(ovn: Ovn, **more: Any) -> Network:
     settings = {name: more.pop(name) for name in ("applied", "description") if name in more}
-    return networks.create_by_hand(ovn.cluster, wanted(**more), author=BY, **settings)
+    return networks.create_network(ovn.cluster, wanted(**more), author=BY, **settings)
 
 
 def test_it_is_written_once(ovn: Ovn) -> None:
@@ -77,10 +77,10 @@ def test_the_selector_can_be_changed_and_is_kept(ovn: Ovn) -> None:
     ovn.passed()
     ovn.passed()
     network = ovn.network()
-    changed = {"namespace_selector": select(["blue", "red"]), "description": "d"}
+    changed = {"namespace_selector": render_selector(["blue", "red"]), "description": "d"}
     networks.change(network, changed, author=BY)
     assert ovn.counted()["written"] == 1
-    assert ovn.there("prod")["spec"]["namespaceSelector"] == select(["blue", "red"])
+    assert ovn.there("prod")["spec"]["namespaceSelector"] == render_selector(["blue", "red"])
     assert ovn.counted()["written"] == 0
 
 
@@ -155,7 +155,7 @@ def test_nothing_is_written_to_an_observed_cluster(ovn: Ovn) -> None:
 
 
 def test_names_are_free_once(ovn: Ovn) -> None:
-    known = names.network(ovn.cluster.pk, "cluster_udn_prod")
+    known = names.get_or_create(ovn.cluster.pk, "cluster_udn_prod")
     assert make(ovn).pk == known.pk
     with pytest.raises(errors.AlreadyExists):
         make(ovn)

@@ -93,7 +93,7 @@ def test_udns_and_cudns_are_told_apart(ovn: Ovn) -> None:
 
 
 def test_a_name_that_only_an_ippool_mentioned_becomes_known(ovn: Ovn) -> None:
-    network = names.network(ovn.cluster.pk, "cluster_udn_prod")
+    network = names.get_or_create(ovn.cluster.pk, "cluster_udn_prod")
     ippool = worlds.ippool(network)
     worlds.entry(ippool, "00:1a:4b:00:00:01", "10.0.0.5/16", vm="one", namespace="blue")
     worlds.entry(ippool, "00:1a:4b:00:00:02", "10.0.0.1/16")

@@ -33,7 +33,7 @@ def network(name: str = "blue", **more: Any) -> Network:
         f"cluster_udn_{name}", "cudn", name, topology="layer2", role="primary",
         ipam_mode="Enabled", **values,
     )  # fmt: skip
-    return networks.create_by_hand(worlds.cluster(), wanted, author=worlds.BY)
+    return networks.create_network(worlds.cluster(), wanted, author=worlds.BY)
 
 
 def text(client: Client, url: str, **query: str) -> str:
@@ -69,7 +69,7 @@ def test_an_empty_list_says_what_to_do(browser: Client) -> None:
 def test_the_list(browser: Client) -> None:
     blue = network()
     network("red", lifecycle="")
-    names.network(worlds.cluster().pk, "only-mentioned")
+    names.get_or_create(worlds.cluster().pk, "only-mentioned")
     NAD.objects.create(network=blue, namespace="shop", name="n", allow_persistent_ips=True)
     worlds.entry(worlds.ippool(blue), "00:1a:4b:00:00:01", "10.0.0.5/16")
     page = text(browser, LIST)
@@ -112,8 +112,8 @@ def test_one_network(browser: Client) -> None:
     Network.objects.filter(pk=blue.pk).update(lifecycle="", topology="layer3")
     page = text(browser, place)
     assert "Static addresses for VMs are not supported" in page
-    assert "layer2 is a must" in page
-    unknown = names.network(worlds.cluster().pk, "mentioned")
+    assert "layer2 is required" in page
+    unknown = names.get_or_create(worlds.cluster().pk, "mentioned")
     page = text(browser, reverse("admin:claims_network_change", args=[unknown.pk]))
     assert "not yet known" in page
 
@@ -121,7 +121,7 @@ def test_one_network(browser: Client) -> None:
 def test_the_form_shows_first_what_never_changes(browser: Client) -> None:
     preview = browser.post(ADD, typed())
     page = preview.content.decode()
-    for words in ("cannot be changed later", "a wrong or forgotten one means a new network",
+    for words in ("cannot be changed later", "to correct them, create a new network",
                   "kind: ClusterUserDefinedNetwork", "10.0.9.1", "Static addresses for VMs will be supported"):  # fmt: skip
         assert words in page
     assert not Network.objects.exists()
@@ -134,7 +134,7 @@ def test_the_form_shows_first_what_never_changes(browser: Client) -> None:
     assert (made.name, made.mtu, made.default_gateways) == ("cluster_udn_blue", 1400, ["10.0.9.1"])
     assert made.namespace_selector == {"matchLabels": {"kubernetes.io/metadata.name": "shop"}}
     twice = browser.post(ADD, typed()).content.decode()
-    assert "has a network cluster_udn_blue" in twice
+    assert "already has a network cluster_udn_blue" in twice
 
 
 @pytest.mark.parametrize(
@@ -143,8 +143,8 @@ def test_the_form_shows_first_what_never_changes(browser: Client) -> None:
         ({"subnets": "10.0.0.1/16"}, "did you mean 10.0.0.0/16?"),
         ({"subnets": "10.0.0.0/16 10.1.0.0/33"}, "10.1.0.0/33: the prefix length"),
         ({"subnets": ""}, "Name a subnet"),
-        ({"default_gateways": "10.1.0.1"}, "lies in none of the subnets"),
-        ({"reserved_subnets": "10.9.0.0/24"}, "lies in none of the subnets"),
+        ({"default_gateways": "10.1.0.1"}, "is in none of the subnets"),
+        ({"reserved_subnets": "10.9.0.0/24"}, "is in none of the subnets"),
         ({"infrastructure_subnets": "10.0.1.0/28"}, "overlaps 10.0.1.0/24"),
         ({"object_name": "Blue"}, "lower-case letters"),
         ({"object_name": ""}, "This field is required"),
@@ -152,7 +152,7 @@ def test_the_form_shows_first_what_never_changes(browser: Client) -> None:
         ({"namespaces": "a_b"}, "lower-case letters"),
         ({"mtu": "9"}, "Must be 576 to 65536"),
         ({"mtu": "many"}, "Must be a whole number"),
-        ({"applied": "on"}, "is observed: nothing is written to it"),
+        ({"applied": "on"}, "is read-only"),
         ({"applied": "on", "namespaces": ""}, "Say which namespaces it is for"),
         ({"role": "secondary"}, "Only a primary network has these"),
         ({"cluster": "0"}, "Select a valid choice"),

@@ -110,7 +110,7 @@ def test_an_entry_that_cannot_be_used(pool: IPPool, door: Door) -> None:
     said = ippool.ParsedIPPool(
         pool.name, pool.network.name, (("02:00:00:00:00:99".upper(), ["10.9.0.5/16"]),)
     )
-    ippool_sync.take_in(pool.cluster, said, uid="u", decides=False, author=worlds.BY)
+    ippool_sync.upsert_ippool(pool.cluster, said, uid="u", register_decides=False, author=worlds.BY)
     see(door.cluster, vm_manifest(mac=OTHER))
     response = door.ask(pod())
     assert "patch" not in response

@@ -49,7 +49,7 @@ def test_networks_with_their_counts(network: Network) -> None:
 def test_a_network(network: Network) -> None:
     client = people.browser()
     page = text(client, LIST, network=network.pk)
-    for told in ("blue/db", "blue/new", "blue/gone", "10.0.0.66/24", "Nothing is registered"):
+    for told in ("blue/db", "blue/new", "blue/gone", "10.0.0.66/24", "blue/new is not registered"):
         assert told in page
     page = text(client, LIST, network=network.pk, verdict="unknown")
     assert "blue/new" in page
