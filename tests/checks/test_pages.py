@@ -98,7 +98,7 @@ def test_who_may(rights: tuple[str, ...], run: int, repair: int) -> None:
 def test_the_overview_tells_whom_it_concerns() -> None:
     broken()
     check()
-    line = "1 violation of the register"
+    line = "1 integrity violation"
     assert line in page(SEE, "view_pool", url="admin:index")
     assert line not in page("view_pool", url="admin:index")
     check(repair=True)

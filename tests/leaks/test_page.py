@@ -88,7 +88,7 @@ def test_reclaim_says_whom_it_hits_and_does_what_was_shown(feed: Feed, browser: 
     assert hidden(without.content.decode()) == fields
     feed.report("i-2", complete=False)
     done = browser.post(f"{LIST}reclaim/", {**fields, "reason": "gone"})
-    assert "2 of 3 reclaimed" in done.content.decode()
+    assert "2 of 3 blocks reclaimed" in done.content.decode()
     assert "is referenced" in done.content.decode()
     assert [row(one).state for one in blocks] == ["cooling", "held", "cooling"]
 
@@ -99,7 +99,7 @@ def test_a_form_of_before_hits_nobody_else(feed: Feed, browser: Client) -> None:
     fields = hidden(page(browser, f"{LIST}reclaim/", id=Leak.objects.get().pk))
     fields[f"holder-id-{block['id']}"] = ["i-2"]
     done = browser.post(f"{LIST}reclaim/", {**fields, "reason": "gone"})
-    assert "0 of 1 reclaimed" in done.content.decode()
+    assert "0 of 1 block reclaimed" in done.content.decode()
     assert row(block).state == "held"
 
 
@@ -140,7 +140,7 @@ def test_the_overview_says_how_many_leaked(feed: Feed, browser: Client) -> None:
         feed.holds(f"i-{number}")
     feed.twice()
     text = page(browser, "/admin/")
-    assert "3 blocks leaked" in text
+    assert "3 leaked blocks" in text
     assert f"{LIST}?state=leaked" in text
 
 

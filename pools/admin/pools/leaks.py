@@ -302,7 +302,11 @@ def _results(
     return pages.page(
         request,
         "leak_results.html",
-        title=gettext("%(reclaimed)s of %(total)s blocks reclaimed")
+        title=ngettext(
+            "%(reclaimed)s of %(total)s block reclaimed",
+            "%(reclaimed)s of %(total)s blocks reclaimed",
+            len(results),
+        )
         % {"reclaimed": reclaimed, "total": len(results)},
         opts=Leak._meta,
         rows=[_result_row(result) for result in results],
