@@ -108,7 +108,7 @@ def answer(api: apis.Api, made: Everything, request: dict[str, Any]) -> dict[str
             found = api(request["method"], path, body)
         raw = b"".join(found.streaming_content) if found.streaming else found.content
         transaction.set_rollback(True)
-    kind = found.headers.get("Content-Type", "")
+    kind = found.headers.get("Content-Type", "") if raw else ""
     content = (
         _plain(json.loads(raw)) if "json" in kind and raw else _text(raw.decode(errors="replace"))
     )

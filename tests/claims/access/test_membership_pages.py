@@ -62,7 +62,7 @@ def test_an_administrator_makes_changes_and_ends_one(cluster: Cluster) -> None:
         ({}, "Choose either a user or a group"),
         ({"group": "a", "user": "vera"}, "Choose either a user or a group"),
         ({"group": "a", "namespaces": ""}, "This field is required"),
-        ({"group": "a", "namespaces": "shop shop"}, "Is named twice"),
+        ({"group": "a", "namespaces": "shop shop"}, "Occurs twice"),
         ({"group": "a", "namespaces": "Shop"}, "A name is made of lower-case letters"),
         ({"group": "team"}, "is already a VM owner in this cluster"),
     ],

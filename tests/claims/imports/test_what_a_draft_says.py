@@ -89,7 +89,7 @@ def test_a_manifest_of_another_network(network: Network) -> None:
     of = _draft(network, IPPOOL.encode())
     assert _codes(of) == [{"another_network"}]
     assert _codes(_draft(network, IPPOOL.replace("green", "blue").encode())) == [set()]
-    assert f"goes to {network.name}" in pages.page(pages.browser(), of)
+    assert f"target network of the row is {network.name}" in pages.page(pages.browser(), of)
 
 
 @pytest.mark.parametrize("form", ["number", "object"])

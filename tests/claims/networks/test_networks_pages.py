@@ -142,7 +142,7 @@ def test_the_form_shows_first_what_never_changes(browser: Client) -> None:
     [
         ({"subnets": "10.0.0.1/16"}, "did you mean 10.0.0.0/16?"),
         ({"subnets": "10.0.0.0/16 10.1.0.0/33"}, "10.1.0.0/33: the prefix length"),
-        ({"subnets": ""}, "Name a subnet"),
+        ({"subnets": ""}, "At least one subnet is required"),
         ({"default_gateways": "10.1.0.1"}, "is in none of the subnets"),
         ({"reserved_subnets": "10.9.0.0/24"}, "is in none of the subnets"),
         ({"infrastructure_subnets": "10.0.1.0/28"}, "overlaps 10.0.1.0/24"),
@@ -153,7 +153,7 @@ def test_the_form_shows_first_what_never_changes(browser: Client) -> None:
         ({"mtu": "9"}, "Must be 576 to 65536"),
         ({"mtu": "many"}, "Must be a whole number"),
         ({"applied": "on"}, "is read-only"),
-        ({"applied": "on", "namespaces": ""}, "Say which namespaces it is for"),
+        ({"applied": "on", "namespaces": ""}, "Select the namespaces: an empty selector"),
         ({"role": "secondary"}, "Only a primary network has these"),
         ({"cluster": "0"}, "Select a valid choice"),
     ],

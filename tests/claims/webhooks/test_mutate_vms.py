@@ -72,7 +72,7 @@ def test_what_the_owner_wrote_stays(door: Door) -> None:
     theirs = vm_manifest(annotations={ADDRESSES: '{"podnet":["10.0.0.9"]}'})
     response = door.ask(theirs)
     assert "patch" not in response
-    assert "10.0.0.9 and stays" in response["warnings"][0]
+    assert "10.0.0.9 and is kept" in response["warnings"][0]
 
 
 def test_a_vm_that_is_named_later(door: Door) -> None:
