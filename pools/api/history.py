@@ -8,7 +8,7 @@ from typing import Any
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 
-from pools.api import events as event_shapes
+from pools.api import events as event_log
 from pools.api import lookups
 from pools.api.schemas import history as schema
 from pools.core import addresses, block_fields, errors
@@ -144,9 +144,8 @@ def _page_document(request: Request, results: list[Any], below: int | None) -> d
 
 def event_documents(events: list[Event], user: Any) -> list[dict[str, Any]]:
     """Return the JSON objects of events, with the states that the user may see."""
-    columns = [field.attname for field in Event._meta.concrete_fields]
-    rows = [{name: getattr(event, name) for name in columns} for event in events]
-    return event_shapes.shapes(rows, search.changes(events, user=user))
+    event_log.load(events, search.changes(events, user=user))
+    return [*event_log.EventSerializer(events, many=True).data]
 
 
 def _tenure_history(

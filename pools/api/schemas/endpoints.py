@@ -293,15 +293,6 @@ ENVIRONMENTS = says(
     {200: page(_ENVIRONMENT)},
     parameters=query(cluster="", org="", env="", status="ok, degraded", **PAGED),
 )
-EVENTS = says(
-    "What happened, newest first",
-    {200: page(EVENT)},
-    parameters=query(
-        cluster="", pool="", type="such as instance.allocated", holder_kind="", holder_id="",
-        org="", env="", actor="", request_id="", block="a CIDR", since="RFC 3339",
-        until="RFC 3339", **PAGED,
-    ),
-)  # fmt: skip
 ADDRESS = says(
     "Who has an address, or had it",
     {
