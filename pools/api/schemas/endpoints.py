@@ -81,11 +81,6 @@ _POOL = shape(
     ),
     utilization=shape(ipv4=_USAGE, ipv6=_USAGE),
 )
-_CLUSTER = shape(
-    "id name",
-    id=WHOLE, name=TEXT, cluster_prefix=nullable(CIDR), instance_gateway=IP,
-    instance_mtu=WHOLE, instance_dns=listed(IP), description=TEXT, created_at=TIME,
-)  # fmt: skip
 _REQUEST = shape(
     "id state pool cluster holder",
     id=WHOLE, state={"type": "string", "enum": ["pending", "fulfilled", "cancelled"]}, pool=TEXT,
@@ -97,13 +92,6 @@ TENURE = shape(
     "cluster space pool block state holder org env since until",
     cluster=TEXT, space=TEXT, pool=TEXT, block=CIDR, state=TEXT, holder=_HOLDER_OUT,
     org=TEXT, env=TEXT, since=TIME, until=TIME,
-)  # fmt: skip
-_SNAPSHOT: Schema = {"type": "object", "nullable": True, "additionalProperties": True}
-EVENT = shape(
-    "id at type",
-    id=WHOLE, at=TIME, type=TEXT, cluster=TEXT, pool=TEXT, pool_id=nullable(WHOLE), block=TEXT,
-    holder=_HOLDER_OUT, org=TEXT, env=TEXT, actor=TEXT, request_id=TEXT, reason=TEXT,
-    message=TEXT, before=_SNAPSHOT, after=_SNAPSHOT,
 )  # fmt: skip
 _ENVIRONMENT = shape(
     "cluster org env status",
@@ -130,45 +118,8 @@ _REPORTS = shape(
 )  # fmt: skip
 BLOCK_SHAPE = _BLOCK  # for the neighbours of this module
 # What `fields=` of a list may name.
-(BLOCK_FIELDS, CLUSTER_FIELDS, ENVIRONMENT_FIELDS, EVENT_FIELDS, POOL_FIELDS, REQUEST_FIELDS) = (
-    tuple(shape["properties"]) for shape in (_BLOCK, _CLUSTER, _ENVIRONMENT, EVENT, _POOL, _REQUEST)
-)
-CLUSTERS = says("Clusters", {200: page(_CLUSTER)}, parameters=query(name="by name", **PAGED))
-CLUSTER_CREATE = writes(
-    "Register a cluster",
-    {201: _CLUSTER},
-    shape(
-        "name", name=TEXT, cluster_prefix=CIDR, node_prefix=CIDR, instance_prefix=CIDR,
-        description=TEXT,
-    ),
-    examples=[
-        OpenApiExample(
-            "with its pools",
-            {"name": "prod", "cluster_prefix": "2001:db8:10::/48"},
-            request_only=True,
-        )
-    ],
-)  # fmt: skip
-CLUSTER = says("A cluster", {200: _CLUSTER}, fails="404")
-CLUSTER_PATCH = says(
-    "Change what instances are told",
-    {200: _CLUSTER},
-    fails="404 409 411 413 415",
-    **body(
-        shape(
-            description=TEXT, instance_gateway=IP, instance_mtu=WHOLE,
-            instance_dns=listed(IP), cluster_prefix=TEXT,
-        )
-        | SOMETHING
-    ),
-)  # fmt: skip
-CLUSTER_DELETE = says(
-    "Forget a cluster; its history stays",
-    {204: None},
-    fails="404 409",
-    parameters=query(
-        force="true: with all that it holds, with the right to force releases", reason="why"
-    ),
+(BLOCK_FIELDS, ENVIRONMENT_FIELDS, POOL_FIELDS, REQUEST_FIELDS) = (
+    tuple(shape["properties"]) for shape in (_BLOCK, _ENVIRONMENT, _POOL, _REQUEST)
 )
 POOLS = says(
     "Pools",
