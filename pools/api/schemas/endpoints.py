@@ -9,7 +9,6 @@ from drf_spectacular.utils import OpenApiExample
 from pools.platform.rest.openapi import (
     CIDR,
     FLAG,
-    IDEMPOTENCY_KEY,
     IF_MATCH,
     IP,
     NUMBER,
@@ -19,7 +18,6 @@ from pools.platform.rest.openapi import (
     TEXT,
     TIME,
     WHOLE,
-    WRITES,
     body,
     listed,
     nullable,
@@ -106,16 +104,6 @@ _CIDR_OUT = shape(
     pending={"type": "string", "nullable": True, "enum": ["addition", "removal", None]},
     reserved_ranges=listed(shape(id=WHOLE, range=RANGE, reason=TEXT)),
 )
-_REPORTS = shape(
-    "reports",
-    reports=listed(
-        shape(
-            document=WHOLE, name=TEXT, pool_id=nullable(WHOLE),
-            verdict={"type": "string", "enum": ["created", "changed", "unchanged", "refused"]},
-            problems=listed({"type": "object"}),
-        )
-    ),
-)  # fmt: skip
 BLOCK_SHAPE = _BLOCK  # for the neighbours of this module
 # What `fields=` of a list may name.
 (BLOCK_FIELDS, ENVIRONMENT_FIELDS, POOL_FIELDS, REQUEST_FIELDS) = (
@@ -158,19 +146,6 @@ POOL_PATCH = says(
     **body(shape(**_POOL_CHANGE) | SOMETHING),
 )
 POOL_DELETE = says("Remove an unused pool", {204: None}, fails="404 409 412", parameters=[IF_MATCH])
-POOL_IMPORT = says(
-    "Pools from CiliumPodIPPools or Helm values, all or nothing",
-    {200: _REPORTS, 201: _REPORTS},
-    fails=WRITES,
-    parameters=[
-        IDEMPOTENCY_KEY,
-        *query(cluster="whose pools", dry_run="only say what would happen"),
-    ],
-    request={
-        "application/json": shape("manifest", cluster=TEXT, manifest=TEXT),
-        "application/yaml": TEXT,
-    },
-)
 CIDRS = says(
     "The CIDRs of a pool, with ids",
     {200: shape("results", results=listed(_CIDR_OUT))},
