@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pools.api.clusters import observed
-from pools.api.schemas import clusters
+from pools.api.clusters.drift import NodeSerializer
 from pools.models import Cluster, Connection, Drift, Finding, ObservedObject, Run
 from pools.models.fields import Now
 from tests.edges import api as apis
@@ -199,6 +199,6 @@ def test_nodes_in_pages(api: apis.Api) -> None:
     (node,) = first["results"]
     (pool,) = node["pools"]
     assert (pool["needed"], pool["cidrs"]) == ({"ipv4": 16, "ipv6": 0}, ["10.9.1.0/24"])
-    assert set(node) == set(clusters.NODE_FIELDS)
+    assert set(node) == set(NodeSerializer().fields)
     assert [one["name"] for one in _found(api, "nodes/?name=node-b&ordering=-name")] == ["node-b"]
     assert _found(api, "nodes/?name=nobody") == []

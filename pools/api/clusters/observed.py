@@ -12,7 +12,7 @@ from pools.models.observed import Severity, Trigger
 from pools.platform.rest import fields, filters, generics
 from pools.platform.rest.serializers import Representation
 
-_ANY = {"nullable": True, "description": "Any JSON value; null if the field is absent."}
+ANY = {"nullable": True, "description": "Any JSON value; null if the field is absent."}
 
 
 class ObservedErrorSerializer(Representation):
@@ -79,8 +79,8 @@ class DriftSerializer(Representation):
     namespace = fields.TextField()
     name = fields.TextField()
     path = fields.TextField()
-    desired = fields.ParsedField(schema=_ANY)
-    observed = fields.ParsedField(schema=_ANY)
+    desired = fields.ParsedField(schema=ANY)
+    observed = fields.ParsedField(schema=ANY)
     managers = fields.ListField(child=fields.TextField())
     since = fields.TimeField()
     conflict = fields.TextField()
