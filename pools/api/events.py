@@ -2,92 +2,98 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from drf_spectacular.utils import extend_schema
-from rest_framework.request import Request
+from django.db.models import QuerySet
 
 from pools.api import lookups
-from pools.api.schemas import endpoints
-from pools.core import block_fields
 from pools.models import Cluster, ClusterEvent, Event, Pool, PoolEvent
 from pools.platform.history import snapshots
-from pools.platform.rest import pagination, query, views
+from pools.platform.rest import fields, filters, generics, query
+from pools.platform.rest.serializers import Representation
 
 
-class Events(views.View):
+class EventHolderSerializer(Representation):
+    """The holder of the block of an event; empty for other events."""
+
+    kind = fields.TextField(source="holder_kind")
+    id = fields.TextField(source="holder_id")
+
+
+class EventSerializer(Representation):
+    """What happened, by whom, and the columns of the object before and after; null where it did not exist."""
+
+    id = fields.IntegerField()
+    at = fields.TimeField()
+    type = fields.TextField()
+    cluster = fields.TextField(source="cluster_name")
+    pool = fields.TextField(source="pool_name")
+    pool_id = fields.IntegerField(allow_null=True)
+    block = fields.TextField(source="cidr")
+    holder = EventHolderSerializer(source="*")
+    org = fields.TextField()
+    env = fields.TextField()
+    actor = fields.TextField()
+    request_id = fields.TextField()
+    reason = fields.TextField()
+    message = fields.TextField()
+    before = fields.ObjectField(source="change.before", allow_null=True)
+    after = fields.ObjectField(source="change.after", allow_null=True)
+
+
+class EventFilter(filters.FilterSet):
+    cluster = filters.Filter(lookups.cluster, method="filter_cluster", help_text="Name or id.")
+    pool = filters.Filter(
+        lookups.pools, field_name="pool_id", lookup_expr="in", help_text="Name or id."
+    )
+    type = filters.Filter(help_text="Such as instance.allocated.")
+    holder_kind = filters.Filter()
+    holder_id = filters.Filter()
+    org = filters.Filter()
+    env = filters.Filter()
+    actor = filters.Filter()
+    request_id = filters.Filter()
+    block = filters.Filter(query.block, field_name="cidr", schema={"format": "cidr"})
+    since = filters.time(field_name="at", lookup_expr="gte", help_text="Included.")
+    until = filters.time(field_name="at", lookup_expr="lt", help_text="Not included.")
+
+    def filter_cluster(
+        self, rows: QuerySet[Event], _name: str, cluster: Cluster
+    ) -> QuerySet[Event]:
+        return rows.filter(cluster_id=cluster.pk)
+
+
+class Events(generics.ListView):
+    """Events, the newest first."""
+
     needs = {"GET": ("pools.view_event",)}
+    queryset = Event.objects.all()
+    serializer_class = EventSerializer
+    filterset_class = EventFilter
+    ordering = "-id"
 
-    @extend_schema(**endpoints.EVENTS)
-    def get(self, request: Request) -> views.Answer:
-        parameters = query.Query(request)
-        rows = Event.objects.all()
-        if cluster := parameters.parse("cluster", lookups.cluster):
-            rows = rows.filter(cluster_id=cluster.pk)
-        if pools := parameters.parse("pool", lookups.pools):
-            rows = rows.filter(pool_id__in=pools)
-        for name in ("type", "holder_kind", "holder_id", "org", "env", "actor", "request_id"):
-            if value := parameters.text(name):
-                rows = rows.filter(**{name: value})
-        if block := parameters.parse("block", query.block):
-            rows = rows.filter(cidr=block)
-        if since := parameters.parse("since", query.moment):
-            rows = rows.filter(at__gte=since)
-        if until := parameters.parse("until", query.moment):
-            rows = rows.filter(at__lt=until)
-        return views.answer(
-            pagination.page(
-                request,
-                parameters,
-                rows,
-                orderings={"id": ("id",)},
-                fields=endpoints.EVENT_FIELDS,
-                shape=shapes,
-                default="-id",
-            )
-        )
+    def load(self, rows: list[Any]) -> None:
+        load(rows)
 
 
-def shapes(
-    rows: list[dict[str, Any]], states: Mapping[int, snapshots.Change] | None = None
-) -> list[dict[str, Any]]:
-    """Return the JSON objects of event rows.
-
-    `states` has the states before and after by event id; without it they are read here.
-    """
-    pool_events = PoolEvent.objects.filter(pgh_obj_id__in={row["pool_id"] for row in rows})
+def load(events: Sequence[Any], changes: Mapping[int, snapshots.Change] | None = None) -> None:
+    """Read the names of pools and clusters, and the changes by event id unless they are given."""
+    pool_ids: set[Any] = {event.pool_id for event in events}
+    pool_events = PoolEvent.objects.filter(pgh_obj_id__in=pool_ids)
     pool_events = pool_events.order_by("pgh_id")
     pools: dict[int, str] = dict(pool_events.values_list("pgh_obj_id", "name"))
     pools |= dict(Pool.objects.filter(pk__in=pools).values_list("pk", "name"))
     # Events of blocks have no cluster id: after the pool was deleted, its events still have it.
     cluster_of = dict(pool_events.values_list("pgh_obj_id", "cluster_id"))
-    for row in rows:
-        row["cluster_id"] = row["cluster_id"] or cluster_of.get(row["pool_id"])
-    ids = {row["cluster_id"] for row in rows}
+    cluster_ids = {event.pk: event.cluster_id or cluster_of.get(event.pool_id) for event in events}
+    ids: set[Any] = {*cluster_ids.values()}
     cluster_events = ClusterEvent.objects.filter(pgh_obj_id__in=ids).order_by("pgh_id")
-    clusters: dict[int, str] = dict(cluster_events.values_list("pgh_obj_id", "name"))
+    clusters: dict[Any, str] = dict(cluster_events.values_list("pgh_obj_id", "name"))
     clusters |= dict(Cluster.objects.filter(pk__in=ids).values_list("pk", "name"))
-    if states is None:
-        states = snapshots.read_changes([(row["table"], row["id"]) for row in rows])
-    return [
-        {
-            "id": row["id"],
-            "at": block_fields.time(row["at"]),
-            "type": row["type"],
-            "cluster": clusters.get(row["cluster_id"], ""),
-            "pool": pools.get(row["pool_id"], ""),
-            "pool_id": row["pool_id"],
-            "block": row["cidr"],
-            "holder": {"kind": row["holder_kind"], "id": row["holder_id"]},
-            "org": row["org"],
-            "env": row["env"],
-            "actor": row["actor"],
-            "request_id": row["request_id"],
-            "reason": row["reason"],
-            "message": row["message"],
-            "before": states[row["id"]].before,
-            "after": states[row["id"]].after,
-        }
-        for row in rows
-    ]
+    if changes is None:
+        changes = snapshots.read_changes([(event.table, event.pk) for event in events])
+    for event in events:
+        event.cluster_name = clusters.get(cluster_ids[event.pk], "")
+        event.pool_name = pools.get(event.pool_id, "")
+        event.change = changes[event.pk]

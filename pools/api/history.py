@@ -5,121 +5,265 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
+from rest_framework.response import Response
 
-from pools.api import events as event_shapes
+from pools.api import events as event_log
 from pools.api import lookups
-from pools.api.schemas import history as schema
-from pools.core import addresses, block_fields, errors
-from pools.models import Event
+from pools.core import addresses, errors
+from pools.models import BlockEvent, Event
+from pools.models.pools import Category
 from pools.platform import database
 from pools.platform.history import search
 from pools.platform.history.search import HistoryQuery
-from pools.platform.rest import pagination, query, views
+from pools.platform.rest import fields, filters, generics, keyset, query
+from pools.platform.rest.serializers import Representation
 from pools.register.history import addresses as history_addresses
 from pools.register.history import holders as history_holders
 from pools.register.history import pools
 
-
-class History(views.View):
-    """Requires one of search.PERMISSIONS; the permissions of the user limit the results."""
-
-    needs = {"GET": ()}
-
-    @extend_schema(**schema.HISTORY)
-    def get(self, request: Request) -> views.Answer:
-        if not any(request.user.has_perm(name) for name in search.PERMISSIONS):
-            raise errors.NotAllowed("This needs the permission pools.view_event.")
-        parameters = query.Query(request)
-        base = _criteria(parameters, names_clusters=request.user.has_perm(search.VIEW_EVENTS))
-        text = parameters.text("q")
-        limit, below = _page(parameters)
-        parameters.done()
-        alternatives = [base]
-        if text:
-            alternatives = [
-                merge_criteria(base, criteria) for criteria in search.queries_of_text(text)
-            ]
-        page = search.search(alternatives, user=request.user, below=below, limit=limit)
-        results = event_documents(page.events, request.user)
-        return views.answer(_page_document(request, results, page.below))
+_STATES = ("present", "deleted", "absent")
 
 
-class HolderHistory(views.View):
-    needs = {"GET": ("pools.view_block",)}
-
-    @extend_schema(**schema.HOLDER)
-    def get(self, request: Request, kind: str, holder: str) -> views.Answer:
-        return _tenure_history(request, kind=kind, holder=holder)
+class TenureHolderSerializer(Representation):
+    kind = fields.TextField()
+    id = fields.TextField()
+    uid = fields.TextField()
 
 
-class UidHistory(views.View):
-    needs = {"GET": ("pools.view_block",)}
+class TenureSerializer(Representation):
+    """The time in which one holder held a block; `until` is null while it lasts."""
 
-    @extend_schema(**schema.UID)
-    def get(self, request: Request, uid: str) -> views.Answer:
-        return _tenure_history(request, uid=uid)
-
-
-class PoolAt(views.View):
-    needs = {"GET": ("pools.view_pool", "pools.view_block")}
-
-    @extend_schema(**schema.POOL_AT)
-    def get(self, request: Request, pool_id: int) -> views.Answer:
-        parameters = query.Query(request)
-        timestamp = parameters.parse("at", lookups.past_time) or database.now()
-        limit, below = _page(parameters)
-        parameters.done()
-        snapshot = pools.pool_snapshot(pool_id, timestamp)
-        page = pools.pool_holders(pool_id, timestamp, below=below, limit=limit)
-        holders = [tenure.as_json() for tenure in page.tenures]
-        return views.answer(
-            _snapshot_shape(snapshot) | _page_document(request, holders, page.below)
-        )
+    cluster = fields.TextField()
+    space = fields.TextField()
+    pool = fields.TextField()
+    block = fields.CIDRField()
+    state = fields.TextField()
+    holder = TenureHolderSerializer()
+    org = fields.TextField()
+    env = fields.TextField()
+    since = fields.TimeField()
+    until = fields.TimeField(allow_null=True)
 
 
-def _criteria(parameters: query.Query, *, names_clusters: bool) -> HistoryQuery:
-    def network(value: str, name: str) -> addresses.Network:
-        return addresses.parse_block(value, field=name)
+class PastRangeSerializer(Representation):
+    range = fields.ParsedField(schema={"type": "string", "format": "ip-range"})
+    reason = fields.TextField()
 
-    def cluster(value: str, name: str) -> int:
-        current_cluster = lookups.find_cluster(value)
-        # For users who may not see clusters both lookups run: otherwise the duration would reveal
-        # whether the cluster exists.
-        cluster_id = (
-            None
-            if current_cluster and names_clusters
-            else history_addresses.find_former_cluster(value)
-        )
-        cluster_id = current_cluster.pk if current_cluster else cluster_id
-        # For these users an unknown cluster is the same as a cluster without visible objects.
-        return cluster_id or (lookups.cluster(value, name).pk if names_clusters else 0)
 
-    def number(value: str, name: str) -> int:
-        return query.integer(1, 10**17)(value, name)
+class PastCIDRSerializer(Representation):
+    cidr = fields.CIDRField()
+    orphaned = fields.FlagField()
+    reserved_ranges = fields.ListField(child=PastRangeSerializer(), source="ranges")
 
-    def mac(value: str, name: str) -> str:
+
+class PastCountsSerializer(Representation):
+    """Counts of blocks; `cooling` is null if there were too many to count."""
+
+    capacity = fields.CountField()
+    held = fields.CountField()
+    cooling = fields.CountField(allow_null=True)
+    withheld = fields.CountField()
+
+
+class PastFamiliesSerializer(Representation):
+    ipv4 = PastCountsSerializer(required=False)
+    ipv6 = PastCountsSerializer(required=False)
+
+
+class PastSettingsSerializer(Representation):
+    """The settings of a pool at a time."""
+
+    name = fields.TextField()
+    category = fields.ChoiceField(Category.values)
+    mask_size_v4 = fields.IntegerField(allow_null=True)
+    mask_size_v6 = fields.IntegerField(allow_null=True)
+    cooldown_seconds = fields.IntegerField()
+    allow_first_ip = fields.FlagField()
+    allow_last_ip = fields.FlagField()
+    description = fields.TextField()
+
+
+class PastPoolSerializer(Representation):
+    """A pool at a time, with a page of those who held its blocks then."""
+
+    pool_id = fields.IntegerField()
+    at = fields.TimeField()
+    state = fields.ChoiceField(_STATES)
+    cluster = fields.TextField()
+    settings = PastSettingsSerializer(allow_null=True)
+    cidrs = fields.ListField(child=PastCIDRSerializer())
+    counts = PastFamiliesSerializer()
+    next = fields.ParsedField(schema={"type": "string", "format": "uri"}, allow_null=True)
+    previous = fields.ParsedField(schema={"type": "string", "format": "uri"}, allow_null=True)
+    results = fields.ListField(child=TenureSerializer())
+
+
+class HistoryFilter(filters.FilterSet):
+    """The criteria of a search; `q` is any of them."""
+
+    address = filters.Filter(
+        lambda value, name: addresses.parse_block(value, field=name),
+        help_text="An address or a CIDR.",
+    )
+    mac = filters.Filter("parse_mac")
+    holder_kind = filters.Filter()
+    holder = filters.Filter(help_text="Its id.")
+    uid = filters.Filter()
+    vm = filters.Filter(help_text="namespace/name or name.")
+    org = filters.Filter()
+    env = filters.Filter()
+    actor = filters.Filter(help_text="Who did it.")
+    name = filters.Filter(help_text="Of a pool, a cluster, a network, a claim or a file.")
+    cluster = filters.Filter("parse_cluster", help_text="Name or id.")
+    kind = filters.Filter("parse_kind", help_text="Such as block, pool, entry or import.")
+    object = filters.integer(1, 10**17, help_text="The id of an object of this kind.")
+    since = filters.Filter(lookups.past_time, schema={"format": "date-time"})
+    until = filters.time()
+    q = filters.Filter(help_text="Any of these: an address, a MAC address, a name.")
+
+    def parse_kind(self, value: str, name: str) -> str:
+        return query.choice(*search.kinds())(value, name)
+
+    def parse_mac(self, value: str, name: str) -> str:
         parsed = (read(value) for read in search.TEXT_READERS)
         mac_criteria = [criteria for criteria in parsed if criteria and criteria.mac]
         if not mac_criteria:
             raise errors.InvalidInput.for_field(name, "mac_syntax", "is no MAC address", value)
         return mac_criteria[0].mac
 
-    strings = {
-        name: parameters.text(name) or ""
-        for name in ("holder_kind", "holder", "uid", "vm", "org", "env", "actor", "name")
-    }
-    return HistoryQuery(
-        network=parameters.parse("address", network),
-        mac=parameters.parse("mac", mac) or "",
-        cluster_id=parameters.parse("cluster", cluster),
-        kind=parameters.parse("kind", query.choice(*search.kinds())) or "",
-        object_id=parameters.parse("object", number),
-        since=parameters.parse("since", lookups.past_time),
-        until=parameters.parse("until", query.moment),
-        **strings,
+    def parse_cluster(self, value: str, name: str) -> int:
+        sees_clusters = self.request.user.has_perm(search.VIEW_EVENTS)
+        current_cluster = lookups.find_cluster(value)
+        # For users who may not see clusters both lookups run: otherwise the duration would reveal
+        # whether the cluster exists.
+        cluster_id = (
+            None
+            if current_cluster and sees_clusters
+            else history_addresses.find_former_cluster(value)
+        )
+        cluster_id = current_cluster.pk if current_cluster else cluster_id
+        # For these users an unknown cluster is the same as a cluster without visible objects.
+        return cluster_id or (lookups.cluster(value, name).pk if sees_clusters else 0)
+
+
+_FIELD_OF = {"address": "network", "cluster": "cluster_id", "object": "object_id"}
+
+
+class _HistoryView(generics.GenericView):
+    """An answer with a page of the history."""
+
+    pagination_class: Any = keyset.NumberPagination
+    pages = keyset.NumberPagination()
+
+    def page_document(self, results: Any, below: int | None) -> dict[str, Any]:
+        return self.pages.document(self.request, results, below)
+
+
+class History(_HistoryView, generics.ListView):
+    """Requires one of search.PERMISSIONS; the permissions of the user limit the results."""
+
+    needs = {"GET": ()}
+    queryset = Event.objects.all()
+    serializer_class = event_log.EventSerializer
+    filterset_class = HistoryFilter
+
+    def get(self, request: Request) -> Response:
+        """Search the history, the newest event first.
+
+        A page may be short, and have a `next` link, if the search took long.
+        """
+        if not any(request.user.has_perm(name) for name in search.PERMISSIONS):
+            raise errors.NotAllowed("This needs the permission pools.view_event.")
+        values = filters.bind(self, request, self.get_queryset()).values()
+        text = values.pop("q", "")
+        base = HistoryQuery(**{_FIELD_OF.get(name, name): values[name] for name in values})
+        limit, below = self.pages.read(self.parameters)
+        self.parameters.done()
+        alternatives = [base]
+        if text:
+            alternatives = [
+                merge_criteria(base, criteria) for criteria in search.queries_of_text(text)
+            ]
+        page = search.search(alternatives, user=request.user, below=below, limit=limit)
+        event_log.load(page.events, search.changes(page.events, user=request.user))
+        results = self.get_serializer(page.events, many=True).data
+        return Response(self.page_document(results, page.below))
+
+
+class TenureFilter(filters.FilterSet):
+    cluster = filters.Filter(lookups.current_or_former_cluster_id, help_text="Name or id.")
+    at = filters.Filter(
+        lookups.past_time, schema={"format": "date-time"}, help_text="Blocks that it held then."
     )
+
+
+class HolderTenureFilter(TenureFilter):
+    uid = filters.Filter(help_text="Of the holder with this uid only.")
+
+
+class _TenureView(_HistoryView, generics.ListView):
+    needs = {"GET": ("pools.view_block",)}
+    queryset = BlockEvent.objects.all()
+    serializer_class = TenureSerializer
+    filterset_class: Any = TenureFilter
+
+    def answer(
+        self, request: Request, *, kind: str = "", holder: str = "", uid: str = ""
+    ) -> Response:
+        values = filters.bind(self, request, self.get_queryset()).values()
+        limit, below = self.pages.read(self.parameters)
+        self.parameters.done()
+        page = history_holders.find_tenures(
+            kind=kind,
+            holder=holder,
+            uid=uid or values.get("uid", ""),
+            cluster_id=values.get("cluster"),
+            moment=values.get("at"),
+            below=below,
+            limit=limit,
+        )
+        results = self.get_serializer(page.tenures, many=True).data
+        return Response(self.page_document(results, page.below))
+
+
+class HolderHistory(_TenureView):
+    filterset_class = HolderTenureFilter
+
+    def get(self, request: Request, kind: str, holder: str) -> Response:
+        """The blocks that a holder held, and when."""
+        return self.answer(request, kind=kind, holder=holder)
+
+
+class UidHistory(_TenureView):
+    def get(self, request: Request, uid: str) -> Response:
+        """The blocks that the holder with a uid held, and when."""
+        return self.answer(request, uid=uid)
+
+
+class PoolAt(_HistoryView):
+    needs = {"GET": ("pools.view_pool", "pools.view_block")}
+    serializer_class = PastPoolSerializer
+
+    @extend_schema(
+        parameters=[
+            OpenApiParameter(
+                "at", {"type": "string", "format": "date-time"}, description="Default: now."
+            ),
+            OpenApiParameter("limit", int, description="Holders of a page."),
+            OpenApiParameter("cursor", str, description="The cursor of a `next` link."),
+        ]
+    )
+    def get(self, request: Request, pool_id: int) -> Response:
+        """A pool at a time, and who held its blocks then."""
+        timestamp = self.parameters.parse("at", lookups.past_time) or database.now()
+        limit, below = self.pages.read(self.parameters)
+        self.parameters.done()
+        snapshot = pools.pool_snapshot(pool_id, timestamp)
+        page = pools.pool_holders(pool_id, timestamp, below=below, limit=limit)
+        document = _snapshot_document(snapshot) | self.page_document(page.tenures, page.below)
+        return Response(self.represent(document))
 
 
 def merge_criteria(base: HistoryQuery, criteria: HistoryQuery) -> HistoryQuery:
@@ -128,81 +272,24 @@ def merge_criteria(base: HistoryQuery, criteria: HistoryQuery) -> HistoryQuery:
     return replace(base, **filled)
 
 
-def _page(parameters: query.Query) -> tuple[int, int | None]:
-    limit = parameters.parse("limit", query.integer(1, pagination.MOST)) or pagination.DEFAULT
-    return limit, parameters.parse("cursor", query.integer(1, 10**17))
-
-
-def _page_document(request: Request, results: list[Any], below: int | None) -> dict[str, Any]:
-    next_url = None
-    if below is not None:
-        next_parameters = request.query_params.copy()
-        next_parameters["cursor"] = str(below)
-        next_url = request.build_absolute_uri(f"{request.path}?{next_parameters.urlencode()}")
-    return {"next": next_url, "previous": None, "results": results}
-
-
-def event_documents(events: list[Event], user: Any) -> list[dict[str, Any]]:
-    """Return the JSON objects of events, with the states that the user may see."""
-    columns = [field.attname for field in Event._meta.concrete_fields]
-    rows = [{name: getattr(event, name) for name in columns} for event in events]
-    return event_shapes.shapes(rows, search.changes(events, user=user))
-
-
-def _tenure_history(
-    request: Request, *, kind: str = "", holder: str = "", uid: str = ""
-) -> views.Answer:
-    parameters = query.Query(request)
-    cluster = parameters.parse("cluster", lookups.current_or_former_cluster_id)
-    timestamp = parameters.parse("at", lookups.past_time)
-    uid = uid or parameters.text("uid") or ""
-    limit, below = _page(parameters)
-    parameters.done()
-    page = history_holders.find_tenures(
-        kind=kind,
-        holder=holder,
-        uid=uid,
-        cluster_id=cluster,
-        moment=timestamp,
-        below=below,
-        limit=limit,
-    )
-    return views.answer(
-        _page_document(request, [tenure.as_json() for tenure in page.tenures], page.below)
-    )
-
-
-def _snapshot_shape(snapshot: pools.PoolSnapshot) -> dict[str, Any]:
-    settings_row = snapshot.settings
-    settings = (
-        {}
-        if settings_row is None
-        else {name: getattr(settings_row, name) for name in schema.SETTINGS}
-    )
+def _snapshot_document(snapshot: pools.PoolSnapshot) -> dict[str, Any]:
+    settings = snapshot.settings
     return {
         "pool_id": snapshot.pool_id,
-        "at": block_fields.time(snapshot.moment),
-        "state": "absent" if settings_row is None else "deleted" if snapshot.deleted else "present",
+        "at": snapshot.moment,
+        "state": "absent" if settings is None else "deleted" if snapshot.deleted else "present",
         "cluster": pools.cluster_name(snapshot),
-        "settings": settings or None,
+        "settings": settings,
         "cidrs": [
             {
-                "cidr": str(entry.cidr),
+                "cidr": entry.cidr,
                 "orphaned": entry.orphaned,
-                "reserved_ranges": [
+                "ranges": [
                     {"range": f"{span.first}-{span.last}", "reason": reason}
                     for span, reason in entry.reserved
                 ],
             }
             for entry in snapshot.cidrs
         ],
-        "counts": {
-            f"ipv{family}": {
-                "capacity": str(entry.capacity),
-                "held": str(entry.held),
-                "cooling": None if entry.cooling is None else str(entry.cooling),
-                "withheld": str(entry.withheld),
-            }
-            for family, entry in snapshot.counts.items()
-        },
+        "counts": {f"ipv{family}": counts for family, counts in snapshot.counts.items()},
     }

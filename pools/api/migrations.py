@@ -4,167 +4,200 @@ from __future__ import annotations
 
 from typing import Any
 
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import OpenApiParameter, PolymorphicProxySerializer, extend_schema
 from rest_framework.request import Request
+from rest_framework.response import Response
 
-from pools.api import pools
-from pools.api.clusters import guides
-from pools.api.schemas import guides as guide_schema
-from pools.cidr_migrations import forecast, migrations
-from pools.cidr_migrations import progress as cidr_migration_progress
-from pools.cidr_migrations.progress import MigrationStep
+from pools.api.clusters.guides_serializers import PreflightFindingSerializer
+from pools.api.pools import WaitingFieldSerializer, get_pool
+from pools.cidr_migrations import forecast, migrations, progress
+from pools.cidr_migrations.progress import MigrationStatus, MigrationStep
 from pools.cilium import drift
-from pools.core import addresses, object_reader
-from pools.core.block_fields import time
-from pools.models import CIDRMigration, Pool
-from pools.platform import events, idempotency
-from pools.platform.rest import parsing, query, views
+from pools.models import CIDRMigration
+from pools.platform.rest import fields, generics, query, views
+from pools.platform.rest.serializers import Representation, Serializer
 
 LISTED = 100  # newest migrations of a pool
+_STEPS = [step.value for step in MigrationStep]
+_DRY_RUN = OpenApiParameter("dry_run", bool, description="true: only report what would happen.")
 
 
-class Migrations(views.View):
+class DrainingHolderSerializer(Representation):
+    """A holder with blocks in the range; `until` is the end of its last cooldown."""
+
+    kind = fields.TextField(source="holder_kind")
+    id = fields.TextField(source="holder_id")
+    state = fields.TextField()
+    blocks = fields.IntegerField()
+    first = fields.CIDRField()
+    until = fields.TimeField(allow_null=True)
+
+
+class MigrationSerializer(Representation):
+    """A migration, its progress, the steps that are possible now, and the holders with most blocks."""
+
+    id = fields.IntegerField(source="migration.pk")
+    pool_id = fields.IntegerField(source="migration.pool_id")
+    pool = fields.TextField(source="migration.pool.name")
+    cluster = fields.TextField(source="migration.pool.cluster.name")
+    cidr = fields.CIDRField(source="migration.cidr")
+    range = fields.RangeField()
+    whole = fields.FlagField()
+    to = fields.CIDRField(source="migration.to", allow_null=True)
+    added = fields.FlagField(source="progress.added")
+    state = fields.ChoiceField(
+        [status.value for status in MigrationStatus], source="progress.status.value"
+    )
+    steps = fields.ListField(child=fields.ChoiceField(_STEPS))
+    by = fields.ChoiceField(("register", "cluster"))
+    unwritten = fields.FlagField(source="progress.unwritten")
+    waiting = fields.ListField(child=WaitingFieldSerializer())
+    orphaned = fields.FlagField(source="progress.orphaned")
+    in_use = fields.IntegerField(source="progress.in_use")
+    held = fields.IntegerField(source="progress.held")
+    cooling = fields.IntegerField(source="progress.cooling")
+    total = fields.IntegerField(source="progress.total")
+    percent = fields.IntegerField(source="progress.percent")
+    holders = fields.ListField(child=DrainingHolderSerializer(), source="progress.holders")
+    reason = fields.TextField(source="migration.reason")
+    started_by = fields.TextField(source="migration.started_by")
+    started_at = fields.TimeField(source="migration.started_at")
+    ended_at = fields.TimeField(source="migration.ended_at", allow_null=True)
+
+
+class MigrationListSerializer(Representation):
+    results = fields.ListField(child=MigrationSerializer())
+
+
+class MigrationForecastSerializer(Representation):
+    """What a migration would do; `free_after` is null if the change would be refused."""
+
+    fits = fields.FlagField()
+    in_use = fields.IntegerField()
+    nodes = fields.IntegerField()
+    free_after = fields.CountField(source="after.free", allow_null=True)
+    findings = fields.ListField(child=PreflightFindingSerializer())
+
+
+class MigrationStepForecastSerializer(MigrationForecastSerializer):
+    """What a step would do, and the ranges that it would reserve."""
+
+    range = fields.RangeField()
+    reserves = fields.ListField(child=fields.RangeField())
+
+
+class MigrationStartSerializer(Serializer):
+    """The CIDR to empty, or a range of it, and its replacement."""
+
+    cidr = fields.CIDRField()
+    range = fields.RangeField(required=False)
+    to = fields.CIDRField(required=False)
+    reason = fields.ReasonField(required=False, default="")
+
+
+class MigrationStepSerializer(Serializer):
+    step = fields.ChoiceField(_STEPS)
+    reason = fields.ReasonField(required=False, default="")
+
+
+class _MigrationView(generics.GenericView):
+    serializer_class: Any = MigrationSerializer
+
+    def read_dry_run(self) -> bool:
+        dry_run = self.parameters.parse("dry_run", query.flag)
+        self.parameters.done()
+        return bool(dry_run)
+
+
+class Migrations(_MigrationView):
     needs = {"GET": ("pools.view_pool",), "POST": ("pools.change_pool",)}
+    idempotent = ("POST",)
 
-    @extend_schema(**guide_schema.MIGRATIONS)
-    def get(self, request: Request, pool_id: int) -> views.Answer:
-        pool = pools.get_pool(pool_id)
-        rows = CIDRMigration.objects.filter(pool=pool).select_related(
+    @extend_schema(operation_id="pools_migrations_list", responses=MigrationListSerializer)
+    def get(self, request: Request, pool_id: int) -> Response:
+        """The newest migrations of a pool, without their holders."""
+        rows = CIDRMigration.objects.filter(pool=get_pool(pool_id)).select_related(
             "pool__cluster", "pool_cidr__pool__cluster"
         )
-        return views.answer({"results": [shape(row, holder_limit=0) for row in rows[:LISTED]]})
+        results = [_document(row, holder_limit=0) for row in rows[:LISTED]]
+        return Response(self.represent({"results": results}, MigrationListSerializer))
 
-    @extend_schema(**guide_schema.MIGRATION_BEGIN)
-    def post(self, request: Request, pool_id: int) -> views.Answer:
-        parameters = query.Query(request)
-        dry_run = parameters.parse("dry_run", query.flag)
-        parameters.done()
-        body = parsing.fields(request, "cidr", "range", "to", "reason")
-        plan, reason = _plan(body, pools.get_pool(pool_id)), _reason(body)
-        author = views.author(request, reason)
+    @extend_schema(
+        request=MigrationStartSerializer,
+        responses={200: MigrationForecastSerializer, 201: MigrationSerializer},
+        parameters=[_DRY_RUN],
+    )
+    def post(self, request: Request, pool_id: int) -> Response:
+        """Start the migration of a CIDR; nothing is reserved yet."""
+        dry_run = self.read_dry_run()
+        pool = get_pool(pool_id)
+        values = self.read(request, MigrationStartSerializer)
+        plan = migrations.plan_migration(
+            pool, values["cidr"], span=values.get("range"), to=values.get("to")
+        )
+        author = views.author(request, values["reason"])
         if dry_run:
-            return views.answer(_forecast(plan, author))
+            migration_forecast = forecast.forecast_migration(plan, author=author)
+            return Response(self.represent(migration_forecast, MigrationForecastSerializer))
+        return self.once(
+            request,
+            lambda: self.represent(_document(migrations.start_migration(plan, author=author))),
+            status=201,
+        )
 
-        def work() -> idempotency.Stored:
-            return idempotency.Stored(201, shape(migrations.start_migration(plan, author=author)))
 
-        stored = views.run_once(request, work)
-        return views.answer(stored.answer, status=stored.status)
-
-
-class MigrationView(views.View):
+class MigrationView(_MigrationView):
     needs = {"GET": ("pools.view_pool",)}
 
-    @extend_schema(**guide_schema.MIGRATION)
-    def get(self, request: Request, pool_id: int, migration_id: int) -> views.Answer:
-        return views.answer(shape(migrations.get_migration(migration_id, pool_id=pool_id)))
+    def get(self, request: Request, pool_id: int, migration_id: int) -> Response:
+        """A migration, and the holders that still have blocks."""
+        migration = migrations.get_migration(migration_id, pool_id=pool_id)
+        return Response(self.represent(_document(migration)))
 
 
-class MigrationSteps(views.View):
+class MigrationSteps(_MigrationView):
     needs = {"POST": ("pools.change_pool",)}
+    idempotent = ("POST",)
 
-    @extend_schema(**guide_schema.MIGRATION_STEP)
-    def post(self, request: Request, pool_id: int, migration_id: int) -> views.Answer:
-        parameters = query.Query(request)
-        dry_run = parameters.parse("dry_run", query.flag)
-        parameters.done()
-        body = parsing.fields(request, "step", "reason")
-        step = body.parse("step", _step)
-        author = views.author(request, _reason(body))
+    @extend_schema(
+        request=MigrationStepSerializer,
+        responses=PolymorphicProxySerializer(
+            "MigrationStepAnswer", [MigrationSerializer, MigrationStepForecastSerializer], None
+        ),
+        parameters=[_DRY_RUN],
+    )
+    def post(self, request: Request, pool_id: int, migration_id: int) -> Response:
+        """Do a step of a migration; `reserve` and `widen` have a dry run."""
+        dry_run = self.read_dry_run()
+        values = self.read(request, MigrationStepSerializer)
+        step, author = MigrationStep(values["step"]), views.author(request, values["reason"])
         migrations.get_migration(migration_id, pool_id=pool_id)
         if dry_run:
-            plan = migrations.withholding_plan(migration_id, step or MigrationStep.ABORT)
-            gaps = map(str, migrations.unreserved_gaps(plan.cidr, plan.span))
-            return views.answer(
-                {"range": str(plan.span), "reserves": [*gaps], **_forecast(plan, author)}
-            )
-
-        def work() -> idempotency.Stored:
-            migration = migrations.take_step(
-                migration_id, step or MigrationStep.ABORT, author=author
-            )
-            return idempotency.Stored(200, shape(migration))
-
-        stored = views.run_once(request, work)
-        return views.answer(stored.answer, status=stored.status)
+            plan = migrations.withholding_plan(migration_id, step)
+            gaps = migrations.unreserved_gaps(plan.cidr, plan.span)
+            document = {"range": str(plan.span), "reserves": [str(gap) for gap in gaps]}
+            migration_forecast = forecast.forecast_migration(plan, author=author)
+            document |= self.represent(migration_forecast, MigrationForecastSerializer)
+            return Response(document)
+        return self.once(
+            request,
+            lambda: self.represent(
+                _document(migrations.take_step(migration_id, step, author=author))
+            ),
+        )
 
 
-def _step(value: object, field: str) -> MigrationStep:
-    return MigrationStep(parsing.choice(value, field, tuple(step.value for step in MigrationStep)))
-
-
-def _reason(body: object_reader.Fields) -> str:
-    """Return the reason, the last field to parse. Raises InvalidInput with all problems."""
-    reason = body.parse("reason", parsing.reason) if body.has("reason") else ""
-    body.report.raise_any()
-    return reason or ""
-
-
-def _plan(body: object_reader.Fields, pool: Pool) -> migrations.MigrationPlan:
-    cidr = body.parse("cidr", lambda value, field: addresses.parse_cidr(value, field=field))
-    span = to = None
-    if body.has("range"):
-        span = body.parse("range", lambda value, field: addresses.parse_range(value, field=field))
-    if body.has("to"):
-        to = body.parse("to", lambda value, field: addresses.parse_cidr(value, field=field))
-    body.report.raise_any()
-    if cidr is None:
-        raise AssertionError("unreachable: a missing cidr was reported")
-    return migrations.plan_migration(pool, cidr, span=span, to=to)
-
-
-def _forecast(plan: migrations.MigrationPlan, author: events.Author) -> dict[str, Any]:
-    migration_forecast = forecast.forecast_migration(plan, author=author)
-    return {
-        "fits": migration_forecast.fits,
-        "in_use": migration_forecast.in_use,
-        "nodes": migration_forecast.nodes,
-        "free_after": str(migration_forecast.after.free) if migration_forecast.after else None,
-        "findings": [guides.finding(finding) for finding in migration_forecast.findings],
-    }
-
-
-def shape(
-    migration: CIDRMigration, *, holder_limit: int = cidr_migration_progress.MOST_HOLDERS
+def _document(
+    migration: CIDRMigration, *, holder_limit: int = progress.MOST_HOLDERS
 ) -> dict[str, Any]:
-    """Return the JSON object of a migration, with the `holder_limit` holders with most blocks."""
-    progress = cidr_migration_progress.migration_progress(migration, holder_limit=holder_limit)
+    """Return what MigrationSerializer shows, with the `holder_limit` holders with most blocks."""
+    migration_progress = progress.migration_progress(migration, holder_limit=holder_limit)
     return {
-        "id": migration.pk,
-        "pool_id": migration.pool_id,
-        "pool": migration.pool.name,
-        "cluster": migration.pool.cluster.name,
-        "cidr": str(migration.cidr),
-        "range": str(cidr_migration_progress.span_of(migration)),
-        "whole": cidr_migration_progress.is_whole(migration),
-        "to": str(migration.to) if migration.to else None,
-        "added": progress.added,
-        "state": progress.status.value,
-        "steps": [step.value for step in progress.steps],
-        "by": "cluster" if progress.by_cluster else "register",
-        "unwritten": progress.unwritten,
-        "waiting": pools.WaitingFieldSerializer(
-            drift.conflicts_of_pool(migration.pool), many=True
-        ).data,
-        "orphaned": progress.orphaned,
-        "in_use": progress.in_use,
-        "held": progress.held,
-        "cooling": progress.cooling,
-        "total": progress.total,
-        "percent": progress.percent,
-        "holders": [
-            {
-                "kind": holder.holder_kind,
-                "id": holder.holder_id,
-                "state": holder.state,
-                "blocks": holder.blocks,
-                "first": holder.first,
-                "until": time(holder.until),
-            }
-            for holder in progress.holders
-        ],
-        "reason": migration.reason,
-        "started_by": migration.started_by,
-        "started_at": time(migration.started_at),
-        "ended_at": time(migration.ended_at),
+        "migration": migration,
+        "progress": migration_progress,
+        "range": progress.span_of(migration),
+        "whole": progress.is_whole(migration),
+        "steps": [step.value for step in migration_progress.steps],
+        "by": "cluster" if migration_progress.by_cluster else "register",
+        "waiting": drift.conflicts_of_pool(migration.pool),
     }

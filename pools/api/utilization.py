@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable
 from datetime import date, timedelta
-from functools import partial
 from typing import Any
 
 from django.db.models import Max, QuerySet
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
+from rest_framework.response import Response
 
-from pools.api import lookups, pools
-from pools.api.schemas import utilization
-from pools.core import block_fields, forecast, forecast_text
-from pools.models import Sample, SampleSum
+from pools.api import lookups
+from pools.api.pools import get_pool
+from pools.core import forecast, forecast_text
+from pools.core.forecast import ForecastState
+from pools.models import Cluster, Sample, SampleSum
 from pools.models.pools import Category
 from pools.platform import database
-from pools.platform.rest import pagination, query, views
+from pools.platform.rest import fields, filters, generics, query, views
+from pools.platform.rest.serializers import Representation
 from pools.register import usage
 from pools.register.utilization import forecasts
 from pools.register.utilization import samples as utilization_samples
@@ -26,76 +27,211 @@ from pools.register.utilization import samples as utilization_samples
 MOST_DAYS = 400
 MOST_WITH_HISTORY = 100  # rows on a page
 BY_POOL = "pool"
+_GROUPS = (*SampleSum.By.values, BY_POOL)
 _TENANTS = {"org", "env"}
-_ORDERINGS = {
-    True: {"name": ("cluster", "pool", "family", "id"), "held": ("held", "id")},
-    False: {"name": ("org", "name", "family", "id"), "held": ("held", "id")},
-}
+_POOL_ORDERINGS = {"name": ("cluster", "pool", "family", "id"), "held": ("held", "id")}
+_SUM_ORDERINGS = {"name": ("org", "name", "family", "id"), "held": ("held", "id")}
+_COUNTS = ("capacity", "held", "cooling", "reserved", "free", "ratio")
+_UNLIMITED = ("capacity", "reserved", "free", "ratio")  # what tenants do not have
+# What one of the two kinds of samples lacks.
+_OF_POOLS = {"by": BY_POOL, "org": "", "rest": False, "members": 1}
+_OF_SUMS = {"cluster": "", "category": "", "pool_id": None}
 
-Row = dict[str, Any]
 # Identifies the samples of one row: (pool id, family), or (org, name, rest, family).
 Key = tuple[Any, ...]
 
 
-class Utilization(views.View):
-    needs = {"GET": ("pools.view_pool",)}
+class SampleCountsSerializer(Representation):
+    """Counts of blocks; organizations and environments have no capacity."""
 
-    @extend_schema(**utilization.UTILIZATION)
-    def get(self, request: Request) -> views.Answer:
-        parameters = query.Query(request)
-        group_choices = query.choice(*SampleSum.By.values, BY_POOL)
-        group_by = parameters.parse("by", group_choices) or str(SampleSum.By.CATEGORY)
-        if group_by in _TENANTS:
+    capacity = fields.CountField(allow_null=True)
+    held = fields.CountField()
+    cooling = fields.CountField()
+    reserved = fields.CountField(allow_null=True)
+    free = fields.CountField(allow_null=True)
+    ratio = fields.RatioField(allow_null=True)
+
+
+class DayCountsSerializer(SampleCountsSerializer):
+    day = fields.DateField()
+
+
+class UtilizationRowSerializer(SampleCountsSerializer):
+    """The newest counts of a pool, or of what `by` groups; `history` with `days` only."""
+
+    by = fields.ChoiceField(_GROUPS)
+    day = fields.DateField()
+    taken_at = fields.TimeField()
+    org = fields.TextField()
+    name = fields.TextField()
+    cluster = fields.TextField()
+    category = fields.TextField()
+    pool_id = fields.IntegerField(allow_null=True)
+    family = fields.IntegerField()
+    rest = fields.FlagField()
+    members = fields.IntegerField()
+    history = fields.ListField(child=DayCountsSerializer(), allow_null=True)
+
+
+class FamilyForecastSerializer(Representation):
+    """When the blocks of one family of a pool will be exhausted; `per_day` is the trend in blocks."""
+
+    family = fields.IntegerField()
+    state = fields.ChoiceField([str(state) for state in ForecastState], source="forecast.state")
+    summary = fields.TextField()
+    day = fields.DateField(source="forecast.day", allow_null=True)
+    earliest = fields.DateField(source="forecast.earliest", allow_null=True)
+    latest = fields.DateField(source="forecast.latest", allow_null=True)
+    per_day = fields.ParsedField(schema={"type": "number"})
+    history_days = fields.IntegerField(source="forecast.history")
+    missing_days = fields.IntegerField(source="forecast.missing")
+    used = fields.CountField(source="usage.used")
+    free = fields.CountField(source="usage.free")
+
+
+class ForecastSerializer(Representation):
+    """The forecasts of a pool; `share` is the probability that an interval contains the day."""
+
+    pool_id = fields.IntegerField(source="pool.pk")
+    pool = fields.TextField(source="pool.name")
+    cluster = fields.TextField(source="pool.cluster")
+    today = fields.DateField()
+    share = fields.RatioField()
+    families = fields.ListField(child=FamilyForecastSerializer())
+
+
+class UtilizationFilter(filters.FilterSet):
+    """The filters of pools, or those of sums: each refuses the parameters of the other."""
+
+    name = filters.Filter(method="filter_name", help_text="The exact name.")
+    org = filters.Filter(help_text="Environments of this organization.")
+    cluster = filters.Filter(
+        lookups.cluster, method="filter_cluster", help_text="Pools of this cluster: name or id."
+    )
+    category = filters.choice(*Category.values, help_text="Pools of this category.")
+
+    def __init__(self, data: Any, queryset: QuerySet[Any], **options: Any) -> None:
+        super().__init__(data, queryset, **options)
+        group = data.get("by")
+        names = {"name", "cluster", "category"} if queryset.model is Sample else {"name"}
+        names |= {"org"} if group == SampleSum.By.ENV else set()
+        self.filters = {
+            name: filter_ for name, filter_ in self.base_filters.items() if name in names
+        }
+
+    def filter_name(self, rows: QuerySet[Any], _name: str, name: str) -> QuerySet[Any]:
+        return rows.filter(pool=name) if rows.model is Sample else rows.filter(name=name)
+
+    def filter_cluster(self, rows: QuerySet[Any], _name: str, cluster: Cluster) -> QuerySet[Any]:
+        return rows.filter(cluster=cluster.name)
+
+
+class Utilization(generics.ListView):
+    needs = {"GET": ("pools.view_pool",)}
+    queryset = SampleSum.objects.all()
+    serializer_class = UtilizationRowSerializer
+    filterset_class = UtilizationFilter
+    orderings = _SUM_ORDERINGS
+    ordering = "name"
+
+    @extend_schema(
+        parameters=[
+            OpenApiParameter("by", enum=_GROUPS, description="What a row counts: `category`."),
+            OpenApiParameter(
+                "days",
+                int,
+                description=f"Also the samples of so many days, 1 to {MOST_DAYS};"
+                f" a page has at most {MOST_WITH_HISTORY} rows then.",
+            ),
+        ]
+    )
+    def get(self, request: Request) -> Response:
+        """Utilization now and over time."""
+        group_by = self.parameters.parse("by", query.choice(*_GROUPS))
+        self.group_by = group_by or str(SampleSum.By.CATEGORY)
+        if self.group_by in _TENANTS:
             views.require(request, "pools.view_environment")
-        days = parameters.parse("days", query.integer(1, MOST_DAYS))
-        if days:  # pagination.page parses it again, with a higher limit
-            parameters.parse("limit", query.integer(1, MOST_WITH_HISTORY))
-        rows = _pool_rows(parameters) if group_by == BY_POOL else _sum_rows(group_by, parameters)
-        newest = rows.order_by().aggregate(day=Max("day"))["day"]
-        return views.answer(
-            pagination.page(
-                request,
-                parameters,
-                rows.filter(day=newest),
-                orderings=_ORDERINGS[group_by == BY_POOL],
-                fields=utilization.FIELDS,
-                shape=partial(_shapes, group_by, rows, days),
-                default="name",
-            )
-        )
+        if self.group_by == BY_POOL:
+            self.orderings = _POOL_ORDERINGS
+        self.days = self.parameters.parse("days", query.integer(1, MOST_DAYS))
+        if self.days:  # the paginator parses it again, with a higher limit
+            self.parameters.parse("limit", query.integer(1, MOST_WITH_HISTORY))
+        return self.list(request)
+
+    def get_queryset(self) -> QuerySet[Any]:
+        if self.group_by == BY_POOL:
+            return Sample.objects.all()
+        return SampleSum.objects.filter(by=self.group_by)
+
+    def filter_queryset(self, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        self.samples = super().filter_queryset(queryset)
+        newest = self.samples.order_by().aggregate(day=Max("day"))["day"]
+        return self.samples.filter(day=newest)
+
+    def load(self, rows: list[Any]) -> None:
+        history = self._history_by_key(rows) if self.days and rows else {}
+        for row in rows:
+            if self.group_by == BY_POOL:
+                vars(row).update(_OF_POOLS, name=row.pool)
+            else:
+                vars(row).update(_OF_SUMS)
+            row.history = history.get(_key(row), []) if self.days else None
+            vars(row).update(self._counts(row))
+
+    def _history_by_key(self, rows: list[Any]) -> dict[Key, list[dict[str, Any]]]:
+        """Return the counts of the last days by row, oldest first."""
+        names = ("pool_id",) if self.group_by == BY_POOL else ("org", "name")
+        condition = {f"{name}__in": {getattr(row, name) for row in rows} for name in names}
+        first = database.now().date() - timedelta(days=(self.days or 1) - 1)
+        samples = self.samples.filter(**condition, day__gte=first).order_by("day")
+        history: dict[Key, list[dict[str, Any]]] = defaultdict(list)
+        for sample in samples.iterator():
+            history[_key(sample)].append({"day": sample.day, **self._counts(sample)})
+        return history
+
+    def _counts(self, sample: Any) -> dict[str, Any]:
+        used = utilization_samples.to_usage(sample)
+        hidden = _UNLIMITED if self.group_by in _TENANTS else ()
+        return {name: None if name in hidden else getattr(used, name) for name in _COUNTS}
 
 
-class Forecast(views.View):
+def _key(row: Any) -> Key:
+    if isinstance(row, Sample):
+        return row.pool_id, row.family
+    return row.org, row.name, row.rest, row.family
+
+
+class Forecast(generics.GenericView):
     needs = {"GET": ("pools.view_pool",)}
+    serializer_class = ForecastSerializer
 
-    @extend_schema(**utilization.FORECAST)
-    def get(self, request: Request, pool_id: int) -> views.Answer:
-        query.Query(request).done()
-        pool = pools.get_pool(pool_id)
+    def get(self, request: Request, pool_id: int) -> Response:
+        """When a pool will be exhausted."""
+        self.parameters.done()
+        pool = get_pool(pool_id)
         used = usage.pool_usage(pool)
-        pool_forecasts = forecasts.forecast_pool(pool, used)
         today = database.now().date()
-        return views.answer(
-            {
-                "pool_id": pool.pk,
-                "pool": pool.name,
-                "cluster": pool.cluster.name,
-                "today": today.isoformat(),
-                "share": forecast.CONFIDENCE,
-                "families": [
-                    _forecast(family, family_forecast, used[family], today)
-                    for family, family_forecast in pool_forecasts.items()
-                ],
-            }
-        )
+        families = [
+            _family_forecast(family, family_forecast, used[family], today)
+            for family, family_forecast in forecasts.forecast_pool(pool, used).items()
+        ]
+        document = {
+            "pool": pool,
+            "today": today,
+            "share": forecast.CONFIDENCE,
+            "families": families,
+        }
+        return Response(self.represent(document))
 
 
-def _forecast(
+def _family_forecast(
     family: int, family_forecast: forecasts.DatedForecast, used: usage.Usage, today: date
-) -> Row:
+) -> dict[str, Any]:
     return {
         "family": family,
-        "state": str(family_forecast.state),
+        "forecast": family_forecast,
+        "usage": used,
+        "per_day": round(family_forecast.per_day, 3),
         "summary": forecast_text.describe(
             family_forecast.state,
             today=today,
@@ -104,103 +240,4 @@ def _forecast(
             earliest=family_forecast.earliest,
             latest=family_forecast.latest,
         ),
-        "day": _iso(family_forecast.day),
-        "earliest": _iso(family_forecast.earliest),
-        "latest": _iso(family_forecast.latest),
-        "per_day": round(family_forecast.per_day, 3),
-        "history_days": family_forecast.history,
-        "missing_days": family_forecast.missing,
-        "used": str(used.used),
-        "free": str(used.free),
-    }
-
-
-def _iso(day: date | None) -> str | None:
-    return day.isoformat() if day else None
-
-
-# --- rows -----------------------------------------------------------------------------------------
-
-
-def _pool_rows(parameters: query.Query) -> QuerySet[Any]:
-    rows: QuerySet[Any] = Sample.objects.all()
-    if cluster := parameters.parse("cluster", lookups.cluster):
-        rows = rows.filter(cluster=cluster.name)
-    if category := parameters.parse("category", query.choice(*Category.values)):
-        rows = rows.filter(category=category)
-    if name := parameters.text("name"):
-        rows = rows.filter(pool=name)
-    return rows
-
-
-def _sum_rows(group_by: str, parameters: query.Query) -> QuerySet[Any]:
-    rows: QuerySet[Any] = SampleSum.objects.filter(by=group_by)
-    if name := parameters.text("name"):
-        rows = rows.filter(name=name)
-    if group_by == SampleSum.By.ENV and (org := parameters.text("org")):
-        rows = rows.filter(org=org)
-    return rows
-
-
-def _shapes(group_by: str, samples: QuerySet[Any], days: int | None, rows: list[Row]) -> list[Row]:
-    counts = partial(_counts, tenants=group_by in _TENANTS)
-    row_key = _pool_key if group_by == BY_POOL else _sum_key
-    history = _history_by_key(samples, days, rows, row_key, counts) if days and rows else {}
-    return [
-        {
-            "by": group_by,
-            "day": row["day"].isoformat(),
-            "taken_at": block_fields.time(row["taken_at"]),
-            "org": row.get("org", ""),
-            "name": row["pool"] if group_by == BY_POOL else row["name"],
-            "cluster": row.get("cluster", ""),
-            "category": row.get("category", ""),
-            "pool_id": row.get("pool_id"),
-            "family": row["family"],
-            "rest": row.get("rest", False),
-            "members": row.get("members", 1),
-            **counts(row),
-            "history": history.get(row_key(row), []) if days else None,
-        }
-        for row in rows
-    ]
-
-
-def _history_by_key(
-    samples: QuerySet[Any],
-    days: int,
-    rows: list[Row],
-    row_key: Callable[[Row], Key],
-    counts: Callable[[Row], Row],
-) -> dict[Key, list[Row]]:
-    """Return the samples of the last `days` days by row key, oldest first."""
-    names = ("pool_id",) if "pool_id" in rows[0] else ("org", "name")
-    filters = {f"{name}__in": {row[name] for row in rows} for name in names}
-    first = database.now().date() - timedelta(days=days - 1)
-    history: dict[Key, list[Row]] = defaultdict(list)
-    for row in samples.filter(**filters, day__gte=first).order_by("day").values().iterator():
-        history[row_key(row)].append({"day": row["day"].isoformat(), **counts(row)})
-    return history
-
-
-def _pool_key(row: Row) -> Key:
-    return row["pool_id"], row["family"]
-
-
-def _sum_key(row: Row) -> Key:
-    return row["org"], row["name"], row["rest"], row["family"]
-
-
-def _counts(row: Row, *, tenants: bool) -> Row:
-    """Return the counts of a row in blocks; organizations and environments have no capacity."""
-    sample_usage = utilization_samples.to_usage(
-        Sample(**{name: row[name] for name in utilization_samples.COUNTS})
-    )
-    return {
-        "capacity": None if tenants else str(sample_usage.capacity),
-        "held": str(sample_usage.held),
-        "cooling": str(sample_usage.cooling),
-        "reserved": None if tenants else str(sample_usage.reserved),
-        "free": None if tenants else str(sample_usage.free),
-        "ratio": None if tenants else round(sample_usage.ratio, 6),
     }

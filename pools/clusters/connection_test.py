@@ -6,13 +6,11 @@ import contextlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
 
 from pools.clusters import connections
 from pools.clusters.client.api_client import ClusterClient
 from pools.clusters.reconcile import served_kinds, sync
 from pools.core import errors
-from pools.core.block_fields import time as shown_time
 from pools.core.cilium import conversion
 from pools.core.kubernetes import permissions
 from pools.core.kubernetes.permissions import Right
@@ -66,39 +64,6 @@ class ConnectionTest:
     def succeeded(self) -> bool:
         """True if a sync can succeed."""
         return not (self.code or self.missing or any(map(_is_missing, self.kinds)))
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the result for REST and `cluster test --json`."""
-        return {
-            "succeeded": self.succeeded,
-            "server": self.server,
-            "code": self.code,
-            "message": self.message,
-            "version": self.version,
-            "identity": self.identity,
-            "doubts": self.doubts,
-            "kinds": [
-                {
-                    "kind": kind.kind,
-                    "served": list(kind.served),
-                    "shape": kind.shape,
-                    "note": kind.note,
-                }
-                for kind in self.kinds
-            ],
-            "rights": [
-                {"right": str(right), "needed_for": right.needed_for, "granted": granted}
-                for right, granted in self.rights
-            ],
-            "endings": [
-                {
-                    "what": expiry.credential,
-                    "at": shown_time(expiry.expires_at),
-                    "days": expiry.days,
-                }
-                for expiry in self.endings
-            ],
-        }
 
 
 def _is_missing(kind: KindResult) -> bool:

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from django.db.models import Count, Model, Q
 
 from pools.clusters import connections, served_kinds_text
-from pools.core.block_fields import time as shown_time
 from pools.core.kubernetes.connection_status import ConnectionStatus
-from pools.models import Connection, Drift, Finding, ObservedObject, Run
+from pools.models import Connection, Drift, Finding, ObservedObject
 from pools.platform import database
 
 
@@ -32,36 +30,16 @@ class ConnectionSummary:
         """One line on the kinds that the cluster serves, and the data that is shown."""
         return served_kinds_text.describe(self.connection)
 
-    def as_json(self) -> dict[str, Any]:
-        """Return the summary for REST, without credentials."""
+    @property
+    def served(self) -> dict[str, str] | None:
+        """The apiVersion of each kind that the cluster serves; None before the first full sync."""
+        return served_kinds_text.served_versions(self.connection)
+
+    @property
+    def error(self) -> dict[str, str] | None:
+        """The code and the message of the last error; None after a success."""
         row = self.connection
-        error = {"code": row.error_code, "message": row.error} if row.error_code else None
-        return {
-            "cluster": row.cluster.name,
-            "cluster_id": row.cluster_id,
-            "server": row.server,
-            "in_cluster": row.in_cluster,
-            "mode": row.mode,
-            "managed_resources": list(row.managed_resources),
-            "paused": row.paused,
-            "state": self.status.state.key,
-            "message": self.status.sentence,
-            "identity": row.identity,
-            "version": row.version,
-            "served": served_kinds_text.served_versions(row),
-            "shows": self.shows,
-            "expires_at": shown_time(row.expires_at),
-            "succeeded_at": shown_time(row.succeeded_at),
-            "tried_at": shown_time(row.tried_at),
-            "due_at": shown_time(row.due_at),
-            "failures": row.failures,
-            "failed_objects": row.failed_objects,
-            "error": error,
-            "objects": self.objects,
-            "problems": self.problems,
-            "findings": self.findings,
-            "drift": self.drift,
-        }
+        return {"code": row.error_code, "message": row.error} if row.error_code else None
 
 
 def summaries(rows: Iterable[Connection], now: datetime | None = None) -> list[ConnectionSummary]:
@@ -99,18 +77,3 @@ def list_connections() -> list[Connection]:
 def _counts(model: type[Model], ids: list[int], condition: Q) -> dict[int, int]:
     rows = model._default_manager.filter(condition, cluster_id__in=ids).values_list("cluster_id")
     return dict(rows.annotate(count=Count("pk")).values_list("cluster_id", "count"))
-
-
-def run_as_json(row: Run) -> dict[str, Any]:
-    """Return a sync run for REST: trigger, times, result, and the counts of each kind."""
-    seconds = (row.ended_at - row.started_at).total_seconds() if row.ended_at else None
-    return {
-        "id": row.pk,
-        "trigger": row.trigger,
-        "started_at": shown_time(row.started_at),
-        "ended_at": shown_time(row.ended_at),
-        "seconds": seconds,
-        "succeeded": row.succeeded,
-        "kinds": row.kinds,
-        "error": {"code": row.error_code, "message": row.error} if row.error_code else None,
-    }

@@ -41,6 +41,11 @@ class Notice(models.Model):
     def __str__(self) -> str:
         return self.title
 
+    @property
+    def is_open(self) -> bool:
+        """True until the condition ends."""
+        return self.ended_at is None
+
 
 class WebhookTarget(models.Model):
     """A URL that receives alerts; its key is stored encrypted and signs the messages."""

@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
+from pools.api.clusters.clusters import ClusterSerializer
+from pools.api.events import EventSerializer
 from pools.api.schemas import endpoints
 from pools.models import Cluster, Pool
 from pools.register.demo import demo
@@ -123,9 +125,9 @@ def test_the_description_names_every_field_of_a_row(api: apis.Api) -> None:
     api("POST", f"pools/{pool}/allocations/", apis.holder("b") | {"wait": True})
     for path, fields in (
         ("blocks/", endpoints.BLOCK_FIELDS),
-        ("clusters/", endpoints.CLUSTER_FIELDS),
+        ("clusters/", ClusterSerializer().fields),
         ("environments/", endpoints.ENVIRONMENT_FIELDS),
-        ("events/", endpoints.EVENT_FIELDS),
+        ("events/", EventSerializer().fields),
         ("pools/", endpoints.POOL_FIELDS),
         ("requests/", endpoints.REQUEST_FIELDS),
     ):

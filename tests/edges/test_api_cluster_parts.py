@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from pools.api.schemas import clusters
+from pools.api.clusters import observed
+from pools.api.clusters.drift import NodeSerializer
 from pools.models import Cluster, Connection, Drift, Finding, ObservedObject, Run
 from pools.models.fields import Now
 from tests.edges import api as apis
@@ -123,13 +124,13 @@ def test_findings_and_differences(api: apis.Api) -> None:
 
 @pytest.mark.parametrize("part", ["runs", "objects", "findings", "drift"])
 def test_the_description_names_every_field(api: apis.Api, part: str) -> None:
-    fields = {
-        "runs": clusters.RUN_FIELDS,
-        "objects": clusters.OBJECT_FIELDS,
-        "findings": clusters.FINDING_FIELDS,
-        "drift": clusters.DRIFT_FIELDS,
+    serializer: Any = {
+        "runs": observed.RunSerializer,
+        "objects": observed.ObservedObjectSerializer,
+        "findings": observed.FindingSerializer,
+        "drift": observed.DriftSerializer,
     }[part]
-    assert set(_found(api, f"{part}/")[0]) == set(fields)
+    assert set(_found(api, f"{part}/")[0]) == set(serializer().fields)
     apis.refused(api("GET", f"clusters/nobody/{part}/"), 404, "not_found")
     apis.refused(api("GET", f"clusters/prod/{part}/?who=1"), 400, "unknown_parameter")
 
@@ -198,6 +199,6 @@ def test_nodes_in_pages(api: apis.Api) -> None:
     (node,) = first["results"]
     (pool,) = node["pools"]
     assert (pool["needed"], pool["cidrs"]) == ({"ipv4": 16, "ipv6": 0}, ["10.9.1.0/24"])
-    assert set(node) == set(clusters.NODE_FIELDS)
+    assert set(node) == set(NodeSerializer().fields)
     assert [one["name"] for one in _found(api, "nodes/?name=node-b&ordering=-name")] == ["node-b"]
     assert _found(api, "nodes/?name=nobody") == []

@@ -4,26 +4,67 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.db.models import QuerySet
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
+from rest_framework.response import Response
 
 from pools.api.clusters import clusters, observed
-from pools.api.schemas import clusters as cluster_schema
 from pools.cilium import pod_cidrs
 from pools.clusters import drift, takeovers
 from pools.core import errors
 from pools.core.cilium import ciliumnode, podippool
 from pools.models import Drift, ObservedObject
-from pools.platform.rest import pagination, parsing, query, views
+from pools.platform.rest import fields, filters, generics, views
+from pools.platform.rest.serializers import Representation, Serializer
 
 
-class DriftDecision(views.View):
+class DriftDecisionSerializer(Representation):
+    """The differences that remain; `pool_id` of a pool that was adopted."""
+
+    pool_id = fields.IntegerField(allow_null=True)
+    differences = fields.ListField(child=observed.DriftSerializer())
+
+
+class DriftIgnoreSerializer(Serializer):
+    reason = fields.ReasonField()
+
+
+class OwnedFieldSerializer(Representation):
+    """A field that other field managers own, as it is and as the register has it."""
+
+    path = fields.TextField()
+    desired = fields.ParsedField(schema=observed.ANY)
+    observed = fields.ParsedField(schema=observed.ANY)
+    managers = fields.ListField(child=fields.TextField())
+
+
+class TakeoverPreviewSerializer(Representation):
+    """The fields of a take-over; `token` confirms exactly them."""
+
+    kind = fields.TextField(source="cluster_object.kind")
+    namespace = fields.TextField(source="cluster_object.namespace")
+    name = fields.TextField(source="cluster_object.name")
+    resource_version = fields.TextField()
+    token = fields.TextField()
+    # The name of a property of serializers, which DRF's metaclass keeps.
+    fields = fields.ListField(child=OwnedFieldSerializer())  # type: ignore[assignment]
+
+
+class TakeoverSerializer(Serializer):
+    token = fields.TextField()
+    reason = fields.ReasonField()
+
+
+class DriftDecision(generics.GenericView):
     """`apply` and `adopt` apply to the whole object, `ignore` and `unignore` to the one field."""
 
     needs = {"POST": ("pools.change_drift",)}
+    serializer_class = DriftDecisionSerializer
 
-    @extend_schema(**cluster_schema.DRIFT_DECISION)
-    def post(self, request: Request, cluster: str, drift_id: int, decision: str) -> views.Answer:
+    @extend_schema(request=DriftIgnoreSerializer, responses=DriftDecisionSerializer)
+    def post(self, request: Request, cluster: str, drift_id: int, decision: str) -> Response:
+        """Resolve a difference: apply, adopt, ignore or unignore."""
         rows = Drift.objects.filter(cluster=clusters.get(cluster), pk=drift_id)
         row = rows.select_related("cluster").first()
         if row is None or decision not in {"apply", "adopt", "ignore", "unignore"}:
@@ -38,42 +79,43 @@ class DriftDecision(views.View):
             adopted = drift.adopt(cluster_object, author=views.author(request))
             pool_id = adopted if cluster_object.kind == podippool.KIND else None
             remaining = drift.differences(cluster_object)
+        elif decision == "ignore":
+            author = views.author(request, self.read(request, DriftIgnoreSerializer)["reason"])
+            user: Any = request.user  # logged in
+            remaining = [drift.ignore(row, author=author, user=user)]
         else:
-            remaining = [_ignore(request, row) if decision == "ignore" else _unignore(request, row)]
-        remaining_rows = (
-            Drift.objects.filter(pk__in=[difference.pk for difference in remaining])
-            .order_by("path")
-            .values()
-        )
-        differences = observed.shapes([dict(difference) for difference in remaining_rows])
-        return views.answer({"pool_id": pool_id, "differences": differences})
+            remaining = [drift.unignore(row, author=views.author(request))]
+        differences = Drift.objects.filter(pk__in=[difference.pk for difference in remaining])
+        differences = differences.prefetch_related("ignored_by").order_by("path")
+        return Response(self.represent({"pool_id": pool_id, "differences": differences}))
 
 
-class Ownership(views.View):
+class Ownership(generics.GenericView):
     """Fields of an object that other field managers own, and the takeover of these fields."""
 
     needs = {"GET": ("pools.change_drift",), "POST": ("pools.change_drift",)}
+    problem_statuses = (409, 502)
+    serializer_class = TakeoverPreviewSerializer
 
-    @extend_schema(**cluster_schema.OWNERSHIP)
-    def get(self, request: Request, cluster: str, drift_id: int) -> views.Answer:
+    def get(self, request: Request, cluster: str, drift_id: int) -> Response:
+        """The fields that a take-over would write, and their managers."""
         cluster_object = _cluster_object(cluster, drift_id)
-        return views.answer(
-            _preview_shape(takeovers.preview(cluster_object, author=views.author(request)))
-        )
+        preview = takeovers.preview(cluster_object, author=views.author(request))
+        return Response(self.represent(preview))
 
-    @extend_schema(**cluster_schema.OWNERSHIP_TAKE)
-    def post(self, request: Request, cluster: str, drift_id: int) -> views.Answer:
+    @extend_schema(request=TakeoverSerializer)
+    def post(self, request: Request, cluster: str, drift_id: int) -> Response:
+        """Take exactly the fields of a preview over from their managers.
+
+        If the object or its managers have changed since, nothing is written: object_changed.
+        """
         cluster_object = _cluster_object(cluster, drift_id)
         for permission in drift.adopt_permissions(cluster_object.kind):
             views.require(request, permission)
-        body = parsing.fields(request, "token", "reason")
-        token = body.parse("token", parsing.text)
-        reason = body.parse("reason", parsing.reason)
-        body.report.raise_any()
-        author = views.author(request, reason or "")
-        return views.answer(
-            _preview_shape(takeovers.take_over(cluster_object, token=token or "", author=author))
-        )
+        values = self.read(request, TakeoverSerializer)
+        author = views.author(request, values["reason"])
+        preview = takeovers.take_over(cluster_object, token=values["token"], author=author)
+        return Response(self.represent(preview))
 
 
 def _cluster_object(cluster: str, drift_id: int) -> drift.ClusterObject:
@@ -84,99 +126,82 @@ def _cluster_object(cluster: str, drift_id: int) -> drift.ClusterObject:
     return drift.ClusterObject(row.cluster, row.kind, row.name, row.namespace)
 
 
-def _preview_shape(preview: takeovers.TakeoverPreview) -> dict[str, Any]:
-    return {
-        "kind": preview.cluster_object.kind,
-        "namespace": preview.cluster_object.namespace,
-        "name": preview.cluster_object.name,
-        "resource_version": preview.resource_version,
-        "token": preview.token,
-        "fields": [
-            {
-                "path": owned_field.path,
-                "desired": owned_field.desired,
-                "observed": owned_field.observed,
-                "managers": list(owned_field.managers),
-            }
-            for owned_field in preview.fields
-        ],
-    }
+class FamilyNumbersSerializer(Representation):
+    """Numbers of addresses by IP family."""
+
+    ipv4 = fields.IntegerField(required=False)
+    ipv6 = fields.IntegerField(required=False)
+
+    def to_representation(self, instance: Any) -> dict[str, Any]:
+        return {f"ipv{family}": number for family, number in instance.items()}
 
 
-def _ignore(request: Request, row: Drift) -> Drift:
-    body = parsing.fields(request, "reason")
-    reason = body.parse("reason", parsing.reason)
-    body.report.raise_any()
-    author = views.author(request, reason or "")
-    return drift.ignore(row, author=author, user=request.user)  # type: ignore[arg-type]  # logged in
+class PoolDemandSerializer(Representation):
+    """What a node requests of one pool, and what it has."""
+
+    pool = fields.TextField()
+    needed = FamilyNumbersSerializer()
+    usable = FamilyNumbersSerializer()
+    missing = FamilyNumbersSerializer()
+    cidrs = fields.ListField(child=fields.CIDRField())
 
 
-def _unignore(request: Request, row: Drift) -> Drift:
-    return drift.unignore(row, author=views.author(request))
+class NodeCIDRSerializer(Representation):
+    """A CIDR that a node lists for a pool."""
+
+    pool = fields.TextField()
+    cidr = fields.CIDRField()
+
+    def to_representation(self, instance: Any) -> dict[str, Any]:
+        return super().to_representation(dict(zip(self.fields, instance, strict=True)))
 
 
-class Nodes(views.View):
+class NodeOverlapSerializer(NodeCIDRSerializer):
+    """A CIDR that a node lists although somebody else holds it."""
+
+    holder = fields.TextField()
+
+
+class NodeSerializer(Representation):
+    """A node of a cluster; `waiting` are blocks that were not written to it yet."""
+
+    name = fields.TextField()
+    uid = fields.TextField()
+    pools = fields.ListField(child=PoolDemandSerializer())
+    orphans = fields.ListField(child=NodeCIDRSerializer())
+    overlaps = fields.ListField(child=NodeOverlapSerializer())
+    waiting = fields.ListField(child=fields.CIDRField())
+    error = fields.TextField()
+    problem = fields.TextField()
+
+
+class NodeFilter(filters.FilterSet):
+    name = filters.Filter(help_text="The exact name.")
+
+
+class Nodes(generics.ListView):
+    """What the nodes of a cluster request and have."""
+
     needs = {"GET": ("pools.view_observedobject",)}
+    queryset = ObservedObject.objects.filter(kind=ciliumnode.KIND).only("name")
+    serializer_class = NodeSerializer
+    filterset_class = NodeFilter
+    orderings = {"name": ("name", "id")}
+    ordering = "name"
 
-    @extend_schema(**cluster_schema.NODES)
-    def get(self, request: Request, cluster: str) -> views.Answer:
-        parameters = query.Query(request)
-        cluster_row = clusters.get(cluster)
-        rows = ObservedObject.objects.filter(cluster=cluster_row, kind=ciliumnode.KIND)
-        if name := parameters.text("name"):
-            rows = rows.filter(name=name)
-        return views.answer(
-            pagination.page(
-                request,
-                parameters,
-                rows,
-                orderings={"name": ("name", "id")},
-                fields=cluster_schema.NODE_FIELDS,
-                shape=lambda page: _nodes(cluster_row.pk, page),
-                default="name",
-                columns=("id", "name"),
-            )
-        )
+    def get_queryset(self) -> QuerySet[ObservedObject]:
+        self.cluster_id = clusters.get(self.kwargs["cluster"]).pk
+        return super().get_queryset().filter(cluster=self.cluster_id)
 
-
-def _nodes(cluster_id: int, page: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the nodes of a page in its order; a name that two objects share appears twice."""
-    names = [row["name"] for row in page]
-    if not names:
-        return []
-    rows = ObservedObject.objects.filter(cluster_id=cluster_id, kind=ciliumnode.KIND)
-    before = rows.filter(name__lt=min(names)).order_by("-name").values_list("name", flat=True)
-    # Between them may be a second object of the same name whose deletion is not yet confirmed.
-    limit = rows.filter(name__gte=min(names), name__lte=max(names)).count()
-    nodes = pod_cidrs.list_nodes(cluster_id, after=before.first() or "", limit=limit)
-    by_name = {node.name: node for node in nodes}
-    return [_shape(by_name[name]) for name in names if name in by_name]
-
-
-def _shape(node: pod_cidrs.NodeAddresses) -> dict[str, Any]:
-    return {
-        "name": node.name,
-        "uid": node.uid,
-        "pools": [
-            {
-                "pool": node_pool.pool,
-                "needed": _families(node_pool.needed),
-                "usable": _families(node_pool.usable),
-                "missing": _families(node_pool.missing),
-                "cidrs": [str(cidr) for cidr in node_pool.cidrs],
-            }
-            for node_pool in node.pools
-        ],
-        "orphans": [{"pool": pool, "cidr": str(cidr)} for pool, cidr in node.orphans],
-        "overlaps": [
-            {"pool": pool, "cidr": str(cidr), "holder": holder}
-            for pool, cidr, holder in node.overlaps
-        ],
-        "waiting": [str(cidr) for cidr in node.waiting],
-        "error": node.error,
-        "problem": node.problem,
-    }
-
-
-def _families(numbers: Any) -> dict[str, int]:
-    return {f"ipv{family}": count for family, count in numbers.items()}
+    def paginate_queryset(self, queryset: Any) -> Any:
+        """The nodes of a page in its order; a name that two objects share appears twice."""
+        names = [row.name for row in super().paginate_queryset(queryset)]
+        if not names:
+            return []
+        rows = ObservedObject.objects.filter(cluster_id=self.cluster_id, kind=ciliumnode.KIND)
+        before = rows.filter(name__lt=min(names)).order_by("-name").values_list("name", flat=True)
+        # Between them may be a second object of the same name whose deletion is not yet confirmed.
+        limit = rows.filter(name__gte=min(names), name__lte=max(names)).count()
+        nodes = pod_cidrs.list_nodes(self.cluster_id, after=before.first() or "", limit=limit)
+        by_name = {node.name: node for node in nodes}
+        return [by_name[name] for name in names if name in by_name]

@@ -9,7 +9,6 @@ from drf_spectacular.utils import OpenApiExample
 from pools.platform.rest.openapi import (
     CIDR,
     FLAG,
-    IDEMPOTENCY_KEY,
     IF_MATCH,
     IP,
     NUMBER,
@@ -19,7 +18,6 @@ from pools.platform.rest.openapi import (
     TEXT,
     TIME,
     WHOLE,
-    WRITES,
     body,
     listed,
     nullable,
@@ -81,11 +79,6 @@ _POOL = shape(
     ),
     utilization=shape(ipv4=_USAGE, ipv6=_USAGE),
 )
-_CLUSTER = shape(
-    "id name",
-    id=WHOLE, name=TEXT, cluster_prefix=nullable(CIDR), instance_gateway=IP,
-    instance_mtu=WHOLE, instance_dns=listed(IP), description=TEXT, created_at=TIME,
-)  # fmt: skip
 _REQUEST = shape(
     "id state pool cluster holder",
     id=WHOLE, state={"type": "string", "enum": ["pending", "fulfilled", "cancelled"]}, pool=TEXT,
@@ -97,13 +90,6 @@ TENURE = shape(
     "cluster space pool block state holder org env since until",
     cluster=TEXT, space=TEXT, pool=TEXT, block=CIDR, state=TEXT, holder=_HOLDER_OUT,
     org=TEXT, env=TEXT, since=TIME, until=TIME,
-)  # fmt: skip
-_SNAPSHOT: Schema = {"type": "object", "nullable": True, "additionalProperties": True}
-EVENT = shape(
-    "id at type",
-    id=WHOLE, at=TIME, type=TEXT, cluster=TEXT, pool=TEXT, pool_id=nullable(WHOLE), block=TEXT,
-    holder=_HOLDER_OUT, org=TEXT, env=TEXT, actor=TEXT, request_id=TEXT, reason=TEXT,
-    message=TEXT, before=_SNAPSHOT, after=_SNAPSHOT,
 )  # fmt: skip
 _ENVIRONMENT = shape(
     "cluster org env status",
@@ -118,57 +104,10 @@ _CIDR_OUT = shape(
     pending={"type": "string", "nullable": True, "enum": ["addition", "removal", None]},
     reserved_ranges=listed(shape(id=WHOLE, range=RANGE, reason=TEXT)),
 )
-_REPORTS = shape(
-    "reports",
-    reports=listed(
-        shape(
-            document=WHOLE, name=TEXT, pool_id=nullable(WHOLE),
-            verdict={"type": "string", "enum": ["created", "changed", "unchanged", "refused"]},
-            problems=listed({"type": "object"}),
-        )
-    ),
-)  # fmt: skip
 BLOCK_SHAPE = _BLOCK  # for the neighbours of this module
 # What `fields=` of a list may name.
-(BLOCK_FIELDS, CLUSTER_FIELDS, ENVIRONMENT_FIELDS, EVENT_FIELDS, POOL_FIELDS, REQUEST_FIELDS) = (
-    tuple(shape["properties"]) for shape in (_BLOCK, _CLUSTER, _ENVIRONMENT, EVENT, _POOL, _REQUEST)
-)
-CLUSTERS = says("Clusters", {200: page(_CLUSTER)}, parameters=query(name="by name", **PAGED))
-CLUSTER_CREATE = writes(
-    "Register a cluster",
-    {201: _CLUSTER},
-    shape(
-        "name", name=TEXT, cluster_prefix=CIDR, node_prefix=CIDR, instance_prefix=CIDR,
-        description=TEXT,
-    ),
-    examples=[
-        OpenApiExample(
-            "with its pools",
-            {"name": "prod", "cluster_prefix": "2001:db8:10::/48"},
-            request_only=True,
-        )
-    ],
-)  # fmt: skip
-CLUSTER = says("A cluster", {200: _CLUSTER}, fails="404")
-CLUSTER_PATCH = says(
-    "Change what instances are told",
-    {200: _CLUSTER},
-    fails="404 409 411 413 415",
-    **body(
-        shape(
-            description=TEXT, instance_gateway=IP, instance_mtu=WHOLE,
-            instance_dns=listed(IP), cluster_prefix=TEXT,
-        )
-        | SOMETHING
-    ),
-)  # fmt: skip
-CLUSTER_DELETE = says(
-    "Forget a cluster; its history stays",
-    {204: None},
-    fails="404 409",
-    parameters=query(
-        force="true: with all that it holds, with the right to force releases", reason="why"
-    ),
+(BLOCK_FIELDS, ENVIRONMENT_FIELDS, POOL_FIELDS, REQUEST_FIELDS) = (
+    tuple(shape["properties"]) for shape in (_BLOCK, _ENVIRONMENT, _POOL, _REQUEST)
 )
 POOLS = says(
     "Pools",
@@ -207,19 +146,6 @@ POOL_PATCH = says(
     **body(shape(**_POOL_CHANGE) | SOMETHING),
 )
 POOL_DELETE = says("Remove an unused pool", {204: None}, fails="404 409 412", parameters=[IF_MATCH])
-POOL_IMPORT = says(
-    "Pools from CiliumPodIPPools or Helm values, all or nothing",
-    {200: _REPORTS, 201: _REPORTS},
-    fails=WRITES,
-    parameters=[
-        IDEMPOTENCY_KEY,
-        *query(cluster="whose pools", dry_run="only say what would happen"),
-    ],
-    request={
-        "application/json": shape("manifest", cluster=TEXT, manifest=TEXT),
-        "application/yaml": TEXT,
-    },
-)
 CIDRS = says(
     "The CIDRs of a pool, with ids",
     {200: shape("results", results=listed(_CIDR_OUT))},
@@ -293,15 +219,6 @@ ENVIRONMENTS = says(
     {200: page(_ENVIRONMENT)},
     parameters=query(cluster="", org="", env="", status="ok, degraded", **PAGED),
 )
-EVENTS = says(
-    "What happened, newest first",
-    {200: page(EVENT)},
-    parameters=query(
-        cluster="", pool="", type="such as instance.allocated", holder_kind="", holder_id="",
-        org="", env="", actor="", request_id="", block="a CIDR", since="RFC 3339",
-        until="RFC 3339", **PAGED,
-    ),
-)  # fmt: skip
 ADDRESS = says(
     "Who has an address, or had it",
     {

@@ -17,6 +17,7 @@ from typing import Any
 
 from django.core.management import base
 
+from pools.api.clusters.connections import ConnectionSerializer, ConnectionTestSerializer
 from pools.clusters import connection_test, connections, fleet, served_kinds_text
 from pools.clusters.client import kubeconfig
 from pools.clusters.reconcile import registry
@@ -206,7 +207,8 @@ class Command(base.BaseCommand):
         row = connections.get_connection(_cluster(options))
         examination = connection_test.test_connection(row, registry.resources())
         if options["json"]:
-            self.stdout.write(json.dumps(examination.as_json(), indent=2))
+            document = ConnectionTestSerializer(examination).data
+            self.stdout.write(json.dumps(document, indent=2))
         else:
             self._write_examination(examination)
         if not examination.succeeded:
@@ -294,7 +296,7 @@ def _terms(options: dict[str, Any], mode: Mode, managed_resources: Any) -> conne
 
 def _as_json(cluster: Cluster, summary: fleet.ConnectionSummary | None) -> dict[str, Any]:
     if summary is not None:
-        return summary.as_json()
+        return ConnectionSerializer(summary).data
     return {"cluster": cluster.name, "cluster_id": cluster.pk, "state": "not-connected"}
 
 

@@ -21,6 +21,7 @@ from pools.models import Delivery, Notice, WebhookTarget
 from pools.models.fields import Clock, Now
 from pools.models.notices import DeliveryEvent, DeliveryState
 from pools.platform import database, leases
+from pools.platform.alerts.representation import NoticeSerializer, link
 from pools.platform.audit import anchors
 from pools.platform.leases import Lease
 from pools.sql import statements
@@ -98,7 +99,10 @@ def _body(
         "audit_anchor": str(anchor) if anchor else None,
     }
     if notice is not None:
-        data |= {"notice": as_json(notice), "link": link(notice.url or "/admin/pools/notice/")}
+        data |= {
+            "notice": NoticeSerializer(notice).data,
+            "link": link(notice.url or "/admin/pools/notice/"),
+        }
     return {
         "specversion": "1.0",
         "id": str(uid),
@@ -109,28 +113,6 @@ def _body(
         "datacontenttype": "application/json",
         "data": data,
     }
-
-
-def as_json(notice: Notice) -> dict[str, Any]:
-    """Return a notice as the API and webhooks show it."""
-    return {
-        "id": notice.pk,
-        "code": notice.code,
-        "subject": notice.subject,
-        "level": str(notice.level),
-        "title": notice.title,
-        "detail": notice.detail,
-        "open": notice.ended_at is None,
-        "since": block_fields.time(notice.since),
-        "seen_at": block_fields.time(notice.seen_at),
-        "ended_at": block_fields.time(notice.ended_at),
-        "link": link(notice.url),
-    }
-
-
-def link(path: str) -> str:
-    """Return the URL of a page; without the host if IPAM_URL is not set."""
-    return f"{settings.IPAM_URL.rstrip('/')}{path}" if path else ""
 
 
 # --- sending --------------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ Parser = Callable[[str, str], Any]  # (value, parameter) -> value; InvalidInput
 
 
 class Filter(django_filters.Filter):
-    """One parameter, read by `parser`; without one any text is taken.
+    """One parameter, read by `parser`, or by the FilterSet's method of this name; without one any text is taken.
 
     Give either `field_name` with an optional `lookup_expr`, or `method`: the name of a method of the
     FilterSet with (queryset, name, value).
@@ -29,7 +29,7 @@ class Filter(django_filters.Filter):
 
     def __init__(
         self,
-        parser: Parser | None = None,
+        parser: Parser | str | None = None,
         *,
         schema: dict[str, Any] | None = None,
         help_text: str = "",
@@ -80,6 +80,11 @@ class FilterSet(django_filters.FilterSet):
         self.request, self.parameters = request, parameters
         self.filters = self.base_filters
 
+    def values(self) -> dict[str, Any]:
+        """The values in the request by the names of their filters, where no queryset is filtered."""
+        values = {name: self._value(name, filter_) for name, filter_ in self.filters.items()}
+        return {name: value for name, value in values.items() if value is not None}
+
     @property
     def qs(self) -> QuerySet[Any]:
         rows: QuerySet[Any] = self.queryset
@@ -96,7 +101,10 @@ class FilterSet(django_filters.FilterSet):
     def _value(self, name: str, filter_: Any) -> Any:
         if filter_.parser is None:
             return self.parameters.text(name)
-        return self.parameters.parse(name, filter_.parser)
+        parser = filter_.parser
+        return self.parameters.parse(
+            name, getattr(self, parser) if isinstance(parser, str) else parser
+        )
 
 
 class FilterBackend(rest_framework.DjangoFilterBackend):
@@ -105,10 +113,14 @@ class FilterBackend(rest_framework.DjangoFilterBackend):
     def filter_queryset(
         self, request: Request, queryset: QuerySet[Any], view: Any
     ) -> QuerySet[Any]:
-        filterset_class = view.filterset_class
-        if filterset_class is None:
+        if view.filterset_class is None:
             return queryset
-        filterset: FilterSet = filterset_class(
-            request.query_params, queryset, request=request, parameters=view.parameters
-        )
-        return filterset.qs
+        return bind(view, request, queryset).qs
+
+
+def bind(view: Any, request: Request, queryset: QuerySet[Any]) -> FilterSet:
+    """Return the view's filters with the values of the request."""
+    filterset: FilterSet = view.filterset_class(
+        request.query_params, queryset, request=request, parameters=view.parameters
+    )
+    return filterset

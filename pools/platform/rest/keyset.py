@@ -85,6 +85,34 @@ class KeysetPagination(pagination.BasePagination):
         ]
 
 
+class NumberPagination(pagination.BasePagination):
+    """Pages of the history: a cursor is the event number below which the search continues."""
+
+    def read(self, parameters: query.Query) -> tuple[int, int | None]:
+        """Return (limit, cursor) of the request."""
+        limit = parameters.parse("limit", query.integer(1, MAX_LIMIT)) or DEFAULT_LIMIT
+        return limit, parameters.parse("cursor", query.integer(1, 10**17))
+
+    def document(self, request: Request, results: Any, below: int | None) -> dict[str, Any]:
+        next_link = None
+        if below is not None:
+            parameters = request.query_params.copy()
+            parameters["cursor"] = str(below)
+            next_link = request.build_absolute_uri(f"{request.path}?{parameters.urlencode()}")
+        return {"next": next_link, "previous": None, "results": results}
+
+    def get_paginated_response_schema(self, schema: dict[str, Any]) -> dict[str, Any]:
+        properties = {"next": _LINK, "previous": _LINK, "results": schema}
+        return {"type": "object", "required": list(properties), "properties": properties}
+
+    def get_schema_operation_parameters(self, view: Any) -> list[dict[str, Any]]:
+        limit = {"type": "integer", "minimum": 1, "maximum": MAX_LIMIT, "default": DEFAULT_LIMIT}
+        return [
+            _parameter("limit", limit, "Rows of a page."),
+            _parameter("cursor", {"type": "string"}, "The cursor of a `next` link."),
+        ]
+
+
 def _names(orderings: Orderings) -> list[str]:
     return [*orderings, *(f"-{name}" for name in orderings)]
 
