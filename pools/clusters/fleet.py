@@ -12,7 +12,7 @@ from django.db.models import Count, Model, Q
 from pools.clusters import connections, served_kinds_text
 from pools.core.block_fields import time as shown_time
 from pools.core.kubernetes.connection_status import ConnectionStatus
-from pools.models import Connection, Drift, Finding, ObservedObject, Run
+from pools.models import Connection, Drift, Finding, ObservedObject
 from pools.platform import database
 
 
@@ -99,18 +99,3 @@ def list_connections() -> list[Connection]:
 def _counts(model: type[Model], ids: list[int], condition: Q) -> dict[int, int]:
     rows = model._default_manager.filter(condition, cluster_id__in=ids).values_list("cluster_id")
     return dict(rows.annotate(count=Count("pk")).values_list("cluster_id", "count"))
-
-
-def run_as_json(row: Run) -> dict[str, Any]:
-    """Return a sync run for REST: trigger, times, result, and the counts of each kind."""
-    seconds = (row.ended_at - row.started_at).total_seconds() if row.ended_at else None
-    return {
-        "id": row.pk,
-        "trigger": row.trigger,
-        "started_at": shown_time(row.started_at),
-        "ended_at": shown_time(row.ended_at),
-        "seconds": seconds,
-        "succeeded": row.succeeded,
-        "kinds": row.kinds,
-        "error": {"code": row.error_code, "message": row.error} if row.error_code else None,
-    }

@@ -61,6 +61,13 @@ class ObservedObject(models.Model):
         prefix = f"{self.namespace}/" if self.namespace else ""
         return f"{self.kind} {prefix}{self.name}"
 
+    @property
+    def coded_problem(self) -> dict[str, str] | None:
+        """The error of the object with its code, as REST shows it."""
+        if not self.problem_code:
+            return None
+        return {"code": self.problem_code, "message": self.problem}
+
 
 class Trigger(models.TextChoices):
     """The reason for a sync run."""
@@ -91,6 +98,16 @@ class Run(models.Model):
 
     def __str__(self) -> str:
         return f"{self.cluster} at {self.started_at}"
+
+    @property
+    def seconds(self) -> float | None:
+        """The duration; None while it runs."""
+        return (self.ended_at - self.started_at).total_seconds() if self.ended_at else None
+
+    @property
+    def coded_error(self) -> dict[str, str] | None:
+        """The error that ended the run with its code, as REST shows it."""
+        return {"code": self.error_code, "message": self.error} if self.error_code else None
 
 
 class Severity(models.TextChoices):

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from pools.api.clusters import observed
 from pools.api.schemas import clusters
 from pools.models import Cluster, Connection, Drift, Finding, ObservedObject, Run
 from pools.models.fields import Now
@@ -123,13 +124,13 @@ def test_findings_and_differences(api: apis.Api) -> None:
 
 @pytest.mark.parametrize("part", ["runs", "objects", "findings", "drift"])
 def test_the_description_names_every_field(api: apis.Api, part: str) -> None:
-    fields = {
-        "runs": clusters.RUN_FIELDS,
-        "objects": clusters.OBJECT_FIELDS,
-        "findings": clusters.FINDING_FIELDS,
-        "drift": clusters.DRIFT_FIELDS,
+    serializer: Any = {
+        "runs": observed.RunSerializer,
+        "objects": observed.ObservedObjectSerializer,
+        "findings": observed.FindingSerializer,
+        "drift": observed.DriftSerializer,
     }[part]
-    assert set(_found(api, f"{part}/")[0]) == set(fields)
+    assert set(_found(api, f"{part}/")[0]) == set(serializer().fields)
     apis.refused(api("GET", f"clusters/nobody/{part}/"), 404, "not_found")
     apis.refused(api("GET", f"clusters/prod/{part}/?who=1"), 400, "unknown_parameter")
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 
-from pools.api.clusters import clusters
+from pools.api.clusters import clusters, observed
 from pools.api.schemas import clusters as cluster_schema
 from pools.clusters import connection_test, connections, fleet
 from pools.clusters.reconcile import registry
@@ -100,7 +100,7 @@ class Reconcile(views.View):
         row.refresh_from_db()
         latest = Run.objects.filter(cluster_id=row.cluster_id).order_by("-id")[:_LATEST]
         summary = fleet.summary(row).as_json()
-        runs = [fleet.run_as_json(run) for run in latest]
+        runs = observed.RunSerializer(latest, many=True).data
         return views.answer({"due_at": summary["due_at"], "runs": runs}, status=202)
 
 

@@ -40,12 +40,9 @@ class DriftDecision(views.View):
             remaining = drift.differences(cluster_object)
         else:
             remaining = [_ignore(request, row) if decision == "ignore" else _unignore(request, row)]
-        remaining_rows = (
-            Drift.objects.filter(pk__in=[difference.pk for difference in remaining])
-            .order_by("path")
-            .values()
-        )
-        differences = observed.shapes([dict(difference) for difference in remaining_rows])
+        rows = Drift.objects.filter(pk__in=[difference.pk for difference in remaining])
+        rows = rows.prefetch_related("ignored_by").order_by("path")
+        differences = observed.DriftSerializer(rows, many=True).data
         return views.answer({"pool_id": pool_id, "differences": differences})
 
 

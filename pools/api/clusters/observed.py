@@ -2,160 +2,179 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from typing import Any
 
-from django.contrib.auth import get_user_model
 from django.db.models import Q, QuerySet
-from drf_spectacular.utils import extend_schema
-from rest_framework.request import Request
 
 from pools.api.clusters import clusters
-from pools.api.schemas import clusters as cluster_schema
-from pools.clusters import fleet
-from pools.core import errors
-from pools.core.block_fields import time
 from pools.models import Drift, Finding, ObservedObject, Run
 from pools.models.observed import Severity, Trigger
-from pools.platform.rest import pagination, query, views
+from pools.platform.rest import fields, filters, generics
+from pools.platform.rest.serializers import Representation
 
-_TIMES = ("first_seen_at", "changed_at", "missed_at", "since", "ignored_at")
-_HIDDEN = {"cluster_id", "problem_code", "ignored_by_id", "cidrs"}
-_HEAVY = {"manifest", "cidrs"}
-_LIGHT = [
-    field.attname for field in ObservedObject._meta.concrete_fields if field.name not in _HEAVY
-]
+_ANY = {"nullable": True, "description": "Any JSON value; null if the field is absent."}
 
 
-class Runs(views.View):
+class ObservedErrorSerializer(Representation):
+    """Why a sync run failed, or why an object was not ingested."""
+
+    code = fields.TextField()
+    message = fields.TextField()
+
+
+class RunSerializer(Representation):
+    """A sync run of a cluster; `kinds` has the counts of each kind."""
+
+    id = fields.IntegerField()
+    trigger = fields.ChoiceField(Trigger.values)
+    started_at = fields.TimeField()
+    ended_at = fields.TimeField(allow_null=True)
+    seconds = fields.ParsedField(schema={"type": "number", "nullable": True})
+    succeeded = fields.FlagField()
+    kinds = fields.ObjectField()
+    error = ObservedErrorSerializer(source="coded_error", allow_null=True)
+
+
+class ObservedObjectSerializer(Representation):
+    """An object of a cluster as last observed, without its manifest."""
+
+    id = fields.IntegerField()
+    kind = fields.TextField()
+    api_version = fields.TextField()
+    namespace = fields.TextField()
+    name = fields.TextField()
+    uid = fields.TextField()
+    resource_version = fields.TextField()
+    problem = ObservedErrorSerializer(source="coded_problem", allow_null=True)
+    pending = fields.FlagField()
+    first_seen_at = fields.TimeField()
+    changed_at = fields.TimeField()
+    missed_at = fields.TimeField(allow_null=True)
+
+
+class ObservedManifestSerializer(ObservedObjectSerializer):
+    """An object of a cluster as last observed."""
+
+    manifest = fields.ObjectField()
+
+
+class FindingSerializer(Representation):
+    """A finding of a sync run; it is listed as long as it is true."""
+
+    id = fields.IntegerField()
+    kind = fields.TextField()
+    code = fields.TextField()
+    subject = fields.TextField()
+    severity = fields.ChoiceField(Severity.values)
+    message = fields.TextField()
+    details = fields.ObjectField()
+    since = fields.TimeField()
+
+
+class DriftSerializer(Representation):
+    """A field of an object that differs between the cluster and the register."""
+
+    id = fields.IntegerField()
+    kind = fields.TextField()
+    namespace = fields.TextField()
+    name = fields.TextField()
+    path = fields.TextField()
+    desired = fields.ParsedField(schema=_ANY)
+    observed = fields.ParsedField(schema=_ANY)
+    managers = fields.ListField(child=fields.TextField())
+    since = fields.TimeField()
+    conflict = fields.TextField()
+    conflict_code = fields.TextField()
+    ignored_by = fields.TextField(source="ignored_by.username", allow_null=True)
+    ignored_at = fields.TimeField(allow_null=True)
+    ignored_reason = fields.TextField()
+
+
+class RunFilter(filters.FilterSet):
+    trigger = filters.choice(*Trigger.values)
+    succeeded = filters.flag()
+
+
+class ObservedObjectFilter(filters.FilterSet):
+    kind = filters.Filter(help_text="Such as CiliumNode.")
+    namespace = filters.Filter()
+    name = filters.Filter()
+    problem = filters.flag(method="filter_problem", help_text="Objects that were not ingested.")
+
+    def filter_problem(self, rows: QuerySet[Any], _name: str, value: bool) -> QuerySet[Any]:
+        ingested = Q(problem_code="")
+        return rows.filter(~ingested if value else ingested)
+
+
+class FindingFilter(filters.FilterSet):
+    kind = filters.Filter()
+    code = filters.Filter()
+    severity = filters.choice(*Severity.values)
+
+
+class DriftFilter(filters.FilterSet):
+    kind = filters.Filter()
+    namespace = filters.Filter()
+    name = filters.Filter()
+    ignored = filters.flag(field_name="ignored_at", lookup_expr="isnull", exclude=True)
+    conflict = filters.flag(method="filter_conflict", help_text="Fields that were not written.")
+
+    def filter_conflict(self, rows: QuerySet[Any], _name: str, value: bool) -> QuerySet[Any]:
+        written = Q(conflict="")
+        return rows.filter(~written if value else written)
+
+
+class _ClusterView(generics.GenericView):
+    """An endpoint of rows of the cluster in the path."""
+
+    def get_queryset(self) -> QuerySet[Any]:
+        cluster = clusters.get(self.kwargs["cluster"])
+        rows: QuerySet[Any] = super().get_queryset()
+        return rows.filter(cluster=cluster)
+
+
+class Runs(_ClusterView, generics.ListView):
+    """Sync runs of a cluster, the newest first."""
+
     needs = {"GET": ("pools.view_run",)}
-
-    @extend_schema(**cluster_schema.RUNS)
-    def get(self, request: Request, cluster: str) -> views.Answer:
-        parameters = query.Query(request)
-        rows = Run.objects.filter(cluster=clusters.get(cluster))
-        if trigger := parameters.parse("trigger", query.choice(*map(str, Trigger))):
-            rows = rows.filter(trigger=trigger)
-        succeeded = parameters.parse("succeeded", query.flag)
-        if succeeded is not None:
-            rows = rows.filter(succeeded=succeeded)
-        return views.answer(
-            pagination.page(
-                request,
-                parameters,
-                rows,
-                orderings={"id": ("id",)},
-                fields=cluster_schema.RUN_FIELDS,
-                shape=_runs,
-                default="-id",
-            )
-        )
+    queryset = Run.objects.all()
+    serializer_class = RunSerializer
+    filterset_class = RunFilter
+    ordering = "-id"
 
 
-class Objects(views.View):
+class Objects(_ClusterView, generics.ListView):
+    """Objects that were observed in a cluster."""
+
     needs = {"GET": ("pools.view_observedobject",)}
-
-    @extend_schema(**cluster_schema.OBJECTS)
-    def get(self, request: Request, cluster: str) -> views.Answer:
-        parameters = query.Query(request)
-        rows = ObservedObject.objects.filter(cluster=clusters.get(cluster))
-        rows = _filter_by_text(rows, parameters, "kind", "namespace", "name")
-        rows = _filter_by_flag(rows, parameters, "problem", ~Q(problem_code=""))
-        return views.answer(
-            pagination.page(
-                request,
-                parameters,
-                rows,
-                orderings={"id": ("id",), "name": ("kind", "namespace", "name", "id")},
-                fields=cluster_schema.OBJECT_FIELDS,
-                shape=shapes,
-                columns=_LIGHT,  # manifests may be large
-            )
-        )
+    queryset = ObservedObject.objects.defer("manifest", "cidrs")  # they may be large
+    serializer_class = ObservedObjectSerializer
+    filterset_class = ObservedObjectFilter
+    orderings = {"id": ("id",), "name": ("kind", "namespace", "name", "id")}
 
 
-class ObjectView(views.View):
+class ObjectView(_ClusterView, generics.DetailView):
+    """An object as last observed."""
+
     needs = {"GET": ("pools.view_observedobject",)}
-
-    @extend_schema(**cluster_schema.OBJECT)
-    def get(self, request: Request, cluster: str, object_id: int) -> views.Answer:
-        rows = ObservedObject.objects.filter(cluster=clusters.get(cluster), pk=object_id)
-        row = rows.values().first()
-        if row is None:
-            raise errors.NotFound("There is no such object.")
-        return views.answer(shapes([dict(row)])[0])
+    queryset = ObservedObject.objects.all()
+    serializer_class = ObservedManifestSerializer
+    lookup_url_kwarg = "object_id"
 
 
-class Findings(views.View):
+class Findings(_ClusterView, generics.ListView):
+    """Findings of the sync runs of a cluster."""
+
     needs = {"GET": ("pools.view_finding",)}
-
-    @extend_schema(**cluster_schema.FINDINGS)
-    def get(self, request: Request, cluster: str) -> views.Answer:
-        parameters = query.Query(request)
-        rows = Finding.objects.filter(cluster=clusters.get(cluster))
-        rows = _filter_by_text(rows, parameters, "kind", "code")
-        if severity := parameters.parse("severity", query.choice(*map(str, Severity))):
-            rows = rows.filter(severity=severity)
-        return views.answer(_page(request, parameters, rows, cluster_schema.FINDING_FIELDS))
+    queryset = Finding.objects.all()
+    serializer_class = FindingSerializer
+    filterset_class = FindingFilter
 
 
-class Drifts(views.View):
+class Drifts(_ClusterView, generics.ListView):
+    """Fields that differ between a cluster and the register."""
+
     needs = {"GET": ("pools.view_drift",)}
-
-    @extend_schema(**cluster_schema.DRIFT)
-    def get(self, request: Request, cluster: str) -> views.Answer:
-        parameters = query.Query(request)
-        rows = Drift.objects.filter(cluster=clusters.get(cluster))
-        rows = _filter_by_text(rows, parameters, "kind", "namespace", "name")
-        rows = _filter_by_flag(rows, parameters, "ignored", Q(ignored_at__isnull=False))
-        rows = _filter_by_flag(rows, parameters, "conflict", ~Q(conflict=""))
-        return views.answer(_page(request, parameters, rows, cluster_schema.DRIFT_FIELDS))
-
-
-def _filter_by_text(rows: QuerySet[Any], parameters: query.Query, *names: str) -> QuerySet[Any]:
-    filters = {name: value for name in names if (value := parameters.text(name))}
-    return rows.filter(**filters)
-
-
-def _filter_by_flag(
-    rows: QuerySet[Any], parameters: query.Query, name: str, condition: Q
-) -> QuerySet[Any]:
-    flag = parameters.parse(name, query.flag)
-    if flag is None:
-        return rows
-    return rows.filter(condition if flag else ~condition)
-
-
-def _page(
-    request: Request, parameters: query.Query, rows: QuerySet[Any], fields: Collection[str]
-) -> dict[str, Any]:
-    return pagination.page(
-        request,
-        parameters,
-        rows,
-        orderings={"id": ("id",)},
-        fields=fields,
-        shape=shapes,
-    )
-
-
-def _runs(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [fleet.run_as_json(Run(**row)) for row in rows]
-
-
-def shapes(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the rows with times as strings and a problem as an object of code and message."""
-    people = {row["ignored_by_id"] for row in rows if row.get("ignored_by_id")}
-    names = get_user_model().objects.in_bulk(people)
-    documents = []
-    for row in rows:
-        document = {name: value for name, value in row.items() if name not in _HIDDEN}
-        document |= {name: time(row[name]) for name in _TIMES if name in row}
-        if "problem_code" in row:
-            code = row["problem_code"]
-            document["problem"] = {"code": code, "message": row["problem"]} if code else None
-        if "ignored_by_id" in row:
-            person = names.get(row["ignored_by_id"])
-            document["ignored_by"] = person.get_username() if person else None
-        documents.append(document)
-    return documents
+    queryset = Drift.objects.prefetch_related("ignored_by")
+    serializer_class = DriftSerializer
+    filterset_class = DriftFilter

@@ -66,18 +66,6 @@ _RUN = shape(
     started_at=TIME, ended_at=TIME, seconds={"type": "number", "nullable": True}, succeeded=FLAG,
     kinds=_MAP, error=_ERROR,
 )  # fmt: skip
-_OBJECT = shape(
-    "id kind name uid",
-    id=WHOLE, kind=TEXT, api_version=TEXT, namespace=TEXT, name=TEXT, uid=TEXT,
-    resource_version=TEXT, problem=_ERROR, pending=FLAG, first_seen_at=TIME, changed_at=TIME,
-    missed_at=TIME,
-)  # fmt: skip
-_FINDING = shape(
-    "id kind code subject severity message since",
-    id=WHOLE, kind=TEXT, code=TEXT, subject=TEXT,
-    severity={"type": "string", "enum": ["error", "warning"]}, message=TEXT, details=_MAP,
-    since=TIME,
-)  # fmt: skip
 _DRIFT = shape(
     "id kind name path desired observed",
     id=WHOLE, kind=TEXT, namespace=TEXT, name=TEXT, path=TEXT, desired=_ANY, observed=_ANY,
@@ -99,9 +87,6 @@ _NODE = shape(
     waiting=listed(CIDR), error=TEXT, problem=TEXT,
 )  # fmt: skip
 NODE_FIELDS = tuple(_NODE["properties"])
-DRIFT_FIELDS, FINDING_FIELDS, OBJECT_FIELDS, RUN_FIELDS = (
-    tuple(schema["properties"]) for schema in (_DRIFT, _FINDING, _OBJECT, _RUN)
-)
 
 CONNECTION = says("How a cluster is connected and stands", {200: _CONNECTION}, fails="404")
 CONNECTION_PUT = says(
@@ -138,41 +123,6 @@ RECONCILE = says(
     fails="404 409",
     request=None,
 )
-RUNS = says(
-    "The passes over a cluster, newest first",
-    {200: page(_RUN)},
-    fails="404",
-    parameters=query(trigger="schedule, watch, change, dry-run", succeeded="true, false", **PAGED),
-)
-OBJECTS = says(
-    "What was seen in a cluster",
-    {200: page(_OBJECT)},
-    fails="404",
-    parameters=query(
-        kind="such as CiliumNode", namespace="", name="", problem="true: what cannot be taken in",
-        **PAGED,
-    ),
-)  # fmt: skip
-OBJECT = says(
-    "One object as it was last seen",
-    {200: shape("id kind name manifest", **_OBJECT["properties"], manifest=_MAP)},
-    fails="404",
-)
-FINDINGS = says(
-    "What passes over a cluster found",
-    {200: page(_FINDING)},
-    fails="404",
-    parameters=query(kind="", code="", severity="error, warning", **PAGED),
-)
-DRIFT = says(
-    "What is another in a cluster than in the register",
-    {200: page(_DRIFT)},
-    fails="404",
-    parameters=query(
-        kind="", namespace="", name="", ignored="true, false",
-        conflict="true: what could not be written", **PAGED,
-    ),
-)  # fmt: skip
 DRIFT_DECISION = says(
     "Settle a difference: apply, adopt, ignore, unignore",
     {200: shape("differences", pool_id=nullable(WHOLE), differences=listed(_DRIFT))},
