@@ -8,7 +8,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 
 from pools.api import pools
-from pools.api.clusters import guides
+from pools.api.clusters.guides_serializers import PreflightFindingSerializer
 from pools.api.schemas import guides as guide_schema
 from pools.cidr_migrations import forecast, migrations
 from pools.cidr_migrations import progress as cidr_migration_progress
@@ -120,7 +120,7 @@ def _forecast(plan: migrations.MigrationPlan, author: events.Author) -> dict[str
         "in_use": migration_forecast.in_use,
         "nodes": migration_forecast.nodes,
         "free_after": str(migration_forecast.after.free) if migration_forecast.after else None,
-        "findings": [guides.finding(finding) for finding in migration_forecast.findings],
+        "findings": PreflightFindingSerializer(migration_forecast.findings, many=True).data,
     }
 
 

@@ -3,197 +3,136 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from django.http import HttpResponse
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import OpenApiExample, OpenApiParameter, extend_schema
 from rest_framework.request import Request
+from rest_framework.response import Response
 
 from pools.api import lookups, pools
 from pools.api.clusters import clusters
-from pools.api.schemas import guides
+from pools.api.clusters.guides_serializers import (
+    ExplanationSerializer,
+    NodeDemandSerializer,
+    NodeForecastSerializer,
+    OverlapListSerializer,
+    PodDescriptionSerializer,
+    PreflightSerializer,
+)
 from pools.cilium import configuration, exports, node_demand, pod_choice, preflights
-from pools.core import addresses, errors, holders, object_reader
-from pools.core.cilium import multipool, pod_pool, podippool
-from pools.core.cilium.preflight import PreflightFinding
-from pools.platform.rest import parsing, query, views
+from pools.core import addresses
+from pools.core.cilium import pod_pool, podippool
+from pools.platform.rest import generics, query, views
 from pools.register import overlaps
 
 YAML = "application/yaml"
-MEMBERS = 100  # listed members of one overlap
-LONGEST_MAP = 4096  # characters of ipam.cilium.io/pre-allocation
+_SHAPES = [
+    OpenApiParameter("shape", str, enum=list(exports.SHAPES)),
+    OpenApiParameter("cluster", str, description="In the shape that this cluster takes."),
+]
 
 
-class PoolForPod(views.View):
+class PoolForPod(generics.GenericView):
     """Changes nothing, although the method is POST: the view permission is enough."""
 
     needs = {"POST": ("pools.view_pool",)}
+    serializer_class = ExplanationSerializer
 
-    @extend_schema(**guides.POOL_FOR_POD)
-    def post(self, request: Request, cluster: str) -> views.Answer:
-        body = parsing.fields(request, "pod", "namespace")
-        pod, namespace = _object_description(body, "pod"), _object_description(body, "namespace")
-        body.report.raise_any()
-        cluster_row = clusters.get(cluster)
-        explanation = pod_choice.explain(cluster_row, pod=pod, namespace=namespace)
-        return views.answer(
-            {
-                "cluster": cluster_row.name,
-                "default_pool": explanation.default,
-                "default_pool_assumed": explanation.assumed,
-                "pod_seen": explanation.pod_seen,
-                "namespace_seen": explanation.namespace_seen,
-                "notes": list(explanation.notes),
-                "when": pod_pool.ONLY_AT_CREATION,
-                "choices": [
-                    {
-                        "family": explained.choice.family,
-                        "pool": explained.choice.pool,
-                        "pool_id": explained.pool.pk if explained.pool else None,
-                        "free": str(explained.usage.free) if explained.usage else None,
-                        "reasons": list(explained.choice.reasons),
-                        "problem": explained.choice.problem,
-                        "unknown": list(explained.choice.unknown),
-                    }
-                    for explained in explanation.chosen
-                ],
-            }
-        )
-
-
-def _object_description(body: object_reader.Fields, key: str) -> pod_choice.ObjectDescription:
-    if not body.has(key):
-        body.report.add(body.path(key), "required", "is required")
-        return pod_choice.ObjectDescription("")
-    part = body.section(key)
-    part.only("name", "labels", "annotations")
-    return pod_choice.ObjectDescription(
-        part.parse("name", parsing.name) or "",
-        part.string_map("labels") if part.has("labels") else None,
-        part.string_map("annotations") if part.has("annotations") else None,
+    @extend_schema(
+        request=PodDescriptionSerializer,
+        examples=[
+            OpenApiExample(
+                "a label of the pod",
+                {
+                    "pod": {"name": "web-0", "labels": {"app": "web"}},
+                    "namespace": {
+                        "name": "shop",
+                        "annotations": {"ipam.cilium.io/ip-pool": "green-pool"},
+                    },
+                },
+                request_only=True,
+            )
+        ],
     )
-
-
-class NodeDemand(views.View):
-    needs = {"POST": ("pools.view_pool",)}
-
-    @extend_schema(**guides.NODE_DEMAND)
-    def post(self, request: Request, cluster: str) -> views.Answer:
-        body = parsing.fields(request, "node", "in_use", "pending", "pre_allocation")
-        node = body.parse("node", parsing.name) or "" if body.has("node") else ""
-        in_use, pending = _numbers_by_pool(body, "in_use"), _numbers_by_pool(body, "pending")
-        pre_allocation = None
-        if body.has("pre_allocation"):
-            pre_allocation = body.parse("pre_allocation", _pre_allocation)
-        body.report.raise_any()
-        demand = node_demand.forecast(
-            clusters.get(cluster),
-            in_use=in_use,
-            pending=pending,
-            pre_allocation=pre_allocation,
-            node=node,
-        )
-        return views.answer(
-            {
-                "node": demand.node,
-                "known": demand.exists,
-                "pre_allocation": dict(demand.pre_allocation),
-                "pre_allocation_assumed": demand.assumed,
-                "requests": [_need_shape(need) for need in demand.needs],
-                "errors": list(demand.errors),
-            }
-        )
-
-
-def _pre_allocation(value: object, field: str) -> dict[str, int]:
-    if isinstance(value, str) and len(value) > LONGEST_MAP:
-        message = f"may have at most {LONGEST_MAP} characters"
-        raise errors.InvalidInput.for_field(field, "too_long", message, value)
-    return multipool.parse_pre_allocation(value, field=field)
-
-
-def _numbers_by_pool(body: object_reader.Fields, key: str) -> dict[str, dict[int, int]]:
-    """Return the number of addresses by pool and IP family.
-
-    The body has an object with `ipv4` and `ipv6` for each pool, or one number for both families.
-    """
-    part = body.section(key)
-    numbers: dict[str, dict[int, int]] = {}
-    for name, value in part.data.items():
-        path = part.path(name)
-        with body.report.collecting():
-            holders.parse_name(name, field=path)
-            if isinstance(value, dict):
-                families = object_reader.Fields(value, path, body.report)
-                families.only("ipv4", "ipv6")
-                numbers[name] = {
-                    family: _count(value.get(f"ipv{family}", 0), families.path(f"ipv{family}"))
-                    for family in (4, 6)
+    def post(self, request: Request, cluster: str) -> Response:
+        """The pool of each family that a pod gets its addresses from, and why."""
+        values = self.read(request, PodDescriptionSerializer)
+        cluster_row = clusters.get(cluster)
+        explanation = pod_choice.explain(cluster_row, **values)
+        return Response(
+            self.represent(
+                {
+                    **vars(explanation),
+                    "cluster": cluster_row.name,
+                    "when": pod_pool.ONLY_AT_CREATION,
                 }
-            else:
-                numbers[name] = dict.fromkeys((4, 6), _count(value, path))
-    return numbers
+            )
+        )
 
 
-def _count(value: object, field: str) -> int:
-    return parsing.integer(value, field, least=0, most=multipool.MOST_PRE_ALLOCATED)
+class NodeDemand(generics.GenericView):
+    needs = {"POST": ("pools.view_pool",)}
+    serializer_class = NodeForecastSerializer
+
+    @extend_schema(
+        request=NodeDemandSerializer,
+        examples=[
+            OpenApiExample(
+                "twelve pods, and one that waits",
+                {
+                    "in_use": {"default": 12},
+                    "pending": {"default": {"ipv4": 1}},
+                    "pre_allocation": "default=8,other=4",
+                },
+                request_only=True,
+            )
+        ],
+    )
+    def post(self, request: Request, cluster: str) -> Response:
+        """What a node will request, and which blocks it would get."""
+        values = self.read(request, NodeDemandSerializer)
+        return Response(self.represent(node_demand.forecast(clusters.get(cluster), **values)))
 
 
-def _need_shape(need: node_demand.PoolNeed) -> dict[str, Any]:
-    return {
-        "pool": need.pool,
-        "family": need.family,
-        "in_use": need.in_use,
-        "pending": need.pending,
-        "pre_allocated": need.pre_allocated,
-        "needed": need.needed,
-        "held": need.held,
-        "missing": need.missing,
-        "blocks": [str(block) for block in need.blocks],
-        "problem": need.problem,
-    }
-
-
-class Preflight(views.View):
+class Preflight(generics.GenericView):
     needs = {"GET": ("pools.view_cluster", "pools.view_pool")}
+    serializer_class = PreflightSerializer
 
-    @extend_schema(**guides.PREFLIGHT)
-    def get(self, request: Request, cluster: str) -> views.Answer:
-        parameters = query.Query(request)
-        release = parameters.text("release") or ""
-        parameters.done()
+    @extend_schema(
+        parameters=[
+            OpenApiParameter(
+                "release", str,
+                description="Of Cilium, such as 1.18, if the cluster does not show it.",
+            )
+        ]
+    )  # fmt: skip
+    def get(self, request: Request, cluster: str) -> Response:
+        """Whether a cluster is ready for Cilium's multi-pool mode."""
+        release = self.parameters.text("release") or ""
+        self.parameters.done()
         cluster_row = clusters.get(cluster)
         preflight = preflights.run_preflight(cluster_row, release=release)
-        return views.answer(
-            {
-                "cluster": cluster_row.name,
-                "verdict": preflight.result.value,
-                "config_unknown": preflight.why_not,
-                "release": preflight.release,
-                "pools": preflight.pools,
-                "nodes": preflight.nodes,
-                "findings": [
-                    finding(preflight_finding) for preflight_finding in preflight.findings
-                ],
-            }
-        )
+        return Response(self.represent({"cluster": cluster_row.name, "preflight": preflight}))
 
 
-def finding(preflight_finding: PreflightFinding) -> dict[str, Any]:
-    return {
-        "rule": preflight_finding.rule,
-        "verdict": preflight_finding.result.value,
-        "found": preflight_finding.observation,
-        "advice": preflight_finding.advice,
-    }
+class Overlaps(generics.GenericView):
+    """Pages by the CIDR of the last overlap: overlaps are computed, and are rows of no table."""
 
-
-class Overlaps(views.View):
     needs = {"GET": ("pools.view_pool",)}
+    serializer_class = OverlapListSerializer
 
-    @extend_schema(**guides.OVERLAPS)
-    def get(self, request: Request) -> views.Answer:
-        parameters = query.Query(request)
+    @extend_schema(
+        parameters=[
+            OpenApiParameter("cluster", str, description="Name or id."),
+            OpenApiParameter("kind", str, enum=[kind.value for kind in overlaps.OverlapKind]),
+            OpenApiParameter("within", str, description="That touch this CIDR."),
+            OpenApiParameter("limit", int, description="1 to 1000 (100)."),
+            OpenApiParameter("cursor", str, description="The cursor of a `next` link."),
+        ]
+    )
+    def get(self, request: Request) -> Response:
+        """Networks of several clusters or address spaces that overlap."""
+        parameters = self.parameters
         cluster = parameters.parse("cluster", lookups.cluster)
         kind = parameters.parse(
             "kind", query.choice(*(choice.value for choice in overlaps.OverlapKind))
@@ -210,12 +149,14 @@ class Overlaps(views.View):
         begin = _count_up_to(all_overlaps, addresses.parse_block(cursor)) if cursor else 0
         rest = all_overlaps[begin:]
         more = len(rest) > limit
-        return views.answer(
-            {
-                "count": len(all_overlaps),
-                "next": _next(request, rest[limit - 1]) if more else None,
-                "results": [_overlap_shape(overlap) for overlap in rest[:limit]],
-            }
+        return Response(
+            self.represent(
+                {
+                    "count": len(all_overlaps),
+                    "next": _next(request, rest[limit - 1]) if more else None,
+                    "results": rest[:limit],
+                }
+            )
         )
 
 
@@ -231,46 +172,29 @@ def _next(request: Request, last: overlaps.Overlap) -> str:
     return request.build_absolute_uri(f"{request.path}?{parameters.urlencode()}")
 
 
-def _overlap_shape(overlap: overlaps.Overlap) -> dict[str, Any]:
-    return {
-        "cidr": str(overlap.cidr),
-        "kinds": sorted(kind.value for kind in overlap.kinds),
-        "clusters": len(overlap.clusters),
-        "members_in_all": len(overlap.members),
-        "members": [
-            {
-                "cidr": str(network),
-                "cluster": owner.cluster,
-                "space": owner.space,
-                "category": owner.category,
-                "pool": owner.pool,
-                "pool_id": owner.pool_id,
-            }
-            for network, owner in overlap.members[:MEMBERS]
-        ],
-    }
-
-
-class PoolManifest(views.View):
+class PoolManifest(generics.GenericView):
     needs = {"GET": ("pools.view_pool",)}
+    problem_statuses = (502,)
 
-    @extend_schema(**guides.POOL_MANIFEST)
+    @extend_schema(responses={(200, YAML): str}, parameters=_SHAPES)
     def get(self, request: Request, pool_id: int) -> views.Answer:
+        """A pool as YAML."""
         pool = pools.get_pool(pool_id)
-        return _yaml_answer(request, [exports.pool_manifest(pool)])
+        return _yaml_answer(self.parameters, [exports.pool_manifest(pool)])
 
 
-class ClusterManifest(views.View):
+class ClusterManifest(generics.GenericView):
     needs = {"GET": ("pools.view_pool",)}
+    problem_statuses = (502,)
 
-    @extend_schema(**guides.CLUSTER_MANIFEST)
+    @extend_schema(responses={(200, YAML): str}, parameters=_SHAPES)
     def get(self, request: Request, cluster: str) -> views.Answer:
+        """All pod pools of a cluster as YAML."""
         cluster_row = clusters.get(cluster)
-        return _yaml_answer(request, configuration.pod_pools(cluster_row))
+        return _yaml_answer(self.parameters, configuration.pod_pools(cluster_row))
 
 
-def _yaml_answer(request: Request, manifests: list[podippool.PodIPPool]) -> views.Answer:
-    parameters = query.Query(request)
+def _yaml_answer(parameters: query.Query, manifests: list[podippool.PodIPPool]) -> views.Answer:
     shape = parameters.parse("shape", query.choice(*exports.SHAPES))
     cluster = parameters.parse("cluster", lookups.cluster)
     if shape and cluster:
