@@ -103,7 +103,7 @@ class _NetworkView(scoped.ScopedView):
             network.shown_pool = network.pool_id if everything else None
             network.shown_conditions = network.conditions if everything else []
 
-    def show(self, network_id: int) -> dict[str, Any]:
+    def represent_by_id(self, network_id: int) -> dict[str, Any]:
         network = self.get_queryset().filter(pk=network_id).first()
         if network is None:
             raise errors.NotFound(self.absent)
@@ -125,7 +125,9 @@ class Networks(_NetworkView, generics.ListView):
         cluster, spec = values.pop("cluster"), values.pop("network")
         return self.once(
             request,
-            lambda: self.show(services.create_network(cluster, spec, author=author, **values).pk),
+            lambda: self.represent_by_id(
+                services.create_network(cluster, spec, author=author, **values).pk
+            ),
             status=201,
         )
 
@@ -149,7 +151,7 @@ class NetworkView(_NetworkView, generics.DetailView):
             services.change(network, changes, author=author)
             if nads is not None:
                 services.set_nads(network, nads, author=author)
-        return Response(self.show(network_id))
+        return Response(self.represent_by_id(network_id))
 
     def delete(self, request: Request, network_id: int) -> Response:
         """Delete a network that nothing uses."""

@@ -12,12 +12,12 @@ from pools.platform.rest import fields, parsing
 from pools.platform.rest.serializers import NULL_MESSAGE, Representation, Serializer
 
 
-def _words(*words: str, **options: Any) -> fields.TextField:
+def _word_field(*words: str, **options: Any) -> fields.TextField:
     """A word that may be empty: `rules` reads it in any case, and REST shows the empty one as text."""
     return fields.TextField(schema={"type": "string", "enum": list(words)}, **options)
 
 
-def _list(child: Any, **options: Any) -> fields.ListField:
+def _list_field(child: Any, **options: Any) -> fields.ListField:
     return fields.ListField(child=child, required=False, **options)
 
 
@@ -59,29 +59,29 @@ class NetworkSerializer(Serializer):
     id = fields.IntegerField(read_only=True)
     cluster = scoped.ClusterField(source="cluster.name")
     name = fields.TextField()
-    kind = _words("cudn", "udn", "nad", "", required=False)
+    kind = _word_field("cudn", "udn", "nad", "", required=False)
     object_name = fields.TextField(read_only=True)
     namespace = fields.TextField(required=False)
-    topology = _words("layer2", "layer3", "localnet", "", required=False)
-    role = _words("primary", "secondary", "", required=False)
-    lifecycle = _words("Persistent", "", required=False)
-    ipam_mode = _words("Enabled", "Disabled", "", required=False)
+    topology = _word_field("layer2", "layer3", "localnet", "", required=False)
+    role = _word_field("primary", "secondary", "", required=False)
+    lifecycle = _word_field("Persistent", "", required=False)
+    ipam_mode = _word_field("Enabled", "Disabled", "", required=False)
     mtu = fields.IntegerField(required=False, allow_null=True)
-    subnets = _list(fields.CIDRField())
-    default_gateways = _list(
+    subnets = _list_field(fields.CIDRField())
+    default_gateways = _list_field(
         fields.AddressField(),
         source="shown_gateways",
         help_text="Those in use: as configured, else the first address of each subnet.",
     )
     gateways_configured = fields.FlagField(read_only=True)
-    reserved_subnets = _list(fields.CIDRField(), max_length=25)
-    infrastructure_subnets = _list(fields.CIDRField(), max_length=4)
+    reserved_subnets = _list_field(fields.CIDRField(), max_length=25)
+    infrastructure_subnets = _list_field(fields.CIDRField(), max_length=4)
     exclude_subnets = fields.ListField(child=fields.CIDRField(), read_only=True)
-    join_subnets = _list(fields.CIDRField())
+    join_subnets = _list_field(fields.CIDRField())
     namespace_selector = fields.ObjectField(
         source="shown_selector", required=False, allow_null=True
     )
-    namespaces = _list(fields.TextField(), write_only=True)
+    namespaces = _list_field(fields.TextField(), write_only=True)
     static_vms = StaticVMCheckSerializer(read_only=True)
     pool = fields.IntegerField(source="shown_pool", read_only=True, allow_null=True)
     applied = fields.FlagField(required=False)
@@ -98,7 +98,7 @@ class NetworkSerializer(Serializer):
         help_text="Those that select the network; null if they are unknown.",
     )  # fmt: skip
     description = fields.DescriptionField(required=False)
-    nads = _list(NADSerializer(), source="shown_nads")
+    nads = _list_field(NADSerializer(), source="shown_nads")
     created_at = fields.TimeField(read_only=True)
 
     def to_internal_value(self, data: Any) -> dict[str, Any]:
