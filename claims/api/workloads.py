@@ -4,186 +4,214 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.db.models import QuerySet
 from django.urls import path
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework.fields import empty
 from rest_framework.request import Request
+from rest_framework.response import Response
 
 from claims.api import scoped
-from claims.models import Network
+from claims.models import Network, WorkloadComparison
 from claims.models.workload_comparisons import ComparisonResult
+from claims.models.workloads import WorkloadKind
 from claims.workloads import adoption, results
 from pools.core import errors, object_reader
-from pools.platform import idempotency
-from pools.platform.rest import openapi, pagination, parsing, query, views
-from pools.platform.rest.openapi import FLAG, TEXT, TIME, WHOLE, listed, nullable, shape
-
-_RESULTS = tuple(str(answer) for answer in ComparisonResult)
-_WORKLOAD = shape(
-    "id kind namespace name interface node phase pods since",
-    id=WHOLE,
-    kind={"type": "string", "enum": ["vmi", "pod"]},
-    namespace=TEXT,
-    name=TEXT,
-    interface=TEXT,
-    node=TEXT,
-    phase=TEXT,
-    pods=listed(TEXT),
-    since=TIME,
-)
-_REGISTERED = shape(
-    "source id name mac ips vm namespace",
-    source={"type": "string", "enum": ["ippool", "ipamclaim"]},
-    id=WHOLE,
-    name=TEXT,
-    mac=nullable(TEXT),
-    ips=listed(TEXT),
-    vm=TEXT,
-    namespace=TEXT,
-)
-_VERDICT = shape(
-    "verdict workload registered running reasons",
-    verdict={"type": "string", "enum": list(_RESULTS)},
-    workload=nullable(_WORKLOAD),
-    registered=nullable(_REGISTERED),
-    running=nullable(shape("mac ips", mac=nullable(TEXT), ips=listed(TEXT))),
-    reasons=listed(shape("code message", code=TEXT, message=TEXT)),
-)
-_SIDE = nullable(shape("mac ips", mac=TEXT, ips=listed(TEXT)))
-_PLAN = shape(
-    "ippool makes_ippool create change unchanged refuse steps",
-    ippool=TEXT,
-    makes_ippool=FLAG,
-    create=WHOLE,
-    change=WHOLE,
-    unchanged=WHOLE,
-    refuse=WHOLE,
-    steps=listed(
-        shape(
-            "workload name action",
-            workload=WHOLE,
-            name=TEXT,
-            action={"type": "string", "enum": ["create", "change", "unchanged", "refuse"]},
-            entry=nullable(WHOLE),
-            before=_SIDE,
-            after=_SIDE,
-            code=TEXT,
-            message=TEXT,
-        )
-    ),
-)
-FIELDS = tuple(_VERDICT["properties"])
-_LIST = openapi.says(
-    "List the registered and running workloads of a network",
-    {200: openapi.page(_VERDICT)},
-    fails="404",
-    parameters=openapi.query(verdict=", ".join(_RESULTS), **openapi.PAGED),
-)
-_COUNTS = openapi.says(
-    "Get the number of workloads by result",
-    {200: shape(" ".join(_RESULTS), **dict.fromkeys(_RESULTS, WHOLE))},
-    fails="404",
-)
-_ADOPT = openapi.writes(
-    "Adopt running workloads as entries of the network's IPPool",
-    {200: _PLAN},
-    shape(
-        "reason",
-        workloads=listed(WHOLE),
-        verdict={"type": "string", "enum": list(adoption.ADOPTABLE)},
-        reason=TEXT,
-    ),
-    fails="404",
-    parameters=openapi.query(dry_run="true: return the plan and change nothing"),
-)
+from pools.platform.rest import fields, filters, generics, query, views
+from pools.platform.rest.serializers import Representation, Serializer
 
 
-class Workloads(views.View):
+class WorkloadSerializer(Representation):
+    """An interface of a running VM or pod."""
+
+    id = fields.IntegerField()
+    kind = fields.ChoiceField(WorkloadKind.values)
+    namespace = fields.TextField()
+    name = fields.TextField()
+    interface = fields.TextField()
+    node = fields.TextField()
+    phase = fields.TextField()
+    pods = fields.ListField(child=fields.TextField())
+    since = fields.TimeField(allow_null=True)
+
+
+class RegisteredAddressesSerializer(Representation):
+    """The entry of an IPPool, or the claim, that a workload is compared with."""
+
+    source = fields.ChoiceField(("ippool", "ipamclaim"))  # type: ignore[assignment]  # the metaclass takes it out
+    id = fields.IntegerField()
+    name = fields.TextField()
+    mac = fields.TextField(allow_null=True)
+    ips = fields.ListField(child=fields.TextField())
+    vm = fields.TextField()
+    namespace = fields.TextField()
+
+
+class InterfaceAddressesSerializer(Representation):
+    """The MAC address and the addresses of one interface."""
+
+    mac = fields.TextField(allow_null=True)
+    ips = fields.ListField(child=fields.TextField())
+
+
+class ComparisonReasonSerializer(Representation):
+    """A difference between what is registered and what runs."""
+
+    code = fields.TextField()
+    message = fields.TextField()
+
+
+class WorkloadComparisonSerializer(Representation):
+    """An entry or claim beside a running workload; a part is null if it does not exist."""
+
+    verdict = fields.ChoiceField(ComparisonResult.values)
+    workload = WorkloadSerializer(allow_null=True)
+    registered = RegisteredAddressesSerializer(allow_null=True)
+    running = InterfaceAddressesSerializer(allow_null=True)
+    reasons = fields.ListField(child=ComparisonReasonSerializer())
+
+
+class WorkloadCountsSerializer(Representation):
+    """The number of workloads by result."""
+
+    matching = fields.IntegerField()
+    missing = fields.IntegerField()
+    different = fields.IntegerField()
+    unknown = fields.IntegerField()
+
+
+class StepCountField(fields.IntegerField):
+    """The number of steps whose action is the name of the field."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(source="*", **options)
+
+    def to_representation(self, value: Any) -> int:
+        plan: adoption.Plan = value
+        return plan.count(self.field_name or "")
+
+
+class AdoptionStepSerializer(Representation):
+    """What an adoption does for one workload; `code` and `message` are the reason of a refusal."""
+
+    workload = fields.IntegerField(source="workload.pk")
+    name = fields.TextField(source="workload")
+    action = fields.ChoiceField(adoption.ACTIONS)
+    entry = fields.IntegerField(source="entry.pk", allow_null=True)
+    before = InterfaceAddressesSerializer(source="entry", allow_null=True)
+    after = InterfaceAddressesSerializer(source="spec", allow_null=True)
+    code = fields.TextField()
+    message = fields.TextField()
+
+
+class AdoptionPlanSerializer(Representation):
+    """The steps of an adoption; `makes_ippool` if the network gets its IPPool by it."""
+
+    ippool = fields.TextField()
+    makes_ippool = fields.FlagField()
+    create = StepCountField()  # type: ignore[assignment]  # the metaclass takes it out
+    change = StepCountField()
+    unchanged = StepCountField()
+    refuse = StepCountField()
+    steps = fields.ListField(child=AdoptionStepSerializer())
+
+
+class WorkloadIdsField(fields.ListField):
+    """The ids of the workloads of one call."""
+
+    def run_validation(self, data: Any = empty) -> Any:
+        if data is not empty and not (isinstance(data, list) and 1 <= len(data) <= adoption.MOST):
+            message = f"a list of 1 to {adoption.MOST} ids is expected"
+            raise errors.InvalidInput.for_field("", "wrong_type", message, data)
+        return super().run_validation(data)
+
+
+class AdoptionSerializer(Serializer):
+    """Either `workloads` by their ids, or all workloads with a `verdict`."""
+
+    workloads = WorkloadIdsField(
+        child=fields.IntegerField(min_value=1, max_value=(1 << 63) - 1), required=False
+    )
+    verdict = fields.ChoiceField(adoption.ADOPTABLE, required=False)
+    reason = fields.ReasonField()
+
+    def to_internal_value(self, data: Any) -> dict[str, Any]:
+        report = object_reader.ProblemReport()
+        if (data.get("workloads") is None) is (data.get("verdict") is None):
+            report.add("workloads", "one_of", "give either workloads or verdict")
+        values: dict[str, Any] = {}
+        with report.collecting():
+            values = super().to_internal_value(data)
+        report.raise_any()
+        return values
+
+
+class WorkloadFilter(filters.FilterSet):
+    verdict = filters.choice(*ComparisonResult.values)
+
+
+class Workloads(generics.ListView):
+    """The registered and running workloads of a network."""
+
     needs = {"GET": ("claims.view_workload",)}
+    queryset = WorkloadComparison.objects.all()
+    serializer_class = WorkloadComparisonSerializer
+    filterset_class = WorkloadFilter
+    orderings = {"id": results.ORDER}
 
-    @extend_schema(**_LIST)
-    def get(self, request: Request, network_id: int) -> views.Answer:
-        network = scoped.get_row(request, Network, network_id)
-        parameters = query.Query(request)
-        rows = results.visible_rows(scoped.request_scope(request)).filter(network_id=network.pk)
-        if verdict := parameters.parse("verdict", query.choice(*_RESULTS)):
-            rows = rows.filter(verdict=verdict)
-        return views.answer(
-            pagination.page(
-                request,
-                parameters,
-                rows,
-                orderings={"id": results.ORDER},
-                fields=FIELDS,
-                shape=results.render_rows,
-            )
-        )
+    def get_queryset(self) -> QuerySet[Any]:
+        network = scoped.get_row(self.request, Network, self.kwargs["network_id"])
+        rows = results.visible_rows(scoped.request_scope(self.request))
+        return rows.filter(network_id=network.pk)
+
+    def paginate_queryset(self, queryset: Any) -> Any:
+        return results.render_rows([vars(row) for row in super().paginate_queryset(queryset)])
 
 
-class WorkloadCounts(views.View):
+class WorkloadCounts(generics.GenericView):
     needs = {"GET": ("claims.view_workload",)}
+    serializer_class = WorkloadCountsSerializer
 
-    @extend_schema(**_COUNTS)
-    def get(self, request: Request, network_id: int) -> views.Answer:
+    def get(self, request: Request, network_id: int) -> Response:
+        """The number of workloads of a network by result."""
         network = scoped.get_row(request, Network, network_id)
-        query.Query(request).done()
-        return views.answer(results.result_counts(network.pk, scoped.request_scope(request)))
+        self.parameters.done()
+        counts = results.result_counts(network.pk, scoped.request_scope(request))
+        return Response(self.represent(counts))
 
 
-class Adopt(views.View):
+class Adopt(scoped.ScopedView):
     needs = {"POST": ("claims.view_workload", "claims.add_entry", "claims.change_entry")}
+    idempotent = ("POST",)
+    queryset = Network.objects.select_related("cluster")
+    serializer_class = AdoptionPlanSerializer
+    lookup_url_kwarg = "network_id"
 
-    @extend_schema(**_ADOPT)
-    def post(self, request: Request, network_id: int) -> views.Answer:
-        """Adopt the workloads named by id in `workloads`, or all with a `verdict`."""
-        network = scoped.get_row(request, Network.objects.select_related("cluster"), network_id)
-        parameters = query.Query(request)
-        dry_run = parameters.parse("dry_run", query.flag)
-        parameters.done()
-        criteria, reason = _adoption_criteria(request)
-        scope = scoped.request_scope(request)
+    @extend_schema(
+        request=AdoptionSerializer,
+        parameters=[
+            OpenApiParameter("dry_run", bool, description="Return the plan and change nothing.")
+        ],
+    )
+    def post(self, request: Request, network_id: int) -> Response:
+        """Adopt running workloads as entries of the network's IPPool."""
+        network = self.get_object()
+        dry_run = self.parameters.parse("dry_run", query.flag)
+        self.parameters.done()
+        values = self.read(request, AdoptionSerializer)
+        author = views.author(request, values["reason"])
+        criteria = {
+            "ids": values.get("workloads"),
+            "verdict": values.get("verdict", ""),
+            "scope": scoped.request_scope(request),
+        }
         if dry_run:
-            return views.answer(adoption.plan(network, scope=scope, **criteria).as_json())
+            return Response(self.represent(adoption.plan(network, **criteria)))
         if not hasattr(network, "ippool"):
             views.require(request, "claims.add_ippool")
-
-        def adopt() -> idempotency.Stored:
-            author = views.author(request, reason)
-            return idempotency.Stored(
-                200, adoption.adopt(network, scope=scope, author=author, **criteria).as_json()
-            )
-
-        stored = views.run_once(request, adopt)
-        return views.answer(stored.answer, status=stored.status)
-
-
-def _adoption_criteria(request: Request) -> tuple[dict[str, Any], str]:
-    body = parsing.fields(request, "workloads", "verdict", "reason")
-    reason = body.parse("reason", parsing.reason) or ""
-    if body.has("workloads") == body.has("verdict"):
-        body.report.add("workloads", "one_of", "give either workloads or verdict")
-    ids = body.parse("workloads", _parse_ids) if body.has("workloads") else None
-    verdict = body.parse("verdict", _parse_verdict) if body.has("verdict") else ""
-    body.report.raise_any()
-    return {"ids": ids, "verdict": verdict or ""}, reason
-
-
-def _parse_ids(value: object, field_path: str) -> list[int]:
-    if not isinstance(value, list) or not 1 <= len(value) <= adoption.MOST:
-        message = f"a list of 1 to {adoption.MOST} ids is expected"
-        raise errors.InvalidInput.for_field(field_path, "wrong_type", message, value)
-    report = object_reader.ProblemReport()
-    ids = []
-    for index, raw_id in enumerate(value):
-        with report.collecting():
-            ids.append(
-                parsing.integer(raw_id, f"{field_path}.{index}", least=1, most=(1 << 63) - 1)
-            )
-    report.raise_any()
-    return ids
-
-
-def _parse_verdict(value: object, field_path: str) -> str:
-    return parsing.choice(value, field_path, adoption.ADOPTABLE)
+        return self.once(
+            request, lambda: self.represent(adoption.adopt(network, author=author, **criteria))
+        )
 
 
 urlpatterns = [

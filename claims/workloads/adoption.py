@@ -24,6 +24,7 @@ from pools.core import errors
 from pools.platform import events
 
 CREATE, CHANGE, UNCHANGED, REFUSE = "create", "change", "unchanged", "refuse"
+ACTIONS = (CREATE, CHANGE, UNCHANGED, REFUSE)
 ADOPTABLE = (ComparisonResult.UNKNOWN.value, ComparisonResult.DIFFERENT.value)
 MOST = 10_000  # workloads in one call
 _BY = ("mac", "vm", "address")
@@ -40,20 +41,6 @@ class AdoptionStep:
     code: str = ""
     message: str = ""
 
-    def as_json(self) -> dict[str, Any]:
-        """`{"workload", "action", "entry", "before", "after", "code", "message"}`."""
-        before, after = self.entry, self.spec
-        return {
-            "workload": self.workload.pk,
-            "name": str(self.workload),
-            "action": self.action,
-            "entry": before.pk if before else None,
-            "before": {"mac": before.mac, "ips": before.ips} if before else None,
-            "after": {"mac": after.mac, "ips": list(after.ips)} if after else None,
-            "code": self.code,
-            "message": self.message,
-        }
-
 
 @dataclass(frozen=True)
 class Plan:
@@ -66,14 +53,6 @@ class Plan:
 
     def count(self, action: str) -> int:
         return sum(step.action == action for step in self.steps)
-
-    def as_json(self) -> dict[str, Any]:
-        return {
-            "ippool": self.ippool,
-            "makes_ippool": self.makes_ippool,
-            **{action: self.count(action) for action in (CREATE, CHANGE, UNCHANGED, REFUSE)},
-            "steps": [step.as_json() for step in self.steps],
-        }
 
 
 def plan(

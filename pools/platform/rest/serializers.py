@@ -18,7 +18,7 @@ from rest_framework.fields import empty
 from pools.core import errors, object_reader
 from pools.platform.rest import fields as rest_fields
 
-_NULL = "null is no value of this field; leave it out to keep what is there"
+NULL_MESSAGE = "null is no value of this field; leave it out to keep what is there"
 _READ_ONLY = "is computed and cannot be set"
 _CODES = {"invalid": "wrong_type", "null": "wrong_type", "not_a_list": "wrong_type"}
 
@@ -51,7 +51,7 @@ class Serializer(serializers.Serializer[Any]):
             value = data.get(name, empty)
             if value is None and not field.allow_null:
                 if self._is_partial():
-                    report.add(name, "wrong_type", _NULL)
+                    report.add(name, "wrong_type", NULL_MESSAGE)
                     continue
                 value = empty
             with report.collecting(name):

@@ -53,11 +53,12 @@ def test_they_change_one_by_one(door: Door) -> None:
     ("body", "code"),
     [
         ({"annotation": "both"}, "invalid_choice"),
-        ({"annotation": None}, "required"),
+        ({"annotation": None}, "wrong_type"),
         ({"default_nad_namespace": "a.b"}, "k8s_name"),
         ({"default_nad_name": "A"}, "k8s_name"),
         ({"default_nad_name": 5}, "wrong_type"),
-        ({"cluster": "other"}, "unknown_field"),
+        ({"cluster": "other"}, "read_only_field"),
+        ({"network": "n"}, "unknown_field"),
         ({}, "object_expected"),
     ],
 )
