@@ -130,8 +130,8 @@ _REPORTS = shape(
 )  # fmt: skip
 BLOCK_SHAPE = _BLOCK  # for the neighbours of this module
 # What `fields=` of a list may name.
-(BLOCK_FIELDS, CLUSTER_FIELDS, ENVIRONMENT_FIELDS, EVENT_FIELDS, POOL_FIELDS, REQUEST_FIELDS) = (
-    tuple(shape["properties"]) for shape in (_BLOCK, _CLUSTER, _ENVIRONMENT, EVENT, _POOL, _REQUEST)
+(BLOCK_FIELDS, CLUSTER_FIELDS, ENVIRONMENT_FIELDS, EVENT_FIELDS, POOL_FIELDS) = (
+    tuple(shape["properties"]) for shape in (_BLOCK, _CLUSTER, _ENVIRONMENT, EVENT, _POOL)
 )
 CLUSTERS = says("Clusters", {200: page(_CLUSTER)}, parameters=query(name="by name", **PAGED))
 CLUSTER_CREATE = writes(
@@ -278,16 +278,6 @@ RELEASE = writes(
 END_COOLDOWN = writes(
     "End a cooldown early", {200: _BLOCK}, shape("reason", reason=TEXT), fails="404"
 )
-REQUESTS = says(
-    "Requests that wait or waited for space",
-    {200: page(_REQUEST)},
-    parameters=query(
-        cluster="", pool="", state="pending, fulfilled, cancelled", holder_kind="", holder_id="",
-        org="", env="", **PAGED,
-    ),
-)  # fmt: skip
-REQUEST = says("A request", {200: _REQUEST}, fails="404")
-REQUEST_CANCEL = says("Cancel a pending request", {200: _REQUEST}, fails="404")
 ENVIRONMENTS = says(
     "Environments, and which lack addresses",
     {200: page(_ENVIRONMENT)},
