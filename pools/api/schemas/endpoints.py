@@ -128,10 +128,9 @@ _REPORTS = shape(
         )
     ),
 )  # fmt: skip
-BLOCK_SHAPE = _BLOCK  # for the neighbours of this module
 # What `fields=` of a list may name.
-(BLOCK_FIELDS, CLUSTER_FIELDS, ENVIRONMENT_FIELDS, EVENT_FIELDS, POOL_FIELDS) = (
-    tuple(shape["properties"]) for shape in (_BLOCK, _CLUSTER, _ENVIRONMENT, EVENT, _POOL)
+(CLUSTER_FIELDS, ENVIRONMENT_FIELDS, EVENT_FIELDS, POOL_FIELDS) = (
+    tuple(shape["properties"]) for shape in (_CLUSTER, _ENVIRONMENT, EVENT, _POOL)
 )
 CLUSTERS = says("Clusters", {200: page(_CLUSTER)}, parameters=query(name="by name", **PAGED))
 CLUSTER_CREATE = writes(
@@ -260,24 +259,6 @@ ALLOCATE = writes(
         )
     ],
 )  # fmt: skip
-BLOCKS = says(
-    "Blocks that are held or cooling",
-    {200: page(_BLOCK)},
-    parameters=query(
-        cluster="name or id", pool="id or name", node="", instance="", holder_kind="", holder_id="", org="", env="",
-        state="held, cooling", category="", family="4, 6", within="inside this CIDR", **PAGED,
-    ),
-)  # fmt: skip
-BLOCK = says("A block", {200: _BLOCK}, fails="404")
-RELEASE = writes(
-    "Give a block back; compare-and-set on the holder",
-    {200: _BLOCK},
-    shape(holder=_HOLDER_IN, org=TEXT, force=FLAG, reason=TEXT),
-    fails="404",
-)
-END_COOLDOWN = writes(
-    "End a cooldown early", {200: _BLOCK}, shape("reason", reason=TEXT), fails="404"
-)
 ENVIRONMENTS = says(
     "Environments, and which lack addresses",
     {200: page(_ENVIRONMENT)},
