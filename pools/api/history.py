@@ -16,10 +16,32 @@ from pools.models import Event
 from pools.platform import database
 from pools.platform.history import search
 from pools.platform.history.search import HistoryQuery
-from pools.platform.rest import pagination, query, views
+from pools.platform.rest import fields, pagination, query, views
+from pools.platform.rest.serializers import Representation
 from pools.register.history import addresses as history_addresses
 from pools.register.history import holders as history_holders
 from pools.register.history import pools
+
+
+class TenureHolderSerializer(Representation):
+    kind = fields.TextField()
+    id = fields.TextField()
+    uid = fields.TextField()
+
+
+class TenureSerializer(Representation):
+    """The time in which one holder held a block; `until` is null while it lasts."""
+
+    cluster = fields.TextField()
+    space = fields.TextField()
+    pool = fields.TextField()
+    block = fields.CIDRField()
+    state = fields.TextField()
+    holder = TenureHolderSerializer()
+    org = fields.TextField()
+    env = fields.TextField()
+    since = fields.TimeField()
+    until = fields.TimeField(allow_null=True)
 
 
 class History(views.View):

@@ -273,19 +273,3 @@ EVENTS = says(
         until="RFC 3339", **PAGED,
     ),
 )  # fmt: skip
-ADDRESS = says(
-    "Who has an address, or had it",
-    {
-        200: shape(
-            "address at matches history",
-            address=IP, at=TIME, matches=listed(TENURE), history=listed(TENURE),
-        )
-    },
-    parameters=query(cluster="name or id", at="RFC 3339"),
-)  # fmt: skip
-INSTANCE_NETWORK = says(
-    "What an instance is told of its network",
-    {200: shape(overlay_ipv6=IP, gateway_ipv6=IP, mtu=WHOLE, dns=listed(IP))},
-    fails="404",
-    parameters=query(cluster="name or id"),
-)

@@ -172,6 +172,14 @@ class TimeField(ParsedField):
         return block_fields.time(value)
 
 
+@extend_schema_field({"type": "string", "format": "date"})
+class DateField(ParsedField):
+    """A day in UTC; only shown."""
+
+    def to_representation(self, value: Any) -> str:
+        return str(value)
+
+
 @extend_schema_field({"type": "string", "format": "decimal", "example": "65534"})
 class CountField(ParsedField):
     """A count of addresses, which may be larger than JSON's numbers: decimal text."""
