@@ -31,7 +31,9 @@ class Allocations(views.View):
         if isinstance(outcome, allocation.Allocation):
             return views.answer({"blocks": outcome.blocks}, status=outcome.status)
         location = reverse("api:request", args=[outcome.pk])
-        return views.answer(requests.shape(outcome), status=202, headers={"Location": location})
+        return views.answer(
+            requests.represent(outcome.pk), status=202, headers={"Location": location}
+        )
 
 
 def parse_demand(body: object_reader.Fields) -> tuple[demand.BlockDemand, bool]:

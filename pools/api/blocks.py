@@ -7,137 +7,177 @@ from typing import Any
 from django.db.models import QuerySet
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
+from rest_framework.response import Response
 
 from pools import tasks
-from pools.api import allocations, lookups
-from pools.api.schemas import endpoints
-from pools.core import block_fields, errors
-from pools.models import AddressSpace, Block, Pool
+from pools.api import lookups
+from pools.core import block_fields, demand
+from pools.models import AddressSpace, Block, Cluster, Pool
 from pools.models.blocks import LIVE, BlockState
 from pools.models.pools import Category
-from pools.platform import idempotency
-from pools.platform.rest import pagination, parsing, query, views
+from pools.platform.rest import fields, filters, generics, views
+from pools.platform.rest.serializers import HolderSerializer, Representation, Serializer
 from pools.register.allocator import allocation
 
-# "cidr" sorts by address within each address space: that is the order of an index.
-_ORDERINGS = {"id": ("id",), "cidr": ("space_id", "cidr")}
+
+class BlockSerializer(Representation):
+    """A block that is held or cooling; `address` is that of a block of one address.
+
+    The endpoints of blocks answer with `block_fields.block_answer` instead: a page of 1,000 model instances
+    with their serializer takes twice as long.
+    """
+
+    id = fields.IntegerField()
+    cidr = fields.CIDRField()
+    address = fields.AddressField(allow_null=True)
+    family = fields.IntegerField()
+    pool = fields.TextField()
+    pool_id = fields.IntegerField()
+    cluster = fields.TextField()
+    holder = HolderSerializer()
+    org = fields.TextField()
+    env = fields.TextField()
+    state = fields.ChoiceField(BlockState.values)
+    withheld = fields.FlagField()
+    allocated_at = fields.TimeField(allow_null=True)
+    released_at = fields.TimeField(allow_null=True)
+    cooldown_until = fields.TimeField(allow_null=True)
 
 
-class Blocks(views.View):
+class ReleaseSerializer(Serializer):
+    """A release by the holder, or by force: then the holder is not compared, and a reason is required."""
+
+    holder = HolderSerializer(required=False)
+    org = fields.IdentifierField(required=False, default="")
+    force = fields.FlagField(required=False, default=False)
+    reason = fields.ReasonField(required=False, default="")
+
+    def to_internal_value(self, data: Any) -> dict[str, Any]:
+        if data.get("force") is True:
+            self.fields["reason"].required = True
+            data = {name: value for name, value in data.items() if name != "holder"}
+        else:
+            self.fields["holder"].required = True
+        return super().to_internal_value(data)
+
+
+class EndCooldownSerializer(Serializer):
+    reason = fields.ReasonField()
+
+
+class BlockFilter(filters.FilterSet):
+    cluster = filters.Filter(lookups.cluster, method="filter_cluster", help_text="Name or id.")
+    pool = filters.Filter(lookups.pools, method="filter_pool", help_text="Name or id.")
+    within = filters.cidr(method="filter_within", help_text="Blocks inside of this CIDR.")
+    state = filters.choice(*LIVE)
+    holder_kind = filters.Filter()
+    holder_id = filters.Filter()
+    org = filters.Filter()
+    env = filters.Filter()
+    node = filters.Filter(method="filter_holder", help_text="The node that holds the block.")
+    instance = filters.Filter(
+        method="filter_holder", help_text="The instance that holds the block."
+    )
+    category = filters.choice(*Category.values)
+    family = filters.choice("4", "6")
+
+    def filter_cluster(
+        self, rows: QuerySet[Block], _name: str, cluster: Cluster
+    ) -> QuerySet[Block]:
+        return rows.filter(space__in=list(_spaces().filter(cluster=cluster)))
+
+    def filter_pool(self, rows: QuerySet[Block], _name: str, pools: list[int]) -> QuerySet[Block]:
+        spaces = Pool.objects.filter(pk__in=pools).values_list("space_id", flat=True)
+        return rows.filter(pool__in=pools, space__in=list(spaces))
+
+    def filter_within(self, rows: QuerySet[Block], _name: str, cidr: str) -> QuerySet[Block]:
+        # With the list of spaces, PostgreSQL reads one range of the index (space, cidr) for each.
+        return rows.filter(cidr__net_contained_or_equal=cidr, space__in=list(_spaces()))
+
+    def filter_holder(self, rows: QuerySet[Block], kind: str, value: str) -> QuerySet[Block]:
+        return rows.filter(holder_kind=kind, holder_id=value)
+
+
+def _spaces() -> QuerySet[AddressSpace, int]:
+    return AddressSpace.objects.values_list("pk", flat=True)
+
+
+class _BlockView(generics.GenericView):
+    queryset = Block.objects.filter(state__in=LIVE).values()
+    serializer_class: Any = BlockSerializer
+    lookup_url_kwarg = "block_id"
+    absent = "There is no such block."
+
+
+class Blocks(_BlockView, generics.ListView):
+    needs = {"GET": ("pools.view_block",)}
+    filterset_class = BlockFilter
+    # "cidr" sorts by address within each address space: that is the order of an index.
+    orderings = {"id": ("id",), "cidr": ("space_id", "cidr")}
+
+    def get(self, request: Request) -> Response:
+        """Blocks that are held or cooling."""
+        rows = self.paginate_queryset(self.filter_queryset(self.get_queryset()))
+        return self.get_paginated_response(_block_answers(rows))
+
+
+class BlockView(_BlockView):
     needs = {"GET": ("pools.view_block",)}
 
-    @extend_schema(**endpoints.BLOCKS)
-    def get(self, request: Request) -> views.Answer:
-        parameters = query.Query(request)
-        rows = _filter_rows(parameters)
-        return views.answer(
-            pagination.page(
-                request,
-                parameters,
-                rows,
-                orderings=_ORDERINGS,
-                fields=endpoints.BLOCK_FIELDS,
-                shape=shapes,
-            )
-        )
+    def get(self, request: Request, block_id: int) -> Response:
+        """A block that is held or cooling."""
+        return Response(_block_answers([self.get_object()])[0])
 
 
-class BlockView(views.View):
-    needs = {"GET": ("pools.view_block",)}
-
-    @extend_schema(**endpoints.BLOCK)
-    def get(self, request: Request, block_id: int) -> views.Answer:
-        rows = [dict(row) for row in Block.objects.filter(pk=block_id, state__in=LIVE).values()]
-        if not rows:
-            raise errors.NotFound("There is no such block.")
-        return views.answer(shapes(rows)[0])
-
-
-class Release(views.View):
+class Release(_BlockView):
     needs = {"POST": ("pools.allocate",)}
+    idempotent = ("POST",)
 
-    @extend_schema(**endpoints.RELEASE)
-    def post(self, request: Request, block_id: int) -> views.Answer:
-        body = parsing.fields(request, "holder", "org", "force", "reason")
-        force = body.flag("force")
-        holder = None if force else body.parse("holder", allocations.holder)
-        org = body.parse("org", allocations.identifier) or "" if body.has("org") else ""
-        reason = body.parse("reason", parsing.reason) or "" if force or body.has("reason") else ""
-        body.report.raise_any()
-        if force:
+    @extend_schema(request=ReleaseSerializer, responses=BlockSerializer)
+    def post(self, request: Request, block_id: int) -> Response:
+        """Release a block; its holder is compared with that of the request.
+
+        A release by force needs a reason and the permission `pools.force_release`.
+        """
+        values = self.read(request, ReleaseSerializer)
+        holder = None if values["force"] else demand.Holder(**values["holder"])
+        if values["force"]:
             views.require(request, "pools.force_release")
-        author = views.author(request, reason)
+        author = views.author(request, values["reason"])
 
-        def work() -> idempotency.Stored:
-            result = allocation.release(block_id, holder, author=author, org=org, force=force)
+        def release() -> Any:
+            result = allocation.release(
+                block_id, holder, author=author, org=values["org"], force=values["force"]
+            )
             if result.has_pending_requests:
                 tasks.nudge(result.block["pool_id"])
-            return idempotency.Stored(200, result.block)
+            return result.block
 
-        return views.answer(views.run_once(request, work).answer)
+        return self.once(request, release)
 
 
-class EndCooldown(views.View):
+class EndCooldown(_BlockView):
     needs = {"POST": ("pools.force_release",)}
+    idempotent = ("POST",)
 
-    @extend_schema(**endpoints.END_COOLDOWN)
-    def post(self, request: Request, block_id: int) -> views.Answer:
-        body = parsing.fields(request, "reason")
-        reason = body.parse("reason", parsing.reason) or ""
-        body.report.raise_any()
+    @extend_schema(request=EndCooldownSerializer, responses=BlockSerializer)
+    def post(self, request: Request, block_id: int) -> Response:
+        """End the cooldown of a block before its time."""
+        author = views.author(request, self.read(request, EndCooldownSerializer)["reason"])
 
-        def work() -> idempotency.Stored:
-            block = allocation.skip_cooldown(block_id, author=views.author(request, reason))
+        def end_cooldown() -> Any:
+            block = allocation.skip_cooldown(block_id, author=author)
             tasks.nudge(block["pool_id"])
-            return idempotency.Stored(200, block)
+            return block
 
-        return views.answer(views.run_once(request, work).answer)
-
-
-def _filter_rows(parameters: query.Query) -> QuerySet[Block]:
-    rows = _filter_by_location(parameters, Block.objects.filter(state__in=LIVE))
-    if state := parameters.parse("state", query.choice(BlockState.HELD, BlockState.COOLING)):
-        rows = rows.filter(state=state)
-    for name in ("holder_kind", "holder_id", "org", "env"):
-        if value := parameters.text(name):
-            rows = rows.filter(**{name: value})
-    for kind in ("node", "instance"):
-        if value := parameters.text(kind):
-            rows = rows.filter(holder_kind=kind, holder_id=value)
-    if category := parameters.parse("category", query.choice(*Category.values)):
-        rows = rows.filter(category=category)
-    if family := parameters.parse("family", query.choice("4", "6")):
-        rows = rows.filter(family=int(family))
-    return rows
+        return self.once(request, end_cooldown)
 
 
-def _filter_by_location(parameters: query.Query, rows: QuerySet[Block]) -> QuerySet[Block]:
-    if cluster := parameters.parse("cluster", lookups.cluster):
-        rows = rows.filter(space__in=list(_spaces(cluster.pk)))
-    if pools := parameters.parse("pool", lookups.pools):
-        spaces = Pool.objects.filter(pk__in=pools).values_list("space_id", flat=True)
-        rows = rows.filter(pool__in=pools, space__in=list(spaces))
-    if within := parameters.parse("within", query.cidr):
-        # With the list of spaces, PostgreSQL reads one range of the index (space, cidr) for each.
-        rows = rows.filter(cidr__net_contained_or_equal=within, space__in=list(_spaces()))
-    return rows
-
-
-def _spaces(cluster_id: int | None = None) -> QuerySet[AddressSpace, int]:
-    spaces = AddressSpace.objects.values_list("pk", flat=True)
-    return spaces if cluster_id is None else spaces.filter(cluster_id=cluster_id)
-
-
-def shapes(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the JSON objects of block rows, with the names of their pools and clusters."""
+def _block_answers(rows: list[dict[str, Any]]) -> list[block_fields.BlockAnswer]:
+    """Return the answers for block rows, with the names of their pools and clusters."""
     pools = Pool.objects.filter(pk__in={row["pool_id"] for row in rows})
     names = {
-        pk: (name, cluster)
-        for pk, name, cluster in pools.values_list("pk", "name", "cluster__name")
+        pk: {"pool": pool, "cluster": cluster}
+        for pk, pool, cluster in pools.values_list("pk", "name", "cluster__name")
     }
-    return [_shape(names, row) for row in rows]
-
-
-def _shape(names: dict[int, tuple[str, str]], row: dict[str, Any]) -> dict[str, Any]:
-    pool, cluster = names[row["pool_id"]]
-    return {**block_fields.block_answer(row, pool=pool, cluster=cluster)}
+    return [block_fields.block_answer(row, **names[row["pool_id"]]) for row in rows]

@@ -4,117 +4,124 @@ from __future__ import annotations
 
 from typing import Any
 
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import OpenApiExample, extend_schema
+from rest_framework import serializers
 from rest_framework.request import Request
+from rest_framework.response import Response
 
 from pools import tasks
-from pools.api.schemas import checks
-from pools.core import errors
-from pools.core.block_fields import time
 from pools.models import CheckRun
-from pools.platform import database, idempotency
-from pools.platform.checks import registry, runs
-from pools.platform.rest import pagination, parsing, query, views
+from pools.platform import database
+from pools.platform.checks import registry, reports, runs
+from pools.platform.rest import fields, filters, generics, views
+from pools.platform.rest.serializers import Representation, Serializer
 
-_LIGHT = [field.attname for field in CheckRun._meta.concrete_fields if field.name != "report"]
+_EXAMPLES = [
+    OpenApiExample("all of them", {"repair": False}, request_only=True),
+    OpenApiExample(
+        "two, with repair",
+        {"repair": True, "only": ["free_space", "reserved_blocks"]},
+        request_only=True,
+    ),
+]
 
 
-class Checks(views.View):
+class CheckExampleSerializer(Representation):
+    """A violation in words, and the pool that it concerns."""
+
+    text = fields.TextField()
+    pool_id = fields.IntegerField(allow_null=True)
+
+
+class CheckResultSerializer(Representation):
+    """The result of one check; `violations` are those that remain after repairs."""
+
+    code = fields.TextField()
+    invariants = fields.TextField()
+    proves = serializers.SerializerMethodField()
+    state = fields.ChoiceField(reports.STATES)
+    complete = fields.FlagField()
+    violations = fields.IntegerField(source="count")
+    repaired = fields.IntegerField()
+    seconds = fields.ParsedField(schema={"type": "number"})
+    examples = fields.ListField(child=CheckExampleSerializer())
+
+    def get_proves(self, entry: reports.Entry) -> str:
+        return registry.sentence(entry["code"])
+
+
+class CheckRunSerializer(Serializer):
+    """A run of the checks; `only` names some of them, and without it all of them run."""
+
+    id = fields.IntegerField(read_only=True)
+    state = fields.ChoiceField(runs.STATES, read_only=True)
+    asked_at = fields.TimeField(read_only=True)
+    started_at = fields.TimeField(read_only=True, allow_null=True)
+    ended_at = fields.TimeField(read_only=True, allow_null=True)
+    repair = fields.FlagField(required=False, default=False)
+    only = fields.ListField(child=fields.TextField(), required=False, default=list)
+    seconds = fields.IntegerField(
+        required=False, default=runs.SECONDS, min_value=1, max_value=runs.LONGEST
+    )
+    actor = fields.TextField(read_only=True)
+    complete = fields.FlagField(read_only=True)
+    violations = fields.IntegerField(read_only=True)
+    repaired = fields.IntegerField(read_only=True)
+
+
+class CheckRunDetailSerializer(CheckRunSerializer):
+    """A run of the checks with the result of each check."""
+
+    checks = fields.ListField(child=CheckResultSerializer(), source="report", read_only=True)
+
+
+class CheckRunFilter(filters.FilterSet):
+    violated = filters.flag(
+        method="filter_violated", help_text="true: only runs that found violations."
+    )
+
+    def filter_violated(self, rows: Any, _name: str, violated: bool) -> Any:
+        return rows.filter(violations__gt=0) if violated else rows.filter(violations=0)
+
+
+class _CheckView(generics.GenericView):
+    queryset = CheckRun.objects.all()
+    serializer_class: Any = CheckRunDetailSerializer
+    lookup_url_kwarg = "check_id"
+    absent = "There is no such check."
+
+    def load(self, rows: list[Any]) -> None:
+        now = database.now()
+        for run in rows:
+            run.state = runs.state(run, now)
+
+
+class Checks(_CheckView, generics.ListView):
+    """Runs of the checks, the newest first."""
+
     needs = {"GET": ("pools.view_checkrun",), "POST": ("pools.run_checks",)}
+    idempotent = ("POST",)
+    queryset = CheckRun.objects.defer("report")
+    serializer_class = CheckRunSerializer
+    filterset_class = CheckRunFilter
+    ordering = "-id"
 
-    @extend_schema(**checks.CHECKS)
-    def get(self, request: Request) -> views.Answer:
-        parameters = query.Query(request)
-        rows = CheckRun.objects.all()
-        violated = parameters.parse("violated", query.flag)
-        if violated is not None:
-            rows = rows.filter(violations__gt=0) if violated else rows.filter(violations=0)
-        return views.answer(
-            pagination.page(
-                request,
-                parameters,
-                rows,
-                orderings={"id": ("id",)},
-                fields=checks.RUN_FIELDS,
-                shape=_shapes,
-                default="-id",
-                columns=_LIGHT,
-            )
-        )
-
-    @extend_schema(**checks.ASK)
-    def post(self, request: Request) -> views.Answer:
-        body = parsing.fields(request, "repair", "only", "seconds")
-        repair = body.flag("repair")
-        only = [parsing.text(value, path) for path, value in body.items("only")]
-        seconds = body.parse("seconds", _seconds) if body.has("seconds") else None
-        body.report.raise_any()
-        if repair:
+    @extend_schema(responses={202: CheckRunDetailSerializer}, examples=_EXAMPLES)
+    def post(self, request: Request) -> Response:
+        """Request a run of the checks; a repair needs the permission `pools.repair`."""
+        values = self.read(request)
+        if values["repair"]:
             views.require(request, "pools.repair")
 
-        def work() -> idempotency.Stored:
-            author = views.author(request)
-            run = runs.request_run(
-                author=author, repair=repair, only=only, seconds=seconds or runs.SECONDS
-            )
+        def request_run() -> Any:
+            run = runs.request_run(author=views.author(request), **values)
             tasks.nudge_checks()
-            return idempotency.Stored(202, _shape_with_checks(run))
+            return self.represent(run, CheckRunDetailSerializer)
 
-        return views.answer(views.run_once(request, work).answer, status=202)
+        return self.once(request, request_run, status=202)
 
 
-class CheckView(views.View):
+class CheckView(_CheckView, generics.DetailView):
+    """A run of the checks with the result of each check."""
+
     needs = {"GET": ("pools.view_checkrun",)}
-
-    @extend_schema(**checks.CHECK)
-    def get(self, request: Request, check_id: int) -> views.Answer:
-        run = CheckRun.objects.filter(pk=check_id).first()
-        if run is None:
-            raise errors.NotFound("There is no such check.")
-        return views.answer(_shape_with_checks(run))
-
-
-def _seconds(value: object, field: str) -> int:
-    return parsing.integer(value, field, least=1, most=runs.LONGEST)
-
-
-def _shapes(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    now = database.now()
-    return [_shape(CheckRun(**row), runs.state(CheckRun(**row), now)) for row in rows]
-
-
-def _shape(run: CheckRun, state: str) -> dict[str, Any]:
-    return {
-        "id": run.pk,
-        "state": state,
-        "asked_at": time(run.asked_at),
-        "started_at": time(run.started_at),
-        "ended_at": time(run.ended_at),
-        "repair": run.repair,
-        "only": run.only,
-        "seconds": run.seconds,
-        "actor": run.actor,
-        "complete": run.complete,
-        "violations": run.violations,
-        "repaired": run.repaired,
-    }
-
-
-def _shape_with_checks(run: CheckRun) -> dict[str, Any]:
-    return {
-        **_shape(run, runs.state(run, database.now())),
-        "checks": [
-            {
-                "code": entry["code"],
-                "invariants": entry["invariants"],
-                "proves": registry.sentence(entry["code"]),
-                "state": entry["state"],
-                "complete": entry["complete"],
-                "violations": entry["count"],
-                "repaired": entry["repaired"],
-                "seconds": entry["seconds"],
-                "examples": entry["examples"],
-            }
-            for entry in run.report
-        ],
-    }

@@ -2,144 +2,184 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Any
 
 from django.db.models import QuerySet
 from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
 from rest_framework.request import Request
+from rest_framework.response import Response
 
-from pools.api import allocations, lookups
-from pools.api.schemas import leaks as leak_schema
-from pools.core import object_reader
+from pools.api import lookups
+from pools.api.blocks import BlockSerializer
+from pools.core import block_fields
 from pools.models import Leak
-from pools.platform import idempotency
-from pools.platform.rest import pagination, parsing, query, views
+from pools.platform.rest import fields, filters, generics, views
+from pools.platform.rest.serializers import HolderSerializer, Representation, Serializer
 from pools.register.leaks import detection, listing, reclaim
 
 MOST = 1000  # blocks in one request
+_STATES = ("leaked", "suspected")
+_OUTCOMES = ("reclaimed", "repeated", "refused")
 
 
-class Leaks(views.View):
-    needs = {"GET": ("pools.view_leak",)}
+class LeakHolderSerializer(Representation):
+    """The holder of the block when it was missed."""
 
-    @extend_schema(**leak_schema.LEAKS)
-    def get(self, request: Request) -> views.Answer:
-        parameters = query.Query(request)
-        rows = _filter_rows(parameters)
-        return views.answer(
-            pagination.page(
-                request,
-                parameters,
-                rows,
-                orderings={"id": ("id",)},
-                fields=leak_schema.LEAK_FIELDS,
-                shape=listing.leak_rows,
-            )
-        )
+    kind = fields.TextField(source="holder_kind")
+    id = fields.TextField(source="holder_id")
+    uid = fields.TextField(source="holder_uid")
 
 
-class Reclaim(views.View):
-    needs = {"POST": ("pools.reclaim",)}
+class LeakSerializer(Representation):
+    """A block whose holder nobody refers to any more; also the rows of `ipam leaks`."""
 
-    @extend_schema(**leak_schema.RECLAIM)
-    def post(self, request: Request, block_id: int) -> views.Answer:
-        body = parsing.fields(request, "holder", "org", "allocated_at", "reason")
-        target = _target(body, block_id)
-        reason = body.parse("reason", parsing.reason) or ""
-        body.report.raise_any()
+    id = fields.IntegerField()
+    block_id = fields.IntegerField()
+    cidr = fields.CIDRField(source="block.cidr")
+    address = serializers.SerializerMethodField()
+    pool = fields.TextField(source="block.pool.name")
+    pool_id = fields.IntegerField(source="block.pool_id")
+    cluster = fields.TextField(source="block.pool.cluster.name")
+    holder = LeakHolderSerializer(source="*")
+    org = fields.TextField()
+    env = fields.TextField()
+    state = fields.ChoiceField(_STATES)
+    source = fields.TextField()  # type: ignore[assignment]  # DRF takes declared fields off the class
+    why = serializers.SerializerMethodField()
+    allocated_at = fields.TimeField()
+    missed_at = fields.TimeField()
+    observed_at = fields.TimeField()
+    observations = fields.IntegerField()
+    confirmed_at = fields.TimeField(allow_null=True)
 
-        def work() -> idempotency.Stored:
-            result = reclaim.reclaim(target, author=views.author(request, reason))
-            return idempotency.Stored(200, result.block)
+    def get_address(self, leak: Leak) -> str | None:
+        return block_fields.host_address(str(leak.block.cidr))
 
-        return views.answer(views.run_once(request, work).answer)
-
-
-class ReclaimAll(views.View):
-    needs = {"POST": ("pools.reclaim",)}
-
-    @extend_schema(**leak_schema.RECLAIM_ALL)
-    def post(self, request: Request) -> views.Answer:
-        body = parsing.fields(request, "blocks", "reason")
-        targets = _targets(body)
-        reason = body.parse("reason", parsing.reason) or ""
-        body.report.raise_any()
-
-        def work() -> idempotency.Stored:
-            results = reclaim.reclaim_all(targets, author=views.author(request, reason))
-            return idempotency.Stored(
-                200, {"results": [_result_shape(result) for result in results]}
-            )
-
-        return views.answer(views.run_once(request, work).answer)
+    def get_why(self, leak: Leak) -> str:
+        return listing.describe_observation(leak)
 
 
-def _targets(body: object_reader.Fields) -> list[reclaim.ReclaimTarget]:
-    values = body.data.get("blocks")
-    if not isinstance(values, list) or not 1 <= len(values) <= MOST:
-        message = f"a list of 1 to {MOST} blocks is expected"
-        body.report.add("blocks", "wrong_type", message)
-        return []
-    targets = []
-    for block_fields in body.objects("blocks"):
-        block_fields.only("id", "holder", "org", "allocated_at")
-        targets.append(_target(block_fields, block_fields.parse("id", _id) or 0))
-    return targets
+class ReclaimSerializer(Serializer):
+    """The holder of a leaked block as it was observed; what is left out is not compared."""
+
+    holder = HolderSerializer()
+    org = fields.IdentifierField(required=False)
+    allocated_at = fields.TimeField(required=False)
+    reason = fields.ReasonField()
 
 
-def _id(value: object, field: str) -> int:
-    return parsing.integer(value, field, least=1, most=(1 << 63) - 1)
+class ReclaimTargetSerializer(Serializer):
+    """A leaked block with its holder as it was observed; what is left out is not compared."""
+
+    id = fields.IntegerField(min_value=1, max_value=(1 << 63) - 1)
+    holder = HolderSerializer()
+    org = fields.IdentifierField(required=False)
+    allocated_at = fields.TimeField(required=False)
+
+    def validate(self, attrs: dict[str, Any]) -> Any:
+        return _target(attrs.pop("id"), attrs)
 
 
-def _target(body: object_reader.Fields, block_id: int) -> reclaim.ReclaimTarget:
-    holder = body.parse("holder", allocations.holder)
-    org = body.parse("org", allocations.identifier) if body.has("org") else None
-    allocated_at = body.parse("allocated_at", _moment) if body.has("allocated_at") else None
-    kind, name, uid = (holder.kind, holder.id, holder.uid) if holder else ("", "", "")
-    return reclaim.ReclaimTarget(block_id, kind, name, uid or None, org, allocated_at)
+class ReclaimAllSerializer(Serializer):
+    blocks = fields.ListField(child=ReclaimTargetSerializer(), min_length=1, max_length=MOST)
+    reason = fields.ReasonField()
 
 
-def _moment(value: object, field: str) -> datetime:
-    return query.moment(parsing.text(value, field), field)
+class ReclaimResultSerializer(Representation):
+    """The result for one block; `code` and `message` say why it was refused."""
+
+    id = fields.IntegerField(source="target.block_id")
+    outcome = fields.ChoiceField(_OUTCOMES)
+    block = BlockSerializer(allow_null=True)
+    code = serializers.SerializerMethodField()
+    message = serializers.SerializerMethodField()
+
+    def get_code(self, result: reclaim.ReclaimResult) -> str:
+        return result.error.code if result.error else ""
+
+    def get_message(self, result: reclaim.ReclaimResult) -> str:
+        return result.error.message if result.error else ""
 
 
-def _result_shape(result: reclaim.ReclaimResult) -> dict[str, Any]:
-    error = result.error
-    return {
-        "id": result.target.block_id,
-        "outcome": listing.outcome_code(result),
-        "block": result.block,
-        "code": error.code if error else "",
-        "message": error.message if error else "",
-    }
+class ReclaimResultListSerializer(Representation):
+    results = fields.ListField(child=ReclaimResultSerializer())
 
 
-def _filter_rows(parameters: query.Query) -> QuerySet[Leak]:
-    state = parameters.parse("state", query.choice("leaked", "suspected"))
-    return _filter_by_location(
-        parameters,
-        detection.suspected_leaks() if state == "suspected" else detection.confirmed_leaks(),
+class LeakFilter(filters.FilterSet):
+    state = filters.choice(*_STATES, method="filter_state", help_text="Without it, leaked.")
+    cluster = filters.Filter(lookups.cluster, help_text="Name or id.")
+    pool = filters.Filter(
+        lookups.pools, field_name="block__pool", lookup_expr="in", help_text="Name or id."
+    )
+    holder_kind = filters.Filter()
+    holder_id = filters.Filter()
+    source = filters.Filter(help_text="The source of the observation, such as tooling or nodes.")
+    org = filters.Filter(field_name="block__org")
+    env = filters.Filter(field_name="block__env")
+    since = filters.time(
+        field_name="missed_at", lookup_expr="gte", help_text="Missed at or after this time."
+    )
+    until = filters.time(
+        field_name="missed_at", lookup_expr="lt", help_text="Missed before this time."
     )
 
-
-def _filter_by_location(parameters: query.Query, rows: QuerySet[Leak]) -> QuerySet[Leak]:
-    if cluster := parameters.parse("cluster", lookups.cluster):
-        rows = rows.filter(cluster=cluster)
-    if pools := parameters.parse("pool", lookups.pools):
-        rows = rows.filter(block__pool__in=pools)
-    for name in ("holder_kind", "holder_id", "source"):
-        if value := parameters.text(name):
-            rows = rows.filter(**{name: value})
-    for name in ("org", "env"):
-        if value := parameters.text(name):
-            rows = rows.filter(**{f"block__{name}": value})
-    return _filter_by_time(parameters, rows)
+    def filter_state(self, rows: QuerySet[Leak], _name: str, state: str) -> QuerySet[Leak]:
+        return detection.suspected_leaks() if state == "suspected" else rows
 
 
-def _filter_by_time(parameters: query.Query, rows: QuerySet[Leak]) -> QuerySet[Leak]:
-    if since := parameters.parse("since", query.moment):
-        rows = rows.filter(missed_at__gte=since)
-    if until := parameters.parse("until", query.moment):
-        rows = rows.filter(missed_at__lt=until)
-    return rows
+class Leaks(generics.ListView):
+    """Leaked blocks, which nobody refers to any more."""
+
+    needs = {"GET": ("pools.view_leak",)}
+    queryset = Leak.objects.all()
+    serializer_class = LeakSerializer
+    filterset_class = LeakFilter
+
+    def get_queryset(self) -> QuerySet[Leak]:
+        return detection.confirmed_leaks()
+
+    def load(self, rows: list[Any]) -> None:
+        rows[:] = listing.load_blocks(rows)
+
+
+class Reclaim(generics.GenericView):
+    needs = {"POST": ("pools.reclaim",)}
+    idempotent = ("POST",)
+    queryset = Leak.objects.all()
+    serializer_class = ReclaimSerializer
+
+    @extend_schema(responses=BlockSerializer)
+    def post(self, request: Request, block_id: int) -> Response:
+        """Reclaim a leaked block; its holder is compared with that of the request."""
+        values = self.read(request)
+        author = views.author(request, values["reason"])
+        target = _target(block_id, values)
+        return self.once(request, lambda: reclaim.reclaim(target, author=author).block)
+
+
+class ReclaimAll(generics.GenericView):
+    needs = {"POST": ("pools.reclaim",)}
+    idempotent = ("POST",)
+    queryset = Leak.objects.all()
+    serializer_class = ReclaimAllSerializer
+
+    @extend_schema(responses=ReclaimResultListSerializer)
+    def post(self, request: Request) -> Response:
+        """Reclaim leaked blocks, with a result for each of them."""
+        values = self.read(request)
+        author = views.author(request, values["reason"])
+
+        def reclaim_all() -> Any:
+            results = reclaim.reclaim_all(values["blocks"], author=author)
+            return ReclaimResultListSerializer({"results": list(results)}).data
+
+        return self.once(request, reclaim_all)
+
+
+def _target(block_id: int, values: dict[str, Any]) -> reclaim.ReclaimTarget:
+    holder = values["holder"]
+    return reclaim.ReclaimTarget(
+        block_id, holder["kind"], holder["id"], holder["uid"] or None,
+        values.get("org"), values.get("allocated_at"),
+    )  # fmt: skip

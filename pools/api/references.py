@@ -2,137 +2,83 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import Any, TypeGuard
 
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import OpenApiExample, extend_schema
+from rest_framework import serializers
 from rest_framework.request import Request
+from rest_framework.response import Response
 
 from pools.api import lookups
-from pools.api.schemas import leaks
-from pools.core import block_fields, errors, holders, object_reader
+from pools.core import errors, holders, object_reader
 from pools.models import Cluster, ReferenceFeed
-from pools.platform.rest import pagination, parsing, query, views
+from pools.platform.rest import fields, filters, generics, parsing, views
+from pools.platform.rest.serializers import Representation, Serializer
 from pools.register.leaks import references
 from pools.register.leaks.references import MOST_HOLDERS, ReferencedHolder
 
 LARGEST = 32 * 1024 * 1024  # bytes: 200,000 holders with Kubernetes names and uids
 _SEQUENCES = 1 << 63
-_FIELDS = ("cluster", "holder_kind", "sequence", "complete", "holders", "removed", "observed_at")
-_HOLDER_FIELDS = frozenset({"id", "uid", "org"})
+_SHOWN = 100  # problems in one response
+_EXAMPLE = OpenApiExample(
+    "all instances of a cluster",
+    {
+        "cluster": "prod", "holder_kind": "instance", "sequence": 1, "complete": True,
+        "holders": [{"id": "i-1", "uid": "7d2f8a54-6a0b-4a3c-9d5c-6c1a4b6f2f10"}],
+    },
+    request_only=True,
+)  # fmt: skip
 
 
-class References(views.View):
-    needs = {"GET": ("pools.view_referencefeed",), "POST": ("pools.report_references",)}
+class ReferencedHolderSerializer(Serializer):
+    """A holder that exists; without a uid or org, every holder of that id."""
 
-    @extend_schema(**leaks.FEEDS)
-    def get(self, request: Request) -> views.Answer:
-        parameters = query.Query(request)
-        rows = ReferenceFeed.objects.all()
-        if cluster := parameters.parse("cluster", lookups.cluster):
-            rows = rows.filter(cluster=cluster)
-        if kind := parameters.text("holder_kind"):
-            rows = rows.filter(holder_kind=kind)
-        return views.answer(
-            pagination.page(
-                request,
-                parameters,
-                rows,
-                orderings={"id": ("id",)},
-                fields=leaks.FEED_FIELDS,
-                shape=_shapes,
-            )
-        )
+    id = fields.IdentifierField()
+    uid = fields.IdentifierField(required=False, default="")
+    org = fields.IdentifierField(required=False, default="")
 
-    @extend_schema(**leaks.REPORT)
-    def post(self, request: Request) -> views.Answer:
-        report = parse_report(parsing.fields(request, *_FIELDS, limit=LARGEST))
-        return views.answer(references.ingest_report(report, author=views.author(request)))
+    def validate(self, attrs: dict[str, Any]) -> Any:
+        return ReferencedHolder(**attrs)
 
 
-def parse_report(body: object_reader.Fields) -> references.ReferenceReport:
-    """Return the report of the body.
-
-    Raises InvalidInput with all problems: unknown_cluster, k8s_name, out_of_range,
-    conflicting_fields, …
-    """
-    cluster = body.parse("cluster", _cluster)
-    kind = body.parse("holder_kind", _kind)
-    sequence = body.parse("sequence", _sequence)
-    if body.data.get("complete") is None:
-        body.report.add("complete", "required", "set whether the report lists all holders")
-    complete = body.flag("complete")
-    if not body.has("holders"):
-        body.report.add("holders", "required", "is required")
-    present_holders, removed = _holders(body, "holders"), _holders(body, "removed")
-    observed_at = body.parse("observed_at", _moment) if body.has("observed_at") else None
-    if complete and body.has("removed"):
-        message = "a complete report lists all holders and removes those that it does not list"
-        body.report.add("removed", "conflicting_fields", message)
-    elif repeated_holders := set(present_holders) & set(removed):
-        message = f"{min(repeated_holders).id} is also listed in holders"
-        body.report.add("removed", "conflicting_fields", message)
-    body.report.raise_any()
-    if cluster is None or kind is None or sequence is None:
-        raise AssertionError("unreachable: the missing field was reported")
-    return references.ReferenceReport(
-        cluster, kind, sequence, complete, present_holders, removed, observed_at
-    )
-
-
-def _cluster(value: object, field: str) -> Cluster:
+def _parse_cluster(value: object, field: str) -> Cluster:
     return lookups.cluster(parsing.text(value, field), field)
 
 
-def _kind(value: object, field: str) -> str:
-    return holders.parse_name(value, field=field, kind="label")
-
-
-def _sequence(value: object, field: str) -> int:
-    return parsing.integer(value, field, least=0, most=_SEQUENCES - 1)
-
-
-def _moment(value: object, field: str) -> datetime:
-    return query.moment(parsing.text(value, field), field).astimezone(UTC)
-
-
-def _holders(body: object_reader.Fields, key: str) -> list[ReferencedHolder]:
-    values = body.data.get(key)
-    if values is None:
-        return []
+def _parse_holders(values: object, _field: str) -> list[ReferencedHolder]:
+    """Return the holders of a list; most of a hundred thousand are read without a serializer."""
     if not isinstance(values, list):
-        body.report.add(key, "wrong_type", "a list is expected", values)
-        return []
+        raise errors.InvalidInput.for_field("", "wrong_type", "a list is expected", values)
     if len(values) > MOST_HOLDERS:
-        body.report.add(key, "out_of_range", f"at most {MOST_HOLDERS} holders in one report")
-        return []
-    holders_ = []
+        message = f"at most {MOST_HOLDERS} holders in one report"
+        raise errors.InvalidInput.for_field("", "out_of_range", message)
+    report = object_reader.ProblemReport()
+    parsed = []
+    serializer = fields.ListField(child=ReferencedHolderSerializer()).child  # part of a list
     for index, value in enumerate(values):
         holder = _plain_holder(value)
         if holder is None:
-            with body.report.collecting():
-                holder = _parse_holder(value, f"{key}.{index}")
+            with report.collecting(str(index)):
+                holder = serializer.run_validation(value)
         if holder is not None:
-            holders_.append(holder)
-        elif len(body.report.problems) >= _SHOWN:
+            parsed.append(holder)
+        elif len(report.problems) >= _SHOWN:
             break
-    return holders_
-
-
-_SHOWN = 100  # problems in one response
+    report.raise_any()
+    return parsed
 
 
 def _plain_holder(value: Any) -> ReferencedHolder | None:
-    """Return a valid holder of printable ASCII, else None.
-
-    The fast path for nearly all of the hundred thousand holders of a report.
-    """
+    """Return a valid holder of printable ASCII, else None."""
     if not (isinstance(value, dict) and _HOLDER_FIELDS.issuperset(value)):
         return None
     name, uid, org = value.get("id"), value.get("uid", ""), value.get("org", "")
     if not (_is_plain(name) and ("uid" not in value or _is_plain(uid))):
         return None
     return ReferencedHolder(name, uid, org) if "org" not in value or _is_plain(org) else None
+
+
+_HOLDER_FIELDS = frozenset(ReferencedHolder._fields)
 
 
 def _is_plain(text: object) -> TypeGuard[str]:
@@ -145,34 +91,90 @@ def _is_plain(text: object) -> TypeGuard[str]:
     )
 
 
-def _parse_holder(value: object, field: str) -> ReferencedHolder:
-    if not isinstance(value, dict):
-        raise errors.InvalidInput.for_field(field, "wrong_type", "an object is expected", value)
-    body = object_reader.Fields(value, field, object_reader.ProblemReport())
-    body.only("id", "uid", "org")
-    name = body.parse("id", _identifier)
-    uid = body.parse("uid", _identifier) if body.has("uid") else None
-    org = body.parse("org", _identifier) if body.has("org") else None
-    body.report.raise_any()
-    return ReferencedHolder(name or "", uid or "", org or "")
+class ReferenceReportSerializer(Serializer):
+    """A report: a complete one lists all holders, another one those that were added or removed."""
+
+    cluster = fields.TextField(_parse_cluster)
+    holder_kind = fields.NamespaceField(source="kind")
+    sequence = fields.IntegerField(min_value=0, max_value=_SEQUENCES - 1)
+    complete = fields.FlagField(
+        error_messages={"required": "set whether the report lists all holders"}
+    )
+    holders = fields.ListField(_parse_holders, child=ReferencedHolderSerializer())
+    removed = fields.ListField(
+        _parse_holders, child=ReferencedHolderSerializer(), required=False, default=list
+    )
+    observed_at = fields.TimeField(required=False)
+
+    def to_internal_value(self, data: Any) -> dict[str, Any]:
+        report = object_reader.ProblemReport()
+        values: dict[str, Any] = {}
+        with report.collecting():
+            values = super().to_internal_value(data)
+        if data.get("complete") is True and data.get("removed") is not None:
+            message = "a complete report lists all holders and removes those that it does not list"
+            report.add("removed", "conflicting_fields", message)
+        report.raise_any()
+        return values
+
+    def validate(self, attrs: dict[str, Any]) -> Any:
+        if repeated_holders := {*attrs["holders"]} & {*attrs["removed"]}:
+            message = f"{min(repeated_holders).id} is also listed in holders"
+            raise errors.InvalidInput.for_field("removed", "conflicting_fields", message)
+        return references.ReferenceReport(**attrs)
 
 
-def _identifier(value: object, field: str) -> str:
-    return holders.parse_identifier(value, field=field)
+class ReferenceReportResultSerializer(Representation):
+    """The state of the feed after a report, and how many blocks a complete report missed."""
+
+    cluster = fields.TextField()
+    holder_kind = fields.TextField()
+    sequence = fields.IntegerField(max_value=_SEQUENCES - 1)
+    complete = fields.FlagField()
+    holders = fields.IntegerField()
+    reported_at = fields.TimeField()
+    complete_at = fields.TimeField(allow_null=True)
+    missed = fields.IntegerField()
+    leaked = fields.IntegerField()
 
 
-def _shapes(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    names = Cluster.objects.in_bulk({row["cluster_id"] for row in rows})
-    return [
-        {
-            "id": row["id"],
-            "cluster": names[row["cluster_id"]].name,
-            "holder_kind": row["holder_kind"],
-            "sequence": row["sequence"],
-            "holders": row["answer"].get("holders", 0),
-            "reporter": row["reporter"],
-            "reported_at": block_fields.time(row["reported_at"]),
-            "complete_at": block_fields.time(row["complete_at"]),
-        }
-        for row in rows
-    ]
+class ReferenceFeedSerializer(Representation):
+    """The last report about a kind of holder in a cluster."""
+
+    id = fields.IntegerField()
+    cluster = fields.TextField(source="cluster.name")
+    holder_kind = fields.TextField()
+    sequence = fields.IntegerField(max_value=_SEQUENCES - 1)
+    holders = serializers.SerializerMethodField()
+    reporter = fields.TextField()
+    reported_at = fields.TimeField()
+    complete_at = fields.TimeField(allow_null=True)
+
+    def get_holders(self, feed: ReferenceFeed) -> int:
+        count: int = feed.answer.get("holders", 0)
+        return count
+
+
+class ReferenceFeedFilter(filters.FilterSet):
+    cluster = filters.Filter(lookups.cluster, help_text="Name or id.")
+    holder_kind = filters.Filter()
+
+
+class References(generics.ListView):
+    """Feeds of inventory reports, and how current they are."""
+
+    needs = {"GET": ("pools.view_referencefeed",), "POST": ("pools.report_references",)}
+    queryset = ReferenceFeed.objects.prefetch_related("cluster")
+    serializer_class = ReferenceFeedSerializer
+    filterset_class = ReferenceFeedFilter
+    largest_body = LARGEST
+
+    @extend_schema(
+        request=ReferenceReportSerializer,
+        responses={200: ReferenceReportResultSerializer},
+        examples=[_EXAMPLE],
+    )
+    def post(self, request: Request) -> Response:
+        """Report the holders that still use blocks."""
+        report = self.read(request, ReferenceReportSerializer)
+        return Response(references.ingest_report(report, author=views.author(request)))

@@ -4,88 +4,85 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.db.models import Prefetch
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
+from rest_framework.response import Response
 
 from pools.api import lookups
-from pools.api.schemas import endpoints
-from pools.core import block_fields, errors
 from pools.models import AllocationRequest, Pool
 from pools.models.requests import RequestState
-from pools.platform.rest import pagination, query, views
+from pools.platform.rest import fields, filters, generics, views
+from pools.platform.rest.serializers import Representation
 from pools.register.allocator import requests
 
+_POOLS = Prefetch("pool", Pool.objects.select_related("cluster"))
+_REQUESTS = AllocationRequest.objects.prefetch_related(_POOLS)
 
-class Requests(views.View):
+
+class RequestHolderSerializer(Representation):
+    """The first holder of the request."""
+
+    kind = fields.TextField(source="holder_kind")
+    id = fields.TextField(source="holder_id")
+
+
+class AllocationRequestSerializer(Representation):
+    """A request for blocks that waits, or has waited, for free blocks."""
+
+    id = fields.IntegerField()
+    state = fields.ChoiceField(RequestState.values)
+    pool = fields.TextField(source="pool.name")
+    pool_id = fields.IntegerField()
+    cluster = fields.TextField(source="pool.cluster.name")
+    holder = RequestHolderSerializer(source="*")
+    org = fields.TextField()
+    env = fields.TextField()
+    attempts = fields.IntegerField()
+    message = fields.TextField(source="last_error")
+    block_ids = fields.ListField(child=fields.IntegerField())
+    created_at = fields.TimeField()
+    next_try_at = fields.TimeField()
+    ended_at = fields.TimeField(allow_null=True)
+
+
+class AllocationRequestFilter(filters.FilterSet):
+    cluster = filters.Filter(lookups.cluster, field_name="pool__cluster", help_text="Name or id.")
+    pool = filters.Filter(lookups.pools, lookup_expr="in", help_text="Name or id.")
+    state = filters.choice(*RequestState.values)
+    holder_kind = filters.Filter()
+    holder_id = filters.Filter()
+    org = filters.Filter()
+    env = filters.Filter()
+
+
+class _RequestView(generics.GenericView):
+    queryset = _REQUESTS
+    serializer_class = AllocationRequestSerializer
+    lookup_url_kwarg = "request_id"
+    absent = "There is no such request."
+
+
+class Requests(_RequestView, generics.ListView):
+    """Allocation requests that wait, or have waited, for free blocks."""
+
     needs = {"GET": ("pools.view_allocationrequest",)}
-
-    @extend_schema(**endpoints.REQUESTS)
-    def get(self, request: Request) -> views.Answer:
-        parameters = query.Query(request)
-        rows = AllocationRequest.objects.all()
-        if cluster := parameters.parse("cluster", lookups.cluster):
-            rows = rows.filter(pool__cluster=cluster)
-        if pools := parameters.parse("pool", lookups.pools):
-            rows = rows.filter(pool__in=pools)
-        if state := parameters.parse("state", query.choice(*RequestState.values)):
-            rows = rows.filter(state=state)
-        for name in ("holder_kind", "holder_id", "org", "env"):
-            if value := parameters.text(name):
-                rows = rows.filter(**{name: value})
-        return views.answer(
-            pagination.page(
-                request,
-                parameters,
-                rows,
-                orderings={"id": ("id",)},
-                fields=endpoints.REQUEST_FIELDS,
-                shape=shapes,
-            )
-        )
+    filterset_class = AllocationRequestFilter
 
 
-class RequestView(views.View):
+class RequestView(_RequestView, generics.DetailView):
+    """An allocation request."""
+
     needs = {"GET": ("pools.view_allocationrequest",), "DELETE": ("pools.allocate",)}
 
-    @extend_schema(**endpoints.REQUEST)
-    def get(self, request: Request, request_id: int) -> views.Answer:
-        row = AllocationRequest.objects.filter(pk=request_id).first()
-        if row is None:
-            raise errors.NotFound("There is no such request.")
-        return views.answer(shape(row))
-
-    @extend_schema(**endpoints.REQUEST_CANCEL)
-    def delete(self, request: Request, request_id: int) -> views.Answer:
-        return views.answer(shape(requests.cancel(request_id, author=views.author(request))))
+    @extend_schema(responses=AllocationRequestSerializer)
+    def delete(self, request: Request, request_id: int) -> Response:
+        """Cancel a pending request; a request that has ended is not changed."""
+        requests.cancel(request_id, author=views.author(request))
+        return Response(represent(request_id))
 
 
-def shape(request: AllocationRequest) -> dict[str, Any]:
-    rows = AllocationRequest.objects.filter(pk=request.pk).values()
-    return shapes([dict(row) for row in rows])[0]
-
-
-def shapes(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    pools = Pool.objects.filter(pk__in={row["pool_id"] for row in rows})
-    names = {
-        pk: (name, cluster)
-        for pk, name, cluster in pools.values_list("pk", "name", "cluster__name")
-    }
-    return [
-        {
-            "id": row["id"],
-            "state": row["state"],
-            "pool": names[row["pool_id"]][0],
-            "pool_id": row["pool_id"],
-            "cluster": names[row["pool_id"]][1],
-            "holder": {"kind": row["holder_kind"], "id": row["holder_id"]},
-            "org": row["org"],
-            "env": row["env"],
-            "attempts": row["attempts"],
-            "message": row["last_error"],
-            "block_ids": row["block_ids"],
-            "created_at": block_fields.time(row["created_at"]),
-            "next_try_at": block_fields.time(row["next_try_at"]),
-            "ended_at": block_fields.time(row["ended_at"]),
-        }
-        for row in rows
-    ]
+def represent(request_id: int) -> dict[str, Any]:
+    """Return the answer for a request, read anew: its times come from the database."""
+    answer: dict[str, Any] = AllocationRequestSerializer(_REQUESTS.get(pk=request_id)).data
+    return answer

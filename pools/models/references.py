@@ -101,3 +101,8 @@ class Leak(models.Model):
     @property
     def env(self) -> str:
         return self.block.env
+
+    @property
+    def state(self) -> str:
+        """`leaked` or `suspected`."""
+        return "leaked" if self.confirmed_at else "suspected"

@@ -43,9 +43,7 @@ def test_the_list_and_taking_them_back(feed: Feed) -> None:
     assert len(listed) == HELD - 1
     assert _read() - before < TIMES * HELD
     taken = listed[: reclaim.BATCH]
-    wanted = [
-        reclaim.ReclaimTarget(one["block_id"], "instance", one["holder"]["id"]) for one in taken
-    ]
+    wanted = [reclaim.ReclaimTarget(one.block_id, "instance", one.holder_id) for one in taken]
     before = _read()
     assert not any(one.error for one in reclaim.reclaim_all(wanted, author=factories.WITH_REASON))
     assert _read() - before < TIMES * HELD

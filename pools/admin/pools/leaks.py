@@ -162,7 +162,7 @@ class LeakAdmin(lists.Listed[Leak]):
 
     @admin.display(description=_("reason"))
     def shown_why(self, row: Leak) -> str:
-        return listing.describe_observation(vars(row))
+        return listing.describe_observation(row)
 
     # --- reclaiming -------------------------------------------------------------------------------
 
@@ -215,7 +215,7 @@ class LeakAdmin(lists.Listed[Leak]):
             opts=Leak._meta,
             original=row,
             row=row,
-            why=listing.describe_observation(vars(row)),
+            why=listing.describe_observation(row),
             state=state(row),
             call=f"leaks/?holder_kind={row.holder_kind}&holder_id={row.holder_id}",
         )

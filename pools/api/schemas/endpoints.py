@@ -106,8 +106,8 @@ _CIDR_OUT = shape(
 )
 BLOCK_SHAPE = _BLOCK  # for the neighbours of this module
 # What `fields=` of a list may name.
-(BLOCK_FIELDS, ENVIRONMENT_FIELDS, POOL_FIELDS, REQUEST_FIELDS) = (
-    tuple(shape["properties"]) for shape in (_BLOCK, _ENVIRONMENT, _POOL, _REQUEST)
+(BLOCK_FIELDS, ENVIRONMENT_FIELDS, POOL_FIELDS) = (
+    tuple(shape["properties"]) for shape in (_BLOCK, _ENVIRONMENT, _POOL)
 )
 POOLS = says(
     "Pools",
@@ -186,34 +186,6 @@ ALLOCATE = writes(
         )
     ],
 )  # fmt: skip
-BLOCKS = says(
-    "Blocks that are held or cooling",
-    {200: page(_BLOCK)},
-    parameters=query(
-        cluster="name or id", pool="id or name", node="", instance="", holder_kind="", holder_id="", org="", env="",
-        state="held, cooling", category="", family="4, 6", within="inside this CIDR", **PAGED,
-    ),
-)  # fmt: skip
-BLOCK = says("A block", {200: _BLOCK}, fails="404")
-RELEASE = writes(
-    "Give a block back; compare-and-set on the holder",
-    {200: _BLOCK},
-    shape(holder=_HOLDER_IN, org=TEXT, force=FLAG, reason=TEXT),
-    fails="404",
-)
-END_COOLDOWN = writes(
-    "End a cooldown early", {200: _BLOCK}, shape("reason", reason=TEXT), fails="404"
-)
-REQUESTS = says(
-    "Requests that wait or waited for space",
-    {200: page(_REQUEST)},
-    parameters=query(
-        cluster="", pool="", state="pending, fulfilled, cancelled", holder_kind="", holder_id="",
-        org="", env="", **PAGED,
-    ),
-)  # fmt: skip
-REQUEST = says("A request", {200: _REQUEST}, fails="404")
-REQUEST_CANCEL = says("Cancel a pending request", {200: _REQUEST}, fails="404")
 ENVIRONMENTS = says(
     "Environments, and which lack addresses",
     {200: page(_ENVIRONMENT)},

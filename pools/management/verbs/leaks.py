@@ -7,8 +7,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any, TextIO
 
 from pools.api import lookups
+from pools.api.leaks import LeakSerializer
 from pools.core import errors
 from pools.management import output
+from pools.models import Leak
 from pools.register.leaks import detection, listing
 
 HELP = "List leaked blocks (status 3 when there are any)."
@@ -48,6 +50,8 @@ def run(options: Mapping[str, Any], out: TextIO) -> int:
     return output.FOUND if count else output.DONE
 
 
-def _rows(shapes: Iterator[listing.LeakRow]) -> Iterator[output.Row]:
-    for shape in shapes:
-        yield shape | {f"holder_{part}": value for part, value in shape["holder"].items()}
+def _rows(leaks: Iterator[Leak]) -> Iterator[output.Row]:
+    serializer = LeakSerializer()
+    for leak in leaks:
+        row = serializer.to_representation(leak)
+        yield row | {f"holder_{part}": value for part, value in row["holder"].items()}

@@ -10,7 +10,7 @@ from typing import Any, TextIO
 from pools.core import errors, holders
 from pools.management import output
 from pools.platform import events
-from pools.register.leaks import listing, reclaim, reports
+from pools.register.leaks import reclaim, reports
 
 HELP = "Reclaim leaked blocks: they start their cooldown."
 _COLUMNS = ("block_id", "cidr", "holder", "result", "code", "message")
@@ -62,7 +62,7 @@ def _rows(
             "block_id": result.target.block_id,
             "cidr": result.block["cidr"] if result.block else "",
             "holder": f"{result.target.kind} {result.target.id}",
-            "result": listing.outcome_code(result),
+            "result": result.outcome,
             "code": result.error.code if result.error else "",
             "message": result.error.message if result.error else "",
         }

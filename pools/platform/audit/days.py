@@ -9,6 +9,8 @@ from pools.platform import database
 from pools.platform.audit import verification
 from pools.sql import statements
 
+STATES = ("open", "sealed", "purged", "broken")
+
 
 @dataclass(frozen=True)
 class Day:

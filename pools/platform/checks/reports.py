@@ -19,6 +19,7 @@ _RUNS = 20  # newest runs in which the latest status of each check is looked up
 
 CLEAN, REPAIRED, VIOLATED, FAILED = "clean", "repaired", "violated", "failed"
 PARTIAL, NOT_LOOKED = "partial", "not_looked"  # no violation so far; not checked
+STATES = (CLEAN, REPAIRED, VIOLATED, FAILED, PARTIAL, NOT_LOOKED)
 
 
 class Example(TypedDict):

@@ -27,6 +27,7 @@ SECONDS = 300  # default time limit of a run
 LONGEST = 480  # longest time limit of a run by a worker: less than the time limit of its task
 NIGHT = 2  # the hour (UTC) at which the nightly run is due
 KEPT = 500  # runs
+STATES = ("waiting", "running", "ended", "abandoned")
 _ABANDONED = timedelta(minutes=5)  # after its time limit; then the worker of the run was killed
 _CANCELLED = "57014"  # query_canceled: the statement reached its time limit
 

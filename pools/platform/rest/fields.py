@@ -10,7 +10,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.fields import empty
 
-from pools.core import addresses, block_fields, errors, holders, object_reader, timestamps
+from pools.core import addresses, block_fields, errors, holders, object_reader
 from pools.platform.rest import parsing
 
 Parser = Callable[[object, str], Any]  # (value, dotted path) -> value; InvalidInput
@@ -166,7 +166,7 @@ class CooldownField(ParsedField):
 class TimeField(ParsedField):
     """A time; RFC 3339 with a zone, shown in UTC with `Z`."""
 
-    parser: Parser = staticmethod(lambda value, path: timestamps.parse_timestamp(value, field=path))
+    parser: Parser = staticmethod(parsing.timestamp)
 
     def to_representation(self, value: Any) -> str | None:
         return block_fields.time(value)
@@ -228,7 +228,7 @@ class ObjectField(ParsedField):
 class ListField(serializers.ListField):
     """A list whose items `child` reads, or that a parser reads as a whole; wrong_type.
 
-    The problems of an item have its index in their path.
+    `max_length` comes with a `min_length`. The problems of an item have its index in their path.
     """
 
     def __init__(self, parser: Parser | None = None, **options: Any) -> None:
@@ -240,7 +240,9 @@ class ListField(serializers.ListField):
             return self.get_default()
         if self._parser is not None:
             return self._parser(data, "")
-        if not isinstance(data, list):
+        if self.max_length is not None:
+            self._check_length(data)
+        elif not isinstance(data, list):
             raise errors.InvalidInput.for_field("", "wrong_type", "a list is expected", data)
         report = object_reader.ProblemReport()
         items = []
@@ -249,6 +251,12 @@ class ListField(serializers.ListField):
                 items.append(self.child.run_validation(item))
         report.raise_any()
         return items
+
+    def _check_length(self, data: Any) -> None:
+        least, most = self.min_length or 0, self.max_length or 0
+        if not isinstance(data, list) or not least <= len(data) <= most:
+            message = f"a list of {least} to {most} {self.field_name} is expected"
+            raise errors.InvalidInput.for_field("", "wrong_type", message)
 
     def to_representation(self, data: Any) -> list[Any]:
         """The items of a list or of a related manager."""

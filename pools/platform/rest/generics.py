@@ -11,7 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from pools.core import errors
-from pools.platform import idempotency
+from pools.platform import documents, idempotency
 from pools.platform.rest import filters, keyset, parsing, query, views
 
 
@@ -27,6 +27,7 @@ class GenericView(views.View, generics.GenericAPIView[Any]):
     orderings: Mapping[str, Sequence[str]] = {"id": ("id",)}
     ordering = "id"
     absent = "There is no such object."
+    largest_body = documents.LARGEST  # bytes
 
     @cached_property
     def parameters(self) -> query.Query:
@@ -65,7 +66,7 @@ class GenericView(views.View, generics.GenericAPIView[Any]):
         """The validated body, a dict unless the serializer makes another value of it. InvalidInput with every problem."""
         chosen: Any = serializer_class or self.get_serializer_class()
         serializer = chosen(
-            data=parsing.document(request), partial=partial,
+            data=parsing.document(request, limit=self.largest_body), partial=partial,
             context={**self.get_serializer_context(), **context},
         )  # fmt: skip
         serializer.is_valid(raise_exception=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from django.db import models
@@ -133,7 +134,8 @@ def _rows_after(columns: Sequence[str], values: Sequence[Any], *, descending: bo
 
 
 def _link(request: Request, row: Any, columns: Sequence[str], *, backward: bool) -> str:
-    values = [_plain(getattr(row, column)) for column in columns]
+    read = row.get if isinstance(row, dict) else partial(getattr, row)
+    values = [_plain(read(column)) for column in columns]
     text = json.dumps([backward, values], separators=(",", ":"))
     parameters = request.query_params.copy()
     parameters["cursor"] = base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Collection
+from datetime import datetime
 from email.message import Message
 from functools import lru_cache
 from typing import Any
@@ -16,7 +17,7 @@ from django.http import HttpRequest
 from rest_framework import exceptions, parsers
 from rest_framework.request import Request
 
-from pools.core import errors, holders, object_reader
+from pools.core import errors, holders, object_reader, timestamps
 from pools.platform import documents
 
 JSON = "application/json"
@@ -161,6 +162,11 @@ def text(value: object, field: str) -> str:
     if not isinstance(value, str):
         raise errors.InvalidInput.for_field(field, "wrong_type", "a text is expected", value)
     return value
+
+
+def timestamp(value: object, field: str) -> datetime:
+    """Parse an RFC 3339 timestamp with a time zone. Raises InvalidInput wrong_type, time."""
+    return timestamps.parse_timestamp(text(value, field), field=field)
 
 
 def description(value: object, field: str) -> str:

@@ -134,6 +134,8 @@ def _attribute_reader(source: str) -> Callable[[Any], Any]:
 def _item_reader(field: serializers.Field[Any, Any, Any, Any], name: str) -> Callable[[Any], Any]:
     """A field that says `required=False` is left out of the answer if the dict lacks it."""
     source = field.source or name
+    if source == "*":
+        return lambda row: row
     absent = empty if field._kwargs.get("required") is False else None  # type: ignore[attr-defined]
     if "." not in source:
         return (lambda row: row.get(source, empty)) if absent else (lambda row: row[source])
@@ -143,7 +145,7 @@ def _item_reader(field: serializers.Field[Any, Any, Any, Any], name: str) -> Cal
             row = row[part] if isinstance(row, dict) else getattr(row, part)
         return row
 
-    return (lambda row: row) if source == "*" else read
+    return read
 
 
 def _validate_field(
@@ -156,7 +158,7 @@ def _validate_field(
     """Put the validated value, or the default of an absent one, under the field's source."""
     if value is empty:
         if field.required and not partial:
-            raise errors.InvalidInput.for_field("", "required", "is required")
+            raise errors.InvalidInput.for_field("", "required", _required_message(field))
         if partial or field.default is empty:
             return
     if value is None:
@@ -166,6 +168,12 @@ def _validate_field(
         values[field.source or ""] = field.run_validation(value)
     except exceptions.ValidationError as error:
         raise invalid_input(error, value) from error
+
+
+def _required_message(field: serializers.Field[Any, Any, Any, Any]) -> str:
+    """`error_messages={"required": ...}` of the field; DRF's own words speak of fields of forms."""
+    messages = field._kwargs.get("error_messages") or {}  # type: ignore[attr-defined]
+    return str(messages.get("required", "is required"))
 
 
 def invalid_input(error: exceptions.ValidationError, value: object) -> errors.InvalidInput:

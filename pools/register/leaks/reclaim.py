@@ -58,6 +58,15 @@ class ReclaimResult:
     would_reclaim: bool = False
     error: errors.IpamError | None = None
 
+    @property
+    def outcome(self) -> str:
+        """The result as a code: refused, would_reclaim, repeated or reclaimed."""
+        if self.error:
+            return "refused"
+        if self.would_reclaim:
+            return "would_reclaim"
+        return "repeated" if self.repeated else "reclaimed"
+
 
 def reclaim(target: ReclaimTarget, *, author: events.Author) -> ReclaimResult:
     """Reclaim one block.
