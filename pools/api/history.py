@@ -19,7 +19,6 @@ from pools.platform.history import search
 from pools.platform.history.search import HistoryQuery
 from pools.platform.rest import fields, filters, generics, keyset, query
 from pools.platform.rest.serializers import Representation
-from pools.platform.rest.serializers import Representation
 from pools.register.history import addresses as history_addresses
 from pools.register.history import holders as history_holders
 from pools.register.history import pools

@@ -86,7 +86,7 @@ class DriftDecision(generics.GenericView):
         else:
             remaining = [drift.unignore(row, author=views.author(request))]
         differences = Drift.objects.filter(pk__in=[difference.pk for difference in remaining])
-        differences = differences.prefetch_related("ignored_by").order_by("path").data
+        differences = differences.prefetch_related("ignored_by").order_by("path")
         return Response(self.represent({"pool_id": pool_id, "differences": differences}))
 
 
