@@ -16,15 +16,19 @@ from tests.security import everything, requests
 
 pytestmark = pytest.mark.django_db
 ODD: list[Any] = [None, "", [], {}, -1, True, "\u0000", ["x"], {"x": 1}]
-# Shown with what follows from it: a row's namespace is that of its import where it has none.
-_OTHERWISE = {("/imports/{import_id}/rows/{number}/", "namespace")}
+# Shown with what follows from it: a row's namespace is that of its import where it has none, and a network
+# without configured gateways has those of its subnets.
+_OTHERWISE = {
+    ("/imports/{import_id}/rows/{number}/", "namespace"),
+    ("/networks/{network_id}/", "default_gateways"),
+}
 
 
 def _patches() -> Iterator[tuple[str, list[str]]]:
     document = json.loads(json.dumps(SchemaGenerator().get_schema(public=True), default=str))
     for path, operations in document["paths"].items():
         body = operations.get("patch", {}).get("requestBody", {}).get("content", {})
-        schema = body.get("application/json", {}).get("schema", {})
+        schema = apis.resolve(document, body.get("application/json", {}).get("schema", {}))
         if names := list(schema.get("properties", {})):
             yield path.removeprefix("/api/v1"), names
 

@@ -18,6 +18,7 @@ from claims.core import macs
 from pools.core import errors
 from tests.claims.access import answers, two_worlds
 from tests.claims.access.sweeping import FORM, alike
+from tests.edges import api as apis
 
 pytestmark = pytest.mark.django_db
 
@@ -59,8 +60,9 @@ def api_bodies() -> Iterator[tuple[str, str, list[str]]]:
     for path, operations in description["paths"].items():
         for method, operation in operations.items():
             content = operation.get("requestBody", {}).get("content", {})
-            shape = content.get("application/json", {}).get("schema", {})
-            for one in [shape, shape.get("items", {}), *shape.get("oneOf", [])]:
+            shape = apis.resolve(description, content.get("application/json", {}).get("schema", {}))
+            for part in [shape, shape.get("items", {}), *shape.get("oneOf", [])]:
+                one = apis.resolve(description, part)
                 if one.get("properties"):
                     yield path, method.upper(), list(one["properties"])
 
