@@ -133,7 +133,7 @@ class _PoolView(generics.GenericView):
         load(rows)
 
     def answer(self, pool: Pool) -> Response:
-        return Response(self.represent(pool), headers={"ETag": f'"{pool.version}"'})
+        return Response(self.get_serializer(pool).data, headers={"ETag": f'"{pool.version}"'})
 
 
 class Pools(_PoolView, generics.ListView):
