@@ -100,3 +100,11 @@ def refused(answer: Any, status: int, code: str) -> Any:
 def fields(problem: Any) -> dict[str, str]:
     """Field -> code of a problem document."""
     return {error["field"]: error["code"] for error in problem["errors"]}
+
+
+def resolve(document: Any, schema: Any) -> Any:
+    """The schema or the response that a `$ref` to a component names, else the argument itself."""
+    while "$ref" in schema:
+        _, kind, name = schema["$ref"].rsplit("/", 2)
+        schema = document["components"][kind][name]
+    return schema

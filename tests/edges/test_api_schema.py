@@ -9,7 +9,7 @@ import pytest
 import yaml
 from django.core.management import call_command
 
-from tests.edges.api import Api
+from tests.edges.api import Api, resolve
 
 
 @pytest.fixture(scope="module")
@@ -25,10 +25,8 @@ def test_every_answer_below_the_api_has_a_problem(document: dict[str, Any]) -> N
         for verb, operation in verbs.items():
             if path.endswith("/schema/"):
                 continue
-            assert "application/problem+json" in operation["responses"]["401"]["content"], (
-                path,
-                verb,
-            )
+            response = resolve(document, operation["responses"]["401"])
+            assert "application/problem+json" in response["content"], (path, verb)
 
 
 @pytest.mark.django_db
