@@ -5,35 +5,80 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from django.urls import reverse
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import OpenApiExample, extend_schema
 from rest_framework.request import Request
+from rest_framework.response import Response
 
 from pools.api import requests
-from pools.api.schemas import endpoints
+from pools.api.blocks import BlockSerializer
 from pools.core import addresses, demand, errors, holders, object_reader
-from pools.platform.rest import parsing, views
+from pools.models import Block
+from pools.platform.rest import fields, generics, parsing, views
+from pools.platform.rest.serializers import HolderSerializer, Representation, Serializer
 from pools.register.allocator import allocation
 from pools.register.allocator import requests as allocator_requests
 
-_FIELDS = ("holder", "holders", "org", "env", "family", "count", "cidr", "wait")
-KIND = 63  # characters
+_EXAMPLE = OpenApiExample(
+    "the next address",
+    {"holder": {"kind": "instance", "id": "i-1"}, "org": "o", "env": "e"},
+    request_only=True,
+)
 
 
-class Allocations(views.View):
+class BlockDemandSerializer(Serializer):
+    """A demand for blocks of one holder or of several ones.
+
+    It documents the body, which `parse_demand` reads: reading it with a serializer takes 0.4 ms longer,
+    a tenth to a quarter of a request.
+    """
+
+    holder = HolderSerializer(required=False)
+    holders = fields.ListField(
+        child=HolderSerializer(), min_length=1, max_length=demand.MOST, required=False
+    )
+    org = fields.IdentifierField(required=False)
+    env = fields.IdentifierField(required=False)
+    family = fields.ParsedField(schema={"type": "integer", "enum": [4, 6]}, required=False)
+    count = fields.IntegerField(min_value=1, max_value=demand.MOST, required=False)
+    cidr = fields.BlockField(required=False)
+    wait = fields.FlagField(required=False)
+
+
+class AllocatedBlocksSerializer(Representation):
+    blocks = fields.ListField(child=BlockSerializer())
+
+
+class Allocations(generics.GenericView):
     needs = {"POST": ("pools.allocate",)}
+    idempotent = ("POST",)
+    queryset = Block.objects.all()
+    serializer_class = BlockDemandSerializer
 
-    @extend_schema(**endpoints.ALLOCATE)
-    def post(self, request: Request, pool_id: int) -> views.Answer:
+    @extend_schema(
+        responses={
+            200: AllocatedBlocksSerializer,
+            201: AllocatedBlocksSerializer,
+            202: requests.AllocationRequestSerializer,
+        },
+        examples=[_EXAMPLE],
+    )
+    def post(self, request: Request, pool_id: int) -> Response:
+        """Allocate blocks, all of them or none.
+
+        200 with the blocks that the holders hold already; 202 if the request waits for free blocks.
+        """
         block_demand, wait = parse_demand(parsing.fields(request, *_FIELDS))
         outcome = allocator_requests.allocate(
             pool_id, block_demand, author=views.author(request), key=views.key(request), wait=wait
         )
         if isinstance(outcome, allocation.Allocation):
-            return views.answer({"blocks": outcome.blocks}, status=outcome.status)
+            return Response({"blocks": outcome.blocks}, status=outcome.status)
         location = reverse("api:request", args=[outcome.pk])
-        return views.answer(
-            requests.represent(outcome.pk), status=202, headers={"Location": location}
-        )
+        answer = requests.represent(outcome.pk)
+        return Response(answer, status=202, headers={"Location": location})
+
+
+_FIELDS = tuple(BlockDemandSerializer().fields)
 
 
 def parse_demand(body: object_reader.Fields) -> tuple[demand.BlockDemand, bool]:
@@ -46,8 +91,8 @@ def parse_demand(body: object_reader.Fields) -> tuple[demand.BlockDemand, bool]:
         holders=_holders(body),
         families=(family,) if (family := _parse_optional(body, "family", _family)) else (),
         count=_parse_optional(body, "count", _count) or 1,
-        org=_parse_optional(body, "org", identifier) or "",
-        env=_parse_optional(body, "env", identifier) or "",
+        org=_parse_optional(body, "org", _identifier) or "",
+        env=_parse_optional(body, "env", _identifier) or "",
         cidr=_parse_optional(body, "cidr", _block),
     )
     wait = body.flag("wait")
@@ -79,7 +124,7 @@ def _parse_optional(
 
 def _holders(body: object_reader.Fields) -> tuple[demand.Holder, ...]:
     if not body.has("holders"):
-        single_holder = body.parse("holder", holder)
+        single_holder = body.parse("holder", _holder)
         return (single_holder,) if single_holder else ()
     if body.has("holder"):
         body.report.add("holder", "conflicting_fields", "give either holder or holders")
@@ -102,7 +147,7 @@ def _listed_holder(
     value: object, field: str, report: object_reader.ProblemReport
 ) -> demand.Holder | None:
     with report.collecting():
-        return holder(value, field)
+        return _holder(value, field)
     return None
 
 
@@ -115,7 +160,7 @@ def _check_distinct(parsed: list[demand.Holder], report: object_reader.ProblemRe
         holder_keys.add((holder.kind, holder.id))
 
 
-def holder(value: object, field: str) -> demand.Holder:
+def _holder(value: object, field: str) -> demand.Holder:
     """Parse a holder of a request: {"kind", "id", "uid"?}. Raises InvalidInput."""
     if not isinstance(value, dict):
         raise errors.InvalidInput.for_field(field, "wrong_type", "an object is expected", value)
@@ -123,8 +168,8 @@ def holder(value: object, field: str) -> demand.Holder:
     body = object_reader.Fields(value, field, report)
     body.only("kind", "id", "uid")
     kind = body.parse("kind", _kind)
-    name = body.parse("id", identifier)
-    uid = _parse_optional(body, "uid", identifier)
+    name = body.parse("id", _identifier)
+    uid = _parse_optional(body, "uid", _identifier)
     report.raise_any()
     return demand.Holder(kind or "", name or "", uid or "")
 
@@ -133,7 +178,7 @@ def _kind(value: object, field: str) -> str:
     return holders.parse_name(value, field=field, kind="label")
 
 
-def identifier(value: object, field: str) -> str:
+def _identifier(value: object, field: str) -> str:
     """Parse the id of a holder, an organization or an environment. Raises InvalidInput."""
     return holders.parse_identifier(value, field=field)
 

@@ -30,14 +30,6 @@ from pools.platform.rest.openapi import (
 
 Schema = dict[str, Any]
 
-_HOLDER_IN = shape("kind id", kind=TEXT, id=TEXT, uid=TEXT)
-_BLOCK = shape(
-    "id cidr address pool cluster holder org env state allocated_at cooldown_until",
-    id=WHOLE, cidr=CIDR, address=IP, family={"type": "integer", "enum": [4, 6]},
-    pool=TEXT, pool_id=WHOLE, cluster=TEXT, holder=_HOLDER_IN, org=TEXT, env=TEXT,
-    state={"type": "string", "enum": ["held", "cooling", "available"]}, withheld=FLAG,
-    allocated_at=TIME, released_at=TIME, cooldown_until=TIME,
-)  # fmt: skip
 _FAMILY = nullable(
     shape(
         "mask_size cidrs",
@@ -169,23 +161,6 @@ RANGE_CREATE = writes(
     fails="404",
 )
 RANGE_DELETE = says("Give a reserved range back", {204: None}, fails="404 409")
-ALLOCATE = writes(
-    "Allocate blocks, all or nothing",
-    {200: shape(blocks=listed(_BLOCK)), 201: shape(blocks=listed(_BLOCK)), 202: _REQUEST},
-    shape(
-        holder=_HOLDER_IN, holders=listed(_HOLDER_IN), org=TEXT, env=TEXT,
-        family={"type": "integer", "enum": [4, 6]},
-        count={"type": "integer", "minimum": 1, "maximum": 10000}, cidr=CIDR, wait=FLAG,
-    ),
-    fails="404",
-    examples=[
-        OpenApiExample(
-            "the next address",
-            {"holder": {"kind": "instance", "id": "i-1"}, "org": "o", "env": "e"},
-            request_only=True,
-        )
-    ],
-)  # fmt: skip
 ENVIRONMENTS = says(
     "Environments, and which lack addresses",
     {200: page(_ENVIRONMENT)},
