@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 from django.db.models import QuerySet
-from django.http import HttpRequest
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiExample, PolymorphicProxySerializer, extend_schema
 from rest_framework import exceptions
 from rest_framework.request import Request
+from rest_framework.response import Response
 
 from claims.access import namespaces
 from claims.address_index import duplicates
 from claims.api import scoped
-from claims.api.schemas import ippools as ippool_schema
+from claims.api.entries_serializers import EntryDiffSerializer, EntryMapSerializer, EntrySerializer
 from claims.core import entries as core
 from claims.core import ippool, macs
 from claims.entries import entries as services
@@ -22,69 +24,141 @@ from claims.entries import ippools, requests, search
 from claims.models import Entry, IndexEntry, IPPool
 from claims.models.ippools import EntrySource
 from pools.api import pools
-from pools.core import block_fields, errors, object_reader
+from pools.core import errors, object_reader
 from pools.platform import documents, idempotency
-from pools.platform.rest import pagination, parsing, query, views
+from pools.platform.rest import filters, generics, parsing, query, schema, views
 
 _VIEW = ("claims.view_entry",)
 LARGEST_BODY = 10 * 1024 * 1024  # bytes; 100,000 entries need about 6 MB
 MOST_ENTRIES = 10_000  # entries in one POST
 _YAML = ("application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml")
-_READ_ONLY = ("id", "ippool", "source", "created_at", "duplicates", "warnings")
+_ENTRY_OR_LIST = PolymorphicProxySerializer(
+    "EntryOrList", [EntrySerializer, EntrySerializer(many=True)], None, many=False
+)
+_LIST_OR_MAP = PolymorphicProxySerializer(
+    "EntryListOrMap", [EntrySerializer(many=True), EntryMapSerializer], None, many=False
+)
+_EXAMPLE = OpenApiExample(
+    "one VM",
+    {"mac": "00:1a:4b:12:34:56", "ips": ["10.0.0.5/24"], "vm": "web", "namespace": "shop"},
+    request_only=True,
+)
 
 
-class Entries(views.View):
+def parse_mac_parameter(value: str, name: str) -> str:
+    """Parse the MAC address of a query parameter, in any notation."""
+    return macs.parse_mac(value, field=name, lenient=True)
+
+
+class EntryFilter(filters.FilterSet):
+    duplicate = filters.choice(
+        "mac", "ip", method="filter_duplicate", help_text="Only entries with such duplicates."
+    )
+    mac = filters.Filter(parse_mac_parameter, help_text="In any notation.")
+    ip = filters.Filter(query.cidr, method="filter_ip", help_text="An address or a CIDR.")
+    vm = filters.Filter()
+    namespace = filters.Filter()
+    source = filters.choice(*EntrySource.values)
+    q = filters.Filter(method="filter_text", help_text="A part of MAC, VM, namespace or note.")
+
+    def filter_duplicate(self, rows: QuerySet[Entry], _name: str, kind: str) -> QuerySet[Entry]:
+        return self._filter_indexed(rows, **{f"duplicate_{kind}": True})
+
+    def filter_ip(self, rows: QuerySet[Entry], _name: str, cidr: str) -> QuerySet[Entry]:
+        lookup = "address__net_contained_or_equal" if "/" in cidr else "address"
+        return self._filter_indexed(rows, **{lookup: cidr})
+
+    def filter_text(self, rows: QuerySet[Entry], _name: str, text: str) -> QuerySet[Entry]:
+        return search.matching_entries(rows, text)
+
+    def _filter_indexed(self, rows: QuerySet[Entry], **lookup: Any) -> QuerySet[Entry]:
+        view: Any = self.request.parser_context["view"]
+        index_entries = IndexEntry.objects.filter(network=view.ippool.network_id, **lookup)
+        return rows.filter(pk__in=index_entries.filter(entry__isnull=False).values("entry_id"))
+
+
+class _EntryView(scoped.ScopedView):
+    queryset = Entry.objects.all()
+    serializer_class: Any = EntrySerializer
+    lookup_url_kwarg = "entry_id"
+
+    def get_queryset(self) -> QuerySet[Any]:
+        return super().get_queryset().filter(ippool=self.kwargs["ippool_id"])
+
+    def load(self, rows: list[Any]) -> None:
+        by_entry = duplicates.of_entries(rows, scoped.request_scope(self.request))
+        for entry in rows:
+            entry.duplicates = [each.as_json() for each in by_entry.get(entry.pk, ())]
+            entry.warnings = core.warnings(entry.ips)
+
+
+class Entries(_EntryView, generics.ListView):
     # `_entry_source` and `put` check who may add and replace entries.
     needs = {"GET": _VIEW, "POST": _VIEW, "PUT": _VIEW}  # the response contains the written entries
+    idempotent = ("POST", "PUT")
+    problem_statuses = (412,)
+    filterset_class = EntryFilter
+    orderings = {"id": ("id",), "vm": ("vm", "id")}
 
-    @extend_schema(**ippool_schema.ENTRIES)
-    def get(self, request: Request, ippool_id: int) -> views.Answer:
-        ip_pool = _ippool(request, ippool_id)
-        parameters = query.Query(request)
-        rows = _filter(scoped.rows(request, Entry).filter(ippool=ip_pool), ip_pool, parameters)
-        return views.answer(
-            pagination.page(
-                request,
-                parameters,
-                rows,
-                orderings={"id": ("id",), "vm": ("vm", "id")},
-                fields=ippool_schema.ENTRY_FIELDS,
-                shape=lambda page_rows: _page(request, page_rows),
-            )
-        )
+    @cached_property
+    def ippool(self) -> IPPool:
+        """The IPPool of the path. NotFound, also for a hidden one."""
+        rows = IPPool.objects.select_related("cluster", "network")
+        return scoped.get_row(self.request, rows, self.kwargs["ippool_id"])
 
-    @extend_schema(**ippool_schema.ENTRIES_ADD)
-    def post(self, request: Request, ippool_id: int) -> views.Answer:
-        ip_pool = _ippool(request, ippool_id)
-        raw = _read_body(request)
+    def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        """The entries of an IPPool, with their duplicates."""
+        _ = self.ippool  # an absent IPPool is reported before the parameters
+        return self.list(request)
+
+    @extend_schema(
+        request=_ENTRY_OR_LIST,
+        responses={201: _ENTRY_OR_LIST},
+        examples=[_EXAMPLE],
+    )
+    def post(self, request: Request, ippool_id: int) -> Response:
+        """Add an entry, or a list of 1 to 10,000 entries."""
+        ip_pool = self.ippool
+        raw = parsing.body(request, limit=LARGEST_BODY)
         _require_json(request)
         data = documents.load_json_value(raw, limit=LARGEST_BODY)
-        values = data if isinstance(data, list) else [data]
+        is_list = isinstance(data, list)
+        values = data if is_list else [data]
         if not data or len(values) > MOST_ENTRIES:
             message = f"an entry, or a list of 1 to {MOST_ENTRIES} entries, is expected"
             raise errors.InvalidInput.for_field("", "object_expected", message)
+        # Read by `core`, as in files: up to 100,000 entries, of whose problems the first 100 are reported.
         rules = ippools.rules(ip_pool.network)
-        if isinstance(data, list):
-            specs = core.parse_list(values, rules, field="")
-        else:
-            specs = [core.parse(data, rules)]
+        specs = core.parse_list(values, rules, field="") if is_list else [core.parse(data, rules)]
         source = _entry_source(request, ip_pool, specs)
 
         def add() -> idempotency.Stored:
             entries = services.add(ip_pool.pk, specs, source=source, author=views.author(request))
-            shapes = _shapes(request, entries)
-            return idempotency.Stored(201, shapes if isinstance(data, list) else shapes[0])
+            self.load(entries)
+            shown = [EntrySerializer(entry).data for entry in entries]
+            return idempotency.Stored(201, shown if is_list else shown[0])
 
         stored = views.run_once(request, add, body=raw)
-        return views.answer(stored.answer, status=stored.status)
+        return Response(stored.answer, status=stored.status)
 
-    @extend_schema(**ippool_schema.ENTRIES_REPLACE)
-    def put(self, request: Request, ippool_id: int) -> views.Answer:
-        ip_pool = _ippool(request, ippool_id)
+    @extend_schema(
+        request={
+            "application/json": _LIST_OR_MAP,
+            "application/yaml": OpenApiTypes.STR,
+        },
+        responses=EntryDiffSerializer,
+        parameters=[schema.IF_MATCH],
+    )
+    def put(self, request: Request, ippool_id: int) -> Response:
+        """Replace all entries.
+
+        The body is a list of entries, the map of an IPPool, either of them in `entries`, or a manifest.
+        """
+        ip_pool = self.ippool
         for verb in ("add", "change", "delete"):
             views.require(request, f"claims.{verb}_entry")
         _require_everything(request)
-        raw = _read_body(request)
+        raw = parsing.body(request, limit=LARGEST_BODY)
         specs = _parse_whole_set(request, raw, ip_pool)
         version = pools.version(request, ip_pool.version)
 
@@ -96,84 +170,42 @@ class Entries(views.View):
                 author=views.author(request),
                 version=version,
             )
-            return idempotency.Stored(200, _difference_shape(ip_pool.pk, difference, len(specs)))
+            return idempotency.Stored(200, _show_difference(ip_pool.pk, difference, len(specs)))
 
         stored = views.run_once(request, replace, body=raw)
-        return views.answer(stored.answer, status=stored.status)
+        return Response(stored.answer, status=stored.status)
 
 
-class EntryView(views.View):
+class EntryView(_EntryView, generics.DetailView):
+    """An entry."""
+
     needs = {"GET": _VIEW, "PATCH": ("claims.change_entry",), "DELETE": _VIEW}
 
-    @extend_schema(**ippool_schema.ENTRY)
-    def get(self, request: Request, ippool_id: int, entry_id: int) -> views.Answer:
-        return views.answer(_shapes(request, [_entry(request, ippool_id, entry_id)])[0])
-
-    @extend_schema(**ippool_schema.ENTRY_PATCH)
-    def patch(self, request: Request, ippool_id: int, entry_id: int) -> views.Answer:
-        entry = _entry(request, ippool_id, entry_id)
-        body = parsing.changes(request, *core.FIELDS, *_READ_ONLY)
-        refuse_fields(body, _READ_ONLY)
-        spec = _changed_spec(body, entry)
+    def patch(self, request: Request, ippool_id: int, entry_id: int) -> Response:
+        """Change an entry."""
+        entry = self._get_entry()
+        values = self.read(request, partial=True, rules=ippools.rules(entry.ippool.network))
+        spec = core.EntrySpec(**{"mac": entry.mac, "ips": tuple(entry.ips), **values})
         scope = scoped.request_scope(request)
         if spec.namespace is not None and not scope.everything:
             scope.require(entry.ippool.cluster_id, spec.namespace)
         changed = services.change(entry.pk, spec, author=views.author(request))
-        return views.answer(_shapes(request, [changed])[0])
+        return Response(self.represent(changed))
 
-    @extend_schema(**ippool_schema.ENTRY_DELETE)
-    def delete(self, request: Request, ippool_id: int, entry_id: int) -> views.Answer:
-        entry = _entry(request, ippool_id, entry_id)
+    def delete(self, request: Request, ippool_id: int, entry_id: int) -> Response:
+        """Delete an entry."""
+        entry = self._get_entry()
         requests.require_withdrawal(request.user, entry)
         services.delete([entry.pk], author=views.author(request))
-        return views.no_content()
+        return Response(status=204)
 
-
-def parse_mac_parameter(value: str, name: str) -> str:
-    """Parse the MAC address of a query parameter, in any notation."""
-    return macs.parse_mac(value, field=name, lenient=True)
-
-
-def _ippool(request: Request, ippool_id: int) -> IPPool:
-    return scoped.get_row(request, IPPool.objects.select_related("cluster", "network"), ippool_id)
-
-
-def _entry(request: Request, ippool_id: int, entry_id: int) -> Entry:
-    rows = Entry.objects.select_related("ippool__network").filter(ippool=ippool_id)
-    return scoped.get_row(request, rows, entry_id)
+    def _get_entry(self) -> Entry:
+        rows = Entry.objects.select_related("ippool__network")
+        rows = rows.filter(ippool=self.kwargs["ippool_id"])
+        return scoped.get_row(self.request, rows, self.kwargs["entry_id"])
 
 
 # --- requests -------------------------------------------------------------------------------------
-
-
-def _filter(rows: QuerySet[Entry], ip_pool: IPPool, parameters: query.Query) -> QuerySet[Entry]:
-    index_entries = IndexEntry.objects.filter(network=ip_pool.network_id, entry__isnull=False)
-    if kind := parameters.parse("duplicate", query.choice("mac", "ip")):
-        rows = rows.filter(
-            pk__in=index_entries.filter(**{f"duplicate_{kind}": True}).values("entry_id")
-        )
-    if mac_address := parameters.parse("mac", parse_mac_parameter):
-        rows = rows.filter(mac=mac_address)
-    if within := parameters.parse("ip", query.cidr):
-        lookup = "address__net_contained_or_equal" if "/" in within else "address"
-        rows = rows.filter(pk__in=index_entries.filter(**{lookup: within}).values("entry_id"))
-    for name in ("vm", "namespace"):
-        if text := parameters.text(name):
-            rows = rows.filter(**{name: text})
-    if source := parameters.parse("source", query.choice(*EntrySource.values)):
-        rows = rows.filter(source=source)
-    if text := parameters.text("q"):
-        rows = search.matching_entries(rows, text)
-    return rows
-
-
-def _read_body(request: Request) -> bytes:
-    django_request: HttpRequest = request._request
-    if "chunked" in django_request.META.get("HTTP_TRANSFER_ENCODING", "").lower():
-        return parsing.body(request)
-    if int(django_request.META.get("CONTENT_LENGTH") or 0) > LARGEST_BODY:
-        raise parsing.TooLarge
-    return django_request.body
 
 
 def _require_json(request: Request) -> None:
@@ -214,25 +246,6 @@ def _parse_whole_set(request: Request, raw: bytes, ip_pool: IPPool) -> list[core
     return core.parse_map(data, rules, field=field)
 
 
-def _changed_spec(body: object_reader.Fields, entry: Entry) -> core.EntrySpec:
-    rules = ippools.rules(entry.ippool.network)
-    new_mac, ips = entry.mac, tuple(entry.ips)
-    if body.has("mac"):
-        new_mac = body.parse("mac", lambda value, path: core.parse_mac(value, rules, path)) or ""
-    if body.has("ips"):
-        ips = body.parse("ips", lambda value, path: core.parse_ips(value, rules, path)) or ()
-    vm, namespace, note = (core.optional(body, name) for name in ("vm", "namespace", "note"))
-    body.report.raise_any()
-    return core.EntrySpec(new_mac, ips, vm, namespace, note)
-
-
-def refuse_fields(body: object_reader.Fields, names: Sequence[str]) -> None:
-    """Report the fields that a client cannot set."""
-    for name in names:
-        if name in body.data:
-            body.report.add(name, "read_only_field", "is worked out and cannot be set")
-
-
 # --- permissions ----------------------------------------------------------------------------------
 
 
@@ -252,39 +265,9 @@ def _require_everything(request: Request) -> None:
 # --- responses ------------------------------------------------------------------------------------
 
 
-def _page(request: Request, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    names = ("ippool_id", "mac", "ips", "vm", "namespace", "source", "note", "created_at")
-    entries = [Entry(pk=row["id"], **{name: row[name] for name in names}) for row in rows]
-    return _shapes(request, entries)
-
-
-def _shapes(request: Request, entries: Sequence[Entry]) -> list[dict[str, Any]]:
-    duplicates_by_entry = duplicates.of_entries(entries, scoped.request_scope(request))
-    return [_shape(entry, duplicates_by_entry.get(entry.pk, ())) for entry in entries]
-
-
-def _shape(entry: Entry, entry_duplicates: Sequence[duplicates.Duplicate]) -> dict[str, Any]:
-    return {
-        "id": entry.pk,
-        "ippool": entry.ippool_id,
-        "mac": entry.mac,
-        "ips": list(entry.ips),
-        "vm": entry.vm,
-        "namespace": entry.namespace,
-        "source": entry.source,
-        "note": entry.note,
-        "created_at": block_fields.time(entry.created_at),
-        "duplicates": [duplicate.as_json() for duplicate in entry_duplicates],
-        "warnings": [
-            {"code": warning.code, "message": warning.message}
-            for warning in core.warnings(entry.ips)
-        ],
-    }
-
-
-def _difference_shape(ippool_id: int, difference: services.EntryDiff, count: int) -> dict[str, Any]:
+def _show_difference(ippool_id: int, difference: services.EntryDiff, count: int) -> dict[str, Any]:
     ip_pool = IPPool.objects.get(pk=ippool_id)
-    return {
+    values = {
         "created": len(difference.new),
         "changed": len(difference.changed),
         "deleted": len(difference.gone),
@@ -293,3 +276,5 @@ def _difference_shape(ippool_id: int, difference: services.EntryDiff, count: int
         "conditions": ip_pool.conditions,
         "version": ip_pool.version,
     }
+    shown: dict[str, Any] = EntryDiffSerializer(values).data
+    return shown

@@ -6,132 +6,188 @@ from typing import Any
 
 from django.db.models import QuerySet
 from django.urls import path
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiExample, extend_schema
 from rest_framework.request import Request
+from rest_framework.response import Response
 
 from claims.access import namespaces
 from claims.address_index import duplicates
 from claims.api import entries, manifests, scoped
-from claims.api.schemas import ipamclaims as schema
-from claims.core import macs
+from claims.api.ipamclaims_serializers import (
+    ClaimReleaseSerializer,
+    IPAMClaimChangeSerializer,
+    IPAMClaimSerializer,
+    VMManifestSerializer,
+)
 from claims.ipamclaims import ipamclaims, search, states
 from claims.ipamclaims.ipamclaims import ClaimSpec
 from claims.models import IndexEntry, IPAMClaim, Network
 from claims.workloads import vm_manifests
-from pools.core import block_fields, errors, holders, object_reader
-from pools.models import Cluster
-from pools.platform import idempotency
-from pools.platform.rest import pagination, parsing, query, views
+from pools.core import errors
+from pools.platform.rest import filters, generics, query, views
 
 _VIEW = ("claims.view_ipamclaim",)
-_CHANGEABLE = ("mac", "ips_requested", "note")
-_CREATABLE = ("cluster", "namespace", "network", "vm", "name", "interface", *_CHANGEABLE)
-_READ_ONLY = tuple(name for name in schema.FIELDS if name not in _CREATABLE)
+_EXAMPLE = OpenApiExample(
+    "the decentralized form of the enhancement proposal",
+    {
+        "cluster": "prod",
+        "namespace": "blue",
+        "network": "cluster_udn_prod",
+        "vm": "vm1",
+        "mac": "02:03:04:05:06:07",
+        "ips_requested": ["10.0.0.5/24"],
+    },
+    request_only=True,
+)
 
 
-class IPAMClaims(views.View):
+class IPAMClaimFilter(scoped.ScopedFilterSet):
+    namespace = filters.Filter()
+    network = filters.Filter(field_name="network__name", help_text="The logical name.")
+    vm = filters.Filter()
+    name = filters.Filter()
+    mac = filters.Filter(entries.parse_mac_parameter, help_text="In any notation.")
+    ip = filters.Filter(query.cidr, method="filter_ip", help_text="An address or a CIDR.")
+    q = filters.Filter(method="filter_text", help_text="A part of the name, the VM or an address.")
+    state = filters.choice(*states.STATES)
+
+    def filter_ip(self, rows: QuerySet[IPAMClaim], _name: str, cidr: str) -> QuerySet[IPAMClaim]:
+        lookup = "address__net_contained_or_equal" if "/" in cidr else "address"
+        index_entries = IndexEntry.objects.filter(claim__isnull=False, **{lookup: cidr})
+        return rows.filter(pk__in=index_entries.values("claim_id"))
+
+    def filter_text(self, rows: QuerySet[IPAMClaim], _name: str, text: str) -> QuerySet[IPAMClaim]:
+        return search.matching_claims(rows, text)
+
+
+class _ClaimView(scoped.ScopedView):
+    queryset = IPAMClaim.objects.select_related("cluster", "network")
+    serializer_class: Any = IPAMClaimSerializer
+    lookup_url_kwarg = "claim_id"
+
+    def get_queryset(self) -> QuerySet[Any]:
+        return states.with_state(super().get_queryset())
+
+    def load(self, rows: list[Any]) -> None:
+        by_claim = duplicates.of_claims(rows, scoped.request_scope(self.request))
+        codes = states.finding_codes(rows)
+        managed = states.clusters_with_managed_claims({claim.cluster_id for claim in rows})
+        for claim in rows:
+            claim.duplicates = [each.as_json() for each in by_claim.get(claim.pk, ())]
+            claim.in_cluster = bool(claim.uid)
+            claim.next_step = states.next_step(
+                claim, codes.get(claim.pk, ()), claims_managed=claim.cluster_id in managed
+            )
+
+    def get_claim(self) -> IPAMClaim:
+        """The row without its state. NotFound, also for a hidden one."""
+        rows = IPAMClaim.objects.select_related("cluster", "network")
+        return scoped.get_row(self.request, rows, self.kwargs["claim_id"])
+
+    def get_writable(self) -> IPAMClaim:
+        """The row, if the user may change it. NotFound, or NotAllowed for a visible one."""
+        claim = self.get_claim()
+        namespaces.require_request(self.request.user, claim.cluster_id, claim.namespace)
+        return claim
+
+    def show(self, claim_id: int) -> dict[str, Any]:
+        claim = self.get_queryset().filter(pk=claim_id).first()
+        if claim is None:
+            raise errors.NotFound(self.absent)
+        return self.represent(claim)
+
+
+class IPAMClaims(_ClaimView, generics.ListView):
+    """IPAMClaims of the namespaces that are visible."""
+
     # namespaces.require_request checks who may create a claim.
     needs = {"GET": _VIEW, "POST": _VIEW}  # the response contains the written claim
+    idempotent = ("POST",)
+    filterset_class = IPAMClaimFilter
+    orderings = {"id": ("id",), "name": ("name", "id"), "vm": ("vm", "id")}
 
-    @extend_schema(**schema.CLAIMS)
-    def get(self, request: Request) -> views.Answer:
-        parameters = query.Query(request)
-        rows = _filter(request, parameters, scoped.rows(request, IPAMClaim))
-        return views.answer(
-            pagination.page(
-                request,
-                parameters,
-                rows,
-                orderings={"id": ("id",), "name": ("name", "id"), "vm": ("vm", "id")},
-                fields=schema.FIELDS,
-                shape=lambda page_rows: _page(request, page_rows),
-                columns=("id", "name", "vm"),
-            )
+    @extend_schema(responses={201: IPAMClaimSerializer}, examples=[_EXAMPLE])
+    def post(self, request: Request) -> Response:
+        """Create an IPAMClaim; a managed cluster gets it."""
+        values = self.read(request)
+        values.pop("cluster")  # that of the network
+        network, ips = values.pop("network.name"), values.pop("ips_requested", ())
+        spec = ClaimSpec(network=network, ips=ips, **values)
+        namespaces.require_request(request.user, spec.network.cluster_id, spec.namespace)
+        author, scope = views.author(request), _request_scope(request)
+        return self.once(
+            request,
+            lambda: self.show(ipamclaims.create(spec, author=author, scope=scope).pk),
+            status=201,
         )
 
-    @extend_schema(**schema.CLAIM_CREATE)
-    def post(self, request: Request) -> views.Answer:
-        body = parsing.fields(request, *_CREATABLE, *_READ_ONLY)
-        spec = _parse_spec(request, body)
-        namespaces.require_request(request.user, spec.network.cluster_id, spec.namespace)
 
-        def create() -> idempotency.Stored:
-            claim = ipamclaims.create(
-                spec, author=views.author(request), scope=_request_scope(request)
-            )
-            return idempotency.Stored(201, _shape_by_id(request, claim.pk))
+class IPAMClaimView(_ClaimView, generics.DetailView):
+    """An IPAMClaim."""
 
-        stored = views.run_once(request, create)
-        return views.answer(stored.answer, status=stored.status)
-
-
-class IPAMClaimView(views.View):
     needs = {"GET": _VIEW, "PATCH": _VIEW, "DELETE": _VIEW}
 
-    @extend_schema(**schema.CLAIM)
-    def get(self, request: Request, claim_id: int) -> views.Answer:
-        return views.answer(_shape_by_id(request, claim_id))
-
-    @extend_schema(**schema.CLAIM_PATCH)
-    def patch(self, request: Request, claim_id: int) -> views.Answer:
-        claim = _get_writable(request, claim_id)
-        body = parsing.fields(request, *_CREATABLE, *_READ_ONLY)
-        changes = _parse_change(body, claim)
+    @extend_schema(request=IPAMClaimChangeSerializer)
+    def patch(self, request: Request, claim_id: int) -> Response:
+        """Change the request of a claim without addresses, or its note."""
+        claim = self.get_writable()
+        values = self.read(request, IPAMClaimChangeSerializer, partial=True, claim=claim)
+        changes = ipamclaims.ClaimChange(
+            mac=values.get("mac"), ips=values.get("ips_requested"), note=values.get("note")
+        )
         author = views.author(request)
         ipamclaims.change(claim.pk, changes, author=author, scope=_request_scope(request))
-        return views.answer(_shape_by_id(request, claim_id))
+        return Response(self.show(claim_id))
 
-    @extend_schema(**schema.CLAIM_DELETE)
-    def delete(self, request: Request, claim_id: int) -> views.Answer:
-        ipamclaims.delete(_get_writable(request, claim_id).pk, author=views.author(request))
-        return views.no_content()
+    def delete(self, request: Request, claim_id: int) -> Response:
+        """Withdraw a claim that no cluster has."""
+        ipamclaims.delete(self.get_writable().pk, author=views.author(request))
+        return Response(status=204)
 
 
-class IPAMClaimManifest(views.View):
-    needs = {"GET": ("claims.view_ipamclaim",)}
+class IPAMClaimManifest(_ClaimView):
+    needs = {"GET": _VIEW}
 
-    @extend_schema(**schema.CLAIM_MANIFEST)
+    @extend_schema(responses=OpenApiTypes.OBJECT, parameters=[manifests.FORMAT])
     def get(self, request: Request, claim_id: int) -> views.Answer:
+        """An IPAMClaim as the Kubernetes object that it is or would be."""
         output_format = manifests.requested_format(request)
-        return manifests.answer(ipamclaims.manifest(_get(request, claim_id)), output_format)
+        return manifests.answer(ipamclaims.manifest(self.get_claim()), output_format)
 
 
-class IPAMClaimRelease(views.View):
+class IPAMClaimRelease(_ClaimView):
     needs = {"POST": ("claims.delete_ipamclaim",)}
+    idempotent = ("POST",)
 
-    @extend_schema(**schema.CLAIM_RELEASE)
-    def post(self, request: Request, claim_id: int) -> views.Answer:
-        claim = _get(request, claim_id)
-        body = parsing.fields(request, "reason")
-        reason = body.parse("reason", parsing.reason) or ""
-        body.report.raise_any()
+    @extend_schema(request=ClaimReleaseSerializer)
+    def post(self, request: Request, claim_id: int) -> Response:
+        """Release the addresses of a leaked claim, with a reason."""
+        claim = self.get_claim()
+        author = views.author(request, self.read(request, ClaimReleaseSerializer)["reason"])
 
-        def release() -> idempotency.Stored:
-            ipamclaims.release(claim.pk, author=views.author(request, reason))
-            return idempotency.Stored(200, _shape_by_id(request, claim_id))
+        def release() -> dict[str, Any]:
+            ipamclaims.release(claim.pk, author=author)
+            return self.show(claim_id)
 
-        return views.answer(views.run_once(request, release).answer)
+        return self.once(request, release)
 
 
-class VMManifest(views.View):
-    """Return the manifest of a VM. The POST writes nothing, so it needs only the permission to view."""
+class VMManifest(generics.GenericView):
+    """The manifest of a VM. The POST writes nothing, so it needs only the permission to view."""
 
     needs = {"POST": ("claims.view_network",)}
+    serializer_class = VMManifestSerializer
 
-    @extend_schema(**schema.VM_MANIFEST)
+    @extend_schema(responses=OpenApiTypes.OBJECT, parameters=[manifests.FORMAT])
     def post(self, request: Request, network_id: int) -> views.Answer:
+        """The VirtualMachine with the annotation by which it gets its addresses."""
         output_format = manifests.requested_format(request)
         network = scoped.get_row(request, Network, network_id)
-        body = parsing.fields(request, "vm", "namespace", "mac")
-        vm = body.parse("vm", parsing.name) or ""
-        namespace = body.parse("namespace", parsing.namespace) or ""
-        mac = body.parse("mac", _parse_mac) if body.has("mac") else None
-        body.report.raise_any()
+        values = self.read(request)
         scope = scoped.request_scope(request)
-        scope.require(network.cluster_id, namespace)
-        manifest = vm_manifests.vm_manifest(
-            network, vm=vm, namespace=namespace, mac=mac, scope=scope
-        )
+        scope.require(network.cluster_id, values["namespace"])
+        manifest = vm_manifests.vm_manifest(network, **{"mac": None, **values}, scope=scope)
         return manifests.answer(manifest, output_format)
 
 
@@ -139,227 +195,6 @@ def _request_scope(request: Request) -> namespaces.Scope:
     """Return the scope in which a requested address must be free; operators may cause conflicts."""
     operator = request.user.has_perm("claims.add_ipamclaim")
     return namespaces.EVERYTHING if operator else namespaces.owner_scope(request.user)
-
-
-def _get(request: Request, claim_id: int) -> IPAMClaim:
-    return scoped.get_row(request, IPAMClaim.objects.select_related("cluster", "network"), claim_id)
-
-
-def _get_writable(request: Request, claim_id: int) -> IPAMClaim:
-    """Return a claim that the user may change; raise NotFound, or NotAllowed for a visible one."""
-    claim = _get(request, claim_id)
-    namespaces.require_request(request.user, claim.cluster_id, claim.namespace)
-    return claim
-
-
-# --- responses ------------------------------------------------------------------------------------
-
-
-def _shape_by_id(request: Request, claim_id: int) -> dict[str, Any]:
-    return _shapes(request, [_get(request, claim_id).pk])[0]
-
-
-def _page(request: Request, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return _shapes(request, [row["id"] for row in rows])
-
-
-def _shapes(request: Request, ids: list[int]) -> list[dict[str, Any]]:
-    rows = states.with_state(IPAMClaim.objects.select_related("cluster", "network"))
-    claims_by_id = rows.in_bulk(ids)
-    claims = [claims_by_id[pk] for pk in ids if pk in claims_by_id]
-    duplicates_by_claim = duplicates.of_claims(claims, scoped.request_scope(request))
-    codes = states.finding_codes(claims)
-    answered = states.clusters_with_managed_claims({claim.cluster_id for claim in claims})
-    return [
-        _shape(
-            claim,
-            duplicates_by_claim.get(claim.pk, []),
-            states.next_step(
-                claim, codes.get(claim.pk, ()), claims_managed=claim.cluster_id in answered
-            ),
-        )
-        for claim in claims
-    ]
-
-
-def _shape(
-    claim: Any, claim_duplicates: list[duplicates.Duplicate], next_step: str
-) -> dict[str, Any]:
-    return {
-        "id": claim.pk,
-        "cluster": claim.cluster.name,
-        "namespace": claim.namespace,
-        "name": claim.name,
-        "network": claim.network.name,
-        "interface": claim.interface,
-        "mac": claim.mac,
-        "ips_requested": claim.ips_requested,
-        "vm": claim.vm,
-        "vm_uid": claim.vm_uid,
-        "status": {
-            "ips": claim.ips,
-            "owner_pod": claim.owner_pod,
-            "conditions": claim.conditions,
-        },
-        "pods": claim.pods,
-        "state": claim.state,
-        "next_step": next_step,
-        "finalizers": claim.finalizers,
-        "deleted_at": block_fields.time(claim.deleted_at),
-        "follows_cluster": claim.follows_cluster,
-        "in_cluster": bool(claim.uid),
-        "given_back_at": block_fields.time(claim.gone_at),
-        "note": claim.note,
-        "duplicates": [duplicate.as_json() for duplicate in claim_duplicates],
-        "created_at": block_fields.time(claim.created_at),
-    }
-
-
-# --- queries --------------------------------------------------------------------------------------
-
-
-def _filter(
-    request: Request, parameters: query.Query, rows: QuerySet[IPAMClaim]
-) -> QuerySet[IPAMClaim]:
-    if cluster := parameters.parse("cluster", scoped.cluster_parser(request)):
-        rows = rows.filter(cluster=cluster)
-    for name, column in _EXACT_FILTERS.items():
-        if value := parameters.text(name):
-            rows = rows.filter(**{column: value})
-    if mac := parameters.parse("mac", entries.parse_mac_parameter):
-        rows = rows.filter(mac=mac)
-    if within := parameters.parse("ip", query.cidr):
-        rows = rows.filter(pk__in=_claim_ids_in(within))
-    if text := parameters.text("q"):
-        rows = search.matching_claims(rows, text)
-    if state := parameters.parse("state", query.choice(*states.STATES)):
-        rows = states.with_state(rows).filter(state=state)
-    return rows
-
-
-_EXACT_FILTERS = {"network": "network__name", "namespace": "namespace", "vm": "vm", "name": "name"}
-
-
-def _claim_ids_in(text: str) -> QuerySet[IndexEntry, Any]:
-    lookup = "address__net_contained_or_equal" if "/" in text else "address"
-    return IndexEntry.objects.filter(claim__isnull=False, **{lookup: text}).values("claim_id")
-
-
-# --- bodies ---------------------------------------------------------------------------------------
-
-
-def _parse_spec(request: Request, body: object_reader.Fields) -> ClaimSpec:
-    _refuse_fields(body, _READ_ONLY)
-    cluster = body.parse("cluster", scoped.cluster_parser(request))
-    namespace = body.parse("namespace", parsing.namespace) or ""
-    vm = body.parse("vm", parsing.name) or "" if body.has("vm") else ""
-    name = body.parse("name", _parse_name) or "" if body.has("name") else ""
-    if not (vm or body.has("name")):
-        body.report.add("vm", "required", "name the VM")
-    network = body.parse(
-        "network", lambda value, field_path: _parse_network(request, cluster, value, field_path)
-    )
-    interface = body.parse("interface", _parse_interface) or "" if body.has("interface") else ""
-    mac = body.parse("mac", _parse_mac) if body.has("mac") else None
-    note = body.parse("note", parsing.description) or "" if body.has("note") else ""
-    ips: tuple[str, ...] = ()
-    if body.has("ips_requested") and network is not None:
-        claim_network = network
-        ips = (
-            body.parse(
-                "ips_requested",
-                lambda value, field_path: ipamclaims.parse_ips(
-                    value, claim_network, field=field_path
-                ),
-            )
-            or ()
-        )
-    body.report.raise_any()
-    return ClaimSpec(
-        network=network or Network(),
-        namespace=namespace,
-        vm=vm,
-        name=name,
-        mac=mac,
-        ips=ips,
-        interface=interface,
-        note=note,
-    )
-
-
-def _parse_network(
-    request: Request, cluster: Cluster | None, value: object, field_path: str
-) -> Network:
-    if not isinstance(value, str):
-        raise errors.InvalidInput.for_field(field_path, "wrong_type", "must be a text", value)
-    rows = scoped.rows(request, Network).select_related("cluster")
-    network = (
-        rows.filter(cluster=cluster, name=value).first() if cluster and "\0" not in value else None
-    )
-    if network is None:
-        message = "the cluster has no such network"
-        raise errors.InvalidInput.for_field(field_path, "unknown_network", message, value)
-    return network
-
-
-def _parse_change(body: object_reader.Fields, claim: IPAMClaim) -> ipamclaims.ClaimChange:
-    _refuse_fields(body, _READ_ONLY)
-    immutable = {
-        "cluster": claim.cluster.name,
-        "namespace": claim.namespace,
-        "name": claim.name,
-        "network": claim.network.name,
-        "vm": claim.vm,
-        "interface": claim.interface,
-    }
-    for name, current in immutable.items():
-        if name in body.data and body.data[name] != current:
-            raise errors.ImmutableInUse(f"The {name} of a claim cannot be changed.")
-    mac = None
-    if "mac" in body.data:
-        mac = "" if body.data["mac"] is None else body.parse("mac", _parse_mac)
-    ips = None
-    if "ips_requested" in body.data:
-        ips = (
-            ()
-            if body.data["ips_requested"] is None
-            else body.parse(
-                "ips_requested",
-                lambda value, field_path: ipamclaims.parse_ips(
-                    value, claim.network, field=field_path
-                ),
-            )
-        )
-    note = None
-    if "note" in body.data:
-        note = body.parse("note", parsing.description)
-    body.report.raise_any()
-    return ipamclaims.ClaimChange(mac=mac, ips=ips, note=note)
-
-
-def _refuse_fields(body: object_reader.Fields, names: tuple[str, ...]) -> None:
-    for name in names:
-        if name in body.data:
-            body.report.add(name, "read_only_field", "is worked out and cannot be set")
-
-
-def _parse_mac(value: object, field_path: str) -> str:
-    return macs.parse_mac(value, field=field_path)
-
-
-def _parse_name(value: object, field_path: str) -> str:
-    try:
-        return parsing.name(value, field_path)
-    except errors.InvalidInput as error:
-        if error.code != "k8s_name":
-            raise
-        # The name of the enhancement proposal, <vm>.<logical network name>, is often no valid object name.
-        message = f"{error.message}; leave the name out to get the name that ipam-extensions uses, with dots"
-        raise errors.InvalidInput.for_field(field_path, error.code, message, value) from error
-
-
-def _parse_interface(value: object, field_path: str) -> str:
-    return holders.parse_reason(value, field=field_path, max_length=253, required=False)
 
 
 urlpatterns = [

@@ -10,154 +10,235 @@ from typing import Any
 
 from django.db.models import Count
 from django.urls import path
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiExample, OpenApiParameter, extend_schema
+from rest_framework.fields import empty
 from rest_framework.request import Request
+from rest_framework.response import Response
 
 from claims.access import namespaces
 from claims.api import entries, manifests, scoped
-from claims.api.schemas import ippools as ippool_schema
+from claims.api.entries_serializers import (
+    IPS_SCHEMA,
+    MAC_SCHEMA,
+    ConditionSerializer,
+    DuplicateCountsSerializer,
+)
 from claims.entries import entries as entry_services
 from claims.entries import ippools
 from claims.models import Entry, IPAMClaim, IPPool, Network
 from pools.api import pools
-from pools.core import block_fields, errors, holders
-from pools.models import Cluster
-from pools.platform import events, idempotency
-from pools.platform.rest import pagination, parsing, query, views
+from pools.core import errors
+from pools.platform.rest import fields, filters, generics, schema, views
+from pools.platform.rest.serializers import Representation, Serializer
 
-_READ_ONLY = (
-    "id",
-    "network",
-    "version",
-    "conditions",
-    "associated_nads",
-    "problems",
-    "duplicates",
-    "entries",
-    "follows_cluster",
-    "gone_at",
-    "created_at",
+_EXAMPLE = OpenApiExample(
+    "of a network",
+    {"cluster": "prod", "name": "prod-network", "network_name": "cluster_udn_prod"},
+    request_only=True,
 )
 
 
-class IPPools(views.View):
-    needs = {"GET": ("claims.view_ippool",), "POST": ("claims.add_ippool",)}
+class AssociatedNADSerializer(Representation):
+    """A NetworkAttachmentDefinition of the network of an IPPool."""
 
-    @extend_schema(**ippool_schema.IPPOOLS)
-    def get(self, request: Request) -> views.Answer:
-        parameters = query.Query(request)
-        rows = scoped.rows(request, IPPool)
-        if cluster := parameters.parse("cluster", scoped.cluster_parser(request)):
-            rows = rows.filter(cluster=cluster)
-        if name := parameters.text("name"):
-            rows = rows.filter(name=name)
-        if network := parameters.text("network_name"):
-            rows = rows.filter(network__name=network)
-        return views.answer(
-            pagination.page(
-                request,
-                parameters,
-                rows,
-                orderings={"id": ("id",), "name": ("name", "id")},
-                fields=ippool_schema.IPPOOL_FIELDS,
-                shape=lambda page_rows: _page(request, page_rows),
-            )
+    namespace = fields.TextField()
+    name = fields.TextField()
+
+
+class IPPoolProblemSerializer(Representation):
+    """A part of the object in the cluster that is not valid."""
+
+    mac = fields.TextField()
+    code = fields.TextField()
+    message = fields.TextField()
+
+
+class IPPoolSerializer(Serializer):
+    """An IPPool; a network has at most one."""
+
+    id = fields.IntegerField(read_only=True)
+    cluster = scoped.ClusterField()
+    name = fields.NameField()
+    network = fields.IntegerField(source="network_id", read_only=True)
+    network_name = fields.IdentifierField(
+        source="network.name", help_text="The logical name of the network."
+    )
+    note = fields.DescriptionField(required=False)
+    entries = fields.IntegerField(source="entry_count", read_only=True)
+    conditions = fields.ListField(
+        child=ConditionSerializer(), source="shown_conditions", read_only=True
+    )
+    associated_nads = fields.ListField(child=AssociatedNADSerializer(), read_only=True)
+    duplicates = DuplicateCountsSerializer(read_only=True, allow_null=True)
+    problems = fields.ListField(
+        child=IPPoolProblemSerializer(), source="shown_problems", read_only=True
+    )
+    follows_cluster = fields.FlagField(read_only=True)
+    gone_at = fields.TimeField(read_only=True, allow_null=True)
+    created_at = fields.TimeField(read_only=True)
+    version = fields.IntegerField(source="shown_version", read_only=True, allow_null=True)
+
+
+class IPPoolChangeSerializer(IPPoolSerializer):
+    """A change of an IPPool; the fields that never change may be repeated."""
+
+    def run_validation(self, data: Any = empty) -> Any:
+        if not isinstance(data, dict) or not data:
+            return super().run_validation(data)
+        ippool: IPPool = self.context["ippool"]
+        fixed = {"cluster": ippool.cluster.name, "network_name": ippool.network.name}
+        for name, current in fixed.items():
+            if data.get(name) not in (None, current):
+                raise errors.ImmutableInUse(f"The {name} of an IPPool cannot be changed.")
+        changes = {name: value for name, value in data.items() if value != fixed.get(name, empty)}
+        return self.validate(self.to_internal_value(changes))
+
+
+class MACAddressesSerializer(Representation):
+    """The addresses of a MAC address, and whether its entry or its claim has them."""
+
+    mac = fields.TextField(schema=MAC_SCHEMA)
+    ips = fields.ParsedField(schema=IPS_SCHEMA)
+    source = fields.ChoiceField(("ippool", "ipamclaim"))  # type: ignore[assignment]  # the metaclass takes it out
+    vm = fields.TextField()
+    namespace = fields.TextField()
+
+
+class IPPoolFilter(scoped.ScopedFilterSet):
+    name = filters.Filter(help_text="The exact name.")
+    network_name = filters.Filter(field_name="network__name", help_text="The logical name.")
+
+
+class _IPPoolView(scoped.ScopedView):
+    queryset = IPPool.objects.select_related("cluster", "network")
+    serializer_class: Any = IPPoolSerializer
+    lookup_url_kwarg = "ippool_id"
+
+    def load(self, rows: list[Any]) -> None:
+        """Read what is shown beside the columns; the fields about all namespaces only for who sees all."""
+        scope = scoped.request_scope(self.request)
+        nads = ippools.associated_nads(rows, scope)
+        visible_entries = namespaces.visible(Entry.objects.filter(ippool__in=rows), scope)
+        counts = dict(visible_entries.order_by().values_list("ippool").annotate(Count("pk")))
+        for ippool in rows:
+            ippool.entry_count = counts.get(ippool.pk, 0)
+            ippool.associated_nads = nads[ippool.pk]
+            ippool.shown_conditions, ippool.shown_problems = [], []
+            ippool.duplicates = ippool.shown_version = None
+            if scope.everything:
+                ippool.shown_conditions = ippool.conditions
+                ippool.shown_problems = ippool.problems
+                ippool.duplicates = {"mac": ippool.duplicate_macs, "ip": ippool.duplicate_ips}
+                ippool.shown_version = ippool.version
+
+    def get_ippool(self, ippool_id: int) -> IPPool:
+        """The row without what `load` reads. NotFound, also for a hidden one."""
+        return scoped.get_row(
+            self.request, IPPool.objects.select_related("cluster", "network"), ippool_id
         )
 
-    @extend_schema(**ippool_schema.IPPOOL_CREATE)
-    def post(self, request: Request) -> views.Answer:
-        body = parsing.fields(request, "cluster", "name", "network_name", "note", *_READ_ONLY)
-        entries.refuse_fields(body, _READ_ONLY)
-        cluster = body.parse("cluster", scoped.cluster_parser(request))
-        name = body.parse("name", parsing.name)
-        network = body.parse("network_name", _parse_network_name)
-        note = body.parse("note", parsing.description) if body.has("note") else ""
-        body.report.raise_any()
+    def answer(self, ippool_id: int) -> Response:
+        shown = self.represent(self.get_ippool(ippool_id))
+        headers = {"ETag": f'"{shown["version"]}"'} if shown["version"] else {}
+        return Response(shown, headers=headers)
 
-        def create() -> idempotency.Stored:
+
+class IPPools(_IPPoolView, generics.ListView):
+    """IPPools of the networks that are visible."""
+
+    needs = {"GET": ("claims.view_ippool",), "POST": ("claims.add_ippool",)}
+    idempotent = ("POST",)
+    filterset_class = IPPoolFilter
+    orderings = {"id": ("id",), "name": ("name", "id")}
+
+    @extend_schema(responses={201: IPPoolSerializer}, examples=[_EXAMPLE])
+    def post(self, request: Request) -> Response:
+        """Create an IPPool; a network has one."""
+        values, author = self.read(request), views.author(request)
+
+        def create() -> dict[str, Any]:
             ippool = ippools.create(
-                cluster or Cluster(),
-                name or "",
-                network or "",
-                note=note or "",
-                author=_author(request),
+                values["cluster"],
+                values["name"],
+                values["network.name"],
+                note=values.get("note", ""),
+                author=author,
             )
-            return idempotency.Stored(201, shape(request, _get(request, ippool.pk)))
+            return self.represent(self.get_ippool(ippool.pk))
 
-        stored = views.run_once(request, create)
-        return views.answer(stored.answer, status=stored.status)
+        return self.once(request, create, status=201)
 
 
-class IPPoolView(views.View):
+class IPPoolView(_IPPoolView):
     needs = {
         "GET": ("claims.view_ippool",),
         "PATCH": ("claims.change_ippool",),
         "DELETE": ("claims.delete_ippool",),
     }
+    problem_statuses = (412,)
 
-    @extend_schema(**ippool_schema.IPPOOL)
-    def get(self, request: Request, ippool_id: int) -> views.Answer:
-        return _answer(request, ippool_id)
+    def get(self, request: Request, ippool_id: int) -> Response:
+        """An IPPool."""
+        return self.answer(ippool_id)
 
-    @extend_schema(**ippool_schema.IPPOOL_PATCH)
-    def patch(self, request: Request, ippool_id: int) -> views.Answer:
-        ippool = _get(request, ippool_id)
-        body = parsing.changes(request, "name", "note", "cluster", "network_name", *_READ_ONLY)
-        entries.refuse_fields(body, _READ_ONLY)
-        for field, current in (
-            ("cluster", ippool.cluster.name),
-            ("network_name", ippool.network.name),
-        ):
-            if field in body.data and body.data[field] != current:
-                raise errors.ImmutableInUse(f"The {field} of an IPPool cannot be changed.")
-        name = body.parse("name", parsing.name) if body.has("name") else None
-        note = body.parse("note", parsing.description) if body.has("note") else None
-        body.report.raise_any()
+    @extend_schema(request=IPPoolChangeSerializer, parameters=[schema.IF_MATCH])
+    def patch(self, request: Request, ippool_id: int) -> Response:
+        """Change the name or the note of an IPPool."""
+        ippool = self.get_ippool(ippool_id)
+        values = self.read(request, IPPoolChangeSerializer, partial=True, ippool=ippool)
+        version = pools.version(request, ippool.version)
+        author = views.author(request)
         ippools.change(
             ippool_id,
-            name=name,
-            note=note,
-            author=_author(request),
-            version=pools.version(request, ippool.version),
+            name=values.get("name"),
+            note=values.get("note"),
+            author=author,
+            version=version,
         )
-        return _answer(request, ippool_id)
+        return self.answer(ippool_id)
 
-    @extend_schema(**ippool_schema.IPPOOL_DELETE)
-    def delete(self, request: Request, ippool_id: int) -> views.Answer:
-        ippool = _get(request, ippool_id)
-        ippools.delete(
-            ippool.pk, author=_author(request), version=pools.version(request, ippool.version)
-        )
-        return views.no_content()
+    @extend_schema(parameters=[schema.IF_MATCH])
+    def delete(self, request: Request, ippool_id: int) -> Response:
+        """Delete an IPPool with its entries."""
+        ippool = self.get_ippool(ippool_id)
+        version = pools.version(request, ippool.version)
+        ippools.delete(ippool.pk, author=views.author(request), version=version)
+        return Response(status=204)
 
 
-class IPPoolManifest(views.View):
+class IPPoolManifest(_IPPoolView):
     needs = {"GET": ("claims.view_ippool", "claims.view_entry")}
 
-    @extend_schema(**ippool_schema.IPPOOL_MANIFEST)
+    @extend_schema(responses=OpenApiTypes.OBJECT, parameters=[manifests.FORMAT])
     def get(self, request: Request, ippool_id: int) -> views.Answer:
+        """An IPPool as a Kubernetes object."""
         output_format = manifests.requested_format(request)
-        ippool = _get(request, ippool_id)
+        ippool = self.get_ippool(ippool_id)
         everything = scoped.request_scope(request).everything
         rows = scoped.rows(request, Entry)
         manifest = ippools.manifest(ippool, rows=rows, status=everything)
         return manifests.answer(manifest, output_format)
 
 
-class AddressesForMAC(views.View):
-    """getIPsForMAC of the enhancement proposal: the addresses of a MAC address, by its entry or its claim."""
+class AddressesForMAC(generics.GenericView):
+    """getIPsForMAC of the enhancement proposal: by the entry or the claim of a MAC address."""
 
     needs = {"GET": ("claims.view_network", "claims.view_entry")}
+    serializer_class = MACAddressesSerializer
 
-    @extend_schema(**ippool_schema.ADDRESSES_FOR_MAC)
-    def get(self, request: Request, network_id: int) -> views.Answer:
-        parameters = query.Query(request)
+    @extend_schema(
+        parameters=[OpenApiParameter("mac", str, required=True, description="A MAC address.")]
+    )
+    def get(self, request: Request, network_id: int) -> Response:
+        """The addresses of a MAC address on a network."""
+        parameters = self.parameters
         mac = parameters.parse("mac", entries.parse_mac_parameter)
         if mac is None and not parameters.report.problems:
             parameters.report.add("mac", "required", "name a MAC address")
         parameters.done()
         network = scoped.get_row(request, Network, network_id)
-        return views.answer(_addresses_for_mac(request, network, mac or ""))
+        return Response(self.represent(_addresses_for_mac(request, network, mac or "")))
 
 
 def _addresses_for_mac(request: Request, network: Network, mac: str) -> dict[str, Any]:
@@ -183,76 +264,6 @@ def _addresses(
         "vm": owner.vm,
         "namespace": owner.namespace,
     }
-
-
-def _author(request: Request) -> events.Author:
-    return views.author(request)
-
-
-def _get(request: Request, ippool_id: int) -> IPPool:
-    return scoped.get_row(request, IPPool.objects.select_related("cluster", "network"), ippool_id)
-
-
-def _answer(request: Request, ippool_id: int) -> views.Answer:
-    ippool_shape = shape(request, _get(request, ippool_id))
-    headers = {"ETag": f'"{ippool_shape["version"]}"'} if ippool_shape["version"] else {}
-    return views.answer(ippool_shape, headers=headers)
-
-
-def shape(request: Request, ippool: IPPool) -> dict[str, Any]:
-    """Return the representation of an IPPool for the request's user."""
-    return _shapes(request, [ippool])[0]
-
-
-def _page(request: Request, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    ids = [row["id"] for row in rows]
-    ippools_by_id = IPPool.objects.select_related("cluster", "network").in_bulk(ids)
-    return _shapes(request, [ippools_by_id[number] for number in ids if number in ippools_by_id])
-
-
-def _shapes(request: Request, ippool_rows: Sequence[IPPool]) -> list[dict[str, Any]]:
-    scope = scoped.request_scope(request)
-    nads = ippools.associated_nads(ippool_rows, scope)
-    rows = namespaces.visible(Entry.objects.filter(ippool__in=ippool_rows), scope)
-    counts = dict(rows.order_by().values_list("ippool").annotate(Count("pk")))
-    return [
-        {
-            "id": ippool.pk,
-            "cluster": ippool.cluster.name,
-            "name": ippool.name,
-            "network": ippool.network_id,
-            "network_name": ippool.network.name,
-            "note": ippool.note,
-            "entries": counts.get(ippool.pk, 0),
-            "associated_nads": nads[ippool.pk],
-            "follows_cluster": ippool.follows_cluster,
-            "gone_at": block_fields.time(ippool.gone_at),
-            "created_at": block_fields.time(ippool.created_at),
-            **(_all_namespaces_fields(ippool) if scope.everything else _HIDDEN_FIELDS),
-        }
-        for ippool in ippool_rows
-    ]
-
-
-_HIDDEN_FIELDS: dict[str, Any] = {
-    "conditions": [],
-    "problems": [],
-    "duplicates": None,
-    "version": None,
-}
-
-
-def _all_namespaces_fields(ippool: IPPool) -> dict[str, Any]:
-    return {
-        "conditions": ippool.conditions,
-        "problems": ippool.problems,
-        "duplicates": {"mac": ippool.duplicate_macs, "ip": ippool.duplicate_ips},
-        "version": ippool.version,
-    }
-
-
-def _parse_network_name(value: object, field_path: str) -> str:
-    return holders.parse_identifier(value, field=field_path)
 
 
 urlpatterns = [

@@ -6,16 +6,21 @@ from collections.abc import Mapping
 from typing import Any
 
 from django.http import HttpResponse
+from drf_spectacular.utils import OpenApiParameter
 from rest_framework.request import Request
+from rest_framework.response import Response
 
 from pools.platform import documents
 from pools.platform.rest import query, views
+
+_FORMATS = ("json", "yaml")
+FORMAT = OpenApiParameter("format", str, description="json (default) or yaml", enum=_FORMATS)
 
 
 def requested_format(request: Request) -> str:
     """Return `json` or `yaml`; raise InvalidInput for any other format or parameter."""
     parameters = query.Query(request)
-    output_format = parameters.parse("format", query.choice("json", "yaml"))
+    output_format = parameters.parse("format", query.choice(*_FORMATS))
     parameters.done()
     return output_format or "json"
 
@@ -23,4 +28,4 @@ def requested_format(request: Request) -> str:
 def answer(manifest: Mapping[str, Any], output_format: str) -> views.Answer:
     if output_format == "yaml":
         return HttpResponse(documents.dump_yaml(manifest), content_type="application/yaml")
-    return views.answer(manifest)
+    return Response(manifest)

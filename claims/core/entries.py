@@ -95,11 +95,13 @@ def optional(body: object_reader.Fields, name: str) -> str | None:
     return body.parse(name, _PARSERS[name])
 
 
-def _vm(value: object, path: str) -> str:
+def parse_vm(value: object, path: str) -> str:
+    """Parse the name of a VM, which may be empty. Raises InvalidInput k8s_name."""
     return "" if value == "" else holders.parse_name(value, field=path)
 
 
-def _namespace(value: object, path: str) -> str:
+def parse_namespace(value: object, path: str) -> str:
+    """Parse the name of a namespace, which may be empty. Raises InvalidInput k8s_name."""
     return "" if value == "" else holders.parse_name(value, field=path, kind="label")
 
 
@@ -107,7 +109,7 @@ def _note(value: object, path: str) -> str:
     return holders.parse_reason(value, field=path, required=False)
 
 
-_PARSERS = {"vm": _vm, "namespace": _namespace, "note": _note}
+_PARSERS = {"vm": parse_vm, "namespace": parse_namespace, "note": _note}
 
 
 def parse_mac(value: object, entry_rules: Rules, field: str = "mac") -> str:
@@ -133,7 +135,7 @@ def parse_ips(value: object, entry_rules: Rules, field: str = "ips") -> tuple[st
     report = object_reader.ProblemReport()
     text_by_address: dict[addresses.Address, str] = {}
     for index, raw_ip in enumerate(value):
-        path = f"{field}.{index}"
+        path = f"{field}.{index}" if field else str(index)
         with report.collecting():
             interface = parse_ip(raw_ip, entry_rules, path)
             if interface.ip in text_by_address:
