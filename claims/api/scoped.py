@@ -12,6 +12,7 @@ from claims.access import namespaces
 from pools.api import lookups
 from pools.core import errors
 from pools.models import Cluster
+from pools.platform.rest import fields, filters, generics
 
 Row = TypeVar("Row", bound=Model)
 
@@ -55,3 +56,32 @@ def cluster_parser(request: Request) -> Callable[[object, str], Cluster]:
         return cluster
 
     return parse
+
+
+class ScopedView(generics.GenericView):
+    """An endpoint whose `queryset` is limited to the rows that the user may see.
+
+    A hidden row is answered like a missing one. Lists: `class Networks(ScopedView, generics.ListView)`.
+    """
+
+    def get_queryset(self) -> QuerySet[Any]:
+        queryset: QuerySet[Any] = super().get_queryset()
+        if getattr(self, "swagger_fake_view", False):  # the OpenAPI document has no user
+            return queryset
+        return namespaces.visible(queryset, request_scope(self.request))
+
+
+class ScopedFilterSet(filters.FilterSet):
+    """The filters of a list of scoped rows that belong to a cluster."""
+
+    cluster = filters.Filter("parse_cluster", help_text="Name or id.")
+
+    def parse_cluster(self, value: str, parameter: str) -> Cluster:
+        return cluster_parser(self.request)(value, parameter)
+
+
+class ClusterField(fields.TextField):
+    """A cluster that the user may see, by name or id; unknown_cluster. It is shown by its name."""
+
+    def to_internal_value(self, data: Any) -> Cluster:
+        return cluster_parser(self.context["request"])(data, "")

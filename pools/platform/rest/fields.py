@@ -231,7 +231,12 @@ class ListField(serializers.ListField):
         if data is empty:
             return self.get_default()
         if self._parser is not None:
-            return self._parser(data, "")
+            try:
+                return self._parser(data, "")
+            except (
+                errors.InvalidInput
+            ) as error:  # its paths begin with "." as the field has no name
+                raise errors.InvalidInput.all([*map(_relative, error.problems)]) from error
         if not isinstance(data, list):
             raise errors.InvalidInput.for_field("", "wrong_type", "a list is expected", data)
         report = object_reader.ProblemReport()

@@ -21,7 +21,7 @@ Parser = Callable[[str, str], Any]  # (value, parameter) -> value; InvalidInput
 
 
 class Filter(django_filters.Filter):
-    """One parameter, read by `parser`; without one any text is taken.
+    """One parameter, read by `parser`, or by the FilterSet's method of this name; without one any text is taken.
 
     Give either `field_name` with an optional `lookup_expr`, or `method`: the name of a method of the
     FilterSet with (queryset, name, value).
@@ -29,7 +29,7 @@ class Filter(django_filters.Filter):
 
     def __init__(
         self,
-        parser: Parser | None = None,
+        parser: Parser | str | None = None,
         *,
         schema: dict[str, Any] | None = None,
         help_text: str = "",
@@ -96,7 +96,10 @@ class FilterSet(django_filters.FilterSet):
     def _value(self, name: str, filter_: Any) -> Any:
         if filter_.parser is None:
             return self.parameters.text(name)
-        return self.parameters.parse(name, filter_.parser)
+        parser = filter_.parser
+        return self.parameters.parse(
+            name, getattr(self, parser) if isinstance(parser, str) else parser
+        )
 
 
 class FilterBackend(rest_framework.DjangoFilterBackend):
