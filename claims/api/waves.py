@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.db.models import Count, QuerySet
 from django.http import HttpResponse
 from django.urls import path
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework.fields import empty
 from rest_framework.request import Request
+from rest_framework.response import Response
 
 from claims.access import namespaces
 from claims.api import scoped
@@ -15,336 +18,296 @@ from claims.imports import drafts
 from claims.models import Wave, WaveVM
 from claims.models.imports import RowStatus
 from claims.waves import readiness, waves
-from pools.core import block_fields, errors, object_reader
-from pools.platform import idempotency
-from pools.platform.rest import openapi, pagination, parsing, query, views
-from pools.platform.rest.openapi import FLAG, TEXT, TIME, WHOLE, listed, nullable, shape
+from pools.core import errors
+from pools.platform.rest import fields, generics, parsing, query, views
+from pools.platform.rest.serializers import Representation, Serializer
 
 _ALL = namespaces.EVERY_NAMESPACE
 _VIEW = ("claims.view_wave", _ALL)
 _CHANGE = ("claims.change_wave", _ALL)
-_WAVE = shape(
-    "id cluster name vms",
-    id=WHOLE,
-    cluster=TEXT,
-    name=TEXT,
-    planned_at=TIME,
-    note=TEXT,
-    vms=WHOLE,
-    created_at=TIME,
-)
-_VM = shape("id namespace vm", id=WHOLE, namespace=TEXT, vm=TEXT, source_vm=TEXT)
-_REASONS = listed(shape("code message", code=TEXT, message=TEXT))
-_VERDICT = {"type": "string", "enum": ["ready", "warning", "not-ready"]}
-_INTERFACE = shape(
-    network=WHOLE,
-    network_name=TEXT,
-    source=TEXT,
-    mac=nullable(TEXT),
-    ips=listed(TEXT),
-    standing=TEXT,
-)
-_READINESS = shape(
-    "wave ready counts networks settings vms",
-    wave=_WAVE,
-    ready=FLAG,
-    counts={"type": "object", "additionalProperties": WHOLE},
-    networks=listed(
-        shape(
-            id=WHOLE,
-            name=TEXT,
-            fit=FLAG,
-            reasons=_REASONS,
-            notes=_REASONS,
-            vms=WHOLE,
-            free={"type": "object", "additionalProperties": TEXT},
-        )
-    ),
-    settings=listed(shape(code=TEXT, where=TEXT, setting=TEXT, why=TEXT)),
-    vms=listed(
-        shape(
-            id=WHOLE,
-            namespace=TEXT,
-            vm=TEXT,
-            source_vm=TEXT,
-            verdict=_VERDICT,
-            reasons=_REASONS,
-            interfaces=listed(_INTERFACE),
-        )
-    ),
-)
-_IN = shape("cluster name", cluster=TEXT, name=TEXT, planned_at=TIME, note=TEXT)
-_VMS_IN = shape(vms=listed(shape("vm", namespace=TEXT, vm=TEXT)), **{"import": WHOLE}, verdict=TEXT)
-_ADDED = shape("added vms", added=WHOLE, vms=WHOLE)
-_LIST = openapi.says(
-    "List migration waves",
-    {200: openapi.page(_WAVE)},
-    parameters=openapi.query(cluster="name or id", **openapi.PAGED),
-)
-_CREATE = openapi.writes("Create a wave", {201: _WAVE}, _IN)
-_ONE = openapi.says("Get a wave", {200: _WAVE}, fails="404")
-_PATCH = openapi.says(
-    "Change the name, planned time or note of a wave",
-    {200: _WAVE},
-    fails="404 409 411 413 415",
-    **openapi.body(shape(name=TEXT, planned_at=TIME, note=TEXT) | openapi.SOMETHING),
-)
-_DELETE = openapi.says("Delete a wave; its VMs are kept", {204: None}, fails="404")
-_VMS = openapi.says(
-    "List the VMs of a wave",
-    {200: openapi.page(_VM)},
-    fails="404",
-    parameters=openapi.query(**openapi.PAGED),
-)
-_ADD = openapi.writes(
-    "Add VMs to a wave, by name or all of an import", {200: _ADDED}, _VMS_IN, fails="404"
-)
-_REMOVE = openapi.says("Remove a VM from a wave", {204: None}, fails="404")
-_REPORT = openapi.says(
-    "Get the readiness of a wave",
-    {200: _READINESS},
-    fails="404",
-    parameters=openapi.query(format="json (default), or csv with one line per interface"),
+_FORMATS = ("json", "csv")
+_FORMAT = OpenApiParameter(
+    "format", str, enum=_FORMATS, description="json (default), or csv with one line per interface."
 )
 
 
-class Waves(views.View):
-    needs = {"GET": _VIEW, "POST": ("claims.add_wave", _ALL)}
-
-    @extend_schema(**_LIST)
-    def get(self, request: Request) -> views.Answer:
-        parameters = query.Query(request)
-        rows = Wave.objects.all()
-        if cluster := parameters.parse("cluster", scoped.cluster_parser(request)):
-            rows = rows.filter(cluster=cluster)
-        return views.answer(
-            pagination.page(
-                request,
-                parameters,
-                rows,
-                orderings={"id": ("id",)},
-                fields=_WAVE["properties"],
-                shape=lambda page_rows: _shapes([row["id"] for row in page_rows]),
-            )
-        )
-
-    @extend_schema(**_CREATE)
-    def post(self, request: Request) -> views.Answer:
-        body = parsing.fields(request, "cluster", "name", "planned_at", "note")
-        cluster = body.parse("cluster", scoped.cluster_parser(request))
-        name = body.parse("name", parsing.text)
-        values = _parse_optional(body)
-        body.report.raise_any()
-
-        def create() -> idempotency.Stored:
-            wave = waves.create(cluster, name or "", author=views.author(request), **values)  # type: ignore[arg-type]
-            return idempotency.Stored(201, _shapes([wave.pk])[0])
-
-        stored = views.run_once(request, create)
-        return views.answer(stored.answer, status=stored.status)
+def _parse_time(value: object, field_path: str) -> Any:
+    return query.moment(parsing.text(value, field_path), field_path)
 
 
-class WaveView(views.View):
-    needs = {"GET": _VIEW, "PATCH": _CHANGE, "DELETE": ("claims.delete_wave", _ALL)}
+class WaveSerializer(Serializer):
+    """VMs of a cluster that are migrated together."""
 
-    @extend_schema(**_ONE)
-    def get(self, request: Request, wave_id: int) -> views.Answer:
-        return views.answer(_shapes([waves.get(wave_id).pk])[0])
-
-    @extend_schema(**_PATCH)
-    def patch(self, request: Request, wave_id: int) -> views.Answer:
-        body = parsing.fields(request, "name", "planned_at", "note")
-        values = _parse_optional(body)
-        if "name" in body.data:
-            values["name"] = body.parse("name", parsing.text)
-        body.report.raise_any()
-        waves.change(wave_id, values, author=views.author(request))
-        return views.answer(_shapes([wave_id])[0])
-
-    @extend_schema(**_DELETE)
-    def delete(self, request: Request, wave_id: int) -> views.Answer:
-        waves.delete(wave_id, author=views.author(request))
-        return views.no_content()
+    id = fields.IntegerField(read_only=True)
+    cluster: Any = scoped.ClusterField(source="cluster.name")
+    name = fields.TextField()
+    planned_at = fields.TimeField(_parse_time, required=False, allow_null=True)
+    note = fields.TextField(required=False)
+    vms = fields.IntegerField(source="vm_count", read_only=True)
+    created_at = fields.TimeField(read_only=True)
 
 
-class WaveVMs(views.View):
-    needs = {"GET": _VIEW, "POST": _CHANGE}
+class WaveChangeSerializer(WaveSerializer):
+    """A change of a wave; its cluster never changes."""
 
-    @extend_schema(**_VMS)
-    def get(self, request: Request, wave_id: int) -> views.Answer:
-        parameters = query.Query(request)
-        rows = WaveVM.objects.filter(wave=waves.get(wave_id))
-        names = tuple(_VM["properties"])
-        return views.answer(
-            pagination.page(
-                request,
-                parameters,
-                rows,
-                orderings={"id": ("id",)},
-                fields=names,
-                shape=lambda page_rows: [{name: row[name] for name in names} for row in page_rows],
-            )
-        )
+    cluster = None
 
-    @extend_schema(**_ADD)
-    def post(self, request: Request, wave_id: int) -> views.Answer:
-        body = parsing.fields(request, "vms", "import", "verdict")
-        wave = waves.get(wave_id)
-        if body.has("vms") == body.has("import") or (body.has("vms") and body.has("verdict")):
+
+class WaveVMSerializer(Representation):
+    """A VM of a wave; `source_vm` is its name in the file of an import."""
+
+    id = fields.IntegerField()
+    namespace = fields.TextField()
+    vm = fields.TextField()
+    source_vm = fields.TextField()
+
+
+class WaveVMNameSerializer(Serializer):
+    """A VM by namespace and name."""
+
+    namespace = fields.TextField(required=False, default="")
+    vm = fields.TextField()
+
+    def validate(self, attrs: dict[str, Any]) -> Any:
+        return attrs["namespace"], attrs["vm"]
+
+
+class _VMListField(fields.ListField):
+    """VMs by name; wrong_type also for too many."""
+
+    def run_validation(self, data: Any = empty) -> Any:
+        is_list = data is empty or isinstance(data, list)
+        if not is_list or (data is not empty and not 0 < len(data) <= waves.MOST_VMS):
+            message = f"a list of 1 to {waves.MOST_VMS} VMs is expected"
+            raise errors.InvalidInput.for_field("", "wrong_type", message, data)
+        return super().run_validation(data)
+
+
+class WaveVMsSerializer(Serializer):
+    """The VMs to add: `vms` by name, or those of an import, all to migrate or those of a `verdict`."""
+
+    vms = _VMListField(
+        child=WaveVMNameSerializer(), required=False, min_length=1, max_length=waves.MOST_VMS
+    )
+    verdict = fields.ChoiceField(RowStatus.values, required=False)
+
+    def get_fields(self) -> dict[str, Any]:
+        import_id = fields.IntegerField(min_value=1, source="import_id", required=False)
+        declared = super().get_fields()  # `import` is a keyword of Python
+        return {"vms": declared["vms"], "import": import_id, "verdict": declared["verdict"]}
+
+    def to_internal_value(self, data: Any) -> dict[str, Any]:
+        present = {name for name, value in data.items() if value is not None}
+        if ("vms" in present) == ("import" in present) or {"vms", "verdict"} <= present:
             message = "name either vms, or an import with an optional verdict"
             raise errors.InvalidInput.for_field("vms", "required", message)
-        vms = body.parse("vms", _parse_vms) if body.has("vms") else None
-        number = body.parse("import", _parse_id) if body.has("import") else None
-        verdict = body.parse("verdict", _parse_verdict) if body.has("verdict") else None
-        body.report.raise_any()
+        return super().to_internal_value(data)
 
-        def add() -> idempotency.Stored:
-            author = views.author(request)
-            if vms is not None:
-                added = waves.add(wave.pk, vms, author=author)
+
+class WaveVMsAddedSerializer(Representation):
+    """How many VMs were new, and how many the wave has."""
+
+    added = fields.IntegerField()
+    vms = fields.IntegerField()
+
+
+class WaveReasonSerializer(Representation):
+    """Why something is not ready, or a note about it."""
+
+    code = fields.TextField()
+    message = fields.TextField()
+
+    def to_representation(self, instance: readiness.Reason) -> dict[str, Any]:
+        code, message = instance
+        return {"code": code, "message": message}
+
+
+class _FreeField(fields.ParsedField):
+    """The count of free addresses by family, as `ipv4` and `ipv6`."""
+
+    def to_representation(self, value: dict[int, int]) -> dict[str, str]:
+        return {f"ipv{family}": str(free) for family, free in value.items()}
+
+
+class WaveNetworkSerializer(Representation):
+    """A target network of a wave; `vms` is the number of VMs on it."""
+
+    id = fields.IntegerField(source="network.pk")
+    name = fields.TextField(source="network.name")
+    fit = fields.FlagField()
+    reasons = fields.ListField(child=WaveReasonSerializer())
+    notes = fields.ListField(child=WaveReasonSerializer())
+    free = _FreeField(schema={"type": "object", "additionalProperties": {"type": "string"}})
+    vms = fields.IntegerField()
+
+
+class WaveSettingSerializer(Representation):
+    """A setting that the migration needs."""
+
+    code = fields.TextField()
+    where = fields.TextField()
+    setting = fields.TextField()
+    why = fields.TextField()
+
+
+class WaveInterfaceSerializer(Representation):
+    """The registration of a VM on one network."""
+
+    network = fields.IntegerField(source="network_id")
+    network_name = fields.TextField(source="network")
+    source = fields.TextField()
+    mac = fields.TextField(allow_null=True)
+    ips = fields.ListField(child=fields.TextField())
+    standing = fields.TextField(source="status")
+
+
+class WaveMachineSerializer(Representation):
+    """A VM of a wave, and why it is not ready."""
+
+    id = fields.IntegerField()
+    namespace = fields.TextField()
+    vm = fields.TextField()
+    source_vm = fields.TextField()
+    verdict = fields.ChoiceField(
+        (readiness.READY, readiness.WARNING, readiness.NOT_READY), source="status"
+    )
+    reasons = fields.ListField(child=WaveReasonSerializer())
+    interfaces = fields.ListField(child=WaveInterfaceSerializer())
+
+
+class WaveReadinessSerializer(Representation):
+    """The readiness report of a wave; `counts` has its VMs by verdict."""
+
+    wave = WaveSerializer()
+    ready = fields.FlagField()
+    counts = fields.ParsedField(
+        schema={"type": "object", "additionalProperties": {"type": "integer"}}
+    )
+    networks = fields.ListField(child=WaveNetworkSerializer())
+    settings = fields.ListField(child=WaveSettingSerializer())
+    vms = fields.ListField(child=WaveMachineSerializer(), source="machines")
+
+
+class _WaveView(generics.GenericView):
+    queryset = Wave.objects.select_related("cluster")
+    serializer_class: Any = WaveSerializer
+    lookup_url_kwarg = "wave_id"
+
+    def load(self, rows: list[Any]) -> None:
+        counts = WaveVM.objects.filter(wave__in=rows).values_list("wave").annotate(Count("pk"))
+        count_by_wave = dict(counts.order_by())
+        for wave in rows:
+            wave.vm_count = count_by_wave.get(wave.pk, 0)
+
+
+class Waves(_WaveView, generics.ListView):
+    """Migration waves."""
+
+    needs = {"GET": _VIEW, "POST": ("claims.add_wave", _ALL)}
+    idempotent = ("POST",)
+    filterset_class = scoped.ScopedFilterSet
+
+    @extend_schema(responses={201: WaveSerializer})
+    def post(self, request: Request) -> Response:
+        """Create a wave."""
+        values, author = self.read(request), views.author(request)
+        cluster = values.pop("cluster.name")
+        return self.once(
+            request,
+            lambda: self.represent(waves.create(cluster, author=author, **values)),
+            status=201,
+        )
+
+
+class WaveView(_WaveView, generics.DetailView):
+    """A wave."""
+
+    needs = {"GET": _VIEW, "PATCH": _CHANGE, "DELETE": ("claims.delete_wave", _ALL)}
+
+    @extend_schema(request=WaveChangeSerializer)
+    def patch(self, request: Request, wave_id: int) -> Response:
+        """Change the name, planned time or note of a wave."""
+        values = self.read(request, WaveChangeSerializer, partial=True)
+        wave = waves.change(wave_id, values, author=views.author(request))
+        return Response(self.represent(wave))
+
+    def delete(self, request: Request, wave_id: int) -> Response:
+        """Delete a wave; its VMs are kept."""
+        waves.delete(wave_id, author=views.author(request))
+        return Response(status=204)
+
+
+class WaveVMs(generics.ListView):
+    """The VMs of a wave."""
+
+    needs = {"GET": _VIEW, "POST": _CHANGE}
+    idempotent = ("POST",)
+    queryset = WaveVM.objects.all()
+    serializer_class = WaveVMSerializer
+
+    def get_queryset(self) -> QuerySet[WaveVM]:
+        rows: QuerySet[WaveVM] = super().get_queryset()
+        if getattr(self, "swagger_fake_view", False):
+            return rows
+        return rows.filter(wave=waves.get(self.kwargs["wave_id"]))
+
+    @extend_schema(request=WaveVMsSerializer, responses=WaveVMsAddedSerializer)
+    def post(self, request: Request, wave_id: int) -> Response:
+        """Add VMs to a wave, by name or all of an import."""
+        wave = waves.get(wave_id)
+        values, author = self.read(request, WaveVMsSerializer), views.author(request)
+
+        def add() -> dict[str, Any]:
+            if "vms" in values:
+                added = waves.add(wave.pk, values["vms"], author=author)
             else:
-                vm_import = drafts.visible_imports(request.user).filter(pk=number or 0).first()
-                if vm_import is None or vm_import.cluster_id != wave.cluster_id:
-                    message = f"the cluster {wave.cluster} has no such import"
-                    raise errors.InvalidInput.for_field("import", "unknown_import", message, number)
-                criteria = {"verdicts": [verdict]} if verdict else {}
+                criteria = {"verdicts": [values["verdict"]]} if "verdict" in values else {}
+                vm_import = _get_import(request, wave, values["import_id"])
                 added = waves.add_import(wave.pk, vm_import, author=author, **criteria)
-            return idempotency.Stored(200, {"added": added, "vms": wave.vms.count()})
+            return {"added": added, "vms": wave.vms.count()}
 
-        stored = views.run_once(request, add)
-        return views.answer(stored.answer, status=stored.status)
+        return self.once(request, add)
 
 
-class WaveVMView(views.View):
+def _get_import(request: Request, wave: Wave, import_id: int) -> Any:
+    """Return an import of the wave's cluster that the user may see. Raises InvalidInput."""
+    vm_import = drafts.visible_imports(request.user).filter(pk=import_id).first()
+    if vm_import is None or vm_import.cluster_id != wave.cluster_id:
+        message = f"the cluster {wave.cluster} has no such import"
+        raise errors.InvalidInput.for_field("import", "unknown_import", message, import_id)
+    return vm_import
+
+
+class WaveVMView(generics.GenericView):
     needs = {"DELETE": _CHANGE}
+    queryset = WaveVM.objects.all()
+    serializer_class = WaveVMSerializer
 
-    @extend_schema(**_REMOVE)
-    def delete(self, request: Request, wave_id: int, vm_id: int) -> views.Answer:
+    def delete(self, request: Request, wave_id: int, vm_id: int) -> Response:
+        """Remove a VM from a wave."""
         if not waves.remove(wave_id, [vm_id], author=views.author(request)):
             raise errors.NotFound("There is no such object.")
-        return views.no_content()
+        return Response(status=204)
 
 
-class WaveReadiness(views.View):
+class WaveReadiness(_WaveView):
     needs = {"GET": _VIEW}
+    serializer_class = WaveReadinessSerializer
 
-    @extend_schema(**_REPORT)
-    def get(self, request: Request, wave_id: int) -> views.Answer:
-        parameters = query.Query(request)
-        output_format = parameters.parse("format", query.choice("json", "csv"))
-        parameters.done()
+    def load(self, rows: list[Any]) -> None:
+        super().load([report.wave for report in rows])
+
+    @extend_schema(parameters=[_FORMAT])
+    def get(self, request: Request, wave_id: int) -> Any:
+        """The readiness of a wave."""
+        output_format = self.parameters.parse("format", query.choice(*_FORMATS))
+        self.parameters.done()
         report = readiness.wave_readiness(waves.get(wave_id))
         if output_format == "csv":
             headers = {"Content-Disposition": f'attachment; filename="wave-{wave_id}.csv"'}
             text = readiness.as_csv(report)
             return HttpResponse(text, content_type="text/csv; charset=utf-8", headers=headers)
-        return views.answer(_report(report))
-
-
-def _shapes(ids: list[int]) -> list[dict[str, Any]]:
-    rows = Wave.objects.select_related("cluster").in_bulk(ids)
-    return [
-        {
-            "id": pk,
-            "cluster": rows[pk].cluster.name,
-            "name": rows[pk].name,
-            "planned_at": block_fields.time(rows[pk].planned_at),
-            "note": rows[pk].note,
-            "vms": rows[pk].vms.count(),
-            "created_at": block_fields.time(rows[pk].created_at),
-        }
-        for pk in ids
-        if pk in rows
-    ]
-
-
-def _report(report: readiness.WaveReadiness) -> dict[str, Any]:
-    return {
-        "wave": _shapes([report.wave.pk])[0],
-        "ready": report.ready,
-        "counts": report.counts,
-        "networks": [
-            {
-                "id": fit.network.pk,
-                "name": fit.network.name,
-                "fit": not fit.reasons,
-                "reasons": _reasons(fit.reasons),
-                "notes": _reasons(fit.notes),
-                "free": {f"ipv{family}": str(free) for family, free in fit.free.items()},
-                "vms": fit.vms,
-            }
-            for fit in report.networks
-        ],
-        "settings": [dict(vars(setting)) for setting in report.settings],
-        "vms": [
-            {
-                "id": machine.id,
-                "namespace": machine.namespace,
-                "vm": machine.vm,
-                "source_vm": machine.source_vm,
-                "verdict": machine.status,
-                "reasons": _reasons(machine.reasons),
-                "interfaces": [
-                    {
-                        "network": interface.network_id,
-                        "network_name": interface.network,
-                        "source": interface.source,
-                        "mac": interface.mac,
-                        "ips": list(interface.ips),
-                        "standing": interface.status,
-                    }
-                    for interface in machine.interfaces
-                ],
-            }
-            for machine in report.machines
-        ],
-    }
-
-
-def _reasons(reasons: Any) -> list[dict[str, str]]:
-    return [{"code": code, "message": message} for code, message in reasons]
-
-
-def _parse_optional(body: object_reader.Fields) -> dict[str, Any]:
-    values: dict[str, Any] = {}
-    if body.has("planned_at"):
-        values["planned_at"] = body.parse(
-            "planned_at",
-            lambda value, field_path: query.moment(parsing.text(value, field_path), field_path),
-        )
-    elif "planned_at" in body.data:
-        values["planned_at"] = None
-    if body.has("note"):
-        values["note"] = body.parse("note", parsing.text)
-    return values
-
-
-def _parse_id(value: object, field_path: str) -> int:
-    return parsing.integer(value, field_path, least=1, most=1 << 62)
-
-
-def _parse_verdict(value: object, field_path: str) -> str:
-    return parsing.choice(value, field_path, tuple(RowStatus.values))
-
-
-def _parse_vms(value: object, field_path: str) -> list[waves.VM]:
-    if not isinstance(value, list) or not 0 < len(value) <= waves.MOST_VMS:
-        message = f"a list of 1 to {waves.MOST_VMS} VMs is expected"
-        raise errors.InvalidInput.for_field(field_path, "wrong_type", message, value)
-    vms = []
-    report = object_reader.ProblemReport()
-    for index, element in enumerate(value):
-        element_path = f"{field_path}.{index}"
-        if not isinstance(element, dict):
-            report.add(element_path, "wrong_type", "an object is expected", element)
-            continue
-        fields = object_reader.Fields(element, element_path, report)
-        fields.only("namespace", "vm")
-        vm = fields.parse("vm", parsing.text)
-        namespace = fields.parse("namespace", parsing.text) if fields.has("namespace") else ""
-        vms.append((namespace or "", vm or ""))
-    report.raise_any()
-    return vms
+        return Response(self.represent(report))
 
 
 _WAVE_PATH = "waves/<int:wave_id>/"

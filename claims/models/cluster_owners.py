@@ -117,3 +117,13 @@ class AnyMembership(models.Model):
 
     def __str__(self) -> str:
         return f"{self.source} {self.pk}"
+
+    @property
+    def user_name(self) -> str:
+        """The user's name here or in the cluster; empty for a group."""
+        return self.user.get_username() if self.user else self.subject_user
+
+    @property
+    def group_name(self) -> str:
+        """The group's name here or in the cluster; empty for a user."""
+        return self.group.name if self.group else self.subject_group

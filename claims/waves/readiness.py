@@ -77,6 +77,10 @@ class NetworkReadiness:
     free: dict[int, int]
     vms: int
 
+    @property
+    def fit(self) -> bool:
+        return not self.reasons
+
 
 @dataclass(frozen=True)
 class WaveReadiness:

@@ -239,7 +239,10 @@ class ListField(serializers.ListField):
         if data is empty:
             return self.get_default()
         if self._parser is not None:
-            return self._parser(data, "")
+            try:
+                return self._parser(data, "")
+            except errors.InvalidInput as error:  # the field has no name here: paths begin with "."
+                raise errors.InvalidInput.all([*map(_relative, error.problems)]) from error
         if self.max_length is not None:
             self._check_length(data)
         elif not isinstance(data, list):

@@ -128,7 +128,7 @@ def test_namespaces_change(api: apis.Api) -> None:
         ({"cluster": "nowhere"}, "cluster", "unknown_cluster"),
         ({"cluster": 7}, "cluster", "unknown_cluster"),
         ({"role": "admin"}, "role", "invalid_choice"),
-        ({"id": 1}, "id", "unknown_field"),
+        ({"id": 1}, "id", "read_only_field"),
     ],
 )
 def test_bad_memberships_are_refused(api: apis.Api, said: Any, field: str, code: str) -> None:
