@@ -153,7 +153,7 @@ def test_reserve_shows_the_holders_first() -> None:
 @pytest.mark.parametrize(
     ("span", "says"),
     [
-        ("10.9.0.0/24", "lies in no CIDR of the pool (10.0.0.0/24)"),
+        ("10.9.0.0/24", "is in no CIDR of the pool (10.0.0.0/24)"),
         ("10.0.0.9", "first-last"),
         ("10.0.0.0-10.0.0.200", "overlaps"),
     ],

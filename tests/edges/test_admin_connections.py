@@ -138,7 +138,7 @@ def test_replaced_paused_reconciled_disconnected(fake: FakeCluster, cluster: Clu
     assert sync.cluster_access(Connection.objects.get()).token == token
     post("pause", cluster)
     page = people.browser().post(url("reconcile", cluster), follow=True).content.decode()
-    assert "resume it first" in page
+    assert "Resume it first" in page
     assert "Resume</button>" in page
     post("resume", cluster)
     assert not Connection.objects.get().paused

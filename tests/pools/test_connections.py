@@ -142,7 +142,7 @@ def test_what_was_seen_goes_with_the_connection(fake: FakeCluster) -> None:
 
 def test_the_pod_s_own_service_account(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
-    with pytest.raises(errors.InvalidInput, match="no pod"):
+    with pytest.raises(errors.InvalidInput, match="not run in a pod"):
         connections.from_pod()
 
 

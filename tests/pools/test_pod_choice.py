@@ -71,7 +71,7 @@ def test_what_was_not_read_is_unknown() -> None:
     assert one.choice.problem.startswith("unknown, because the annotations of the pod and ")
     assert one.choice.problem.endswith(": the cluster is not connected")
     assert "has no annotation" not in " ".join(one.choice.reasons)
-    assert one.choice.reasons[-1].endswith('it is the pool "default".')
+    assert one.choice.reasons[-1].endswith('the result is the pool "default".')
     (one,) = pod_choice.explain(cluster, pod=named, namespace=ObjectDescription("ns")).chosen
     assert one.choice.unknown == ("the annotations of the namespace",)
 
