@@ -25,12 +25,10 @@ _EXAMPLE = OpenApiExample(
 )
 
 
+# Describes the body, which `parse_demand` reads: a serializer takes 0.4 ms longer, a tenth to a quarter
+# of a request.
 class BlockDemandSerializer(Serializer):
-    """A demand for blocks of one holder or of several ones.
-
-    It documents the body, which `parse_demand` reads: reading it with a serializer takes 0.4 ms longer,
-    a tenth to a quarter of a request.
-    """
+    """A demand for blocks of one holder or of several ones."""
 
     holder = HolderSerializer(required=False)
     holders = fields.ListField(

@@ -20,12 +20,10 @@ from pools.platform.rest.serializers import HolderSerializer, Representation, Se
 from pools.register.allocator import allocation
 
 
+# Describes the answers, which `block_fields.block_answer` makes: a page of 1,000 model instances with
+# their serializer takes twice as long.
 class BlockSerializer(Representation):
-    """A block that is held or cooling; `address` is that of a block of one address.
-
-    The endpoints of blocks answer with `block_fields.block_answer` instead: a page of 1,000 model instances
-    with their serializer takes twice as long.
-    """
+    """A block that is held or cooling; `address` is that of a block of one address."""
 
     id = fields.IntegerField()
     cidr = fields.CIDRField()

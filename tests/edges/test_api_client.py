@@ -1,0 +1,89 @@
+"""A Python client that a public generator makes of the OpenAPI document does the first five things of the tutorial."""
+
+from __future__ import annotations
+
+import importlib
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from django.core.handlers.wsgi import WSGIHandler
+from django.core.management import call_command
+from knox.models import AuthToken
+
+from tests.edges import api as apis
+
+pytestmark = pytest.mark.django_db
+PACKAGE = "cadastre_client"
+LARGEST = 500_000  # bytes of the document
+
+
+@pytest.fixture(scope="module")
+def document(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("openapi") / "openapi.json"
+    call_command("spectacular", "--fail-on-warn", "--format", "openapi-json", file=str(path))
+    return path
+
+
+@pytest.fixture(scope="module")
+def generated(document: Path) -> Any:
+    """The package that openapi-python-client generates."""
+    config = document.with_name("config.yaml")
+    config.write_text("post_hooks: []\n")
+    command = [
+        sys.executable, "-m", "openapi_python_client", "generate", "--path", str(document),
+        "--config", str(config), "--meta", "none", "--output-path", str(document.parent / PACKAGE),
+    ]  # fmt: skip
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stdout + run.stderr
+    sys.path.insert(0, str(document.parent))
+    yield lambda name: importlib.import_module(f"{PACKAGE}.{name}")
+    sys.path.remove(str(document.parent))
+    for name in [name for name in sys.modules if name.split(".")[0] == PACKAGE]:
+        del sys.modules[name]
+
+
+def test_the_size_of_the_document(document: Path) -> None:
+    assert document.stat().st_size < 2 * LARGEST, "with its indentation"
+    text = document.read_text()
+    assert len("".join(line.strip() for line in text.splitlines())) < LARGEST
+
+
+def test_the_first_five_things(generated: Any) -> None:
+    models = generated("models")
+    token = AuthToken.objects.create(apis.user())[1]
+    transport = httpx.WSGITransport(app=WSGIHandler())
+    client = generated("client").AuthenticatedClient(
+        base_url="http://testserver",
+        token=token,
+        prefix="Token",
+        httpx_args={"transport": transport},
+    )
+
+    def call(operation: str, *arguments: Any, **options: Any) -> Any:
+        return generated(f"api.{operation}").sync(*arguments, client=client, **options)
+
+    body = models.ClusterCreateRequest(name="prod", cluster_prefix=apis.PREFIX)
+    cluster = call("clusters.clusters_create", body=body)
+    assert isinstance(cluster, models.Cluster)
+    page = call("pools.pools_list", cluster="prod", category="instance")
+    (pool,) = page.results
+    assert pool.ipv6.cidrs[0].cidr == "2001:db8:10:1::/64"
+    holder = models.HolderRequest(kind="instance", id="i-1")
+    demand = models.BlockDemandRequest(holder=holder, org="o", env="e")
+    options = {"body": demand, "idempotency_key": "once"}
+    (block,) = call("pools.pools_allocations_create", pool.id, **options).blocks
+    (again,) = call("pools.pools_allocations_create", pool.id, **options).blocks
+    assert (block.address, again.id) == ("2001:db8:10:1::1", block.id)
+    released = call(
+        "blocks.blocks_release_create", block.id, body=models.ReleaseRequest(holder=holder)
+    )
+    assert released.state == "cooling"
+    address = call("addresses.addresses_retrieve", "2001:db8:10:1::1")
+    assert [tenure.holder.id for tenure in address.history] == ["i-1"]
+    refused = call("pools.pools_allocations_create", pool.id, body=models.BlockDemandRequest())
+    assert isinstance(refused, models.Problem)
+    assert refused.status == 400
