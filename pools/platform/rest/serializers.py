@@ -18,7 +18,7 @@ from rest_framework.fields import empty
 from pools.core import errors, object_reader
 from pools.platform.rest import fields as rest_fields
 
-NULL_MESSAGE = "null is no value of this field; leave it out to keep what is there"
+NULL_MESSAGE = "null is not allowed for this field; omit the field to keep its value"
 _READ_ONLY = "is computed and cannot be set"
 _CODES = {"invalid": "wrong_type", "null": "wrong_type", "not_a_list": "wrong_type"}
 
