@@ -59,11 +59,11 @@ def requests_of_today(made: Everything) -> Iterator[dict[str, Any]]:
                 f"{verb.upper()} {address.route.removeprefix('/api/v1')}", requests.Case()
             )
             path = address.filled(*(f"{{{case.use.get(name, name)}}}" for name in address.names))
-            yield from _requests(verb.upper(), path, case, operation)
+            yield from _requests(document, verb.upper(), path, case, operation)
 
 
 def _requests(
-    method: str, path: str, case: requests.Case, operation: Any
+    document: Any, method: str, path: str, case: requests.Case, operation: Any
 ) -> Iterator[dict[str, Any]]:
     yield {"method": method, "path": path + case.query, "body": case.body}
     if method == "GET":
@@ -80,13 +80,13 @@ def _requests(
     if method == "DELETE":
         return
     content = operation.get("requestBody", {}).get("content", {}).get("application/json", {})
-    properties = content.get("schema", {}).get("properties", {})
+    properties = apis.resolve(document, content.get("schema", {})).get("properties", {})
     base = case.body if isinstance(case.body, dict) else {}
     for body in ({}, [], "x", None, 1, {"nope": 1}, {**base, "nope": 1}):
         yield {"method": method, "path": path, "body": body}
     for name, value in itertools.product(properties, ODD_VALUES):
         yield {"method": method, "path": path, "body": {**base, name: value}}
-        parts = properties[name].get("properties", {})
+        parts = apis.resolve(document, properties[name]).get("properties", {})
         nested = base.get(name)
         for part in parts if isinstance(nested, dict) else ():
             yield {"method": method, "path": path, "body": {**base, name: {**nested, part: value}}}

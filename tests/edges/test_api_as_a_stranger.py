@@ -7,9 +7,12 @@ from typing import Any
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
+from pools.api.blocks import BlockSerializer
 from pools.api.clusters.clusters import ClusterSerializer
+from pools.api.environments import EnvironmentSerializer
 from pools.api.events import EventSerializer
-from pools.api.schemas import endpoints
+from pools.api.pools import PoolSerializer
+from pools.api.requests import AllocationRequestSerializer
 from pools.models import Cluster, Pool
 from pools.register.demo import demo
 from tests.edges import api as apis
@@ -124,12 +127,12 @@ def test_the_description_names_every_field_of_a_row(api: apis.Api) -> None:
     api.take(pool, "a", env="e")
     api("POST", f"pools/{pool}/allocations/", apis.holder("b") | {"wait": True})
     for path, fields in (
-        ("blocks/", endpoints.BLOCK_FIELDS),
+        ("blocks/", BlockSerializer().fields),
         ("clusters/", ClusterSerializer().fields),
-        ("environments/", endpoints.ENVIRONMENT_FIELDS),
+        ("environments/", EnvironmentSerializer().fields),
         ("events/", EventSerializer().fields),
-        ("pools/", endpoints.POOL_FIELDS),
-        ("requests/", endpoints.REQUEST_FIELDS),
+        ("pools/", PoolSerializer().fields),
+        ("requests/", AllocationRequestSerializer().fields),
     ):
         assert set(api("GET", path).json()["results"][0]) == set(fields), path
         every = api("GET", f"{path}?fields={','.join(fields)}")

@@ -203,7 +203,7 @@ def test_a_worker_that_is_killed_in_between(
     """Granted, and the cluster not told; told, and not taken in: the next pass ends the same."""
     world.network()
     world.claim()
-    name = "_send_all" if where == "granted" else "_take_in"
+    name = "_send_all" if where == "granted" else "_ingest_stored"
     real = getattr(apply, name)
 
     def dies(context: Any, handler: Any, *rest: Any) -> None:

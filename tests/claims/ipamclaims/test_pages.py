@@ -149,7 +149,7 @@ def test_a_leaked_claim(browser: Client, network: Network) -> None:
     assert "required" in browser.post(page_of(claim, "release"), {}).content.decode()
     assert browser.post(page_of(claim, "release"), {"reason": "its VM is gone"}).status_code == 302
     assert not Block.objects.filter(state="held").exists()
-    assert "given back" in text(browser, page_of(claim))
+    assert "addresses released" in text(browser, page_of(claim))
 
 
 def test_nothing_is_wrong(browser: Client) -> None:
