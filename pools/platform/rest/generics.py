@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
-from rest_framework import generics, mixins, serializers
+from rest_framework import generics, metadata, mixins, serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -15,12 +15,20 @@ from pools.platform import documents, idempotency
 from pools.platform.rest import filters, keyset, parsing, query, views
 
 
+class Metadata(metadata.SimpleMetadata):
+    """OPTIONS names the endpoint; what its bodies are is in the OpenAPI document."""
+
+    def determine_actions(self, request: Request, view: Any) -> dict[str, Any]:
+        return {}
+
+
 class GenericView(views.View, generics.GenericAPIView[Any]):
     """An endpoint of one kind of object: `queryset`, `serializer_class`, `filterset_class`.
 
     `lookup_url_kwarg` names the parameter of the path that is the id.
     """
 
+    metadata_class = Metadata
     pagination_class = keyset.KeysetPagination
     filter_backends = (filters.FilterBackend,)
     filterset_class: type[filters.FilterSet] | None = None

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from drf_spectacular.openapi import AutoSchema
-from drf_spectacular.plumbing import ResolvedComponent
+from drf_spectacular.plumbing import ResolvedComponent, force_instance
 from drf_spectacular.utils import OpenApiParameter
+
+from pools.platform.rest.serializers import is_optional
 
 PROBLEM_TYPE = "application/problem+json"
 IDEMPOTENCY_KEY = OpenApiParameter(
@@ -68,6 +70,23 @@ class Schema(AutoSchema):
         if self.method in getattr(self.view, "idempotent", ()):
             parameters.append(IDEMPOTENCY_KEY)
         return parameters
+
+    def _get_serializer_field_meta(self, field: Any, direction: Any) -> dict[str, Any]:
+        """Without empty defaults: a client that sends them is refused where an empty text is."""
+        meta: dict[str, Any] = super()._get_serializer_field_meta(field, direction)  # type: ignore[no-untyped-call]
+        if meta.get("default") == "":
+            del meta["default"]
+        return meta
+
+    def _map_basic_serializer(self, serializer: Any, direction: Any) -> dict[str, Any]:
+        """A field of an answer that says `required=False` may be absent."""
+        schema: dict[str, Any] = super()._map_basic_serializer(serializer, direction)  # type: ignore[no-untyped-call]
+        optional = {
+            name for name, field in force_instance(serializer).fields.items() if is_optional(field)
+        }
+        if direction == "response" and "required" in schema:
+            schema["required"] = [name for name in schema["required"] if name not in optional]
+        return schema
 
     def _get_response_bodies(self, direction: Any = "response") -> dict[str, Any]:
         responses: dict[str, Any] = super()._get_response_bodies(direction)

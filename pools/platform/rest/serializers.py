@@ -131,14 +131,20 @@ def _attribute_reader(source: str) -> Callable[[Any], Any]:
     return read_related
 
 
+def is_optional(field: serializers.Field[Any, Any, Any, Any]) -> bool:
+    """True for a field that was declared with `required=False`: DRF forgets it of read-only fields."""
+    return field._kwargs.get("required") is False  # type: ignore[attr-defined]
+
+
 def _item_reader(field: serializers.Field[Any, Any, Any, Any], name: str) -> Callable[[Any], Any]:
     """A field that says `required=False` is left out of the answer if the dict lacks it."""
     source = field.source or name
     if source == "*":
         return lambda row: row
-    absent = empty if field._kwargs.get("required") is False else None  # type: ignore[attr-defined]
     if "." not in source:
-        return (lambda row: row.get(source, empty)) if absent else (lambda row: row[source])
+        if is_optional(field):
+            return lambda row: row.get(source, empty)
+        return lambda row: row[source]
 
     def read(row: Any) -> Any:
         for part in source.split("."):
