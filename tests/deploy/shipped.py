@@ -76,4 +76,4 @@ def compose() -> Manifest:
 
 def supervised() -> dict[str, tuple[list[str], str]]:
     """Of each process of `manage.py up`: what follows `python -m`, and its role."""
-    return {spec.name: (spec.command[2:], spec.env["IPAM_ROLE"]) for spec in run._site({})}
+    return {spec.name: (spec.command[2:], spec.env["IPAM_ROLE"]) for spec in run._site_specs({})}

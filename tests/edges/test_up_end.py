@@ -69,7 +69,7 @@ def test_ctrl_c_stops_everything_in_time(data: pathlib.Path) -> None:
 
 
 def test_all_are_ended_within_ten_seconds_however_long_each_takes() -> None:
-    site = [sum(seconds for _, seconds in spec.stop) for spec in run._site({})]
+    site = [sum(seconds for _, seconds in spec.stop) for spec in run._site_specs({})]
     servers = [sum(seconds for _, seconds in stop) for stop in embedded.STOP.values()]
     assert len(site) == 5
     assert len(servers) == 2
