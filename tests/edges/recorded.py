@@ -27,14 +27,8 @@ from tests.security import requests
 from tests.security.everything import Everything
 
 FILE = Path(__file__).with_name("recorded_answers.json.gz")
-ODD_VALUES: list[Any] = [
-    None, "", "x", "  ", "10.0.0.0/8", "10.0.0.1/8", "fd00::/48", -1, 0, 10**9, 1.5, True, [], {}, [None], ["x"],
-    {"x": 1}, "\u0000", "é\u202e", "x" * 300,
-]  # fmt: skip
-ODD_PARAMETERS = (
-    "", "x", "1", "-1", "true", "10.0.0.0/8", "10.0.0.1/8", "2020-01-01T00:00:00Z", "2999-01-01T00:00:00Z",
-    "2020-01-01", "\u0000", "é", "a\nb", "x" * 1100, "prod", "held", "id,x", "-id",
-)  # fmt: skip
+ODD_VALUES: list[Any] = [None, "", "x", "10.0.0.1/8", -1, True, [], {"x": 1}, "\u0000"]
+ODD_PARAMETERS = ("", "x", "1", "10.0.0.1/8", "2999-01-01T00:00:00Z", "\u0000", "prod")
 _VOLATILE = (
     (re.compile(r"\d{4}-\d\d-\d\d[T ][\d:.]+(?:Z|\+00:00)?"), "<time>"),
     (re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"), "<uuid>"),
