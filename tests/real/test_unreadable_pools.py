@@ -36,7 +36,7 @@ def test_strings_where_v2_has_objects(
     kubectl(*OWNERS[owner], "-f", "-", manifest=manifest("green", A, B, version="v2alpha1"))
     connection = sites.connect(kube)
     (finding,) = _findings(connection, kube)
-    assert "has CIDRs as strings, the v2 that the cluster serves has objects" in finding.message
+    assert "has CIDRs as strings, but the v2 of the cluster has objects" in finding.message
     assert kube.object(KIND, "green")["spec"]["ipv4"]["cidrs"] == [A, B], "only said"
     kubectl("replace", "-f", "-", manifest=finding.details["manifest"])
     stored = kube.object(KIND, "green")
