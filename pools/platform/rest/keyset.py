@@ -42,15 +42,15 @@ class KeysetPagination(pagination.BasePagination):
         orderings: Orderings = view.orderings
         ordering = parameters.parse("ordering", query.choice(*_names(orderings))) or view.ordering
         limit = parameters.parse("limit", query.integer(1, MAX_LIMIT)) or DEFAULT_LIMIT
-        cursor = parameters.parse("cursor", _decode)
+        cursor = parameters.parse("cursor", decode_cursor)
         self.chosen_fields = parameters.parse("fields", query.names(view.field_names()))
         parameters.done()
         columns = orderings[ordering.removeprefix("-")]
         backward, values = cursor or (False, None)
         descending = ordering.startswith("-") is not backward
         if values is not None:
-            _check_cursor(queryset.model, columns, values)
-            queryset = queryset.filter(_rows_after(columns, values, descending=descending))
+            check_cursor(queryset.model, columns, values)
+            queryset = queryset.filter(rows_after(columns, values, descending=descending))
         sign = "-" if descending else ""
         rows = list(queryset.order_by(*(sign + column for column in columns))[: limit + 1])
         more, rows = len(rows) > limit, rows[:limit]
@@ -122,7 +122,7 @@ def _parameter(name: str, schema: dict[str, Any], text: str) -> dict[str, Any]:
     return {"name": name, "in": "query", "required": False, "description": text, "schema": schema}
 
 
-def _rows_after(columns: Sequence[str], values: Sequence[Any], *, descending: bool) -> Q:
+def rows_after(columns: Sequence[str], values: Sequence[Any], *, descending: bool) -> Q:
     """Rows after these values in the order of the columns."""
     lookup = "lt" if descending else "gt"
     condition = Q()
@@ -135,18 +135,18 @@ def _rows_after(columns: Sequence[str], values: Sequence[Any], *, descending: bo
 
 def _link(request: Request, row: Any, columns: Sequence[str], *, backward: bool) -> str:
     read = row.get if isinstance(row, dict) else partial(getattr, row)
-    values = [_plain(read(column)) for column in columns]
+    values = [plain_value(read(column)) for column in columns]
     text = json.dumps([backward, values], separators=(",", ":"))
     parameters = request.query_params.copy()
     parameters["cursor"] = base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
     return request.build_absolute_uri(f"{request.path}?{parameters.urlencode()}")
 
 
-def _plain(value: Any) -> Any:
+def plain_value(value: Any) -> Any:
     return value if isinstance(value, int | str) else str(value)
 
 
-def _decode(text: str, _parameter: str) -> tuple[bool, list[Any]]:
+def decode_cursor(text: str, _parameter: str) -> tuple[bool, list[Any]]:
     try:
         decoded = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
         backward, values = json.loads(decoded)
@@ -157,7 +157,7 @@ def _decode(text: str, _parameter: str) -> tuple[bool, list[Any]]:
     return backward, values
 
 
-def _check_cursor(model: type[models.Model], columns: Sequence[str], values: list[Any]) -> None:
+def check_cursor(model: type[models.Model], columns: Sequence[str], values: list[Any]) -> None:
     """A cursor comes from outside: its values must be such as the columns of this list have."""
     fields = [model._meta.get_field(column) for column in columns]
     if len(values) != len(fields) or not all(map(_fits, fields, values)):
