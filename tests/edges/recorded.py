@@ -35,6 +35,7 @@ _VOLATILE = (
     (re.compile(r"cursor=[\w%-]+"), "cursor=<cursor>"),
     (re.compile(r"\b[0-9a-f]{32,64}\b"), "<digest>"),
     (re.compile(r"(?<!\d)3\d{6}(?!\d)"), "<id>"),
+    (re.compile(r"\btool-\d+\b"), "<user>"),  # numbered by the process (tests/edges/api.py)
 )
 _VOLATILE_KEYS = re.compile(
     r"(?:^|_)(?:id|ids|uid|secret|key|digest|token|age|seconds_ago)$|^request_id$|^sequence$"
