@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 from rest_framework import generics, metadata, mixins, serializers
@@ -34,6 +34,7 @@ class GenericView(views.View, generics.GenericAPIView[Any]):
     filterset_class: type[filters.FilterSet] | None = None
     orderings: Mapping[str, Sequence[str]] = {"id": ("id",)}
     ordering = "id"
+    keys_only = False  # pages have only `pk` and the ordering's columns; the view reads the rest
     absent = "There is no such object."
     largest_body = documents.LARGEST  # bytes
 
@@ -44,8 +45,8 @@ class GenericView(views.View, generics.GenericAPIView[Any]):
 
     def field_names(self) -> list[str]:
         """The fields that `fields=` of the list may name."""
-        serializer: Any = self.get_serializer()
-        return [name for name, field in serializer.fields.items() if not field.write_only]
+        serializer: Any = self.get_serializer_class()
+        return answered_names(serializer)
 
     def get_object(self) -> Any:
         """The row of the path. NotFound, with the words of `absent`."""
@@ -91,6 +92,13 @@ class GenericView(views.View, generics.GenericAPIView[Any]):
         """Answer with what `work` returns, or once more with what was answered under the same Idempotency-Key."""
         stored = views.run_once(request, lambda: idempotency.Stored(status, work()))
         return Response(stored.answer, status=stored.status)
+
+
+@cache
+def answered_names(serializer: type[Any]) -> list[str]:
+    """The names of the fields that an answer has. Kept, because DRF copies all fields for each instance."""
+    fields: Mapping[str, Any] = serializer().fields
+    return [name for name, field in fields.items() if not field.write_only]
 
 
 class ListView(mixins.ListModelMixin, GenericView):

@@ -51,6 +51,8 @@ class KeysetPagination(pagination.BasePagination):
         if values is not None:
             check_cursor(queryset.model, columns, values)
             queryset = queryset.filter(rows_after(columns, values, descending=descending))
+        if view.keys_only:
+            queryset = queryset.values("pk", *columns)
         sign = "-" if descending else ""
         rows = list(queryset.order_by(*(sign + column for column in columns))[: limit + 1])
         more, rows = len(rows) > limit, rows[:limit]
