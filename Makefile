@@ -20,6 +20,9 @@ VENV := .venv
 PY := $(VENV)/bin/python
 RUNTIME := $(VENV)/.installed-runtime
 DEV := $(VENV)/.installed-dev
+STATIC := $(VENV)/static
+# Production settings, without any server.
+bare = env -u DATABASE_URL -u DEBUG -u IPAM_HTTPS IPAM_DATA=/nonexistent
 
 .DEFAULT_GOAL := help
 .PHONY: help run test tests check fmt test-core test-database test-cluster test-e2e screenshots bench chaos clean lock sbom prometheus-rule release-schema freeze-sql squash-migrations messages
@@ -59,15 +62,17 @@ $(DEV): requirements-dev.lock | $(PY)
 
 # --- the product ----------------------------------------------------------------------------------
 
-run: $(RUNTIME)
-	@exec $(PY) manage.py up --port $(PORT) --host $(HOST) --data "$(DATA)" \
+# Files of pages with a hash in their names, so that browsers keep them (settings.py: STATIC_ROOT).
+$(STATIC)/staticfiles.json: $(RUNTIME) $(shell find static -type f)
+	@echo "Collecting the files of the pages …"
+	@STATIC_ROOT=$(abspath $(STATIC)) $(bare) $(PY) manage.py collectstatic --no-input --clear --verbosity 0
+
+run: $(STATIC)/staticfiles.json
+	@exec env STATIC_ROOT="$(abspath $(STATIC))" $(PY) manage.py up --port $(PORT) --host $(HOST) --data "$(DATA)" \
 		--tls-cert "$(TLS_CERT)" --tls-key "$(TLS_KEY)" --tls-client-ca "$(TLS_CLIENT_CA)" \
 		$(if $(filter 0 no off false,$(DEMO)),--no-demo,--demo)
 
 # --- checks and tests -----------------------------------------------------------------------------
-
-# Production settings, without any server.
-bare = env -u DATABASE_URL -u DEBUG -u IPAM_HTTPS IPAM_DATA=/nonexistent
 
 check: $(DEV)
 	$(PY) -m ruff format --check .
