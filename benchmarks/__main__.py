@@ -30,7 +30,10 @@ def main() -> int:
     parser.add_argument("--rows", type=int, default=1_000_000, help="size of the large register")
     arguments = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # the site is stopped then, too
-    with tempfile.TemporaryDirectory(prefix="cadastre-bench-") as data, _site(Path(data)) as port:
+    with (
+        tempfile.TemporaryDirectory(prefix="cadastre-bench-") as data,
+        run_site(Path(data)) as port,
+    ):
         os.environ["IPAM_DATA"] = data
         os.environ.setdefault("DJANGO_SETTINGS_MODULE", "ipam_site.settings")
         os.environ.setdefault("IPAM_HTTPS", "0")
@@ -51,13 +54,13 @@ def main() -> int:
 
 
 @contextlib.contextmanager
-def _site(data: Path) -> Iterator[int]:
-    """A site without demo data on a free port; yields the port."""
+def run_site(data: Path, tree: Path = ROOT) -> Iterator[int]:
+    """A site of a tree without demo data on a free port; yields the port."""
     port = processes.free_port()
     log = (data.parent / f"{data.name}.log").open("w")
     up = subprocess.Popen(
         [sys.executable, "manage.py", "up", f"--port={port}", f"--data={data}", "--no-demo"],
-        cwd=ROOT,
+        cwd=tree,
         stdout=log,
         stderr=subprocess.STDOUT,
         start_new_session=True,
