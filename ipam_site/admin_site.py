@@ -111,9 +111,9 @@ _MENU = [
         "items": [
             {
                 **_entry(
-                    _("Notices"), "notifications", "pools_notice_changelist", "pools.view_notice"
+                    _("Alerts"), "notifications", "pools_alert_changelist", "pools.view_alert"
                 ),
-                "badge": "pools.admin.notices.count",
+                "badge": "pools.admin.alerts.count",
             },
             _entry(_("Events"), "list_alt", "pools_event_changelist", "pools.view_event"),
             _entry(_("History"), "history", "history", "pools.view_event", "claims.view_entry"),

@@ -339,9 +339,9 @@ CELERY_BEAT_SCHEDULE = {
     "end recovery": _every(30, "pools.tasks.end_recovery"),
     "refresh usage": _every(30, "pools.tasks.refresh_usage"),
     "take samples": _every(600, "pools.tasks.take_samples"),
-    "evaluate notices": _every(30, "pools.tasks.evaluate_notices"),
+    "evaluate alerts": _every(30, "pools.tasks.evaluate_alerts"),
     "send webhooks": _every(5, "pools.tasks.send_webhooks"),
-    "tidy notices": _every(3600, "pools.tasks.tidy_notices"),
+    "tidy alerts": _every(3600, "pools.tasks.tidy_alerts"),
     "due checks": _every(60, "pools.tasks.due_checks"),
     "tidy idempotency keys": _every(3600, "pools.tasks.tidy_idempotency_keys"),
     "tidy login failures": _every(3600, "pools.tasks.tidy_login_failures"),
@@ -370,12 +370,12 @@ IPAM_DECISION_DAYS = env.integer("IPAM_DECISION_DAYS", 30, minimum=0)
 IPAM_LEAK_GRACE_SECONDS = env.integer("IPAM_LEAK_GRACE_SECONDS", 900, minimum=0)
 # Allow allocations of instance and public IPv4 addresses without org, env and the matching holder.
 IPAM_ALLOW_UNOWNED_ALLOCATIONS = env.boolean("IPAM_ALLOW_UNOWNED_ALLOCATIONS", False)
-# Thresholds of notices: utilization of a pool, and seconds by which the sync of a cluster is overdue.
-IPAM_NOTICE_WARNING_PERCENT = env.integer("IPAM_NOTICE_WARNING_PERCENT", 80, minimum=1)
-IPAM_NOTICE_ERROR_PERCENT = env.integer("IPAM_NOTICE_ERROR_PERCENT", 95, minimum=1)
-IPAM_NOTICE_STALE_SECONDS = env.integer("IPAM_NOTICE_STALE_SECONDS", 300, minimum=0)
-# Ended notices and their deliveries are deleted after this number of days.
-IPAM_NOTICE_DAYS = env.integer("IPAM_NOTICE_DAYS", 90, minimum=0)
+# Thresholds of alerts: utilization of a pool, and seconds by which the sync of a cluster is overdue.
+IPAM_ALERT_WARNING_PERCENT = env.integer("IPAM_ALERT_WARNING_PERCENT", 80, minimum=1)
+IPAM_ALERT_ERROR_PERCENT = env.integer("IPAM_ALERT_ERROR_PERCENT", 95, minimum=1)
+IPAM_ALERT_STALE_SECONDS = env.integer("IPAM_ALERT_STALE_SECONDS", 300, minimum=0)
+# Ended alerts and their deliveries are deleted after this number of days.
+IPAM_ALERT_DAYS = env.integer("IPAM_ALERT_DAYS", 90, minimum=0)
 # Public URL of this site (https://ipam.example.org), for links in webhook messages.
 IPAM_URL = env.text("IPAM_URL")
 # Allow receivers of webhooks on this machine, for tests and laptops.

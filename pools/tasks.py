@@ -152,15 +152,15 @@ def end_recovery() -> bool:
 
 
 @shared_task
-def evaluate_notices() -> int:
-    """Evaluate the conditions; if notices changed, send webhooks at once."""
+def evaluate_alerts() -> int:
+    """Evaluate the conditions; if alerts changed, send webhooks at once."""
     deliveries = evaluation.evaluate().deliveries
     return send_webhooks() if deliveries else 0
 
 
 @shared_task
-def tidy_notices() -> int:
-    return evaluation.tidy(settings.IPAM_NOTICE_DAYS)
+def tidy_alerts() -> int:
+    return evaluation.tidy(settings.IPAM_ALERT_DAYS)
 
 
 @shared_task

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from django.db.models import Q, Sum
 
 from claims.models import IPPool
-from pools.models.notices import Level
+from pools.models.alerts import Level
 from pools.platform.conditions.registry import ActiveCondition, Condition, OpenLevels
 from pools.register.conditions import register
 

@@ -1,10 +1,11 @@
 """Admin site of the register. Importing this package registers the ModelAdmin classes."""
 
-from pools.admin import checks, events, notices, recovery_mode, users, webhook_targets
+from pools.admin import alerts, checks, events, recovery_mode, users, webhook_targets
 from pools.admin.clusters import clusters, drift, observed, sync_runs
 from pools.admin.pools import blocks, environments, leaks, pools, requests
 
 __all__ = [
+    "alerts",
     "blocks",
     "checks",
     "clusters",
@@ -12,7 +13,6 @@ __all__ = [
     "environments",
     "events",
     "leaks",
-    "notices",
     "observed",
     "pools",
     "recovery_mode",

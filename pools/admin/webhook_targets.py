@@ -1,4 +1,4 @@
-"""Webhooks: receivers of notices. A secret is shown once, in the response that creates it."""
+"""Webhooks: receivers of alerts. A secret is shown once, in the response that creates it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.debug import sensitive_variables
 
-from pools.admin import notices
+from pools.admin import alerts
 from pools.core import errors
 from pools.models import Delivery, WebhookTarget
 from pools.platform.admin import display, lists, pages
@@ -26,7 +26,7 @@ LIST = "admin:pools_webhooktarget_changelist"
 
 
 def _codes() -> list[tuple[str, str]]:
-    return [(code, notices.words(code)) for code in targets.codes()]
+    return [(code, alerts.words(code)) for code in targets.codes()]
 
 
 class TargetForm(forms.Form):
@@ -96,7 +96,7 @@ class WebhookTargetAdmin(lists.Listed[WebhookTarget]):
 
     @admin.display(description=_("conditions"))
     def shown_codes(self, target: WebhookTarget) -> str:
-        return ", ".join(map(notices.words, target.codes)) or gettext("all")
+        return ", ".join(map(alerts.words, target.codes)) or gettext("all")
 
     @admin.display(description=_("pending deliveries"))
     def shown_counts(self, target: Any) -> SafeString:
@@ -154,7 +154,7 @@ class WebhookTargetAdmin(lists.Listed[WebhookTarget]):
                     return HttpResponseRedirect(display.url_of(row))
         deliveries: QuerySet[Delivery] = Delivery.objects.none()
         if request.user.has_perm("pools.view_delivery"):
-            deliveries = Delivery.objects.filter(target=row).select_related("notice").defer("body")
+            deliveries = Delivery.objects.filter(target=row).select_related("alert").defer("body")
         return pages.page(
             request,
             "webhook_target.html",

@@ -5,6 +5,7 @@ from drf_spectacular.views import SpectacularAPIView
 
 from pools.api import (
     addresses,
+    alerts,
     allocations,
     audit,
     blocks,
@@ -15,7 +16,6 @@ from pools.api import (
     imports,
     leaks,
     migrations,
-    notices,
     pool_cidrs,
     pools,
     references,
@@ -112,8 +112,8 @@ urlpatterns = [
     path("requests/<int:request_id>/", requests.RequestView.as_view(), name="request"),
     path("utilization/", utilization.Utilization.as_view(), name="utilization"),
     path("environments/", environments.Environments.as_view(), name="environments"),
-    path("notices/", notices.Notices.as_view(), name="notices"),
-    path("notices/<int:notice_id>/", notices.NoticeView.as_view(), name="notice"),
+    path("alerts/", alerts.Alerts.as_view(), name="alerts"),
+    path("alerts/<int:alert_id>/", alerts.AlertView.as_view(), name="alert"),
     path("webhook-targets/", webhook_targets.WebhookTargets.as_view(), name="webhook-targets"),
     path(
         "webhook-targets/<int:target_id>/",

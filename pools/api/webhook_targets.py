@@ -11,7 +11,7 @@ from rest_framework.response import Response
 
 from pools.core import errors
 from pools.models import Delivery, WebhookTarget
-from pools.models.notices import DeliveryEvent, DeliveryState
+from pools.models.alerts import DeliveryEvent, DeliveryState
 from pools.platform.alerts import outbox, targets
 from pools.platform.rest import fields, filters, generics, views
 from pools.platform.rest.serializers import Representation, Serializer
@@ -41,7 +41,7 @@ class DeliverySerializer(Representation):
 
     id = fields.IntegerField()
     uid = fields.TextField()
-    notice = fields.IntegerField(source="notice_id", allow_null=True)
+    alert = fields.IntegerField(source="alert_id", allow_null=True)
     event = fields.ChoiceField(DeliveryEvent.values)
     state = fields.ChoiceField(DeliveryState.values)
     attempts = fields.IntegerField()

@@ -27,7 +27,7 @@ class Migration(migrations.Migration):
     operations = [
         pools.sql.Install(
             app='pools',
-            names=['clock.v5'],
+            names=['clock.v6'],
         ),
         migrations.CreateModel(
             name='Event',
@@ -383,24 +383,6 @@ class Migration(migrations.Migration):
             ],
         ),
         migrations.CreateModel(
-            name='Notice',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('code', models.CharField(max_length=63)),
-                ('subject', models.CharField(max_length=500)),
-                ('level', models.CharField(choices=[('error', 'error'), ('warning', 'warning')], max_length=7)),
-                ('title', models.CharField(max_length=300)),
-                ('detail', models.CharField(blank=True, default='', max_length=1000)),
-                ('url', models.CharField(blank=True, default='', max_length=500)),
-                ('since', models.DateTimeField()),
-                ('seen_at', models.DateTimeField()),
-                ('ended_at', models.DateTimeField(null=True)),
-            ],
-            options={
-                'ordering': ['-id'],
-            },
-        ),
-        migrations.CreateModel(
             name='ObservedObject',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
@@ -751,6 +733,25 @@ class Migration(migrations.Migration):
             ],
         ),
         migrations.CreateModel(
+            name='Alert',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('code', models.CharField(max_length=63)),
+                ('subject', models.CharField(max_length=500)),
+                ('level', models.CharField(choices=[('error', 'error'), ('warning', 'warning')], max_length=7)),
+                ('title', models.CharField(max_length=300)),
+                ('detail', models.CharField(blank=True, default='', max_length=1000)),
+                ('url', models.CharField(blank=True, default='', max_length=500)),
+                ('since', models.DateTimeField()),
+                ('seen_at', models.DateTimeField()),
+                ('ended_at', models.DateTimeField(null=True)),
+            ],
+            options={
+                'ordering': ['-id'],
+                'constraints': [models.UniqueConstraint(condition=models.Q(('ended_at', None)), fields=('code', 'subject'), name='alert_open_once')],
+            },
+        ),
+        migrations.CreateModel(
             name='AuditSegment',
             fields=[
                 ('id', models.BigIntegerField(primary_key=True, serialize=False)),
@@ -889,6 +890,11 @@ class Migration(migrations.Migration):
             field=models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', to='pools.connection'),
         ),
         migrations.AddField(
+            model_name='delivery',
+            name='alert',
+            field=models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='deliveries', to='pools.alert'),
+        ),
+        migrations.AddField(
             model_name='drift',
             name='cluster',
             field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='drifts', to='pools.cluster'),
@@ -926,15 +932,6 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name='measure',
             constraint=models.UniqueConstraint(fields=('name', 'labels'), name='measure_unique'),
-        ),
-        migrations.AddConstraint(
-            model_name='notice',
-            constraint=models.UniqueConstraint(condition=models.Q(('ended_at', None)), fields=('code', 'subject'), name='notice_open_once'),
-        ),
-        migrations.AddField(
-            model_name='delivery',
-            name='notice',
-            field=models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='deliveries', to='pools.notice'),
         ),
         migrations.AddField(
             model_name='observedobject',
@@ -1437,7 +1434,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddConstraint(
             model_name='delivery',
-            constraint=models.UniqueConstraint(condition=models.Q(('event__in', ['opened', 'ended'])), fields=('target', 'notice', 'event'), name='delivery_unique'),
+            constraint=models.UniqueConstraint(condition=models.Q(('event__in', ['opened', 'ended'])), fields=('target', 'alert', 'event'), name='delivery_unique'),
         ),
         pgtrigger.migrations.AddTrigger(
             model_name='webhooktargetevent',

@@ -8,7 +8,7 @@ _VIEWER = [
     "view_addressspace", "view_allocationrequest", "view_block", "view_cluster",
     "view_environment", "view_event", "view_pool", "view_poolcidr", "view_reservedrange",
     "view_connection", "view_observedobject", "view_run", "view_finding", "view_drift",
-    "view_leak", "view_referencefeed", "view_checkrun", "view_notice", "view_sample",
+    "view_leak", "view_referencefeed", "view_checkrun", "view_alert", "view_sample",
     "view_auditsegment", "view_recovery", "view_measure",
 ]  # fmt: skip
 _OPERATOR = [

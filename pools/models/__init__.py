@@ -1,5 +1,6 @@
 """The tables of the register. Constraints and triggers enforce the rules; services make decisions."""
 
+from pools.models.alerts import Alert, Delivery, WebhookTarget
 from pools.models.audit import (
     AuditLayout,
     AuditSegment,
@@ -27,7 +28,6 @@ from pools.models.history import (
 )
 from pools.models.logins import LoginFailures
 from pools.models.measures import CountedUntil, Measure
-from pools.models.notices import Delivery, Notice, WebhookTarget
 from pools.models.observed import Drift, Finding, ObservedObject, Run
 from pools.models.pools import Pool, PoolCIDR, ReservedRange
 from pools.models.recovery import Recovery
@@ -38,6 +38,7 @@ from pools.models.tokens import TokenUse
 
 __all__ = [
     "AddressSpace",
+    "Alert",
     "AllocationRequest",
     "AuditLayout",
     "AuditSegment",
@@ -64,7 +65,6 @@ __all__ = [
     "Leak",
     "LoginFailures",
     "Measure",
-    "Notice",
     "ObservedObject",
     "Pool",
     "PoolCIDR",

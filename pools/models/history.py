@@ -15,10 +15,10 @@ from django.db import models
 from django.db.models import Func, Value
 from pghistory import trigger as pghistory_trigger
 
+from pools.models.alerts import WebhookTarget
 from pools.models.blocks import Block, BlockState
 from pools.models.clusters import Cluster
 from pools.models.connections import Connection
-from pools.models.notices import WebhookTarget
 from pools.models.pools import Category, Pool, PoolCIDR, ReservedRange
 
 SEQUENCE = "pools_event_number"

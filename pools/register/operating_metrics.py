@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from django.db import connection
 
 from pools.models import AllocationRequest, CheckRun, Delivery, Recovery
+from pools.models.alerts import DeliveryState
 from pools.models.audit import AuditVerification
-from pools.models.notices import DeliveryState
 from pools.models.requests import RequestState
 from pools.platform.audit import anchors
 from pools.platform.checks import reports

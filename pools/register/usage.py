@@ -57,7 +57,7 @@ class Usage:
     @property
     def is_nearly_full(self) -> bool:
         """True if the ratio is above the threshold of warnings."""
-        return 100 * self.ratio > settings.IPAM_NOTICE_WARNING_PERCENT
+        return 100 * self.ratio > settings.IPAM_ALERT_WARNING_PERCENT
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""One rounding and one threshold for how full a pool is, on the overview, the pages and in notices."""
+"""One rounding and one threshold for how full a pool is, on the overview, the pages and in alerts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.urls import reverse
 
-from pools.models import Notice
+from pools.models import Alert
 from pools.platform.conditions import evaluation
 from pools.register import usage
 from tests import factories, people
@@ -34,7 +34,7 @@ def test_every_page_says_the_same_number() -> None:
     pool = factories.pool("10.0.0.0/26", name="prod")
     factories.ask(pool, *factories.holders(58))
     evaluation.evaluate()
-    assert "is 93 % full" in Notice.objects.get(code="pool_nearly_full").title
+    assert "is 93 % full" in Alert.objects.get(code="pool_nearly_full").title
     for url in (
         reverse("admin:index"),
         reverse("admin:pools_pool_changelist"),
@@ -47,11 +47,11 @@ def test_every_page_says_the_same_number() -> None:
 
 @pytest.mark.parametrize(("threshold", "is_said"), [(80, True), (90, False)])
 def test_the_threshold_moves_every_page(settings: Any, threshold: int, is_said: bool) -> None:
-    settings.IPAM_NOTICE_WARNING_PERCENT = threshold
+    settings.IPAM_ALERT_WARNING_PERCENT = threshold
     pool = factories.pool("10.0.0.0/28", name="prod")  # 12 of 14
     factories.ask(pool, *factories.holders(12))
     evaluation.evaluate()
-    assert Notice.objects.filter(code="pool_nearly_full").exists() is is_said
+    assert Alert.objects.filter(code="pool_nearly_full").exists() is is_said
     assert ("prod is 85 % full" in _text(reverse("admin:index"))) is is_said
     page = people.browser().get(reverse("admin:pools_pool_changelist"))
     assert ("cad-bar-high" in page.content.decode()) is is_said

@@ -11,13 +11,13 @@ from django.db import connection
 
 from pools.clusters import metrics
 from pools.models import (
+    Alert,
     CheckRun,
     Cluster,
     Connection,
     Delivery,
     Finding,
     Leak,
-    Notice,
     Recovery,
     WebhookTarget,
 )
@@ -132,10 +132,10 @@ def test_what_waits() -> None:
     )
     values: dict[str, Any] = {"level": "error", "title": "t", "since": Now(), "seen_at": Now()}
     for number in range(3):
-        notice = Notice.objects.create(code="c", subject=str(number), **values)
+        alert = Alert.objects.create(code="c", subject=str(number), **values)
         state = "pending" if number else "delivered"
         Delivery.objects.create(
-            target=target, notice=notice, event="opened", state=state, next_try_at=Now(),
+            target=target, alert=alert, event="opened", state=state, next_try_at=Now(),
             created_at=Now(),
         )  # fmt: skip
     with connection.cursor() as cursor:

@@ -14,13 +14,13 @@ from claims.models import Entry, Network, NetworkSettings
 from claims.models.ippools import EntrySource
 from claims.waves import waves
 from pools.models import (
+    Alert,
     Block,
     Cluster,
     Drift,
     Event,
     Finding,
     Leak,
-    Notice,
     ObservedObject,
     Run,
 )
@@ -151,14 +151,14 @@ def _of_clusters(made: Everything, api: apis.Api) -> None:
 
 
 def _alerts(made: Everything) -> None:
-    """A notice, and a message to a target."""
-    notice = Notice.objects.create(
+    """An alert, and a message to a target."""
+    alert = Alert.objects.create(
         code="x", subject="y", level="error", title="t", since=Now(), seen_at=Now()
     )
     target, _secret = targets.create("ops", "https://example.org/", author=factories.BY)
     delivery = outbox.write_test(target).pk
-    made.values |= {"notice_id": notice.pk, "target_id": target.pk, "delivery_id": delivery}
-    made.rows |= {"pools.notice": notice.pk, "pools.webhooktarget": target.pk}
+    made.values |= {"alert_id": alert.pk, "target_id": target.pk, "delivery_id": delivery}
+    made.rows |= {"pools.alert": alert.pk, "pools.webhooktarget": target.pk}
 
 
 def _networks(made: Everything) -> None:

@@ -28,7 +28,7 @@ from pools.models import AuditSegment, BlockEvent, Pool
 from pools.platform.alerts import outbox, targets
 from pools.platform.audit import sealing
 from tests import factories
-from tests.notices import receivers
+from tests.alerts import receivers
 from tests.pools.conftest import Clock
 
 if TYPE_CHECKING:

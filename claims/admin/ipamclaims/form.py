@@ -192,7 +192,7 @@ def delete(request: HttpRequest, claim: IPAMClaim) -> HttpResponseBase:
         (gettext("Release %(claim)s?") % {"claim": claim.name}),
         display.url_of(claim),
         button=gettext("Release"),
-        notice=(
+        explanation=(
             gettext("This claim of the VM %(vm)s holds: %(addresses)s. Its addresses are released.")
             % {"vm": claim.vm, "addresses": addresses}
         ),
@@ -218,7 +218,7 @@ def release(request: HttpRequest, claim: IPAMClaim) -> HttpResponseBase:
         (gettext("Release %(ips)s?") % {"ips": ", ".join(claim.ips)}),
         display.url_of(claim),
         button=gettext("Release addresses"),
-        notice=(
+        explanation=(
             gettext(
                 "The VM %(vm)s was deleted. OVN-Kubernetes keeps the addresses as long as the"
                 " object exists in the cluster: remove its finalizer there, too."
@@ -239,7 +239,7 @@ def _form_page(
     back: str,
     *,
     button: str = "",
-    notice: str = "",
+    explanation: str = "",
 ) -> HttpResponseBase:
     return pages.page(
         request,
@@ -249,5 +249,5 @@ def _form_page(
         form=form,
         back=back,
         button=button or gettext("Save"),
-        notice=notice,
+        explanation=explanation,
     )

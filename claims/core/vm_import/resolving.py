@@ -1,7 +1,7 @@
 """Resolves import rows for their target network: VM, MAC and addresses as the register stores them.
 
 Rows are parsed leniently, with the rules of all entry points (claims/core/entries.py): blanks are
-trimmed, and a missing prefix length is taken from the network's subnet, with a notice. Most addresses
+trimmed, and a missing prefix length is taken from the network's subnet, with a remark. Most addresses
 of a file are plain addresses in a subnet; a fast path recognises them by integer comparison.
 """
 
@@ -27,7 +27,7 @@ _LABEL = "[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?"
 _PLAIN_VM = re.compile(rf"{_LABEL}(?:\.{_LABEL})*")
 UNMAPPED = "unmapped_port_group"
 _HARMLESS = frozenset({"prefix_added", "vm_name_changed"})  # do not make a row unusable
-# For an existing entry these are notices; a new entry with them is not written.
+# For an existing entry these are remarks; a new entry with them is not written.
 DECLINED = {
     address_requests.TOO_MANY: "Keep one of them.",
     address_requests.MISSING: "Enter an address, or take the next free one.",

@@ -36,7 +36,7 @@ class VMInterface:
     `row` counts from 1: the row of a table including its header, or the position in a list of objects.
     `mac` is the string of the source. `ips` are strings, in canonical form if they are valid, with a
     prefix length if the file has one. If `refused`, the `problems` make the row unusable; otherwise
-    they are notices.
+    they are remarks.
     """
 
     row: int

@@ -90,7 +90,7 @@ def _nearly_full_lines(pools: Sequence[MeasuredPool]) -> Iterator[Attention]:
             more,
         ) % {
             "number": display.digits(more),
-            "percent": settings.IPAM_NOTICE_WARNING_PERCENT,
+            "percent": settings.IPAM_ALERT_WARNING_PERCENT,
         }
         yield _pool_list_line("warn", text, "high")
 

@@ -72,7 +72,7 @@ class PoolStateFilter(lists.Choice):
         return [
             (
                 "high",
-                gettext("over %(percent)s %%") % {"percent": settings.IPAM_NOTICE_WARNING_PERCENT},
+                gettext("over %(percent)s %%") % {"percent": settings.IPAM_ALERT_WARNING_PERCENT},
             ),
             ("full", gettext("full")),
             ("draining", gettext("draining")),

@@ -50,7 +50,7 @@ class Command(base.BaseCommand):
         for signum in (signal.SIGTERM, signal.SIGINT):
             signal.signal(signum, lambda signum, _frame: signals.put(signum))
         threading.Thread(target=_stop, args=[watcher, signals], daemon=True, name="stop").start()
-        threading.Thread(target=_evaluate_for_scheduler, daemon=True, name="notices").start()
+        threading.Thread(target=_evaluate_for_scheduler, daemon=True, name="alerts").start()
         self.stderr.write(f"watching as {watcher.name}")
         watcher.run()
         # End at once, although threads may still wait for a cluster.
@@ -64,7 +64,7 @@ def _stop(watcher: reconcile_watcher.Watcher, signals: queue.SimpleQueue[int]) -
 
 
 def _evaluate_for_scheduler() -> None:
-    """Evaluate the notices while the scheduler does not, for example because it has stopped."""
+    """Evaluate the alerts while the scheduler does not, for example because it has stopped."""
     pause = threading.Event()
     while not pause.wait(_INTERVAL):
         try:
@@ -74,6 +74,6 @@ def _evaluate_for_scheduler() -> None:
         except OperationalError:
             log.warning("broker unavailable; webhooks wait")
         except Exception:
-            log.exception("evaluation of notices failed")
+            log.exception("evaluation of alerts failed")
         finally:
             connection.close()

@@ -1,4 +1,4 @@
-"""The outbox of webhooks: messages are written together with their notice; one worker sends to a target at a time.
+"""The outbox of webhooks: messages are written together with their alert; one worker sends to a target at a time.
 
 If a worker is killed, its lease expires and its messages are still pending: they are sent again with the
 same id. So a message arrives at least once.
@@ -17,11 +17,11 @@ from django.db import transaction
 from django.db.models import F, Q
 
 from pools.core import block_fields, errors
-from pools.models import Delivery, Notice, WebhookTarget
+from pools.models import Alert, Delivery, WebhookTarget
+from pools.models.alerts import DeliveryEvent, DeliveryState
 from pools.models.fields import Clock, Now
-from pools.models.notices import DeliveryEvent, DeliveryState
 from pools.platform import database, leases
-from pools.platform.alerts.representation import NoticeSerializer, link
+from pools.platform.alerts.representation import AlertSerializer, link
 from pools.platform.audit import anchors
 from pools.platform.leases import Lease
 from pools.sql import statements
@@ -30,22 +30,22 @@ TRIES = 16  # about eight hours
 # Shortest and longest pause between two tries, in seconds; the pause doubles each time.
 _FIRST, _LONGEST = 5, 3600
 ANCHOR = "audit_anchor"  # the code of targets that receive the anchors of the audit chain
-_TYPE = "cadastre.notice."
+_TYPE = "cadastre.alert."
 _ANCHOR_TYPE = "cadastre.audit.anchor"
 
 
-def write(changes: Sequence[tuple[DeliveryEvent, Notice]], now: datetime) -> int:
-    """Write a message for each notice and each target that selects its code; return their number.
+def write(changes: Sequence[tuple[DeliveryEvent, Alert]], now: datetime) -> int:
+    """Write a message for each alert and each target that selects its code; return their number.
 
-    Call it in the transaction of the notices.
+    Call it in the transaction of the alerts.
     """
     if not changes:
         return 0
     rows = [
-        _delivery(target, event, notice, now)
+        _delivery(target, event, alert, now)
         for target in WebhookTarget.objects.filter(enabled=True)
-        for event, notice in changes
-        if not target.codes or notice.code in target.codes
+        for event, alert in changes
+        if not target.codes or alert.code in target.codes
     ]
     Delivery.objects.bulk_create(rows, batch_size=1000)
     return len(rows)
@@ -69,13 +69,13 @@ def write_anchor(now: datetime) -> None:
 
 
 def _delivery(
-    target: WebhookTarget, event: DeliveryEvent, notice: Notice | None, now: datetime
+    target: WebhookTarget, event: DeliveryEvent, alert: Alert | None, now: datetime
 ) -> Delivery:
     uid = uuid.uuid4()
-    body = json.dumps(_body(uid, event, notice, now), ensure_ascii=False, separators=(",", ":"))
+    body = json.dumps(_body(uid, event, alert, now), ensure_ascii=False, separators=(",", ":"))
     return Delivery(
         target=target,
-        notice=notice,
+        alert=alert,
         uid=uid,
         event=event,
         body=body,
@@ -85,30 +85,30 @@ def _delivery(
 
 
 def _body(
-    uid: uuid.UUID, event: DeliveryEvent, notice: Notice | None, now: datetime
+    uid: uuid.UUID, event: DeliveryEvent, alert: Alert | None, now: datetime
 ) -> dict[str, Any]:
-    """Return the attributes of CloudEvents 1.0; `data` is the notice as in the API, with its link.
+    """Return the attributes of CloudEvents 1.0; `data` is the alert as in the API, with its link.
 
     Every message has the newest anchor of the audit chain, so that whoever keeps messages keeps anchors.
     """
     anchor = anchors.newest()
     data: dict[str, Any] = {
         "event": str(event),
-        "notice": None,
+        "alert": None,
         "link": link("/admin/"),
         "audit_anchor": str(anchor) if anchor else None,
     }
-    if notice is not None:
+    if alert is not None:
         data |= {
-            "notice": NoticeSerializer(notice).data,
-            "link": link(notice.url or "/admin/pools/notice/"),
+            "alert": AlertSerializer(alert).data,
+            "link": link(alert.url or "/admin/pools/alert/"),
         }
     return {
         "specversion": "1.0",
         "id": str(uid),
         "source": settings.IPAM_URL or "urn:cadastre",
         "type": _ANCHOR_TYPE if event is DeliveryEvent.ANCHOR else f"{_TYPE}{event}",
-        "subject": f"{notice.code}/{notice.subject}" if notice else str(event),
+        "subject": f"{alert.code}/{alert.subject}" if alert else str(event),
         "time": block_fields.time(now),
         "datacontenttype": "application/json",
         "data": data,

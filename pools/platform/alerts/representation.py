@@ -1,4 +1,4 @@
-"""A notice as REST answers it and webhooks send it."""
+"""An alert as REST answers it and webhooks send it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 from django.conf import settings
 
-from pools.models.notices import Level
+from pools.models.alerts import Level
 from pools.platform.rest import fields
 from pools.platform.rest.serializers import Representation
 
@@ -23,8 +23,8 @@ class LinkField(fields.TextField):
         return link(value)
 
 
-class NoticeSerializer(Representation):
-    """A notice about a condition, from its first detection to its end."""
+class AlertSerializer(Representation):
+    """An alert about a condition, from its first detection to its end."""
 
     id = fields.IntegerField()
     code = fields.TextField()

@@ -12,8 +12,8 @@ from django.db import IntegrityError, transaction
 
 from pools.core import errors, holders
 from pools.models import Delivery, WebhookTarget
+from pools.models.alerts import DeliveryState
 from pools.models.fields import Now
-from pools.models.notices import DeliveryState
 from pools.platform import database, events
 from pools.platform.alerts import outbox
 from pools.platform.conditions import registry
@@ -53,7 +53,7 @@ def parse_ca(value: object, field: str = "ca") -> str:
 
 
 def parse_codes(value: object, field: str = "codes") -> list[str]:
-    """Parse codes of notices; the result is distinct and sorted, and empty for all. Raises InvalidInput."""
+    """Parse codes of alerts; the result is distinct and sorted, and empty for all. Raises InvalidInput."""
     if not isinstance(value, list) or not all(isinstance(code, str) for code in value):
         raise errors.InvalidInput.for_field(
             field, "wrong_type", "a list of texts is expected", value
@@ -67,7 +67,7 @@ def parse_codes(value: object, field: str = "codes") -> list[str]:
 
 
 def codes() -> list[str]:
-    """Return every code that a target can select: those of notices, and that of anchors."""
+    """Return every code that a target can select: those of alerts, and that of anchors."""
     return sorted({*registry.codes(), outbox.ANCHOR})
 
 

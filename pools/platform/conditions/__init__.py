@@ -1,1 +1,1 @@
-"""Conditions that need attention: detected, stored as notices, and sent to webhook targets."""
+"""Conditions: evaluated by the scheduler, stored as alerts, and sent to webhook targets."""

@@ -1,6 +1,6 @@
-"""Evaluation of the conditions: notices are opened, updated and ended as conditions appear, change and end.
+"""Evaluation of the conditions: alerts are opened, updated and ended as conditions appear, change and end.
 
-Only one evaluation runs at a time (an advisory lock), and a constraint allows one open notice per condition
+Only one evaluation runs at a time (an advisory lock), and a constraint allows one open alert per condition
 and subject. The messages for webhook targets are written in the same transaction.
 """
 
@@ -14,15 +14,15 @@ from datetime import datetime, timedelta
 
 from django.db import connection, transaction
 
-from pools.models import Delivery, Notice
-from pools.models.notices import DeliveryEvent, DeliveryState, Level
+from pools.models import Alert, Delivery
+from pools.models.alerts import DeliveryEvent, DeliveryState, Level
 from pools.platform import advisory_locks, database, scheduler
 from pools.platform.alerts import outbox
 from pools.platform.conditions import registry
 from pools.platform.conditions.registry import ActiveCondition, Key
 
-MOST = 200  # open notices of one code; one more notice says how many others there are
-MORE = "more"  # the subject of that notice
+MOST = 200  # open alerts of one code; one more alert says how many others there are
+MORE = "more"  # the subject of that alert
 
 log = logging.getLogger(__name__)
 
@@ -31,47 +31,47 @@ log = logging.getLogger(__name__)
 class Outcome:
     """The changes of an evaluation; `skipped` is True if another evaluation was running."""
 
-    opened: list[Notice] = field(default_factory=list)
-    changed: list[Notice] = field(default_factory=list)  # notices whose level changed
-    ended: list[Notice] = field(default_factory=list)
+    opened: list[Alert] = field(default_factory=list)
+    changed: list[Alert] = field(default_factory=list)  # alerts whose level changed
+    ended: list[Alert] = field(default_factory=list)
     deliveries: int = 0  # messages that were written for webhook targets
     skipped: bool = False
 
 
 def evaluate() -> Outcome:
-    """Evaluate every condition once; a condition that cannot be evaluated keeps its open notices."""
+    """Evaluate every condition once; a condition that cannot be evaluated keeps its open alerts."""
     with transaction.atomic():
         if not _lock():
             return Outcome(skipped=True)
         now = database.now()
-        open_notices = {
-            (notice.code, notice.subject): notice for notice in Notice.objects.filter(ended_at=None)
+        open_alerts = {
+            (alert.code, alert.subject): alert for alert in Alert.objects.filter(ended_at=None)
         }
-        outcome, remaining = Outcome(), dict(open_notices)
-        active, evaluated_codes = _evaluate_all(open_notices)
+        outcome, remaining = Outcome(), dict(open_alerts)
+        active, evaluated_codes = _evaluate_all(open_alerts)
         seen_ids: list[int] = []
         for key, condition in active.items():
-            notice = remaining.pop(key, None)
-            if notice is None:
-                outcome.opened.append(_notice(condition, now))
+            alert = remaining.pop(key, None)
+            if alert is None:
+                outcome.opened.append(_alert(condition, now))
             else:
-                seen_ids.append(notice.pk)
-                if _differs(notice, condition) and _update(notice, condition, now):
-                    outcome.changed.append(notice)
+                seen_ids.append(alert.pk)
+                if _differs(alert, condition) and _update(alert, condition, now):
+                    outcome.changed.append(alert)
         codes = set(registry.codes())
-        for (code, _), notice in remaining.items():
+        for (code, _), alert in remaining.items():
             if code in evaluated_codes or code not in codes:
-                notice.ended_at = now
-                outcome.ended.append(notice)
-        Notice.objects.bulk_create(outcome.opened)
-        Notice.objects.filter(pk__in=seen_ids).update(seen_at=now)
-        ended = [notice.pk for notice in outcome.ended]
-        Notice.objects.filter(pk__in=ended).update(ended_at=now)
+                alert.ended_at = now
+                outcome.ended.append(alert)
+        Alert.objects.bulk_create(outcome.opened)
+        Alert.objects.filter(pk__in=seen_ids).update(seen_at=now)
+        ended = [alert.pk for alert in outcome.ended]
+        Alert.objects.filter(pk__in=ended).update(ended_at=now)
         outcome.deliveries = outbox.write(
             [
-                *((DeliveryEvent.OPENED, notice) for notice in outcome.opened),
-                *((DeliveryEvent.CHANGED, notice) for notice in outcome.changed),
-                *((DeliveryEvent.ENDED, notice) for notice in outcome.ended),
+                *((DeliveryEvent.OPENED, alert) for alert in outcome.opened),
+                *((DeliveryEvent.CHANGED, alert) for alert in outcome.changed),
+                *((DeliveryEvent.ENDED, alert) for alert in outcome.ended),
             ],
             now,
         )
@@ -85,13 +85,13 @@ def evaluate_without_scheduler() -> Outcome | None:
 
 
 def tidy(days: int) -> int:
-    """Delete ended notices and settled messages that are older than `days`; return their number."""
+    """Delete ended alerts and settled messages that are older than `days`; return their number."""
     if days <= 0:
         return 0
     before = database.now() - timedelta(days=days)
     old = Delivery.objects.exclude(state=DeliveryState.PENDING).filter(created_at__lt=before)
     deleted = old.delete()[0]
-    return deleted + Notice.objects.filter(ended_at__lt=before).delete()[0]
+    return deleted + Alert.objects.filter(ended_at__lt=before).delete()[0]
 
 
 def _lock() -> bool:
@@ -102,15 +102,15 @@ def _lock() -> bool:
 
 
 def _evaluate_all(
-    open_notices: dict[Key, Notice],
+    open_alerts: dict[Key, Alert],
 ) -> tuple[dict[Key, ActiveCondition], set[str]]:
     """Return the active conditions, and the codes that could be evaluated."""
     active: dict[Key, ActiveCondition] = {}
     failed: set[str] = set()
     for condition in registry.CONDITIONS:
         levels = {
-            key: Level(notice.level)
-            for key, notice in open_notices.items()
+            key: Level(alert.level)
+            for key, alert in open_alerts.items()
             if key[0] in condition.codes
         }
         try:
@@ -141,8 +141,8 @@ def _limit(conditions: Iterable[ActiveCondition], open_keys: set[Key]) -> list[A
     return limited
 
 
-def _notice(condition: ActiveCondition, now: datetime) -> Notice:
-    return Notice(
+def _alert(condition: ActiveCondition, now: datetime) -> Alert:
+    return Alert(
         code=condition.code,
         subject=condition.subject,
         level=condition.level,
@@ -157,15 +157,15 @@ def _notice(condition: ActiveCondition, now: datetime) -> Notice:
 _FIELDS = ("level", "title", "detail", "url")
 
 
-def _differs(notice: Notice, condition: ActiveCondition) -> bool:
-    current = _notice(condition, notice.since)
-    return any(getattr(notice, name) != getattr(current, name) for name in _FIELDS)
+def _differs(alert: Alert, condition: ActiveCondition) -> bool:
+    current = _alert(condition, alert.since)
+    return any(getattr(alert, name) != getattr(current, name) for name in _FIELDS)
 
 
-def _update(notice: Notice, condition: ActiveCondition, now: datetime) -> bool:
-    """Copy the condition to its notice. Return True if the notice's level changed."""
-    current, previous_level = _notice(condition, now), notice.level
+def _update(alert: Alert, condition: ActiveCondition, now: datetime) -> bool:
+    """Copy the condition to its alert. Return True if the alert's level changed."""
+    current, previous_level = _alert(condition, now), alert.level
     for name in _FIELDS:
-        setattr(notice, name, getattr(current, name))
-    notice.save(update_fields=_FIELDS)
-    return notice.level != previous_level
+        setattr(alert, name, getattr(current, name))
+    alert.save(update_fields=_FIELDS)
+    return alert.level != previous_level

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from pools.models.notices import Level
+from pools.models.alerts import Level
 
 Key = tuple[str, str]  # code and subject
-OpenLevels = Mapping[Key, Level]  # the levels of the open notices of a condition
+OpenLevels = Mapping[Key, Level]  # the levels of the open alerts of a condition
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class ActiveCondition:
 class Condition:
     """A function that returns every subject with one of `codes`, in a bounded number of statements.
 
-    Its argument are the levels of the open notices with its codes, so that a value that fluctuates
+    Its argument are the levels of the open alerts with its codes, so that a value that fluctuates
     around a threshold can keep its level.
     """
 
@@ -43,5 +43,5 @@ CONDITIONS: list[Condition] = []  # filled by pools.extension; two conditions ma
 
 
 def codes() -> tuple[str, ...]:
-    """Return every code that a notice can have, sorted."""
+    """Return every code that an alert can have, sorted."""
     return tuple(sorted({code for condition in CONDITIONS for code in condition.codes}))

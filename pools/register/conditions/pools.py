@@ -8,7 +8,7 @@ from django.conf import settings
 
 from pools.core import shares
 from pools.models import Pool
-from pools.models.notices import Level
+from pools.models.alerts import Level
 from pools.platform import database
 from pools.platform.conditions.registry import ActiveCondition, Condition, OpenLevels
 from pools.register import usage
@@ -59,8 +59,8 @@ def _pool_conditions(
 
 def _level(percent: float, before: Level | None) -> Level | None:
     """Return the level of a utilization; an active level ends STEADY per cent below its threshold."""
-    error = settings.IPAM_NOTICE_ERROR_PERCENT - (STEADY if before == Level.ERROR else 0)
-    warning = settings.IPAM_NOTICE_WARNING_PERCENT - (STEADY if before else 0)
+    error = settings.IPAM_ALERT_ERROR_PERCENT - (STEADY if before == Level.ERROR else 0)
+    warning = settings.IPAM_ALERT_WARNING_PERCENT - (STEADY if before else 0)
     if percent > error:
         return Level.ERROR
     return Level.WARNING if percent > warning else None

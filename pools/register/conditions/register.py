@@ -10,8 +10,8 @@ from django.db.models import Count, Q
 
 from pools.clusters.reconcile import leases
 from pools.models import Connection, Environment, Finding, Leak, Recovery
+from pools.models.alerts import Level
 from pools.models.audit import AuditVerification
-from pools.models.notices import Level
 from pools.platform import database, scheduler
 from pools.platform.checks import reports
 from pools.platform.conditions.registry import ActiveCondition, Condition, OpenLevels
@@ -30,9 +30,9 @@ _MOST = 1000  # subjects of one condition
 
 
 def _stale_clusters(_known: OpenLevels) -> Iterator[ActiveCondition]:
-    """Yield clusters whose full sync run is overdue by more than IPAM_NOTICE_STALE_SECONDS."""
+    """Yield clusters whose full sync run is overdue by more than IPAM_ALERT_STALE_SECONDS."""
     now = database.now()
-    overdue = timedelta(seconds=settings.IPAM_NOTICE_STALE_SECONDS)
+    overdue = timedelta(seconds=settings.IPAM_ALERT_STALE_SECONDS)
     silent = Q(succeeded_at__lt=now - timedelta(seconds=leases.FULL_EVERY) - overdue)
     never = Q(succeeded_at=None) & (Q(due_at__lt=now - overdue) | Q(failures__gte=HOPELESS))
     rows = Connection.objects.filter(silent | never, paused=False).order_by("cluster_id")

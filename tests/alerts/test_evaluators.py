@@ -1,4 +1,4 @@
-"""Several who evaluate or send at once: one notice, one message, and a worker that dies loses none."""
+"""Several who evaluate or send at once: one alert, one message, and a worker that dies loses none."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 from django.conf import settings as django_settings
 from django.db import transaction
 
-from pools.models import Delivery, Notice, WebhookTarget
+from pools.models import Alert, Delivery, WebhookTarget
 from pools.models.fields import Now
 from pools.platform.alerts import outbox, sending
 from pools.platform.conditions import evaluation, registry
@@ -25,7 +25,7 @@ from tests.concurrent import threads
 if TYPE_CHECKING:
     import http.server
 
-    from tests.notices.receivers import Received, Receiver
+    from tests.alerts.receivers import Received, Receiver
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -37,13 +37,13 @@ def condition(receiver: Receiver) -> WebhookTarget:
     return target
 
 
-def test_two_who_evaluate_open_one_notice_and_write_one_message(condition: WebhookTarget) -> None:
+def test_two_who_evaluate_open_one_alert_and_write_one_message(condition: WebhookTarget) -> None:
     outcomes = threads.together([evaluation.evaluate] * 4)
     assert not threads.failures(outcomes)
     assert (
         sum(len(one.opened) for one in outcomes if isinstance(one, evaluation.Outcome)) == 2
     )  # the pool is full, and it refused
-    assert Notice.objects.filter(code="pool_nearly_full").count() == 1
+    assert Alert.objects.filter(code="pool_nearly_full").count() == 1
     assert Delivery.objects.count() == 1
 
 
@@ -61,7 +61,7 @@ def test_without_the_lock_the_constraint_holds(
     monkeypatch.setattr(registry, "CONDITIONS", [*pools.ALL, Condition(("late",), find)])
     outcomes = threads.together([evaluation.evaluate] * 2)
     assert sorted(type(one).__name__ for one in outcomes) == ["IntegrityError", "Outcome"]
-    assert (Notice.objects.count(), Delivery.objects.count()) == (2, 1)
+    assert (Alert.objects.count(), Delivery.objects.count()) == (2, 1)
 
 
 def test_two_who_send_send_once(condition: WebhookTarget, receiver: Receiver) -> None:
@@ -120,8 +120,8 @@ def _url(values: dict[str, Any]) -> str:
     return urlunsplit(given._replace(path=f"/{values['NAME']}"))
 
 
-def test_a_rollback_takes_notice_and_message_back(condition: WebhookTarget) -> None:
+def test_a_rollback_takes_alert_and_message_back(condition: WebhookTarget) -> None:
     with transaction.atomic():
         evaluation.evaluate()
         transaction.set_rollback(True)
-    assert (Notice.objects.count(), Delivery.objects.count()) == (0, 0)
+    assert (Alert.objects.count(), Delivery.objects.count()) == (0, 0)

@@ -15,7 +15,7 @@ from pools.platform.alerts import targets
 from pools.platform.audit import event_rows, sealing
 from pools.platform.history import search
 from tests import factories, people
-from tests.notices import receivers
+from tests.alerts import receivers
 
 pytestmark = pytest.mark.django_db
 

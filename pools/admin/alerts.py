@@ -1,4 +1,4 @@
-"""Notices: open conditions and past ones."""
+"""Alerts: open conditions and past ones."""
 
 from __future__ import annotations
 
@@ -12,48 +12,48 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from pools.models import Delivery, Notice
-from pools.models.notices import Level
+from pools.models import Alert, Delivery
+from pools.models.alerts import Level
 from pools.platform import scheduler
 from pools.platform.admin import display, lists, pages
 from pools.platform.conditions import registry
 
-MOST = 50  # deliveries on the page of a notice
+MOST = 50  # deliveries on the page of an alert
 _STATES = {"true": _("open"), "false": _("ended")}
 
 
-class NoticeStateFilter(lists.Choice):
+class AlertStateFilter(lists.Choice):
     title = _("state")
     parameter_name = "open"
 
     def options(self, request: HttpRequest) -> list[tuple[str, str]]:
         return [(key, str(label)) for key, label in _STATES.items()]
 
-    def queryset(self, request: HttpRequest, rows: QuerySet[Notice]) -> QuerySet[Notice]:
+    def queryset(self, request: HttpRequest, rows: QuerySet[Alert]) -> QuerySet[Alert]:
         if self.value() in _STATES:
             return rows.filter(ended_at__isnull=self.value() == "true")
         return rows
 
 
-class NoticeLevelFilter(lists.Choice):
+class AlertLevelFilter(lists.Choice):
     title = _("level")
     parameter_name = "level"
 
     def options(self, request: HttpRequest) -> list[tuple[str, str]]:
         return [(str(value), str(label)) for value, label in Level.choices]
 
-    def queryset(self, request: HttpRequest, rows: QuerySet[Notice]) -> QuerySet[Notice]:
+    def queryset(self, request: HttpRequest, rows: QuerySet[Alert]) -> QuerySet[Alert]:
         return rows.filter(level=self.value()) if self.value() else rows
 
 
-class NoticeCodeFilter(lists.Choice):
+class AlertCodeFilter(lists.Choice):
     title = _("condition")
     parameter_name = "code"
 
     def options(self, request: HttpRequest) -> list[tuple[str, str]]:
         return [(code, words(code)) for code in registry.codes()]
 
-    def queryset(self, request: HttpRequest, rows: QuerySet[Notice]) -> QuerySet[Notice]:
+    def queryset(self, request: HttpRequest, rows: QuerySet[Alert]) -> QuerySet[Alert]:
         return rows.filter(code=self.value()) if self.value() else rows
 
 
@@ -63,15 +63,15 @@ def words(code: str) -> str:
 
 
 def count(request: HttpRequest) -> str:
-    """Return the number of open notices for the menu; empty if there are none or the user may not view them."""
-    if not request.user.has_perm("pools.view_notice"):
+    """Return the number of open alerts for the menu; empty if there are none or the user may not view them."""
+    if not request.user.has_perm("pools.view_alert"):
         return ""
-    count = Notice.objects.filter(ended_at=None).order_by()[: lists.REACH].count()
+    count = Alert.objects.filter(ended_at=None).order_by()[: lists.REACH].count()
     return display.digits(count) if count else ""
 
 
-@admin.register(Notice)
-class NoticeAdmin(lists.Listed[Notice]):
+@admin.register(Alert)
+class AlertAdmin(lists.Listed[Alert]):
     list_display = (
         "shown_level",
         "shown_title",
@@ -81,15 +81,15 @@ class NoticeAdmin(lists.Listed[Notice]):
         "shown_link",
     )
     list_display_links = None
-    list_filter = (NoticeStateFilter, NoticeLevelFilter, NoticeCodeFilter)
+    list_filter = (AlertStateFilter, AlertLevelFilter, AlertCodeFilter)
     exported = ("id", "code", "subject", "level", "title", "detail", "since", "ended_at")
     search_fields = ("title", "detail", "subject")
     search_help_text = _("Title, detail or subject (for example cluster/3)")
-    # Open notices first; newest first in each group.
+    # Open alerts first; newest first in each group.
     ordering = (F("ended_at").desc(nulls_first=True), "-id")
     sortable_by = ()
     paginator = lists.BoundedPaginator
-    list_before_template = "cadastre/notices_intro.html"
+    list_before_template = "cadastre/alerts_intro.html"
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
         silence = scheduler.seconds_since_tick()
@@ -98,60 +98,56 @@ class NoticeAdmin(lists.Listed[Notice]):
         return super().changelist_view(request, {**(extra_context or {}), **more})
 
     @admin.display(description=_("level"))
-    def shown_level(self, notice: Notice) -> SafeString:
-        return display.state(notice.level)
+    def shown_level(self, alert: Alert) -> SafeString:
+        return display.state(alert.level)
 
-    @admin.display(description=_("notice"))
-    def shown_title(self, notice: Notice) -> SafeString:
-        return display.to(notice, notice.title)
+    @admin.display(description=_("alert"))
+    def shown_title(self, alert: Alert) -> SafeString:
+        return display.to(alert, alert.title)
 
     @admin.display(description=_("condition"))
-    def shown_code(self, notice: Notice) -> str:
-        return words(notice.code)
+    def shown_code(self, alert: Alert) -> str:
+        return words(alert.code)
 
     @admin.display(description=_("since"))
-    def shown_since(self, notice: Notice) -> SafeString:
-        return display.when(notice.since)
+    def shown_since(self, alert: Alert) -> SafeString:
+        return display.when(alert.since)
 
     @admin.display(description=_("ended"))
-    def shown_end(self, notice: Notice) -> SafeString:
-        return display.when(notice.ended_at) if notice.ended_at else SafeString(gettext("open"))
+    def shown_end(self, alert: Alert) -> SafeString:
+        return display.when(alert.ended_at) if alert.ended_at else SafeString(gettext("open"))
 
     @admin.display(description=_("subject"))
-    def shown_link(self, notice: Notice) -> SafeString:
-        return display.link(notice.url, gettext("Show")) if notice.url else display.DASH
+    def shown_link(self, alert: Alert) -> SafeString:
+        return display.link(alert.url, gettext("Show")) if alert.url else display.DASH
 
     def change_view(  # type: ignore[override]
         self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
     ) -> HttpResponseBase:
-        pages.require(request, "pools.view_notice")
-        notice = Notice.objects.filter(pk=lists.number(object_id)).first()
-        if notice is None:
-            raise Http404(gettext("This notice does not exist."))
+        pages.require(request, "pools.view_alert")
+        alert = Alert.objects.filter(pk=lists.number(object_id)).first()
+        if alert is None:
+            raise Http404(gettext("This alert does not exist."))
         deliveries: QuerySet[Delivery] = Delivery.objects.none()
         if request.user.has_perm("pools.view_delivery"):
-            deliveries = (
-                Delivery.objects.filter(notice=notice).select_related("target").defer("body")
-            )
-        before = Notice.objects.filter(code=notice.code, subject=notice.subject).exclude(
-            pk=notice.pk
-        )
+            deliveries = Delivery.objects.filter(alert=alert).select_related("target").defer("body")
+        before = Alert.objects.filter(code=alert.code, subject=alert.subject).exclude(pk=alert.pk)
         return pages.page(
             request,
-            "notice.html",
-            title=notice.title,
-            opts=Notice._meta,
-            original=notice,
-            row=notice,
-            condition=words(notice.code),
+            "alert.html",
+            title=alert.title,
+            opts=Alert._meta,
+            original=alert,
+            row=alert,
+            condition=words(alert.code),
             deliveries=deliveries[:MOST],
             before=before[:MOST],
-            call=f"notices/{notice.pk}/",
+            call=f"alerts/{alert.pk}/",
         )
 
     def history_view(  # type: ignore[override]
         self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
     ) -> HttpResponseBase:
-        """Redirect to the list: notices have no history of their own."""
-        pages.require(request, "pools.view_notice")
-        return HttpResponseRedirect(reverse("admin:pools_notice_changelist"))
+        """Redirect to the list: alerts have no history of their own."""
+        pages.require(request, "pools.view_alert")
+        return HttpResponseRedirect(reverse("admin:pools_alert_changelist"))

@@ -1,4 +1,4 @@
-"""Conditions open, change and end notices; each is told once, whoever evaluates."""
+"""Conditions open, change and end alerts; each is told once, whoever evaluates."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from django.db import IntegrityError, connection
 
-from pools.models import Environment, Notice
+from pools.models import Alert, Environment
+from pools.models.alerts import Level
 from pools.models.fields import Now
-from pools.models.notices import Level
 from pools.platform.conditions import evaluation, registry
 from pools.platform.conditions.registry import ActiveCondition, Condition, OpenLevels
 from pools.register.conditions import pools
@@ -18,8 +18,8 @@ from tests import factories
 pytestmark = pytest.mark.django_db
 
 
-def opened(code: str = "") -> list[Notice]:
-    rows = Notice.objects.filter(ended_at=None)
+def opened(code: str = "") -> list[Alert]:
+    rows = Alert.objects.filter(ended_at=None)
     return list((rows.filter(code=code) if code else rows).order_by("subject"))
 
 
@@ -31,7 +31,7 @@ def only(monkeypatch: pytest.MonkeyPatch) -> Any:
     return kept
 
 
-def test_a_quiet_register_has_no_notice() -> None:
+def test_a_quiet_register_has_no_alert() -> None:
     factories.pool("10.0.0.0/28")
     assert not evaluation.evaluate().opened
     assert not opened()
@@ -47,14 +47,14 @@ def test_a_pool_over_80_per_cent_warns_and_over_95_is_an_error_and_ends_below() 
     blocks += [factories.take(pool) for _ in range(4)]
     outcome = evaluation.evaluate()
     assert (len(outcome.opened), [one.level for one in outcome.changed]) == (0, ["error"])
-    (notice,) = opened("pool_nearly_full")
-    assert notice.title == f"Pool {pool} is 96 % full"
-    assert notice.url == f"/admin/pools/pool/{pool.pk}/change/"
+    (alert,) = opened("pool_nearly_full")
+    assert alert.title == f"Pool {pool} is 96 % full"
+    assert alert.url == f"/admin/pools/pool/{pool.pk}/change/"
     for block in blocks:
         factories.give_back(block)
-    assert [one.pk for one in evaluation.evaluate().ended] == [notice.pk]
-    notice.refresh_from_db()
-    assert notice.ended_at is not None
+    assert [one.pk for one in evaluation.evaluate().ended] == [alert.pk]
+    alert.refresh_from_db()
+    assert alert.ended_at is not None
 
 
 def test_a_share_that_wavers_about_the_threshold_does_not_flap() -> None:
@@ -70,7 +70,7 @@ def test_a_share_that_wavers_about_the_threshold_does_not_flap() -> None:
 
 
 def test_thresholds_are_settings(settings: Any) -> None:
-    settings.IPAM_NOTICE_WARNING_PERCENT = 50
+    settings.IPAM_ALERT_WARNING_PERCENT = 50
     pool = factories.pool("10.0.0.0/29")
     for _ in range(4):
         factories.take(pool)
@@ -91,8 +91,8 @@ def test_refused_allocations_are_told_and_the_environment() -> None:
     factories.drain(pool, env="shop")
     codes = {one.code for one in evaluation.evaluate().opened}
     assert codes == {"pool_nearly_full", "allocation_failing", "environment_degraded"}
-    (notice,) = opened("allocation_failing")
-    assert "refused within 5 minutes" in notice.detail
+    (alert,) = opened("allocation_failing")
+    assert "refused within 5 minutes" in alert.detail
 
 
 def test_refusals_of_long_ago_are_over() -> None:
@@ -119,7 +119,7 @@ def test_evaluating_again_changes_nothing() -> None:
     assert {one.pk: one.since for one in opened()} == since
 
 
-def test_a_condition_that_breaks_leaves_its_notices_and_the_others(only: Any) -> None:
+def test_a_condition_that_breaks_leaves_its_alerts_and_the_others(only: Any) -> None:
     def find(_known: OpenLevels) -> list[ActiveCondition]:
         return [ActiveCondition("a", "1", Level.ERROR, "one")]
 
@@ -157,7 +157,7 @@ def test_of_very_many_subjects_some_are_named_and_the_others_counted(only: Any) 
     assert (again.opened, again.ended) == ([], [])
 
 
-def test_two_notices_of_one_subject_cannot_be_open() -> None:
+def test_two_alerts_of_one_subject_cannot_be_open() -> None:
     values = {
         "code": "a",
         "subject": "1",
@@ -166,10 +166,10 @@ def test_two_notices_of_one_subject_cannot_be_open() -> None:
         "since": Now(),
         "seen_at": Now(),
     }
-    Notice.objects.create(**values, ended_at=Now())
-    Notice.objects.create(**values)
+    Alert.objects.create(**values, ended_at=Now())
+    Alert.objects.create(**values)
     with pytest.raises(IntegrityError):
-        Notice.objects.create(**values)
+        Alert.objects.create(**values)
 
 
 def test_texts_of_others_are_cut_to_what_fits() -> None:
@@ -177,15 +177,15 @@ def test_texts_of_others_are_cut_to_what_fits() -> None:
     Environment.objects.create(
         cluster=cluster, org="o" * 253, env="e" * 253, degraded_since=Now(), reason="x", message="m"
     )
-    (notice,) = evaluation.evaluate().opened
-    assert len(notice.title) == 300
+    (alert,) = evaluation.evaluate().opened
+    assert len(alert.title) == 300
 
 
 def test_every_code_is_registered_and_tidying_keeps_what_is_open() -> None:
     assert {pools.NEARLY_FULL, "duplicate_address", "recovery_active"} <= set(registry.codes())
     factories.drain(factories.pool("10.0.0.0/30"))
     evaluation.evaluate()
-    Notice.objects.filter(code="allocation_failing").update(ended_at="2020-01-01T00:00:00Z")
+    Alert.objects.filter(code="allocation_failing").update(ended_at="2020-01-01T00:00:00Z")
     assert evaluation.tidy(90) == 1
     assert evaluation.tidy(0) == 0
     assert [one.code for one in opened()] == ["pool_nearly_full"]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pools.models import CheckRun, Connection, Finding, Leak, Notice, Recovery
+from pools.models import Alert, CheckRun, Connection, Finding, Leak, Recovery
 from pools.models.audit import AuditVerification
 from pools.platform import database
 from pools.platform.conditions import evaluation
@@ -86,7 +86,7 @@ def test_a_condition_is_told_and_ends(
 ) -> None:
     row = cause()
     evaluation.evaluate()
-    assert [one.code for one in Notice.objects.filter(ended_at=None)] == [code]
+    assert [one.code for one in Alert.objects.filter(ended_at=None)] == [code]
     row.delete()
     assert [one.code for one in evaluation.evaluate().ended] == [code]
     assert "cannot be looked at" not in caplog.text

@@ -17,12 +17,12 @@ from pools.platform.alerts import outbox, sending, targets
 from pools.platform.outbound import faults, webhook_post
 from pools.platform.outbound.access import Access
 from tests import factories
-from tests.notices import receivers
+from tests.alerts import receivers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tests.notices.receivers import Receiver
+    from tests.alerts.receivers import Receiver
 
 NAME = "kubernetes.default.svc"  # is in the certificates of the tests
 

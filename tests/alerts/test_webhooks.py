@@ -1,4 +1,4 @@
-"""Notices arrive at targets: signed, at least once, in spite of whatever a receiver does."""
+"""Alerts arrive at targets: signed, at least once, in spite of whatever a receiver does."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from django.db import transaction
 
 from pools import tasks
 from pools.core import errors
-from pools.models import Delivery, Notice, WebhookTarget
+from pools.models import Alert, Delivery, WebhookTarget
 from pools.models.fields import Now
 from pools.platform.alerts import outbox, sending, targets
 from pools.platform.conditions import evaluation
 from tests import clock, factories
-from tests.notices import receivers
-from tests.notices.receivers import Received, Receiver
+from tests.alerts import receivers
+from tests.alerts.receivers import Received, Receiver
 
 pytestmark = pytest.mark.django_db
 
@@ -36,7 +36,7 @@ def due(target: WebhookTarget) -> None:
     WebhookTarget.objects.filter(pk=target.pk).update(wait_until=None, leased_until=None)
 
 
-def test_a_notice_arrives_signed_when_it_opens_and_when_it_ends(
+def test_an_alert_arrives_signed_when_it_opens_and_when_it_ends(
     receiver: Receiver, settings: Any
 ) -> None:
     settings.IPAM_URL = "https://ipam.example.org/"
@@ -48,10 +48,10 @@ def test_a_notice_arrives_signed_when_it_opens_and_when_it_ends(
     (one,) = receiver.received
     assert one.path == "/hook"
     event = one.event
-    assert (event["specversion"], event["type"]) == ("1.0", "cadastre.notice.opened")
+    assert (event["specversion"], event["type"]) == ("1.0", "cadastre.alert.opened")
     assert event["source"] == "https://ipam.example.org/"
     assert event["data"]["link"] == f"https://ipam.example.org/admin/pools/pool/{pool.pk}/change/"
-    assert event["data"]["notice"]["level"] == "error"
+    assert event["data"]["alert"]["level"] == "error"
     assert event["id"] == one.headers["X-Cadastre-Delivery"]
     timestamp = one.headers["X-Cadastre-Timestamp"]
     expected = hmac.new(secret.encode(), timestamp.encode() + b"." + one.body, hashlib.sha256)
@@ -61,17 +61,17 @@ def test_a_notice_arrives_signed_when_it_opens_and_when_it_ends(
     evaluation.evaluate()
     sending.send_pending(target.pk)
     assert [got.event["data"]["event"] for got in receiver.received] == ["opened", "ended"]
-    assert receiver.received[1].event["data"]["notice"]["open"] is False
+    assert receiver.received[1].event["data"]["alert"]["open"] is False
     assert set(Delivery.objects.values_list("state", "attempts")) == {("delivered", 1)}
 
 
-def test_nothing_is_written_when_the_notice_is_not(receiver: Receiver) -> None:
+def test_nothing_is_written_when_the_alert_is_not(receiver: Receiver) -> None:
     receiver.target()
     fill()
     with transaction.atomic():
         assert evaluation.evaluate().deliveries == 2
         transaction.set_rollback(True)
-    assert (Notice.objects.count(), Delivery.objects.count()) == (0, 0)
+    assert (Alert.objects.count(), Delivery.objects.count()) == (0, 0)
 
 
 def test_a_target_is_told_only_what_it_wants_and_while_it_is_on(receiver: Receiver) -> None:
@@ -209,6 +209,6 @@ def test_a_test_message_and_the_task(receiver: Receiver) -> None:
     outbox.write_test(target)
     assert tasks.send_webhook(target.pk) == 1
     (one,) = receiver.received
-    assert (one.event["type"], one.event["data"]["notice"]) == ("cadastre.notice.test", None)
+    assert (one.event["type"], one.event["data"]["alert"]) == ("cadastre.alert.test", None)
     assert one.path == "/hook"
     assert Delivery.objects.get().last_status == receivers.ACCEPTED

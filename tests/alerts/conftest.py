@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.notices import receivers
+from tests.alerts import receivers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -18,8 +18,8 @@ from pools.models import Delivery
 from pools.platform.alerts import outbox, sending, targets
 from pools.platform.conditions import registry
 from tests import factories
-from tests.notices import receivers
-from tests.notices.receivers import Received, Receiver
+from tests.alerts import receivers
+from tests.alerts.receivers import Received, Receiver
 
 if TYPE_CHECKING:
     import http.server

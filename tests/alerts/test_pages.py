@@ -1,4 +1,4 @@
-"""Pages of notices and webhooks: who sees them, the secret that is shown once, the buttons."""
+"""Pages of alerts and webhooks: who sees them, the secret that is shown once, the buttons."""
 
 from __future__ import annotations
 
@@ -8,41 +8,41 @@ from typing import Any
 import pytest
 from django.urls import resolve, reverse
 
-from pools.models import Delivery, Measure, Notice, WebhookTarget
+from pools.models import Alert, Delivery, Measure, WebhookTarget
 from pools.platform.alerts import outbox, sending, targets
 from pools.platform.conditions import evaluation
 from tests import factories, people
-from tests.notices.receivers import Receiver
+from tests.alerts.receivers import Receiver
 
 pytestmark = pytest.mark.django_db
-NOTICES = "admin:pools_notice_changelist"
+ALERTS = "admin:pools_alert_changelist"
 ADD = "admin:pools_webhooktarget_add"
 ALL = (
     "view_webhooktarget", "add_webhooktarget", "change_webhooktarget", "delete_webhooktarget",
-    "view_delivery", "view_notice",
+    "view_delivery", "view_alert",
 )  # fmt: skip
 
 
-def full() -> Notice:
+def full() -> Alert:
     factories.drain(factories.pool("10.0.0.0/30"), env="<b>evil</b>")
     evaluation.evaluate()
-    return Notice.objects.get(code="pool_nearly_full")
+    return Alert.objects.get(code="pool_nearly_full")
 
 
 def page(row: Any, name: str = "change") -> str:
     return reverse(f"admin:pools_{row._meta.model_name}_{name}", args=[row.pk])
 
 
-def test_open_notices_come_first_and_the_menu_counts_them() -> None:
-    notice = full()
-    Notice.objects.filter(code="allocation_failing").update(ended_at="2026-01-01T00:00:00Z")
-    client = people.browser(["view_notice"])
-    answer = client.get(reverse(NOTICES))
+def test_open_alerts_come_first_and_the_menu_counts_them() -> None:
+    alert = full()
+    Alert.objects.filter(code="allocation_failing").update(ended_at="2026-01-01T00:00:00Z")
+    client = people.browser(["view_alert"])
+    answer = client.get(reverse(ALERTS))
     assert [one.ended_at is None for one in answer.context["cl"].result_list] == [True, True, False]
     text = answer.content.decode()
-    assert notice.title in text
+    assert alert.title in text
     assert "<b>evil</b>" not in text
-    badge = re.search(r"Notices\s*</span>.{0,400}?>\s*(\d+)\s*<", text, re.DOTALL)
+    badge = re.search(r"Alerts\s*</span>.{0,400}?>\s*(\d+)\s*<", text, re.DOTALL)
     assert badge is not None
     assert badge[1] == "2"
     for query, count in (
@@ -51,18 +51,18 @@ def test_open_notices_come_first_and_the_menu_counts_them() -> None:
         ("?code=cluster_stale", 0),
         ("?q=full", 1),
     ):
-        assert len(client.get(reverse(NOTICES) + query).context["cl"].result_list) == count, query
-    assert client.get(page(notice)).status_code == 200
-    assert b"pool nearly full" in client.get(page(notice)).content
-    assert b"Webhooks" not in client.get(page(notice)).content
+        assert len(client.get(reverse(ALERTS) + query).context["cl"].result_list) == count, query
+    assert client.get(page(alert)).status_code == 200
+    assert b"pool nearly full" in client.get(page(alert)).content
+    assert b"Webhooks" not in client.get(page(alert)).content
 
 
 def test_without_the_permission_nothing_is_seen() -> None:
-    notice = full()
+    alert = full()
     target, _ = targets.create("t", "https://example.org/", author=factories.BY)
-    stranger, viewer = people.browser(["view_pool"]), people.browser(["view_notice"])
-    assert stranger.get(reverse(NOTICES)).status_code == 403
-    assert stranger.get(page(notice)).status_code == 403
+    stranger, viewer = people.browser(["view_pool"]), people.browser(["view_alert"])
+    assert stranger.get(reverse(ALERTS)).status_code == 403
+    assert stranger.get(page(alert)).status_code == 403
     for client in (stranger, viewer):
         for url in (
             page(target),
@@ -73,13 +73,13 @@ def test_without_the_permission_nothing_is_seen() -> None:
         ):
             assert client.get(url).status_code == 403, url
             assert client.post(url).status_code == 403, url
-    assert viewer.get(page(notice)).status_code == 200
-    assert viewer.get(reverse("admin:pools_notice_change", args=[0])).status_code == 404
+    assert viewer.get(page(alert)).status_code == 200
+    assert viewer.get(reverse("admin:pools_alert_change", args=[0])).status_code == 404
 
 
-def test_every_link_of_a_notice_leads_to_a_page() -> None:
+def test_every_link_of_an_alert_leads_to_a_page() -> None:
     full()
-    for url in Notice.objects.exclude(url="").values_list("url", flat=True):
+    for url in Alert.objects.exclude(url="").values_list("url", flat=True):
         assert resolve(url.partition("?")[0])
         assert people.browser().get(url).status_code == 200, url
 
@@ -143,11 +143,11 @@ def test_a_change_keeps_the_secret(receiver: Receiver) -> None:
 
 
 def test_the_page_says_when_the_scheduler_stands_still() -> None:
-    client = people.browser(["view_notice"])
+    client = people.browser(["view_alert"])
     Measure.objects.create(name="ipam_scheduler_last_tick_timestamp_seconds", value=1_600_000_000)
-    assert b"The scheduler has not run" in client.get(reverse(NOTICES)).content
+    assert b"The scheduler has not run" in client.get(reverse(ALERTS)).content
     assert evaluation.evaluate_without_scheduler() is not None
-    assert Notice.objects.get().code == "scheduler_stopped"
+    assert Alert.objects.get().code == "scheduler_stopped"
     Measure.objects.update(value=32_000_000_000)
-    assert b"The scheduler has not run" not in client.get(reverse(NOTICES)).content
+    assert b"The scheduler has not run" not in client.get(reverse(ALERTS)).content
     assert evaluation.evaluate_without_scheduler() is None

@@ -17,7 +17,7 @@ class Level(models.TextChoices):
     WARNING = "warning", _("warning")
 
 
-class Notice(models.Model):
+class Alert(models.Model):
     """An alert: a condition of one subject, from its first detection to its end."""
 
     code = models.CharField(max_length=63)  # pool_nearly_full, cluster_stale, …
@@ -34,7 +34,7 @@ class Notice(models.Model):
         ordering = ["-id"]
         constraints = [
             models.UniqueConstraint(
-                fields=["code", "subject"], condition=Q(ended_at=None), name="notice_open_once"
+                fields=["code", "subject"], condition=Q(ended_at=None), name="alert_open_once"
             )
         ]
 
@@ -96,9 +96,7 @@ class Delivery(models.Model):
     """One message to one target: written with the alert, and sent by a worker until it is received."""
 
     target = models.ForeignKey(WebhookTarget, on_delete=models.CASCADE, related_name="deliveries")
-    notice = models.ForeignKey(
-        Notice, on_delete=models.CASCADE, related_name="deliveries", null=True
-    )
+    alert = models.ForeignKey(Alert, on_delete=models.CASCADE, related_name="deliveries", null=True)
     uid = models.UUIDField(unique=True, default=uuid.uuid4)  # the same for every attempt
     event = models.CharField(max_length=8, choices=DeliveryEvent)
     body = models.TextField()  # JSON, with the values at the time of the event
@@ -115,7 +113,7 @@ class Delivery(models.Model):
         verbose_name_plural = _("deliveries")
         constraints = [
             models.UniqueConstraint(
-                fields=["target", "notice", "event"],
+                fields=["target", "alert", "event"],
                 condition=Q(event__in=["opened", "ended"]),
                 name="delivery_unique",
             )
