@@ -27,7 +27,7 @@ class Migration(migrations.Migration):
     operations = [
         pools.sql.Install(
             app='pools',
-            names=['clock.v5'],
+            names=['clock.v6'],
         ),
         migrations.CreateModel(
             name='Event',

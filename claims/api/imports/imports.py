@@ -249,9 +249,9 @@ class TemplateXLSX(views.View):
 
 
 def filter_rows(rows: QuerySet[ImportRow], parameters: query.Query) -> QuerySet[ImportRow]:
-    """Filter rows by verdict, namespace, port group, or a part of a VM, a MAC or an address."""
-    if verdict := parameters.parse("verdict", query.choice(*RowStatus.values)):
-        rows = rows.filter(verdict=verdict)
+    """Filter rows by status, namespace, port group, or a part of a VM, a MAC or an address."""
+    if status := parameters.parse("status", query.choice(*RowStatus.values)):
+        rows = rows.filter(status=status)
     for name in ("namespace", "port_group"):
         if text := parameters.text(name):
             rows = rows.filter(**{name: text})

@@ -23,7 +23,7 @@ def detail(vm_import: VMImport) -> Shape:
     )
     return brief(vm_import) | {
         "port_groups": mapping.port_groups(vm_import),
-        "standing": status_counts,
+        "vm_status_counts": status_counts,
     }
 
 
@@ -87,13 +87,13 @@ def _row(row: ImportRow, statuses: dict[int, str]) -> Shape:
         "port_group": row.port_group,
         "network": row.network_id,
         "note": row.note,
-        "verdict": row.verdict,
+        "status": row.status,
         "reasons": row.reasons,
         "before": row.before,
         "corrected": row.corrected,
         "entry": row.entry_id,
         "claim": row.claim_id,
-        "standing": statuses.get(row.number),
+        "vm_status": statuses.get(row.number),
     }
 
 

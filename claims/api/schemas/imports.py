@@ -11,8 +11,8 @@ from pools.platform.rest.openapi import FLAG, TEXT, TIME, WHOLE, listed, nullabl
 
 _STATUS = {"type": "string", "enum": list(Status.values)}
 _TARGET = {"type": "string", "enum": list(ImportTarget.values)}
-_VERDICT = {"type": "string", "enum": list(RowStatus.values)}
-_STANDING = {"type": "string", "enum": list(vm_status.STATUSES), "nullable": True}
+_ROW_STATUS = {"type": "string", "enum": list(RowStatus.values)}
+_VM_STATUS = {"type": "string", "enum": list(vm_status.STATUSES), "nullable": True}
 _REASONS = listed(shape("code message", code=TEXT, message=TEXT))
 _COUNTS = shape(
     "new changed unchanged conflict refused",
@@ -44,15 +44,15 @@ _ONE = IMPORT | {
         "port_groups": listed(
             shape("name rows", name=TEXT, rows=WHOLE, network=nullable(WHOLE), namespace=TEXT)
         ),
-        "standing": nullable(shape(**dict.fromkeys(vm_status.STATUSES, WHOLE))),
+        "vm_status_counts": nullable(shape(**dict.fromkeys(vm_status.STATUSES, WHOLE))),
     }
 }
 ROW = shape(
-    "number row vm mac ips verdict reasons",
+    "number row vm mac ips status reasons",
     number=WHOLE, row=WHOLE, sheet=TEXT, vm=TEXT, source_vm=TEXT, mac=TEXT, ips=listed(TEXT),
-    namespace=TEXT, port_group=TEXT, network=nullable(WHOLE), note=TEXT, verdict=_VERDICT,
+    namespace=TEXT, port_group=TEXT, network=nullable(WHOLE), note=TEXT, status=_ROW_STATUS,
     reasons=_REASONS, before=nullable({"type": "object"}), corrected=FLAG, entry=nullable(WHOLE),
-    claim=nullable(WHOLE), standing=_STANDING,
+    claim=nullable(WHOLE), vm_status=_VM_STATUS,
 )  # fmt: skip
 IMPORT_FIELDS = tuple(IMPORT["properties"])
 ROW_FIELDS = tuple(ROW["properties"])
@@ -98,7 +98,7 @@ ROWS = openapi.says(
     {200: openapi.page(ROW)},
     fails="404",
     parameters=openapi.query(
-        verdict="", namespace="", port_group="", q="a part of a VM, MAC or address", **openapi.PAGED
+        status="", namespace="", port_group="", q="a part of a VM, MAC or address", **openapi.PAGED
     ),
 )
 ROW_ONE = openapi.says("One row of an import", {200: ROW}, fails="404")
