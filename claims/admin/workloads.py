@@ -29,7 +29,7 @@ MOST_SHOWN = 100  # rows of the page, and steps of an adoption plan
 NETWORKS_PER_PAGE = 50  # each is compared as a whole
 _ADOPT_PERMISSIONS = ("claims.view_workload", "claims.add_entry", "claims.change_entry")
 _EXPORT_COLUMNS = (
-    "verdict",
+    "result",
     "namespace",
     "name",
     "kind",
@@ -112,7 +112,7 @@ def _overview_page(request: HttpRequest) -> HttpResponseBase:
             (
                 network,
                 [
-                    (number, _url(network.pk, verdict=result))
+                    (number, _url(network.pk, result=result))
                     for result, number in counts_by_network[network.pk].items()
                 ],
             )
@@ -127,14 +127,14 @@ def _overview_page(request: HttpRequest) -> HttpResponseBase:
 
 
 def _chosen_result(request: HttpRequest) -> str:
-    verdict = request.GET.get("verdict", "")
-    return verdict if verdict in ComparisonResult.values else ""
+    result = request.GET.get("result", "")
+    return result if result in ComparisonResult.values else ""
 
 
 def _rows(request: HttpRequest, network: Network) -> Any:
     rows = results.visible_rows(scoped.request_scope(request)).filter(network_id=network.pk)
-    if verdict := _chosen_result(request):
-        rows = rows.filter(verdict=verdict)
+    if result := _chosen_result(request):
+        rows = rows.filter(result=result)
     if workload := lists.number(request.GET.get("workload", "")):
         rows = rows.filter(workload_id=workload)
     return rows.order_by(*results.ORDER)
@@ -145,12 +145,12 @@ def _network_page(request: HttpRequest, network: Network) -> HttpResponseBase:
     if after_query := _rows_after(request.GET.get("after", "")):
         rows = rows.filter(after_query)
     row_values = list(rows.values()[: MOST_SHOWN + 1])
-    shown, verdict = row_values[:MOST_SHOWN], _chosen_result(request)
+    shown, chosen_result = row_values[:MOST_SHOWN], _chosen_result(request)
     counts = results.result_counts(network.pk, scoped.request_scope(request))
     more_url = ""
     if len(row_values) > MOST_SHOWN:
         end = "-".join(str(shown[-1][column]) for column in results.ORDER)
-        more_url = _url(network.pk, verdict=verdict, after=end)
+        more_url = _url(network.pk, result=chosen_result, after=end)
     may_adopt = request.user.has_perms(_ADOPT_PERMISSIONS)
     return pages.page(
         request,
@@ -158,24 +158,25 @@ def _network_page(request: HttpRequest, network: Network) -> HttpResponseBase:
         title=(gettext("Workloads of %(network)s") % {"network": network.name}),
         opts=Workload._meta,
         network=network,
-        verdict=verdict,
-        tabs=[(gettext("all"), sum(counts.values()), _url(network.pk), not verdict)]
+        result=chosen_result,
+        tabs=[(gettext("all"), sum(counts.values()), _url(network.pk), not chosen_result)]
         + [
-            (result, number, _url(network.pk, verdict=result), result == verdict)
+            (result, number, _url(network.pk, result=result), result == chosen_result)
             for result, number in counts.items()
         ],
         comparisons=[_row_context(comparison) for comparison in results.render_rows(shown)],
         more=more_url,
-        first=_url(network.pk, verdict=verdict) if "after" in request.GET else "",
+        first=_url(network.pk, result=chosen_result) if "after" in request.GET else "",
         may_adopt=may_adopt and any(counts[result] for result in adoption.ADOPTABLE),
         adoptable=[(result, counts[result]) for result in adoption.ADOPTABLE if counts[result]],
-        exported=[(form, _export_url(form, network, verdict)) for form in export.FORMATS],
-        call=f"networks/{network.pk}/workloads/" + (f"?verdict={verdict}" if verdict else ""),
+        exported=[(form, _export_url(form, network, chosen_result)) for form in export.FORMATS],
+        call=f"networks/{network.pk}/workloads/"
+        + (f"?result={chosen_result}" if chosen_result else ""),
     )
 
 
-def _export_url(form: str, network: Network, verdict: str) -> str:
-    query = {"network": network.pk, "verdict": verdict}
+def _export_url(form: str, network: Network, result: str) -> str:
+    query = {"network": network.pk, "result": result}
     return reverse("admin:claims_workload_export", args=[form], query=query)
 
 
@@ -187,7 +188,7 @@ def _row_context(comparison: dict[str, Any]) -> dict[str, Any]:
         else (registered["namespace"], registered["vm"])
     )
     return comparison | {
-        "state": result_badge(comparison["verdict"]),
+        "state": result_badge(comparison["result"]),
         "vm": tables.vm_link(*vm_key) if vm_key[1] else "",
     }
 
@@ -200,14 +201,14 @@ _RESULT_STYLES = {
 }
 
 
-def result_badge(verdict: str) -> SafeString:
+def result_badge(result: str) -> SafeString:
     """Return a badge for the result of a comparison."""
-    style, shape = _RESULT_STYLES[verdict]
+    style, shape = _RESULT_STYLES[result]
     return format_html(
         '<span class="cad-state cad-state-{}"><span aria-hidden="true">{}</span> {}</span>',
         style,
         shape,
-        verdict,
+        result,
     )
 
 
@@ -232,7 +233,7 @@ def _export_rows(request: HttpRequest, network: Network) -> Iterator[list[object
             registered, running = comparison["registered"] or {}, comparison["running"] or {}
             workload = comparison["workload"] or {}
             yield [
-                comparison["verdict"],
+                comparison["result"],
                 workload.get("namespace") or registered.get("namespace", ""),
                 workload.get("name") or registered.get("vm", ""),
                 workload.get("kind", ""),
@@ -258,14 +259,14 @@ def _adopt_view(request: HttpRequest) -> HttpResponseBase:
     parameters = request.POST if request.method == "POST" else request.GET
     network = _get_network(request, parameters.get("network", ""))
     ids = [lists.number(text) for text in parameters.getlist("workload")[:MOST_SHOWN]]
-    verdict = parameters.get("verdict", "")
-    if not ids and verdict not in adoption.ADOPTABLE:
+    result = parameters.get("result", "")
+    if not ids and result not in adoption.ADOPTABLE:
         messages.warning(request, gettext("Choose at least one workload."))
         return HttpResponseRedirect(_url(network.pk))
     if not hasattr(network, "ippool"):
         pages.require(request, "claims.add_ippool")
     scope = scoped.request_scope(request)
-    selection: dict[str, Any] = {"ids": ids} if ids else {"verdict": verdict}
+    selection: dict[str, Any] = {"ids": ids} if ids else {"result": result}
     form = AdoptForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         with pages.errors_as_messages(request):
@@ -284,7 +285,7 @@ def _adopt_view(request: HttpRequest) -> HttpResponseBase:
         opts=Workload._meta,
         network=network,
         ids=ids,
-        verdict=verdict,
+        result=result,
         plan=plan,
         steps=plan.steps[:MOST_SHOWN],
         hidden_steps=max(len(plan.steps) - MOST_SHOWN, 0),

@@ -84,22 +84,22 @@ class _VMListField(fields.ListField):
 
 
 class WaveVMsSerializer(Serializer):
-    """The VMs to add: `vms` by name, or those of an import, all to migrate or those of a `verdict`."""
+    """The VMs to add: `vms` by name, or those of an import, all to migrate or those of a `status`."""
 
     vms = _VMListField(
         child=WaveVMNameSerializer(), required=False, min_length=1, max_length=waves.MOST_VMS
     )
-    verdict = fields.ChoiceField(RowStatus.values, required=False)
+    status = fields.ChoiceField(RowStatus.values, required=False)
 
     def get_fields(self) -> dict[str, Any]:
         import_id = fields.IntegerField(min_value=1, source="import_id", required=False)
         declared = super().get_fields()  # `import` is a keyword of Python
-        return {"vms": declared["vms"], "import": import_id, "verdict": declared["verdict"]}
+        return {"vms": declared["vms"], "import": import_id, "status": declared["status"]}
 
     def to_internal_value(self, data: Any) -> dict[str, Any]:
         present = {name for name, value in data.items() if value is not None}
-        if ("vms" in present) == ("import" in present) or {"vms", "verdict"} <= present:
-            message = "name either vms, or an import with an optional verdict"
+        if ("vms" in present) == ("import" in present) or {"vms", "status"} <= present:
+            message = "name either vms, or an import with an optional status"
             raise errors.InvalidInput.for_field("vms", "required", message)
         return super().to_internal_value(data)
 
@@ -158,7 +158,7 @@ class WaveInterfaceSerializer(Representation):
     source = fields.TextField()  # type: ignore[assignment]  # the metaclass takes it out
     mac = fields.TextField(allow_null=True)
     ips = fields.ListField(child=fields.TextField())
-    standing = fields.TextField(source="status")
+    vm_status = fields.TextField()
 
 
 class WaveMachineSerializer(Representation):
@@ -168,15 +168,13 @@ class WaveMachineSerializer(Representation):
     namespace = fields.TextField()
     vm = fields.TextField()
     source_vm = fields.TextField()
-    verdict = fields.ChoiceField(
-        (readiness.READY, readiness.WARNING, readiness.NOT_READY), source="status"
-    )
+    status = fields.ChoiceField((readiness.READY, readiness.WARNING, readiness.NOT_READY))
     reasons = fields.ListField(child=WaveReasonSerializer())
     interfaces = fields.ListField(child=WaveInterfaceSerializer())
 
 
 class WaveReadinessSerializer(Representation):
-    """The readiness report of a wave; `counts` has its VMs by verdict."""
+    """The readiness report of a wave; `counts` has its VMs by status."""
 
     wave = WaveSerializer()
     ready = fields.FlagField()
@@ -261,7 +259,7 @@ class WaveVMs(generics.ListView):
             if "vms" in values:
                 added = waves.add(wave.pk, values["vms"], author=author)
             else:
-                criteria = {"verdicts": [values["verdict"]]} if "verdict" in values else {}
+                criteria = {"statuses": [values["status"]]} if "status" in values else {}
                 vm_import = _get_import(request, wave, values["import_id"])
                 added = waves.add_import(wave.pk, vm_import, author=author, **criteria)
             return {"added": added, "vms": wave.vms.count()}

@@ -64,7 +64,7 @@ class ComparisonReasonSerializer(Representation):
 class WorkloadComparisonSerializer(Representation):
     """An entry or claim beside a running workload; a part is null if it does not exist."""
 
-    verdict = fields.ChoiceField(ComparisonResult.values)
+    result = fields.ChoiceField(ComparisonResult.values)
     workload = WorkloadSerializer(allow_null=True)
     registered = RegisteredAddressesSerializer(allow_null=True)
     running = InterfaceAddressesSerializer(allow_null=True)
@@ -127,18 +127,18 @@ class WorkloadIdsField(fields.ListField):
 
 
 class AdoptionSerializer(Serializer):
-    """Either `workloads` by their ids, or all workloads with a `verdict`."""
+    """Either `workloads` by their ids, or all workloads with a `result`."""
 
     workloads = WorkloadIdsField(
         child=fields.IntegerField(min_value=1, max_value=(1 << 63) - 1), required=False
     )
-    verdict = fields.ChoiceField(adoption.ADOPTABLE, required=False)
+    result = fields.ChoiceField(adoption.ADOPTABLE, required=False)
     reason = fields.ReasonField()
 
     def to_internal_value(self, data: Any) -> dict[str, Any]:
         report = object_reader.ProblemReport()
-        if (data.get("workloads") is None) is (data.get("verdict") is None):
-            report.add("workloads", "one_of", "give either workloads or verdict")
+        if (data.get("workloads") is None) is (data.get("result") is None):
+            report.add("workloads", "one_of", "give either workloads or result")
         values: dict[str, Any] = {}
         with report.collecting():
             values = super().to_internal_value(data)
@@ -147,7 +147,7 @@ class AdoptionSerializer(Serializer):
 
 
 class WorkloadFilter(filters.FilterSet):
-    verdict = filters.choice(*ComparisonResult.values)
+    result = filters.choice(*ComparisonResult.values)
 
 
 class Workloads(generics.ListView):
@@ -202,7 +202,7 @@ class Adopt(scoped.ScopedView):
         author = views.author(request, values["reason"])
         criteria = {
             "ids": values.get("workloads"),
-            "verdict": values.get("verdict", ""),
+            "result": values.get("result", ""),
             "scope": scoped.request_scope(request),
         }
         if dry_run:

@@ -79,7 +79,7 @@ def bad_rows_error(counts: dict[str, int]) -> errors.ImportHasBadRows:
 
 def _networks(vm_import: VMImport) -> Iterator[Network]:
     """Return the networks of the rows to write, ordered by IPPool; networks without an IPPool come last."""
-    rows = ImportRow.objects.filter(vm_import=vm_import, verdict__in=_WRITTEN).order_by()
+    rows = ImportRow.objects.filter(vm_import=vm_import, status__in=_WRITTEN).order_by()
     ids = rows.values_list("network_id", flat=True).distinct()
     networks = Network.objects.filter(pk__in=list(ids)).select_related("cluster", "ippool")
     return iter(networks.order_by("ippool__pk", "pk"))
@@ -115,7 +115,7 @@ def ippool_name(network: Network) -> str:
 
 def _batches(vm_import: VMImport, network: Network) -> Iterator[list[ImportRow]]:
     last_number = 0
-    rows = ImportRow.objects.filter(vm_import=vm_import, network=network, verdict__in=_WRITTEN)
+    rows = ImportRow.objects.filter(vm_import=vm_import, network=network, status__in=_WRITTEN)
     rows = rows.only(
         "number",
         "vm",
@@ -124,7 +124,7 @@ def _batches(vm_import: VMImport, network: Network) -> Iterator[list[ImportRow]]
         "ips",
         "note",
         "claim_name",
-        "verdict",
+        "status",
         "entry_id",
         "claim_id",
     )

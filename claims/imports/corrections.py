@@ -83,10 +83,10 @@ def skip_rows(
         if rows.count() != len(set(numbers)):
             raise errors.NotFound("The import has no such row.")
         if skipped:
-            rows.update(skipped=True, verdict=RowStatus.SKIPPED)
+            rows.update(skipped=True, status=RowStatus.SKIPPED)
         else:
-            rows.filter(usable=True).update(skipped=False, verdict=RowStatus.NEW)
-            rows.filter(usable=False).update(skipped=False, verdict=RowStatus.REFUSED)
+            rows.filter(usable=True).update(skipped=False, status=RowStatus.NEW)
+            rows.filter(usable=False).update(skipped=False, status=RowStatus.REFUSED)
         states.revalidate(vm_import)
     return drafts.get(import_id)
 
@@ -152,7 +152,7 @@ def rows_lacking_family(vm_import: VMImport) -> QuerySet[ImportRow]:
     """Return the rows that `assign_missing_families` completes."""
     return ImportRow.objects.filter(
         vm_import=vm_import,
-        verdict=RowStatus.REFUSED,
+        status=RowStatus.REFUSED,
         problems__contains=[{"code": address_requests.MISSING}],
     )
 

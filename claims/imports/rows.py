@@ -146,7 +146,7 @@ _COLUMNS = (
     "claim_name",
     "usable",
     "problems",
-    "verdict",
+    "status",
     "reasons",
 )
 
@@ -292,7 +292,7 @@ def row_values(row: ResolvedRow) -> dict[str, Any]:
         "claim_name": row.claim_name,
         "usable": row.usable,
         "problems": reasons,
-        "verdict": "new" if row.usable else "refused",
+        "status": "new" if row.usable else "refused",
         "reasons": reasons,
     }
 
@@ -339,18 +339,18 @@ _REREAD_COLUMNS = (
     "claim_name",
     "usable",
     "problems",
-    "verdict",
+    "status",
     "reasons",
 )
 _CREATE_REREAD = """
     CREATE TEMPORARY TABLE claims_reread (number integer, network_id bigint, vm text,
         namespace text, mac macaddr, ips varchar[], claim_name text, usable boolean,
-        problems jsonb, verdict text, reasons jsonb) ON COMMIT DROP
+        problems jsonb, status text, reasons jsonb) ON COMMIT DROP
 """
 _UPDATE_FROM_REREAD = """
     UPDATE claims_importrow r SET network_id = w.network_id, vm = w.vm, namespace = w.namespace,
         mac = w.mac, ips = w.ips, claim_name = w.claim_name, usable = w.usable,
         problems = w.problems, reasons = w.reasons, entry_id = NULL, claim_id = NULL, before = NULL,
-        verdict = CASE WHEN r.skipped THEN 'skipped' ELSE w.verdict END
+        status = CASE WHEN r.skipped THEN 'skipped' ELSE w.status END
     FROM claims_reread w WHERE r.vm_import_id = %s AND r.number = w.number RETURNING 1
 """

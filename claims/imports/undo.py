@@ -61,7 +61,7 @@ def _undo_entries(
         entry = entries_by_id.get(row.entry_id)
         if entry is None:
             continue  # already deleted
-        if row.verdict == RowStatus.NEW:
+        if row.status == RowStatus.NEW:
             deleted_ids.append(entry.pk)
         elif row.before:
             previous = entries.EntryRow(
@@ -83,7 +83,7 @@ def _undo_claims(batch: Sequence[ImportRow]) -> None:
         claim = claims_by_id.get(row.claim_id)
         if claim is None:
             continue
-        if row.verdict == RowStatus.NEW:
+        if row.status == RowStatus.NEW:
             deleted_claims.append(claim)
         elif row.before:
             claim.mac, claim.ips_requested = row.before["mac"], row.before["ips"]

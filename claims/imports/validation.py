@@ -65,7 +65,7 @@ def count_rows(vm_import: VMImport) -> dict[str, int]:
 
 
 _COUNT = """
-    SELECT verdict, count(*) FROM claims_importrow WHERE vm_import_id = %s GROUP BY verdict
+    SELECT status, count(*) FROM claims_importrow WHERE vm_import_id = %s GROUP BY status
 """
 
 

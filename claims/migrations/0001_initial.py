@@ -68,7 +68,7 @@ class Migration(migrations.Migration):
                 ('registered_vm', models.CharField(max_length=253)),
                 ('running_namespace', models.CharField(max_length=253)),
                 ('running_name', models.CharField(max_length=253)),
-                ('verdict', models.CharField(choices=[('matching', 'matching'), ('missing', 'missing'), ('different', 'different'), ('unknown', 'unknown')], max_length=9)),
+                ('result', models.CharField(choices=[('matching', 'matching'), ('missing', 'missing'), ('different', 'different'), ('unknown', 'unknown')], max_length=9)),
                 ('id', models.CharField(max_length=512, primary_key=True, serialize=False)),
                 ('namespace', models.CharField(max_length=253)),
             ],
@@ -91,7 +91,7 @@ class Migration(migrations.Migration):
                 ('registered_vm', models.CharField(max_length=253)),
                 ('running_namespace', models.CharField(max_length=253)),
                 ('running_name', models.CharField(max_length=253)),
-                ('verdict', models.CharField(choices=[('matching', 'matching'), ('missing', 'missing'), ('different', 'different'), ('unknown', 'unknown')], max_length=9)),
+                ('result', models.CharField(choices=[('matching', 'matching'), ('missing', 'missing'), ('different', 'different'), ('unknown', 'unknown')], max_length=9)),
             ],
             options={
                 'db_table': 'claims_workload_comparison',
@@ -424,7 +424,7 @@ class Migration(migrations.Migration):
                 ('found', models.JSONField(blank=True, default=list)),
                 ('found_refused', models.BooleanField(default=False)),
                 ('problems', models.JSONField(blank=True, default=list)),
-                ('verdict', models.CharField(choices=[('new', 'new'), ('changed', 'changed'), ('unchanged', 'unchanged'), ('conflict', 'conflict'), ('refused', 'refused'), ('skipped', 'skipped')], default='new', max_length=9)),
+                ('status', models.CharField(choices=[('new', 'new'), ('changed', 'changed'), ('unchanged', 'unchanged'), ('conflict', 'conflict'), ('refused', 'refused'), ('skipped', 'skipped')], default='new', max_length=9)),
                 ('reasons', models.JSONField(blank=True, default=list)),
                 ('before', models.JSONField(blank=True, null=True)),
                 ('skipped', models.BooleanField(db_default=False, default=False)),
@@ -817,7 +817,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name='importrow',
-            index=models.Index(fields=['vm_import', 'verdict', 'number'], name='import_row_verdict'),
+            index=models.Index(fields=['vm_import', 'status', 'number'], name='import_row_status'),
         ),
         migrations.AddConstraint(
             model_name='importrow',

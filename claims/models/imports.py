@@ -56,7 +56,7 @@ class VMImport(models.Model):
     """A file, list or form of VMs: first a draft, which is then committed, undone or discarded.
 
     `network` and `namespace` apply to rows whose port group is not in `mapping` (`{port group:
-    {"network": id, "namespace"}}`). `counts` is the number of rows by `verdict`; `left_out` is the
+    {"network": id, "namespace"}}`). `counts` is the number of rows by `status`; `left_out` is the
     number of items of the file that are no rows, by reason. `fence` and `leased_until` are the lease
     of the worker that processes the import (claims/imports/leases.py).
     """
@@ -170,7 +170,7 @@ class ImportRow(models.Model):
     found = models.JSONField(default=list, blank=True)
     found_refused = models.BooleanField(default=False)
     problems = models.JSONField(default=list, blank=True)
-    verdict = models.CharField(max_length=9, choices=RowStatus, default=RowStatus.NEW)
+    status = models.CharField(max_length=9, choices=RowStatus, default=RowStatus.NEW)
     reasons = models.JSONField(default=list, blank=True)
     entry = _unbound(Entry)
     claim = _unbound(IPAMClaim)
@@ -186,7 +186,7 @@ class ImportRow(models.Model):
             models.UniqueConstraint(fields=["vm_import", "number"], name="import_row_number"),
         ]
         indexes = [
-            models.Index(fields=["vm_import", "verdict", "number"], name="import_row_verdict"),
+            models.Index(fields=["vm_import", "status", "number"], name="import_row_status"),
         ]
 
     def __str__(self) -> str:

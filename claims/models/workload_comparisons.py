@@ -38,14 +38,14 @@ class _Comparison(models.Model):
     registered_vm = models.CharField(max_length=253)
     running_namespace = models.CharField(max_length=253)
     running_name = models.CharField(max_length=253)
-    verdict = models.CharField(max_length=9, choices=ComparisonResult)
+    result = models.CharField(max_length=9, choices=ComparisonResult)
 
     class Meta:
         abstract = True
         ordering = ["section", "item", "beside"]
 
     def __str__(self) -> str:
-        return f"{self.verdict} {self.id}"
+        return f"{self.result} {self.id}"
 
 
 class WorkloadComparison(_Comparison):

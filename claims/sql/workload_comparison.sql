@@ -20,7 +20,7 @@ CREATE OR REPLACE FUNCTION claims_compare_workloads(network bigint, within text 
 RETURNS TABLE (
     section integer, item bigint, beside bigint, entry_id bigint, claim_id bigint,
     workload_id bigint, by text, registered_namespace text, registered_vm text,
-    running_namespace text, running_name text, verdict text)
+    running_namespace text, running_name text, result text)
 LANGUAGE sql STABLE SET enable_nestloop = off SET work_mem = '64MB' AS $$
     WITH w AS MATERIALIZED (
         SELECT id, kind, namespace, name, mac, ips FROM claims_workload

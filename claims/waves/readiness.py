@@ -39,14 +39,14 @@ Reason = tuple[str, str]  # code, message
 
 @dataclass(frozen=True)
 class WaveInterface:
-    """The registration of a VM on one network; `status` is one of claims.imports.vm_status."""
+    """The registration of a VM on one network; `vm_status` is one of claims.imports.vm_status."""
 
     network_id: int
     network: str
     source: str  # ippool, ipamclaim
     mac: str | None
     ips: tuple[str, ...]
-    status: str
+    vm_status: str
 
 
 @dataclass
@@ -224,12 +224,12 @@ _HEADER = (
     "namespace",
     "vm",
     "source_vm",
-    "verdict",
+    "status",
     "network",
     "source",
     "mac",
     "ips",
-    "standing",
+    "vm_status",
     "reasons",
 )
 
@@ -261,6 +261,6 @@ def _lines(machine: WaveMachine) -> Iterator[Sequence[str]]:
             interface.source,
             interface.mac or "",
             ", ".join(interface.ips),
-            interface.status,
+            interface.vm_status,
             reasons,
         )

@@ -92,14 +92,14 @@ def add_import(
     wave_id: int,
     vm_import: VMImport,
     *,
-    verdicts: Collection[str] = _TO_MIGRATE,
+    statuses: Collection[str] = _TO_MIGRATE,
     author: events.Author,
 ) -> int:
     """Add the VMs of an import to a wave, and return how many were new.
 
-    By default these are the VMs that the import registers; `verdicts` selects rows by status.
+    By default these are the VMs that the import registers; `statuses` selects rows of other statuses.
     """
-    rows = vm_import.rows.filter(verdict__in=verdicts).exclude(vm="")
+    rows = vm_import.rows.filter(status__in=statuses).exclude(vm="")
     vm_rows = rows.order_by("number").values_list("namespace", "vm", "source_vm")
     wave_vms = {
         (namespace, vm): WaveVM(wave_id=wave_id, namespace=namespace, vm=vm, source_vm=source)

@@ -36,34 +36,34 @@ class ValidateIPPools(views.Webhook):
 
 def validate(review: Review, cluster_id: int) -> ReviewResult:
     """Return the result of one admission review. Reads only."""
-    verdict = ReviewResult()
+    result = ReviewResult()
     if review.operation == reviews.DELETE:
-        _validate_removal(review, cluster_id, verdict)
+        _validate_removal(review, cluster_id, result)
     elif review.old is None or review.old.get("spec") != (review.new or {}).get("spec"):
         try:
             ippool_spec = ippool.parse(review.new or {})
         except errors.InvalidInput as error:
-            verdict.refuse(error)
+            result.refuse(error)
         else:
-            _validate_change(ippool_spec, review, cluster_id, verdict)
-    return verdict
+            _validate_change(ippool_spec, review, cluster_id, result)
+    return result
 
 
-def _validate_removal(review: Review, cluster_id: int, verdict: ReviewResult) -> None:
+def _validate_removal(review: Review, cluster_id: int, result: ReviewResult) -> None:
     existing_ippool = IPPool.objects.filter(cluster=cluster_id, name=review.name).first()
     count = Entry.objects.filter(ippool=existing_ippool).count() if existing_ippool else 0
     if count:
         entries = "one entry keeps its" if count == 1 else f"{count} entries keep their"
-        verdict.warn(f"{entries} addresses until the IPPool is deleted in the register, too")
+        result.warn(f"{entries} addresses until the IPPool is deleted in the register, too")
 
 
 def _validate_change(
-    ippool_spec: ippool.ParsedIPPool, review: Review, cluster_id: int, verdict: ReviewResult
+    ippool_spec: ippool.ParsedIPPool, review: Review, cluster_id: int, result: ReviewResult
 ) -> None:
     before = _spec(review.old)
     network = Network.objects.filter(cluster=cluster_id, name=ippool_spec.network_name).first()
     if before.get("network-name") != ippool_spec.network_name:
-        _validate_network(ippool_spec, network, cluster_id, verdict)
+        _validate_network(ippool_spec, network, cluster_id, result)
     if network is None:
         network = Network(cluster_id=cluster_id, name=ippool_spec.network_name)
     has_moved = before.get("network-name") not in (None, ippool_spec.network_name)
@@ -72,11 +72,11 @@ def _validate_change(
         (key, ips) for key, ips in ippool_spec.entries if existing_entries.get(key) != ips
     ]
     rules = ippools.rules(network)
-    usable = _validate_entries(new_entries, rules, verdict)
+    usable = _validate_entries(new_entries, rules, result)
     for path, message in _duplicates_within(ippool_spec, usable):
-        verdict.warn(message, path)
+        result.warn(message, path)
     for path, message in _duplicates_elsewhere(network, usable[:_MOST_CHECKED]):
-        verdict.warn(message, path)
+        result.warn(message, path)
 
 
 def _spec(manifest: object_reader.Json | None) -> Mapping[str, object]:
@@ -93,10 +93,10 @@ def _validate_network(
     ippool_spec: ippool.ParsedIPPool,
     network: Network | None,
     cluster_id: int,
-    verdict: ReviewResult,
+    result: ReviewResult,
 ) -> None:
     if network is None or not network.kind:
-        verdict.warn(
+        result.warn(
             f"this cluster has no logical network {ippool_spec.network_name} in the register",
             "spec.network-name",
         )
@@ -111,7 +111,7 @@ def _validate_network(
             f"the network {ippool_spec.network_name} already has an IPPool: {other_ippool.name}"
         )
         problem = errors.FieldProblem("spec.network-name", "network_has_ippool", message)
-        verdict.refuse(errors.AlreadyExists(message, problems=[problem]))
+        result.refuse(errors.AlreadyExists(message, problems=[problem]))
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ class _Usable:
 
 
 def _validate_entries(
-    new_entries: Sequence[tuple[str, object]], rules: core.Rules, verdict: ReviewResult
+    new_entries: Sequence[tuple[str, object]], rules: core.Rules, result: ReviewResult
 ) -> list[_Usable]:
     usable_entries = []
     problems: list[errors.FieldProblem] = []
@@ -136,9 +136,9 @@ def _validate_entries(
             continue
         usable_entries.append(_Usable(path, spec))
         for warning in core.warnings(spec.ips, field=path):
-            verdict.warn(warning.message, path)
+            result.warn(warning.message, path)
     if problems:
-        verdict.refuse(errors.InvalidInput.all(problems))
+        result.refuse(errors.InvalidInput.all(problems))
     return usable_entries
 
 

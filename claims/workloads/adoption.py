@@ -59,15 +59,15 @@ def plan(
     network: Network,
     *,
     ids: Collection[int] | None = None,
-    verdict: str = "",
+    result: str = "",
     scope: Scope = EVERYTHING,
 ) -> Plan:
     """Return the plan for adopting the given workloads of a network, or all with one result.
 
-    `verdict` is a ComparisonResult. Raises NotFound for a workload that is not on the network, or outside
+    `result` is a ComparisonResult. Raises NotFound for a workload that is not on the network, or outside
     of the scope.
     """
-    rows = list(_rows(network, ids, verdict, scope))
+    rows = list(_rows(network, ids, result, scope))
     by_workload: dict[int, list[dict[str, Any]]] = {}
     for row in rows:
         by_workload.setdefault(row["workload_id"], []).append(row)
@@ -96,7 +96,7 @@ def adopt(
     network: Network,
     *,
     ids: Collection[int] | None = None,
-    verdict: str = "",
+    result: str = "",
     scope: Scope = EVERYTHING,
     author: events.Author,
 ) -> Plan:
@@ -106,18 +106,18 @@ def adopt(
     """
     with events.recorded(author):
         Network.objects.select_for_update().get(pk=network.pk)
-        adoption_plan = plan(network, ids=ids, verdict=verdict, scope=scope)
+        adoption_plan = plan(network, ids=ids, result=result, scope=scope)
         if adoption_plan.count(CREATE) or adoption_plan.count(CHANGE):
             _apply(adoption_plan, author)
     return adoption_plan
 
 
 def _rows(
-    network: Network, ids: Collection[int] | None, verdict: str, scope: Scope
+    network: Network, ids: Collection[int] | None, result: str, scope: Scope
 ) -> Iterator[dict[str, Any]]:
     rows = results.visible_rows(scope).filter(network_id=network.pk)
     rows = rows.filter(workload_id__isnull=False)
-    rows = rows.filter(workload_id__in=ids) if ids is not None else rows.filter(verdict=verdict)
+    rows = rows.filter(workload_id__in=ids) if ids is not None else rows.filter(result=result)
     yield from rows.order_by(*results.ORDER).values()
 
 
@@ -125,7 +125,7 @@ def _matching_entry_ids(network: Network, entry_ids: Collection[int]) -> set[int
     """Return the ids of the entries, of the given ones, that a workload matches exactly."""
     if not entry_ids:
         return set()
-    rows = results.visible_rows().filter(network_id=network.pk, verdict=ComparisonResult.MATCHING)
+    rows = results.visible_rows().filter(network_id=network.pk, result=ComparisonResult.MATCHING)
     return set(rows.filter(entry_id__in=entry_ids).values_list("entry_id", flat=True))
 
 
@@ -152,7 +152,7 @@ def _entry_to_follow(
 def _step(
     workload: Workload, entry: Entry | None, network: Network, pairs: Sequence[dict[str, Any]]
 ) -> AdoptionStep:
-    if any(row["verdict"] == ComparisonResult.MATCHING and row["entry_id"] for row in pairs):
+    if any(row["result"] == ComparisonResult.MATCHING and row["entry_id"] for row in pairs):
         return AdoptionStep(workload, UNCHANGED)
     if workload.mac is None or not workload.ips:
         missing_value = "MAC address" if workload.mac is None else "addresses"

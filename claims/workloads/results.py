@@ -53,9 +53,7 @@ def counts_by_network(
     """Return the number of rows by result for each of the given networks, in one statement."""
     result_rows = visible_rows(scope).filter(network_id__in=network_ids).order_by()
     counts = {pk: dict.fromkeys(ComparisonResult.values, 0) for pk in network_ids}
-    for pk, result, number in result_rows.values_list("network_id", "verdict").annotate(
-        Count("id")
-    ):
+    for pk, result, number in result_rows.values_list("network_id", "result").annotate(Count("id")):
         counts[pk][result] = number
     return counts
 
@@ -63,7 +61,7 @@ def counts_by_network(
 def render_rows(result_rows: Sequence[Mapping[str, Any]]) -> list[JsonObject]:
     """Return the JSON objects of rows that `visible_rows(…).values()` returned, in four statements.
 
-    `{"verdict", "workload", "registered": {"source": "ippool|ipamclaim", "id", "name", "mac", "ips",
+    `{"result", "workload", "registered": {"source": "ippool|ipamclaim", "id", "name", "mac", "ips",
     "vm", "namespace"}, "running": {"mac", "ips"}, "reasons": [{"code", "message"}]}`; a part is
     null if it does not exist or is outside of the scope.
     """
@@ -164,7 +162,7 @@ def _render_row(
             *results.unobserved_values(running),
         ]
     return {
-        "verdict": row["verdict"],
+        "result": row["result"],
         "workload": _render_workload(workload) if workload else None,
         "registered": registered,
         "running": {"mac": workload.mac, "ips": workload.ips} if workload else None,
@@ -225,7 +223,7 @@ def render_by_entry(entry_ids: Collection[int], scope: Scope = EVERYTHING) -> di
     objects_by_id = {}
     for pk, entry in entries.items():
         result = _compare(registered[pk], workload_by_entry.get(pk))
-        row = {"verdict": result, "network_id": entry.ippool.network_id}
+        row = {"result": result, "network_id": entry.ippool.network_id}
         objects_by_id[pk] = _render_row(row, registered[pk], workload_by_entry.get(pk), statuses)
     return objects_by_id
 

@@ -41,7 +41,7 @@ class PoolReportSerializer(Representation):
 
     document = fields.IntegerField()
     name = fields.TextField()
-    verdict = fields.ChoiceField(_RESULTS, source="result")
+    result = fields.ChoiceField(_RESULTS)
     problems = fields.ListField(child=FieldProblemSerializer())
     pool_id = fields.IntegerField(allow_null=True)
 

@@ -27,7 +27,7 @@ class Migration(migrations.Migration):
     operations = [
         pools.sql.Install(
             app='pools',
-            names=['clock.v6'],
+            names=['clock.v7'],
         ),
         migrations.CreateModel(
             name='Event',

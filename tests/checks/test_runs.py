@@ -145,8 +145,8 @@ def test_the_last_word_on_a_check_is_of_the_newest_run_that_looked() -> None:
         )
     assert wrong(check()) == {"windows": 1}
     check(only=["leases"])
-    standing = {one.check.code: one for one in reports.latest_statuses()}
-    assert [code for code, one in standing.items() if one.bad] == ["windows"]
+    statuses = {one.check.code: one for one in reports.latest_statuses()}
+    assert [code for code, one in statuses.items() if one.bad] == ["windows"]
     assert reports.count_violations() == 1
     check(only=["windows"], repair=True)
     assert reports.count_violations() == 0

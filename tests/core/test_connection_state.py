@@ -71,9 +71,9 @@ CASES = {
 
 @pytest.mark.parametrize(("facts", "state"), CASES.values(), ids=CASES)
 def test_a_state(facts: ConnectionFacts, state: ConnectionState) -> None:
-    standing = connection_status.describe(facts, NOW)
-    assert standing.state is state
-    assert ("Last error: no" in standing.sentence) is bool(facts.error)
+    status = connection_status.describe(facts, NOW)
+    assert status.state is state
+    assert ("Last error: no" in status.sentence) is bool(facts.error)
 
 
 def test_each_state_has_a_case_a_key_and_a_sentence() -> None:

@@ -88,15 +88,15 @@ def test_the_time_moves_only_with_the_status() -> None:
 
 def test_messages_stay_within_the_limit_of_a_condition() -> None:
     many = [f"02:00:00:00:{i // 256:02x}:{i % 256:02x}" for i in range(5000)]
-    standing = ippool.IPPoolStatus(
+    status = ippool.IPPoolStatus(
         macs=[(mac, 2) for mac in many],
         ips=[(f"fd00::{i:x}", many) for i in range(5000)],
         unusable=[{"mac": mac, "code": "x", "message": "m" * 500} for mac in many],
     )
-    for each in ippool.conditions(standing, now=NOW):
+    for each in ippool.conditions(status, now=NOW):
         assert len(each["message"]) <= 32768
-    assert "and many more" in ippool.conditions(standing, now=NOW)[1]["message"]
-    some = ippool.IPPoolStatus(macs=standing.macs[:60])
+    assert "and many more" in ippool.conditions(status, now=NOW)[1]["message"]
+    some = ippool.IPPoolStatus(macs=status.macs[:60])
     assert "and 10 more" in ippool.conditions(some, now=NOW)[1]["message"]
 
 

@@ -53,7 +53,7 @@ class Network:
         ({"kind": "nad", "name": "prod-network"}, [WITH], "", ""),
     ],
 )
-def test_verdicts(changes: dict[str, Any], nads: list[bool], reasons: str, notes: str) -> None:
+def test_results(changes: dict[str, Any], nads: list[bool], reasons: str, notes: str) -> None:
     gone = changes.pop("gone", False)
     found = static_vms.check(Network(**changes), nads, gone=gone)
     assert [one.code for one in found.reasons] == reasons.split()

@@ -55,7 +55,7 @@ def test_a_good_cluster() -> None:
 
 
 @pytest.mark.parametrize(
-    ("rule", "changes", "verdict"),
+    ("rule", "changes", "result"),
     [
         ("ipam-mode", {"ipam": "cluster-pool"}, "violated"),
         ("ipam-mode", {"ipam": None}, "violated"),
@@ -130,10 +130,10 @@ def test_a_good_cluster() -> None:
         ),
     ],
 )
-def test_rules(rule: str, changes: dict[str, str | None], verdict: str) -> None:
+def test_rules(rule: str, changes: dict[str, str | None], result: str) -> None:
     finding = _found(rule, changes)
-    assert finding.result.value == verdict
-    assert bool(finding.advice) == (verdict != "ok")
+    assert finding.result.value == result
+    assert bool(finding.advice) == (result != "ok")
 
 
 @pytest.mark.parametrize(
@@ -147,14 +147,14 @@ def test_rules(rule: str, changes: dict[str, str | None], verdict: str) -> None:
 def test_limitations_that_are_gone(
     rule: str, changes: dict[str, str | None], release: tuple[int, int]
 ) -> None:
-    for text, verdict in (
+    for text, result in (
         (f"v{release[0]}.{release[1]}.0-rc.1", "ok"),
         ("1.100.0", "ok"),
         (f"{release[0]}.{release[1] - 1}.9", "violated"),
         ("1.9.0", "violated"),
         ("latest", "violated"),
     ):
-        assert _found(rule, changes, release=text).result.value == verdict
+        assert _found(rule, changes, release=text).result.value == result
 
 
 def test_a_pool_that_is_never_masqueraded() -> None:
@@ -193,13 +193,13 @@ def test_what_the_operator_cannot_hold() -> None:
 def test_without_the_config() -> None:
     inside = pool("inside", "10.10.7.0/24")
     using, idle = node(demands={"default": 8}), node("n2")
-    verdicts = {
+    results = {
         finding.rule: finding.result.value
         for finding in preflight.check(CiliumState(None, [inside, DEFAULT], [using, idle]))
     }
-    assert verdicts.pop("overlapping-pools") == "violated"
-    assert verdicts.pop("ipv6-mask-size") == "ok"
-    assert set(verdicts.values()) == {"unknown"}
+    assert results.pop("overlapping-pools") == "violated"
+    assert results.pop("ipv6-mask-size") == "ok"
+    assert set(results.values()) == {"unknown"}
     found = preflight.check(CiliumState(None, [DEFAULT], [using]))[0]
     assert (found.result.value, found.observation) == ("ok", "all 1 nodes use spec.ipam.pools")
 

@@ -1,4 +1,4 @@
-"""Manifests are shown with a verdict for each object first, then imported all or not at all."""
+"""Manifests are shown with a result for each object first, then imported all or not at all."""
 
 from __future__ import annotations
 

@@ -146,10 +146,10 @@ def test_a_manifest_is_imported_whole_or_not_at_all(api: Api) -> None:
     bad = good.replace("name: a", "name: b").replace("10.30.0.0", "10.31.0.1")
     refused = api("POST", "pools/import/", {"cluster": "prod", "manifest": f"{good}---\n{bad}"})
     assert refused.status_code == 400
-    assert [one["verdict"] for one in refused.json()["reports"]] == ["created", "refused"]
+    assert [one["result"] for one in refused.json()["reports"]] == ["created", "refused"]
     assert api("GET", "pools/?name=a").json()["results"] == []
     done = api("POST", "pools/import/", {"cluster": "prod", "manifest": good})
-    assert (done.status_code, done.json()["reports"][0]["verdict"]) == (201, "created")
+    assert (done.status_code, done.json()["reports"][0]["result"]) == (201, "created")
 
 
 def test_nobody_without_a_token() -> None:

@@ -126,9 +126,9 @@ def test_a_bad_demand(api: apis.Api, body: Any, fields: dict[str, str]) -> None:
 
 def test_preflight_without_a_connection_is_unknown_where_it_must_be(api: apis.Api) -> None:
     told = api("GET", "clusters/prod/preflight/").json()
-    verdicts = {one["rule"]: one["verdict"] for one in told["findings"]}
-    assert (verdicts["ipam-mode"], verdicts["overlapping-pools"]) == ("unknown", "ok")
-    assert (told["verdict"], told["config_unknown"]) == ("unknown", "the cluster is not connected")
+    results = {one["rule"]: one["result"] for one in told["findings"]}
+    assert (results["ipam-mode"], results["overlapping-pools"]) == ("unknown", "ok")
+    assert (told["result"], told["config_unknown"]) == ("unknown", "the cluster is not connected")
     assert told["pools"] == 2
 
 
@@ -136,17 +136,17 @@ def test_preflight_of_a_connected_cluster(api: apis.Api, fake: FakeCluster) -> N
     _connect(api, fake, {**CONFIG, "routing-mode": "tunnel"}, **{"helm.sh/chart": "cilium-1.17.3"})
     told = api("GET", "clusters/prod/preflight/").json()
     found = {one["rule"]: one for one in told["findings"]}
-    assert (told["release"], told["verdict"]) == ("1.17.3", "violated")
+    assert (told["release"], told["result"]) == ("1.17.3", "violated")
     assert found["ipam-mode"]["found"] == "ipam: multi-pool"
-    assert found["native-routing"]["verdict"] == "violated"
+    assert found["native-routing"]["result"] == "violated"
     assert "routingMode=native" in found["native-routing"]["advice"]
 
 
 def test_a_release_that_somebody_names(api: apis.Api, fake: FakeCluster) -> None:
     _connect(api, fake, {**CONFIG, "routing-mode": "tunnel"})
     told = api("GET", "clusters/prod/preflight/?release=1.18").json()
-    verdicts = {one["rule"]: one["verdict"] for one in told["findings"]}
-    assert (told["release"], verdicts["native-routing"]) == ("1.18", "ok")
+    results = {one["rule"]: one["result"] for one in told["findings"]}
+    assert (told["release"], results["native-routing"]) == ("1.18", "ok")
 
 
 def test_credentials_that_may_not_read_the_configuration(api: apis.Api, fake: FakeCluster) -> None:
@@ -155,7 +155,7 @@ def test_credentials_that_may_not_read_the_configuration(api: apis.Api, fake: Fa
     assert api("PUT", "clusters/prod/connection/", body).status_code == 201
     told = api("GET", "clusters/prod/preflight/").json()
     assert "may not read ConfigMap" in told["config_unknown"]
-    assert told["verdict"] == "unknown"
+    assert told["result"] == "unknown"
 
 
 def test_a_cluster_without_a_configuration(api: apis.Api, fake: FakeCluster) -> None:

@@ -68,7 +68,7 @@ def test_helm_values_of_a_cluster_are_taken_in_again(api: apis.Api) -> None:
     api.cluster("second")
     body = {"cluster": "second", "manifest": text.decode()}
     reports = api("POST", "pools/import/", body).json()["reports"]
-    assert [(one["name"], one["verdict"]) for one in reports] == [
+    assert [(one["name"], one["result"]) for one in reports] == [
         ("default", "created"),
         ("other", "created"),
     ]

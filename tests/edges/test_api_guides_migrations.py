@@ -66,7 +66,7 @@ def test_a_dry_run_tells_and_changes_nothing(api: apis.Api, pool: int) -> None:
     told = answer.json()
     assert (answer.status_code, told["fits"], told["in_use"]) == (200, False, 3)
     room = next(one for one in told["findings"] if one["rule"] == "room")
-    assert (room["verdict"], room["advice"]) == ("violated", "choose a larger replacement CIDR")
+    assert (room["result"], room["advice"]) == ("violated", "choose a larger replacement CIDR")
     assert api("GET", f"pools/{pool}/migrations/").json()["results"] == []
     assert api("GET", f"pools/{pool}/cidrs/").json()["results"][0]["reserved_ranges"] == []
 

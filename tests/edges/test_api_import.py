@@ -118,12 +118,12 @@ def test_every_shape_makes_its_pools(api: apis.Api, manifest: str, expected: Any
     answer = _import(api, manifest)
     assert answer.status_code == 201
     reports = answer.json()["reports"]
-    assert {report["name"]: report["verdict"] for report in reports} == dict.fromkeys(
+    assert {report["name"]: report["result"] for report in reports} == dict.fromkeys(
         expected, "created"
     )
     assert _said(api) == expected
     again = _import(api, manifest)
-    assert (again.status_code, {r["verdict"] for r in again.json()["reports"]}) == (
+    assert (again.status_code, {r["result"] for r in again.json()["reports"]}) == (
         200,
         {"unchanged"},
     )
@@ -132,7 +132,7 @@ def test_every_shape_makes_its_pools(api: apis.Api, manifest: str, expected: Any
 def test_a_later_version_changes_the_pool(api: apis.Api) -> None:
     assert _import(api, V2ALPHA1).status_code == 201
     (report,) = _import(api, PROPOSED).json()["reports"]
-    assert (report["verdict"], report["pool_id"]) == ("changed", api.pool("pod"))
+    assert (report["result"], report["pool_id"]) == ("changed", api.pool("pod"))
     assert _said(api)["green-pool"][0] == RESERVED
 
 
@@ -141,7 +141,7 @@ def test_one_bad_object_of_a_file_stops_all(api: apis.Api) -> None:
     other = HELM.replace("10.20.0.0", "10.50.0.0")
     answer = _import(api, f"{V2ALPHA1}---\n{bad}---\n{other}")
     problem = apis.refused(answer, 400, "import_refused")
-    assert [(r["document"], r["verdict"]) for r in problem["reports"]] == [
+    assert [(r["document"], r["result"]) for r in problem["reports"]] == [
         (0, "created"), (1, "refused"), (2, "created"), (2, "created"),
     ]  # fmt: skip
     (error,) = problem["errors"]

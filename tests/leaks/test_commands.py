@@ -81,11 +81,11 @@ def test_from_a_stored_report(feed: Feed, tmp_path: pathlib.Path, form: str) -> 
     feed.clock.advance(1)
     feed.holds("i-3", "v")
     dry = told("--from-report", report, "--dry-run")
-    verdicts = [("refused", "referenced_again"), ("refused", "holder_changed")]
-    assert dry == [("would_reclaim", ""), *verdicts]
+    results = [("refused", "referenced_again"), ("refused", "holder_changed")]
+    assert dry == [("would_reclaim", ""), *results]
     assert row(blocks[0]).state == "held"
-    assert told("--from-report", report) == [("reclaimed", ""), *verdicts]
-    assert told("--from-report", report) == [("repeated", ""), *verdicts]
+    assert told("--from-report", report) == [("reclaimed", ""), *results]
+    assert told("--from-report", report) == [("repeated", ""), *results]
     assert [row(one).state for one in blocks] == ["cooling", "held", "held"]
     assert ipam("reclaim", "--from-report", report, "--reason", "x")[0] == output.REFUSED
 

@@ -27,7 +27,7 @@ def _forecast(
     return forecast.forecast_migration(want, author=factories.BY)
 
 
-def _verdicts(found: forecast.MigrationForecast) -> dict[str, RuleResult]:
+def _results(found: forecast.MigrationForecast) -> dict[str, RuleResult]:
     return {finding.rule: finding.result for finding in found.findings}
 
 
@@ -48,7 +48,7 @@ def test_nodes_that_fit_and_nodes_that_do_not() -> None:
     _node(pool.cluster, "node-1", pool.name, 62, "10.20.0.0/26")
     _node(pool.cluster, "node-2", pool.name, 62, "10.20.0.64/26")
     fits, small = _forecast(pool, "10.30.0.0/25"), _forecast(pool, "10.30.0.0/26")
-    assert (_verdicts(fits)["nodes"], fits.nodes) == (RuleResult.OK, 2)
+    assert (_results(fits)["nodes"], fits.nodes) == (RuleResult.OK, 2)
     (finding,) = [one for one in small.findings if one.rule == "nodes"]
     assert finding.result is RuleResult.VIOLATED
     assert "1 would not get the blocks they request: node-2" in finding.observation
@@ -60,7 +60,7 @@ def test_a_node_that_lacks_addresses_already_is_not_the_migration_s_fault() -> N
     pool = factories.pool(OLD, category="pod", mask=26)
     _node(pool.cluster, "node-1", pool.name, 62, "10.20.0.0/26")
     _node(pool.cluster, "node-2", pool.name, 1000)
-    assert _verdicts(_forecast(pool, "10.30.0.0/24"))["nodes"] is RuleResult.OK
+    assert _results(_forecast(pool, "10.30.0.0/24"))["nodes"] is RuleResult.OK
 
 
 def test_a_range_moves_only_the_nodes_in_it() -> None:
@@ -68,33 +68,33 @@ def test_a_range_moves_only_the_nodes_in_it() -> None:
     _node(pool.cluster, "node-1", pool.name, 62, "10.20.0.0/26")
     _node(pool.cluster, "node-2", pool.name, 62, "10.20.0.64/26")
     found = _forecast(pool, span="10.20.0.0-10.20.0.9")
-    assert _verdicts(found)["nodes"] is RuleResult.OK
+    assert _results(found)["nodes"] is RuleResult.OK
     assert any("1 of 2 nodes hold" in finding.observation for finding in found.findings)
 
 
 def test_nodes_that_only_the_register_knows() -> None:
     pool = factories.pool(OLD, category="pod", mask=26)
     factories.take(pool, factories.holder("node-1", kind="node"))
-    assert _verdicts(_forecast(pool, "10.30.0.0/26"))["nodes"] is RuleResult.OK
+    assert _results(_forecast(pool, "10.30.0.0/26"))["nodes"] is RuleResult.OK
     factories.take(pool, factories.holder("node-2", kind="node"))
-    assert _verdicts(_forecast(pool, "10.30.0.0/26"))["nodes"] is RuleResult.VIOLATED
+    assert _results(_forecast(pool, "10.30.0.0/26"))["nodes"] is RuleResult.VIOLATED
 
 
 def test_room_of_any_category() -> None:
     pool = factories.pool(OLD)
     factories.cidrs(pool, 3)
     found = _forecast(pool, "10.30.0.0/30")
-    assert (found.in_use, _verdicts(found)["room"]) == (3, RuleResult.VIOLATED)
-    assert _verdicts(_forecast(pool, "10.30.0.0/29"))["room"] is RuleResult.OK
+    assert (found.in_use, _results(found)["room"]) == (3, RuleResult.VIOLATED)
+    assert _results(_forecast(pool, "10.30.0.0/29"))["room"] is RuleResult.OK
     assert found.after is not None
     assert found.after.free == 2
 
 
 def test_the_new_cidr_should_come_first_when_nothing_else_is_free() -> None:
     pool = factories.pool(OLD, "10.21.0.0/30")
-    assert _verdicts(_forecast(pool, "10.30.0.0/24"))["order"] is RuleResult.OK
+    assert _results(_forecast(pool, "10.30.0.0/24"))["order"] is RuleResult.OK
     alone = factories.pool(OLD)
-    assert _verdicts(_forecast(alone, "10.30.0.0/24"))["order"] is RuleResult.WARNING
+    assert _results(_forecast(alone, "10.30.0.0/24"))["order"] is RuleResult.WARNING
 
 
 def test_a_new_cidr_that_cannot_be() -> None:
@@ -102,16 +102,16 @@ def test_a_new_cidr_that_cannot_be() -> None:
     factories.pool("10.30.0.0/16", category="pod", mask=26, within=pool.cluster)
     for to in ("10.30.0.0/24", "10.31.0.0/27"):
         found = _forecast(pool, to)
-        assert _verdicts(found)["new-cidr"] is RuleResult.VIOLATED, to
+        assert _results(found)["new-cidr"] is RuleResult.VIOLATED, to
 
 
 def test_overlaps_elsewhere_are_told() -> None:
     pool = factories.pool(OLD, category="pod", mask=26)
     blue = AddressSpace.objects.create(cluster=pool.cluster, name="blue")
     factories.pool("10.30.0.0/28", within=pool.cluster, space=blue, name="vms")
-    verdicts = _verdicts(_forecast(pool, "10.30.0.0/24"))
-    assert verdicts["other-spaces"] is RuleResult.WARNING
-    assert _verdicts(_forecast(pool, "10.31.0.0/24"))["other-spaces"] is RuleResult.OK
+    results = _results(_forecast(pool, "10.30.0.0/24"))
+    assert results["other-spaces"] is RuleResult.WARNING
+    assert _results(_forecast(pool, "10.31.0.0/24"))["other-spaces"] is RuleResult.OK
 
 
 def test_a_range_that_is_reserved_already_is_part_of_it(django_assert_max_num_queries: Any) -> None:

@@ -93,13 +93,13 @@ def test_a_migration_has_removed_when_the_cluster_says_so(owned: Owned) -> None:
     migrations.take_step(migration.pk, MigrationStep.REMOVE, author=factories.BY)
     owned.passed()
 
-    def standing() -> MigrationStatus:
+    def status() -> MigrationStatus:
         return progress.migration_progress(migrations.get_migration(migration.pk)).status
 
-    assert standing() is MigrationStatus.REMOVING
+    assert status() is MigrationStatus.REMOVING
     owned.apply("green", B)
     owned.passed()
-    assert standing() is MigrationStatus.REMOVED
+    assert status() is MigrationStatus.REMOVED
     assert CIDRMigration.objects.get().ended_at is not None
 
 

@@ -62,7 +62,7 @@ def _routes(api: apis.Api) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("definitions", "manifests", "verdict", "found"),
+    ("definitions", "manifests", "result", "found"),
     [
         ([], [], "warning", "not announced: default, green"),
         (["cilium.io_ciliumbgpadvertisements"], [ADVERTISEMENT], "warning", "announced: green"),
@@ -82,7 +82,7 @@ def test_what_bgp_announces(
     api: apis.Api,
     definitions: list[str],
     manifests: list[dict[str, Any]],
-    verdict: str,
+    result: str,
     found: str,
 ) -> None:
     kube.crds(*definitions)
@@ -90,7 +90,7 @@ def test_what_bgp_announces(
         kubectl("apply", "-f", "-", manifest=manifest)
     _connect(api, kube)
     routes = _routes(api)
-    assert routes["verdict"] == verdict
+    assert routes["result"] == result
     assert routes["found"].endswith(found)
 
 
@@ -103,5 +103,5 @@ def test_credentials_that_may_not_list_advertisements(
     rules = [{"apiGroups": [""], "resources": ["namespaces", "configmaps"], "verbs": ["get"]}]
     _connect(api, kube, kube.user("preflight", rules))
     routes = _routes(api)
-    assert routes["verdict"] == "unknown"
+    assert routes["result"] == "unknown"
     assert "allow listing ciliumbgpadvertisements.cilium.io" in routes["advice"]

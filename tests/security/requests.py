@@ -128,7 +128,7 @@ API: dict[str, Case] = {
     "POST /networks/": case(NETWORK),
     "PATCH /networks/{network_id}/": case({"description": "x"}),
     "DELETE /networks/{network_id}/": case(network_id="bare_network"),
-    "POST /networks/{network_id}/workloads/adopt/": case({"verdict": "unknown", "reason": "found"}),
+    "POST /networks/{network_id}/workloads/adopt/": case({"result": "unknown", "reason": "found"}),
     "POST /waves/": case({"cluster": "prod", "name": "Sunday"}),
     "PATCH /waves/{wave_id}/": case({"note": "x"}),
     "POST /waves/{wave_id}/vms/": case({"vms": [{"namespace": "alpha", "vm": "web-1"}]}),
@@ -141,7 +141,7 @@ PAGES: dict[str, Case] = {
     "/admin/pools/block/end-cooldown/": case(query="?id={cooling}"),
     "/admin/pools/drift/settle/": case(query="?verb=ignore&id={drift_id}"),
     "/admin/pools/leak/reclaim/": case(query="?id={lost}"),
-    "/admin/claims/workload/adopt/": case(query="?network={network_id}&verdict=unknown"),
+    "/admin/claims/workload/adopt/": case(query="?network={network_id}&result=unknown"),
     "/admin/claims/workload/export/": case(query="?network={network_id}"),
     "/admin/claims/workload/export/{form}/": case(query="?network={network_id}"),
 }

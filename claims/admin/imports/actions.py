@@ -63,17 +63,17 @@ def _correct_row(request: HttpRequest, vm_import: VMImport) -> None:
     row = corrections.correct_row(
         vm_import.pk, _require_row_number(request), values, **_actor(request)
     )
-    if row.verdict not in {"conflict", "refused"}:
+    if row.status not in {"conflict", "refused"}:
         messages.success(
             request,
             gettext("Row %(row)s is %(status)s now.")
-            % {"row": row.row, "status": display.ROW_STATUS_LABELS[row.verdict]},
+            % {"row": row.row, "status": display.ROW_STATUS_LABELS[row.status]},
         )
         return
     reason = pages.sentence(row.reasons[0]["message"]) if row.reasons else ""
     text = (
         gettext("Row %(row)s is still in conflict. %(reason)s")
-        if row.verdict == "conflict"
+        if row.status == "conflict"
         else gettext("Row %(row)s is still refused. %(reason)s")
     )
     messages.warning(request, text % {"row": row.row, "reason": reason})

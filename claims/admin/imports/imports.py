@@ -123,14 +123,14 @@ class ImportAdmin(lists.Listed[VMImport]):
 
     @admin.display(description=_("rows"))
     def shown_counts(self, vm_import: VMImport) -> SafeString:
-        verdict_counts = [
+        status_counts = [
             (display.row_status_badge(name), admin_display.digits(vm_import.counts[name]))
             for name in display.ROW_STATUS_HELP
             if vm_import.counts.get(name)
         ]
-        if not verdict_counts:
+        if not status_counts:
             return admin_display.DASH
-        lines = format_html_join("", '<span class="cad-nowrap">{} {}</span>', verdict_counts)
+        lines = format_html_join("", '<span class="cad-nowrap">{} {}</span>', status_counts)
         return format_html('<span class="cad-stack">{}</span>', lines)
 
     @admin.display(description=_("network"))

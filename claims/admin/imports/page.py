@@ -122,25 +122,25 @@ def _commit_effect(vm_import: VMImport) -> dict[str, Any]:
 
 def _rows(request: HttpRequest, vm_import: VMImport) -> dict[str, Any]:
     """Return one page of the filtered rows, with the chips that filter them."""
-    chosen_status = request.GET.get("verdict", "")
+    chosen_status = request.GET.get("status", "")
     chosen_status = chosen_status if chosen_status in RowStatus.values else ""
     search_text = request.GET.get("q", "").replace("\0", "").strip()
     after = lists.number(request.GET.get("after", ""))
     rows: QuerySet[ImportRow] = drafts.draft_rows(vm_import)
     if chosen_status:
-        rows = rows.filter(verdict=chosen_status)
+        rows = rows.filter(status=chosen_status)
     if search_text:
         rows = search.matching_rows(rows, search_text)
     page = list(
         rows.filter(number__gt=min(after, (1 << 31) - 1)).order_by("number")[: PER_PAGE + 1]
     )
-    query = {"verdict": chosen_status, "q": search_text}
+    query = {"status": chosen_status, "q": search_text}
     more = page[PER_PAGE - 1].number if len(page) > PER_PAGE else 0
     return {
         "rows": list(_row_contexts(vm_import, page[:PER_PAGE])),
         "chips": list(_chips(vm_import, chosen_status, search_text)),
         "search_text": search_text,
-        "verdict": chosen_status,
+        "status": chosen_status,
         "after": after,
         "first": _url(vm_import, **query) if after else "",
         "more": _url(vm_import, **query, after=more) if more else "",
@@ -168,7 +168,7 @@ def _chips(vm_import: VMImport, chosen_status: str, search_text: str) -> Iterato
             yield {
                 "badge": display.row_status_badge(name),
                 "count": count,
-                "url": _url(vm_import, q=search_text, verdict=name),
+                "url": _url(vm_import, q=search_text, status=name),
                 "chosen": name == chosen_status,
             }
 
@@ -181,7 +181,7 @@ def _row_contexts(vm_import: VMImport, rows: list[ImportRow]) -> Iterator[dict[s
         vm_status_name = statuses.get(row.number)
         yield {
             "row": row,
-            "status": display.row_status_badge(row.verdict),
+            "status": display.row_status_badge(row.status),
             "vm": row.vm or row.source_vm,
             "renamed": row.source_vm if row.vm and row.source_vm != row.vm else "",
             "mac": row.mac or row.source_mac,
@@ -191,7 +191,7 @@ def _row_contexts(vm_import: VMImport, rows: list[ImportRow]) -> Iterator[dict[s
             "differences": display.differences(row),
             "vm_status": display.vm_status_badge(vm_status_name) if vm_status_name else "",
             "choices": list(_address_choices(row)),
-            "bad": row.verdict in {RowStatus.CONFLICT, RowStatus.REFUSED},
+            "bad": row.status in {RowStatus.CONFLICT, RowStatus.REFUSED},
         }
 
 

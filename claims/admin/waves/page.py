@@ -45,8 +45,8 @@ _READINESS_BADGES = {
 }
 
 
-def readiness_badge(verdict: str) -> SafeString:
-    return display.badge(*_READINESS_BADGES[verdict])
+def readiness_badge(status: str) -> SafeString:
+    return display.badge(*_READINESS_BADGES[status])
 
 
 def view(request: HttpRequest, wave: Wave) -> HttpResponseBase:
@@ -59,12 +59,12 @@ def view(request: HttpRequest, wave: Wave) -> HttpResponseBase:
         submitted_lines = request.POST.get("vms", "")
     report = readiness.wave_readiness(wave)
     on_paper = "print" in request.GET
-    chosen_verdict = request.GET.get("verdict", "")
-    chosen_verdict = chosen_verdict if chosen_verdict in _READINESS_BADGES else ""
+    chosen_status = request.GET.get("status", "")
+    chosen_status = chosen_status if chosen_status in _READINESS_BADGES else ""
     machines = [
         machine
         for machine in report.machines
-        if not chosen_verdict or machine.status == chosen_verdict
+        if not chosen_status or machine.status == chosen_status
     ]
     return pages.page(
         request,
@@ -75,7 +75,7 @@ def view(request: HttpRequest, wave: Wave) -> HttpResponseBase:
         wave=wave,
         report=report,
         headline=_headline(report),
-        chips=list(_chips(report, wave, chosen_verdict)),
+        chips=list(_chips(report, wave, chosen_status)),
         machines=[_vm_row(machine) for machine in (machines if on_paper else machines[:MOST_VMS])],
         hidden=0 if on_paper else max(len(machines) - MOST_VMS, 0),
         on_paper=on_paper,
@@ -113,22 +113,22 @@ def _headline(report: WaveReadiness) -> tuple[SafeString, str]:
     return readiness_badge(WARNING if report.counts[WARNING] else READY), vms_text
 
 
-def _chips(report: WaveReadiness, wave: Wave, chosen_verdict: str) -> Iterator[dict[str, Any]]:
+def _chips(report: WaveReadiness, wave: Wave, chosen_status: str) -> Iterator[dict[str, Any]]:
     here = admin_display.url_of(wave)
     yield {
         "name": gettext("All"),
         "count": len(report.machines),
         "url": here,
-        "chosen": not chosen_verdict,
+        "chosen": not chosen_status,
     }
-    for verdict, count in report.counts.items():
-        if count or verdict == chosen_verdict:
-            url = f"{here}?verdict={verdict}"
+    for status, count in report.counts.items():
+        if count or status == chosen_status:
+            url = f"{here}?status={status}"
             yield {
-                "badge": readiness_badge(verdict),
+                "badge": readiness_badge(status),
                 "count": count,
                 "url": url,
-                "chosen": verdict == chosen_verdict,
+                "chosen": status == chosen_status,
             }
 
 
@@ -139,7 +139,7 @@ def _vm_row(machine: WaveMachine) -> dict[str, Any]:
         "interfaces": [
             (
                 interface,
-                display.vm_status_badge(interface.status),
+                display.vm_status_badge(interface.vm_status),
                 reverse("admin:claims_network_change", args=[interface.network_id]),
             )
             for interface in machine.interfaces

@@ -2,230 +2,282 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 from django.db.models import QuerySet
 from django.http import HttpResponse
 from django.urls import path
+from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
+from rest_framework import exceptions
 from rest_framework.request import Request
+from rest_framework.response import Response
 
 from claims import tasks
 from claims.api import scoped
-from claims.api.imports import bodies, representation
-from claims.api.schemas import imports as import_schema
-from claims.imports import corrections, drafts, manifests, search
+from claims.api.imports import bodies
+from claims.api.imports.serializers import (
+    ImportBodySerializer,
+    ImportChangeSerializer,
+    ImportCommitSerializer,
+    ImportFormSerializer,
+    ImportRowChangeSerializer,
+    ImportRowSerializer,
+    VMImportDetailSerializer,
+    VMImportSerializer,
+)
+from claims.imports import corrections, drafts, manifests, mapping, search, vm_status
 from claims.imports.files import formats
 from claims.models import ImportRow, VMImport
 from claims.models.imports import ImportTarget, RowStatus, Status
 from pools.core import errors
 from pools.platform import idempotency
-from pools.platform.rest import pagination, parsing, query, views
+from pools.platform.rest import filters, generics, parsing, query, views
 
 _VIEW = ("claims.view_vmimport",)
 _CHANGE = ("claims.change_vmimport",)
+XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+_SMALL_OR_LARGE = {200: VMImportSerializer, 202: VMImportSerializer}
 
 
-class Imports(views.View):
+class ImportFilter(scoped.ScopedFilterSet):
+    status = filters.choice(*Status.values)
+    target = filters.choice(*ImportTarget.values)
+    network = filters.integer(1, 1 << 62, help_text="Id.")
+
+
+class _ImportView(generics.GenericView):
+    """An endpoint of the imports that the user may see."""
+
+    queryset = VMImport.objects.all()
+    serializer_class: Any = VMImportSerializer
+    lookup_url_kwarg = "import_id"
+
+    def get_queryset(self) -> QuerySet[Any]:
+        if getattr(self, "swagger_fake_view", False):  # the OpenAPI document has no user
+            return super().get_queryset()
+        return drafts.visible_imports(self.request.user)
+
+    def answer(self, stored: idempotency.Stored) -> Response:
+        """Answer, and wake a worker after the transaction: an unreachable broker only delays the work."""
+        if stored.answer["status"] in {Status.QUEUED, Status.COMMITTING}:
+            tasks.ring(stored.answer["id"])
+        return Response(stored.answer, status=stored.status)
+
+
+class Imports(_ImportView, generics.ListView):
+    """Imports of VMs: all for those who see all namespaces, for others their own."""
+
     needs = {"GET": _VIEW, "POST": ("claims.add_vmimport",)}
+    idempotent = ("POST",)
+    largest_body = formats.LARGEST
+    filterset_class = ImportFilter
+    ordering = "-id"
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         """Check the size first: session authentication would read the file to find the CSRF token."""
         bodies.refuse_large(request._request)
         super().initial(request, *args, **kwargs)
 
-    @extend_schema(**import_schema.LIST)
-    def get(self, request: Request) -> views.Answer:
-        parameters = query.Query(request)
-        rows = drafts.visible_imports(request.user)
-        if status := parameters.parse("status", query.choice(*Status.values)):
-            rows = rows.filter(status=status)
-        if target := parameters.parse("target", query.choice(*ImportTarget.values)):
-            rows = rows.filter(target=target)
-        if cluster := parameters.parse("cluster", scoped.cluster_parser(request)):
-            rows = rows.filter(cluster=cluster)
-        if network := parameters.parse("network", query.integer(1, 1 << 62)):
-            rows = rows.filter(network=network)
-        return views.answer(
-            pagination.page(
-                request,
-                parameters,
-                rows,
-                orderings={"id": ("id",)},
-                fields=import_schema.IMPORT_FIELDS,
-                shape=lambda page_rows: _brief_shapes([row["id"] for row in page_rows]),
-                default="-id",
-                columns=("id",),
-            )
-        )
-
-    @extend_schema(**import_schema.CREATE)
-    def post(self, request: Request) -> views.Answer:
-        query.Query(request).done()
-        upload, options, fingerprint = bodies.read(request)
+    @extend_schema(
+        request={bodies.FORM: ImportFormSerializer, parsing.JSON: ImportBodySerializer},
+        responses={201: VMImportSerializer},
+    )
+    def post(self, request: Request) -> Response:
+        """Import VMs from a file, a pasted list or rows: a draft, unless `commit`."""
+        self.parameters.done()
+        values = self._read_import(request)
+        upload = values.pop("upload")
+        options = bodies.import_options(request, upload, values)
+        identity = None
+        if upload.kind == "file" and "HTTP_IDEMPOTENCY_KEY" in request.META:
+            identity = bodies.form_identity(request, upload)
 
         def create() -> idempotency.Stored:
             vm_import = drafts.create(upload, options, author=views.author(request))
-            return idempotency.Stored(201, representation.brief(vm_import))
+            return idempotency.Stored(201, self.represent(vm_import))
 
-        stored = views.run_once(request, create, body=fingerprint)
-        _notify_worker(stored)
-        return views.answer(stored.answer, status=stored.status)
+        return self.answer(views.run_once(request, create, body=identity))
+
+    def _read_import(self, request: Request) -> dict[str, Any]:
+        kind = parsing.media_type(request)
+        if kind == bodies.FORM:
+            parts, context = bodies.form_parts(request), self.get_serializer_context()
+            serializer = ImportFormSerializer(data=parts, context=context)
+            serializer.is_valid(raise_exception=True)
+            return dict(serializer.validated_data)
+        if kind == parsing.JSON:
+            return dict(self.read(request, ImportBodySerializer))
+        message = f"Send {bodies.FORM} with a part `file`, or {parsing.JSON}."
+        raise exceptions.UnsupportedMediaType(request.META.get("CONTENT_TYPE", ""), message)
 
 
-class ImportView(views.View):
+class ImportView(_ImportView, generics.DetailView):
+    """An import of VMs, with its port groups and the status of its VMs."""
+
     needs = {"GET": _VIEW, "PATCH": _CHANGE}
+    serializer_class = VMImportDetailSerializer
 
-    @extend_schema(**import_schema.ONE)
-    def get(self, request: Request, import_id: int) -> views.Answer:
-        return views.answer(representation.detail(_get(request, import_id)))
+    def load(self, rows: list[Any]) -> None:
+        for vm_import in rows:
+            is_committed = vm_import.status == Status.COMMITTED
+            vm_import.port_groups = mapping.port_groups(vm_import)
+            vm_import.vm_status_counts = (
+                vm_status.status_counts(vm_import) if is_committed else None
+            )
 
-    @extend_schema(**import_schema.CHANGE)
-    def patch(self, request: Request, import_id: int) -> views.Answer:
-        vm_import = _get(request, import_id)
-        body = parsing.changes(request, "network", "namespace", "mapping", nullable=("network",))
-        values: dict[str, Any] = {}
-        if body.has("network"):
-            values["network"] = body.parse("network", bodies.network_parser(request))
-        elif "network" in body.data:
-            values["network"] = None
-        if body.has("namespace"):
-            values["namespace"] = body.parse("namespace", bodies.parse_namespace)
-        if body.has("mapping"):
-            values["mapping"] = body.parse("mapping", bodies.parse_mapping)
-        body.report.raise_any()
+    @extend_schema(request=ImportChangeSerializer)
+    def patch(self, request: Request, import_id: int) -> Response:
+        """Change the network, the namespace or the mapping of a draft; all its rows are resolved again."""
+        vm_import = self.get_object()
+        values = self.read(request, ImportChangeSerializer, partial=True)
         network = values.get("network")
         if network is not None and network.cluster_id != vm_import.cluster_id:
             message = f"the import belongs to the cluster {vm_import.cluster}"
             raise errors.InvalidInput.for_field("network", "unknown_network", message)
-        changed = drafts.change_mapping(
-            vm_import.pk, values, author=views.author(request), user=request.user
-        )
-        return views.answer(representation.detail(changed))
+        author = views.author(request)
+        changed = drafts.change_mapping(vm_import.pk, values, author=author, user=request.user)
+        return Response(self.represent(changed))
 
 
-class ImportRows(views.View):
+class ImportRowFilter(filters.FilterSet):
+    status = filters.choice(*RowStatus.values)
+    namespace = filters.Filter()
+    port_group = filters.Filter()
+    q = filters.Filter(method="filter_text", help_text="A part of a VM, MAC or address.")
+
+    def filter_text(self, rows: QuerySet[ImportRow], _name: str, text: str) -> QuerySet[ImportRow]:
+        return search.matching_rows(rows, text)
+
+
+class _ImportRowView(generics.GenericView):
+    queryset = ImportRow.objects.all()
+    serializer_class = ImportRowSerializer
+    lookup_field = lookup_url_kwarg = "number"
+
+    @cached_property
+    def vm_import(self) -> VMImport:
+        """The import of the path. NotFound, also for a hidden one."""
+        imports = drafts.visible_imports(self.request.user)
+        vm_import = imports.filter(pk=self.kwargs["import_id"]).first()
+        if vm_import is None:
+            raise errors.NotFound(self.absent)
+        return vm_import
+
+    def get_queryset(self) -> QuerySet[Any]:
+        rows: QuerySet[Any] = super().get_queryset()
+        if getattr(self, "swagger_fake_view", False):
+            return rows
+        return rows.filter(vm_import=self.vm_import)
+
+    def load(self, rows: list[Any]) -> None:
+        statuses: dict[int, str] = {}
+        if self.vm_import.status == Status.COMMITTED:
+            statuses = vm_status.row_statuses(self.vm_import, [row.number for row in rows])
+        for row in rows:
+            row.vm_status = statuses.get(row.number)
+
+
+class ImportRows(_ImportRowView, generics.ListView):
+    """The rows of an import."""
+
     needs = {"GET": _VIEW}
-
-    @extend_schema(**import_schema.ROWS)
-    def get(self, request: Request, import_id: int) -> views.Answer:
-        vm_import = _get(request, import_id)
-        parameters = query.Query(request)
-        rows = filter_rows(ImportRow.objects.filter(vm_import=vm_import), parameters)
-        return views.answer(
-            pagination.page(
-                request,
-                parameters,
-                rows,
-                orderings={"number": ("number",)},
-                fields=import_schema.ROW_FIELDS,
-                shape=lambda page_rows: _rows(vm_import, [row["number"] for row in page_rows]),
-                default="number",
-                columns=("number",),
-            )
-        )
+    filterset_class = ImportRowFilter
+    orderings = {"number": ("number",)}
+    ordering = "number"
 
 
-class ImportRowView(views.View):
+class ImportRowView(_ImportRowView, generics.DetailView):
+    """A row of an import."""
+
     needs = {"GET": _VIEW, "PATCH": _CHANGE}
 
-    @extend_schema(**import_schema.ROW_ONE)
-    def get(self, request: Request, import_id: int, number: int) -> views.Answer:
-        return views.answer(_row(_get(request, import_id), number))
-
-    @extend_schema(**import_schema.ROW_CHANGE)
-    def patch(self, request: Request, import_id: int, number: int) -> views.Answer:
-        vm_import = _get(request, import_id)
-        author, user = views.author(request), request.user
-        field_names = (*corrections.COLUMNS, "skip", "free_address")
-        body = parsing.changes(request, *field_names)
-        values = {
-            name: body.parse(name, _CORRECTION_PARSERS.get(name, _parse_text))
-            for name in corrections.COLUMNS
-            if name in body.data
-        }
-        skip = body.parse("skip", bodies.parse_flag) if body.has("skip") else None
-        free = body.parse("free_address", bodies.parse_flag) if body.has("free_address") else None
-        body.report.raise_any()
-        if sum((bool(values), skip is not None, free is not None)) != 1 or free is False:
-            message = "send exactly one of: corrected values, skip, free_address"
-            raise errors.InvalidInput.for_field("", "conflicting_fields", message)
-        if skip is not None:
-            corrections.skip_rows(vm_import.pk, [number], skipped=skip, author=author, user=user)
-        elif free:
-            corrections.assign_free_addresses(vm_import.pk, number, author=author, user=user)
+    @extend_schema(request=ImportRowChangeSerializer)
+    def patch(self, request: Request, import_id: int, number: int) -> Response:
+        """Correct a row of a draft, leave it out, or give it the next free address."""
+        pk = self.vm_import.pk
+        values = self.read(request, ImportRowChangeSerializer, partial=True)
+        actor: dict[str, Any] = {"author": views.author(request), "user": request.user}
+        if "skip" in values:
+            corrections.skip_rows(pk, [number], skipped=values["skip"], **actor)
+        elif "free_address" in values:
+            corrections.assign_free_addresses(pk, number, **actor)
         else:
-            corrections.correct_row(vm_import.pk, number, values, author=author, user=user)
-        return views.answer(_row(drafts.get(vm_import.pk), number))
+            corrections.correct_row(pk, number, values, **actor)
+        return self.retrieve(request)
 
 
-class ImportCommit(views.View):
+class ImportCommit(_ImportView):
     needs = {"POST": _CHANGE}
+    idempotent = ("POST",)
 
-    @extend_schema(**import_schema.COMMIT)
-    def post(self, request: Request, import_id: int) -> views.Answer:
-        vm_import = _get(request, import_id)
-        skip_bad = _parse_skip_bad(request)
+    @extend_schema(request=ImportCommitSerializer, responses=_SMALL_OR_LARGE)
+    def post(self, request: Request, import_id: int) -> Response:
+        """Commit a draft; a large one is committed by a worker."""
+        vm_import = self.get_object()
+        is_empty = bodies.is_empty_form(request)
+        values = {} if is_empty else self.read(request, ImportCommitSerializer)
 
         def commit() -> idempotency.Stored:
             author = views.author(request)
-            committed = drafts.commit(
-                vm_import.pk, skip_bad=skip_bad, author=author, user=request.user
-            )
+            committed = drafts.commit(vm_import.pk, author=author, user=request.user, **values)
             status = 200 if committed.status == Status.COMMITTED else 202
-            return idempotency.Stored(status, representation.brief(committed))
+            return idempotency.Stored(status, self.represent(committed))
 
-        stored = views.run_once(request, commit)
-        _notify_worker(stored)
-        return views.answer(stored.answer, status=stored.status)
+        return self.answer(views.run_once(request, commit))
 
 
-class ImportCheck(views.View):
+class _ImportAction(_ImportView):
+    """An endpoint that does something with an import; a body is not read."""
+
     needs = {"POST": _CHANGE}
 
-    @extend_schema(**import_schema.CHECK)
-    def post(self, request: Request, import_id: int) -> views.Answer:
-        return _perform(request, import_id, drafts.revalidate)
+    def perform(self, request: Request, action: Callable[..., VMImport]) -> VMImport:
+        self.parameters.done()
+        return action(self.get_object().pk, author=views.author(request), user=request.user)
 
 
-class ImportMissingAddresses(views.View):
-    needs = {"POST": _CHANGE}
-
-    @extend_schema(**import_schema.MISSING_ADDRESSES)
-    def post(self, request: Request, import_id: int) -> views.Answer:
-        return _perform(request, import_id, corrections.assign_missing_families)
-
-
-class ImportUndo(views.View):
-    needs = {"POST": _CHANGE}
-
-    @extend_schema(**import_schema.UNDO)
-    def post(self, request: Request, import_id: int) -> views.Answer:
-        query.Query(request).done()
-        vm_import = _get(request, import_id)
-        undone_import = drafts.undo(vm_import.pk, author=views.author(request), user=request.user)
-        if undone_import.undo_wanted:
-            tasks.ring(undone_import.pk)
-        return views.answer(
-            representation.brief(undone_import), status=202 if undone_import.undo_wanted else 200
-        )
+class ImportCheck(_ImportAction):
+    @extend_schema(request=None)
+    def post(self, request: Request, import_id: int) -> Response:
+        """Validate a draft again by the present state of the register."""
+        return Response(self.represent(self.perform(request, drafts.revalidate)))
 
 
-class ImportCancel(views.View):
-    needs = {"POST": _CHANGE}
+class ImportMissingAddresses(_ImportAction):
+    @extend_schema(request=None)
+    def post(self, request: Request, import_id: int) -> Response:
+        """Give each row that lacks a family of its network the next free address of it."""
+        return Response(self.represent(self.perform(request, corrections.assign_missing_families)))
 
-    @extend_schema(**import_schema.CANCEL)
-    def post(self, request: Request, import_id: int) -> views.Answer:
-        return _perform(request, import_id, drafts.cancel)
+
+class ImportUndo(_ImportAction):
+    @extend_schema(request=None, responses=_SMALL_OR_LARGE)
+    def post(self, request: Request, import_id: int) -> Response:
+        """Undo an import, as long as nothing uses what it created; a worker undoes a large one."""
+        vm_import = self.perform(request, drafts.undo)
+        if vm_import.undo_wanted:
+            tasks.ring(vm_import.pk)
+        return Response(self.represent(vm_import), status=202 if vm_import.undo_wanted else 200)
 
 
-class ImportManifest(views.View):
+class ImportCancel(_ImportAction):
+    @extend_schema(request=None)
+    def post(self, request: Request, import_id: int) -> Response:
+        """Discard a draft, or stop an import before it is committed."""
+        return Response(self.represent(self.perform(request, drafts.cancel)))
+
+
+class ImportManifest(_ImportView):
     needs = {"GET": (*_VIEW, "claims.view_entry", "claims.view_ipamclaim")}
 
-    @extend_schema(**import_schema.MANIFEST)
+    @extend_schema(responses={(200, "application/yaml"): OpenApiTypes.BINARY})
     def get(self, request: Request, import_id: int) -> views.Answer:
-        query.Query(request).done()
-        vm_import = _get(request, import_id)
+        """The IPPools or IPAMClaims that an import created, as YAML."""
+        self.parameters.done()
+        vm_import = self.get_object()
         text = manifests.render_yaml(vm_import, scoped.request_scope(request))
         return _file(text.encode(), "application/yaml", f"import-{vm_import.pk}.yaml")
 
@@ -233,8 +285,12 @@ class ImportManifest(views.View):
 class TemplateCSV(views.View):
     needs = {"GET": _VIEW}
 
-    @extend_schema(**import_schema.TEMPLATE_CSV)
+    @extend_schema(
+        operation_id="imports_template_csv_retrieve",
+        responses={(200, "text/csv"): OpenApiTypes.BINARY},
+    )
     def get(self, request: Request) -> views.Answer:
+        """A CSV template of VMs to fill in."""
         query.Query(request).done()
         return _file(formats.template_csv(), "text/csv; charset=utf-8", "vm-import.csv")
 
@@ -242,108 +298,14 @@ class TemplateCSV(views.View):
 class TemplateXLSX(views.View):
     needs = {"GET": _VIEW}
 
-    @extend_schema(**import_schema.TEMPLATE_XLSX)
+    @extend_schema(
+        operation_id="imports_template_xlsx_retrieve",
+        responses={(200, XLSX): OpenApiTypes.BINARY},
+    )
     def get(self, request: Request) -> views.Answer:
+        """An XLSX template of VMs to fill in."""
         query.Query(request).done()
-        return _file(formats.template_xlsx(), import_schema.XLSX, "vm-import.xlsx")
-
-
-def filter_rows(rows: QuerySet[ImportRow], parameters: query.Query) -> QuerySet[ImportRow]:
-    """Filter rows by verdict, namespace, port group, or a part of a VM, a MAC or an address."""
-    if verdict := parameters.parse("verdict", query.choice(*RowStatus.values)):
-        rows = rows.filter(verdict=verdict)
-    for name in ("namespace", "port_group"):
-        if text := parameters.text(name):
-            rows = rows.filter(**{name: text})
-    if text := parameters.text("q"):
-        rows = search.matching_rows(rows, text)
-    return rows
-
-
-def _get(request: Request, import_id: int) -> VMImport:
-    vm_import = drafts.visible_imports(request.user).filter(pk=import_id).first()
-    if vm_import is None:
-        raise errors.NotFound("There is no such object.")
-    return vm_import
-
-
-def _brief_shapes(ids: list[int]) -> list[representation.Shape]:
-    rows = VMImport.objects.select_related("cluster").in_bulk(ids)
-    return [representation.brief(rows[pk]) for pk in ids]
-
-
-def _rows(vm_import: VMImport, numbers: list[int]) -> list[representation.Shape]:
-    rows = ImportRow.objects.filter(vm_import=vm_import, number__in=numbers)
-    rows_by_number = {row.number: row for row in rows}
-    return representation.rows(
-        vm_import, [rows_by_number[number] for number in numbers if number in rows_by_number]
-    )
-
-
-def _row(vm_import: VMImport, number: int) -> representation.Shape:
-    shapes = _rows(vm_import, [number] if number < 1 << 31 else [])
-    if not shapes:
-        raise errors.NotFound("There is no such object.")
-    return shapes[0]
-
-
-def _perform(request: Request, import_id: int, action: Any) -> views.Answer:
-    query.Query(request).done()
-    vm_import = _get(request, import_id)
-    changed_import = action(vm_import.pk, author=views.author(request), user=request.user)
-    return views.answer(representation.brief(changed_import))
-
-
-def _notify_worker(stored: idempotency.Stored) -> None:
-    """Wake a worker, after the transaction: an unreachable broker only delays the work."""
-    if stored.answer["status"] in {Status.QUEUED, Status.COMMITTING}:
-        tasks.ring(stored.answer["id"])
-
-
-def _parse_skip_bad(request: Request) -> bool:
-    if _is_empty_form(request):
-        return False
-    body = parsing.fields(request, "skip_bad", optional=True)
-    skip_bad = body.has("skip_bad") and body.parse("skip_bad", bodies.parse_flag)
-    body.report.raise_any()
-    return bool(skip_bad)
-
-
-def _is_empty_form(request: Request) -> bool:
-    """Return True for an empty multipart form, which some clients send instead of no body."""
-    django_request = request._request
-    return parsing.media_type(request) == bodies.FORM and not (
-        django_request.POST or django_request.FILES
-    )
-
-
-def _parse_text(value: object, field_path: str) -> str:
-    text = parsing.text(value, field_path)
-    if len(text) > 500:
-        raise errors.InvalidInput.for_field(
-            field_path, "too_long", "has at most 500 characters", value
-        )
-    return text
-
-
-def _parse_mac(value: object, field_path: str) -> str:
-    """Parse a corrected MAC. The draft validates it; only control characters are rejected here."""
-    text = _parse_text(value, field_path)
-    if not text.isprintable():
-        raise errors.InvalidInput.for_field(
-            field_path, "mac_syntax", "has control characters", value
-        )
-    return text
-
-
-def _parse_ips(value: object, field_path: str) -> list[str]:
-    if not isinstance(value, list) or len(value) > corrections.MOST_IPS:
-        message = f"a list of at most {corrections.MOST_IPS} addresses is expected"
-        raise errors.InvalidInput.for_field(field_path, "wrong_type", message, value)
-    return [_parse_text(ip_text, f"{field_path}.{index}") for index, ip_text in enumerate(value)]
-
-
-_CORRECTION_PARSERS = {"ips": _parse_ips, "mac": _parse_mac}
+        return _file(formats.template_xlsx(), XLSX, "vm-import.xlsx")
 
 
 def _file(content: bytes, media_type: str, name: str) -> HttpResponse:

@@ -111,7 +111,7 @@ class Command(base.BaseCommand):
 def _bad(vm_import: VMImport) -> list[ImportRow]:
     rows = ImportRow.objects.filter(vm_import=vm_import)
     statuses = (RowStatus.CONFLICT, RowStatus.REFUSED)
-    return list(rows.filter(verdict__in=statuses).order_by("number"))
+    return list(rows.filter(status__in=statuses).order_by("number"))
 
 
 def _line(row: ImportRow) -> tuple[str, ...]:
@@ -121,7 +121,7 @@ def _line(row: ImportRow) -> tuple[str, ...]:
         row.vm or row.source_vm or "-",
         row.mac or row.source_mac or "-",
         ", ".join(row.ips or row.source_ips) or "-",
-        row.verdict,
+        row.status,
         reasons if len(reasons) <= _LONGEST else f"{reasons[: _LONGEST - 1]}…",
     )
 
@@ -134,7 +134,7 @@ def _table(lines: Iterable[tuple[str, ...]]) -> list[str]:
 
 
 def _report(vm_import: VMImport, bad: Sequence[ImportRow]) -> dict[str, Any]:
-    names = ("row", "vm", "mac", "ips", "verdict", "reasons")
+    names = ("row", "vm", "mac", "ips", "status", "reasons")
     return {
         "id": vm_import.pk,
         "format": vm_import.format,

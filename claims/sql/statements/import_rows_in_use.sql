@@ -1,13 +1,13 @@
 -- Return the rows of an import that cannot be undone, because what they created is in use: line and reason.
 -- $1 import bigint
 WITH import_rows AS MATERIALIZED (
-    SELECT number, "row" AS line, network_id, mac, ips, vm, namespace, note, verdict, before,
+    SELECT number, "row" AS line, network_id, mac, ips, vm, namespace, note, status, before,
         entry_id, claim_id
     FROM claims_importrow WHERE vm_import_id = $1 AND written),
 rows_in_use AS (
     SELECT r.number, r.line, 'the entry was changed since' AS why
     FROM import_rows r LEFT JOIN claims_entry e ON e.id = r.entry_id
-    WHERE r.entry_id IS NOT NULL AND CASE WHEN e.id IS NULL THEN r.verdict = 'changed' ELSE
+    WHERE r.entry_id IS NOT NULL AND CASE WHEN e.id IS NULL THEN r.status = 'changed' ELSE
         (e.mac, e.ips, e.vm, e.namespace, e.note) IS DISTINCT FROM (r.mac, r.ips,
             COALESCE(NULLIF(r.vm, ''), r.before ->> 'vm', ''),
             COALESCE(NULLIF(r.namespace, ''), r.before ->> 'namespace', ''),
@@ -19,8 +19,8 @@ rows_in_use AS (
         WHEN c.uid <> '' THEN 'the IPAMClaim ' || c.name || ' exists in the cluster: delete it there'
         ELSE 'the IPAMClaim was changed since' END
     FROM import_rows r LEFT JOIN claims_ipamclaim c ON c.id = r.claim_id
-    WHERE r.claim_id IS NOT NULL AND CASE WHEN c.id IS NULL THEN r.verdict = 'changed' ELSE
-        c.ips <> '{}' OR c.uid <> '' AND r.verdict = 'new'
+    WHERE r.claim_id IS NOT NULL AND CASE WHEN c.id IS NULL THEN r.status = 'changed' ELSE
+        c.ips <> '{}' OR c.uid <> '' AND r.status = 'new'
         OR c.mac IS DISTINCT FROM COALESCE(r.mac, (r.before ->> 'mac')::macaddr)
         OR r.ips <> '{}' AND c.ips_requested <> r.ips END
   UNION ALL

@@ -208,18 +208,18 @@ results AS MATERIALIZED (
         CASE WHEN k.same IS NOT TRUE THEN k.before END AS before,
         CASE WHEN k.same THEN 'unchanged' WHEN j.declined THEN 'refused' WHEN t.bad THEN 'conflict'
             WHEN t.repeated THEN 'unchanged' WHEN k.number IS NULL THEN 'new'
-            WHEN $7 THEN 'changed' ELSE 'refused' END AS verdict,
+            WHEN $7 THEN 'changed' ELSE 'refused' END AS status,
         CASE WHEN k.same OR k.number IS NULL OR $7 THEN '[]'::jsonb
             ELSE '[{"code": "permission_denied", "message":
                 "The registered values differ; only an operator can change them."}]' END
         || COALESCE(t.reasons, '[]')
         AS reasons
     FROM checked_rows j LEFT JOIN best_matches k ON k.number = j.number LEFT JOIN row_reasons t ON t.number = j.number)
-UPDATE claims_importrow w SET verdict = results.verdict, reasons = results.reasons || w.problems,
+UPDATE claims_importrow w SET status = results.status, reasons = results.reasons || w.problems,
     entry_id = results.entry_id, claim_id = results.claim_id, before = results.before
 FROM results
 WHERE w.vm_import_id = $2 AND w.number = results.number
-    AND (w.verdict, w.reasons, w.entry_id, w.claim_id, w.before) IS DISTINCT FROM
-        (results.verdict, results.reasons || w.problems, results.entry_id, results.claim_id,
+    AND (w.status, w.reasons, w.entry_id, w.claim_id, w.before) IS DISTINCT FROM
+        (results.status, results.reasons || w.problems, results.entry_id, results.claim_id,
          results.before)
 RETURNING w.number

@@ -33,6 +33,6 @@ LEFT JOIN LATERAL (
                 ON q.network_id = r.network_id AND q.address = split_part(ip, '/', 1)::inet
             WHERE q.workload_id IS NOT NULL LIMIT 1)) f
     JOIN claims_workload x ON x.id = f.workload_id ORDER BY f.level LIMIT 1) w ON true
-WHERE r.vm_import_id = $1 AND r.verdict IN ('new', 'changed', 'unchanged')
+WHERE r.vm_import_id = $1 AND r.status IN ('new', 'changed', 'unchanged')
     AND (r.entry_id IS NOT NULL OR r.claim_id IS NOT NULL)
     AND ($2 OR r.number = ANY(string_to_array($3, ',')::int[]))

@@ -150,7 +150,7 @@ class PreflightFindingSerializer(Representation):
     """The result of one rule: what was found, and what to do."""
 
     rule = fields.TextField()
-    verdict = fields.ChoiceField([result.value for result in RuleResult], source="result.value")
+    result = fields.ChoiceField([result.value for result in RuleResult], source="result.value")
     found = fields.TextField(source="observation")
     advice = fields.TextField()
 
@@ -159,7 +159,7 @@ class PreflightSerializer(Representation):
     """Whether a cluster is ready for multi-pool mode; `config_unknown` is why cilium-config is not known."""
 
     cluster = fields.TextField()
-    verdict = fields.TextField(source="preflight.result.value")
+    result = fields.TextField(source="preflight.result.value")
     config_unknown = fields.TextField(source="preflight.why_not")
     release = fields.TextField(source="preflight.release")
     pools = fields.IntegerField(source="preflight.pools")

@@ -50,7 +50,8 @@ class GenericView(views.View, generics.GenericAPIView[Any]):
 
     def get_object(self) -> Any:
         """The row of the path. NotFound, with the words of `absent`."""
-        row = self.get_queryset().filter(pk=self.kwargs[self.lookup_url_kwarg or "pk"]).first()
+        value = self.kwargs[self.lookup_url_kwarg or self.lookup_field]
+        row = self.get_queryset().filter(**{self.lookup_field: value}).first()
         if row is None:
             raise errors.NotFound(self.absent)
         self.load([row])

@@ -6,8 +6,6 @@ in pools/platform/documents.py and pools/core/object_reader.py.
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Collection
 from datetime import datetime
 from email.message import Message
 from functools import lru_cache
@@ -36,7 +34,7 @@ class TooLarge(exceptions.APIException):
 
 
 class JSONParser(parsers.BaseParser):
-    """Declares the media type for the OpenAPI description; `fields` reads the body."""
+    """Declares the media type for the OpenAPI description; `document` reads the body."""
 
     media_type = JSON
 
@@ -119,21 +117,6 @@ def fields(
     body_fields = object_reader.Fields(data, "", object_reader.ProblemReport())
     body_fields.only(*names)
     return body_fields
-
-
-def changes(request: Request, *names: str, nullable: Collection[str] = ()) -> object_reader.Fields:
-    """Return the fields of a PATCH body.
-
-    Null is a value of `nullable` fields only. In other fields it is reported as wrong_type, and the field
-    is left out, so that it is reported only once.
-    """
-    body_fields = fields(request, *names)
-    nulls = {name for name in names if body_fields.data.get(name, "") is None} - {*nullable}
-    for name in sorted(nulls):
-        message = "null is not allowed for this field; omit the field to keep its value"
-        body_fields.report.add(name, "wrong_type", message)
-    remaining = {name: value for name, value in body_fields.data.items() if name not in nulls}
-    return dataclasses.replace(body_fields, data=remaining)
 
 
 def integer(value: object, field: str, *, least: int, most: int) -> int:

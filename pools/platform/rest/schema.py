@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.plumbing import ResolvedComponent, force_instance
 from drf_spectacular.utils import OpenApiParameter
@@ -117,3 +118,20 @@ class Schema(AutoSchema):
         if self.method in getattr(self.view, "idempotent", ()):
             statuses.add(422)
         return statuses
+
+
+class _Token(OpenApiAuthenticationExtension):
+    target_class = "pools.platform.rest.authentication.TokenAuthentication"
+    name = "token"
+
+    def get_security_definition(self, auto_schema: AutoSchema) -> dict[str, Any]:
+        text = "`Authorization: Token …`; `manage.py token USER` makes one."
+        return {"type": "apiKey", "in": "header", "name": "Authorization", "description": text}
+
+
+class _Session(OpenApiAuthenticationExtension):
+    target_class = "pools.platform.rest.authentication.SessionAuthentication"
+    name = "session"
+
+    def get_security_definition(self, auto_schema: AutoSchema) -> dict[str, Any]:
+        return {"type": "apiKey", "in": "cookie", "name": "sessionid"}

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any
 
 from django.db import transaction
-from django.http import HttpResponse
 from django.http.response import HttpResponseBase
 from rest_framework import negotiation, views
 from rest_framework.request import Request
@@ -117,18 +115,3 @@ def _run_in_transaction(
     with transaction.atomic():
         answer = idempotency.run_once(idempotency_key, work)
     return answer  # noqa: RET504  # mypy: a context manager may swallow
-
-
-def answer(
-    content: Any, *, status: int = 200, headers: Mapping[str, str] | None = None
-) -> HttpResponse:
-    """Return `content` as a JSON response."""
-    text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
-    return HttpResponse(
-        text.encode(), status=status, content_type=parsing.JSON, headers=dict(headers or {})
-    )
-
-
-def no_content() -> HttpResponse:
-    """Return an empty response with status 204."""
-    return HttpResponse(status=204)

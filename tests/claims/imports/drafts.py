@@ -35,14 +35,14 @@ def draft(network: Network, *rows: dict[str, Any], **options: Any) -> VMImport:
     )
 
 
-def verdicts(of: VMImport) -> dict[int, tuple[str, set[str]]]:
-    """By number, the verdict and the codes of the reasons but those about what was added."""
+def statuses(of: VMImport) -> dict[int, tuple[str, set[str]]]:
+    """By number, the status and the codes of the reasons but those about what was added."""
     said = {"prefix_added"}
     return {
-        one.number: (one.verdict, {reason["code"] for reason in one.reasons} - said)
+        one.number: (one.status, {reason["code"] for reason in one.reasons} - said)
         for one in ImportRow.objects.filter(vm_import=of)
     }
 
 
 def counts(of: VMImport) -> dict[str, int]:
-    return {verdict: count for verdict, count in of.counts.items() if count}
+    return {status: count for status, count in of.counts.items() if count}

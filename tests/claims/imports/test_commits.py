@@ -142,14 +142,14 @@ def test_a_claim_that_was_granted_is_neither_changed_nor_taken_back() -> None:
     import_drafts.commit(of.pk, author=BY)
     IPAMClaim.objects.update(ips=["10.0.0.11/24"])
     again = drafts.draft(network, row("one", mac(1), "10.0.0.12"), target="ipamclaims")
-    assert drafts.verdicts(again) == {1: ("conflict", {"claim_fixed"})}
+    assert drafts.statuses(again) == {1: ("conflict", {"claim_fixed"})}
     same = drafts.draft(network, row("one", mac(1), "10.0.0.11"), target="ipamclaims")
     assert drafts.counts(same) == {"unchanged": 1}
     with pytest.raises(errors.ImportInUse):
         import_drafts.undo(of.pk, author=BY)
 
 
-def test_where_each_vm_stands() -> None:
+def test_the_status_of_each_vm() -> None:
     network = worlds.network()
     of = drafts.draft(network, *(row(f"vm-{n}", mac(n), f"10.0.0.{n + 10}") for n in range(1, 5)))
     import_drafts.commit(of.pk, author=BY)

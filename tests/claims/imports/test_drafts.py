@@ -29,7 +29,7 @@ def test_new_changed_unchanged_and_nothing_is_written() -> None:
     )
     assert (of.status, of.format) == (Status.DRAFTED, "rows")
     assert of.counts == {"new": 1, "changed": 1, "unchanged": 1, "conflict": 0, "refused": 0}
-    assert drafts.verdicts(of) == {
+    assert drafts.statuses(of) == {
         1: ("unchanged", set()),
         2: ("changed", {"differs"}),
         3: ("new", {"vm_name_changed"}),
@@ -50,7 +50,7 @@ def _register(network: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "verdict", "codes"),
+    ("given", "status", "codes"),
     [
         (row("other", mac(9), "10.0.0.11"), "conflict", {"duplicate_ip"}),
         (row("other", mac(20), "10.0.0.90"), "conflict", {"duplicate_mac"}),
@@ -72,13 +72,13 @@ def _register(network: Any) -> None:
         (row("other", mac(9), "10.0.0.5", namespace="Not A Name"), "refused", {"k8s_name"}),
     ],
 )  # fmt: skip
-def test_against_the_register(given: Any, verdict: str, codes: set[str]) -> None:
+def test_against_the_register(given: Any, status: str, codes: set[str]) -> None:
     network = worlds.network(
         infrastructure_subnets=["10.0.0.248/30"], reserved_subnets=["10.0.0.240/30"]
     )
     _register(network)
     of = drafts.draft(network, given)
-    assert drafts.verdicts(of) == {1: (verdict, codes)}
+    assert drafts.statuses(of) == {1: (status, codes)}
 
 
 def test_rows_that_the_webhook_would_decline_have_a_way_out() -> None:
@@ -94,7 +94,7 @@ def test_rows_that_the_webhook_would_decline_have_a_way_out() -> None:
         row("five", mac(5), "fd00::4"),
         row("six", mac(6), "10.0.0.16"),
     )
-    assert drafts.verdicts(of) == {
+    assert drafts.statuses(of) == {
         1: ("refused", {"family_missing"}),
         2: ("new", set()),
         3: ("refused", {"too_many_addresses"}),
@@ -131,7 +131,7 @@ def test_rows_against_each_other() -> None:
         row("Six", mac(6), "10.0.0.16"),
         row("six", mac(7), "10.0.0.17"),  # two VMs of one name
     )
-    assert drafts.verdicts(of) == {
+    assert drafts.statuses(of) == {
         1: ("new", set()),
         2: ("unchanged", {"repeated_row"}),
         3: ("conflict", {"mac_twice_in_file"}),

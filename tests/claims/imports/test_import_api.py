@@ -49,15 +49,15 @@ def test_a_file_becomes_a_draft_and_is_written(network: Network) -> None:
         "new": 3, "changed": 0, "unchanged": 0, "conflict": 0, "refused": 0
     }  # fmt: skip
     place = f"imports/{draft['id']}/"
-    rows = api("GET", f"{place}rows/?verdict=new&limit=2").json()
+    rows = api("GET", f"{place}rows/?status=new&limit=2").json()
     assert [one["vm"] for one in rows["results"]] == ["web-01", "web-02"]
-    assert {"row", "vm", "mac", "ips", "verdict", "reasons"} <= rows["results"][0].keys()
+    assert {"row", "vm", "mac", "ips", "status", "reasons"} <= rows["results"][0].keys()
     assert rows["next"]
     done = api("POST", f"{place}commit/", {"skip_bad": True})
     assert (done.status_code, done.json()["status"]) == (200, "committed")
     one = api("GET", place).json()
-    assert one["standing"]["provisioned"] == 3
-    assert api("GET", f"{place}rows/1/").json()["standing"] == "provisioned"
+    assert one["vm_status_counts"]["provisioned"] == 3
+    assert api("GET", f"{place}rows/1/").json()["vm_status"] == "provisioned"
     yaml = api("GET", f"{place}manifest/").content.decode()
     assert mac(1) in yaml
     assert "kind: IPPool" in yaml
@@ -92,17 +92,17 @@ def test_rows_are_corrected_skipped_and_given_an_address(network: Network) -> No
     body = {"rows": rows, "network": network.pk, "namespace": "shop"}
     draft = made(api("POST", "imports/", body))
     place = f"imports/{draft['id']}/rows/"
-    assert [one["verdict"] for one in api("GET", place).json()["results"]] == [
+    assert [one["status"] for one in api("GET", place).json()["results"]] == [
         "conflict", "refused", "refused"
     ]  # fmt: skip
     corrected = api("PATCH", f"{place}2/", {"mac": mac(2)}).json()
-    assert (corrected["verdict"], corrected["mac"], corrected["corrected"]) == ("new", mac(2), True)
+    assert (corrected["status"], corrected["mac"], corrected["corrected"]) == ("new", mac(2), True)
     free = api("PATCH", f"{place}3/", {"free_address": True}).json()
-    assert (free["verdict"], free["ips"]) == ("new", ["10.0.0.4/24"])
-    assert api("PATCH", f"{place}1/", {"skip": True}).json()["verdict"] == "skipped"
+    assert (free["status"], free["ips"]) == ("new", ["10.0.0.4/24"])
+    assert api("PATCH", f"{place}1/", {"skip": True}).json()["status"] == "skipped"
     counts = api("GET", f"imports/{draft['id']}/").json()["counts"]
     assert (counts["new"], counts["skipped"]) == (2, 1)
-    assert api("PATCH", f"{place}1/", {"skip": False}).json()["verdict"] == "conflict"
+    assert api("PATCH", f"{place}1/", {"skip": False}).json()["status"] == "conflict"
     apis.refused(api("POST", f"imports/{draft['id']}/commit/"), 409, "import_has_bad_rows")
     apis.refused(api("PATCH", f"{place}1/", {"skip": True, "vm": "x"}), 400, "conflicting_fields")
     apis.refused(api("PATCH", f"{place}99/", {"skip": True}), 404, "not_found")
@@ -186,7 +186,7 @@ def test_a_vm_owner_imports_for_namespaces_of_their_own(network: Network) -> Non
     ]
     draft = made(api("POST", "imports/", {"rows": rows, "network": network.pk}))
     told = api("GET", f"imports/{draft['id']}/rows/").json()["results"]
-    assert [(one["verdict"], one["reasons"][0]["code"]) for one in told] == [
+    assert [(one["status"], one["reasons"][0]["code"]) for one in told] == [
         ("new", "prefix_added"),
         ("refused", "permission_denied"),
         ("conflict", "duplicate_ip"),

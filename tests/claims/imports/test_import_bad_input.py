@@ -139,7 +139,7 @@ def test_other_media_types(network: Network, api: apis.Api) -> None:
         ({"ips": [1]}, "wrong_type"),
         ({"ips": ["10.0.0.5"] * 40}, "wrong_type"),
         ({"vm": "x" * 600}, "too_long"),
-        ({"verdict": "new"}, "unknown_field"),
+        ({"status": "new"}, "unknown_field"),
         ({"skip": "yes"}, "wrong_type"),
         ({"free_address": False}, "conflicting_fields"),
         ({"vm": None}, "wrong_type"),
@@ -159,7 +159,7 @@ def test_a_network_without_room_or_subnets(network: Network, api: apis.Api) -> N
     apis.refused(answer, 409, "ipam_exhausted")
     bare = Network.objects.create(cluster=network.cluster, name="bare")
     of = drafts.draft(bare, row("a", mac(1), "10.9.0.2/24"), row("b", mac(2)))
-    assert drafts.verdicts(of)[1] == ("new", set())
+    assert drafts.statuses(of)[1] == ("new", set())
     apis.refused(api("PATCH", f"imports/{of.pk}/rows/2/", {"free_address": True}), 409, "conflict")
 
 

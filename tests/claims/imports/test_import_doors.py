@@ -81,6 +81,6 @@ def test_a_mac_of_a_body_with_a_control_character_is_none(
     draft = made(api("POST", "imports/", said))
     place = f"imports/{draft['id']}/rows/1/"
     refused = api("GET", place).json()
-    assert (refused["verdict"], refused["reasons"][0]["code"]) == ("refused", "mac_syntax")
+    assert (refused["status"], refused["reasons"][0]["code"]) == ("refused", "mac_syntax")
     apis.refused(api("PATCH", place, {"mac": mac(1) + end}), 400, "mac_syntax")
-    assert api("PATCH", place, {"mac": mac(1)}).json()["verdict"] == "new"
+    assert api("PATCH", place, {"mac": mac(1)}).json()["status"] == "new"

@@ -49,13 +49,13 @@ def test_the_page_says_what_each_row_would_do(client: Client, of: VMImport) -> N
     assert "192.0.2.1 is in none of the network" in shown
     assert "<del>10.0.0.6/24</del> <ins>10.0.0.7/24</ins>" in shown
     assert "was Web 01" in shown
-    only = pages.page(client, of, verdict="conflict")
+    only = pages.page(client, of, status="conflict")
     assert "gateway" in only
     assert "was Web 01" not in only
     assert "was Web 01" in pages.page(client, of, q=A.upper().replace(":", "-"))
     assert "No row matches this filter." in pages.page(client, of, q="nobody")
     assert "No row matches this filter." in pages.page(client, of, after="9" * 17)
-    assert pages.page(client, of, verdict="\0nonsense", q="\0", after="x", groups="0")
+    assert pages.page(client, of, status="\0nonsense", q="\0", after="x", groups="0")
 
 
 def test_rows_are_corrected_skipped_and_given_an_address(client: Client, of: VMImport) -> None:
@@ -64,7 +64,7 @@ def test_rows_are_corrected_skipped_and_given_an_address(client: Client, of: VMI
     assert "Row 4 is still refused" in pages.do(client, of, "correct", row=4, ips="nonsense")
     assert "Row 4 has 10.0.0.2/24 now." in pages.do(client, of, "free", row=4)
     pages.do(client, of, "skip", row=1)
-    assert ImportRow.objects.get(vm_import=of, number=1).verdict == "skipped"
+    assert ImportRow.objects.get(vm_import=of, number=1).status == "skipped"
     pages.do(client, of, "unskip", row=1)
     assert drafts.counts(VMImport.objects.get()) == {"new": 3, "changed": 1}
     assert "There is no such row." in pages.do(client, of, "skip", row="0")

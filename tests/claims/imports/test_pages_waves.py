@@ -92,7 +92,7 @@ def test_the_page_says_what_is_not_ready(client: Client, network: Network, wave:
     assert "2 VMs were added to the wave." in added
     assert "1 of 2 VMs" in added
     assert "No entry and no IPAMClaim is registered." in added
-    only = pages.text(client.get(url(wave), {"verdict": "ready"}))
+    only = pages.text(client.get(url(wave), {"status": "ready"}))
     assert "No entry and no IPAMClaim" not in only
     paper = pages.text(client.get(url(wave), {"print": "1"}))
     assert "No entry and no IPAMClaim" in paper

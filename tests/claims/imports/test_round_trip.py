@@ -37,4 +37,4 @@ def test_an_export_of_entries_is_unchanged_as_an_import() -> None:
     draft = drafts.create(
         upload, ImportOptions(network.cluster, network=network, namespace="blue"), author=worlds.BY
     )
-    assert {verdict: count for verdict, count in draft.counts.items() if count} == {"unchanged": 2}
+    assert {status: count for status, count in draft.counts.items() if count} == {"unchanged": 2}

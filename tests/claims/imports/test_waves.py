@@ -98,7 +98,7 @@ def test_the_vms_of_an_import(network: Network, wave: Any) -> None:
         row("web-02", mac(2), "10.0.0.1"),
     )
     assert waves.add_import(wave.pk, of, author=BY) == 1
-    assert waves.add_import(wave.pk, of, verdicts=["conflict"], author=BY) == 1
+    assert waves.add_import(wave.pk, of, statuses=["conflict"], author=BY) == 1
     named = WaveVM.objects.values_list("vm", "source_vm", "namespace")
     assert set(named) == {("web-01", "Web 01", "blue"), ("web-02", "web-02", "blue")}
 
@@ -141,7 +141,7 @@ def test_over_rest(network: Network) -> None:
         ({"vms": [{"vm": "x"}], "import": 1}, "required"),
         ({"import": 999}, "unknown_import"),
         ({"import": True}, "wrong_type"),
-        ({"import": 1, "verdict": "good"}, "invalid_choice"),
+        ({"import": 1, "status": "good"}, "invalid_choice"),
     ],
 )
 def test_what_is_no_vm(network: Network, wave: Any, body: Any, code: str) -> None:

@@ -1,4 +1,4 @@
-"""What a draft says beside its verdicts: who was left out, which names and namespaces do not fit."""
+"""What a draft says beside its statuses: who was left out, which names and namespaces do not fit."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_a_namespace_that_the_network_does_not_serve(network: Network) -> None:
         row("db", mac(2), "10.0.0.12", namespace="gren"),
         namespace="blue",
     )
-    assert drafts.verdicts(of) == {1: ("new", set()), 2: ("new", {"no_nad"})}
+    assert drafts.statuses(of) == {1: ("new", set()), 2: ("new", {"no_nad"})}
     page = pages.page(pages.browser(), of)
     assert "The namespace gren has no network attachment definition" in page
 
@@ -82,7 +82,7 @@ def test_the_namespace_of_a_udn_that_has_only_one(network: Network) -> None:
     network.refresh_from_db()
     of = drafts.draft(network, row("web", mac(1), "10.0.0.11"), namespace="", target="ipamclaims")
     (found,) = ImportRow.objects.filter(vm_import=of)
-    assert (found.verdict, found.namespace, found.claim_name[:4]) == ("new", "shop", "web.")
+    assert (found.status, found.namespace, found.claim_name[:4]) == ("new", "shop", "web.")
 
 
 def test_a_manifest_of_another_network(network: Network) -> None:
@@ -124,7 +124,7 @@ def test_what_mtv_does_not_preserve(network: Network) -> None:
     of = _draft(network, json.dumps(inventory).encode(), namespace="blue")
     lost = {"not_preserved"}
     assert _codes(of) == [lost, set(), set(), lost]
-    assert ImportRow.objects.filter(vm_import=of, verdict="new").count() == 4, "marked only"
+    assert ImportRow.objects.filter(vm_import=of, status="new").count() == 4, "marked only"
 
 
 @pytest.mark.parametrize("page", [pages.NEW, "admin:claims_entry_add"])

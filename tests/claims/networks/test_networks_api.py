@@ -79,7 +79,7 @@ def test_one_by_hand_for_an_observed_cluster(api: Api) -> None:
         ({"kind": "udn", "name": "shop_blue", "namespace": "shop", "namespaces": None}, []),
     ],
 )  # fmt: skip
-def test_verdicts(api: Api, changes: dict[str, Any], codes: list[str]) -> None:
+def test_results(api: Api, changes: dict[str, Any], codes: list[str]) -> None:
     found = made(api, **changes)["static_vms"]
     assert [one["code"] for one in found["reasons"]] == codes
     assert found["ok"] is not bool(codes)
@@ -226,7 +226,7 @@ def test_filters(api: Api) -> None:
     assert [one["name"] for one in following["results"]] == every[2:]
 
 
-def test_fit_for_the_database_is_the_verdict(api: Api) -> None:
+def test_fit_for_the_database_is_that_of_python(api: Api) -> None:
     made(api)
     network = Network.objects.get()
     persistent = [[], [True], [False], [True, False]]

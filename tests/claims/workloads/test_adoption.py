@@ -29,14 +29,14 @@ def test_what_is_unknown_makes_the_ippool_and_its_entries() -> None:
     network = worlds.network(object_name="blue")
     worlds.workload(network, "db", A, FIVE)
     worlds.workload(network, "web", B, SIX, kind="pod")
-    planned = adoption.plan(network, verdict="unknown")
+    planned = adoption.plan(network, result="unknown")
     assert (planned.ippool, planned.makes_ippool, actions(planned)) == ("blue", True, ["create"] * 2)  # fmt: skip
     assert not IPPool.objects.exists()
-    done = adoption.adopt(network, verdict="unknown", author=worlds.BY)
+    done = adoption.adopt(network, result="unknown", author=worlds.BY)
     assert AdoptionPlanSerializer(done).data == AdoptionPlanSerializer(planned).data
     assert said(network) == [(A, [FIVE], "db", "adopted"), (B, [SIX], "", "adopted")]
     assert results.result_counts(network.pk)["matching"] == 2
-    assert adoption.adopt(network, verdict="unknown", author=worlds.BY).steps == []
+    assert adoption.adopt(network, result="unknown", author=worlds.BY).steps == []
     assert IPPool.objects.get().name == "blue"
 
 
@@ -65,7 +65,7 @@ def test_what_differs(entry: tuple[str, str, str], runs: tuple[str, str], left: 
     worlds.entry(worlds.ippool(network), mac, ip, vm=vm, namespace="blue" if vm else "")
     worlds.workload(network, "db", *runs)
     assert results.result_counts(network.pk)["different"] == 1
-    adoption.adopt(network, verdict="different", author=worlds.BY)
+    adoption.adopt(network, result="different", author=worlds.BY)
     assert said(network) == left
 
 
@@ -74,7 +74,7 @@ def test_an_entry_follows_one_workload_only() -> None:
     worlds.entry(worlds.ippool(network), A, FIVE, vm="db", namespace="blue")
     for mac, ip, interface in ((B, FIVE, "one"), (C, SIX, "two")):
         worlds.workload(network, "db", mac, ip, interface=interface)
-    assert actions(adoption.adopt(network, verdict="different", author=worlds.BY)) == ["change", "create"]  # fmt: skip
+    assert actions(adoption.adopt(network, result="different", author=worlds.BY)) == ["change", "create"]  # fmt: skip
     assert [one[0] for one in said(network)] == [B, C]
 
 
@@ -85,7 +85,7 @@ def test_an_entry_follows_one_workload_only() -> None:
 def test_what_cannot_be_adopted_is_told(mac: str, ips: list[str], code: str) -> None:
     network = worlds.network()
     worlds.workload(network, "db", mac, *ips)
-    (step,) = adoption.adopt(network, verdict="unknown", author=worlds.BY).steps
+    (step,) = adoption.adopt(network, result="unknown", author=worlds.BY).steps
     assert (step.action, step.code) == ("refuse", code)
     assert not IPPool.objects.exists()
 

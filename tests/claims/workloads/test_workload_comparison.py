@@ -19,14 +19,14 @@ FIVE, SIX = "10.0.0.5/24", "10.0.0.6/24"
 
 
 def told(network: Network) -> list[tuple[str, set[str]]]:
-    """Verdict and codes of the reasons, in the order of the rows."""
+    """Result and codes of the reasons, in the order of the rows."""
     rows = list(results.visible_rows().filter(network=network).order_by(*results.ORDER).values())
     shapes = results.render_rows(rows)
     for shape in shapes:
         differs = {"other_mac", "other_vm", "address_not_running", "address_not_registered"}
         codes = {one["code"] for one in shape["reasons"]}
-        assert (shape["verdict"] == "different") == bool(codes & differs)
-    found = [(shape["verdict"], {one["code"] for one in shape["reasons"]}) for shape in shapes]
+        assert (shape["result"] == "different") == bool(codes & differs)
+    found = [(shape["result"], {one["code"] for one in shape["reasons"]}) for shape in shapes]
     entries = [(shape["registered"]["id"], shape) for shape in shapes if _entry(shape)]
     assert results.render_by_entry([pk for pk, _ in entries]) == dict(reversed(entries))
     counted = {
@@ -49,7 +49,7 @@ def vm(of: Cluster, name: str, status: str, namespace: str = "blue") -> None:
 
 
 @pytest.mark.parametrize(
-    ("entry", "runs", "verdict", "codes"),
+    ("entry", "runs", "result", "codes"),
     [
         ({}, (A, FIVE), "matching", set()),
         ({"vm": "db", "namespace": "blue"}, (A, FIVE), "matching", set()),
@@ -65,12 +65,12 @@ def vm(of: Cluster, name: str, status: str, namespace: str = "blue") -> None:
     ],
 )  # fmt: skip
 def test_an_entry_beside_what_runs(
-    entry: dict[str, str], runs: Any, verdict: str, codes: set[str]
+    entry: dict[str, str], runs: Any, result: str, codes: set[str]
 ) -> None:
     network = worlds.network()
     worlds.entry(worlds.ippool(network), A, FIVE, **entry)
     worlds.workload(network, "db", *runs)
-    assert told(network) == [(verdict, codes)]
+    assert told(network) == [(result, codes)]
 
 
 @pytest.mark.parametrize("ips", [(FIVE, "fd00::5/64"), ("fd00::5/64", "10.0.0.5")])
@@ -79,7 +79,7 @@ def test_addresses_are_compared_as_a_set(ips: tuple[str, ...]) -> None:
     worlds.entry(worlds.ippool(network), A, FIVE, "fd00::5/64")
     worlds.workload(network, "db", A, *ips)
     found = results.visible_rows().filter(network=network).get()
-    assert found.verdict == "matching"
+    assert found.result == "matching"
 
 
 def test_nothing_runs() -> None:
@@ -144,6 +144,6 @@ def test_what_runs_with_some_entries() -> None:
     one, two = worlds.entry(ippool, A, FIVE), worlds.entry(ippool, B, SIX)
     runs = worlds.workload(network, "db", A, FIVE)
     found = results.render_by_entry([one.pk, two.pk])
-    assert {pk: shape["verdict"] for pk, shape in found.items()} == {one.pk: "matching", two.pk: "missing"}  # fmt: skip
+    assert {pk: shape["result"] for pk, shape in found.items()} == {one.pk: "matching", two.pk: "missing"}  # fmt: skip
     assert found[one.pk]["workload"]["id"] == runs.pk
-    assert WorkloadComparison.objects.filter(entry=two).get().verdict == "missing"
+    assert WorkloadComparison.objects.filter(entry=two).get().result == "missing"

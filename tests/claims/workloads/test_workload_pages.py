@@ -1,4 +1,4 @@
-"""The page of workloads: counts, verdicts, and adopting with a look before."""
+"""The page of workloads: counts, results, and adopting with a look before."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ def text(client: Client, name: str, **query: Any) -> str:
 def test_networks_with_their_counts(network: Network) -> None:
     page = text(people.browser(), LIST)
     assert network.name in page
-    for verdict in ("missing", "different", "unknown"):
-        assert f"network={network.pk}&amp;verdict={verdict}" in page
-    assert f"network={network.pk}&amp;verdict=matching" not in page
+    for result in ("missing", "different", "unknown"):
+        assert f"network={network.pk}&amp;result={result}" in page
+    assert f"network={network.pk}&amp;result=matching" not in page
 
 
 def test_a_network(network: Network) -> None:
@@ -51,10 +51,10 @@ def test_a_network(network: Network) -> None:
     page = text(client, LIST, network=network.pk)
     for told in ("blue/db", "blue/new", "blue/gone", "10.0.0.66/24", "blue/new is not registered"):
         assert told in page
-    page = text(client, LIST, network=network.pk, verdict="unknown")
+    page = text(client, LIST, network=network.pk, result="unknown")
     assert "blue/new" in page
     assert "blue/db" not in page
-    assert "No workload is matching" in text(client, LIST, network=network.pk, verdict="matching")
+    assert "No workload is matching" in text(client, LIST, network=network.pk, result="matching")
     assert client.get(reverse(LIST, query={"network": 1 << 40})).status_code == 404
 
 
@@ -71,13 +71,13 @@ def test_export(network: Network) -> None:
         reverse("admin:claims_workload_export", query={"network": network.pk})
     )
     lines = b"".join(answer).decode().splitlines()  # type: ignore[arg-type]
-    assert [line.split(",")[0] for line in lines] == ["verdict", "different", "missing", "unknown"]
+    assert [line.split(",")[0] for line in lines] == ["result", "different", "missing", "unknown"]
 
 
 @pytest.mark.parametrize("by_ids", [True, False])
 def test_adopting(network: Network, by_ids: bool) -> None:
     client = people.browser()
-    chosen: dict[str, Any] = {"verdict": "unknown"}
+    chosen: dict[str, Any] = {"result": "unknown"}
     if by_ids:
         chosen = {"workload": [row.pk for row in network.workloads.all()]}
     page = text(client, ADOPT, network=network.pk, **chosen)
@@ -107,4 +107,4 @@ def test_a_vm_owner(network: Network) -> None:
         assert "foreign" not in page
         assert "Adopt" not in page
     assert "blue/new" in text(client, LIST, network=network.pk)
-    assert client.get(reverse(ADOPT, query={"network": network.pk, "verdict": "unknown"})).status_code == 403  # fmt: skip
+    assert client.get(reverse(ADOPT, query={"network": network.pk, "result": "unknown"})).status_code == 403  # fmt: skip

@@ -20,7 +20,7 @@ FIVE, SIX = "10.0.0.5/24", "10.0.0.6/24"
 
 @pytest.fixture
 def network() -> Network:
-    """One of each verdict."""
+    """One of each result."""
     found = worlds.network()
     ippool = worlds.ippool(found)
     NAD.objects.create(network=found, namespace="blue", name="n")
@@ -40,20 +40,20 @@ def page(api: Api, network: Network, query: str = "") -> dict[str, Any]:
     return found
 
 
-def test_each_verdict(network: Network) -> None:
+def test_each_result(network: Network) -> None:
     api = Api()
-    found = [one["verdict"] for one in page(api, network)["results"]]
+    found = [one["result"] for one in page(api, network)["results"]]
     assert found == ["matching", "different", "missing", "unknown"]
-    for verdict in found:
-        (one,) = page(api, network, f"verdict={verdict}")["results"]
-        assert one["verdict"] == verdict
+    for result in found:
+        (one,) = page(api, network, f"result={result}")["results"]
+        assert one["result"] == result
     counts = api("GET", f"networks/{network.pk}/workloads/counts/").json()
     assert counts == dict.fromkeys(found, 1)
-    assert api("GET", f"networks/{network.pk}/workloads/?verdict=odd").status_code == 400
+    assert api("GET", f"networks/{network.pk}/workloads/?result=odd").status_code == 400
 
 
 def test_a_row(network: Network) -> None:
-    (one,) = page(Api(), network, "verdict=different")["results"]
+    (one,) = page(Api(), network, "result=different")["results"]
     assert one["registered"]["ips"] == [SIX]
     assert (one["registered"]["source"], one["registered"]["vm"]) == ("ippool", "web")
     assert one["running"] == {"mac": B, "ips": ["10.0.0.66/24"]}
@@ -68,7 +68,7 @@ def test_pages(network: Network) -> None:
     api, seen, query = Api(), [], "limit=1"
     while query:
         found = page(api, network, query)
-        seen += [one["verdict"] for one in found["results"]]
+        seen += [one["result"] for one in found["results"]]
         query = (found["next"] or "").partition("?")[2]
     assert seen == ["matching", "different", "missing", "unknown"]
 
@@ -79,7 +79,7 @@ def adopt(api: Api, network: Network, body: Any, query: str = "") -> Any:
 
 def test_adopting(network: Network) -> None:
     api = Api()
-    body = {"verdict": "unknown", "reason": "they run"}
+    body = {"result": "unknown", "reason": "they run"}
     before = adopt(api, network, body, "?dry_run=true").json()
     assert (before["create"], Entry.objects.count()) == (1, 3)
     assert adopt(api, network, body).json() == before
@@ -90,13 +90,13 @@ def test_adopting(network: Network) -> None:
 @pytest.mark.parametrize(
     ("body", "code"),
     [
-        ({"verdict": "unknown"}, "required"),
+        ({"result": "unknown"}, "required"),
         ({"reason": "r"}, "one_of"),
-        ({"reason": "r", "verdict": "unknown", "workloads": [1]}, "one_of"),
-        ({"reason": "r", "verdict": "matching"}, "invalid_choice"),
+        ({"reason": "r", "result": "unknown", "workloads": [1]}, "one_of"),
+        ({"reason": "r", "result": "matching"}, "invalid_choice"),
         ({"reason": "r", "workloads": []}, "wrong_type"),
         ({"reason": "r", "workloads": ["1"]}, "wrong_type"),
-        ({"reason": "r", "verdict": "unknown", "more": 1}, "unknown_field"),
+        ({"reason": "r", "result": "unknown", "more": 1}, "unknown_field"),
     ],
 )
 def test_what_is_refused(network: Network, body: Any, code: str) -> None:
@@ -121,7 +121,7 @@ def test_a_vm_owner_sees_their_own_namespaces_as_if_alone(network: Network) -> N
         results.visible_rows(scope).filter(network=network).order_by(*results.ORDER).values()
     )
     shapes = results.render_rows(rows)
-    assert [(one["verdict"], one["workload"]["name"]) for one in shapes] == [("different", "mine")]
+    assert [(one["result"], one["workload"]["name"]) for one in shapes] == [("different", "mine")]
     own = Entry.objects.get(namespace="red")
     assert results.render_by_entry(Entry.objects.values_list("pk", flat=True), scope) == {
         own.pk: shapes[0]

@@ -66,7 +66,7 @@ def fill(network: Network, count: int) -> None:
         database.rows(text, [of, count])
 
 
-def test_verdicts_take_as_many_statements_for_many(
+def test_results_take_as_many_statements_for_many(
     statements: Callable[[Callable[[], object]], int],
 ) -> None:
     few, many = worlds.network("few", subnets=("10.0.0.0/8",)), worlds.network("many", subnets=("10.0.0.0/8",))  # fmt: skip
@@ -76,14 +76,14 @@ def test_verdicts_take_as_many_statements_for_many(
         assert results.result_counts(network.pk) == expected
 
     def page(network: Network) -> None:
-        rows = results.visible_rows().filter(network=network, verdict="unknown")
+        rows = results.visible_rows().filter(network=network, result="unknown")
         results.render_rows(list(rows.order_by(*results.ORDER).values()[:100]))
 
     def seen(network: Network) -> None:
         ids = Entry.objects.filter(ippool__network=network).values_list("pk", flat=True)[:100]
         assert results.render_by_entry(list(ids))
 
-    for work in (page, seen, lambda network: adoption.plan(network, verdict="unknown")):
+    for work in (page, seen, lambda network: adoption.plan(network, result="unknown")):
         counted = [statements(lambda: work(network)) for network in (few, many)]  # noqa: B023
         assert counted[0] == counted[1] < 10
 
