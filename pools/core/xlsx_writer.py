@@ -1,7 +1,7 @@
 """Streaming writer of XLSX workbooks (ECMA-376) with one sheet; no row stays in memory.
 
 Strings are inline, so that the file needs no table of strings at its end. A library that implements the
-whole standard takes twenty times as long for a hundred thousand rows.
+whole standard (openpyxl) takes seven times as long, and needs a file of its own before the first byte is sent.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _PARTS = {
     ' Target="worksheets/sheet1.xml"/>'
     f'<Relationship Id="rId2" Type="{_OPEN}/officeDocument/2006/relationships/styles"'
     ' Target="styles.xml"/></Relationships>',
-    # The second cell format is that of the header row.
+    # The second cell format is that of the header row, the third that of text ("@").
     "xl/styles.xml": f'<styleSheet xmlns="{_MAIN}"><fonts count="2">'
     '<font><sz val="11"/><name val="Calibri"/></font>'
     '<font><b/><sz val="11"/><name val="Calibri"/></font></fonts>'
@@ -47,16 +47,18 @@ _PARTS = {
     '<fill><patternFill patternType="gray125"/></fill></fills>'
     '<borders count="1"><border><left/><right/><top/><bottom/><diagonal/></border></borders>'
     '<cellStyleXfs count="1"><xf numFmtId="0" fontId="0" fillId="0" borderId="0"/></cellStyleXfs>'
-    '<cellXfs count="2"><xf numFmtId="0" fontId="0" fillId="0" borderId="0" xfId="0"/>'
-    '<xf numFmtId="0" fontId="1" fillId="0" borderId="0" xfId="0" applyFont="1"/></cellXfs>'
+    '<cellXfs count="3"><xf numFmtId="0" fontId="0" fillId="0" borderId="0" xfId="0"/>'
+    '<xf numFmtId="49" fontId="1" fillId="0" borderId="0" xfId="0" applyFont="1" applyNumberFormat="1"/>'
+    '<xf numFmtId="49" fontId="0" fillId="0" borderId="0" xfId="0" applyNumberFormat="1"/></cellXfs>'
     '<cellStyles count="1"><cellStyle name="Normal" xfId="0" builtinId="0"/></cellStyles>'
     "</styleSheet>",
 }
 _SHEET = (
     f'<worksheet xmlns="{_MAIN}"><sheetViews><sheetView workbookViewId="0"><pane ySplit="1"'
     ' topLeftCell="A2" activePane="bottomLeft" state="frozen"/></sheetView></sheetViews>'
-    '<sheetFormatPr defaultColWidth="18" defaultRowHeight="15"/><sheetData>'
+    '<sheetFormatPr defaultColWidth="18" defaultRowHeight="15"/>'
 )
+_HEADER, _TEXT = ' s="1"', ' s="2"'
 
 
 class _Sink(io.RawIOBase):
@@ -76,17 +78,27 @@ class _Sink(io.RawIOBase):
         return content
 
 
-def stream(title: str, head: Sequence[str], rows: Iterable[Sequence[object]]) -> Iterator[bytes]:
-    """Yield the file in chunks. Numbers and booleans keep their type, None is an empty cell, other values are strings."""
+def stream(
+    title: str,
+    head: Sequence[str],
+    rows: Iterable[Sequence[object]],
+    *,
+    text_widths: Sequence[int] = (),
+) -> Iterator[bytes]:
+    """Yield the file in chunks. Numbers and booleans keep their type, None is an empty cell, other values are strings.
+
+    `text_widths` are the widths, in characters, of columns for people to fill: what they type stays text.
+    """
+    style = _TEXT if text_widths else ""
     sink = _Sink()
     file = cast("IO[bytes]", sink)
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=3) as archive:
         for name, text in {**_PARTS, "xl/workbook.xml": _workbook(title)}.items():
             archive.writestr(name, _HEAD + text)
         with archive.open("xl/worksheets/sheet1.xml", "w") as sheet:
-            texts = [_HEAD, _SHEET, _row(head, ' s="1"')]
+            texts = [_HEAD, _SHEET, _columns(text_widths), "<sheetData>", _row(head, _HEADER)]
             for row in rows:
-                texts.append(_row(row))
+                texts.append(_row(row, style))
                 if len(texts) > _ROWS:
                     sheet.write("".join(texts).encode())
                     texts.clear()
@@ -103,13 +115,21 @@ def _workbook(title: str) -> str:
     )
 
 
+def _columns(text_widths: Sequence[int]) -> str:
+    columns = "".join(
+        f'<col min="{number}" max="{number}" width="{width}" customWidth="1" style="2"/>'
+        for number, width in enumerate(text_widths, 1)
+    )
+    return f"<cols>{columns}</cols>" if columns else ""
+
+
 def _row(values: Sequence[object], style: str = "") -> str:
     return f"<row>{''.join(_cell(value, style) for value in values)}</row>"
 
 
 def _cell(value: object, style: str) -> str:
     if value is None:
-        return "<c/>"
+        return f"<c{style}/>" if style else "<c/>"
     if isinstance(value, bool):
         return f'<c t="b"{style}><v>{int(value)}</v></c>'
     if isinstance(value, int | float) and abs(value) <= _EXACT:  # False for NaN and infinity

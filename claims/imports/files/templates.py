@@ -5,12 +5,8 @@ from __future__ import annotations
 import csv
 import io
 
-from openpyxl import Workbook
-from openpyxl.styles import Font
-from openpyxl.utils import get_column_letter
-
 from claims.core.vm_import.columns import TEMPLATE_HEADER
-from pools.core import spreadsheet_cells
+from pools.core import spreadsheet_cells, xlsx_writer
 
 _EXAMPLES = (
     (
@@ -31,22 +27,5 @@ def template_csv() -> bytes:
 
 
 def template_xlsx() -> bytes:
-    """Return the template as a workbook; its cells are formatted as text to protect addresses."""
-    book = Workbook()
-    sheet = book.active
-    if sheet is None:
-        raise RuntimeError("a new workbook has a sheet")
-    sheet.title = "VMs"
-    for row in (TEMPLATE_HEADER, *_EXAMPLES):
-        sheet.append([spreadsheet_cells.escape(text) for text in row])
-    sheet.freeze_panes = "A2"
-    for index, width in enumerate(_WIDTHS, start=1):
-        column = sheet.column_dimensions[get_column_letter(index)]
-        column.width, column.number_format = width, "@"
-        sheet.cell(1, index).font = Font(bold=True)
-    for row_cells in sheet.iter_rows():
-        for cell in row_cells:
-            cell.number_format = "@"
-    stream = io.BytesIO()
-    book.save(stream)
-    return stream.getvalue()
+    """Return the template as a workbook; its columns are formatted as text to protect addresses."""
+    return b"".join(xlsx_writer.stream("VMs", TEMPLATE_HEADER, _EXAMPLES, text_widths=_WIDTHS))

@@ -263,3 +263,4 @@ def test_the_template_is_read_back() -> None:
         assert not found[0].problems
     sheet = openpyxl.load_workbook(io.BytesIO(formats.template_xlsx())).active
     assert {cell.number_format for row in sheet.iter_rows() for cell in row} == {"@"}
+    assert sheet.column_dimensions["B"].number_format == "@"  # of the rows that people add
