@@ -6,7 +6,7 @@ from typing import Any
 
 from django.contrib import admin
 from django.db.models import F, QuerySet
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
@@ -121,9 +121,9 @@ class NoticeAdmin(lists.Listed[Notice]):
     def shown_link(self, notice: Notice) -> SafeString:
         return display.link(notice.url, gettext("Show")) if notice.url else display.DASH
 
-    def change_view(  # type: ignore[override]
+    def change_view(
         self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
-    ) -> HttpResponseBase:
+    ) -> HttpResponse:
         pages.require(request, "pools.view_notice")
         notice = Notice.objects.filter(pk=lists.number(object_id)).first()
         if notice is None:
@@ -149,9 +149,9 @@ class NoticeAdmin(lists.Listed[Notice]):
             call=f"notices/{notice.pk}/",
         )
 
-    def history_view(  # type: ignore[override]
+    def history_view(
         self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
-    ) -> HttpResponseBase:
+    ) -> HttpResponse:
         """Redirect to the list: notices have no history of their own."""
         pages.require(request, "pools.view_notice")
         return HttpResponseRedirect(reverse("admin:pools_notice_changelist"))
