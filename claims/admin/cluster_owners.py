@@ -7,7 +7,7 @@ from typing import Any
 from django.contrib import admin
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponseBase
+from django.http import HttpRequest, HttpResponse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
@@ -62,10 +62,10 @@ class ClusterOwnerAdmin(lists.Listed[ClusterOwner]):
     def has_module_permission(self, request: HttpRequest) -> bool:
         return self.has_view_permission(request)
 
-    def change_view(self, *_args: Any, **_options: Any) -> HttpResponseBase:  # type: ignore[override]
+    def change_view(self, *_args: Any, **_options: Any) -> HttpResponse:
         raise PermissionDenied
 
-    def history_view(self, *_args: Any, **_options: Any) -> HttpResponseBase:  # type: ignore[override]
+    def history_view(self, *_args: Any, **_options: Any) -> HttpResponse:
         raise PermissionDenied
 
     @admin.display(description=_("user or group"))

@@ -9,7 +9,7 @@ from django.contrib import admin, messages
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Group
 from django.db.models import QuerySet
-from django.http import Http404, HttpRequest, HttpResponseBase, HttpResponseRedirect
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
@@ -114,7 +114,7 @@ class MembershipAdmin(lists.Listed[Membership]):
 
     # --- pages ------------------------------------------------------------------------------------
 
-    def add_view(self, request: HttpRequest, *_args: Any, **_options: Any) -> HttpResponseBase:  # type: ignore[override]
+    def add_view(self, request: HttpRequest, *_args: Any, **_options: Any) -> HttpResponse:
         pages.require(request, "claims.add_membership")
         form = MembershipForm(request.POST or None, initial={"user": request.GET.get("user")})
         if request.method == "POST" and form.is_valid():
@@ -140,9 +140,9 @@ class MembershipAdmin(lists.Listed[Membership]):
                 return HttpResponseRedirect(reverse(LIST))
         return _page(request, gettext("Add VM owner"), form)
 
-    def change_view(  # type: ignore[override]
+    def change_view(
         self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
-    ) -> HttpResponseBase:
+    ) -> HttpResponse:
         pages.require(request, "claims.view_membership")
         row = _get_membership(object_id)
         text = "\n".join(row.namespaces)
@@ -169,9 +169,9 @@ class MembershipAdmin(lists.Listed[Membership]):
             row=row,
         )
 
-    def delete_view(  # type: ignore[override]
+    def delete_view(
         self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
-    ) -> HttpResponseBase:
+    ) -> HttpResponse:
         pages.require(request, "claims.delete_membership")
         row = _get_membership(object_id)
         if request.method == "POST":
@@ -190,9 +190,9 @@ class MembershipAdmin(lists.Listed[Membership]):
             row=row,
         )
 
-    def history_view(  # type: ignore[override]
+    def history_view(
         self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
-    ) -> HttpResponseBase:
+    ) -> HttpResponse:
         pages.require(request, "claims.view_membership")
         query = {"q": str(_get_membership(object_id).user or ""), "type": "membership"}
         return HttpResponseRedirect(reverse("admin:pools_event_changelist", query=query))
@@ -216,7 +216,7 @@ def _owner_name(membership: Membership) -> str:
 
 def _page(
     request: HttpRequest, title: str, form: forms.Form | None = None, row: Membership | None = None
-) -> HttpResponseBase:
+) -> HttpResponse:
     return pages.page(
         request,
         "membership.html",

@@ -8,7 +8,7 @@ from typing import Any
 from django import forms
 from django.contrib import admin, messages
 from django.db.models import QuerySet
-from django.http import Http404, HttpRequest, HttpResponseBase, HttpResponseRedirect
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -116,9 +116,9 @@ class DecisionAdmin(scoped.Scoped[Decision]):
     def shown_at(self, row: Decision) -> SafeString:
         return display.when(row.at)
 
-    def change_view(  # type: ignore[override]
+    def change_view(
         self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
-    ) -> HttpResponseBase:
+    ) -> HttpResponse:
         pages.require(request, "claims.view_decision")
         row = self.row_or_404(request, object_id)
         return pages.page(
@@ -166,7 +166,7 @@ class NetworkSettingsAdmin(lists.Listed[NetworkSettings]):
         )
         return [edit, *super().get_urls()]
 
-    def changelist_view(self, request: HttpRequest, *_args: Any, **_more: Any) -> HttpResponseBase:  # type: ignore[override]
+    def changelist_view(self, request: HttpRequest, *_args: Any, **_more: Any) -> HttpResponse:
         pages.require(request, "claims.view_networksettings")
         settings_by_cluster = {row.cluster_id: row for row in NetworkSettings.objects.all()}
         clusters = Cluster.objects.order_by("name")
@@ -181,9 +181,9 @@ class NetworkSettingsAdmin(lists.Listed[NetworkSettings]):
             ],
         )
 
-    def change_view(  # type: ignore[override]
+    def change_view(
         self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
-    ) -> HttpResponseBase:
+    ) -> HttpResponse:
         pages.require(request, "claims.view_networksettings")
         row = NetworkSettings.objects.filter(pk=lists.number(object_id)).first()
         if row is None:
@@ -193,7 +193,7 @@ class NetworkSettingsAdmin(lists.Listed[NetworkSettings]):
         )
 
 
-def _edit_view(request: HttpRequest, cluster_id: int) -> HttpResponseBase:
+def _edit_view(request: HttpRequest, cluster_id: int) -> HttpResponse:
     pages.require(request, "claims.view_networksettings")
     cluster = Cluster.objects.filter(pk=cluster_id).first()
     if cluster is None:

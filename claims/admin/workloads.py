@@ -8,7 +8,7 @@ from typing import Any
 from django import forms
 from django.contrib import admin, messages
 from django.db.models import Q
-from django.http import Http404, HttpRequest, HttpResponseBase, HttpResponseRedirect
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
 from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -44,9 +44,7 @@ _EXPORT_COLUMNS = (
 
 @admin.register(Workload)
 class WorkloadAdmin(scoped.Scoped[Workload]):
-    def changelist_view(  # type: ignore[override]
-        self, request: HttpRequest, *_args: Any, **_more: Any
-    ) -> HttpResponseBase:
+    def changelist_view(self, request: HttpRequest, *_args: Any, **_more: Any) -> HttpResponse:
         pages.require(request, "claims.view_workload")
         network_id = request.GET.get("network", "")
         return (
@@ -55,9 +53,9 @@ class WorkloadAdmin(scoped.Scoped[Workload]):
             else _overview_page(request)
         )
 
-    def change_view(  # type: ignore[override]
+    def change_view(
         self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
-    ) -> HttpResponseBase:
+    ) -> HttpResponse:
         """Redirect to the page of the workload's network, filtered to this workload."""
         pages.require(request, "claims.view_workload")
         row = self.row_or_404(request, object_id)
@@ -87,7 +85,7 @@ def _get_network(request: HttpRequest, network_id: str) -> Network:
 # --- the networks ---------------------------------------------------------------------------------
 
 
-def _overview_page(request: HttpRequest) -> HttpResponseBase:
+def _overview_page(request: HttpRequest) -> HttpResponse:
     """Show the networks of one or all clusters, each with its counts by result."""
     clusters = list(scoped.rows(request, Cluster).order_by("name")[: scoped.MOST])
     cluster = lists.number(request.GET.get("cluster", ""))
@@ -140,7 +138,7 @@ def _rows(request: HttpRequest, network: Network) -> Any:
     return rows.order_by(*results.ORDER)
 
 
-def _network_page(request: HttpRequest, network: Network) -> HttpResponseBase:
+def _network_page(request: HttpRequest, network: Network) -> HttpResponse:
     rows = _rows(request, network)
     if after_query := _rows_after(request.GET.get("after", "")):
         rows = rows.filter(after_query)
@@ -253,7 +251,7 @@ class AdoptForm(forms.Form):
     reason = fields.reason_field()
 
 
-def _adopt_view(request: HttpRequest) -> HttpResponseBase:
+def _adopt_view(request: HttpRequest) -> HttpResponse:
     """Show the plan of an adoption; a POST carries it out."""
     pages.require(request, *_ADOPT_PERMISSIONS)
     parameters = request.POST if request.method == "POST" else request.GET

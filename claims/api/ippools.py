@@ -100,7 +100,7 @@ class MACAddressesSerializer(Representation):
 
     mac = fields.TextField(schema=MAC_SCHEMA)
     ips = fields.ParsedField(schema=IPS_SCHEMA)
-    source = fields.ChoiceField(("ippool", "ipamclaim"))  # type: ignore[assignment]  # the metaclass takes it out
+    source = fields.ChoiceField(("ippool", "ipamclaim"))
     vm = fields.TextField()
     namespace = fields.TextField()
 

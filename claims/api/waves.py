@@ -155,7 +155,7 @@ class WaveInterfaceSerializer(Representation):
 
     network = fields.IntegerField(source="network_id")
     network_name = fields.TextField(source="network")
-    source = fields.TextField()  # type: ignore[assignment]  # the metaclass takes it out
+    source = fields.TextField()
     mac = fields.TextField(allow_null=True)
     ips = fields.ListField(child=fields.TextField())
     vm_status = fields.TextField()

@@ -38,7 +38,7 @@ class WorkloadSerializer(Representation):
 class RegisteredAddressesSerializer(Representation):
     """The entry of an IPPool, or the claim, that a workload is compared with."""
 
-    source = fields.ChoiceField(("ippool", "ipamclaim"))  # type: ignore[assignment]  # the metaclass takes it out
+    source = fields.ChoiceField(("ippool", "ipamclaim"))
     id = fields.IntegerField()
     name = fields.TextField()
     mac = fields.TextField(allow_null=True)
@@ -109,7 +109,7 @@ class AdoptionPlanSerializer(Representation):
 
     ippool = fields.TextField()
     makes_ippool = fields.FlagField()
-    create = StepCountField()  # type: ignore[assignment]  # the metaclass takes it out
+    create = StepCountField()
     change = StepCountField()
     unchanged = StepCountField()
     refuse = StepCountField()

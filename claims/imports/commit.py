@@ -73,7 +73,7 @@ def bad_rows_error(counts: dict[str, int]) -> errors.ImportHasBadRows:
         f"Rows in conflict: {counts['conflict']}, refused: {counts['refused']}. Correct or skip them,"
         " or commit the other rows only (skip_bad)."
     )
-    error.extra = {"counts": counts}  # type: ignore[attr-defined]  # read by ipam_site.http.problems
+    error.extra = {"counts": counts}
     return error
 
 

@@ -156,7 +156,7 @@ def _of_register(error: errors.IpamError) -> Problem:
         detail=error.message,
         problems=error.problems,
         headers=headers,
-        extra=getattr(error, "extra", {}),
+        extra=error.extra,
     )
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.contrib import admin
 from django.db.models import F, QuerySet
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
@@ -121,9 +121,9 @@ class AlertAdmin(lists.Listed[Alert]):
     def shown_link(self, alert: Alert) -> SafeString:
         return display.link(alert.url, gettext("Show")) if alert.url else display.DASH
 
-    def change_view(  # type: ignore[override]
+    def change_view(
         self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
-    ) -> HttpResponseBase:
+    ) -> HttpResponse:
         pages.require(request, "pools.view_alert")
         alert = Alert.objects.filter(pk=lists.number(object_id)).first()
         if alert is None:
@@ -145,9 +145,9 @@ class AlertAdmin(lists.Listed[Alert]):
             call=f"alerts/{alert.pk}/",
         )
 
-    def history_view(  # type: ignore[override]
+    def history_view(
         self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
-    ) -> HttpResponseBase:
+    ) -> HttpResponse:
         """Redirect to the list: alerts have no history of their own."""
         pages.require(request, "pools.view_alert")
         return HttpResponseRedirect(reverse("admin:pools_alert_changelist"))

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.contrib import admin, messages
 from django.db.models import QuerySet
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import URLPattern, path, reverse
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext, ngettext
@@ -98,9 +98,9 @@ class CheckRunAdmin(lists.Listed[CheckRun]):
         }
         return super().changelist_view(request, more)
 
-    def change_view(  # type: ignore[override]
+    def change_view(
         self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
-    ) -> HttpResponseBase:
+    ) -> HttpResponse:
         pages.require(request, "pools.view_checkrun")
         run = CheckRun.objects.filter(pk=lists.number(object_id)).first()
         if run is None:
@@ -180,13 +180,13 @@ def with_pools(statuses: list[reports.CheckStatus]) -> list[dict[str, Any]]:
     ]
 
 
-def run_now(request: HttpRequest) -> HttpResponseBase:
+def run_now(request: HttpRequest) -> HttpResponse:
     """Queue a run of all checks without repairs."""
     pages.require(request, "pools.view_checkrun", "pools.run_checks")
     return _start_run(request) if request.method == "POST" else _back()
 
 
-def repair(request: HttpRequest) -> HttpResponseBase:
+def repair(request: HttpRequest) -> HttpResponse:
     """Show which violations are repaired and which are not; by POST, queue the repair."""
     pages.require(request, "pools.view_checkrun", "pools.run_checks", "pools.repair")
     violated = [status for status in reports.latest_statuses() if status.bad]
@@ -206,7 +206,7 @@ def repair(request: HttpRequest) -> HttpResponseBase:
     )
 
 
-def _start_run(request: HttpRequest, **options: Any) -> HttpResponseBase:
+def _start_run(request: HttpRequest, **options: Any) -> HttpResponse:
     run = runs.request_run(author=pages.author(request), **options)
     tasks.nudge_checks()
     messages.success(
@@ -215,7 +215,7 @@ def _start_run(request: HttpRequest, **options: Any) -> HttpResponseBase:
     return HttpResponseRedirect(display.url_of(run))
 
 
-def _back() -> HttpResponseBase:
+def _back() -> HttpResponse:
     return HttpResponseRedirect(reverse("admin:pools_checkrun_changelist"))
 
 

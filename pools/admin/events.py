@@ -8,7 +8,7 @@ from typing import Any
 
 from django.contrib import admin
 from django.db.models import Q, QuerySet
-from django.http import Http404, HttpRequest, HttpResponseBase, HttpResponseRedirect
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -142,9 +142,9 @@ class EventAdmin(lists.Listed[Event]):
     def shown_why(self, event: Event) -> str:
         return event.reason
 
-    def change_view(  # type: ignore[override]
+    def change_view(
         self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
-    ) -> HttpResponseBase:
+    ) -> HttpResponse:
         pages.require(request, "pools.view_event")
         number = lists.number(object_id)
         event = Event.objects.filter(pk=number).first()
@@ -152,9 +152,9 @@ class EventAdmin(lists.Listed[Event]):
             raise Http404(gettext("This event does not exist."))
         return _event_page(request, event)
 
-    def history_view(  # type: ignore[override]
+    def history_view(
         self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
-    ) -> HttpResponseBase:
+    ) -> HttpResponse:
         pages.require(request, "pools.view_event")
         return HttpResponseRedirect(reverse("admin:pools_event_change", args=[object_id]))
 
@@ -190,7 +190,7 @@ def _filter_events(rows: QuerySet[Event], searched: search_text.SearchText) -> Q
 # --- one event ------------------------------------------------------------------------------------
 
 
-def _event_page(request: HttpRequest, event: Event) -> HttpResponseBase:
+def _event_page(request: HttpRequest, event: Event) -> HttpResponse:
     model = events.event_models()[event.table]
     after = model.objects.filter(pk=event.pk).first()
     before = _before(event, model, after)

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.core.exceptions import PermissionDenied
 from django.db.models import Q
-from django.http import HttpRequest, HttpResponseBase
+from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext
 
 from pools.admin.pools import blocks as block_list
@@ -53,7 +53,7 @@ class AddressMatch:
         return "reserved" if self.reserved else "free"
 
 
-def view(request: HttpRequest) -> HttpResponseBase:
+def view(request: HttpRequest) -> HttpResponse:
     if not any(request.user.has_perm(name) for name in PERMISSIONS):
         raise PermissionDenied
     searched = search_text.parse(request.GET.get("q", ""))

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from django.core.exceptions import PermissionDenied
-from django.http import Http404, HttpRequest, HttpResponseBase
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.urls import reverse
 from django.utils.translation import gettext, ngettext
 
@@ -238,7 +238,7 @@ def _rows(query: _Query, user: Any) -> Iterator[dict[str, Any]]:
 # --- a pool ---------------------------------------------------------------------------------------
 
 
-def pool_view(request: HttpRequest, pool_id: int) -> HttpResponseBase:
+def pool_view(request: HttpRequest, pool_id: int) -> HttpResponse:
     pages.require(request, "pools.view_pool", "pools.view_block")
     problems: list[str] = []
     moment = _parse_time(request.GET.get("at", ""), problems) or database.now()

@@ -11,7 +11,7 @@ from django.contrib.auth import admin as auth_admin
 from django.contrib.auth.models import Group, User
 from django.core.exceptions import PermissionDenied
 from django.db.models import Q, QuerySet
-from django.http import HttpRequest, HttpResponseBase
+from django.http import HttpRequest, HttpResponse
 from django.urls import URLPattern, path
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
@@ -182,7 +182,7 @@ class TokenAdmin(lists.Listed[AuthToken]):
         return [create, *super().get_urls()]
 
 
-def _create(request: HttpRequest) -> HttpResponseBase:
+def _create(request: HttpRequest) -> HttpResponse:
     form = TokenForm(request.POST or None, user=request.user)
     token = ""
     if request.method == "POST" and form.is_valid():

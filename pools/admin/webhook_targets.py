@@ -7,7 +7,7 @@ from typing import Any
 from django import forms
 from django.contrib import admin, messages
 from django.db.models import Count, Q, QuerySet
-from django.http import Http404, HttpRequest, HttpResponseBase, HttpResponseRedirect
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import URLPattern, path, reverse
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext, ngettext
@@ -119,7 +119,7 @@ class WebhookTargetAdmin(lists.Listed[WebhookTarget]):
         return [*urls, again, *super().get_urls()]
 
     @sensitive_variables("secret")
-    def add_view(self, request: HttpRequest, *_args: Any, **_options: Any) -> HttpResponseBase:  # type: ignore[override]
+    def add_view(self, request: HttpRequest, *_args: Any, **_options: Any) -> HttpResponse:
         pages.require(request, "pools.add_webhooktarget")
         form = TargetForm(request.POST or None)
         if request.method == "POST" and form.is_valid():
@@ -133,9 +133,9 @@ class WebhookTargetAdmin(lists.Listed[WebhookTarget]):
             request, "webhook_form.html", title=gettext("Add a webhook"), opts=self.opts, form=form
         )
 
-    def change_view(  # type: ignore[override]
+    def change_view(
         self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
-    ) -> HttpResponseBase:
+    ) -> HttpResponse:
         pages.require(request, "pools.view_webhooktarget")
         row = _row(lists.number(object_id))
         names = ("name", "url", "ca", "codes", "enabled")
@@ -169,9 +169,9 @@ class WebhookTargetAdmin(lists.Listed[WebhookTarget]):
             call=f"webhook-targets/{row.pk}/",
         )
 
-    def delete_view(  # type: ignore[override]
+    def delete_view(
         self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
-    ) -> HttpResponseBase:
+    ) -> HttpResponse:
         pages.require(request, "pools.delete_webhooktarget")
         row = _row(lists.number(object_id))
         if request.method == "POST":
@@ -190,9 +190,9 @@ class WebhookTargetAdmin(lists.Listed[WebhookTarget]):
             counts=targets.counts(row),
         )
 
-    def history_view(  # type: ignore[override]
+    def history_view(
         self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
-    ) -> HttpResponseBase:
+    ) -> HttpResponse:
         pages.require(request, "pools.view_webhooktarget")
         return HttpResponseRedirect(reverse(LIST))
 
@@ -222,7 +222,7 @@ def _row(pk: int) -> WebhookTarget:
 
 
 @sensitive_variables("secret")
-def _rotate(request: HttpRequest, target_id: int) -> HttpResponseBase:
+def _rotate(request: HttpRequest, target_id: int) -> HttpResponse:
     pages.require(request, "pools.change_webhooktarget")
     row = _row(target_id)
     if request.method != "POST":
@@ -231,7 +231,7 @@ def _rotate(request: HttpRequest, target_id: int) -> HttpResponseBase:
     return _secret_page(request, row, secret)
 
 
-def _test(request: HttpRequest, target_id: int) -> HttpResponseBase:
+def _test(request: HttpRequest, target_id: int) -> HttpResponse:
     pages.require(request, "pools.change_webhooktarget")
     row = _row(target_id)
     if request.method == "POST":
@@ -247,7 +247,7 @@ def _test(request: HttpRequest, target_id: int) -> HttpResponseBase:
     return HttpResponseRedirect(display.url_of(row))
 
 
-def _resend(request: HttpRequest, target_id: int, delivery_id: int) -> HttpResponseBase:
+def _resend(request: HttpRequest, target_id: int, delivery_id: int) -> HttpResponse:
     pages.require(request, "pools.change_webhooktarget")
     row = _row(target_id)
     delivery = Delivery.objects.filter(target=row, pk=delivery_id).first()
@@ -263,7 +263,7 @@ def _resend(request: HttpRequest, target_id: int, delivery_id: int) -> HttpRespo
 
 
 @sensitive_variables("secret")
-def _secret_page(request: HttpRequest, row: WebhookTarget, secret: str) -> HttpResponseBase:
+def _secret_page(request: HttpRequest, row: WebhookTarget, secret: str) -> HttpResponse:
     """Return the page with the secret. The register stores the secret encrypted."""
     return pages.page(
         request,

@@ -100,7 +100,7 @@ class PoolImport(generics.GenericView):
             ]
             error = errors.InvalidInput.all(problems)
             error.code = "import_refused"
-            error.extra = document  # type: ignore[attr-defined]  # read by ipam_site.http.problems
+            error.extra = document
             raise error
         is_created = any(report.result == "created" for report in reports) and not dry_run
         return idempotency.Stored(201 if is_created else 200, document)

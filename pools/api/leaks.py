@@ -45,7 +45,7 @@ class LeakSerializer(Representation):
     org = fields.TextField()
     env = fields.TextField()
     state = fields.ChoiceField(_STATES)
-    source = fields.TextField()  # type: ignore[assignment]  # DRF takes declared fields off the class
+    source = fields.TextField()
     why = serializers.SerializerMethodField()
     allocated_at = fields.TimeField()
     missed_at = fields.TimeField()

@@ -6,8 +6,9 @@ reason, CamelCase). The edges map them to HTTP.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 VALUE_SHOWN = 64
 
@@ -63,6 +64,7 @@ class IpamError(Exception):
     def __init__(self, message: str = "", *, problems: Sequence[FieldProblem] = ()) -> None:
         self.message = message or (type(self).__doc__ or "").strip()
         self.problems = tuple(problems)
+        self.extra: Mapping[str, Any] = {}  # further members of its problem document
         super().__init__(self.message)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.contrib import admin, messages
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
@@ -235,18 +235,18 @@ class EntryAdmin(scoped.Scoped[Entry]):
         check = pages.in_admin(form.check)
         return [path("check/", check, name="claims_entry_check"), *super().get_urls()]
 
-    def add_view(self, request: HttpRequest, *_args: Any, **_options: Any) -> HttpResponseBase:  # type: ignore[override]
+    def add_view(self, request: HttpRequest, *_args: Any, **_options: Any) -> HttpResponse:
         return form.add(request)
 
-    def change_view(  # type: ignore[override]
+    def change_view(
         self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
-    ) -> HttpResponseBase:
+    ) -> HttpResponse:
         pages.require(request, "claims.view_entry")
         return form.change(request, self.row_or_404(request, object_id))
 
-    def delete_view(  # type: ignore[override]
+    def delete_view(
         self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
-    ) -> HttpResponseBase:
+    ) -> HttpResponse:
         pages.require(request, "claims.view_entry")
         entry = self.row_or_404(request, object_id)
         if not requests.may_withdraw(request.user, entry):
@@ -271,9 +271,9 @@ class EntryAdmin(scoped.Scoped[Entry]):
             running=running_workloads(request, [entry]).get((entry.ippool.network_id, entry.mac)),
         )
 
-    def history_view(  # type: ignore[override]
+    def history_view(
         self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
-    ) -> HttpResponseBase:
+    ) -> HttpResponse:
         pages.require(request, "claims.view_entry", "pools.view_event")
         entry = self.row_or_404(request, object_id)
         query = {"q": entry.mac, "type": "entry"}

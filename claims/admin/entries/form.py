@@ -7,7 +7,7 @@ from typing import Any
 from django import forms
 from django.contrib import messages
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponseBase, HttpResponseRedirect, JsonResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
 from django.urls import reverse
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
@@ -101,7 +101,7 @@ def parse_entry(raw_values: Any, ippool: IPPool) -> tuple[EntrySpec, list[errors
     ), report.problems
 
 
-def check(request: HttpRequest) -> HttpResponseBase:
+def check(request: HttpRequest) -> HttpResponse:
     """Answer `{"problems", "warnings", "duplicates"}` for the values typed so far.
 
     An empty field is no problem yet.
@@ -173,7 +173,7 @@ def warn_of_duplicates(request: HttpRequest, entries: list[Entry]) -> None:
         messages.warning(request, line)
 
 
-def add(request: HttpRequest) -> HttpResponseBase:
+def add(request: HttpRequest) -> HttpResponse:
     """Show the form of a new entry and save it; `?ippool=` preselects its IPPool."""
     if not may_add(request):
         pages.require(request, "claims.add_entry")
@@ -207,7 +207,7 @@ def _only_suitable_ippool(request: HttpRequest) -> int | None:
     return candidates[0].pk if len(candidates) == 1 else None
 
 
-def change(request: HttpRequest, entry: Entry) -> HttpResponseBase:
+def change(request: HttpRequest, entry: Entry) -> HttpResponse:
     """Show an entry with its conflicts, and the form if the user may change it."""
     user: Any = request.user
     everything = scoped.request_scope(request).everything
@@ -238,7 +238,7 @@ def change(request: HttpRequest, entry: Entry) -> HttpResponseBase:
 
 def _page(
     request: HttpRequest, title: str, form: EntryForm | None, *, entry: Entry | None = None
-) -> HttpResponseBase:
+) -> HttpResponse:
     entry_duplicates = []
     if entry is not None:
         entry_duplicates = duplicates.of_entries([entry], scoped.request_scope(request))[entry.pk]

@@ -7,7 +7,7 @@ from typing import Any
 from django import forms
 from django.contrib import admin, messages
 from django.db.models import Count, QuerySet
-from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
@@ -189,7 +189,7 @@ class IPPoolAdmin(scoped.Scoped[IPPool]):
             *super().get_urls(),
         ]
 
-    def add_view(self, request: HttpRequest, *_args: Any, **_options: Any) -> HttpResponseBase:  # type: ignore[override]
+    def add_view(self, request: HttpRequest, *_args: Any, **_options: Any) -> HttpResponse:
         pages.require(request, "claims.add_ippool")
         initial = {name: request.GET.get(name) for name in ("cluster", "network_name")}
         form = IPPoolForm(request.POST or None, initial=initial)
@@ -228,7 +228,7 @@ class IPPoolAdmin(scoped.Scoped[IPPool]):
             clusters_exist=Cluster.objects.exists(),
         )
 
-    def edit_view(self, request: HttpRequest, ippool_id: int) -> HttpResponseBase:
+    def edit_view(self, request: HttpRequest, ippool_id: int) -> HttpResponse:
         pages.require(request, "claims.change_ippool")
         ippool = self.row_or_404(request, ippool_id)
         form = IPPoolChangeForm(
@@ -267,19 +267,19 @@ class IPPoolAdmin(scoped.Scoped[IPPool]):
             form=form,
         )
 
-    def entries_view(self, request: HttpRequest, ippool_id: int) -> HttpResponseBase:
+    def entries_view(self, request: HttpRequest, ippool_id: int) -> HttpResponse:
         pages.require(request, "claims.view_entry")
         return entry_rows.view(request, self.row_or_404(request, ippool_id))
 
-    def change_view(  # type: ignore[override]
+    def change_view(
         self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
-    ) -> HttpResponseBase:
+    ) -> HttpResponse:
         pages.require(request, "claims.view_ippool")
         return _page(request, self.row_or_404(request, object_id))
 
-    def delete_view(  # type: ignore[override]
+    def delete_view(
         self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
-    ) -> HttpResponseBase:
+    ) -> HttpResponse:
         pages.require(request, "claims.delete_ippool", "claims.view_every_namespace")
         ippool = self.row_or_404(request, object_id)
         if request.method == "POST":
@@ -302,9 +302,9 @@ class IPPoolAdmin(scoped.Scoped[IPPool]):
             entries=ippool.entries.count(),
         )
 
-    def history_view(  # type: ignore[override]
+    def history_view(
         self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
-    ) -> HttpResponseBase:
+    ) -> HttpResponse:
         pages.require(request, "claims.view_ippool", "pools.view_event")
         ippool = self.row_or_404(request, object_id)
         query = {"q": ippool.name, "type": "ippool"}
@@ -360,7 +360,7 @@ def _duplicate_links(ippool: IPPool) -> SafeString:
     )
 
 
-def _page(request: HttpRequest, ippool: IPPool) -> HttpResponseBase:
+def _page(request: HttpRequest, ippool: IPPool) -> HttpResponse:
     scope = scoped.request_scope(request)
     rows = scoped.rows(request, Entry).filter(ippool=ippool)
     flagged_index_rows = IndexEntry.objects.filter(network=ippool.network_id, entry__isnull=False)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from django.contrib import messages
 from django.db import transaction
-from django.http import HttpRequest, HttpResponseBase, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.translation import gettext
 
@@ -50,7 +50,7 @@ def _entry_texts(entry: Entry) -> dict[str, str]:
     return {**texts, "ips": ", ".join(entry.ips)}
 
 
-def view(request: HttpRequest, ippool: IPPool) -> HttpResponseBase:
+def view(request: HttpRequest, ippool: IPPool) -> HttpResponse:
     """Show the table; a POST saves all rows or none."""
     pages.require(request, "claims.change_entry", "claims.view_every_namespace")
     page = max(lists.number(request.GET.get("p", "")), 1)

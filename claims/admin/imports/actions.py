@@ -7,7 +7,7 @@ from typing import Any
 from django.contrib import messages
 from django.core.exceptions import BadRequest
 from django.db import transaction
-from django.http import HttpRequest, HttpResponseBase, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.html import format_html
 from django.utils.translation import gettext, ngettext
 
@@ -23,7 +23,7 @@ from pools.platform.admin import display as admin_display
 from pools.platform.admin import lists, pages
 
 
-def perform(request: HttpRequest, vm_import: VMImport) -> HttpResponseBase:
+def perform(request: HttpRequest, vm_import: VMImport) -> HttpResponse:
     """Perform the action of a button and redirect back to it, with a message of its result."""
     action = _ACTIONS.get(request.POST.get("action", ""))
     if action is None:

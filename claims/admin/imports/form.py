@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from django import forms
 from django.core.exceptions import RequestDataTooBig
-from django.http import HttpRequest, HttpResponseBase, HttpResponseRedirect, JsonResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
 from django.urls import reverse
 from django.utils.text import format_lazy
 from django.utils.translation import gettext
@@ -241,7 +241,7 @@ def _split_addresses(text: str) -> list[str]:
     return text.replace(",", " ").split()
 
 
-def add(request: HttpRequest) -> HttpResponseBase:
+def add(request: HttpRequest) -> HttpResponse:
     """Show the form and create a draft of what is submitted.
 
     The size of the request is checked before its body is read.
@@ -253,11 +253,11 @@ def add(request: HttpRequest) -> HttpResponseBase:
             _ = request.POST
         except RequestDataTooBig:
             return _reject_too_large(request, "text", PASTED_TOO_LARGE)
-    protected_view: Callable[[HttpRequest], HttpResponseBase] = csrf_protect(_add)
+    protected_view: Callable[[HttpRequest], HttpResponse] = csrf_protect(_add)
     return protected_view(request)
 
 
-def _reject_too_large(request: HttpRequest, field: str, message: StrOrPromise) -> HttpResponseBase:
+def _reject_too_large(request: HttpRequest, field: str, message: StrOrPromise) -> HttpResponse:
     """Show an empty form with the error; the submitted values are in the body, which is not read."""
     form = VMImportForm(request, data={"how": field, "target": ImportTarget.IPPOOL})
     form.errors.clear()
@@ -265,7 +265,7 @@ def _reject_too_large(request: HttpRequest, field: str, message: StrOrPromise) -
     return _page(request, form, status=413)
 
 
-def _add(request: HttpRequest) -> HttpResponseBase:
+def _add(request: HttpRequest) -> HttpResponse:
     initial = {name: request.GET[name] for name in ("how", "target", "vm") if name in request.GET}
     if network := lists.number(request.GET.get("network", "")):
         initial["where"] = f"network-{network}"
@@ -307,7 +307,7 @@ def _create_import(request: HttpRequest, form: VMImportForm) -> VMImport | None:
 
 def _page(
     request: HttpRequest, form: VMImportForm, *, names: list[str] | None = None, status: int = 200
-) -> HttpResponseBase:
+) -> HttpResponse:
     return pages.page(
         request,
         "import_new.html",
@@ -325,7 +325,7 @@ def _page(
     )
 
 
-def check(request: HttpRequest) -> HttpResponseBase:
+def check(request: HttpRequest) -> HttpResponse:
     """Answer `{"problems", "warnings", "duplicates"}` for one VM, as typed so far."""
     pages.require(request, "claims.add_vmimport")
     query = request.GET

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.contrib import admin
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.http import HttpRequest, HttpResponse
 from django.urls import URLPattern, path
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
@@ -185,21 +185,21 @@ class ImportAdmin(lists.Listed[VMImport]):
             *super().get_urls(),
         ]
 
-    def add_view(self, request: HttpRequest, *_args: Any, **_options: Any) -> HttpResponseBase:  # type: ignore[override]
+    def add_view(self, request: HttpRequest, *_args: Any, **_options: Any) -> HttpResponse:
         pages.require(request, "claims.add_vmimport")
         return form.add(request)
 
     # CSRF protection would read the file to find the token: form.add checks the size first.
     add_view.csrf_exempt = True  # type: ignore[attr-defined]
 
-    def change_view(  # type: ignore[override]
+    def change_view(
         self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
-    ) -> HttpResponseBase:
+    ) -> HttpResponse:
         pages.require(request, "claims.view_vmimport")
         vm_import = scoped.row_or_404(drafts.visible_imports(request.user), object_id)
         return page.view(request, vm_import)
 
-    def progress_view(self, request: HttpRequest, import_id: int) -> HttpResponseBase:
+    def progress_view(self, request: HttpRequest, import_id: int) -> HttpResponse:
         pages.require(request, "claims.view_vmimport")
         return import_progress.view(
             scoped.row_or_404(drafts.visible_imports(request.user), import_id)

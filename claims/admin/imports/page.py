@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponseBase, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.translation import gettext, ngettext_lazy
 
@@ -47,7 +47,7 @@ _SKIPPED_LABELS: dict[str, Any] = {
 }
 
 
-def view(request: HttpRequest, vm_import: VMImport) -> HttpResponseBase:
+def view(request: HttpRequest, vm_import: VMImport) -> HttpResponse:
     mapping_errors = None
     if request.method == "POST":
         pages.require(request, "claims.change_vmimport")

@@ -7,7 +7,7 @@ from typing import Any
 from django import forms
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
-from django.http import HttpRequest, HttpResponseBase, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
@@ -97,7 +97,7 @@ class ClaimForm(RequestForm):
         self.fields["network"].queryset = networks  # type: ignore[attr-defined]
 
 
-def add(request: HttpRequest) -> HttpResponseBase:
+def add(request: HttpRequest) -> HttpResponse:
     if not may_request(request):
         raise PermissionDenied
     networks = scoped.rows(request, Network).filter(gone_at=None).select_related("cluster")
@@ -144,7 +144,7 @@ def _create_claim(request: HttpRequest, form: ClaimForm, ips: tuple[str, ...]) -
     return None
 
 
-def edit(request: HttpRequest, claim: IPAMClaim) -> HttpResponseBase:
+def edit(request: HttpRequest, claim: IPAMClaim) -> HttpResponse:
     """Show and save the form of a claim; once it has addresses, only its note can be changed."""
     _require_write(request, claim)
     initial = {"mac": claim.mac or "", "ips": " ".join(claim.ips_requested), "note": claim.note}
@@ -175,7 +175,7 @@ def edit(request: HttpRequest, claim: IPAMClaim) -> HttpResponseBase:
     )
 
 
-def delete(request: HttpRequest, claim: IPAMClaim) -> HttpResponseBase:
+def delete(request: HttpRequest, claim: IPAMClaim) -> HttpResponse:
     _require_write(request, claim)
     if request.method == "POST":
         with pages.errors_as_messages(request):
@@ -199,7 +199,7 @@ def delete(request: HttpRequest, claim: IPAMClaim) -> HttpResponseBase:
     )
 
 
-def release(request: HttpRequest, claim: IPAMClaim) -> HttpResponseBase:
+def release(request: HttpRequest, claim: IPAMClaim) -> HttpResponse:
     """Release the addresses of a leaked claim in the register, with a reason."""
     pages.require(request, "claims.delete_ipamclaim")
     form = ReleaseForm(request.POST or None)
@@ -240,7 +240,7 @@ def _form_page(
     *,
     button: str = "",
     explanation: str = "",
-) -> HttpResponseBase:
+) -> HttpResponse:
     return pages.page(
         request,
         "claim_form.html",

@@ -8,7 +8,7 @@ from typing import Any
 from django.contrib import admin
 from django.contrib.admin.views.main import ChangeList
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
@@ -155,9 +155,9 @@ class IPAMClaimAdmin(scoped.Scoped[IPAMClaim]):
 
     def get_urls(self) -> list[URLPattern]:
         def with_claim(view: Any) -> Any:
-            def claim_view(request: HttpRequest, claim_id: int) -> HttpResponseBase:
+            def claim_view(request: HttpRequest, claim_id: int) -> HttpResponse:
                 pages.require(request, "claims.view_ipamclaim")
-                answer: HttpResponseBase = view(request, self.row_or_404(request, claim_id))
+                answer: HttpResponse = view(request, self.row_or_404(request, claim_id))
                 return answer
 
             return pages.in_admin(claim_view)
@@ -172,24 +172,24 @@ class IPAMClaimAdmin(scoped.Scoped[IPAMClaim]):
             *super().get_urls(),
         ]
 
-    def add_view(self, request: HttpRequest, *_args: Any, **_options: Any) -> HttpResponseBase:  # type: ignore[override]
+    def add_view(self, request: HttpRequest, *_args: Any, **_options: Any) -> HttpResponse:
         return form.add(request)
 
-    def change_view(  # type: ignore[override]
+    def change_view(
         self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
-    ) -> HttpResponseBase:
+    ) -> HttpResponse:
         pages.require(request, "claims.view_ipamclaim")
         return page.view(request, self.row_or_404(request, object_id))
 
-    def delete_view(  # type: ignore[override]
+    def delete_view(
         self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
-    ) -> HttpResponseBase:
+    ) -> HttpResponse:
         pages.require(request, "claims.view_ipamclaim")
         return form.delete(request, self.row_or_404(request, object_id))
 
-    def history_view(  # type: ignore[override]
+    def history_view(
         self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
-    ) -> HttpResponseBase:
+    ) -> HttpResponse:
         pages.require(request, "claims.view_ipamclaim")
         claim = self.row_or_404(request, object_id)
         url = reverse("admin:pools_event_changelist", query={"q": claim.name})

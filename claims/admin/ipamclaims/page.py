@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from django.http import HttpRequest, HttpResponseBase
+from django.http import HttpRequest, HttpResponse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
@@ -42,7 +42,7 @@ def state_badge(word: str, title: str = "") -> SafeString:
     )
 
 
-def view(request: HttpRequest, claim: Any) -> HttpResponseBase:
+def view(request: HttpRequest, claim: Any) -> HttpResponse:
     scope = scoped.request_scope(request)
     claim_findings = states.findings(claim)
     answered = claim.cluster_id in states.clusters_with_managed_claims({claim.cluster_id})

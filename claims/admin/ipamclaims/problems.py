@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.http import HttpRequest, HttpResponseBase
+from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
@@ -44,7 +44,7 @@ def count(request: HttpRequest) -> int:
     return int(_claim_findings(request).count())
 
 
-def view(request: HttpRequest) -> HttpResponseBase:
+def view(request: HttpRequest) -> HttpResponse:
     pages.require(request, "claims.view_ipamclaim", "claims.view_every_namespace")
     groups = []
     for code, title in _TITLES.items():

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from django import forms
 from django.contrib import messages
 from django.db import transaction
-from django.http import HttpRequest, HttpResponseBase, HttpResponseRedirect, QueryDict
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
 from django.utils.text import format_lazy
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
@@ -205,7 +205,7 @@ def _api_body(cleaned_data: dict[str, Any]) -> dict[str, Any]:
     return body
 
 
-def add(request: HttpRequest) -> HttpResponseBase:
+def add(request: HttpRequest) -> HttpResponse:
     """Show the form, then the preview, then create the network."""
     initial = {"lifecycle": udn.PERSISTENT, "cluster": request.GET.get("cluster")}
     form = NetworkForm(request.POST or None, initial=initial)
@@ -256,7 +256,7 @@ def _created_message(network: Network) -> str:
     }
 
 
-def _preview_page(request: HttpRequest, form: NetworkForm) -> HttpResponseBase:
+def _preview_page(request: HttpRequest, form: NetworkForm) -> HttpResponse:
     spec = form.spec
     row = Network(**{name: getattr(spec, name) for name in services.OBJECT_FIELDS}, name=spec.name)
     return pages.page(
@@ -321,7 +321,7 @@ class NetworkChangeForm(forms.Form):
         return sorted(set(namespaces))
 
 
-def edit(request: HttpRequest, network: Network) -> HttpResponseBase:
+def edit(request: HttpRequest, network: Network) -> HttpResponse:
     """Show and save the form; of a network that follows its cluster, only the description."""
     names = list(rules.selected_namespaces(network.namespace_selector))
     form = NetworkChangeForm(

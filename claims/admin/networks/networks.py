@@ -7,7 +7,7 @@ from typing import Any
 from django.contrib import admin, messages
 from django.contrib.admin.views.main import ChangeList
 from django.db.models import Count, QuerySet
-from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
@@ -222,23 +222,23 @@ class NetworkAdmin(scoped.Scoped[Network]):
             *super().get_urls(),
         ]
 
-    def add_view(self, request: HttpRequest, *_args: Any, **_options: Any) -> HttpResponseBase:  # type: ignore[override]
+    def add_view(self, request: HttpRequest, *_args: Any, **_options: Any) -> HttpResponse:
         pages.require(request, "claims.add_network")
         return form.add(request)
 
-    def edit_view(self, request: HttpRequest, network_id: int) -> HttpResponseBase:
+    def edit_view(self, request: HttpRequest, network_id: int) -> HttpResponse:
         pages.require(request, "claims.change_network")
         return form.edit(request, self.row_or_404(request, network_id))
 
-    def change_view(  # type: ignore[override]
+    def change_view(
         self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
-    ) -> HttpResponseBase:
+    ) -> HttpResponse:
         pages.require(request, "claims.view_network")
         return page.view(request, self.row_or_404(request, object_id))
 
-    def delete_view(  # type: ignore[override]
+    def delete_view(
         self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
-    ) -> HttpResponseBase:
+    ) -> HttpResponse:
         pages.require(request, "claims.delete_network")
         network = self.row_or_404(request, object_id)
         if request.method == "POST":
@@ -258,9 +258,9 @@ class NetworkAdmin(scoped.Scoped[Network]):
             network,
         )
 
-    def history_view(  # type: ignore[override]
+    def history_view(
         self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
-    ) -> HttpResponseBase:
+    ) -> HttpResponse:
         pages.require(request, "claims.view_network")
         network = self.row_or_404(request, object_id)
         query = {"q": network.name, "type": "network"}

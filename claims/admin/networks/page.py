@@ -7,7 +7,7 @@ from typing import Any
 
 from django.contrib import admin
 from django.db.models import Model, QuerySet
-from django.http import HttpRequest, HttpResponseBase
+from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
@@ -83,7 +83,7 @@ def static_vm_badge(check: StaticVMCheck) -> SafeString:
 
 def page(
     request: HttpRequest, template: str, title: str, network: Network, **more: Any
-) -> HttpResponseBase:
+) -> HttpResponse:
     return pages.page(
         request,
         template,
@@ -96,7 +96,7 @@ def page(
     )
 
 
-def view(request: HttpRequest, network: Network) -> HttpResponseBase:
+def view(request: HttpRequest, network: Network) -> HttpResponse:
     everything = scoped.request_scope(request).everything
     annotated_network: Any = network
     return page(

@@ -7,7 +7,7 @@ from typing import Any
 from django import forms
 from django.contrib import messages
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponseBase, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
@@ -36,7 +36,7 @@ class WaveForm(forms.Form):
     note = forms.CharField(required=False, max_length=500, widget=fields.text())
 
 
-def add(request: HttpRequest, clusters: QuerySet[Cluster]) -> HttpResponseBase:
+def add(request: HttpRequest, clusters: QuerySet[Cluster]) -> HttpResponse:
     """Show the form of a new wave and create it without VMs; its page adds them."""
     only_cluster_id = clusters[0].pk if len(clusters[:2]) == 1 else None
     form = WaveForm(
@@ -61,7 +61,7 @@ def add(request: HttpRequest, clusters: QuerySet[Cluster]) -> HttpResponseBase:
     return _page(request, form, gettext("Add a wave"), back, clusters_exist=clusters.exists())
 
 
-def edit(request: HttpRequest, wave: Wave) -> HttpResponseBase:
+def edit(request: HttpRequest, wave: Wave) -> HttpResponse:
     initial = {name: getattr(wave, name) for name in ("name", "planned_at", "note")}
     form = WaveForm(request.POST or None, initial=initial)
     del form.fields["cluster"]
@@ -88,7 +88,7 @@ def _add_problems(form: WaveForm, error: errors.IpamError) -> None:
 
 def _page(
     request: HttpRequest, form: WaveForm, title: str, back: str, *, clusters_exist: bool
-) -> HttpResponseBase:
+) -> HttpResponse:
     return pages.page(
         request,
         "wave_form.html",

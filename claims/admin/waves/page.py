@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from django.contrib import messages
 from django.core.exceptions import BadRequest
-from django.http import HttpRequest, HttpResponseBase, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext, ngettext
@@ -49,7 +49,7 @@ def readiness_badge(status: str) -> SafeString:
     return display.badge(*_READINESS_BADGES[status])
 
 
-def view(request: HttpRequest, wave: Wave) -> HttpResponseBase:
+def view(request: HttpRequest, wave: Wave) -> HttpResponse:
     """Show a wave and perform its buttons; `?print` lists all VMs, without buttons."""
     submitted_lines = ""
     if request.method == "POST":

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.contrib import admin, messages
 from django.db.models import Count, F, QuerySet
-from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
@@ -81,14 +81,14 @@ class WaveAdmin(scoped.Scoped[Wave]):
     def has_add_permission(self, request: HttpRequest) -> bool:
         return request.user.has_perms(["claims.add_wave", namespaces.EVERY_NAMESPACE])
 
-    def add_view(self, request: HttpRequest, *_args: Any, **_options: Any) -> HttpResponseBase:  # type: ignore[override]
+    def add_view(self, request: HttpRequest, *_args: Any, **_options: Any) -> HttpResponse:
         pages.require(request, "claims.add_wave", namespaces.EVERY_NAMESPACE)
         clusters = scoped.rows(request, Cluster).order_by("name")
         return form.add(request, clusters)
 
-    def change_view(  # type: ignore[override]
+    def change_view(
         self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
-    ) -> HttpResponseBase:
+    ) -> HttpResponse:
         pages.require(request, "claims.view_wave", namespaces.EVERY_NAMESPACE)
         wave = self.row_or_404(request, object_id)
         if "edit" in request.GET:
@@ -96,9 +96,9 @@ class WaveAdmin(scoped.Scoped[Wave]):
             return form.edit(request, wave)
         return page.view(request, wave)
 
-    def delete_view(  # type: ignore[override]
+    def delete_view(
         self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
-    ) -> HttpResponseBase:
+    ) -> HttpResponse:
         pages.require(request, "claims.delete_wave", namespaces.EVERY_NAMESPACE)
         wave = self.row_or_404(request, object_id)
         if request.method == "POST":

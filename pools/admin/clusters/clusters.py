@@ -8,7 +8,7 @@ from django import forms
 from django.contrib import admin, messages
 from django.contrib.admin.views.main import ChangeList
 from django.db.models import Count, QuerySet
-from django.http import Http404, HttpRequest, HttpResponseBase, HttpResponseRedirect
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import URLPattern, path, reverse
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
@@ -193,7 +193,7 @@ class ClusterAdmin(lists.Listed[Cluster]):
         )
         return [divide, *connections.urls(), *super().get_urls()]
 
-    def add_view(self, request: HttpRequest, *_args: Any, **_options: Any) -> HttpResponseBase:  # type: ignore[override]
+    def add_view(self, request: HttpRequest, *_args: Any, **_options: Any) -> HttpResponse:
         pages.require(request, "pools.add_cluster")
         form = ClusterForm(request.POST or None)
         if request.method == "POST" and form.is_valid() and "_preview" not in request.POST:
@@ -214,9 +214,9 @@ class ClusterAdmin(lists.Listed[Cluster]):
             form=form,
         )
 
-    def change_view(  # type: ignore[override]
+    def change_view(
         self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
-    ) -> HttpResponseBase:
+    ) -> HttpResponse:
         pages.require(request, "pools.view_cluster")
         cluster = _cluster(object_id)
         pools = list(
@@ -243,9 +243,9 @@ class ClusterAdmin(lists.Listed[Cluster]):
             **connections.context(cluster),
         )
 
-    def delete_view(  # type: ignore[override]
+    def delete_view(
         self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
-    ) -> HttpResponseBase:
+    ) -> HttpResponse:
         pages.require(request, "pools.delete_cluster")
         cluster = _cluster(object_id)
         if request.method == "POST":
@@ -269,9 +269,9 @@ class ClusterAdmin(lists.Listed[Cluster]):
             used=used,
         )
 
-    def history_view(  # type: ignore[override]
+    def history_view(
         self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
-    ) -> HttpResponseBase:
+    ) -> HttpResponse:
         pages.require(request, "pools.view_event")
         url = reverse("admin:pools_event_changelist", query={"cluster": object_id})
         return HttpResponseRedirect(url)
@@ -296,7 +296,7 @@ class DivideForm(ClusterForm):
         self.fields["cluster_prefix"].required = True
 
 
-def _divide(request: HttpRequest, cluster_id: int) -> HttpResponseBase:
+def _divide(request: HttpRequest, cluster_id: int) -> HttpResponse:
     pages.require(request, "pools.change_cluster", "pools.add_pool")
     cluster = _cluster(str(cluster_id))
     form = DivideForm(request.POST or None, initial={"cluster_prefix": cluster.cluster_prefix})

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from django.contrib import messages
-from django.http import Http404, HttpRequest, HttpResponseBase, HttpResponseRedirect
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import URLPattern, path
 from django.utils.translation import gettext
 from django.views.decorators.debug import sensitive_post_parameters
@@ -25,7 +25,7 @@ LATEST = 10  # sync runs, findings, objects and differences on the page of a clu
 
 def urls() -> list[URLPattern]:
     """Return the URL patterns below the page of a cluster."""
-    pages: dict[str, Callable[..., HttpResponseBase]] = {
+    pages: dict[str, Callable[..., HttpResponse]] = {
         "connect": connect,
         "terms": terms,
         "test": test,
@@ -56,7 +56,7 @@ def context(cluster: Cluster) -> dict[str, Any]:
 
 
 @sensitive_post_parameters("text", "held")
-def connect(request: HttpRequest, cluster_id: int) -> HttpResponseBase:
+def connect(request: HttpRequest, cluster_id: int) -> HttpResponse:
     """Connect the cluster or replace its credentials; `_test` only tests them."""
     admin_pages.require(request, "pools.view_cluster")
     cluster = _cluster(cluster_id)
@@ -124,7 +124,7 @@ def _save(
         messages.warning(request, admin_pages.sentence(warning))
 
 
-def terms(request: HttpRequest, cluster_id: int) -> HttpResponseBase:
+def terms(request: HttpRequest, cluster_id: int) -> HttpResponse:
     """Change the mode and the managed resources."""
     admin_pages.require(request, "pools.change_connection")
     cluster = _cluster(cluster_id)
@@ -151,7 +151,7 @@ def terms(request: HttpRequest, cluster_id: int) -> HttpResponseBase:
 
 
 @require_POST
-def test(request: HttpRequest, cluster_id: int) -> HttpResponseBase:
+def test(request: HttpRequest, cluster_id: int) -> HttpResponse:
     """Test the connection now; nothing changes."""
     admin_pages.require(request, "pools.reconcile")
     cluster = _cluster(cluster_id)
@@ -169,16 +169,16 @@ def test(request: HttpRequest, cluster_id: int) -> HttpResponseBase:
 
 
 @require_POST
-def pause(request: HttpRequest, cluster_id: int) -> HttpResponseBase:
+def pause(request: HttpRequest, cluster_id: int) -> HttpResponse:
     return _set_paused(request, cluster_id, paused=True)
 
 
 @require_POST
-def resume(request: HttpRequest, cluster_id: int) -> HttpResponseBase:
+def resume(request: HttpRequest, cluster_id: int) -> HttpResponse:
     return _set_paused(request, cluster_id, paused=False)
 
 
-def _set_paused(request: HttpRequest, cluster_id: int, *, paused: bool) -> HttpResponseBase:
+def _set_paused(request: HttpRequest, cluster_id: int, *, paused: bool) -> HttpResponse:
     admin_pages.require(request, "pools.change_connection")
     cluster = _cluster(cluster_id)
     connections.change(_connection(cluster), author=admin_pages.author(request), paused=paused)
@@ -192,7 +192,7 @@ def _set_paused(request: HttpRequest, cluster_id: int, *, paused: bool) -> HttpR
 
 
 @require_POST
-def reconcile(request: HttpRequest, cluster_id: int) -> HttpResponseBase:
+def reconcile(request: HttpRequest, cluster_id: int) -> HttpResponse:
     """Request a sync run now."""
     admin_pages.require(request, "pools.reconcile")
     cluster = _cluster(cluster_id)
@@ -204,7 +204,7 @@ def reconcile(request: HttpRequest, cluster_id: int) -> HttpResponseBase:
     return HttpResponseRedirect(display.url_of(cluster))
 
 
-def disconnect(request: HttpRequest, cluster_id: int) -> HttpResponseBase:
+def disconnect(request: HttpRequest, cluster_id: int) -> HttpResponse:
     """Show what is removed and what is kept; by POST, disconnect."""
     admin_pages.require(request, "pools.delete_connection")
     cluster = _cluster(cluster_id)

@@ -8,7 +8,7 @@ from typing import Any
 from django import forms
 from django.contrib import admin, messages
 from django.db.models import Q, QuerySet
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -187,9 +187,9 @@ class DriftAdmin(lists.Listed[Drift]):
         ]
         return [*urls, *super().get_urls()]
 
-    def change_view(  # type: ignore[override]
+    def change_view(
         self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
-    ) -> HttpResponseBase:
+    ) -> HttpResponse:
         pages.require(request, "pools.view_drift")
         row = Drift.objects.filter(pk=lists.number(object_id)).first()
         if row is None:
@@ -202,7 +202,7 @@ def _decision_page(request: HttpRequest, rows: QuerySet[Drift], verb: str) -> Ht
     return lists.action_page(request, "admin:pools_drift_settle", verb=verb, id=ids)
 
 
-def _plan(request: HttpRequest, row: Drift) -> HttpResponseBase:
+def _plan(request: HttpRequest, row: Drift) -> HttpResponse:
     """Return the page with all differences of one object."""
     rows = drift.differences(drift.ClusterObject(row.cluster, row.kind, row.name, row.namespace))
     return pages.page(
@@ -230,7 +230,7 @@ class IgnoreForm(forms.Form):
     reason = fields.reason_field(label=_("Reason"))
 
 
-def decide(request: HttpRequest) -> HttpResponseBase:
+def decide(request: HttpRequest) -> HttpResponse:
     """Show what the decision does to which objects; by POST, carry it out."""
     pages.require(request, "pools.change_drift")
     verb = request.POST.get("verb") or request.GET.get("verb", "")

@@ -10,7 +10,7 @@ from typing import Any
 
 from django import forms
 from django.core.paginator import Paginator
-from django.http import HttpRequest, HttpResponseBase
+from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from unfold import widgets
@@ -69,7 +69,7 @@ class PodForm(forms.Form):
     namespace_annotations = MarksField(label=_("Namespace annotations"))
 
 
-def pool_for_pod(request: HttpRequest) -> HttpResponseBase:
+def pool_for_pod(request: HttpRequest) -> HttpResponse:
     pages.require(request, "pools.view_pool")
     form = _form_from_query(request, PodForm, "pod")
     choice = None
@@ -158,7 +158,7 @@ class NodeForm(forms.Form):
     )
 
 
-def demand_of_node(request: HttpRequest) -> HttpResponseBase:
+def demand_of_node(request: HttpRequest) -> HttpResponse:
     pages.require(request, "pools.view_pool")
     form = _form_from_query(request, NodeForm, "in_use")
     demand = None
@@ -201,7 +201,7 @@ class PreflightForm(forms.Form):
     )
 
 
-def preflight(request: HttpRequest) -> HttpResponseBase:
+def preflight(request: HttpRequest) -> HttpResponse:
     pages.require(request, "pools.view_cluster", "pools.view_pool")
     form = _form_from_query(request, PreflightForm, "cluster")
     result = cluster = None
@@ -269,7 +269,7 @@ class OverlapForm(forms.Form):
     within = fields.block_field(label=_("Address or CIDR"), required=False)
 
 
-def overlap_list(request: HttpRequest) -> HttpResponseBase:
+def overlap_list(request: HttpRequest) -> HttpResponse:
     pages.require(request, "pools.view_pool")
     form = OverlapForm(request.GET)
     all_overlaps: list[overlaps.Overlap] = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.http import HttpRequest, HttpResponseBase
+from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.translation import gettext
 
@@ -16,7 +16,7 @@ from pools.platform.admin import lists, pages
 SHOWN = 50  # nodes on a page
 
 
-def view(request: HttpRequest) -> HttpResponseBase:
+def view(request: HttpRequest) -> HttpResponse:
     """Show one page of the nodes of a cluster, sorted by name."""
     pages.require(request, "pools.view_observedobject")
     clusters = list(Cluster.objects.filter(connection__isnull=False).order_by("name"))

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.contrib import admin
 from django.db.models import Q, QuerySet
-from django.http import Http404, HttpRequest, HttpResponseBase
+from django.http import Http404, HttpRequest, HttpResponse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
@@ -110,9 +110,9 @@ class ObjectAdmin(lists.Listed[ObservedObject]):
     def shown_missed(self, row: ObservedObject) -> SafeString:
         return display.when(row.missed_at)
 
-    def change_view(  # type: ignore[override]
+    def change_view(
         self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
-    ) -> HttpResponseBase:
+    ) -> HttpResponse:
         pages.require(request, "pools.view_observedobject")
         rows = ObservedObject.objects.select_related("cluster")
         row = rows.filter(pk=lists.number(object_id)).first()

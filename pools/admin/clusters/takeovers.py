@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django import forms
 from django.contrib import messages
-from django.http import Http404, HttpRequest, HttpResponseBase, HttpResponseRedirect
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
@@ -20,7 +20,7 @@ class TakeoverForm(forms.Form):
     reason = fields.reason_field(label=_("Reason"))
 
 
-def view(request: HttpRequest, drift_id: int) -> HttpResponseBase:
+def view(request: HttpRequest, drift_id: int) -> HttpResponse:
     """Show the current fields in the cluster; by POST with the token of the preview, take them over."""
     pages.require(request, "pools.change_drift")
     row = Drift.objects.filter(pk=drift_id).select_related("cluster").first()

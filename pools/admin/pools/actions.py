@@ -6,7 +6,7 @@ from typing import Any
 
 from django import forms
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponseBase, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
@@ -27,7 +27,7 @@ _KIND_OF = {"pod": "node", "node": "node", "instance": "instance", "ipv4": "env"
 # --- add and change -------------------------------------------------------------------------------
 
 
-def add(request: HttpRequest) -> HttpResponseBase:
+def add(request: HttpRequest) -> HttpResponse:
     pages.require(request, "pools.add_pool")
     initial = {name: request.GET[name] for name in ("cluster", "category") if name in request.GET}
     pool_forms = pool_form.PoolForms(None, request.POST or None, initial)
@@ -54,7 +54,7 @@ def _free_blocks(pool: Pool) -> str:
     )
 
 
-def edit(request: HttpRequest, pool: Pool) -> HttpResponseBase:
+def edit(request: HttpRequest, pool: Pool) -> HttpResponse:
     """Show the form; a change that withholds or removes addresses needs a confirmation."""
     pages.require(request, "pools.change_pool")
     pool_forms = pool_form.PoolForms(pool, request.POST or None)
@@ -79,7 +79,7 @@ def edit(request: HttpRequest, pool: Pool) -> HttpResponseBase:
 
 def _form_page(
     request: HttpRequest, pool_forms: pool_form.PoolForms, *, title: str
-) -> HttpResponseBase:
+) -> HttpResponse:
     return pages.page(
         request,
         "pool_form.html",
@@ -94,7 +94,7 @@ def _form_page(
     )
 
 
-def _confirm_page(request: HttpRequest, pool: Pool, preview: previews.Preview) -> HttpResponseBase:
+def _confirm_page(request: HttpRequest, pool: Pool, preview: previews.Preview) -> HttpResponse:
     posted_values = [
         (name, value)
         for name, values in request.POST.lists()
@@ -113,7 +113,7 @@ def _confirm_page(request: HttpRequest, pool: Pool, preview: previews.Preview) -
     )
 
 
-def delete(request: HttpRequest, pool: Pool) -> HttpResponseBase:
+def delete(request: HttpRequest, pool: Pool) -> HttpResponse:
     pages.require(request, "pools.delete_pool")
     if request.method == "POST":
         with pages.errors_as_messages(request):
@@ -188,7 +188,7 @@ class AllocateForm(forms.Form):
         )
 
 
-def allocate(request: HttpRequest, pool: Pool) -> HttpResponseBase:
+def allocate(request: HttpRequest, pool: Pool) -> HttpResponse:
     pages.require(request, "pools.allocate")
     exact = request.GET.get("exact", "")[:64]
     form = AllocateForm(pool, request.POST or None, exact=exact)
@@ -258,7 +258,7 @@ class ReserveForm(forms.Form):
     reason = fields.reason_field(label=_("Reason"))
 
 
-def reserve(request: HttpRequest, pool: Pool) -> HttpResponseBase:
+def reserve(request: HttpRequest, pool: Pool) -> HttpResponse:
     pages.require(request, "pools.change_pool")
     form = ReserveForm(request.POST or None)
     preview = None
@@ -292,7 +292,7 @@ def _cidr_of(pool: Pool, span: Any) -> PoolCIDR:
     raise errors.InvalidInput.for_field("range", code, message, str(span))
 
 
-def unreserve(request: HttpRequest, pool: Pool, range_id: int) -> HttpResponseBase:
+def unreserve(request: HttpRequest, pool: Pool, range_id: int) -> HttpResponse:
     pages.require(request, "pools.change_pool")
     reserved = pool.reserved_ranges.filter(pk=range_id).first()
     if request.method == "POST" and reserved is not None:
@@ -325,7 +325,7 @@ class AddCidrForm(forms.Form):
     )
 
 
-def add_cidr(request: HttpRequest, pool: Pool) -> HttpResponseBase:
+def add_cidr(request: HttpRequest, pool: Pool) -> HttpResponse:
     pages.require(request, "pools.change_pool")
     form = AddCidrForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
@@ -357,7 +357,7 @@ def _cidr_field(problem: errors.FieldProblem) -> str:
 
 def _small_form(
     request: HttpRequest, pool: Pool, form: forms.Form, *, title: str, button: str, **more: Any
-) -> HttpResponseBase:
+) -> HttpResponse:
     return pages.page(
         request,
         "pool_small_form.html",

@@ -6,7 +6,7 @@ from typing import Any
 
 from django import forms
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponseBase, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
@@ -51,7 +51,7 @@ class EndCooldownForm(forms.Form):
     reason = fields.reason_field(label=_("Reason"))
 
 
-def release(request: HttpRequest) -> HttpResponseBase:
+def release(request: HttpRequest) -> HttpResponse:
     """Release each block if its holder is still the one that the page showed.
 
     A forced release ignores the holder; it requires a permission and a reason.
@@ -79,7 +79,7 @@ def release(request: HttpRequest) -> HttpResponseBase:
     return _page(request, form, chosen, title=title, button=gettext("Release"))
 
 
-def end_cooldown(request: HttpRequest) -> HttpResponseBase:
+def end_cooldown(request: HttpRequest) -> HttpResponse:
     pages.require(request, "pools.force_release")
     form = EndCooldownForm(request.POST or None)
     chosen = _chosen_blocks(request, BlockState.COOLING)
@@ -148,7 +148,7 @@ def _return_url(request: HttpRequest, chosen: list[Block]) -> str:
 
 def _page(
     request: HttpRequest, form: forms.Form, chosen: list[Block], *, title: str, button: str
-) -> HttpResponseBase:
+) -> HttpResponse:
     if not chosen:
         messages.warning(
             request,

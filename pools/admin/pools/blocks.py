@@ -8,7 +8,7 @@ from typing import Any
 from django.contrib import admin
 from django.contrib.admin.views.main import ORDER_VAR, ChangeList
 from django.db.models import Q, QuerySet
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import URLPattern, path, reverse
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
@@ -195,9 +195,9 @@ class BlockAdmin(lists.Listed[Block]):
         ]
         return urls + super().get_urls()
 
-    def change_view(  # type: ignore[override]
+    def change_view(
         self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
-    ) -> HttpResponseBase:
+    ) -> HttpResponse:
         pages.require(request, "pools.view_block")
         number = lists.number(object_id)
         block = self.get_queryset(request).filter(pk=number).first()
@@ -205,9 +205,9 @@ class BlockAdmin(lists.Listed[Block]):
             raise Http404(gettext("This block is not allocated."))
         return block_page(request, block)
 
-    def history_view(  # type: ignore[override]
+    def history_view(
         self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
-    ) -> HttpResponseBase:
+    ) -> HttpResponse:
         pages.require(request, "pools.view_block")
         return HttpResponseRedirect(reverse("admin:pools_block_change", args=[object_id]))
 
@@ -256,7 +256,7 @@ def _overlapping(network: addresses.Network) -> Q:
     return Q(cidr__in=around) | inside if around else inside
 
 
-def block_page(request: HttpRequest, block: Block) -> HttpResponseBase:
+def block_page(request: HttpRequest, block: Block) -> HttpResponse:
     address = block.cidr.network_address
     _, tenures = history_addresses.find_holders(address, cluster_id=block.pool.cluster_id)
     events = BlockEvent.objects.filter(cidr=str(block.cidr), space_id=block.space_id)

@@ -8,7 +8,7 @@ from typing import Any
 from django import forms
 from django.contrib import messages
 from django.core.exceptions import BadRequest
-from django.http import Http404, HttpRequest, HttpResponseBase, HttpResponseRedirect
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
@@ -69,7 +69,7 @@ class BeginForm(forms.Form):
         return migrations.plan_migration(self.pool, row.cidr, span=values["range"], to=values["to"])
 
 
-def begin(request: HttpRequest, pool: Pool) -> HttpResponseBase:
+def begin(request: HttpRequest, pool: Pool) -> HttpResponse:
     """Show the form, then a preview; by POST with `_begin`, start the migration."""
     pages.require(request, "pools.view_pool")
     if request.method == "GET" and (
@@ -144,7 +144,7 @@ class StepLine:
         return str(_MARKS[self.mark])
 
 
-def view(request: HttpRequest, pool: Pool, migration_id: int) -> HttpResponseBase:
+def view(request: HttpRequest, pool: Pool, migration_id: int) -> HttpResponse:
     """Show the progress; by POST, take a step. Widening shows a forecast and needs a confirmation."""
     pages.require(request, "pools.view_pool")
     try:
@@ -186,9 +186,7 @@ def view(request: HttpRequest, pool: Pool, migration_id: int) -> HttpResponseBas
     return answer
 
 
-def _take_step(
-    request: HttpRequest, migration: CIDRMigration, step: MigrationStep
-) -> HttpResponseBase:
+def _take_step(request: HttpRequest, migration: CIDRMigration, step: MigrationStep) -> HttpResponse:
     with pages.errors_as_messages(request):
         updated = migrations.take_step(migration.pk, step, author=pages.author(request))
         waits = step is MigrationStep.REMOVE and not updated.outcome

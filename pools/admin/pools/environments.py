@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 from django.contrib import admin
 from django.db.models import F, QuerySet
-from django.http import Http404, HttpRequest, HttpResponseBase, HttpResponseRedirect
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -90,9 +90,9 @@ class EnvironmentAdmin(lists.Listed[Environment]):
         url = reverse("admin:pools_block_changelist", query={"q": environment.env})
         return display.link(url, gettext("blocks"))
 
-    def change_view(  # type: ignore[override]
+    def change_view(
         self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
-    ) -> HttpResponseBase:
+    ) -> HttpResponse:
         pages.require(request, "pools.view_environment")
         rows = Environment.objects.select_related("cluster")
         environment = rows.filter(pk=lists.number(object_id)).first()
@@ -100,9 +100,9 @@ class EnvironmentAdmin(lists.Listed[Environment]):
             raise Http404(gettext("This environment does not exist."))
         return _page(request, environment)
 
-    def history_view(  # type: ignore[override]
+    def history_view(
         self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
-    ) -> HttpResponseBase:
+    ) -> HttpResponse:
         pages.require(request, "pools.view_event")
         environment = Environment.objects.filter(pk=lists.number(object_id)).first()
         query = {
@@ -112,7 +112,7 @@ class EnvironmentAdmin(lists.Listed[Environment]):
         return HttpResponseRedirect(reverse("admin:pools_event_changelist", query=query))
 
 
-def _page(request: HttpRequest, environment: Environment) -> HttpResponseBase:
+def _page(request: HttpRequest, environment: Environment) -> HttpResponse:
     held = Block.objects.filter(
         env=environment.env,
         org=environment.org,

@@ -6,7 +6,7 @@ from typing import Any
 
 from django import forms
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponseBase, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
@@ -63,7 +63,7 @@ class ImportForm(forms.Form):
             self.add_error("file", forms.ValidationError(message, code="encoding"))
 
 
-def view(request: HttpRequest) -> HttpResponseBase:
+def view(request: HttpRequest) -> HttpResponse:
     pages.require(request, "pools.add_pool", "pools.change_pool")
     initial = {"cluster": request.GET.get("cluster", "")}
     form = ImportForm(request.POST or None, request.FILES or None, initial=initial)

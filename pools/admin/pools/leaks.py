@@ -9,7 +9,7 @@ from typing import Any
 from django import forms
 from django.contrib import admin, messages
 from django.db.models import Count, Min, QuerySet
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import URLPattern, path, reverse
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext, ngettext
@@ -196,9 +196,9 @@ class LeakAdmin(lists.Listed[Leak]):
         more = {"feeds": list(feeds[:FEEDS]) if may_view_feeds else [], **(extra_context or {})}
         return super().changelist_view(request, more)
 
-    def change_view(  # type: ignore[override]
+    def change_view(
         self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
-    ) -> HttpResponseBase:
+    ) -> HttpResponse:
         pages.require(request, "pools.view_leak")
         row = self.get_queryset(request).filter(pk=lists.number(object_id)).first()
         if row is None:
@@ -242,7 +242,7 @@ class ReclaimForm(forms.Form):
     reason = fields.reason_field(label=_("Reason"))
 
 
-def reclaim(request: HttpRequest) -> HttpResponseBase:
+def reclaim(request: HttpRequest) -> HttpResponse:
     """Show the holders; by POST, reclaim the blocks that are unchanged and show a result for each."""
     pages.require(request, "pools.view_leak", "pools.reclaim")
     form = ReclaimForm(request.POST or None)
@@ -295,9 +295,7 @@ def _shown_target(request: HttpRequest, block_id: int) -> leak_reclaim.ReclaimTa
     return leak_reclaim.ReclaimTarget(block_id, kind, name, uid, org, allocated_at)
 
 
-def _results(
-    request: HttpRequest, results: Sequence[leak_reclaim.ReclaimResult]
-) -> HttpResponseBase:
+def _results(request: HttpRequest, results: Sequence[leak_reclaim.ReclaimResult]) -> HttpResponse:
     reclaimed = sum(not result.error for result in results)
     return pages.page(
         request,

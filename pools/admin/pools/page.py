@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from django.http import HttpRequest, HttpResponseBase
+from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
@@ -65,7 +65,7 @@ class DrawnMap:
         return gettext("Each cell is one /%(length)s block.") % length
 
 
-def view(request: HttpRequest, pool: Pool, **links: Any) -> HttpResponseBase:
+def view(request: HttpRequest, pool: Pool, **links: Any) -> HttpResponse:
     families = usage.usage_by_pool([pool])[pool.pk]
     cidrs = list(
         pool.cidrs.select_related("pool").prefetch_related("reserved_ranges").order_by("position")

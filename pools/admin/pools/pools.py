@@ -240,18 +240,18 @@ class PoolAdmin(lists.Listed[Pool]):
         )
         return urls + super().get_urls()
 
-    def add_view(self, request: HttpRequest, *_args: Any, **_options: Any) -> HttpResponseBase:  # type: ignore[override]
+    def add_view(self, request: HttpRequest, *_args: Any, **_options: Any) -> HttpResponse:
         return actions.add(request)
 
-    def change_view(  # type: ignore[override]
+    def change_view(
         self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
-    ) -> HttpResponseBase:
+    ) -> HttpResponse:
         admin_pages.require(request, "pools.view_pool")
         return page.view(request, _pool(lists.number(object_id)))
 
-    def history_view(  # type: ignore[override]
+    def history_view(
         self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
-    ) -> HttpResponseBase:
+    ) -> HttpResponse:
         admin_pages.require(request, "pools.view_event")
         url = reverse("admin:pools_event_changelist", query={"pool": object_id})
         return HttpResponseRedirect(url)
@@ -274,10 +274,10 @@ def _numbers(counts: usage.Usage) -> tuple[int, ...]:
 
 
 def _with_pool(view: Any) -> Any:
-    def view_pool(request: HttpRequest, pool_id: int, **more: Any) -> HttpResponseBase:
+    def view_pool(request: HttpRequest, pool_id: int, **more: Any) -> HttpResponse:
         # Before the lookup, so that a 404 does not reveal which pools exist.
         admin_pages.require(request, "pools.view_pool")
-        answer: HttpResponseBase = view(request, _pool(pool_id), **more)
+        answer: HttpResponse = view(request, _pool(pool_id), **more)
         return answer
 
     return view_pool

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django import forms
-from django.http import HttpRequest, HttpResponseBase
+from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
@@ -48,7 +48,7 @@ class ShapeForm(forms.Form):
     )
 
 
-def view(request: HttpRequest, pool: Pool) -> HttpResponseBase:
+def view(request: HttpRequest, pool: Pool) -> HttpResponse:
     """Show all formats, or that of the cluster in the query string."""
     pages.require(request, "pools.view_pool")
     form = ShapeForm(request.GET)

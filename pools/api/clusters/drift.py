@@ -48,7 +48,7 @@ class TakeoverPreviewSerializer(Representation):
     resource_version = fields.TextField()
     token = fields.TextField()
     # The name of a property of serializers, which DRF's metaclass keeps.
-    fields = fields.ListField(child=OwnedFieldSerializer())  # type: ignore[assignment]
+    fields = fields.ListField(child=OwnedFieldSerializer())
 
 
 class TakeoverSerializer(Serializer):

@@ -143,7 +143,7 @@ class NodeForecastSerializer(Representation):
     )
     pre_allocation_assumed = fields.TextField(source="assumed")
     requests = fields.ListField(child=PoolNeedSerializer(), source="needs")
-    errors = fields.ListField(child=fields.TextField())  # type: ignore[assignment]  # the metaclass takes it out
+    errors = fields.ListField(child=fields.TextField())
 
 
 class PreflightFindingSerializer(Representation):

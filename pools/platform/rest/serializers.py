@@ -89,6 +89,12 @@ class Serializer(serializers.Serializer[Any]):
 class Representation(Serializer):
     """An object that is only answered: every field is read only, and present in each answer."""
 
+    # Fields may have these names of DRF's attributes: the metaclass takes declared fields off the class.
+    create: Any
+    errors: Any
+    fields: Any
+    source: Any
+
     def get_fields(self) -> dict[str, Any]:
         declared = super().get_fields()
         for field in declared.values():
@@ -133,7 +139,13 @@ def _attribute_reader(source: str) -> Callable[[Any], Any]:
 
 def is_optional(field: serializers.Field[Any, Any, Any, Any]) -> bool:
     """True for a field that was declared with `required=False`: DRF forgets it of read-only fields."""
-    return field._kwargs.get("required") is False  # type: ignore[attr-defined]
+    return _declared_options(field).get("required") is False
+
+
+def _declared_options(field: Any) -> dict[str, Any]:
+    """The keyword arguments with which a field was declared; DRF keeps them to copy the field."""
+    options: dict[str, Any] = field._kwargs
+    return options
 
 
 def _item_reader(field: serializers.Field[Any, Any, Any, Any], name: str) -> Callable[[Any], Any]:
@@ -178,7 +190,7 @@ def _validate_field(
 
 def _required_message(field: serializers.Field[Any, Any, Any, Any]) -> str:
     """`error_messages={"required": ...}` of the field; DRF's own words speak of fields of forms."""
-    messages = field._kwargs.get("error_messages") or {}  # type: ignore[attr-defined]
+    messages = _declared_options(field).get("error_messages") or {}
     return str(messages.get("required", "is required"))
 
 
