@@ -119,6 +119,7 @@ MIDDLEWARE = [
     "ipam_site.http.health.HealthMiddleware",
     # The same is true for a scrape with a token.
     "ipam_site.http.metrics.MetricsMiddleware",
+    "ipam_site.http.middleware.APILanguageMiddleware",
     "ipam_site.http.middleware.RequestIdMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",

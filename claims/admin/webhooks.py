@@ -37,7 +37,7 @@ class PathFilter(lists.Choice):
     parameter_name = "path"
 
     def options(self, request: HttpRequest) -> list[tuple[str, str]]:
-        return [("mutate-pods", gettext("launcher pods")), ("mutate-vms", "VMs")]
+        return [("mutate-pods", gettext("launcher pods")), ("mutate-vms", gettext("VMs"))]
 
     def queryset(self, request: HttpRequest, rows: QuerySet[Decision]) -> QuerySet[Decision]:
         return rows.filter(path=self.value()) if self.value() else rows

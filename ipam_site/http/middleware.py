@@ -1,4 +1,4 @@
-"""Request ids, problem documents instead of HTML pages below /api/, and the admin's methods."""
+"""Request ids, problem documents instead of HTML pages below /api/, its language, and the admin's methods."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import uuid
 from collections.abc import Callable
 
 from django.http import HttpRequest, HttpResponseBase, HttpResponseNotAllowed
+from django.utils import translation
 
 from ipam_site.http import problems
 
@@ -36,6 +37,19 @@ class RequestIdMiddleware:
             response = problems.replace_page(request, response)
         response.headers[HEADER] = request_id
         return response
+
+
+class APILanguageMiddleware:
+    """Answer below /api/ in English: programs read it, and LANGUAGE_CODE is for the pages."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self._get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        if not request.path_info.startswith(problems.API):
+            return self._get_response(request)
+        with translation.override("en"):
+            return self._get_response(request)
 
 
 class AdminMethodsMiddleware:

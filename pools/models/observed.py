@@ -82,7 +82,7 @@ class Run(models.Model):
     """One sync run of a cluster; `kinds` has the counts seen, changed, written and failed of each kind."""
 
     cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="runs")
-    trigger = models.CharField(max_length=8, choices=Trigger)
+    trigger = models.CharField(_("trigger"), max_length=8, choices=Trigger)
     started_at = models.DateTimeField()
     ended_at = models.DateTimeField(null=True, blank=True)
     succeeded = models.BooleanField(default=False)
@@ -128,11 +128,13 @@ class Finding(models.Model):
     code = models.CharField(max_length=63)
     subject = models.CharField(max_length=600)
     severity = models.CharField(max_length=7, choices=Severity, default=Severity.WARNING)
-    message = models.CharField(max_length=1000)
+    message = models.CharField(_("message"), max_length=1000)
     details = models.JSONField(default=dict)
     since = models.DateTimeField()
 
     class Meta:
+        verbose_name = _("finding")
+        verbose_name_plural = _("findings")
         ordering = ["-since", "-id"]
         constraints = [
             models.UniqueConstraint(

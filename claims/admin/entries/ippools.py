@@ -203,9 +203,6 @@ class IPPoolAdmin(scoped.Scoped[IPPool]):
                     note=cleaned_data["note"] or "",
                     author=pages.author(request),
                 )
-            except errors.AlreadyExists as error:
-                field = "network_name" if "already has an IPPool" in error.message else "name"
-                form.add_error(field, error.message)
             except errors.IpamError as error:
                 pages.add_errors(form, error)
             else:

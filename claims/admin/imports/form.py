@@ -57,7 +57,10 @@ class VMImportForm(forms.Form):
         label=_("List"),
         required=False,
         strip=False,
-        widget=fields.lines(12, placeholder="web-01  00:50:56:aa:00:01  10.0.0.21, fd00::21"),
+        widget=fields.lines(
+            12,
+            placeholder="web-01  00:50:56:aa:00:01  10.0.0.21, fd00::21",  # no text: an example
+        ),
     )
     vm = forms.CharField(
         label=_("VM"), required=False, max_length=253, widget=fields.text(placeholder="web-01")

@@ -83,7 +83,7 @@ class ClusterStateFilter(lists.Choice):
     parameter_name = "state"
 
     def options(self, request: HttpRequest) -> list[tuple[str, str]]:
-        return [(state.key, state.word) for state in ConnectionState] + [
+        return [(state.key, gettext(state.word)) for state in ConnectionState] + [
             ("none", gettext("not connected"))
         ]
 
@@ -266,6 +266,7 @@ class ClusterAdmin(lists.Listed[Cluster]):
             original=cluster,
             cluster=cluster,
             pools=pools,
+            names=", ".join(pool.name for pool in pools),
             used=used,
         )
 

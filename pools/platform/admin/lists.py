@@ -19,6 +19,7 @@ from django.http import (
 )
 from django.urls import URLPattern, path, reverse
 from django.utils.functional import cached_property
+from django.utils.translation import gettext
 from unfold import admin as unfold
 from unfold.contrib.filters.admin import DropdownFilter
 
@@ -86,7 +87,7 @@ def estimated_rows(model: type[models.Model]) -> int:
     """Return the number of rows of a table according to the last ANALYZE or VACUUM."""
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT greatest(reltuples, 0)::bigint FROM pg_class WHERE oid = %s::regclass",
+            "SELECT greatest(reltuples, 0)::bigint FROM pg_class WHERE oid = %s::regclass",  # no text: SQL
             [model._meta.db_table],
         )
         return int(cursor.fetchone()[0])
@@ -120,7 +121,7 @@ class Listed(Base[Row]):
         try:
             queryset = self.get_changelist_instance(request).queryset
         except IncorrectLookupParameters as error:
-            raise BadRequest("There is no such filter.") from error
+            raise BadRequest(gettext("There is no such filter.")) from error
         head = [name.replace(".", "_") for name in self.exported]
         read = export.attribute_reader(*self.exported)
         rows = queryset[: export.MOST]

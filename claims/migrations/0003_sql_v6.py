@@ -9,12 +9,13 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
-        ('pools', '0002_initial_data'),
+        ('claims', '0002_initial_data'),
+        ('pools', '0003_sql_v6'),
     ]
 
     operations = [
         pools.sql.Install(
-            app='pools',
-            names=['rules.v5', 'allocate.v5', 'observed_cidrs.v5', 'recovery.v5', 'event_log.v5', 'pgtrigger.v5', 'storage.v5'],
+            app='claims',
+            names=['memberships.v6', 'contradictions.v6', 'launchers.v6', 'workload_comparison.v6', 'storage.v6', 'event_log.v6', 'pgtrigger.v6'],
         ),
     ]

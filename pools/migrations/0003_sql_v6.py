@@ -9,13 +9,12 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
-        ('claims', '0002_initial_data'),
-        ('pools', '0003_sql_v5'),
+        ('pools', '0002_initial_data'),
     ]
 
     operations = [
         pools.sql.Install(
-            app='claims',
-            names=['memberships.v5', 'contradictions.v5', 'launchers.v5', 'workload_comparison.v5', 'storage.v5', 'event_log.v5', 'pgtrigger.v5'],
+            app='pools',
+            names=['rules.v6', 'allocate.v6', 'observed_cidrs.v6', 'recovery.v6', 'event_log.v6', 'pgtrigger.v6', 'storage.v6'],
         ),
     ]
