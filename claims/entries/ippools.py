@@ -38,7 +38,7 @@ def create(
     Raises AlreadyExists, with the name of the network's IPPool or of the cluster's IPPool of that name,
     and InvalidInput.
     """
-    with events.recorded(author):
+    with events.recorded_by(author):
         _announce(cluster.pk, author)
         network = names.get_or_create(
             cluster.pk, holders.parse_identifier(network_name, field="network_name")
@@ -148,7 +148,7 @@ def lock_for_change(
 
     Raises NotFound, VersionMismatch, ClusterDecides.
     """
-    with events.recorded(author):
+    with events.recorded_by(author):
         cluster_id = (
             IPPool.objects.filter(pk=ippool_id).values_list("cluster_id", flat=True).first()
         )

@@ -74,7 +74,7 @@ SEARCHES: list[Search] = []  # filled by pools.extension
 RECENT = 100_000  # events; searches by actor, request and environment are limited to the newest
 
 
-class EventTypeFilter(lists.Choice):
+class EventTypeFilter(lists.ChoiceFilter):
     title = _("event type")
     parameter_name = "type"
 
@@ -96,26 +96,26 @@ class EventTypeFilter(lists.Choice):
         return rows
 
 
-class EventClusterFilter(lists.Choice):
+class EventClusterFilter(lists.ChoiceFilter):
     title = _("cluster")
     parameter_name = "cluster"
     options = pools.PoolClusterFilter.options
 
     def queryset(self, request: HttpRequest, rows: QuerySet[Event]) -> QuerySet[Event]:
-        return rows.filter(cluster_id=self.number()) if self.value() else rows
+        return rows.filter(cluster_id=self.selected_id()) if self.value() else rows
 
 
-class EventPoolFilter(lists.Choice):
+class EventPoolFilter(lists.ChoiceFilter):
     title = _("pool")
     parameter_name = "pool"
     options = blocks.BlockPoolFilter.options
 
     def queryset(self, request: HttpRequest, rows: QuerySet[Event]) -> QuerySet[Event]:
-        return rows.filter(pool_id=self.number()) if self.value() else rows
+        return rows.filter(pool_id=self.selected_id()) if self.value() else rows
 
 
 @admin.register(Event)
-class EventAdmin(lists.Listed[Event]):
+class EventAdmin(lists.ReadOnlyAdmin[Event]):
     list_display = (
         "shown_at",
         "shown_type",
@@ -158,7 +158,7 @@ class EventAdmin(lists.Listed[Event]):
 
     @admin.display(description=_("when"))
     def shown_at(self, event: Event) -> SafeString:
-        return display.link(display.url_of(event), display.when(event.at))
+        return display.link(display.url_of(event), display.timestamp(event.at))
 
     @admin.display(description=_("event"))
     def shown_type(self, event: Event) -> SafeString:
@@ -180,7 +180,7 @@ class EventAdmin(lists.Listed[Event]):
         self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
     ) -> HttpResponseBase:
         pages.require(request, "pools.view_event")
-        number = lists.number(object_id)
+        number = lists.parse_id(object_id)
         event = Event.objects.filter(pk=number).first()
         if event is None:
             raise Http404(gettext("This event does not exist."))

@@ -22,7 +22,7 @@ MOST = 50  # deliveries on the page of a notice
 _STATES = {"true": _("open"), "false": _("ended")}
 
 
-class NoticeStateFilter(lists.Choice):
+class NoticeStateFilter(lists.ChoiceFilter):
     title = _("state")
     parameter_name = "open"
 
@@ -35,7 +35,7 @@ class NoticeStateFilter(lists.Choice):
         return rows
 
 
-class NoticeLevelFilter(lists.Choice):
+class NoticeLevelFilter(lists.ChoiceFilter):
     title = _("level")
     parameter_name = "level"
 
@@ -46,7 +46,7 @@ class NoticeLevelFilter(lists.Choice):
         return rows.filter(level=self.value()) if self.value() else rows
 
 
-class NoticeCodeFilter(lists.Choice):
+class NoticeCodeFilter(lists.ChoiceFilter):
     title = _("condition")
     parameter_name = "code"
 
@@ -71,7 +71,7 @@ def count(request: HttpRequest) -> str:
 
 
 @admin.register(Notice)
-class NoticeAdmin(lists.Listed[Notice]):
+class NoticeAdmin(lists.ReadOnlyAdmin[Notice]):
     list_display = (
         "shown_level",
         "shown_title",
@@ -103,7 +103,7 @@ class NoticeAdmin(lists.Listed[Notice]):
 
     @admin.display(description=_("notice"))
     def shown_title(self, notice: Notice) -> SafeString:
-        return display.to(notice, notice.title)
+        return display.row_link(notice, notice.title)
 
     @admin.display(description=_("condition"))
     def shown_code(self, notice: Notice) -> str:
@@ -111,11 +111,13 @@ class NoticeAdmin(lists.Listed[Notice]):
 
     @admin.display(description=_("since"))
     def shown_since(self, notice: Notice) -> SafeString:
-        return display.when(notice.since)
+        return display.timestamp(notice.since)
 
     @admin.display(description=_("ended"))
     def shown_end(self, notice: Notice) -> SafeString:
-        return display.when(notice.ended_at) if notice.ended_at else SafeString(gettext("open"))
+        return (
+            display.timestamp(notice.ended_at) if notice.ended_at else SafeString(gettext("open"))
+        )
 
     @admin.display(description=_("subject"))
     def shown_link(self, notice: Notice) -> SafeString:
@@ -125,7 +127,7 @@ class NoticeAdmin(lists.Listed[Notice]):
         self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
     ) -> HttpResponseBase:
         pages.require(request, "pools.view_notice")
-        notice = Notice.objects.filter(pk=lists.number(object_id)).first()
+        notice = Notice.objects.filter(pk=lists.parse_id(object_id)).first()
         if notice is None:
             raise Http404(gettext("This notice does not exist."))
         deliveries: QuerySet[Delivery] = Delivery.objects.none()

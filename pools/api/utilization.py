@@ -207,7 +207,7 @@ class Forecast(generics.GenericView):
 
     def get(self, request: Request, pool_id: int) -> Response:
         """When a pool will be exhausted."""
-        self.parameters.done()
+        self.parameters.raise_problems()
         pool = get_pool(pool_id)
         used = usage.pool_usage(pool)
         today = database.now().date()

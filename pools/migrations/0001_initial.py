@@ -27,7 +27,7 @@ class Migration(migrations.Migration):
     operations = [
         pools.sql.Install(
             app='pools',
-            names=['clock.v6'],
+            names=['clock.v9'],
         ),
         migrations.CreateModel(
             name='Event',
@@ -71,7 +71,7 @@ class Migration(migrations.Migration):
             name='AllocationRequest',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('wanted', models.JSONField()),
+                ('demand', models.JSONField()),
                 ('holder_kind', models.CharField(max_length=63)),
                 ('holder_id', models.CharField(max_length=253)),
                 ('org', models.CharField(blank=True, default='', max_length=253, verbose_name='organization')),
@@ -118,7 +118,7 @@ class Migration(migrations.Migration):
             name='CheckRun',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('asked_at', models.DateTimeField()),
+                ('requested_at', models.DateTimeField()),
                 ('started_at', models.DateTimeField(null=True)),
                 ('ended_at', models.DateTimeField(null=True)),
                 ('repair', models.BooleanField(default=False)),
@@ -237,7 +237,7 @@ class Migration(migrations.Migration):
             fields=[
                 ('log', models.CharField(max_length=63, primary_key=True, serialize=False)),
                 ('counted', models.BigIntegerField(default=0)),
-                ('seen', models.BigIntegerField(default=0)),
+                ('assigned', models.BigIntegerField(default=0)),
                 ('waits_for', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=40), default=list, size=None)),
             ],
         ),
@@ -622,24 +622,6 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
-            name='Run',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('trigger', models.CharField(choices=[('schedule', 'schedule'), ('watch', 'watch'), ('change', 'change'), ('dry-run', 'dry run')], max_length=8, verbose_name='trigger')),
-                ('started_at', models.DateTimeField()),
-                ('ended_at', models.DateTimeField(blank=True, null=True)),
-                ('succeeded', models.BooleanField(default=False)),
-                ('kinds', models.JSONField(default=dict)),
-                ('error_code', models.CharField(blank=True, default='', max_length=63)),
-                ('error', models.CharField(blank=True, default='', max_length=500)),
-            ],
-            options={
-                'verbose_name': 'sync run',
-                'verbose_name_plural': 'sync runs',
-                'ordering': ['-id'],
-            },
-        ),
-        migrations.CreateModel(
             name='Sample',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
@@ -696,6 +678,24 @@ class Migration(migrations.Migration):
                 ('family', models.PositiveSmallIntegerField()),
                 ('held', models.IntegerField()),
             ],
+        ),
+        migrations.CreateModel(
+            name='SyncRun',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('trigger', models.CharField(choices=[('schedule', 'schedule'), ('watch', 'watch'), ('change', 'change'), ('dry-run', 'dry run')], max_length=8, verbose_name='trigger')),
+                ('started_at', models.DateTimeField()),
+                ('ended_at', models.DateTimeField(blank=True, null=True)),
+                ('succeeded', models.BooleanField(default=False)),
+                ('kinds', models.JSONField(default=dict)),
+                ('error_code', models.CharField(blank=True, default='', max_length=63)),
+                ('error', models.CharField(blank=True, default='', max_length=500)),
+            ],
+            options={
+                'verbose_name': 'sync run',
+                'verbose_name_plural': 'sync runs',
+                'ordering': ['-id'],
+            },
         ),
         migrations.CreateModel(
             name='TokenUse',
@@ -783,7 +783,7 @@ class Migration(migrations.Migration):
                 ('digest', models.CharField(max_length=64)),
                 ('sealed_at', models.DateTimeField()),
                 ('purged_at', models.DateTimeField(null=True)),
-                ('kept', models.PositiveIntegerField(null=True)),
+                ('retained', models.PositiveIntegerField(null=True)),
                 ('layout', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='pools.auditlayout')),
             ],
             options={
@@ -1087,11 +1087,6 @@ class Migration(migrations.Migration):
             name='pool_cidr',
             field=models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', related_query_name='+', to='pools.poolcidr'),
         ),
-        migrations.AddField(
-            model_name='run',
-            name='cluster',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='runs', to='pools.cluster'),
-        ),
         migrations.AddIndex(
             model_name='sample',
             index=models.Index(fields=['day'], name='sample_day'),
@@ -1117,6 +1112,11 @@ class Migration(migrations.Migration):
             model_name='segmenttally',
             name='segment',
             field=models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', to='pools.auditsegment'),
+        ),
+        migrations.AddField(
+            model_name='syncrun',
+            name='cluster',
+            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='runs', to='pools.cluster'),
         ),
         migrations.AddField(
             model_name='delivery',
@@ -1441,10 +1441,6 @@ class Migration(migrations.Migration):
             model_name='reservedrangeevent',
             trigger=pgtrigger.compiler.Trigger(name='append_only', sql=pgtrigger.compiler.UpsertTriggerSql(func="RAISE EXCEPTION 'pgtrigger: Cannot update or delete rows from % table', TG_TABLE_NAME;", hash='bfeec519e0e6184040f5e80134066682998e2c74', operation='UPDATE OR DELETE', pgid='pgtrigger_append_only_1af91', table='pools_reservedrangeevent', when='BEFORE')),
         ),
-        migrations.AddIndex(
-            model_name='run',
-            index=models.Index(fields=['cluster', '-id'], name='run_cluster'),
-        ),
         migrations.AddConstraint(
             model_name='segmentname',
             constraint=models.UniqueConstraint(fields=('kind', 'name', 'segment'), name='segment_name_unique'),
@@ -1452,6 +1448,10 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name='segmenttally',
             constraint=models.UniqueConstraint(fields=('pool_id', 'segment', 'family'), name='segment_tally_unique'),
+        ),
+        migrations.AddIndex(
+            model_name='syncrun',
+            index=models.Index(fields=['cluster', '-id'], name='sync_run_cluster'),
         ),
         migrations.AddIndex(
             model_name='delivery',

@@ -14,7 +14,7 @@ class CheckRun(models.Model):
     each check, in the order in which they ran (pools/platform/checks/reports.py).
     """
 
-    asked_at = models.DateTimeField()
+    requested_at = models.DateTimeField()
     started_at = models.DateTimeField(null=True)
     ended_at = models.DateTimeField(null=True)
     repair = models.BooleanField(default=False)

@@ -78,7 +78,7 @@ class Trigger(models.TextChoices):
     DRY_RUN = "dry-run", _("dry run")
 
 
-class Run(models.Model):
+class SyncRun(models.Model):
     """One sync run of a cluster; `kinds` has the counts seen, changed, written and failed of each kind."""
 
     cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="runs")
@@ -94,7 +94,7 @@ class Run(models.Model):
         verbose_name = _("sync run")
         verbose_name_plural = _("sync runs")
         ordering = ["-id"]
-        indexes = [models.Index(fields=["cluster", "-id"], name="run_cluster")]
+        indexes = [models.Index(fields=["cluster", "-id"], name="sync_run_cluster")]
 
     def __str__(self) -> str:
         return f"{self.cluster} at {self.started_at}"

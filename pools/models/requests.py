@@ -64,7 +64,7 @@ class AllocationRequest(models.Model):
     """A request that waits for space in an exhausted pool (`"wait": true`)."""
 
     pool = models.ForeignKey(Pool, on_delete=models.CASCADE, related_name="requests")
-    wanted = models.JSONField()  # the demand, as allocator.requests.demand_to_json returns it
+    demand = models.JSONField()  # as allocator.requests.demand_to_json returns it
     holder_kind = models.CharField(max_length=63)
     holder_id = models.CharField(max_length=253)
     org = models.CharField(_("organization"), max_length=253, blank=True, default="")

@@ -89,7 +89,7 @@ def _check_parts(django_request: HttpRequest) -> None:
 def _read_json(request: Request) -> tuple[Upload, dict[str, Any]]:
     data = documents.load_json(request._request.body, limit=LARGEST_FILE)
     body = object_reader.Fields(data, "", object_reader.ProblemReport())
-    body.only("rows", "text", *_OPTION_FIELDS)
+    body.allow_only("rows", "text", *_OPTION_FIELDS)
     body.report.raise_any()
     if body.has("rows") == body.has("text"):
         message = "send either rows or text"
@@ -107,7 +107,7 @@ def _parse_options(request: Request, values: Mapping[str, Any], upload: Upload) 
     report = object_reader.ProblemReport()
 
     def parse(name: str, parser: Callable[[Any, str], Any], default: Any) -> Any:
-        with report.collecting():
+        with report.collect():
             return parser(values[name], name) if name in values else default
         return default
 
@@ -153,7 +153,7 @@ def _target_cluster(
             and isinstance(destination, Mapping)
             and destination.get("network") is not None
         ):
-            path = f"mapping.{errors.shown(name)}.network"
+            path = f"mapping.{errors.display_value(name)}.network"
             cluster = network_parser(request)(destination["network"], path).cluster
     return cluster
 
@@ -208,7 +208,7 @@ def parse_mapping(value: Any, path: str) -> dict[str, Any]:
         )
         raise errors.InvalidInput.for_field(path, "wrong_type", message, value)
     return {
-        name: import_mapping.parse_destination(destination, f"{path}.{errors.shown(name)}")
+        name: import_mapping.parse_destination(destination, f"{path}.{errors.display_value(name)}")
         for name, destination in value.items()
     }
 

@@ -61,12 +61,12 @@ class Imports(views.View):
 
     @extend_schema(**import_schema.CREATE)
     def post(self, request: Request) -> views.Answer:
-        query.Query(request).done()
+        query.Query(request).raise_problems()
         upload, options, fingerprint = bodies.read(request)
 
-        def create() -> idempotency.Stored:
+        def create() -> idempotency.StoredAnswer:
             vm_import = drafts.create(upload, options, author=views.author(request))
-            return idempotency.Stored(201, representation.brief(vm_import))
+            return idempotency.StoredAnswer(201, representation.brief(vm_import))
 
         stored = views.run_once(request, create, body=fingerprint)
         _notify_worker(stored)
@@ -167,13 +167,13 @@ class ImportCommit(views.View):
         vm_import = _get(request, import_id)
         skip_bad = _parse_skip_bad(request)
 
-        def commit() -> idempotency.Stored:
+        def commit() -> idempotency.StoredAnswer:
             author = views.author(request)
             committed = drafts.commit(
                 vm_import.pk, skip_bad=skip_bad, author=author, user=request.user
             )
             status = 200 if committed.status == Status.COMMITTED else 202
-            return idempotency.Stored(status, representation.brief(committed))
+            return idempotency.StoredAnswer(status, representation.brief(committed))
 
         stored = views.run_once(request, commit)
         _notify_worker(stored)
@@ -201,11 +201,11 @@ class ImportUndo(views.View):
 
     @extend_schema(**import_schema.UNDO)
     def post(self, request: Request, import_id: int) -> views.Answer:
-        query.Query(request).done()
+        query.Query(request).raise_problems()
         vm_import = _get(request, import_id)
         undone_import = drafts.undo(vm_import.pk, author=views.author(request), user=request.user)
         if undone_import.undo_wanted:
-            tasks.ring(undone_import.pk)
+            tasks.notify_worker(undone_import.pk)
         return views.answer(
             representation.brief(undone_import), status=202 if undone_import.undo_wanted else 200
         )
@@ -224,7 +224,7 @@ class ImportManifest(views.View):
 
     @extend_schema(**import_schema.MANIFEST)
     def get(self, request: Request, import_id: int) -> views.Answer:
-        query.Query(request).done()
+        query.Query(request).raise_problems()
         vm_import = _get(request, import_id)
         text = manifests.render_yaml(vm_import, scoped.request_scope(request))
         return _file(text.encode(), "application/yaml", f"import-{vm_import.pk}.yaml")
@@ -235,7 +235,7 @@ class TemplateCSV(views.View):
 
     @extend_schema(**import_schema.TEMPLATE_CSV)
     def get(self, request: Request) -> views.Answer:
-        query.Query(request).done()
+        query.Query(request).raise_problems()
         return _file(formats.template_csv(), "text/csv; charset=utf-8", "vm-import.csv")
 
 
@@ -244,7 +244,7 @@ class TemplateXLSX(views.View):
 
     @extend_schema(**import_schema.TEMPLATE_XLSX)
     def get(self, request: Request) -> views.Answer:
-        query.Query(request).done()
+        query.Query(request).raise_problems()
         return _file(formats.template_xlsx(), import_schema.XLSX, "vm-import.xlsx")
 
 
@@ -288,16 +288,16 @@ def _row(vm_import: VMImport, number: int) -> representation.Shape:
 
 
 def _perform(request: Request, import_id: int, action: Any) -> views.Answer:
-    query.Query(request).done()
+    query.Query(request).raise_problems()
     vm_import = _get(request, import_id)
     changed_import = action(vm_import.pk, author=views.author(request), user=request.user)
     return views.answer(representation.brief(changed_import))
 
 
-def _notify_worker(stored: idempotency.Stored) -> None:
+def _notify_worker(stored: idempotency.StoredAnswer) -> None:
     """Wake a worker, after the transaction: an unreachable broker only delays the work."""
     if stored.answer["status"] in {Status.QUEUED, Status.COMMITTING}:
-        tasks.ring(stored.answer["id"])
+        tasks.notify_worker(stored.answer["id"])
 
 
 def _parse_skip_bad(request: Request) -> bool:

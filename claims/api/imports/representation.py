@@ -48,10 +48,10 @@ def brief(vm_import: VMImport) -> Shape:
         else None,
         "skip_bad": vm_import.skip_bad,
         "created_by": vm_import.actor,
-        "created_at": block_fields.time(vm_import.created_at),
-        "drafted_at": block_fields.time(vm_import.drafted_at),
-        "committed_at": block_fields.time(vm_import.committed_at),
-        "undone_at": block_fields.time(vm_import.undone_at),
+        "created_at": block_fields.format_time(vm_import.created_at),
+        "drafted_at": block_fields.format_time(vm_import.drafted_at),
+        "committed_at": block_fields.format_time(vm_import.committed_at),
+        "undone_at": block_fields.format_time(vm_import.undone_at),
     }
 
 

@@ -117,7 +117,7 @@ def search_link(text: str, label: str = "") -> SafeString:
     return link(reverse("admin:find", query={"q": text}), label or text) if text else DASH
 
 
-def to(row: Any, text: object = "") -> SafeString:
+def row_link(row: Any, text: object = "") -> SafeString:
     """A link to the change page of a row."""
     return link(url_of(row), text or row)
 
@@ -177,7 +177,7 @@ def connection_sentence(status: ConnectionStatus) -> str:
     return " ".join(sentences)
 
 
-def when(moment: datetime | None) -> SafeString:
+def timestamp(moment: datetime | None) -> SafeString:
     """A point in time as `3 hours ago` or `in 2 days`, with the exact time on hover."""
     if moment is None:
         return DASH

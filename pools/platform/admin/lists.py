@@ -75,7 +75,9 @@ class BoundedList(ChangeList):
 
     def active_filters(self) -> list[str]:
         """Return the active filters as text."""
-        labels = (choice.label() for choice in self.filter_specs if isinstance(choice, Choice))
+        labels = (
+            choice.label() for choice in self.filter_specs if isinstance(choice, ChoiceFilter)
+        )
         return [words for words in labels if words]
 
     @property
@@ -93,7 +95,7 @@ def estimated_rows(model: type[models.Model]) -> int:
         return int(cursor.fetchone()[0])
 
 
-class Listed(Base[Row]):
+class ReadOnlyAdmin(Base[Row]):
     """A list whose rows cannot be added, changed or deleted in the admin."""
 
     list_per_page = 100
@@ -156,7 +158,7 @@ class Listed(Base[Row]):
         return False
 
 
-class Choice(DropdownFilter):
+class ChoiceFilter(DropdownFilter):
     """A filter whose choices and condition are functions of the subclass."""
 
     def options(self, request: HttpRequest) -> list[tuple[str, str]]:
@@ -170,11 +172,11 @@ class Choice(DropdownFilter):
         label = dict(self.lookup_choices).get(self.value() or "")
         return f"{self.title}: {label}" if label else ""
 
-    def number(self) -> int:
+    def selected_id(self) -> int:
         """Return the selected id, or 0, which no row has, if the value is no id."""
-        return number(self.value() or "")
+        return parse_id(self.value() or "")
 
 
-def number(text: str) -> int:
+def parse_id(text: str) -> int:
     """Return the id in a query parameter, or 0, which no row has, if the text is no id."""
     return int(text) if text.isascii() and text.isdigit() and len(text) < 18 else 0

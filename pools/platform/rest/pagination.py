@@ -41,7 +41,7 @@ def page(
     limit = parameters.parse("limit", query.integer(1, keyset.MAX_LIMIT)) or keyset.DEFAULT_LIMIT
     cursor = parameters.parse("cursor", keyset.decode_cursor)
     selected = parameters.parse("fields", query.names(fields))
-    parameters.done()
+    parameters.raise_problems()
     order = orderings[ordering.removeprefix("-")]
     backward, after = (cursor[0], cursor[1]) if cursor else (False, None)
     descending = ordering.startswith("-") is not backward

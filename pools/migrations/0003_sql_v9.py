@@ -9,13 +9,12 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
-        ('claims', '0002_initial_data'),
-        ('pools', '0003_sql_v6'),
+        ('pools', '0002_initial_data'),
     ]
 
     operations = [
         pools.sql.Install(
-            app='claims',
-            names=['memberships.v6', 'contradictions.v6', 'launchers.v6', 'workload_comparison.v6', 'storage.v6', 'event_log.v6', 'pgtrigger.v6'],
+            app='pools',
+            names=['rules.v9', 'allocate.v9', 'observed_cidrs.v9', 'recovery.v9', 'event_log.v9', 'pgtrigger.v9', 'storage.v9'],
         ),
     ]

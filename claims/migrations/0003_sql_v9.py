@@ -9,12 +9,13 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
-        ('pools', '0002_initial_data'),
+        ('claims', '0002_initial_data'),
+        ('pools', '0003_sql_v9'),
     ]
 
     operations = [
         pools.sql.Install(
-            app='pools',
-            names=['rules.v6', 'allocate.v6', 'observed_cidrs.v6', 'recovery.v6', 'event_log.v6', 'pgtrigger.v6', 'storage.v6'],
+            app='claims',
+            names=['memberships.v9', 'contradictions.v9', 'launchers.v9', 'workload_comparison.v9', 'storage.v9', 'event_log.v9', 'pgtrigger.v9'],
         ),
     ]
