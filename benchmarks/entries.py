@@ -42,7 +42,7 @@ def measure() -> Iterator[dict[str, Any]]:
 
 def _ippool() -> IPPool:
     cluster = registers.cluster()
-    with events.recorded(registers.BY):
+    with events.recorded_by(registers.BY):
         network = Network.objects.create(
             cluster=cluster, name="big", kind="cudn", topology="layer2", subnets=["10.64.0.0/14"]
         )

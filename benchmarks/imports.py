@@ -64,7 +64,7 @@ def measure() -> Iterator[dict[str, Any]]:
 
 def _network() -> Network:
     cluster = registers.cluster()
-    with events.recorded(registers.BY):
+    with events.recorded_by(registers.BY):
         network = Network.objects.create(
             cluster=cluster, name="wide", kind="cudn", topology="layer2", subnets=["10.64.0.0/14"]
         )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from django.utils.translation import gettext_lazy as _
+
 from claims.access import cluster_owners
 from claims.access.handlers import Groups, RoleBindings
 from claims.admin import attention, events, find, start
@@ -49,13 +51,13 @@ VM_NETWORKS = Extension(
     leak_sources=(leak_sources.VMS, leak_sources.PODS),
     event_tables=event_tables.ALL,
     event_subjects={
-        "network": "VM networks",
-        "ippool": "IPPools",
-        "entry": "MAC entries",
-        "ipamclaim": "claims",
-        "membership": "memberships",
-        "import": "imports",
-        "wave": "migration waves",
+        "network": _("VM networks"),
+        "ippool": _("IPPools"),
+        "entry": _("MAC entries"),
+        "ipamclaim": _("claims"),
+        "membership": _("memberships"),
+        "import": _("imports"),
+        "wave": _("migration waves"),
     },
     history_searchers=history.SEARCHERS,
     history_readers=(history.parse_mac_criteria,),

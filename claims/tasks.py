@@ -31,22 +31,22 @@ def recheck_duplicates() -> int:
 
 
 @shared_task
-def work_off_imports() -> int:
+def process_imports() -> int:
     """Send a message for each import that waits for a worker or has lost its worker."""
     due = leases.due_imports()
     for import_id in due:
-        work_off_import.apply_async((import_id,), expires=_EXPIRY_SECONDS)
+        process_import.apply_async((import_id,), expires=_EXPIRY_SECONDS)
     return len(due)
 
 
 @shared_task(soft_time_limit=_IMPORT_SECONDS, time_limit=_IMPORT_SECONDS + 30)
-def work_off_import(import_id: int) -> bool:
+def process_import(import_id: int) -> bool:
     return worker.process_import(import_id)
 
 
-def ring(import_id: int) -> None:
+def notify_worker(import_id: int) -> None:
     """Have a worker start the import now instead of at the next tick; call it after the transaction."""
     try:
-        work_off_import.delay(import_id)
+        process_import.delay(import_id)
     except OperationalError:
         log.warning("the broker is not reachable; import %s waits for the next tick", import_id)

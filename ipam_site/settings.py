@@ -119,6 +119,7 @@ MIDDLEWARE = [
     "ipam_site.http.health.HealthMiddleware",
     # The same is true for a scrape with a token.
     "ipam_site.http.metrics.MetricsMiddleware",
+    "ipam_site.http.middleware.APILanguageMiddleware",
     "ipam_site.http.middleware.RequestIdMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
@@ -335,7 +336,7 @@ CELERY_BEAT_SCHEDULE = {
     "retry requests": _every(5, "pools.tasks.retry_requests"),
     "end cooldowns": _every(5, "pools.tasks.end_cooldowns"),
     "reconcile due": _every(5, "pools.tasks.reconcile_due"),
-    "work off imports": _every(5, "claims.tasks.work_off_imports"),
+    "work off imports": _every(5, "claims.tasks.process_imports"),
     "end recovery": _every(30, "pools.tasks.end_recovery"),
     "refresh usage": _every(30, "pools.tasks.refresh_usage"),
     "take samples": _every(600, "pools.tasks.take_samples"),

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from django.utils.translation import gettext_lazy as _
 
 from pools.admin import checks as admin_checks
 from pools.admin import events as admin_events
@@ -64,6 +66,9 @@ from pools.register.history import searchers
 from pools.register.leaks import detection
 from pools.webhooks import configuration
 
+if TYPE_CHECKING:
+    from django_stubs_ext import StrOrPromise
+
 
 @dataclass(frozen=True)
 class Extension:
@@ -83,7 +88,7 @@ class Extension:
     leak_sources: Sequence[detection.LeakSource] = ()
     # History
     event_tables: Sequence[Any] = ()
-    event_subjects: Mapping[str, str] = field(default_factory=dict)
+    event_subjects: Mapping[str, StrOrPromise] = field(default_factory=dict)
     history_searchers: Sequence[search.Searcher] = ()
     history_readers: Sequence[Callable[[str], search.HistoryQuery | None]] = ()
     history_permissions: Sequence[str] = ()
@@ -151,10 +156,10 @@ ADDRESS_SPACE = Extension(
         WebhookTargetEvent,
     ),
     event_subjects={
-        "pool": "pools, CIDRs, ranges",
-        "cluster": "clusters",
-        "connection": "connections to clusters",
-        "webhook": "webhooks",
+        "pool": _("pools, CIDRs, ranges"),
+        "cluster": _("clusters"),
+        "connection": _("connections to clusters"),
+        "webhook": _("webhooks"),
     },
     history_searchers=searchers.SEARCHERS,
     history_permissions=(search.VIEW_EVENTS,),

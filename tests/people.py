@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _numbers = itertools.count(1)
 _TABLES = (
     "pool", "block", "cluster", "environment", "allocationrequest", "event",
-    "connection", "run", "observedobject", "finding", "drift",
+    "connection", "syncrun", "observedobject", "finding", "drift",
 )  # fmt: skip
 
 VIEWER = tuple(f"view_{table}" for table in _TABLES)

@@ -34,7 +34,7 @@ class RoleBindings(Handler):
         return role_bindings.parse_binding(manifest)
 
     def desired(self, context: SyncContext) -> Iterable[Write]:
-        with context.holding():
+        with context.transaction():
             cluster_owners.follow_bindings(context.connection, self.kind)
         return ()
 
@@ -53,6 +53,6 @@ class Groups(Handler):
         return role_bindings.parse_group(manifest)
 
     def desired(self, context: SyncContext) -> Iterable[Write]:
-        with context.holding():
+        with context.transaction():
             cluster_owners.follow_groups(context.connection, self.kind)
         return ()

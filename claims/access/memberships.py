@@ -66,7 +66,7 @@ def create(
     """
     if (user is None) == (not group):
         raise errors.InvalidInput.for_field("user", "required", "select either a user or a group")
-    with events.recorded(author):
+    with events.recorded_by(author):
         group_row = Group.objects.get_or_create(name=group)[0] if group else None
         membership = Membership(
             user=user, group=group_row, cluster=cluster, namespaces=list(namespaces)
@@ -85,7 +85,7 @@ def change(
     membership: Membership, namespaces: Iterable[str], *, author: events.Author
 ) -> Membership:
     """Replace the namespaces of a membership."""
-    with events.recorded(author):
+    with events.recorded_by(author):
         membership.namespaces = list(namespaces)
         _save(membership)
     return membership
@@ -93,7 +93,7 @@ def change(
 
 def delete(membership: Membership, *, author: events.Author) -> None:
     """Delete a membership; with the last one, revoke the permissions of the role."""
-    with events.recorded(author):
+    with events.recorded_by(author):
         user, group = membership.user, membership.group
         membership.delete()
         if user is not None and not Membership.objects.filter(user=user).exists():

@@ -77,7 +77,9 @@ def _sync(network: Network, formers: dict[str, set[Name]]) -> None:
 def _claimants(network_id: int, addresses: Iterable[str]) -> dict[str, list[AddressHolder]]:
     holders_by_address: dict[str, list[AddressHolder]] = {}
     for address, kind, namespace, vm, mac, uid in database.rows(
-        _CLAIMANTS, {"network": network_id, "addresses": database.joined(addresses)}, prepare=False
+        _CLAIMANTS,
+        {"network": network_id, "addresses": database.join_values(addresses)},
+        prepare=False,
     ):
         if kind == POD:
             holder = AddressHolder(POD, full_name(namespace, vm), uid)

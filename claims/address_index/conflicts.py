@@ -62,10 +62,10 @@ def recheck(changed_keys: ChangedKeys) -> None:
         batch_macs = macs[first : first + _BATCH]
         batch_addresses = addresses[first : first + _BATCH]
         values = {
-            "mac_networks": database.joined(network for network, _ in batch_macs),
-            "macs": database.joined(mac for _, mac in batch_macs),
-            "address_networks": database.joined(network for network, _ in batch_addresses),
-            "addresses": database.joined(address for _, address in batch_addresses),
+            "mac_networks": database.join_values(network for network, _ in batch_macs),
+            "macs": database.join_values(mac for _, mac in batch_macs),
+            "address_networks": database.join_values(network for network, _ in batch_addresses),
+            "addresses": database.join_values(address for _, address in batch_addresses),
             **own_parameters,
         }
         database.fetch(_UPDATE_OF_KEYS, values)
@@ -134,16 +134,16 @@ def _own_parameters(networks: Iterable[Network]) -> dict[str, str]:
         if not own_span.note
     ]
     return {
-        "own_networks": database.joined(network for network, _, _ in own_spans),
-        "own_firsts": database.joined(first for _, first, _ in own_spans),
-        "own_lasts": database.joined(last for _, _, last in own_spans),
-        "own_mac_networks": database.joined(network for network, _ in macs),
-        "own_macs": database.joined(mac for _, mac in macs),
+        "own_networks": database.join_values(network for network, _, _ in own_spans),
+        "own_firsts": database.join_values(first for _, first, _ in own_spans),
+        "own_lasts": database.join_values(last for _, _, last in own_spans),
+        "own_mac_networks": database.join_values(network for network, _ in macs),
+        "own_macs": database.join_values(mac for _, mac in macs),
     }
 
 
 def _count(networks: Iterable[int]) -> None:
-    database.fetch(_COUNT, {"networks": database.joined(networks), "write": True})
+    database.fetch(_COUNT, {"networks": database.join_values(networks), "write": True})
 
 
 def entry_duplicates(

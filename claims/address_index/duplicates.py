@@ -103,7 +103,7 @@ def of_candidate(
         "mac": mac,
         "vm": vm,
         "namespace": namespace,
-        "addresses": database.joined(unique_addresses),
+        "addresses": database.join_values(unique_addresses),
     }
     collector = _DuplicateCollector(scope)
     collector.add_rows(database.rows(_OF_OWNERS, values, prepare=False))
@@ -131,7 +131,7 @@ def _duplicates_by_owner(
     if not ids:
         return {}
     collector = _DuplicateCollector(scope)
-    values = {"ids": database.joined(ids)}
+    values = {"ids": database.join_values(ids)}
     no_candidate = dict.fromkeys(
         ("network", "entry", "claim", "mac", "namespace", "vm", "addresses")
     )
@@ -228,8 +228,8 @@ def _add_holders(
     if not address_rows:
         return
     values = {
-        "networks": database.joined(network for _, network, _, _ in address_rows),
-        "addresses": database.joined(text for _, _, text, _ in address_rows),
+        "networks": database.join_values(network for _, network, _, _ in address_rows),
+        "addresses": database.join_values(text for _, _, text, _ in address_rows),
     }
     for number, block, kind, holder in database.rows(_HOLDERS, values, prepare=False):
         owner, _, text, name = address_rows[number - 1]

@@ -152,7 +152,7 @@ def _existing_rows(
         return rows_by_owner
     for owner, index_entry_id, network, address, mac, namespace, vm, holds, kind in database.rows(
         _EXISTING.format(owner=sql.Identifier("p", f"{column}_id")),
-        [database.joined(ids)],
+        [database.join_values(ids)],
         prepare=False,
     ):
         row = _IndexEntry(network, address, mac and str(mac), namespace, vm, holds)
@@ -185,7 +185,7 @@ def _apply(change: IndexChange) -> None:
 def index(change: IndexChange) -> None:
     """Apply a change to the index and its conflict flags, without syncing blocks."""
     if change.gone:
-        database.rows(_DELETE, [database.joined(change.gone)], prepare=False)
+        database.rows(_DELETE, [database.join_values(change.gone)], prepare=False)
     if change.new:
         database.copy("claims_indexentry", _COLUMNS, map(_column_values, change.new))
     if change.changed_keys:

@@ -25,7 +25,7 @@ class OwnerClusterFilter(scoped.ScopedClusterFilter):
 
 
 @admin.register(ClusterOwner)
-class ClusterOwnerAdmin(lists.Listed[ClusterOwner]):
+class ClusterOwnerAdmin(lists.ReadOnlyAdmin[ClusterOwner]):
     list_display = (
         "shown_owner",
         "shown_role",
@@ -82,7 +82,7 @@ class ClusterOwnerAdmin(lists.Listed[ClusterOwner]):
 
     @admin.display(description=_("cluster"))
     def shown_cluster(self, row: ClusterOwner) -> SafeString:
-        return display.to(row.connection.cluster)
+        return display.row_link(row.connection.cluster)
 
     @admin.display(description=_("RoleBinding"))
     def shown_binding(self, row: ClusterOwner) -> str:
@@ -90,4 +90,4 @@ class ClusterOwnerAdmin(lists.Listed[ClusterOwner]):
 
     @admin.display(description=_("since"))
     def shown_since(self, row: ClusterOwner) -> SafeString:
-        return display.when(row.since)
+        return display.timestamp(row.since)

@@ -75,7 +75,7 @@ class MembershipClusterFilter(scoped.ScopedClusterFilter):
 
 
 @admin.register(Membership)
-class MembershipAdmin(lists.Listed[Membership]):
+class MembershipAdmin(lists.ReadOnlyAdmin[Membership]):
     list_display = ("shown_owner", "shown_role", "shown_cluster", "shown_namespaces", "shown_since")
     list_display_links = None
     list_filter = (MembershipClusterFilter,)
@@ -94,7 +94,7 @@ class MembershipAdmin(lists.Listed[Membership]):
 
     @admin.display(description=_("user or group"))
     def shown_owner(self, membership: Membership) -> SafeString:
-        return display.to(membership, _owner_name(membership))
+        return display.row_link(membership, _owner_name(membership))
 
     @admin.display(description=_("role"))
     def shown_role(self, membership: Membership) -> str:
@@ -102,7 +102,7 @@ class MembershipAdmin(lists.Listed[Membership]):
 
     @admin.display(description=_("cluster"))
     def shown_cluster(self, membership: Membership) -> SafeString:
-        return display.to(membership.cluster)
+        return display.row_link(membership.cluster)
 
     @admin.display(description=_("namespaces"))
     def shown_namespaces(self, membership: Membership) -> str:
@@ -110,7 +110,7 @@ class MembershipAdmin(lists.Listed[Membership]):
 
     @admin.display(description=_("since"))
     def shown_since(self, membership: Membership) -> SafeString:
-        return display.when(membership.created_at)
+        return display.timestamp(membership.created_at)
 
     # --- pages ------------------------------------------------------------------------------------
 
@@ -200,7 +200,7 @@ class MembershipAdmin(lists.Listed[Membership]):
 
 def _get_membership(object_id: str) -> Membership:
     rows = Membership.objects.select_related("user", "group", "cluster")
-    row = rows.filter(pk=lists.number(object_id)).first()
+    row = rows.filter(pk=lists.parse_id(object_id)).first()
     if row is None:
         raise Http404(gettext("There is no such object."))
     return row

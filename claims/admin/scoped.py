@@ -42,13 +42,13 @@ def row_or_404(queryset: QuerySet[Row], object_id: object) -> Row:
 
     The error is the same for a hidden row, a missing row and an invalid id.
     """
-    row = queryset.filter(pk=lists.number(str(object_id))).first()
+    row = queryset.filter(pk=lists.parse_id(str(object_id))).first()
     if row is None:
         raise Http404(gettext("There is no such object."))
     return row
 
 
-class Scoped(lists.Listed[Row]):
+class Scoped(lists.ReadOnlyAdmin[Row]):
     """Base of the lists of VM networks; name it before other bases."""
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Row]:
@@ -70,7 +70,7 @@ class Scoped(lists.Listed[Row]):
         return super().formfield_for_manytomany(db_field, request, **options)
 
 
-class ScopedClusterFilter(lists.Choice):
+class ScopedClusterFilter(lists.ChoiceFilter):
     """Filter by cluster; `lookup` leads from a row to its cluster id."""
 
     title = _("cluster")
@@ -82,10 +82,10 @@ class ScopedClusterFilter(lists.Choice):
         return [(str(pk), name) for pk, name in clusters]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        return queryset.filter(**{self.lookup: self.number()}) if self.value() else queryset
+        return queryset.filter(**{self.lookup: self.selected_id()}) if self.value() else queryset
 
 
-class NetworkFilter(lists.Choice):
+class NetworkFilter(lists.ChoiceFilter):
     """Filter by network; `lookup` leads from a row to its network id."""
 
     title = _("network")
@@ -99,7 +99,7 @@ class NetworkFilter(lists.Choice):
         return [(str(network.pk), str(network)) for network in networks[:MOST]]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        return queryset.filter(**{self.lookup: self.number()}) if self.value() else queryset
+        return queryset.filter(**{self.lookup: self.selected_id()}) if self.value() else queryset
 
 
 class IPPoolFilter(NetworkFilter):

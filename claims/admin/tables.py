@@ -42,7 +42,7 @@ class AdminTable:
 
 def row_link(row: Any, text: object = "") -> Cell:
     """Return a link to the row's page, or plain text if it has none."""
-    return display.to(row, text) if admin.site.is_registered(type(row)) else str(text or row)
+    return display.row_link(row, text) if admin.site.is_registered(type(row)) else str(text or row)
 
 
 def address_links(ips: Iterable[str]) -> Cell:
@@ -67,7 +67,7 @@ def vm_link(namespace: str, name: str, shown: str = "") -> SafeString:
 def claim_link(row: IPAMClaim, text: str) -> SafeString:
     """Return a link to a claim that wraps after the dots of its name."""
     parts = ((part,) for part in text.split("."))
-    return display.to(row, format_html_join(SafeString(".<wbr>"), "{}", parts))
+    return display.row_link(row, format_html_join(SafeString(".<wbr>"), "{}", parts))
 
 
 def mac_link(value: str | None) -> Cell:

@@ -32,18 +32,18 @@ class DecisionClusterFilter(scoped.ScopedClusterFilter):
     pass
 
 
-class PathFilter(lists.Choice):
+class PathFilter(lists.ChoiceFilter):
     title = _("webhook")
     parameter_name = "path"
 
     def options(self, request: HttpRequest) -> list[tuple[str, str]]:
-        return [("mutate-pods", gettext("launcher pods")), ("mutate-vms", "VMs")]
+        return [("mutate-pods", gettext("launcher pods")), ("mutate-vms", gettext("VMs"))]
 
     def queryset(self, request: HttpRequest, rows: QuerySet[Decision]) -> QuerySet[Decision]:
         return rows.filter(path=self.value()) if self.value() else rows
 
 
-class DecisionOutcomeFilter(lists.Choice):
+class DecisionOutcomeFilter(lists.ChoiceFilter):
     title = _("outcome")
     parameter_name = "outcome"
 
@@ -98,11 +98,11 @@ class DecisionAdmin(scoped.Scoped[Decision]):
 
     @admin.display(description=_("VM"))
     def shown_vm(self, row: Decision) -> SafeString:
-        return display.to(row, f"{row.namespace}/{row.vm or row.name}")
+        return display.row_link(row, f"{row.namespace}/{row.vm or row.name}")
 
     @admin.display(description=_("cluster"))
     def shown_cluster(self, row: Decision) -> SafeString:
-        return display.to(row.cluster)
+        return display.row_link(row.cluster)
 
     @admin.display(description=_("decision"))
     def shown_code(self, row: Decision) -> SafeString:
@@ -114,7 +114,7 @@ class DecisionAdmin(scoped.Scoped[Decision]):
 
     @admin.display(description=_("when"))
     def shown_at(self, row: Decision) -> SafeString:
-        return display.when(row.at)
+        return display.timestamp(row.at)
 
     def change_view(
         self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
@@ -157,7 +157,7 @@ class SettingsForm(forms.Form):
 
 
 @admin.register(NetworkSettings)
-class NetworkSettingsAdmin(lists.Listed[NetworkSettings]):
+class NetworkSettingsAdmin(lists.ReadOnlyAdmin[NetworkSettings]):
     """The settings of every cluster; a cluster without a row has the defaults."""
 
     def get_urls(self) -> list[URLPattern]:
@@ -185,7 +185,7 @@ class NetworkSettingsAdmin(lists.Listed[NetworkSettings]):
         self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
     ) -> HttpResponse:
         pages.require(request, "claims.view_networksettings")
-        row = NetworkSettings.objects.filter(pk=lists.number(object_id)).first()
+        row = NetworkSettings.objects.filter(pk=lists.parse_id(object_id)).first()
         if row is None:
             raise Http404(gettext("There is no such object."))
         return HttpResponseRedirect(

@@ -88,8 +88,8 @@ def _get_network(request: HttpRequest, network_id: str) -> Network:
 def _overview_page(request: HttpRequest) -> HttpResponse:
     """Show the networks of one or all clusters, each with its counts by result."""
     clusters = list(scoped.rows(request, Cluster).order_by("name")[: scoped.MOST])
-    cluster = lists.number(request.GET.get("cluster", ""))
-    after = lists.number(request.GET.get("after", ""))
+    cluster = lists.parse_id(request.GET.get("cluster", ""))
+    after = lists.parse_id(request.GET.get("after", ""))
     rows = scoped.rows(request, Network).select_related("cluster")
     if cluster:
         rows = rows.filter(cluster_id=cluster)
@@ -133,7 +133,7 @@ def _rows(request: HttpRequest, network: Network) -> Any:
     rows = results.visible_rows(scoped.request_scope(request)).filter(network_id=network.pk)
     if result := _chosen_result(request):
         rows = rows.filter(result=result)
-    if workload := lists.number(request.GET.get("workload", "")):
+    if workload := lists.parse_id(request.GET.get("workload", "")):
         rows = rows.filter(workload_id=workload)
     return rows.order_by(*results.ORDER)
 
@@ -212,7 +212,7 @@ def result_badge(result: str) -> SafeString:
 
 def _rows_after(after: str) -> Q | None:
     """Return the filter for the rows after the key `section-item-beside`; None if `after` is no key."""
-    numbers = [lists.number(part) for part in after.split("-")]
+    numbers = [lists.parse_id(part) for part in after.split("-")]
     if len(numbers) != len(results.ORDER):
         return None
     section, item, position = numbers
@@ -256,7 +256,7 @@ def _adopt_view(request: HttpRequest) -> HttpResponse:
     pages.require(request, *_ADOPT_PERMISSIONS)
     parameters = request.POST if request.method == "POST" else request.GET
     network = _get_network(request, parameters.get("network", ""))
-    ids = [lists.number(text) for text in parameters.getlist("workload")[:MOST_SHOWN]]
+    ids = [lists.parse_id(text) for text in parameters.getlist("workload")[:MOST_SHOWN]]
     result = parameters.get("result", "")
     if not ids and result not in adoption.ADOPTABLE:
         messages.warning(request, gettext("Choose at least one workload."))

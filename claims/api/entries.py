@@ -132,11 +132,11 @@ class Entries(_EntryView, generics.ListView):
         specs = core.parse_list(values, rules, field="") if is_list else [core.parse(data, rules)]
         source = _entry_source(request, ip_pool, specs)
 
-        def add() -> idempotency.Stored:
+        def add() -> idempotency.StoredAnswer:
             entries = services.add(ip_pool.pk, specs, source=source, author=views.author(request))
             self.load(entries)
             shown = [EntrySerializer(entry).data for entry in entries]
-            return idempotency.Stored(201, shown if is_list else shown[0])
+            return idempotency.StoredAnswer(201, shown if is_list else shown[0])
 
         stored = views.run_once(request, add, body=raw)
         return Response(stored.answer, status=stored.status)
@@ -162,7 +162,7 @@ class Entries(_EntryView, generics.ListView):
         specs = _parse_whole_set(request, raw, ip_pool)
         version = pools.version(request, ip_pool.version)
 
-        def replace() -> idempotency.Stored:
+        def replace() -> idempotency.StoredAnswer:
             difference = services.replace(
                 ip_pool.pk,
                 specs,
@@ -170,7 +170,9 @@ class Entries(_EntryView, generics.ListView):
                 author=views.author(request),
                 version=version,
             )
-            return idempotency.Stored(200, _show_difference(ip_pool.pk, difference, len(specs)))
+            return idempotency.StoredAnswer(
+                200, _show_difference(ip_pool.pk, difference, len(specs))
+            )
 
         stored = views.run_once(request, replace, body=raw)
         return Response(stored.answer, status=stored.status)
@@ -238,7 +240,7 @@ def _parse_whole_set(request: Request, raw: bytes, ip_pool: IPPool) -> list[core
         data, field = data["spec"].get("entries") or {}, "spec.entries"
     elif isinstance(data, dict) and "entries" in data:
         fields = object_reader.Fields(data, "", object_reader.ProblemReport())
-        fields.only("entries")
+        fields.allow_only("entries")
         fields.report.raise_any()
         data, field = data["entries"], "entries"
     if isinstance(data, list) and not isinstance(data, object_reader.RepeatedKey):

@@ -236,7 +236,7 @@ class AddressesForMAC(generics.GenericView):
         mac = parameters.parse("mac", entries.parse_mac_parameter)
         if mac is None and not parameters.report.problems:
             parameters.report.add("mac", "required", "name a MAC address")
-        parameters.done()
+        parameters.raise_problems()
         network = scoped.get_row(request, Network, network_id)
         return Response(self.represent(_addresses_for_mac(request, network, mac or "")))
 

@@ -21,7 +21,7 @@ def requested_format(request: Request) -> str:
     """Return `json` or `yaml`; raise InvalidInput for any other format or parameter."""
     parameters = query.Query(request)
     output_format = parameters.parse("format", query.choice(*_FORMATS))
-    parameters.done()
+    parameters.raise_problems()
     return output_format or "json"
 
 

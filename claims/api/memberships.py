@@ -85,7 +85,7 @@ class MembershipSerializer(Serializer):
         if (data.get("user") is None) == (data.get("group") is None):
             report.add("user", "required", "name either a user or a group")
             data = {name: value for name, value in data.items() if name not in {"user", "group"}}
-        with report.collecting():
+        with report.collect():
             values = super().to_internal_value(data)
         report.raise_any()
         return values

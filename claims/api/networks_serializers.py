@@ -128,7 +128,7 @@ class NetworkSerializer(Serializer):
     def _read_nads(self, body: object_reader.Fields) -> list[tuple[str, str]]:
         nads: list[dict[str, str]] = []
         if body.has("nads"):
-            with body.report.collecting("nads"):
+            with body.report.collect("nads"):
                 nads = self.fields["nads"].run_validation(body.data["nads"])
         return [(nad["namespace"], nad["name"]) for nad in nads]
 

@@ -299,7 +299,7 @@ class WaveReadiness(_WaveView):
     def get(self, request: Request, wave_id: int) -> Any:
         """The readiness of a wave."""
         output_format = self.parameters.parse("format", query.choice(*_FORMATS))
-        self.parameters.done()
+        self.parameters.raise_problems()
         report = readiness.wave_readiness(waves.get(wave_id))
         if output_format == "csv":
             headers = {"Content-Disposition": f'attachment; filename="wave-{wave_id}.csv"'}

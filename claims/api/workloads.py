@@ -140,7 +140,7 @@ class AdoptionSerializer(Serializer):
         if (data.get("workloads") is None) is (data.get("result") is None):
             report.add("workloads", "one_of", "give either workloads or result")
         values: dict[str, Any] = {}
-        with report.collecting():
+        with report.collect():
             values = super().to_internal_value(data)
         report.raise_any()
         return values
@@ -175,7 +175,7 @@ class WorkloadCounts(generics.GenericView):
     def get(self, request: Request, network_id: int) -> Response:
         """The number of workloads of a network by result."""
         network = scoped.get_row(request, Network, network_id)
-        self.parameters.done()
+        self.parameters.raise_problems()
         counts = results.result_counts(network.pk, scoped.request_scope(request))
         return Response(self.represent(counts))
 
@@ -197,7 +197,7 @@ class Adopt(scoped.ScopedView):
         """Adopt running workloads as entries of the network's IPPool."""
         network = self.get_object()
         dry_run = self.parameters.parse("dry_run", query.flag)
-        self.parameters.done()
+        self.parameters.raise_problems()
         values = self.read(request, AdoptionSerializer)
         author = views.author(request, values["reason"])
         criteria = {

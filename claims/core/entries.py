@@ -80,7 +80,7 @@ def parse(value: object, entry_rules: Rules, *, field: str = "") -> EntrySpec:
     if not isinstance(value, dict):
         raise errors.InvalidInput.for_field(field, "wrong_type", "an object is expected", value)
     body = object_reader.Fields(value, field, object_reader.ProblemReport())
-    body.only(*FIELDS)
+    body.allow_only(*FIELDS)
     mac = body.parse("mac", lambda raw_mac, path: parse_mac(raw_mac, entry_rules, path))
     ips = body.parse("ips", lambda raw_ips, path: parse_ips(raw_ips, entry_rules, path))
     vm, namespace, note = (optional(body, name) for name in ("vm", "namespace", "note"))
@@ -136,7 +136,7 @@ def parse_ips(value: object, entry_rules: Rules, field: str = "ips") -> tuple[st
     text_by_address: dict[addresses.Address, str] = {}
     for index, raw_ip in enumerate(value):
         path = f"{field}.{index}" if field else str(index)
-        with report.collecting():
+        with report.collect():
             interface = parse_ip(raw_ip, entry_rules, path)
             if interface.ip in text_by_address:
                 message = f"{interface.ip} occurs twice, first as {text_by_address[interface.ip]}"
@@ -223,8 +223,8 @@ def parse_map(entry_map: object, entry_rules: Rules, *, field: str = "entries") 
     report = object_reader.ProblemReport()
     specs = []
     for mac, ips in pairs(entry_map):
-        path = f"{field}.{errors.shown(mac)}" if field else errors.shown(mac)
-        with report.collecting():
+        path = f"{field}.{errors.display_value(mac)}" if field else errors.display_value(mac)
+        with report.collect():
             specs.append(parse_pair(mac, ips, entry_rules, field=path))
     _raise_first(report)
     return specs
@@ -235,9 +235,9 @@ def parse_pair(mac: str, ips: object, entry_rules: Rules, *, field: str = "") ->
     report = object_reader.ProblemReport()
     parsed_mac = ""
     parsed_ips: tuple[str, ...] = ()
-    with report.collecting():
+    with report.collect():
         parsed_mac = parse_mac(mac, entry_rules, field)
-    with report.collecting():
+    with report.collect():
         parsed_ips = parse_ips(ips, entry_rules, field)
     report.raise_any()
     return EntrySpec(parsed_mac, parsed_ips)
@@ -250,7 +250,7 @@ def parse_list(items: object, entry_rules: Rules, *, field: str = "entries") -> 
     report = object_reader.ProblemReport()
     specs = []
     for index, value in enumerate(items):
-        with report.collecting():
+        with report.collect():
             path = f"{field}.{index}" if field else str(index)
             specs.append(_with_empty_values(parse(value, entry_rules, field=path)))
     _raise_first(report)

@@ -57,7 +57,11 @@ def parse_entries(
         except errors.InvalidInput as error:
             first = error.problems[0]
             problems.append(
-                {"mac": errors.shown(mac), "code": first.code, "message": error.message[:500]}
+                {
+                    "mac": errors.display_value(mac),
+                    "code": first.code,
+                    "message": error.message[:500],
+                }
             )
     return specs, problems
 
@@ -82,12 +86,12 @@ def parse_strict(manifest: Mapping[str, object]) -> ParsedIPPool:
     """Parse a user's manifest. Raises InvalidInput also for another kind and for unknown fields."""
     report = object_reader.ProblemReport()
     body = object_reader.Fields(dict(manifest), "", report)
-    body.only("apiVersion", "kind", "metadata", "spec", "status")
+    body.allow_only("apiVersion", "kind", "metadata", "spec", "status")
     if (manifest.get("apiVersion"), manifest.get("kind")) != (API_VERSION, KIND):
         message = f"an {KIND} of {API_VERSION} is expected"
         report.add("kind", "unsupported_kind", message, manifest.get("kind"))
-    body.section("spec").only("network-name", "entries")
-    with report.collecting():
+    body.section("spec").allow_only("network-name", "entries")
+    with report.collect():
         ippool = parse(manifest)
     report.raise_any()
     return ippool

@@ -87,7 +87,7 @@ def delete(ids: Sequence[int], *, author: events.Author) -> int:
     rows = Entry.objects.filter(pk__in=ids).order_by("ippool_id", "pk")
     for pk, ippool_id in rows.values_list("pk", "ippool_id"):
         by_ippool.setdefault(ippool_id, []).append(pk)
-    with events.recorded(author):
+    with events.recorded_by(author):
         for ippool_id, gone in by_ippool.items():
             with ippools.lock_for_change(ippool_id, author=author) as ippool_change:
                 _store(ippool_change.ippool, EntryDiff(gone=gone), "")
@@ -189,7 +189,7 @@ def _store(ippool: IPPool, diff: EntryDiff, source: str) -> list[Entry]:
     """Write and index a diff. Return the new entries."""
     if diff.gone:
         index.remove(entries=diff.gone)
-        database.fetch(_DELETE, {"ids": database.joined(diff.gone)})
+        database.fetch(_DELETE, {"ids": database.join_values(diff.gone)})
     if diff.changed:
         database.fetch(_UPDATE, {"rows": json.dumps([row._asdict() for row in diff.changed])})
     new_entries = _insert(ippool, diff.new, source) if diff.new else []

@@ -108,7 +108,7 @@ def catch_up(context: SyncContext) -> None:
         if row is None or row.problem_code or register_decides(context, pair.ippool):
             continue
         ippool_spec = ippool.parse(ippool_writes.manifest_of(row))
-        with context.holding():
+        with context.transaction():
             ippool_sync.upsert_ippool(
                 context.cluster,
                 ippool_spec,

@@ -69,7 +69,7 @@ def _find(cluster: Cluster, ippool_spec: ippool.ParsedIPPool) -> IPPool | None:
 def _update_values(ippool_row: IPPool, values: dict[str, Any], *, author: events.Author) -> IPPool:
     if all(getattr(ippool_row, name) == value for name, value in values.items()):
         return ippool_row
-    with events.recorded(author):
+    with events.recorded_by(author):
         IPPool.objects.filter(pk=ippool_row.pk).update(**values)
         for name, value in values.items():
             setattr(ippool_row, name, value)

@@ -105,7 +105,7 @@ def writes(context: SyncContext, notes: list[ReconcileFinding]) -> Iterator[Writ
         notes += foreign_entries
         yield from due
         if not (due or foreign_entries):
-            with context.holding():
+            with context.transaction():
                 mark_in_sync(pair)
 
 

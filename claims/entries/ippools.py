@@ -38,7 +38,7 @@ def create(
     Raises AlreadyExists, with the name of the network's IPPool or of the cluster's IPPool of that name,
     and InvalidInput.
     """
-    with events.recorded(author):
+    with events.recorded_by(author):
         _announce(cluster.pk, author)
         network = names.get_or_create(
             cluster.pk, holders.parse_identifier(network_name, field="network_name")
@@ -60,21 +60,32 @@ def require_no_ippool(network: Network, *, except_id: int | None = None) -> None
     """Raise AlreadyExists if the network has an IPPool other than `except_id`."""
     other = IPPool.objects.filter(network=network).first()
     if other is not None and other.pk != except_id:
-        raise errors.AlreadyExists(
+        message = (
             f"The network {network.name} already has an IPPool: {other.name}."
             " A logical network can have one IPPool."
         )
+        problem = errors.FieldProblem("network_name", "network_has_ippool", message)
+        raise errors.AlreadyExists(message, problems=[problem])
+
+
+# By the constraint that a concurrent request violates.
+_PROBLEMS = {
+    "ippool_name_unique": errors.FieldProblem(
+        "name", "already_exists", "The cluster already has an IPPool of this name."
+    ),
+    "claims_ippool_network_id_key": errors.FieldProblem(
+        "network_name", "network_has_ippool", "The network already has an IPPool."
+    ),
+}
 
 
 def _save(ippool_row: IPPool) -> None:
     try:
         database.save(ippool_row)
     except IntegrityError as error:  # a concurrent request
-        if "ippool" not in database.constraint(error):
+        if (problem := _PROBLEMS.get(database.constraint(error))) is None:
             raise
-        raise errors.AlreadyExists(
-            "An IPPool of this network, or with this name, already exists."
-        ) from error
+        raise errors.AlreadyExists(problem.message, problems=[problem]) from error
 
 
 def change(
@@ -137,7 +148,7 @@ def lock_for_change(
 
     Raises NotFound, VersionMismatch, ClusterDecides.
     """
-    with events.recorded(author):
+    with events.recorded_by(author):
         cluster_id = (
             IPPool.objects.filter(pk=ippool_id).values_list("cluster_id", flat=True).first()
         )

@@ -47,7 +47,7 @@ def commit_draft(vm_import: VMImport, *, author: events.Author, step: Step) -> d
     ImportHasBadRows (unless `vm_import.skip_bad`) and ClusterDecides.
     """
     commit_author = import_author(vm_import, author)
-    with events.recorded(commit_author):
+    with events.recorded_by(commit_author):
         networks = list(_networks(vm_import))
         ippool_ids = _take_locks(vm_import, networks, commit_author)
         validation.validate(vm_import)
@@ -139,7 +139,7 @@ def _mark_written(
     values = {
         "import": vm_import.pk,
         "numbers": ",".join(str(row.number) for row in batch),
-        "ids": database.joined(ids),
+        "ids": database.join_values(ids),
     }
     database.fetch(_MARK_WRITTEN.format(column=sql.Identifier(column)), values)
 

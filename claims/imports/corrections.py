@@ -46,7 +46,7 @@ def correct_row(
     The keys of `values` are those of COLUMNS. A correction is parsed as leniently as a file: remaining
     problems are in the row's reasons. Raises NotFound, ImportState, NotAllowed.
     """
-    with events.recorded(author):
+    with events.recorded_by(author):
         vm_import = drafts.lock_import(import_id, Status.DRAFTED, user=user)
         row = _get_row(vm_import, number)
         before = copy.copy(row)
@@ -77,7 +77,7 @@ def skip_rows(
     user: Any = None,
 ) -> VMImport:
     """Skip rows, or include skipped rows again. Raises NotFound, ImportState, NotAllowed."""
-    with events.recorded(author):
+    with events.recorded_by(author):
         vm_import = drafts.lock_import(import_id, Status.DRAFTED, user=user)
         rows = ImportRow.objects.filter(vm_import=vm_import, number__in=numbers)
         if rows.count() != len(set(numbers)):
@@ -100,7 +100,7 @@ def assign_free_addresses(
     are not reserved before the commit. Raises NotFound, ImportState, Conflict (the row has no network),
     PoolExhausted.
     """
-    with events.recorded(author):
+    with events.recorded_by(author):
         vm_import = drafts.lock_import(import_id, Status.DRAFTED, user=user)
         row = _get_row(vm_import, number)
         network = row.network
@@ -122,7 +122,7 @@ def assign_missing_families(import_id: int, *, author: events.Author, user: Any 
 
     Raises NotFound, ImportState, NotAllowed, PoolExhausted.
     """
-    with events.recorded(author):
+    with events.recorded_by(author):
         vm_import = drafts.lock_import(import_id, Status.DRAFTED, user=user)
         rows = list(
             rows_lacking_family(vm_import)

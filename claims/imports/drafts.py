@@ -62,13 +62,13 @@ def create(
     first_rows = list(islice(rows, SMALL + 1))
     vm_import = _new_import(upload, options, reading, author)
     if len(first_rows) > SMALL:
-        with events.recorded(author):
+        with events.recorded_by(author):
             vm_import.rows_total = reading.total
             vm_import.save()
             uploads.store(upload, vm_import)
             mapping.remember_port_groups(vm_import, options)
         return vm_import
-    with events.recorded(author):
+    with events.recorded_by(author):
         vm_import.save()
         mapping.remember_port_groups(vm_import, options)
         states.store_draft(vm_import, first_rows, reading, None)
@@ -138,7 +138,7 @@ def commit(
 
     Raises ImportState, ImportHasBadRows, ClusterDecides, NotAllowed.
     """
-    with events.recorded(author):
+    with events.recorded_by(author):
         vm_import = lock_import(import_id, Status.DRAFTED, user=user)
         vm_import.skip_bad = skip_bad
         if (vm_import.rows_total or 0) > SMALL:
@@ -162,7 +162,7 @@ def undo(import_id: int, *, author: events.Author, user: Any = None) -> VMImport
 
     Raises ImportState, ImportInUse, ClusterDecides, NotAllowed.
     """
-    with events.recorded(author):
+    with events.recorded_by(author):
         vm_import = lock_import(import_id, Status.COMMITTED, user=user)
         if vm_import.undo_wanted:
             raise errors.ImportState("The import is already being undone.")
@@ -189,7 +189,7 @@ def cancel(import_id: int, *, author: events.Author, user: Any = None) -> VMImpo
     Raises ImportState if the import is committed or has ended.
     """
     cancellable = (Status.QUEUED, Status.DRAFTING, Status.DRAFTED, Status.COMMITTING)
-    with events.recorded(author):
+    with events.recorded_by(author):
         vm_import = lock_import(import_id, *cancellable, user=user)
         VMImport.objects.filter(pk=vm_import.pk).update(cancel_wanted=True)
         idle = VMImport.objects.filter(pk=vm_import.pk).exclude(leased_until__gt=Now())
@@ -206,7 +206,7 @@ def change_mapping(
     The keys of `values` are `network` (a Network or None), `namespace` and `mapping`; `mapping` is merged
     into the existing one. Raises ImportState, InvalidInput, NotAllowed.
     """
-    with events.recorded(author):
+    with events.recorded_by(author):
         vm_import = lock_import(import_id, Status.DRAFTED, user=user)
         vm_import.network = values.get("network", vm_import.network)
         vm_import.namespace = values.get("namespace", vm_import.namespace)
@@ -226,7 +226,7 @@ def change_mapping(
 
 def revalidate(import_id: int, *, author: events.Author, user: Any = None) -> VMImport:
     """Validate a draft against the current state of the register. Raises ImportState."""
-    with events.recorded(author):
+    with events.recorded_by(author):
         states.revalidate(lock_import(import_id, Status.DRAFTED, user=user))
     return get(import_id)
 

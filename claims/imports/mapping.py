@@ -45,7 +45,7 @@ def parse(options: ImportOptions, *, field: str = "mapping") -> dict[str, dict[s
     wrong_type, too_many, unknown_field, unknown_network, k8s_name.
     """
     mappings = {
-        name: parse_destination(destination, f"{field}.{errors.shown(name)}")
+        name: parse_destination(destination, f"{field}.{errors.display_value(name)}")
         for name, destination in options.mapping.items()
     }
     if len(mappings) > MOST_PORT_GROUPS:
@@ -62,7 +62,7 @@ def parse(options: ImportOptions, *, field: str = "mapping") -> dict[str, dict[s
     networks = set(visible_networks.filter(pk__in=valid_ids).values_list("pk", flat=True))
     stored_mapping: dict[str, dict[str, Any]] = {}
     for name, destination in mappings.items():
-        path = f"{field}.{errors.shown(name)}"
+        path = f"{field}.{errors.display_value(name)}"
         network, namespace = destination.get("network"), destination.get("namespace") or ""
         if network is not None and (type(network) is not int or network not in networks):
             message = f"{options.cluster} has no such network"

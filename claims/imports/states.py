@@ -140,7 +140,7 @@ def mark_undone(vm_import: VMImport) -> None:
 
 def mark_cancelled(import_id: int, author: events.Author) -> None:
     """Set the status of an import to cancelled, and delete its rows and its upload."""
-    with events.recorded(author):
+    with events.recorded_by(author):
         VMImport.objects.filter(pk=import_id).update(
             status=Status.CANCELLED, leased_until=None, cancel_wanted=True
         )

@@ -29,7 +29,7 @@ def undo(vm_import: VMImport, *, author: events.Author, step: commit.Step) -> No
     Raises ImportInUse, ClusterDecides.
     """
     undo_author = commit.import_author(vm_import, author)
-    with events.recorded(undo_author):
+    with events.recorded_by(undo_author):
         leases.nudge(vm_import.cluster_id, patient=True)
         rows = ImportRow.objects.filter(vm_import=vm_import, written=True)
         networks = list(rows.order_by().values_list("network_id", flat=True).distinct())

@@ -25,7 +25,7 @@ PROVISIONED, SEEN, RUNNING, DIFFERING, GONE = STATUSES = (
 
 def row_statuses(vm_import: VMImport, numbers: Collection[int]) -> dict[int, str]:
     """Return the status of the VM by row number, for committed rows."""
-    values = {"import": vm_import.pk, "numbers": database.joined(numbers), "all_rows": False}
+    values = {"import": vm_import.pk, "numbers": database.join_values(numbers), "all_rows": False}
     return dict(database.rows(_STATUSES, values, prepare=False))
 
 

@@ -79,7 +79,7 @@ def _author(vm_import: VMImport) -> events.Author:
 
 def _draft_large(vm_import: VMImport, work: Work) -> None:
     reading = uploads.load(vm_import).open(already_counted=True)
-    with events.recorded(_author(vm_import)):
+    with events.recorded_by(_author(vm_import)):
         states.store_draft(vm_import, reading.rows(), reading, work)
         if vm_import.commit_wanted:
             states.queue_commit(vm_import, _author(vm_import), skip_bad=vm_import.skip_bad)
@@ -88,12 +88,12 @@ def _draft_large(vm_import: VMImport, work: Work) -> None:
 def _commit_large(vm_import: VMImport, work: Work) -> None:
     author = _author(vm_import)
     try:
-        with events.recorded(author):
+        with events.recorded_by(author):
             vm_import.counts = commit.commit_draft(vm_import, author=author, step=work.step)
             import_leases.end(work)
             states.mark_committed(vm_import)
     except (errors.ImportHasBadRows, errors.ClusterDecides) as error:
-        with events.recorded(author):
+        with events.recorded_by(author):
             import_leases.end(work)
             states.revalidate(vm_import)
             states.record_error(vm_import.pk, error)
@@ -102,7 +102,7 @@ def _commit_large(vm_import: VMImport, work: Work) -> None:
 def _undo_large(vm_import: VMImport, work: Work) -> None:
     author = _author(vm_import)
     try:
-        with events.recorded(author):
+        with events.recorded_by(author):
             undo.undo(vm_import, author=author, step=work.step)
             import_leases.end(work)
             states.mark_undone(vm_import)

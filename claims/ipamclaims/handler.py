@@ -84,14 +84,14 @@ class IPAMClaimHandler(Handler):
         cluster_id = context.cluster.pk
         pods_known = _is_known(context, POD.kind) and _is_known(context, VMI.kind)
         if not context.connection.manages(ManagedResource.CLAIMS):
-            with context.holding():
+            with context.transaction():
                 ingest.update_owner_pods(cluster_id, pods_known=pods_known)
             return
-        with context.holding():
+        with context.transaction():
             ingest.set_vm_uids(cluster_id)
         if self._ready(context):
             _grant_waiting(context, load_dialect)
-        with context.holding():
+        with context.transaction():
             ingest.update_owner_pods(cluster_id, pods_known=pods_known)
         pod_events.write_events(context)
         register_claims = status_writer.register_claims(cluster_id)
@@ -163,7 +163,7 @@ def _grant_waiting(context: SyncContext, load_dialect: Callable[[], Dialect]) ->
     for _, group in itertools.groupby(waiting, key=lambda claim: claim.network_id):
         network_claims = list(group)
         for first in range(0, len(network_claims), _BATCH):
-            with context.holding():
+            with context.transaction():
                 if not recovery_mode.may_allocate():
                     return
                 for failed_claim, error in reconcile_ingest.isolate_failures(

@@ -84,7 +84,7 @@ def create(
 def _lock_for_change(claim: IPAMClaim, author: events.Author) -> Iterator[None]:
     """Lock the cluster's row, then the pool, in the order of the sync runs; rows are locked last."""
     try:
-        with events.recorded(author):
+        with events.recorded_by(author):
             leases.nudge(claim.cluster_id, patient=True)
             ingest.lock_pools([claim.network_id])
             yield

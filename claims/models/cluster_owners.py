@@ -15,8 +15,8 @@ from pools.models import Cluster, Connection
 class Subject(models.TextChoices):
     """Kinds of subjects of a RoleBinding that are read here; values as in Kubernetes."""
 
-    USER = role_bindings.USER, "user"
-    GROUP = role_bindings.GROUP, "group"
+    USER = role_bindings.USER, _("user")
+    GROUP = role_bindings.GROUP, _("group")
 
 
 class ClusterOwner(models.Model):
@@ -35,7 +35,7 @@ class ClusterOwner(models.Model):
     )
     uid = models.CharField(max_length=64)  # of the binding
     binding = models.CharField(max_length=253)
-    namespace = models.CharField(max_length=253)
+    namespace = models.CharField(_("namespace"), max_length=253)
     role = models.CharField(max_length=253)  # name of the Role or ClusterRole
     subject_kind = models.CharField(max_length=5, choices=Subject)
     subject = models.CharField(max_length=150)

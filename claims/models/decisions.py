@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from django.db import models
+from django.utils.translation import gettext_lazy as _
 
 from pools.models import Cluster
 
@@ -20,12 +21,14 @@ class Decision(models.Model):
     vm = models.CharField(max_length=253, blank=True, default="")
     network = models.CharField(max_length=253, blank=True, default="")
     code = models.CharField(max_length=63)  # patched, no_entry, not_a_vm, …
-    message = models.CharField(max_length=1000, blank=True, default="")
+    message = models.CharField(_("message"), max_length=1000, blank=True, default="")
     allowed = models.BooleanField(default=True)
     patch = models.JSONField(null=True, blank=True)
     milliseconds = models.FloatField(default=0)
 
     class Meta:
+        verbose_name = _("decision")
+        verbose_name_plural = _("decisions")
         ordering = ["-id"]
         indexes = [
             models.Index(fields=["cluster", "-id"], name="decision_cluster"),

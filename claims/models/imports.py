@@ -18,7 +18,7 @@ class ImportTarget(models.TextChoices):
     """Objects that an import creates."""
 
     IPPOOL = "ippool", _("IPPool entries")
-    IPAMCLAIMS = "ipamclaims", "IPAMClaims"
+    IPAMCLAIMS = "ipamclaims", _("IPAMClaims")
 
 
 class Status(models.TextChoices):
@@ -222,6 +222,8 @@ class Wave(models.Model):
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
+        verbose_name = _("wave")
+        verbose_name_plural = _("waves")
         ordering = ["cluster__name", "name"]
         constraints = [
             models.UniqueConstraint(

@@ -15,7 +15,7 @@ class EntrySource(models.TextChoices):
     HAND = "hand", _("manual")
     API = "api", "REST"
     CLUSTER = "cluster", _("IPPool of the cluster")
-    IMPORT = "import", "import"
+    IMPORT = "import", _("import")
     ADOPTED = "adopted", _("adopted from a running workload")
     REQUEST = "request", _("requested by a VM owner")
 
@@ -84,7 +84,7 @@ class Entry(models.Model):
     mac = MACField()
     ips = ArrayField(models.CharField(max_length=64))
     vm = models.CharField("VM", max_length=253, blank=True, default="")
-    namespace = models.CharField(max_length=253, blank=True, default="")
+    namespace = models.CharField(_("namespace"), max_length=253, blank=True, default="")
     source = models.CharField(max_length=8, choices=EntrySource, default=EntrySource.HAND)
     note = models.CharField(max_length=500, blank=True, default="")
     created_at = models.DateTimeField(auto_now_add=True)

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
+from django.utils.translation import gettext_lazy as _
 
 from claims.models.fields import MACField
 from claims.models.networks import Network
@@ -10,8 +11,8 @@ from claims.models.networks import Network
 class WorkloadKind(models.TextChoices):
     """Kind of a workload; launcher pods belong to the workload of their VM."""
 
-    VMI = "vmi", "VM"
-    POD = "pod", "pod"
+    VMI = "vmi", _("VM")
+    POD = "pod", _("pod")
 
 
 class Workload(models.Model):
@@ -37,6 +38,8 @@ class Workload(models.Model):
     since = models.DateTimeField()
 
     class Meta:
+        verbose_name = _("workload")
+        verbose_name_plural = _("workloads")
         ordering = ["network_id", "namespace", "name"]
         constraints = [
             models.UniqueConstraint(

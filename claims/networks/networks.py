@@ -137,7 +137,7 @@ def _differing(network: Network, **values: Any) -> dict[str, Any]:
 
 
 def _save_changes(network: Network, changes: Mapping[str, Any], author: events.Author) -> Network:
-    with events.recorded(author):
+    with events.recorded_by(author):
         if changes or network.pk is None:
             for name, value in changes.items():
                 setattr(network, name, value)
@@ -196,7 +196,7 @@ def create_network(
     NADs are not observed. A network that only an IPPool or a claim named so far gets these values.
     Raises AlreadyExists, NotManaged (`applied`, and the cluster is not managed).
     """
-    with events.recorded(author):
+    with events.recorded_by(author):
         if applied and not is_managed(cluster):
             raise errors.NotManaged(
                 f"The cluster {cluster} is read-only. Apply the network's manifest yourself, or manage"
@@ -232,7 +232,7 @@ def set_nads(network: Network, nads: Iterable[ObjectName], *, author: events.Aut
         raise errors.ClusterDecides(
             f"{network.name} follows the cluster {network.cluster}, where its NADs are observed."
         )
-    with events.recorded(author):
+    with events.recorded_by(author):
         obsolete_ids = [
             nad.pk for nad in manual_nads if (nad.namespace, nad.name) not in desired_nads
         ]
@@ -271,7 +271,7 @@ def change(network: Network, values: Mapping[str, Any], *, author: events.Author
         )
     if changes.get("applied"):
         _check_applicable(network)
-    with events.recorded(author):
+    with events.recorded_by(author):
         if changes and (network.applied or changes.get("applied")):
             leases.nudge(network.cluster_id, patient=True)
         for name, value in changes.items():
@@ -298,7 +298,7 @@ def delete(network: Network, *, author: events.Author) -> None:
     Raises ClusterDecides (it exists in the cluster), NetworkInUse (an IPPool, claims or workloads refer
     to it), PoolInUse (addresses of it are held).
     """
-    with events.recorded(author):
+    with events.recorded_by(author):
         if network.uid and network.kind and network.gone_at is None:
             kind = network.get_kind_display()
             option = f" -n {network.namespace}" if network.namespace else ""

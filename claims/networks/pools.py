@@ -47,7 +47,7 @@ def sync_pool(network: Network, *, author: events.Author) -> bool:
     A subnet that the network has lost is removed, or becomes an orphan while its addresses are in use.
     Raises CIDROverlap if subnets of the network overlap each other, and InvalidInput.
     """
-    with events.recorded(author):
+    with events.recorded_by(author):
         changed = _sync_pool(network, author)
         if changed:
             block_sync.sync_all(network)
@@ -168,7 +168,7 @@ def _orphan_pool(
 
 def delete_pool(network: Network, *, author: events.Author) -> None:
     """Delete the pool and its address space. Raises PoolInUse, with the holders, if addresses are held."""
-    with events.recorded(author):
+    with events.recorded_by(author):
         if network.pool is not None:
             pools.delete(network.pool.pk, author=author)
             network.pool = None

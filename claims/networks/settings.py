@@ -21,7 +21,7 @@ def change(
     cluster: Cluster, values: Mapping[str, Any], *, author: events.Author
 ) -> NetworkSettings:
     """Change settings; keys of `values` are `annotation`, `default_nad_namespace`, `default_nad_name`."""
-    with events.recorded(author):
+    with events.recorded_by(author):
         NetworkSettings.objects.get_or_create(cluster=cluster)
         row = NetworkSettings.objects.select_for_update().get(cluster=cluster)
         for name, value in values.items():

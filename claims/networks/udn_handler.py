@@ -97,12 +97,12 @@ def _managed(context: SyncContext) -> bool:
 def _sync_pools(context: SyncContext) -> None:
     """Remove unused orphans, and restore pools that were changed; no object triggers either."""
     if pools.has_orphans(context.cluster):
-        with context.holding():
+        with context.transaction():
             pools.remove_unused_orphans(context.cluster, author=context.author)
     if context.from_watch:
         return
     for network in pools.diverged_networks(context.cluster):
-        with contextlib.suppress(errors.Conflict, errors.InvalidInput), context.holding():
+        with contextlib.suppress(errors.Conflict, errors.InvalidInput), context.transaction():
             # A network that is refused again has a problem that gives the reason.
             pools.sync_pool(network, author=context.author)
 

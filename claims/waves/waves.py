@@ -26,7 +26,7 @@ def create(
     author: events.Author,
 ) -> Wave:
     """Create a wave. Raises InvalidInput, AlreadyExists."""
-    with events.recorded(author):
+    with events.recorded_by(author):
         wave = Wave(
             cluster=cluster,
             name=holders.parse_reason(name, field="name"),
@@ -39,7 +39,7 @@ def create(
 
 def change(wave_id: int, values: Mapping[str, Any], *, author: events.Author) -> Wave:
     """Change `name`, `planned_at` or `note` of a wave. Raises NotFound, InvalidInput, AlreadyExists."""
-    with events.recorded(author):
+    with events.recorded_by(author):
         wave = get(wave_id, lock=True)
         if "name" in values:
             wave.name = holders.parse_reason(values["name"], field="name")
@@ -60,7 +60,7 @@ def _save(wave: Wave) -> None:
 
 def delete(wave_id: int, *, author: events.Author) -> None:
     """Delete a wave; its VMs and their registrations stay. Raises NotFound."""
-    with events.recorded(author):
+    with events.recorded_by(author):
         get(wave_id, lock=True).delete()
 
 
@@ -109,7 +109,7 @@ def add_import(
 
 
 def _add(wave_id: int, wave_vms: Sequence[WaveVM], author: events.Author) -> int:
-    with events.recorded(author):
+    with events.recorded_by(author):
         get(wave_id, lock=True)
         rows = WaveVM.objects.filter(wave=wave_id)
         before = rows.count()
@@ -122,7 +122,7 @@ def _add(wave_id: int, wave_vms: Sequence[WaveVM], author: events.Author) -> int
 
 def remove(wave_id: int, ids: Collection[int], *, author: events.Author) -> int:
     """Remove VMs from a wave by the ids of their rows, and return their number. Raises NotFound."""
-    with events.recorded(author):
+    with events.recorded_by(author):
         get(wave_id, lock=True)
         deleted_count, _ = WaveVM.objects.filter(wave=wave_id, pk__in=ids).delete()
     return deleted_count

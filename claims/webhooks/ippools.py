@@ -128,7 +128,7 @@ def _validate_entries(
     usable_entries = []
     problems: list[errors.FieldProblem] = []
     for key, ips in new_entries:
-        path = f"spec.entries.{errors.shown(key)}"
+        path = f"spec.entries.{errors.display_value(key)}"
         try:
             spec = core.parse_pair(key, ips, rules, field=path)
         except errors.InvalidInput as error:

@@ -104,7 +104,7 @@ def adopt(
 
     Raises NotFound, and ClusterDecides for an IPPool that only its cluster may change.
     """
-    with events.recorded(author):
+    with events.recorded_by(author):
         Network.objects.select_for_update().get(pk=network.pk)
         adoption_plan = plan(network, ids=ids, result=result, scope=scope)
         if adoption_plan.count(CREATE) or adoption_plan.count(CHANGE):

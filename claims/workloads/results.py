@@ -23,7 +23,7 @@ from claims.models import (
 )
 from claims.models.workload_comparisons import ComparisonResult
 from claims.models.workloads import WorkloadKind
-from pools.core.block_fields import time
+from pools.core.block_fields import format_time
 from pools.platform import database
 from pools.sql import statements
 
@@ -119,7 +119,7 @@ def _render_workload(workload: Workload) -> JsonObject:
         "node": workload.node,
         "phase": workload.phase,
         "pods": workload.pods,
-        "since": time(workload.since),
+        "since": format_time(workload.since),
     }
 
 
@@ -178,7 +178,7 @@ def _vm_statuses(
     if not objects_with_vm:
         return {}
     values = {
-        "networks": database.joined(networks),
+        "networks": database.join_values(networks),
         "namespaces": [json_object["namespace"] for json_object in objects_with_vm],
         "names": [json_object["vm"] for json_object in objects_with_vm],
         "kind": VM_KIND,
@@ -205,7 +205,7 @@ def render_by_entry(entry_ids: Collection[int], scope: Scope = EVERYTHING) -> di
         if scope.has(entry.ippool.cluster_id, entry.namespace)
     }
     candidates: dict[int, tuple[int, list[int]]] = {}
-    values = {"ids": database.joined(entries), "all": scope.everything}
+    values = {"ids": database.join_values(entries), "all": scope.everything}
     for row in database.fetch(_WORKLOADS_OF_ENTRIES, values):
         level, ids = candidates.setdefault(row["id"], (row["level"], []))
         if level == row["level"]:

@@ -1,4 +1,4 @@
-"""Request ids, problem documents instead of HTML pages below /api/, the admin's methods, compression of pages."""
+"""Request ids, problem documents instead of HTML pages below /api/, its language, the admin's methods, compression of pages."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from django.http import HttpRequest, HttpResponseBase, HttpResponseNotAllowed
 from django.middleware.gzip import GZipMiddleware
+from django.utils import translation
 
 from ipam_site.http import problems
 
@@ -37,6 +38,19 @@ class RequestIdMiddleware:
             response = problems.replace_page(request, response)
         response.headers[HEADER] = request_id
         return response
+
+
+class APILanguageMiddleware:
+    """Answer below /api/ in English: programs read it, and LANGUAGE_CODE is for the pages."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self._get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        if not request.path_info.startswith(problems.API):
+            return self._get_response(request)
+        with translation.override("en"):
+            return self._get_response(request)
 
 
 class AdminMethodsMiddleware:

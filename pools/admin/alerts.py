@@ -22,7 +22,7 @@ MOST = 50  # deliveries on the page of an alert
 _STATES = {"true": _("open"), "false": _("ended")}
 
 
-class AlertStateFilter(lists.Choice):
+class AlertStateFilter(lists.ChoiceFilter):
     title = _("state")
     parameter_name = "open"
 
@@ -35,7 +35,7 @@ class AlertStateFilter(lists.Choice):
         return rows
 
 
-class AlertLevelFilter(lists.Choice):
+class AlertLevelFilter(lists.ChoiceFilter):
     title = _("level")
     parameter_name = "level"
 
@@ -46,7 +46,7 @@ class AlertLevelFilter(lists.Choice):
         return rows.filter(level=self.value()) if self.value() else rows
 
 
-class AlertCodeFilter(lists.Choice):
+class AlertCodeFilter(lists.ChoiceFilter):
     title = _("condition")
     parameter_name = "code"
 
@@ -71,7 +71,7 @@ def count(request: HttpRequest) -> str:
 
 
 @admin.register(Alert)
-class AlertAdmin(lists.Listed[Alert]):
+class AlertAdmin(lists.ReadOnlyAdmin[Alert]):
     list_display = (
         "shown_level",
         "shown_title",
@@ -103,7 +103,7 @@ class AlertAdmin(lists.Listed[Alert]):
 
     @admin.display(description=_("alert"))
     def shown_title(self, alert: Alert) -> SafeString:
-        return display.to(alert, alert.title)
+        return display.row_link(alert, alert.title)
 
     @admin.display(description=_("condition"))
     def shown_code(self, alert: Alert) -> str:
@@ -111,11 +111,11 @@ class AlertAdmin(lists.Listed[Alert]):
 
     @admin.display(description=_("since"))
     def shown_since(self, alert: Alert) -> SafeString:
-        return display.when(alert.since)
+        return display.timestamp(alert.since)
 
     @admin.display(description=_("ended"))
     def shown_end(self, alert: Alert) -> SafeString:
-        return display.when(alert.ended_at) if alert.ended_at else SafeString(gettext("open"))
+        return display.timestamp(alert.ended_at) if alert.ended_at else SafeString(gettext("open"))
 
     @admin.display(description=_("subject"))
     def shown_link(self, alert: Alert) -> SafeString:
@@ -125,7 +125,7 @@ class AlertAdmin(lists.Listed[Alert]):
         self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
     ) -> HttpResponse:
         pages.require(request, "pools.view_alert")
-        alert = Alert.objects.filter(pk=lists.number(object_id)).first()
+        alert = Alert.objects.filter(pk=lists.parse_id(object_id)).first()
         if alert is None:
             raise Http404(gettext("This alert does not exist."))
         deliveries: QuerySet[Delivery] = Delivery.objects.none()

@@ -24,7 +24,7 @@ _STATE_LABELS = {reports.NOT_LOOKED: "unchecked"}
 
 
 @admin.register(CheckRun)
-class CheckRunAdmin(lists.Listed[CheckRun]):
+class CheckRunAdmin(lists.ReadOnlyAdmin[CheckRun]):
     list_display = (
         "shown_asked",
         "actor",
@@ -37,7 +37,7 @@ class CheckRunAdmin(lists.Listed[CheckRun]):
     list_display_links = None
     exported = (
         "id",
-        "asked_at",
+        "requested_at",
         "started_at",
         "ended_at",
         "actor",
@@ -57,7 +57,7 @@ class CheckRunAdmin(lists.Listed[CheckRun]):
 
     @admin.display(description=_("requested"))
     def shown_asked(self, run: CheckRun) -> SafeString:
-        return display.link(display.url_of(run), display.when(run.asked_at))
+        return display.link(display.url_of(run), display.timestamp(run.requested_at))
 
     @admin.display(description=_("state"))
     def shown_state(self, run: CheckRun) -> SafeString:
@@ -102,7 +102,7 @@ class CheckRunAdmin(lists.Listed[CheckRun]):
         self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
     ) -> HttpResponse:
         pages.require(request, "pools.view_checkrun")
-        run = CheckRun.objects.filter(pk=lists.number(object_id)).first()
+        run = CheckRun.objects.filter(pk=lists.parse_id(object_id)).first()
         if run is None:
             raise Http404(gettext("This check run does not exist."))
         statuses = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.contrib import admin
 from django.db.models import Q, QuerySet
@@ -20,6 +20,9 @@ from pools.models import BlockEvent, Cluster, Event, FailureEvent, Pool
 from pools.platform import events
 from pools.platform.admin import display, lists, pages, search_text
 
+if TYPE_CHECKING:
+    from django_stubs_ext import StrOrPromise
+
 TYPES = {
     "block": ("instance.allocated", "node.enrolled", "env.ipv4_addon_enabled", "block.allocated"),
     "released": ("released", "reclaimed"),
@@ -31,16 +34,47 @@ TYPES = {
     ),
     "cooldown": ("cooldown_ended",),
 }
-SUBJECTS: dict[
-    str, str
-] = {}  # first part of a type: its label in the filter; filled by pools.extension
+SUBJECTS: dict[str, StrOrPromise] = {}  # first part of a type: its label; filled by pools.extension
+_LABELS = {
+    "released": _("released"),
+    "reclaimed": _("reclaimed"),
+    "cooldown_ended": _("cooldown ended"),
+    "block.allocated": _("block allocated"),
+    "block.allocation_failed": _("block allocation failed"),
+    "instance.allocated": _("instance allocated"),
+    "instance.allocation_failed": _("instance allocation failed"),
+    "node.enrolled": _("node enrolled"),
+    "node.enrollment_failed": _("node enrollment failed"),
+    "env.ipv4_addon_enabled": _("IPv4 add-on enabled"),
+    "env.ipv4_addon_failed": _("IPv4 add-on failed"),
+    "pool.cidr_added": _("CIDR added"),
+    "pool.cidr_changed": _("CIDR changed"),
+    "pool.cidr_removed": _("CIDR removed"),
+    "pool.range_reserved": _("range reserved"),
+    "pool.range_changed": _("reserved range changed"),
+    "pool.range_removed": _("reserved range removed"),
+}
+# Labels of all other types, by their last part.
+_ACTIONS = {
+    "created": _("%(object)s created"),
+    "changed": _("%(object)s changed"),
+    "deleted": _("%(object)s deleted"),
+    "queued": _("%(object)s queued"),
+    "drafting": _("%(object)s being read"),
+    "drafted": _("%(object)s ready for review"),
+    "committing": _("%(object)s being committed"),
+    "committed": _("%(object)s committed"),
+    "undone": _("%(object)s undone"),
+    "cancelled": _("%(object)s cancelled"),
+    "failed": _("%(object)s failed"),
+}
 # Further searches: each returns the ids of events about the searched object.
 Search = Callable[[search_text.SearchText], Iterable[int]]
 SEARCHES: list[Search] = []  # filled by pools.extension
 RECENT = 100_000  # events; searches by actor, request and environment are limited to the newest
 
 
-class EventTypeFilter(lists.Choice):
+class EventTypeFilter(lists.ChoiceFilter):
     title = _("event type")
     parameter_name = "type"
 
@@ -50,7 +84,7 @@ class EventTypeFilter(lists.Choice):
             ("released", gettext("released or reclaimed")),
             ("failed", gettext("allocation failed")),
             ("cooldown", gettext("cooldown ended")),
-            *SUBJECTS.items(),
+            *((subject, str(label)) for subject, label in SUBJECTS.items()),
         ]
 
     def queryset(self, request: HttpRequest, rows: QuerySet[Event]) -> QuerySet[Event]:
@@ -62,26 +96,26 @@ class EventTypeFilter(lists.Choice):
         return rows
 
 
-class EventClusterFilter(lists.Choice):
+class EventClusterFilter(lists.ChoiceFilter):
     title = _("cluster")
     parameter_name = "cluster"
     options = pools.PoolClusterFilter.options
 
     def queryset(self, request: HttpRequest, rows: QuerySet[Event]) -> QuerySet[Event]:
-        return rows.filter(cluster_id=self.number()) if self.value() else rows
+        return rows.filter(cluster_id=self.selected_id()) if self.value() else rows
 
 
-class EventPoolFilter(lists.Choice):
+class EventPoolFilter(lists.ChoiceFilter):
     title = _("pool")
     parameter_name = "pool"
     options = blocks.BlockPoolFilter.options
 
     def queryset(self, request: HttpRequest, rows: QuerySet[Event]) -> QuerySet[Event]:
-        return rows.filter(pool_id=self.number()) if self.value() else rows
+        return rows.filter(pool_id=self.selected_id()) if self.value() else rows
 
 
 @admin.register(Event)
-class EventAdmin(lists.Listed[Event]):
+class EventAdmin(lists.ReadOnlyAdmin[Event]):
     list_display = (
         "shown_at",
         "shown_type",
@@ -124,7 +158,7 @@ class EventAdmin(lists.Listed[Event]):
 
     @admin.display(description=_("when"))
     def shown_at(self, event: Event) -> SafeString:
-        return display.link(display.url_of(event), display.when(event.at))
+        return display.link(display.url_of(event), display.timestamp(event.at))
 
     @admin.display(description=_("event"))
     def shown_type(self, event: Event) -> SafeString:
@@ -146,7 +180,7 @@ class EventAdmin(lists.Listed[Event]):
         self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
     ) -> HttpResponse:
         pages.require(request, "pools.view_event")
-        number = lists.number(object_id)
+        number = lists.parse_id(object_id)
         event = Event.objects.filter(pk=number).first()
         if event is None:
             raise Http404(gettext("This event does not exist."))
@@ -161,8 +195,17 @@ class EventAdmin(lists.Listed[Event]):
 
 def type_label(event: Event) -> SafeString:
     failed = "cad-bad" if event.type.endswith("_failed") else ""
-    words = event.type.replace(".", " ").replace("_", " ")
-    return format_html('<span class="{}" title="{}">{}</span>', failed, event.type, words)
+    return format_html('<span class="{}" title="{}">{}</span>', failed, event.type, _label(event))
+
+
+def _label(event: Event) -> StrOrPromise:
+    if event.type in _LABELS:
+        return _LABELS[event.type]
+    action = _ACTIONS.get(event.type.rpartition(".")[2])
+    if action is None:
+        return event.type
+    model = events.event_models()[event.table].pgh_tracked_model
+    return action % {"object": model._meta.verbose_name}
 
 
 def _filter_events(rows: QuerySet[Event], searched: search_text.SearchText) -> QuerySet[Event]:

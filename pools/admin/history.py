@@ -75,7 +75,7 @@ def view(request: HttpRequest) -> HttpResponseBase:
         return export.download(form, "history", _HEAD, rows)
     result = history_search.HistoryPage([], None)
     if query.is_search:
-        below = lists.number(request.GET.get("cursor", "")) or None
+        below = lists.parse_id(request.GET.get("cursor", "")) or None
         result = history_search.search(query.searches, user=request.user, below=below, limit=PAGE)
     return pages.page(
         request,
@@ -98,7 +98,7 @@ def _parse_query(request: HttpRequest) -> _Query:
     text = search_text.parse(request.GET.get("q", "")).text
     problems: list[str] = []
     moment, since = (_parse_time(request.GET.get(name, ""), problems) for name in ("at", "since"))
-    kind, number = request.GET.get("kind", ""), lists.number(request.GET.get("object", ""))
+    kind, number = request.GET.get("kind", ""), lists.parse_id(request.GET.get("object", ""))
     searches: list[HistoryQuery] = []
     if kind and number:
         searches = [HistoryQuery(kind=kind, object_id=number)]
@@ -133,7 +133,7 @@ def _parse_time(text: str, problems: list[str]) -> datetime | None:
     except errors.InvalidInput as error:
         problems.append(
             gettext("Invalid time %(time)s: %(error)s.")
-            % {"time": errors.shown(text), "error": error.message}
+            % {"time": errors.display_value(text), "error": error.message}
         )
         return None
 
@@ -228,7 +228,7 @@ def _rows(query: _Query, user: Any) -> Iterator[dict[str, Any]]:
         for event in result.events:
             count += 1
             yield {name: getattr(event, name) for name in _HEAD} | {
-                "at": block_fields.time(event.at)
+                "at": block_fields.format_time(event.at)
             }
         below = result.below
         if below is None:
@@ -246,7 +246,7 @@ def pool_view(request: HttpRequest, pool_id: int) -> HttpResponse:
         snapshot = pools.pool_snapshot(pool_id, moment)
     except errors.NotFound as error:
         raise Http404(error.message) from error
-    below = lists.number(request.GET.get("cursor", "")) or None
+    below = lists.parse_id(request.GET.get("cursor", "")) or None
     holders = pools.pool_holders(pool_id, moment, below=below, limit=PAGE)
     pool = Pool.objects.filter(pk=pool_id).select_related("cluster").first()
     name = snapshot.settings.name if snapshot.settings else pool.name if pool else str(pool_id)
@@ -262,7 +262,7 @@ def pool_view(request: HttpRequest, pool_id: int) -> HttpResponse:
         problems=problems,
         tenures=holders.tenures,
         following=_page_url(request, cursor=holders.below) if holders.below else "",
-        call=f"pools/{pool_id}/at/?at={block_fields.time(moment)}",
+        call=f"pools/{pool_id}/at/?at={block_fields.format_time(moment)}",
     )
 
 

@@ -118,7 +118,7 @@ class TokenForm(forms.Form):
 
 
 @admin.register(AuthToken)
-class TokenAdmin(lists.Listed[AuthToken]):
+class TokenAdmin(lists.ReadOnlyAdmin[AuthToken]):
     list_display = ("user", "shown_created", "shown_use", "shown_expiry")
     list_display_links = None
     fields = ("user", "created", "expiry")
@@ -155,16 +155,16 @@ class TokenAdmin(lists.Listed[AuthToken]):
 
     @admin.display(description=_("created"), ordering="created")
     def shown_created(self, token: AuthToken) -> str:
-        return display.when(token.created)
+        return display.timestamp(token.created)
 
     @admin.display(description=_("last used"), ordering="use__used_at")
     def shown_use(self, token: AuthToken) -> str:
         use = getattr(token, "use", None)
-        return display.when(use.used_at) if use else gettext("never")
+        return display.timestamp(use.used_at) if use else gettext("never")
 
     @admin.display(description=_("expires"), ordering="expiry")
     def shown_expiry(self, token: AuthToken) -> str:
-        return display.when(token.expiry)
+        return display.timestamp(token.expiry)
 
     @admin.action(description=_("Revoke"))
     def revoke(self, request: HttpRequest, rows: QuerySet[AuthToken]) -> None:

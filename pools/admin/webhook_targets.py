@@ -65,7 +65,7 @@ class TargetForm(forms.Form):
 
 
 @admin.register(WebhookTarget)
-class WebhookTargetAdmin(lists.Listed[WebhookTarget]):
+class WebhookTargetAdmin(lists.ReadOnlyAdmin[WebhookTarget]):
     list_display = ("shown_name", "shown_state", "shown_url", "shown_codes", "shown_counts")
     list_display_links = None
     search_fields = ("name", "url")
@@ -84,7 +84,7 @@ class WebhookTargetAdmin(lists.Listed[WebhookTarget]):
 
     @admin.display(description=_("name"))
     def shown_name(self, target: WebhookTarget) -> SafeString:
-        return display.to(target)
+        return display.row_link(target)
 
     @admin.display(description=_("state"))
     def shown_state(self, target: WebhookTarget) -> SafeString:
@@ -137,7 +137,7 @@ class WebhookTargetAdmin(lists.Listed[WebhookTarget]):
         self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
     ) -> HttpResponse:
         pages.require(request, "pools.view_webhooktarget")
-        row = _row(lists.number(object_id))
+        row = _row(lists.parse_id(object_id))
         names = ("name", "url", "ca", "codes", "enabled")
         form = TargetForm(
             request.POST or None, initial={name: getattr(row, name) for name in names}
@@ -173,7 +173,7 @@ class WebhookTargetAdmin(lists.Listed[WebhookTarget]):
         self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
     ) -> HttpResponse:
         pages.require(request, "pools.delete_webhooktarget")
-        row = _row(lists.number(object_id))
+        row = _row(lists.parse_id(object_id))
         if request.method == "POST":
             targets.delete(row, author=pages.author(request))
             messages.success(

@@ -57,9 +57,9 @@ class Address(generics.GenericView):
         """The holders of an address, now or at a time, and its history."""
         cluster = self.parameters.parse("cluster", lookups.current_or_former_cluster_id)
         timestamp = self.parameters.parse("at", lookups.past_time)
-        with self.parameters.report.collecting():
+        with self.parameters.report.collect():
             parsed = addresses.parse_address(address, field="address")
-        self.parameters.done()
+        self.parameters.raise_problems()
         matches, tenures = history_addresses.find_holders(parsed, cluster_id=cluster, at=timestamp)
         return Response(
             self.represent(
@@ -79,7 +79,7 @@ class InstanceNetwork(generics.GenericView):
     def get(self, request: Request, instance: str) -> Response:
         """The network configuration of an instance: its overlay address, gateway, MTU and DNS."""
         cluster = self.parameters.parse("cluster", lookups.cluster)
-        self.parameters.done()
+        self.parameters.raise_problems()
         blocks = self.get_queryset().filter(holder_id=instance)
         if cluster is not None:
             blocks = blocks.filter(space__cluster=cluster)

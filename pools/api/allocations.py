@@ -144,7 +144,7 @@ def _holders(body: object_reader.Fields) -> tuple[demand.Holder, ...]:
 def _listed_holder(
     value: object, field: str, report: object_reader.ProblemReport
 ) -> demand.Holder | None:
-    with report.collecting():
+    with report.collect():
         return _holder(value, field)
     return None
 
@@ -164,7 +164,7 @@ def _holder(value: object, field: str) -> demand.Holder:
         raise errors.InvalidInput.for_field(field, "wrong_type", "an object is expected", value)
     report = object_reader.ProblemReport()
     body = object_reader.Fields(value, field, report)
-    body.only("kind", "id", "uid")
+    body.allow_only("kind", "id", "uid")
     kind = body.parse("kind", _kind)
     name = body.parse("id", _identifier)
     uid = _parse_optional(body, "uid", _identifier)

@@ -26,7 +26,7 @@ class AuditDaySerializer(Representation):
     state = fields.ChoiceField(audit_days.STATES)
     segments = fields.IntegerField()
     events = fields.IntegerField()
-    kept = fields.IntegerField()
+    retained = fields.IntegerField()
     first_number = fields.IntegerField()
     last_number = fields.IntegerField()
     last_segment = fields.IntegerField()
@@ -85,7 +85,7 @@ class Audit(generics.GenericView):
         """The days of the audit chain with their last digests."""
         before = self.parameters.parse("before", _day)
         limit = self.parameters.parse("limit", query.integer(1, MOST)) or DEFAULT
-        self.parameters.done()
+        self.parameters.raise_problems()
         days = audit_days.days(before=before, limit=limit + 1)
         next_url = None
         if len(days) > limit:

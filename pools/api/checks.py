@@ -55,7 +55,7 @@ class CheckRunSerializer(Serializer):
 
     id = fields.IntegerField(read_only=True)
     state = fields.ChoiceField(runs.STATES, read_only=True)
-    asked_at = fields.TimeField(read_only=True)
+    requested_at = fields.TimeField(read_only=True)
     started_at = fields.TimeField(read_only=True, allow_null=True)
     ended_at = fields.TimeField(read_only=True, allow_null=True)
     repair = fields.FlagField(required=False, default=False)

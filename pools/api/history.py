@@ -180,7 +180,7 @@ class History(_HistoryView, generics.ListView):
         text = values.pop("q", "")
         base = HistoryQuery(**{_FIELD_OF.get(name, name): values[name] for name in values})
         limit, below = self.pages.read(self.parameters)
-        self.parameters.done()
+        self.parameters.raise_problems()
         alternatives = [base]
         if text:
             alternatives = [
@@ -214,7 +214,7 @@ class _TenureView(_HistoryView, generics.ListView):
     ) -> Response:
         values = filters.bind(self, request, self.get_queryset()).values()
         limit, below = self.pages.read(self.parameters)
-        self.parameters.done()
+        self.parameters.raise_problems()
         page = history_holders.find_tenures(
             kind=kind,
             holder=holder,
@@ -259,7 +259,7 @@ class PoolAt(_HistoryView):
         """A pool at a time, and who held its blocks then."""
         timestamp = self.parameters.parse("at", lookups.past_time) or database.now()
         limit, below = self.pages.read(self.parameters)
-        self.parameters.done()
+        self.parameters.raise_problems()
         snapshot = pools.pool_snapshot(pool_id, timestamp)
         page = pools.pool_holders(pool_id, timestamp, below=below, limit=limit)
         document = _snapshot_document(snapshot) | self.page_document(page.tenures, page.below)

@@ -70,7 +70,7 @@ class PoolImport(generics.GenericView):
         """Import pools from CiliumPodIPPools or Helm values, all or nothing."""
         cluster_parameter = self.parameters.text("cluster")
         dry_run = bool(self.parameters.parse("dry_run", query.flag))
-        self.parameters.done()
+        self.parameters.raise_problems()
         text, cluster_field = self._read_manifest(request)
         name = cluster_field or cluster_parameter
         if name is None:
@@ -87,7 +87,7 @@ class PoolImport(generics.GenericView):
 
     def _import(
         self, request: Request, text: bytes, cluster: Cluster, *, dry_run: bool
-    ) -> idempotency.Stored:
+    ) -> idempotency.StoredAnswer:
         reports = manifests.apply_manifests(
             text, cluster, author=views.author(request), dry_run=dry_run
         )
@@ -103,7 +103,7 @@ class PoolImport(generics.GenericView):
             error.extra = document
             raise error
         is_created = any(report.result == "created" for report in reports) and not dry_run
-        return idempotency.Stored(201 if is_created else 200, document)
+        return idempotency.StoredAnswer(201 if is_created else 200, document)
 
     def _read_manifest(self, request: Request) -> tuple[bytes, str | None]:
         """Return the YAML or JSON text, and the cluster's name if the body has one."""

@@ -105,7 +105,7 @@ class _MigrationView(generics.GenericView):
 
     def read_dry_run(self) -> bool:
         dry_run = self.parameters.parse("dry_run", query.flag)
-        self.parameters.done()
+        self.parameters.raise_problems()
         return bool(dry_run)
 
 

@@ -32,7 +32,7 @@ class CIDREntrySerializer(Serializer):
         cidr, reserved = attrs["cidr"], attrs.get("reserved", ())
         report = object_reader.ProblemReport()
         for index, span in enumerate(reserved):
-            with report.collecting():
+            with report.collect():
                 addresses.require_within(span, cidr, f"reserved_ranges.{index}")
         report.raise_any()
         return CidrEntry(cidr, tuple(reserved))

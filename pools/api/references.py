@@ -58,7 +58,7 @@ def _parse_holders(values: object, _field: str) -> list[ReferencedHolder]:
     for index, value in enumerate(values):
         holder = _plain_holder(value)
         if holder is None:
-            with report.collecting(str(index)):
+            with report.collect(str(index)):
                 holder = serializer.run_validation(value)
         if holder is not None:
             parsed.append(holder)
@@ -109,7 +109,7 @@ class ReferenceReportSerializer(Serializer):
     def to_internal_value(self, data: Any) -> dict[str, Any]:
         report = object_reader.ProblemReport()
         values: dict[str, Any] = {}
-        with report.collecting():
+        with report.collect():
             values = super().to_internal_value(data)
         if data.get("complete") is True and data.get("removed") is not None:
             message = "a complete report lists all holders and removes those that it does not list"

@@ -13,7 +13,7 @@ from rest_framework.response import Response
 
 from pools.api import lookups
 from pools.api.pools import get_pool
-from pools.core import forecast, forecast_text
+from pools.core import forecast
 from pools.core.forecast import ForecastState
 from pools.models import Cluster, Sample, SampleSum
 from pools.models.pools import Category
@@ -21,7 +21,7 @@ from pools.platform import database
 from pools.platform.rest import fields, filters, generics, query, views
 from pools.platform.rest.serializers import Representation
 from pools.register import usage
-from pools.register.utilization import forecasts
+from pools.register.utilization import forecast_text, forecasts
 from pools.register.utilization import samples as utilization_samples
 
 MOST_DAYS = 400
@@ -207,7 +207,7 @@ class Forecast(generics.GenericView):
 
     def get(self, request: Request, pool_id: int) -> Response:
         """When a pool will be exhausted."""
-        self.parameters.done()
+        self.parameters.raise_problems()
         pool = get_pool(pool_id)
         used = usage.pool_usage(pool)
         today = database.now().date()

@@ -68,7 +68,7 @@ def plan_migration(
 
 def start_migration(plan: MigrationPlan, *, author: events.Author) -> CIDRMigration:
     """Store a migration; the pool does not change yet. Raises AlreadyExists."""
-    with events.recorded(author):
+    with events.recorded_by(author):
         window.lock(plan.pool.pk)
         if CIDRMigration.objects.filter(pool_cidr=plan.cidr, ended_at=None).exists():
             raise errors.AlreadyExists(
@@ -182,7 +182,7 @@ def _withhold(
     migration: CIDRMigration, cidr: PoolCIDR, span: addresses.AddressRange, author: events.Author
 ) -> None:
     """Reserve the unreserved parts of a range, and store which ranges the migration has created."""
-    with events.recorded(author):
+    with events.recorded_by(author):
         new_range_ids = [
             pools.reserve(cidr.pk, gap, author=author, reason=author.reason).pk
             for gap in unreserved_gaps(cidr, span)
@@ -224,7 +224,7 @@ def _remove(migration: CIDRMigration, cidr: PoolCIDR, author: events.Author) -> 
         raise errors.StepNotDue(
             f"The changes of {migration.pool} are not applied in the cluster yet."
         )
-    with events.recorded(author):
+    with events.recorded_by(author):
         if pools.remove_cidr(cidr.pk, author=author) is None:
             _end(migration, MigrationOutcome.REMOVED)
 
@@ -255,12 +255,12 @@ def _keep_range(migration: CIDRMigration, _cidr: PoolCIDR, author: events.Author
         or progress.migration_progress(migration).status is not MigrationStatus.DRAINED
     ):
         raise errors.StepNotDue("Only a drained range can be kept; a whole CIDR is removed.")
-    with events.recorded(author):
+    with events.recorded_by(author):
         _end(migration, MigrationOutcome.KEPT)
 
 
 def _abort(migration: CIDRMigration, cidr: PoolCIDR, author: events.Author) -> None:
-    with events.recorded(author):
+    with events.recorded_by(author):
         if cidr.pending == Pending.REMOVAL:
             pools.cancel_removal(cidr.pk, author=author)
         own_ranges = ReservedRange.objects.filter(

@@ -91,13 +91,13 @@ class CiliumNodes(Handler):
         demands = _nodes_needing_work(cluster_id, include_out_of_sync=not context.from_watch)
         if context.from_watch:
             demands = _refresh_released(context, demands)
-        with context.holding():
+        with context.transaction():
             statuses = node_blocks.record(cluster_id, list(demands.values()), release=True)
             _store_pending(list(demands), statuses)
         if not serving:
             return
         # A transaction of its own: pools are locked before any row of a block.
-        with context.holding():
+        with context.transaction():
             if not recovery_mode.may_allocate():
                 return
             failures_by_node = _allocate(cluster_id, statuses)

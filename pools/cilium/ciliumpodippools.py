@@ -110,7 +110,7 @@ class CiliumPodIPPools(Handler):
 
     def findings(self, context: SyncContext) -> Iterator[ReconcileFinding]:
         pending_cidrs.update_pending(
-            context.cluster, author=context.author, holding=context.holding
+            context.cluster, author=context.author, open_transaction=context.transaction
         )
         yield from context.notes.get(KIND, ())
         yield from pool_pending.findings(context)
@@ -209,7 +209,7 @@ def _try_ingest(context: SyncContext, rows: Sequence[ObservedObject]) -> bool:
     if any(row.problem_code for row in rows):
         return False
     try:
-        with context.holding():
+        with context.transaction():
             ingest(context, [(row, pool_sync.parse(row.manifest)) for row in rows])
     except (errors.InvalidInput, errors.Conflict, IntegrityError):
         return False  # a lost lease is raised again when objects are ingested one by one
@@ -217,13 +217,13 @@ def _try_ingest(context: SyncContext, rows: Sequence[ObservedObject]) -> bool:
 
 
 def _remove_unused_orphans(context: SyncContext, orphaned: Sequence[PoolCIDR]) -> bool:
-    with context.holding():
+    with context.transaction():
         return pool_sync.remove_unused_orphans(orphaned, author=context.author) > 0
 
 
 def _ingest_one(context: SyncContext, row: ObservedObject) -> None:
     code = message = ""
-    with context.holding():
+    with context.transaction():
         try:
             with transaction.atomic():
                 ingest(context, [(row, pool_sync.parse(row.manifest))])

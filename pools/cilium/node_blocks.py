@@ -198,11 +198,11 @@ def insert_blocks(fresh: Sequence[FreshBlock]) -> list[BlockRow]:
         window.remove_free_blocks(cidr_id, taken_indexes)
     columns = {
         "kind": HOLDER,
-        "pools": database.joined(fresh_block.pool_cidr.pool.id for fresh_block in fresh),
-        "cidrs": database.joined(fresh_block.text for fresh_block in fresh),
-        "withheld": database.joined(_is_withheld(fresh_block) for fresh_block in fresh),
-        "nodes": database.joined(fresh_block.node for fresh_block in fresh),
-        "uids": database.joined(fresh_block.uid for fresh_block in fresh),
+        "pools": database.join_values(fresh_block.pool_cidr.pool.id for fresh_block in fresh),
+        "cidrs": database.join_values(fresh_block.text for fresh_block in fresh),
+        "withheld": database.join_values(_is_withheld(fresh_block) for fresh_block in fresh),
+        "nodes": database.join_values(fresh_block.node for fresh_block in fresh),
+        "uids": database.join_values(fresh_block.uid for fresh_block in fresh),
     }
     blocks_by_key = {
         (fresh_block.pool_cidr.pool.id, fresh_block.text): fresh_block for fresh_block in fresh

@@ -17,14 +17,14 @@ def update_pending(
     cluster: Cluster,
     *,
     author: events.Author,
-    holding: Callable[[], AbstractContextManager[None]] = contextlib.nullcontext,
+    open_transaction: Callable[[], AbstractContextManager[None]] = contextlib.nullcontext,
 ) -> None:
     """End pending changes that the cluster has, and mark new ones, after a sync has written.
 
-    `holding` opens the transaction of each change.
+    `open_transaction` opens the transaction of each change.
     """
     for change in cluster_cidrs.pending_changes(cluster):
-        with holding():
+        with open_transaction():
             if change.gone:
                 migrations = CIDRMigration.objects.filter(pool_cidr=change.id, ended_at=None)
                 migrations.update(outcome=MigrationOutcome.REMOVED, ended_at=Now())

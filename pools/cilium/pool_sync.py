@@ -80,7 +80,7 @@ def import_pools(
             author=author,
         )
     elif pool_manifests:
-        with events.recorded(author):
+        with events.recorded_by(author):
             _create_many(
                 cluster, [normalize(manifest) for manifest in pool_manifests], follows=follows
             )
@@ -160,7 +160,7 @@ def update_pool(
         manifest.allow_last_ip,
     ):
         raise errors.ImmutableInUse("allowFirstIP and allowLastIP of a pool cannot be changed.")
-    with events.recorded(author):
+    with events.recorded_by(author):
         if registered_manifest.families != manifest.families:
             families = _complete_families(pool, manifest.families)
             change = pools.PoolChange(families=families, keep_orphans=True)
@@ -189,7 +189,7 @@ def _complete_families(pool: Pool, families: Mapping[int, Family]) -> dict[int, 
 
 def remove_pool(pool: Pool, *, author: events.Author) -> None:
     """Delete a pool that the cluster no longer has; while it is in use, it stays as an orphan."""
-    with events.recorded(author):
+    with events.recorded_by(author):
         empty_families = {
             n: Family((), size) for n in (4, 6) if (size := pool.mask_size(n)) is not None
         }

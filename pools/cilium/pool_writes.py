@@ -206,7 +206,7 @@ def desired_writes(
         else:
             notes.append(_more_in_cluster_finding(row, manifest))
     if agreed_ids:
-        with context.holding():
+        with context.transaction():
             pool_agreement.mark_agreed(agreed_ids)
 
 

@@ -118,7 +118,7 @@ def parse_terms(mode: str, managed_resources: Iterable[str]) -> Terms:
 
 def _choice(name: str, value: str, allowed: Iterable[str]) -> errors.FieldProblem:
     message = f"must be one of {', '.join(allowed)}"
-    return errors.FieldProblem(name, "invalid_choice", message, errors.shown(value))
+    return errors.FieldProblem(name, "invalid_choice", message, errors.display_value(value))
 
 
 def from_kubeconfig(text: str | bytes, *, context: str = "") -> ConnectionSource:
@@ -191,7 +191,7 @@ def register(
     _check_not_registered(cluster_info.identity)
 
     def write() -> Cluster:
-        with events.recorded(author):
+        with events.recorded_by(author):
             cluster = create()
             _create_connection(cluster, source, terms, cluster_info, author)
         return cluster
@@ -224,7 +224,7 @@ def replace(
         values["identity"] = cluster_info.identity
 
     def write() -> None:
-        with events.recorded(author):
+        with events.recorded_by(author):
             Connection.objects.filter(pk=connection.pk).update(**values)
             events.record_credentials_replaced(connection.pk, author=author)
 
@@ -245,7 +245,7 @@ def change(
         values |= {"mode": terms.mode, "managed_resources": list(terms.managed_resources)}
     if paused is not None:
         values["paused"] = paused
-    with events.recorded(author):
+    with events.recorded_by(author):
         Connection.objects.filter(pk=connection.pk).update(**values)
     return get_connection(connection.cluster)
 
@@ -256,7 +256,7 @@ def disconnect(connection: Connection, *, author: events.Author) -> None:
     The observed objects must be deleted: a later cluster of this name would not have them, and its sync
     would treat them as deleted.
     """
-    with events.recorded(author):
+    with events.recorded_by(author):
         connection.delete()
         for model in (ObservedObject, Finding, Drift):
             model.objects.filter(cluster_id=connection.cluster_id).delete()
@@ -325,7 +325,7 @@ def _create_connection(
     cluster_info: ClusterInfo,
     author: events.Author,
 ) -> None:
-    with events.recorded(author):
+    with events.recorded_by(author):
         if Connection.objects.filter(cluster=cluster).exists():
             raise errors.AlreadyExists(f"The cluster {cluster} is already connected.")
         Connection.objects.create(

@@ -80,7 +80,7 @@ def apply(cluster_object: ClusterObject, *, author: events.Author) -> list[Drift
     connection = managing_connection(cluster_object)
     rows = differences(cluster_object)
     resolver = _resolver(cluster_object.kind)
-    with events.recorded(author):
+    with events.recorded_by(author):
         leases.nudge(cluster_object.cluster.pk)
         _record_event(connection, cluster_object, "difference_applied", author)
         changed_count = resolver.stop_following(cluster_object) if resolver else 0
@@ -116,7 +116,7 @@ def adopt(cluster_object: ClusterObject, *, author: events.Author) -> int:
     observed_object = row.filter(missed_at=None).order_by("-changed_at").first()
     if observed_object is None:
         raise errors.NotFound(f"The cluster has no {cluster_object}.")
-    with events.recorded(author):
+    with events.recorded_by(author):
         leases.nudge(cluster_object.cluster.pk)
         connection = Connection.objects.filter(cluster=cluster_object.cluster).first()
         if connection is not None:
@@ -132,7 +132,7 @@ def ignore(row: Drift, *, author: events.Author, user: AbstractBaseUser | None) 
         raise errors.InvalidInput.for_field(
             "reason", "required", "Give a reason to ignore the difference."
         )
-    with events.recorded(author):
+    with events.recorded_by(author):
         _record_row_event(row, "difference_ignored", author)
         Drift.objects.filter(pk=row.pk).update(
             ignored_by=user, ignored_at=Now(), ignored_reason=author.reason[:LONGEST_REASON]
@@ -142,7 +142,7 @@ def ignore(row: Drift, *, author: events.Author, user: AbstractBaseUser | None) 
 
 def unignore(row: Drift, *, author: events.Author) -> Drift:
     """Stop ignoring a difference."""
-    with events.recorded(author):
+    with events.recorded_by(author):
         _record_row_event(row, "difference_unignored", author)
         _unignore([row])
     return Drift.objects.get(pk=row.pk)

@@ -58,7 +58,7 @@ def begin(*, author: events.Author, lost: timedelta = timedelta()) -> Recovery:
 
 
 def _begin(author: events.Author, lost: timedelta) -> Recovery:
-    with events.recorded(author):
+    with events.recorded_by(author):
         _set_lock_timeout(_PATIENCE)
         if not database.call(BEGIN, [author.reason[:500], author.actor, author.as_context(), lost]):
             raise errors.Conflict("Recovery mode is already active.")
@@ -76,7 +76,7 @@ def end(*, author: events.Author, force: bool = False) -> Recovery:
     """
     if force and not author.reason:
         raise errors.InvalidInput.for_field("reason", "required", "A forced end needs a reason.")
-    with events.recorded(author):
+    with events.recorded_by(author):
         row = Recovery.objects.select_for_update().filter(ended_at=None).first()
         if row is None:
             raise errors.Conflict("Recovery mode is not active.")

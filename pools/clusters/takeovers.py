@@ -125,7 +125,7 @@ def _open_takeover(
         served = client.served(handler.resources)
         resource = next((resource for resource in handler.resources if resource in served), None)
         if resource is None:
-            raise faults.KindAbsent(f"The cluster does not serve {cluster_object.kind}.")
+            raise faults.KindNotServed(f"The cluster does not serve {cluster_object.kind}.")
         yield _build_takeover(cluster_object, author, connection, handler, client, resource)
 
 
@@ -143,7 +143,7 @@ def _build_takeover(
         connection=connection,
         client=client,
         author=author,
-        holding=transaction.atomic,
+        transaction=transaction.atomic,
         dry_run=True,
         from_watch=True,
         served={handler.kind: resource},

@@ -38,7 +38,7 @@ _LONG = len("2026-11-21T14:02:03.123456+00:00")  # the usual format of a time
 
 
 @lru_cache(maxsize=1024)  # the blocks of a batch share their times
-def time(value: datetime | str | None) -> str | None:
+def format_time(value: datetime | str | None) -> str | None:
     """Return a time as RFC 3339 in UTC with "Z"; a string is a time in PostgreSQL's JSON format."""
     if value is None:
         return None
@@ -71,7 +71,7 @@ def block_answer(row: Mapping[str, Any], *, pool: str, cluster: str) -> BlockAns
         "env": row["env"],
         "state": row["state"],
         "withheld": row["withheld"],
-        "allocated_at": time(row["allocated_at"]),
-        "released_at": time(row["released_at"]),
-        "cooldown_until": time(row["available_from"]) if row["state"] == "cooling" else None,
+        "allocated_at": format_time(row["allocated_at"]),
+        "released_at": format_time(row["released_at"]),
+        "cooldown_until": format_time(row["available_from"]) if row["state"] == "cooling" else None,
     }

@@ -33,7 +33,7 @@ class FieldProblem:
         return FieldProblem(field, self.code, self.message, self.value)
 
 
-def shown(value: object) -> str:
+def display_value(value: object) -> str:
     """Return a value as a short printable string; control and bidi characters are escaped."""
     text = _text(value)
     printable = "".join(
@@ -77,7 +77,7 @@ class InvalidInput(IpamError):
     @classmethod
     def for_field(cls, field: str, code: str, message: str, value: object = "") -> InvalidInput:
         """Return an error with one problem; the error has the code of the problem."""
-        return cls.all([FieldProblem(field, code, message, shown(value))])
+        return cls.all([FieldProblem(field, code, message, display_value(value))])
 
     @classmethod
     def all(cls, problems: Sequence[FieldProblem]) -> InvalidInput:

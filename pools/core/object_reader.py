@@ -32,7 +32,7 @@ class ProblemReport:
         self.problems += errors.InvalidInput.for_field(path, code, message, value).problems
 
     @contextlib.contextmanager
-    def collecting(self, path: str = "") -> Iterator[None]:
+    def collect(self, path: str = "") -> Iterator[None]:
         """Report an InvalidInput that the body raises; `path` is the prefix of its fields."""
         try:
             yield
@@ -60,7 +60,7 @@ class Fields:
         """Return True if the field is present; null means absent, as in Kubernetes."""
         return self.data.get(key) is not None
 
-    def only(self, *allowed_names: str) -> None:
+    def allow_only(self, *allowed_names: str) -> None:
         """Report unknown_field for every other field if the report is strict."""
         if not self.report.strict:
             return
@@ -74,7 +74,7 @@ class Fields:
         if not self.has(key):
             self.report.add(self.path(key), "required", "is required")
             return None
-        with self.report.collecting():
+        with self.report.collect():
             return parser(self.data[key], self.path(key))
         return None
 

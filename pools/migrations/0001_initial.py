@@ -27,7 +27,7 @@ class Migration(migrations.Migration):
     operations = [
         pools.sql.Install(
             app='pools',
-            names=['clock.v7'],
+            names=['clock.v9'],
         ),
         migrations.CreateModel(
             name='Event',
@@ -42,14 +42,16 @@ class Migration(migrations.Migration):
                 ('cidr', models.TextField()),
                 ('holder_kind', models.TextField()),
                 ('holder_id', models.TextField()),
-                ('org', models.TextField()),
-                ('env', models.TextField()),
-                ('actor', models.TextField()),
+                ('org', models.TextField(verbose_name='organization')),
+                ('env', models.TextField(verbose_name='environment')),
+                ('actor', models.TextField(verbose_name='actor')),
                 ('request_id', models.TextField()),
                 ('reason', models.TextField()),
                 ('message', models.TextField()),
             ],
             options={
+                'verbose_name': 'event',
+                'verbose_name_plural': 'events',
                 'db_table': 'pools_event_log',
                 'ordering': ['-id'],
                 'managed': False,
@@ -69,20 +71,22 @@ class Migration(migrations.Migration):
             name='AllocationRequest',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('wanted', models.JSONField()),
+                ('demand', models.JSONField()),
                 ('holder_kind', models.CharField(max_length=63)),
                 ('holder_id', models.CharField(max_length=253)),
-                ('org', models.CharField(blank=True, default='', max_length=253)),
-                ('env', models.CharField(blank=True, default='', max_length=253)),
+                ('org', models.CharField(blank=True, default='', max_length=253, verbose_name='organization')),
+                ('env', models.CharField(blank=True, default='', max_length=253, verbose_name='environment')),
                 ('state', models.CharField(choices=[('pending', 'pending'), ('fulfilled', 'fulfilled'), ('cancelled', 'cancelled')], default='pending', max_length=9)),
-                ('attempts', models.PositiveIntegerField(default=1)),
-                ('last_error', models.CharField(blank=True, default='', max_length=500)),
+                ('attempts', models.PositiveIntegerField(default=1, verbose_name='attempts')),
+                ('last_error', models.CharField(blank=True, default='', max_length=500, verbose_name='last error')),
                 ('created_at', models.DateTimeField()),
                 ('next_try_at', models.DateTimeField()),
                 ('ended_at', models.DateTimeField(blank=True, null=True)),
                 ('block_ids', django.contrib.postgres.fields.ArrayField(base_field=models.BigIntegerField(), blank=True, default=list, size=None)),
             ],
             options={
+                'verbose_name': 'allocation request',
+                'verbose_name_plural': 'allocation requests',
                 'ordering': ['id'],
             },
         ),
@@ -114,13 +118,13 @@ class Migration(migrations.Migration):
             name='CheckRun',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('asked_at', models.DateTimeField()),
+                ('requested_at', models.DateTimeField()),
                 ('started_at', models.DateTimeField(null=True)),
                 ('ended_at', models.DateTimeField(null=True)),
                 ('repair', models.BooleanField(default=False)),
                 ('only', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=63), blank=True, default=list, size=None)),
                 ('seconds', models.PositiveIntegerField(default=300)),
-                ('actor', models.CharField(blank=True, default='', max_length=150)),
+                ('actor', models.CharField(blank=True, default='', max_length=150, verbose_name='actor')),
                 ('source', models.CharField(blank=True, default='', max_length=16)),
                 ('complete', models.BooleanField(default=False)),
                 ('violations', models.PositiveIntegerField(default=0)),
@@ -204,6 +208,8 @@ class Migration(migrations.Migration):
                 ('positions', models.JSONField(default=dict, editable=False)),
             ],
             options={
+                'verbose_name': 'connection',
+                'verbose_name_plural': 'connections',
                 'ordering': ['cluster__name'],
                 'permissions': [('reconcile', 'Can start a sync run of a cluster')],
             },
@@ -231,7 +237,7 @@ class Migration(migrations.Migration):
             fields=[
                 ('log', models.CharField(max_length=63, primary_key=True, serialize=False)),
                 ('counted', models.BigIntegerField(default=0)),
-                ('seen', models.BigIntegerField(default=0)),
+                ('assigned', models.BigIntegerField(default=0)),
                 ('waits_for', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=40), default=list, size=None)),
             ],
         ),
@@ -282,13 +288,15 @@ class Migration(migrations.Migration):
             name='Environment',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('org', models.CharField(blank=True, default='', max_length=253)),
+                ('org', models.CharField(blank=True, default='', max_length=253, verbose_name='organization')),
                 ('env', models.CharField(max_length=253)),
                 ('degraded_since', models.DateTimeField(blank=True, null=True)),
                 ('reason', models.CharField(blank=True, default='', max_length=63)),
                 ('message', models.CharField(blank=True, default='', max_length=500)),
             ],
             options={
+                'verbose_name': 'environment',
+                'verbose_name_plural': 'environments',
                 'ordering': ['id'],
             },
         ),
@@ -316,11 +324,13 @@ class Migration(migrations.Migration):
                 ('code', models.CharField(max_length=63)),
                 ('subject', models.CharField(max_length=600)),
                 ('severity', models.CharField(choices=[('error', 'error'), ('warning', 'warning')], default='warning', max_length=7)),
-                ('message', models.CharField(max_length=1000)),
+                ('message', models.CharField(max_length=1000, verbose_name='message')),
                 ('details', models.JSONField(default=dict)),
                 ('since', models.DateTimeField()),
             ],
             options={
+                'verbose_name': 'finding',
+                'verbose_name_plural': 'findings',
                 'ordering': ['-since', '-id'],
             },
         ),
@@ -361,6 +371,8 @@ class Migration(migrations.Migration):
                 ('confirmed_at', models.DateTimeField(null=True)),
             ],
             options={
+                'verbose_name': 'leak',
+                'verbose_name_plural': 'leaks',
                 'ordering': ['missed_at', 'id'],
                 'permissions': [('reclaim', 'Can reclaim leaked blocks')],
             },
@@ -430,6 +442,8 @@ class Migration(migrations.Migration):
                 ('created_at', models.DateTimeField(auto_now_add=True)),
             ],
             options={
+                'verbose_name': 'pool',
+                'verbose_name_plural': 'pools',
                 'ordering': ['cluster__name', 'name'],
                 'permissions': [('allocate', 'Can allocate and release blocks'), ('force_release', 'Can release for another holder and skip a cooldown')],
             },
@@ -569,6 +583,8 @@ class Migration(migrations.Migration):
                 ('created_at', models.DateTimeField(auto_now_add=True)),
             ],
             options={
+                'verbose_name': 'reserved range',
+                'verbose_name_plural': 'reserved ranges',
                 'ordering': ['pool_cidr_id', 'first'],
             },
         ),
@@ -585,24 +601,6 @@ class Migration(migrations.Migration):
             ],
             options={
                 'abstract': False,
-            },
-        ),
-        migrations.CreateModel(
-            name='Run',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('trigger', models.CharField(choices=[('schedule', 'schedule'), ('watch', 'watch'), ('change', 'change'), ('dry-run', 'dry run')], max_length=8)),
-                ('started_at', models.DateTimeField()),
-                ('ended_at', models.DateTimeField(blank=True, null=True)),
-                ('succeeded', models.BooleanField(default=False)),
-                ('kinds', models.JSONField(default=dict)),
-                ('error_code', models.CharField(blank=True, default='', max_length=63)),
-                ('error', models.CharField(blank=True, default='', max_length=500)),
-            ],
-            options={
-                'verbose_name': 'sync run',
-                'verbose_name_plural': 'sync runs',
-                'ordering': ['-id'],
             },
         ),
         migrations.CreateModel(
@@ -664,6 +662,24 @@ class Migration(migrations.Migration):
             ],
         ),
         migrations.CreateModel(
+            name='SyncRun',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('trigger', models.CharField(choices=[('schedule', 'schedule'), ('watch', 'watch'), ('change', 'change'), ('dry-run', 'dry run')], max_length=8, verbose_name='trigger')),
+                ('started_at', models.DateTimeField()),
+                ('ended_at', models.DateTimeField(blank=True, null=True)),
+                ('succeeded', models.BooleanField(default=False)),
+                ('kinds', models.JSONField(default=dict)),
+                ('error_code', models.CharField(blank=True, default='', max_length=63)),
+                ('error', models.CharField(blank=True, default='', max_length=500)),
+            ],
+            options={
+                'verbose_name': 'sync run',
+                'verbose_name_plural': 'sync runs',
+                'ordering': ['-id'],
+            },
+        ),
+        migrations.CreateModel(
             name='TokenUse',
             fields=[
                 ('token', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='use', serialize=False, to=settings.KNOX_TOKEN_MODEL)),
@@ -697,6 +713,8 @@ class Migration(migrations.Migration):
                 ('fence', models.BigIntegerField(default=0, editable=False)),
             ],
             options={
+                'verbose_name': 'webhook target',
+                'verbose_name_plural': 'webhook targets',
                 'ordering': ['name'],
             },
         ),
@@ -766,7 +784,7 @@ class Migration(migrations.Migration):
                 ('digest', models.CharField(max_length=64)),
                 ('sealed_at', models.DateTimeField()),
                 ('purged_at', models.DateTimeField(null=True)),
-                ('kept', models.PositiveIntegerField(null=True)),
+                ('retained', models.PositiveIntegerField(null=True)),
                 ('layout', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='pools.auditlayout')),
             ],
             options={
@@ -798,14 +816,16 @@ class Migration(migrations.Migration):
                 ('holder_kind', models.CharField(blank=True, default='', max_length=63)),
                 ('holder_id', models.CharField(blank=True, default='', max_length=253)),
                 ('holder_uid', models.CharField(blank=True, default='', max_length=253)),
-                ('org', models.CharField(blank=True, default='', max_length=253)),
-                ('env', models.CharField(blank=True, default='', max_length=253)),
+                ('org', models.CharField(blank=True, default='', max_length=253, verbose_name='organization')),
+                ('env', models.CharField(blank=True, default='', max_length=253, verbose_name='environment')),
                 ('allocated_at', models.DateTimeField(blank=True, null=True)),
                 ('released_at', models.DateTimeField(blank=True, null=True)),
                 ('available_from', models.DateTimeField(blank=True, null=True)),
                 ('space', models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='pools.addressspace')),
             ],
             options={
+                'verbose_name': 'block',
+                'verbose_name_plural': 'blocks',
                 'ordering': ['id'],
             },
         ),
@@ -823,8 +843,8 @@ class Migration(migrations.Migration):
                 ('holder_kind', models.CharField(blank=True, default='', max_length=63)),
                 ('holder_id', models.CharField(blank=True, default='', max_length=253)),
                 ('holder_uid', models.CharField(blank=True, default='', max_length=253)),
-                ('org', models.CharField(blank=True, default='', max_length=253)),
-                ('env', models.CharField(blank=True, default='', max_length=253)),
+                ('org', models.CharField(blank=True, default='', max_length=253, verbose_name='organization')),
+                ('env', models.CharField(blank=True, default='', max_length=253, verbose_name='environment')),
                 ('allocated_at', models.DateTimeField(blank=True, null=True)),
                 ('released_at', models.DateTimeField(blank=True, null=True)),
                 ('available_from', models.DateTimeField(blank=True, null=True)),
@@ -848,6 +868,8 @@ class Migration(migrations.Migration):
                 ('webhook_key_made_at', models.DateTimeField(blank=True, editable=False, null=True)),
             ],
             options={
+                'verbose_name': 'cluster',
+                'verbose_name_plural': 'clusters',
                 'ordering': ['name'],
                 'constraints': [models.UniqueConstraint(condition=models.Q(('webhook_digest', ''), _negated=True), fields=('webhook_digest',), name='webhook_digest_unique')],
             },
@@ -1062,11 +1084,6 @@ class Migration(migrations.Migration):
             name='pool_cidr',
             field=models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', related_query_name='+', to='pools.poolcidr'),
         ),
-        migrations.AddField(
-            model_name='run',
-            name='cluster',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='runs', to='pools.cluster'),
-        ),
         migrations.AddIndex(
             model_name='sample',
             index=models.Index(fields=['day'], name='sample_day'),
@@ -1092,6 +1109,11 @@ class Migration(migrations.Migration):
             model_name='segmenttally',
             name='segment',
             field=models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', to='pools.auditsegment'),
+        ),
+        migrations.AddField(
+            model_name='syncrun',
+            name='cluster',
+            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='runs', to='pools.cluster'),
         ),
         migrations.AddField(
             model_name='delivery',
@@ -1416,10 +1438,6 @@ class Migration(migrations.Migration):
             model_name='reservedrangeevent',
             trigger=pgtrigger.compiler.Trigger(name='append_only', sql=pgtrigger.compiler.UpsertTriggerSql(func="RAISE EXCEPTION 'pgtrigger: Cannot update or delete rows from % table', TG_TABLE_NAME;", hash='bfeec519e0e6184040f5e80134066682998e2c74', operation='UPDATE OR DELETE', pgid='pgtrigger_append_only_1af91', table='pools_reservedrangeevent', when='BEFORE')),
         ),
-        migrations.AddIndex(
-            model_name='run',
-            index=models.Index(fields=['cluster', '-id'], name='run_cluster'),
-        ),
         migrations.AddConstraint(
             model_name='segmentname',
             constraint=models.UniqueConstraint(fields=('kind', 'name', 'segment'), name='segment_name_unique'),
@@ -1427,6 +1445,10 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name='segmenttally',
             constraint=models.UniqueConstraint(fields=('pool_id', 'segment', 'family'), name='segment_tally_unique'),
+        ),
+        migrations.AddIndex(
+            model_name='syncrun',
+            index=models.Index(fields=['cluster', '-id'], name='sync_run_cluster'),
         ),
         migrations.AddIndex(
             model_name='delivery',

@@ -7,7 +7,7 @@ from django.db import migrations
 _VIEWER = [
     "view_addressspace", "view_allocationrequest", "view_block", "view_cluster",
     "view_environment", "view_event", "view_pool", "view_poolcidr", "view_reservedrange",
-    "view_connection", "view_observedobject", "view_run", "view_finding", "view_drift",
+    "view_connection", "view_observedobject", "view_syncrun", "view_finding", "view_drift",
     "view_leak", "view_referencefeed", "view_checkrun", "view_alert", "view_sample",
     "view_auditsegment", "view_recovery", "view_measure",
 ]  # fmt: skip
@@ -50,7 +50,7 @@ def make_roles(apps: Apps, _schema_editor: object) -> None:
 
 def count_from_the_first_event(apps: Apps, _schema_editor: object) -> None:
     counted = apps.get_model("pools", "CountedUntil").objects
-    counted.get_or_create(log="events", defaults={"counted": 0, "seen": 0, "waits_for": []})
+    counted.get_or_create(log="events", defaults={"counted": 0, "assigned": 0, "waits_for": []})
 
 
 class Migration(migrations.Migration):

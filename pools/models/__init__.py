@@ -28,7 +28,7 @@ from pools.models.history import (
 )
 from pools.models.logins import LoginFailures
 from pools.models.measures import CountedUntil, Measure
-from pools.models.observed import Drift, Finding, ObservedObject, Run
+from pools.models.observed import Drift, Finding, ObservedObject, SyncRun
 from pools.models.pools import Pool, PoolCIDR, ReservedRange
 from pools.models.recovery import Recovery
 from pools.models.references import Leak, Reference, ReferenceFeed
@@ -77,11 +77,11 @@ __all__ = [
     "ReferenceFeed",
     "ReservedRange",
     "ReservedRangeEvent",
-    "Run",
     "Sample",
     "SampleSum",
     "SegmentName",
     "SegmentTally",
+    "SyncRun",
     "TokenUse",
     "Watcher",
     "WebhookTarget",

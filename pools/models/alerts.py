@@ -68,6 +68,8 @@ class WebhookTarget(models.Model):
     fence = models.BigIntegerField(default=0, editable=False)
 
     class Meta:
+        verbose_name = _("webhook target")
+        verbose_name_plural = _("webhook targets")
         ordering = ["name"]
 
     def __str__(self) -> str:

@@ -41,9 +41,9 @@ class AuditSegment(models.Model):
     marks_digest = models.CharField(max_length=64)  # SHA-256, hex
     digest = models.CharField(max_length=64)  # of the previous digest, the numbers and marks_digest
     sealed_at = models.DateTimeField()
-    # When the retention deleted its events, except for `kept` events of blocks in use.
+    # When the retention deleted its events, except for `retained` events of blocks in use.
     purged_at = models.DateTimeField(null=True)
-    kept = models.PositiveIntegerField(null=True)
+    retained = models.PositiveIntegerField(null=True)
 
     class Meta:
         ordering = ["id"]

@@ -61,13 +61,15 @@ class Block(models.Model):
     holder_kind = models.CharField(max_length=63, blank=True, default="")
     holder_id = models.CharField(max_length=253, blank=True, default="")
     holder_uid = models.CharField(max_length=253, blank=True, default="")
-    org = models.CharField(max_length=253, blank=True, default="")
-    env = models.CharField(max_length=253, blank=True, default="")
+    org = models.CharField(_("organization"), max_length=253, blank=True, default="")
+    env = models.CharField(_("environment"), max_length=253, blank=True, default="")
     allocated_at = models.DateTimeField(null=True, blank=True)
     released_at = models.DateTimeField(null=True, blank=True)
     available_from = models.DateTimeField(null=True, blank=True)
 
     class Meta:
+        verbose_name = _("block")
+        verbose_name_plural = _("blocks")
         ordering = ["id"]
         constraints = [
             models.UniqueConstraint(

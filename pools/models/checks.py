@@ -14,13 +14,13 @@ class CheckRun(models.Model):
     each check, in the order in which they ran (pools/platform/checks/reports.py).
     """
 
-    asked_at = models.DateTimeField()
+    requested_at = models.DateTimeField()
     started_at = models.DateTimeField(null=True)
     ended_at = models.DateTimeField(null=True)
     repair = models.BooleanField(default=False)
     only = ArrayField(models.CharField(max_length=63), default=list, blank=True)  # empty: all
     seconds = models.PositiveIntegerField(default=300)  # its time limit
-    actor = models.CharField(max_length=150, blank=True, default="")
+    actor = models.CharField(_("actor"), max_length=150, blank=True, default="")
     source = models.CharField(max_length=16, blank=True, default="")  # as events.Author has it
     complete = models.BooleanField(default=False)  # False if the time limit ended the run
     violations = models.PositiveIntegerField(default=0)

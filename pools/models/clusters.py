@@ -33,6 +33,8 @@ class Cluster(models.Model):
     webhook_key_made_at = models.DateTimeField(null=True, blank=True, editable=False)
 
     class Meta:
+        verbose_name = _("cluster")
+        verbose_name_plural = _("clusters")
         ordering = ["name"]
         constraints = [
             models.UniqueConstraint(

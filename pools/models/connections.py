@@ -74,6 +74,8 @@ class Connection(models.Model):
     positions = models.JSONField(default=dict, editable=False)
 
     class Meta:
+        verbose_name = _("connection")
+        verbose_name_plural = _("connections")
         ordering = ["cluster__name"]
         permissions = [("reconcile", "Can start a sync run of a cluster")]
         constraints = [

@@ -13,6 +13,7 @@ import pgtrigger
 from django.contrib.postgres.indexes import BrinIndex
 from django.db import models
 from django.db.models import Func, Value
+from django.utils.translation import gettext_lazy as _
 from pghistory import trigger as pghistory_trigger
 
 from pools.models.alerts import WebhookTarget
@@ -292,14 +293,16 @@ class Event(models.Model):
     cidr = models.TextField()
     holder_kind = models.TextField()
     holder_id = models.TextField()
-    org = models.TextField()
-    env = models.TextField()
-    actor = models.TextField()
+    org = models.TextField(_("organization"))
+    env = models.TextField(_("environment"))
+    actor = models.TextField(_("actor"))
     request_id = models.TextField()
     reason = models.TextField()
     message = models.TextField()
 
     class Meta:
+        verbose_name = _("event")
+        verbose_name_plural = _("events")
         managed = False
         db_table = "pools_event_log"
         ordering = ["-id"]

@@ -25,14 +25,14 @@ class Measure(models.Model):
 class CountedUntil(models.Model):
     """The number up to which the events of a log are counted in the totals.
 
-    Every number up to `seen` was assigned before the transactions `waits_for` were listed (virtual ids of
-    transactions that had drawn a number and had not ended). When they have ended, no event up to `seen`
+    Every number up to `assigned` was assigned before the transactions `waits_for` were listed (virtual ids of
+    transactions that had drawn a number and had not ended). When they have ended, no event up to `assigned`
     can appear any more.
     """
 
     log = models.CharField(max_length=63, primary_key=True)
     counted = models.BigIntegerField(default=0)
-    seen = models.BigIntegerField(default=0)
+    assigned = models.BigIntegerField(default=0)
     waits_for = ArrayField(models.CharField(max_length=40), default=list)
 
     def __str__(self) -> str:

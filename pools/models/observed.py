@@ -78,11 +78,11 @@ class Trigger(models.TextChoices):
     DRY_RUN = "dry-run", _("dry run")
 
 
-class Run(models.Model):
+class SyncRun(models.Model):
     """One sync run of a cluster; `kinds` has the counts seen, changed, written and failed of each kind."""
 
     cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="runs")
-    trigger = models.CharField(max_length=8, choices=Trigger)
+    trigger = models.CharField(_("trigger"), max_length=8, choices=Trigger)
     started_at = models.DateTimeField()
     ended_at = models.DateTimeField(null=True, blank=True)
     succeeded = models.BooleanField(default=False)
@@ -94,7 +94,7 @@ class Run(models.Model):
         verbose_name = _("sync run")
         verbose_name_plural = _("sync runs")
         ordering = ["-id"]
-        indexes = [models.Index(fields=["cluster", "-id"], name="run_cluster")]
+        indexes = [models.Index(fields=["cluster", "-id"], name="sync_run_cluster")]
 
     def __str__(self) -> str:
         return f"{self.cluster} at {self.started_at}"
@@ -128,11 +128,13 @@ class Finding(models.Model):
     code = models.CharField(max_length=63)
     subject = models.CharField(max_length=600)
     severity = models.CharField(max_length=7, choices=Severity, default=Severity.WARNING)
-    message = models.CharField(max_length=1000)
+    message = models.CharField(_("message"), max_length=1000)
     details = models.JSONField(default=dict)
     since = models.DateTimeField()
 
     class Meta:
+        verbose_name = _("finding")
+        verbose_name_plural = _("findings")
         ordering = ["-since", "-id"]
         constraints = [
             models.UniqueConstraint(

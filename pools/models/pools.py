@@ -69,6 +69,8 @@ class Pool(models.Model):
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
+        verbose_name = _("pool")
+        verbose_name_plural = _("pools")
         ordering = ["cluster__name", "name"]
         constraints = [
             models.UniqueConstraint(
@@ -171,6 +173,8 @@ class ReservedRange(models.Model):
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
+        verbose_name = _("reserved range")
+        verbose_name_plural = _("reserved ranges")
         ordering = ["pool_cidr_id", "first"]
         constraints = [
             ExclusionConstraint(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.db import models
 from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
 
 from pools.models.blocks import Block
 from pools.models.clusters import Cluster
@@ -80,6 +81,8 @@ class Leak(models.Model):
     confirmed_at = models.DateTimeField(null=True)
 
     class Meta:
+        verbose_name = _("leak")
+        verbose_name_plural = _("leaks")
         ordering = ["missed_at", "id"]
         permissions = [("reclaim", "Can reclaim leaked blocks")]
         indexes = [

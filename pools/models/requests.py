@@ -19,13 +19,15 @@ class Environment(models.Model):
     cluster = models.ForeignKey(
         Cluster, on_delete=models.CASCADE, related_name="environments", db_index=False
     )
-    org = models.CharField(max_length=253, blank=True, default="")
+    org = models.CharField(_("organization"), max_length=253, blank=True, default="")
     env = models.CharField(max_length=253)
     degraded_since = models.DateTimeField(null=True, blank=True)
     reason = models.CharField(max_length=63, blank=True, default="")
     message = models.CharField(max_length=500, blank=True, default="")
 
     class Meta:
+        verbose_name = _("environment")
+        verbose_name_plural = _("environments")
         ordering = ["id"]
         constraints = [
             models.UniqueConstraint(fields=["cluster", "org", "env"], name="environment_unique"),
@@ -62,14 +64,14 @@ class AllocationRequest(models.Model):
     """A request that waits for space in an exhausted pool (`"wait": true`)."""
 
     pool = models.ForeignKey(Pool, on_delete=models.CASCADE, related_name="requests")
-    wanted = models.JSONField()  # the demand, as allocator.requests.demand_to_json returns it
+    demand = models.JSONField()  # as allocator.requests.demand_to_json returns it
     holder_kind = models.CharField(max_length=63)
     holder_id = models.CharField(max_length=253)
-    org = models.CharField(max_length=253, blank=True, default="")
-    env = models.CharField(max_length=253, blank=True, default="")
+    org = models.CharField(_("organization"), max_length=253, blank=True, default="")
+    env = models.CharField(_("environment"), max_length=253, blank=True, default="")
     state = models.CharField(max_length=9, choices=RequestState, default=RequestState.PENDING)
-    attempts = models.PositiveIntegerField(default=1)
-    last_error = models.CharField(max_length=500, blank=True, default="")
+    attempts = models.PositiveIntegerField(_("attempts"), default=1)
+    last_error = models.CharField(_("last error"), max_length=500, blank=True, default="")
     created_at = models.DateTimeField()
     next_try_at = models.DateTimeField()
     ended_at = models.DateTimeField(null=True, blank=True)
@@ -77,6 +79,8 @@ class AllocationRequest(models.Model):
     block_ids = ArrayField(models.BigIntegerField(), default=list, blank=True)
 
     class Meta:
+        verbose_name = _("allocation request")
+        verbose_name_plural = _("allocation requests")
         ordering = ["id"]
         indexes = [
             models.Index(

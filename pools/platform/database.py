@@ -142,7 +142,7 @@ _PLANNER = """
 """
 
 
-def joined(values: Iterable[object]) -> str:
+def join_values(values: Iterable[object]) -> str:
     """Join values into one text for string_to_array, which is quoted as a whole; no value has a comma."""
     return ",".join(map(str, values))
 

@@ -218,7 +218,7 @@ def _flaws(value: object, path: Path, allowed: Collection[Path]) -> Iterator[tup
     if isinstance(value, dict):
         for key, member in value.items():
             yield from _flaws(key, path, allowed)
-            yield from _flaws(member, (*path, errors.shown(key)), allowed)
+            yield from _flaws(member, (*path, errors.display_value(key)), allowed)
     elif isinstance(value, _RepeatedKey) and path[:-1] not in allowed:
         yield path, value.flaw
     elif isinstance(value, list):

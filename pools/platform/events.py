@@ -1,4 +1,4 @@
-"""The author of changes: every change of the register is made inside `recorded(author)`.
+"""The author of changes: every change of the register is made inside `recorded_by(author)`.
 
 Database triggers write the events (pools/models/history.py); this module passes the author to them in the
 same transaction, through django-pghistory's context variable.
@@ -48,7 +48,7 @@ WORKER = Author(actor="worker", source="worker")
 
 
 @contextmanager
-def recorded(author: Author) -> Iterator[None]:
+def recorded_by(author: Author) -> Iterator[None]:
     """Open a transaction whose events have this author."""
     with transaction.atomic():
         with connection.cursor() as cursor:

@@ -30,7 +30,7 @@ class Key:
 
 
 @dataclass(frozen=True)
-class Stored:
+class StoredAnswer:
     """A stored answer: `answer` is JSON, `status` its HTTP status."""
 
     status: int
@@ -55,7 +55,7 @@ def parse_key(
     return Key(user_id, text, hashlib.sha256(content).hexdigest())
 
 
-def load_answer(key: Key) -> Stored | None:
+def load_answer(key: Key) -> StoredAnswer | None:
     """Return the stored answer, None if there is none. Raises IdempotencyMismatch for another body."""
     row = IdempotencyKey.objects.filter(
         user_id=key.user_id, key=key.text, created_at__gt=database.now() - LIFETIME
@@ -64,10 +64,10 @@ def load_answer(key: Key) -> Stored | None:
         return None
     if row.fingerprint != key.fingerprint:
         raise errors.IdempotencyMismatch
-    return Stored(row.status, row.answer)
+    return StoredAnswer(row.status, row.answer)
 
 
-def store_answer(key: Key, answer: Stored) -> None:
+def store_answer(key: Key, answer: StoredAnswer) -> None:
     """Store the answer; call it last in the transaction of the work."""
     IdempotencyKey.objects.filter(
         user_id=key.user_id, key=key.text, created_at__lte=database.now() - LIFETIME
@@ -82,7 +82,7 @@ def store_answer(key: Key, answer: Stored) -> None:
     )
 
 
-def run_once(key: Key | None, work: Callable[[], Stored]) -> Stored:
+def run_once(key: Key | None, work: Callable[[], StoredAnswer]) -> StoredAnswer:
     """Do the work, or return the answer that is stored under the key; call it inside a transaction."""
     if key is None:
         return work()

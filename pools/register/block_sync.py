@@ -143,7 +143,7 @@ def _locate(pool_cidrs: Sequence[_SyncedCIDR], address: Address) -> _Location | 
 
 
 def _rows(pool: Pool, addresses: Iterable[Address]) -> dict[str, _AddressRow]:
-    joined_addresses = database.joined(addresses)
+    joined_addresses = database.join_values(addresses)
     return {
         address: _AddressRow(row_id, state, AddressHolder(kind, holder_id, uid))
         for row_id, address, state, kind, holder_id, uid in database.rows(
@@ -172,8 +172,8 @@ def _insert(
         window.remove_free_blocks(cidr_id, cidr_indexes)
     values = {
         "pool": pool.pk,
-        "addresses": database.joined(address for address, _ in fresh),
-        "withheld": database.joined(withheld),
+        "addresses": database.join_values(address for address, _ in fresh),
+        "withheld": database.join_values(withheld),
         **_joined([holder for _, holder in fresh]),
     }
     database.fetch(_INSERT, values)

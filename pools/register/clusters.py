@@ -39,7 +39,7 @@ def create(
         raise errors.InvalidInput.for_field(
             "cluster_prefix", "required", "the prefix to divide is required"
         )
-    with events.recorded(author):
+    with events.recorded_by(author):
         if Cluster.objects.filter(name=name).exists():
             raise errors.AlreadyExists(f"A cluster named {name} already exists.")
         cluster = Cluster(name=name, cluster_prefix=cluster_prefix, description=description)
@@ -66,7 +66,7 @@ def divide_prefix(
     No pool is created for the categories in `existing_categories`. Raises ImmutableInUse, or
     InvalidInput `outside_cluster_prefix` if a pool of the cluster is outside of the prefix.
     """
-    with events.recorded(author):
+    with events.recorded_by(author):
         parts = blocks.divide_cluster_prefix(prefix, node=node, instance=instance)
         _require_pools_within(cluster, prefix)
         Cluster.objects.filter(pk=cluster.pk).update(cluster_prefix=str(prefix))
@@ -91,7 +91,7 @@ def divide_prefix(
 def change(cluster: Cluster, values: Mapping[str, object], *, author: events.Author) -> Cluster:
     """Set the description, the network settings of instances, or a prefix that the cluster lacks."""
     values = dict(values)
-    with events.recorded(author):
+    with events.recorded_by(author):
         prefix = values.pop("cluster_prefix", None)
         for name, value in values.items():
             setattr(cluster, name, value)
@@ -160,7 +160,7 @@ def remove(cluster: Cluster, *, author: events.Author, force: bool = False) -> N
 
 
 def _remove(cluster: Cluster, *, author: events.Author, force: bool) -> None:
-    with events.recorded(author):
+    with events.recorded_by(author):
         leases.nudge(cluster.pk)  # before the pools' locks, like every change of a pool
         ids = list(Pool.objects.filter(cluster=cluster).order_by("pk").values_list("pk", flat=True))
         for pool_id in ids:

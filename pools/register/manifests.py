@@ -35,7 +35,7 @@ def apply_manifests(
     `refused`, nothing is changed. Raises InvalidInput if the text cannot be parsed.
     """
     parsed_documents = documents.load_yaml(text)
-    with events.recorded(author):
+    with events.recorded_by(author):
         reports = [
             report
             for document in parsed_documents

@@ -102,7 +102,7 @@ def create(spec: PoolSpec, *, author: events.Author) -> Pool:
         namespace_selector=spec.namespace_selector,
         follows_cluster=spec.follows_cluster,
     )
-    with events.recorded(author):
+    with events.recorded_by(author):
         _nudge_cluster(spec.cluster.pk, spec.category, author)
         _lock_prefix(pool)  # before the pool's name, in the order of clusters.divide_prefix
         database.save(pool)
@@ -290,7 +290,7 @@ def refuse_in_use(rows: Any, subject: str, error: type[errors.Conflict]) -> None
 def _locked_pool(
     pool_id: int, *, author: events.Author, version: int | None = None
 ) -> Iterator[Pool]:
-    with events.recorded(author):
+    with events.recorded_by(author):
         for cluster_id, category in Pool.objects.filter(pk=pool_id).values_list(
             "cluster_id", "category"
         ):

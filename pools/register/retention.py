@@ -34,7 +34,7 @@ def purge_events(days: int) -> int:
     now = database.now()
     last_day = (now - timedelta(days=days)).astimezone(UTC).date()
     due = AuditSegment.objects.filter(day__lt=last_day).filter(
-        Q(purged_at=None) | Q(kept__gt=0, purged_at__lt=now - _REPEAT_AFTER)
+        Q(purged_at=None) | Q(retained__gt=0, purged_at__lt=now - _REPEAT_AFTER)
     )
     deadline = time.monotonic() + SECONDS
     deleted = 0
@@ -54,14 +54,14 @@ def _purge_segment(number: int) -> int:
             "audit: segment %s of %s does not verify; its events are kept", number, segment.day
         )
         return 0
-    deleted = kept_count = 0
+    deleted = retained_count = 0
     with pgtrigger.ignore(*events.append_only_triggers()):
         for model in events.event_models().values():
             inside = model.objects.filter(pgh_id__gt=segment.after_id, pgh_id__lte=segment.last_id)
             deleted += _deletable(model, inside, segment.after_id).delete()[0]
-            kept_count += inside.count()
-    changes: dict[str, Any] = {"purged_at": database.now(), "kept": kept_count}
-    if not kept_count:
+            retained_count += inside.count()
+    changes: dict[str, Any] = {"purged_at": database.now(), "retained": retained_count}
+    if not retained_count:
         changes["marks"] = b""
         SegmentName.objects.filter(segment=number).delete()
     AuditSegment.objects.filter(pk=number).update(**changes)

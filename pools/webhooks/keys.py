@@ -15,7 +15,7 @@ PREFIX = "cadw_"  # logs and secret scanners recognize keys by it
 def make(cluster: Cluster, *, author: events.Author) -> str:
     """Replace the cluster's key and return the new one, which cannot be read again."""
     key = PREFIX + secrets.token_urlsafe(32)
-    with events.recorded(author):
+    with events.recorded_by(author):
         Cluster.objects.filter(pk=cluster.pk).update(
             webhook_digest=_digest(key), webhook_key_made_at=database.now()
         )

@@ -57,7 +57,7 @@ def leaked() -> Any:
 def violated() -> Any:
     now = database.now()
     return CheckRun.objects.create(
-        asked_at=now, started_at=now, ended_at=now, complete=True, violations=3,
+        requested_at=now, started_at=now, ended_at=now, complete=True, violations=3,
         report=[{"code": "leases", "state": "violated", "count": 3}],
     )  # fmt: skip
 

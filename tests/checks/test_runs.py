@@ -132,7 +132,7 @@ def test_once_a_night() -> None:
     assert not CheckRun.objects.get(pk=nightly).repair
     asked = runs.request_run(author=BY)
     assert runs.due() == [asked.pk]
-    CheckRun.objects.update(asked_at=Now() - timedelta(days=1))
+    CheckRun.objects.update(requested_at=Now() - timedelta(days=1))
     assert len(runs.due()) == 2
 
 

@@ -166,7 +166,7 @@ def test_the_mac_of_the_gateway(subnets: list[str], more: dict[str, list[str]], 
 def test_removal_clears_the_flags_of_others() -> None:
     ippool = worlds.ippool(worlds.network())
     first, second = (worlds.entry(ippool, mac, "10.0.0.5/24") for mac in (A, B))
-    with events.recorded(worlds.BY):
+    with events.recorded_by(worlds.BY):
         index.remove(entries=[first.pk])
         first.delete()
     assert _flags(entry=second.pk) == set()
@@ -177,7 +177,7 @@ def test_a_change_moves_the_block() -> None:
     ippool = worlds.ippool(worlds.network(subnets=("10.0.0.0/24", "fd00::/64")))
     entry = worlds.entry(ippool, A, "10.0.0.5/24", "fd00::5/64")
     assert _held() == {"10.0.0.5/32": ("mac", A), "fd00::5/128": ("mac", A)}
-    with events.recorded(worlds.BY):
+    with events.recorded_by(worlds.BY):
         entry.ips, entry.vm, entry.namespace = ["10.0.0.6/24"], "one", "blue"
         entry.save()
         index.write(entries=[entry])
@@ -207,7 +207,7 @@ def test_the_claim_comes_before_what_runs_and_that_before_the_entry() -> None:
     assert _held() == {"10.0.0.5/32": ("vm", "blue/one")}
     claim = worlds.claim(network, "other", "10.0.0.5/24")
     assert _held() == {"10.0.0.5/32": ("vm", "blue/other")}
-    with events.recorded(worlds.BY):
+    with events.recorded_by(worlds.BY):
         index.remove(claims=[claim.pk], workloads=[running.pk])
     assert _held() == {"10.0.0.5/32": ("mac", A)}
 
@@ -225,7 +225,7 @@ def test_what_somebody_else_holds_stays_theirs() -> None:
     ippool = worlds.ippool(network)
     entry = worlds.entry(ippool, A, "10.0.0.5/24")
     Block.objects.update(holder_kind="instance", holder_id="i-1")
-    with events.recorded(worlds.BY):
+    with events.recorded_by(worlds.BY):
         index.remove(entries=[entry.pk])
         entry.delete()
     assert _held() == {"10.0.0.5/32": ("instance", "i-1")}
@@ -239,7 +239,7 @@ def test_writing_the_same_again_writes_nothing(django_assert_max_num_queries: ob
     ippool = worlds.ippool(worlds.network())
     entry = worlds.entry(ippool, A, "10.0.0.5/24")
     before = list(IndexEntry.objects.values_list("pk", flat=True))
-    with events.recorded(worlds.BY), django_assert_max_num_queries(3):  # type: ignore[operator]
+    with events.recorded_by(worlds.BY), django_assert_max_num_queries(3):  # type: ignore[operator]
         index.write(entries=[entry])
     assert list(IndexEntry.objects.values_list("pk", flat=True)) == before
 
@@ -294,7 +294,7 @@ def test_many_at_once_are_judged_in_parts(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(conflicts, "_BATCH", 3)
     monkeypatch.setattr(block_sync, "_BATCH", 3)
     ippool = worlds.ippool(worlds.network())
-    with events.recorded(worlds.BY):
+    with events.recorded_by(worlds.BY):
         made = Entry.objects.bulk_create(
             Entry(ippool=ippool, mac=f"00:1a:4b:00:01:{n:02x}", ips=[f"10.0.0.{10 + n // 2}/24"])
             for n in range(11)

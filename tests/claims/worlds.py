@@ -34,7 +34,7 @@ def network(
         "lifecycle": "Persistent",
         "subnets": list(subnets),
     } | more
-    with events.recorded(BY):
+    with events.recorded_by(BY):
         return Network.objects.create(
             cluster=of, name=name, pool=_pool(of, name, subnets) if subnets else None, **values
         )
@@ -53,12 +53,12 @@ def _pool(of: Cluster, name: str, subnets: tuple[str, ...]) -> Pool:
 
 
 def ippool(of: Network, name: str = "blue") -> IPPool:
-    with events.recorded(BY):
+    with events.recorded_by(BY):
         return IPPool.objects.create(cluster=of.cluster, network=of, name=name)
 
 
 def entry(of: IPPool, mac: str, *ips: str, **more: Any) -> Entry:
-    with events.recorded(BY):
+    with events.recorded_by(BY):
         made = Entry.objects.create(ippool=of, mac=mac, ips=list(ips), **more)
         index.write(entries=[made])
     return made
@@ -66,7 +66,7 @@ def entry(of: IPPool, mac: str, *ips: str, **more: Any) -> Entry:
 
 def claim(of: Network, vm: str, *ips: str, namespace: str = "blue", **more: Any) -> IPAMClaim:
     values = {"name": f"{vm}.{of.name}"} | more
-    with events.recorded(BY):
+    with events.recorded_by(BY):
         made = IPAMClaim.objects.create(
             cluster=of.cluster, network=of, namespace=namespace, vm=vm, ips=list(ips), **values
         )
@@ -76,7 +76,7 @@ def claim(of: Network, vm: str, *ips: str, namespace: str = "blue", **more: Any)
 
 def workload(of: Network, name: str, mac: str, *ips: str, **more: Any) -> Workload:
     values = {"kind": "vmi", "namespace": "blue", "uid": f"uid-{name}", "since": Now()} | more
-    with events.recorded(BY):
+    with events.recorded_by(BY):
         made = Workload.objects.create(network=of, name=name, mac=mac, ips=list(ips), **values)
         index.write(workloads=[made])
     return made

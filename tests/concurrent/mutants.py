@@ -28,7 +28,7 @@ class ReadThenInsert(doors.Service):
             done = idempotency.run_once(self.key(owner), lambda: self._insert(owner, pool_id))
         return [done.answer]
 
-    def _insert(self, owner: str, pool_id: int) -> idempotency.Stored:
+    def _insert(self, owner: str, pool_id: int) -> idempotency.StoredAnswer:
         from django.db import connection
 
         from pools.core import errors
@@ -44,7 +44,7 @@ class ReadThenInsert(doors.Service):
             )
             (block_id,) = cursor.fetchone()
         address = str(free[0]).partition("/")[0]
-        return idempotency.Stored(201, {"id": block_id, "address": address})
+        return idempotency.StoredAnswer(201, {"id": block_id, "address": address})
 
 
 _FIRST_FREE = """

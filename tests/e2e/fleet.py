@@ -5,7 +5,7 @@ from __future__ import annotations
 from claims.imports import drafts as import_drafts
 from claims.models import NAD, VMImport
 from claims.waves import waves
-from pools.models import Cluster, Connection, Drift, Finding, ObservedObject, Run
+from pools.models import Cluster, Connection, Drift, Finding, ObservedObject, SyncRun
 from pools.models.fields import Now
 from pools.platform.alerts import targets
 from pools.platform.checks import runs
@@ -61,7 +61,7 @@ def observed() -> dict[str, int]:
     )  # fmt: skip
     counts = {"seen": 120, "changed": 3, "written": 1, "failed": 0}
     for succeeded in (True, False):
-        Run.objects.create(
+        SyncRun.objects.create(
             cluster=cluster, trigger="schedule", started_at=Now(), ended_at=Now(),
             succeeded=succeeded, kinds={"CiliumNode": counts, "CiliumPodIPPool": counts},
             error_code="" if succeeded else "cluster_unreachable",

@@ -12,7 +12,7 @@ from django.contrib.auth import get_user_model
 from claims.access import memberships
 from claims.models import IPAMClaim, Network
 from claims.operations import demo as vm_demo
-from pools.models import Cluster, Connection, ObservedObject, Pool, Run
+from pools.models import Cluster, Connection, ObservedObject, Pool, SyncRun
 from pools.models.fields import Now
 from pools.register.demo import demo
 from tests.claims.imports import drafts
@@ -34,7 +34,7 @@ PASSWORD = "a password of the screenshots"
 def connect_cluster() -> None:
     """Give the demo fleet a connected cluster in which every full pass succeeds."""
     fleet.observed()
-    Run.objects.filter(succeeded=False).delete()
+    SyncRun.objects.filter(succeeded=False).delete()
     ObservedObject.objects.exclude(problem="").delete()
     Connection.objects.update(failures=0, error_code="", error="", succeeded_at=Now())
 

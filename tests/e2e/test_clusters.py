@@ -30,7 +30,7 @@ PATHS = (
     "/admin/pools/observedobject/",
     "/admin/pools/observedobject/{object}/change/",
     "/admin/pools/finding/",
-    "/admin/pools/run/",
+    "/admin/pools/syncrun/",
     "/admin/nodes/",
 )
 

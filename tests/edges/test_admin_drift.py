@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 from django.urls import reverse
 
-from pools.models import Cluster, Connection, Drift, Finding, ObservedObject, Run
+from pools.models import Cluster, Connection, Drift, Finding, ObservedObject, SyncRun
 from pools.models.fields import Now
 from tests import factories, people
 
 pytestmark = pytest.mark.django_db
 EVIL = '<img src=x onerror="alert(1)">'
-LISTS = ("drift", "observedobject", "finding", "run", "cluster")
+LISTS = ("drift", "observedobject", "finding", "syncrun", "cluster")
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def cluster() -> Cluster:
         message=EVIL, since=Now(),
     )  # fmt: skip
     for succeeded in (True, False):
-        Run.objects.create(
+        SyncRun.objects.create(
             cluster=cluster, trigger="schedule", started_at=Now(), ended_at=Now(),
             succeeded=succeeded, kinds={EVIL: {"seen": 3, "message": EVIL}},
             error_code="" if succeeded else "x", error=EVIL,
@@ -51,7 +51,7 @@ def _pages(cluster: Cluster) -> list[str]:
     pages = [reverse(f"admin:pools_{name}_changelist") for name in LISTS]
     pages += [
         reverse(f"admin:pools_{row._meta.model_name}_change", args=[row.pk])
-        for model in (Drift, ObservedObject, Finding, Run, Cluster)
+        for model in (Drift, ObservedObject, Finding, SyncRun, Cluster)
         for row in model.objects.all()
     ]
     ids = Drift.objects.values_list("pk", flat=True)
@@ -85,7 +85,7 @@ def test_an_empty_list_explains_itself(name: str) -> None:
         ("drift", "state=conflict", 2), ("drift", "state=ignored", 0), ("drift", "q=maskSize", 1),
         ("observedobject", "state=problem", 1), ("observedobject", "state=missed", 0),
         ("observedobject", "q=node", 1), ("finding", "severity=error", 1),
-        ("finding", "severity=warning", 0), ("run", "outcome=failed", 1), ("run", "cluster=0", 0),
+        ("finding", "severity=warning", 0), ("syncrun", "outcome=failed", 1), ("syncrun", "cluster=0", 0),
     ],
 )  # fmt: skip
 def test_filters(cluster: Cluster, name: str, query: str, count: int) -> None:

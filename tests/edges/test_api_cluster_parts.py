@@ -8,7 +8,7 @@ import pytest
 
 from pools.api.clusters import observed
 from pools.api.clusters.drift import NodeSerializer
-from pools.models import Cluster, Connection, Drift, Finding, ObservedObject, Run
+from pools.models import Cluster, Connection, Drift, Finding, ObservedObject, SyncRun
 from pools.models.fields import Now
 from tests.edges import api as apis
 
@@ -42,7 +42,7 @@ def api() -> apis.Api:
             desired=["10.0.0.0/16"], observed=None, managers=["kubectl"], since=Now(),
         )  # fmt: skip
         for trigger in ("schedule", "watch"):
-            Run.objects.create(
+            SyncRun.objects.create(
                 cluster=cluster, trigger=trigger, started_at=Now(), ended_at=Now(),
                 succeeded=trigger == "watch", kinds={"CiliumNode": {"seen": 2}},
                 error_code="" if trigger == "watch" else "crd_missing", error="no such kind",

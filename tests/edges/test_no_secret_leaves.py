@@ -125,7 +125,7 @@ def _admin(canaries: Canaries, _folder: Path) -> list[str]:
     ]  # fmt: skip
     assert answers[-1].status_code == 302
     pages = [reverse("admin:pools_cluster_change", args=[cluster.pk]), connect]
-    pages += [reverse(f"admin:pools_{name}_changelist") for name in ("cluster", "event", "run")]
+    pages += [reverse(f"admin:pools_{name}_changelist") for name in ("cluster", "event", "syncrun")]
     answers += [client.get(page) for page in pages]
     answers.append(client.post(reverse("admin:pools_cluster_test", args=[cluster.pk])))
     return [one.content.decode() for one in answers]

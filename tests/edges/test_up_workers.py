@@ -1,4 +1,4 @@
-"""Celery is the bell, PostgreSQL the store: a dead worker, beat or Redis, or an emptied one, loses
+"""PostgreSQL stores all state, Celery only starts work: a dead worker, beat or Redis, or an emptied one, loses
 neither a pending request nor the end of a cooldown. Against a real `manage.py up`.
 """
 

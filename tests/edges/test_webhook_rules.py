@@ -110,7 +110,7 @@ def test_what_is_refused_is_not_lost_among_what_is_told(door: Door) -> None:
 def test_an_orphan_of_the_pool_itself_is_in_the_way(door: Door) -> None:
     pool = _pool(door, "10.0.0.0/24", mask=28)
     _node(pool, "n1")
-    with events.recorded(factories.BY):
+    with events.recorded_by(factories.BY):
         pool.cidrs.update(orphaned_at="2026-01-01T00:00Z")
     refused(door.ask(manifest("green", "10.0.0.0/16", mask=28)), "cidr_overlap")
     assert warned(door.ask(manifest("green", "10.0.0.0/24", mask=28))) == ""

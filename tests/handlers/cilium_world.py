@@ -8,7 +8,7 @@ from typing import Any
 from pools.cilium.ciliumpodippools import CiliumPodIPPools
 from pools.clusters.client.api_client import ClusterClient
 from pools.clusters.reconcile import leases, sync
-from pools.models import Connection, ObservedObject, Pool, Run
+from pools.models import Connection, ObservedObject, Pool, SyncRun
 from pools.models.observed import Trigger
 from tests.handlers import fleet
 from tests.handlers.node_world import World
@@ -30,7 +30,7 @@ class CiliumWorld(World):
         """A pool of the cluster with /24 blocks."""
         return self.fake.put(fleet.manifest(name, *cidrs, **spec), manager="kubectl")
 
-    def run(self, *, dry: bool = False, open_client: Open | None = None) -> Run:
+    def run(self, *, dry: bool = False, open_client: Open | None = None) -> SyncRun:
         lease = leases.take(self.connection.pk, "tester")
         assert lease is not None
         reached = open_client or (lambda _: gateways.to(self.fake))

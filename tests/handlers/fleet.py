@@ -8,7 +8,7 @@ from typing import Any
 from pools.cilium.ciliumpodippools import CiliumPodIPPools
 from pools.clusters.reconcile import leases, sync
 from pools.core.cilium import podippool
-from pools.models import Connection, Drift, Finding, ObservedObject, Pool, Run
+from pools.models import Connection, Drift, Finding, ObservedObject, Pool, SyncRun
 from pools.models.connections import ManagedResource, Mode
 from pools.models.fields import Now
 from pools.models.observed import Trigger
@@ -35,7 +35,7 @@ class Fleet:
             mode=mode, managed_resources=list(managed_resources)
         )
 
-    def passed(self, *, trigger: Trigger = Trigger.SCHEDULE) -> Run:
+    def passed(self, *, trigger: Trigger = Trigger.SCHEDULE) -> SyncRun:
         """A full pass, as a worker makes it."""
         lease = leases.take(self.connection.pk, "test")
         assert lease is not None

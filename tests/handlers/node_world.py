@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pools.cilium.ciliumnodes import CiliumNodes
 from pools.clusters.reconcile import leases, sync, watch_events, watch_positions
-from pools.models import Block, Connection, Finding, ObservedObject, Run
+from pools.models import Block, Connection, Finding, ObservedObject, SyncRun
 from pools.models.connections import Mode
 from pools.models.fields import Now
 from pools.models.observed import Trigger
@@ -59,7 +59,7 @@ class World:
         status = self.fake.object("ciliumnodes", name).get("status") or {}
         return str(status.get("ipam", {}).get("operator-status", {}).get("error", ""))
 
-    def run(self, *, dry: bool = False) -> Run:
+    def run(self, *, dry: bool = False) -> SyncRun:
         lease = leases.take(self.connection.pk, "tester")
         assert lease is not None
         trigger = Trigger.DRY_RUN if dry else Trigger.SCHEDULE
@@ -72,7 +72,7 @@ class World:
         record = self.run()
         assert record.succeeded, (record.error, record.kinds)
 
-    def tell(self, *told: tuple[str, dict[str, Any]]) -> Run:
+    def tell(self, *told: tuple[str, dict[str, Any]]) -> SyncRun:
         """What a watch told since the last list."""
         lease = leases.borrow(self.connection.pk, "watcher")
         assert lease is not None

@@ -72,7 +72,7 @@ class Both:
         self.operator.upsert_pool(manifests.to_manifest(pool))
 
     @contextlib.contextmanager
-    def holding(self) -> Iterator[None]:
+    def transaction(self) -> Iterator[None]:
         yield
 
     def context(self) -> SyncContext:
@@ -81,7 +81,7 @@ class Both:
             connection=self.connection,
             client=None,  # type: ignore[arg-type]  # a full pass asks the cluster for nothing more
             author=factories.BY,
-            holding=self.holding,
+            transaction=self.transaction,
             served={ciliumnode.KIND: resources.CILIUM_NODE},
             complete={ciliumnode.KIND},
         )

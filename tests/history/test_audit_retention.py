@@ -19,7 +19,7 @@ def test_the_chain_verifies_without_what_was_purged(clock) -> None:
     gone = retention.purge_events(30)
     assert gone > 4
     first = AuditSegment.objects.order_by("id")[0]
-    assert first.kept == BlockEvent.objects.filter(pgh_obj_id=held["id"]).count() == 1
+    assert first.retained == BlockEvent.objects.filter(pgh_obj_id=held["id"]).count() == 1
     report = verification.verify()
     assert (report.ok, report.purged) == (True, gone)
 
@@ -43,7 +43,7 @@ def test_what_it_kept_goes_when_the_block_is_free(clock) -> None:
     clock.advance(2 * DAY)
     assert retention.purge_events(30) == 1
     first = AuditSegment.objects.order_by("id")[0]
-    assert (first.kept, bytes(first.marks)) == (0, b"")
+    assert (first.retained, bytes(first.marks)) == (0, b"")
     assert not SegmentName.objects.filter(segment=first.pk).exists()
     assert verification.verify().ok
 

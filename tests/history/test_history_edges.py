@@ -25,7 +25,7 @@ DAY = 86400
 
 
 def now() -> str:
-    return block_fields.time(database.now()) or ""
+    return block_fields.format_time(database.now()) or ""
 
 
 @pytest.fixture

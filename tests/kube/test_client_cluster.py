@@ -31,9 +31,9 @@ def test_what_it_serves(gateway: api_client.ClusterClient) -> None:
 
 
 def test_what_it_does_not_serve(gateway: api_client.ClusterClient) -> None:
-    with pytest.raises(faults.KindAbsent):
+    with pytest.raises(faults.KindNotServed):
         gateway.list(NOWHERE)
-    with pytest.raises(faults.KindAbsent):
+    with pytest.raises(faults.KindNotServed):
         gateway.get(NOWHERE, "a", "default")
 
 

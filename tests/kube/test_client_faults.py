@@ -23,7 +23,7 @@ MATRIX: list[tuple[str, dict[str, Any], type[faults.ClusterFault]]] = [
     ("400", {"status": 400}, faults.Rejected),
     ("401", {"status": 401}, faults.Unauthorized),
     ("403", {"status": 403}, faults.Forbidden),
-    ("404", {"status": 404}, faults.KindAbsent),
+    ("404", {"status": 404}, faults.KindNotServed),
     ("409", {"status": 409}, faults.StaleVersion),
     ("410", {"status": 410, "times": 3}, faults.Gone),
     ("422", {"status": 422}, faults.Rejected),
@@ -177,7 +177,7 @@ def test_what_is_no_http(answer: bytes) -> None:
 def test_three_forms_of_a_kind_that_is_not_served(body: bytes) -> None:
     begin = b"HTTP/1.1 404 Not Found\r\nContent-Length: %d\r\n\r\n" % len(body)
     with raw_server.serving(raw_server.says(begin + body)) as (access, _):
-        _refused(access, faults.KindAbsent)
+        _refused(access, faults.KindNotServed)
 
 
 def test_an_answer_without_end_is_cut_off() -> None:

@@ -135,9 +135,9 @@ def test_an_object_of_a_namespace(fake: FakeCluster, gateway: api_client.Cluster
 def test_no_such_object_and_no_such_kind_are_two_things(
     fake: FakeCluster, gateway: api_client.ClusterClient
 ) -> None:
-    with pytest.raises(faults.KindAbsent):
+    with pytest.raises(faults.KindNotServed):
         gateway.get(CLAIMS, "a", "default")
-    with pytest.raises(faults.KindAbsent):
+    with pytest.raises(faults.KindNotServed):
         gateway.list(CLAIMS)
     with pytest.raises(faults.NotFound):
         gateway.get(POOLS, "a")

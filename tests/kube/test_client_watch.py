@@ -101,7 +101,7 @@ def test_an_error_event(
 
 @pytest.mark.parametrize(
     ("status", "expected"),
-    [(401, faults.Unauthorized), (404, faults.KindAbsent), (503, faults.ServerFault)],
+    [(401, faults.Unauthorized), (404, faults.KindNotServed), (503, faults.ServerFault)],
 )
 def test_a_watch_that_is_refused(
     fake: FakeCluster,

@@ -129,7 +129,7 @@ def test_status_is_apart_from_the_spec(
 def test_an_absent_kind_and_an_absent_object_of_a_status(
     gateway: api_client.ClusterClient, name: str
 ) -> None:
-    with pytest.raises(faults.KindAbsent):
+    with pytest.raises(faults.KindNotServed):
         gateway.apply(
             gateways.NOWHERE, gateways.pool(name, namespace="default"), manager="cadastre"
         )

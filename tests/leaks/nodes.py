@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pools.clusters.reconcile import leases, sync
-from pools.models import Run
+from pools.models import SyncRun
 from pools.models.observed import Trigger
 from pools.register.allocator import allocation
 from pools.register.leaks import detection
@@ -29,7 +29,7 @@ class Nodes(World):
         """A pod CIDR of a node that the cluster may not have."""
         return factories.take(self.of_pods, allocation.Holder("node", name, uid))
 
-    def hastily(self) -> Run:
+    def hastily(self) -> SyncRun:
         """A pass that waits for nothing."""
         lease = leases.take(self.connection.pk, "tester")
         assert lease is not None

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from claims.ipamclaims.handler import IPAMClaimHandler
 from claims.workloads.handlers import Pods, VirtualMachineInstances, VirtualMachines
 from pools.clusters.reconcile import leases, sync
-from pools.models import Run
+from pools.models import SyncRun
 from pools.models.observed import Trigger
 from pools.register.leaks import detection
 from tests.claims.ipamclaims.world import World
@@ -40,7 +40,7 @@ class Machines(World):
         self.clock = clock
         self.blue = self.network(*subnets, cooldown=0)
 
-    def run(self, *, dry: bool = False, without: str = "") -> Run:
+    def run(self, *, dry: bool = False, without: str = "") -> SyncRun:
         lease = leases.take(self.connection.pk, "tester")
         assert lease is not None
         handlers = [VirtualMachines(), VirtualMachineInstances(), Pods(), IPAMClaimHandler()]

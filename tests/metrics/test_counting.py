@@ -73,7 +73,7 @@ def test_a_register_that_was_restored_to_an_earlier_number_goes_on() -> None:
     pool = factories.pool("10.0.0.0/24")
     factories.take(pool)
     event_counts.count()
-    CountedUntil.objects.update(counted=1 << 40, seen=1 << 40)
+    CountedUntil.objects.update(counted=1 << 40, assigned=1 << 40)
     factories.take(pool)
     event_counts.count()
     factories.take(pool)

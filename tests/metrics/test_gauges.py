@@ -152,7 +152,7 @@ def test_checks_verifications_and_recovery() -> None:
     assert scrapes.value("ipam_recovery_active") == 0
     code = registry.codes()[0]
     entry = {"code": code, "state": "violated", "count": 7, "complete": True, "repaired": 0}
-    run = {"asked_at": Now(), "started_at": Now(), "ended_at": Now(), "complete": True}
+    run = {"requested_at": Now(), "started_at": Now(), "ended_at": Now(), "complete": True}
     CheckRun.objects.create(**run)
     CheckRun.objects.create(**run, violations=7, report=[entry])
     AuditVerification.objects.create(

@@ -125,7 +125,7 @@ def test_many_waiting_for_one_pool_do_not_starve_the_others(clock) -> None:
     block = factories.take(freed)
     _wait(full)
     one = AllocationRequest.objects.get()
-    copies = [AllocationRequest(pool=full, wanted=one.wanted, holder_kind="vm", holder_id=f"{n}",
+    copies = [AllocationRequest(pool=full, demand=one.demand, holder_kind="vm", holder_id=f"{n}",
         created_at=one.created_at, next_try_at=one.next_try_at) for n in range(250)]  # fmt: skip
     AllocationRequest.objects.bulk_create(copies)
     request = _wait(freed)

@@ -15,7 +15,7 @@ from tests.reconcile import processes, small
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pools.models import Connection, Run
+    from pools.models import Connection, SyncRun
     from tests.kube.real import RealCluster
 
 OVN = (
@@ -33,7 +33,7 @@ def connect(kube: RealCluster, *managed_resources: Any) -> Connection:
     return small.connect(kube, managed_resources=managed_resources)  # type: ignore[arg-type]  # the fake's interface
 
 
-def reconcile(connection: Connection, kube: RealCluster) -> Run:
+def reconcile(connection: Connection, kube: RealCluster) -> SyncRun:
     """A full pass with the handlers of an installation."""
     return small.reconcile(connection, *registry.HANDLERS, open_client=lambda _: gateways.to(kube))
 

@@ -9,7 +9,7 @@ import pytest
 
 from claims.ipamclaims import ipamclaims
 from claims.models import Network
-from pools.models import Run, Watcher
+from pools.models import SyncRun, Watcher
 from pools.models.connections import ManagedResource
 from pools.models.observed import Trigger
 from pools.platform import events
@@ -44,7 +44,7 @@ def test_the_watcher_answers_claims_of_the_register(kube: RealCluster, settings:
             claim = ipamclaims.create(ipamclaims.ClaimSpec(network, "blue", vm=vm), author=BY)
             eventually.until(lambda name=claim.name: _status(kube, name).get("ips"))
             assert _status(kube, claim.name)["conditions"][0]["reason"] == "SuccessfulAllocation"
-            runs = Run.objects.filter(trigger=Trigger.WATCH, started_at__gte=claim.created_at)
+            runs = SyncRun.objects.filter(trigger=Trigger.WATCH, started_at__gte=claim.created_at)
             eventually.until(runs.exists)
             assert runs.latest("id").ended_at - claim.created_at < PROMISED, number
-    assert Run.objects.exclude(trigger=Trigger.WATCH).count() == 1, "no further full pass"
+    assert SyncRun.objects.exclude(trigger=Trigger.WATCH).count() == 1, "no further full pass"

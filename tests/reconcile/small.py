@@ -20,7 +20,7 @@ from pools.clusters.reconcile.handler import (
 from pools.core import errors
 from pools.core.kubernetes import resources
 from pools.core.kubernetes.resources import Resource
-from pools.models import Connection, ObservedObject, Run
+from pools.models import Connection, ObservedObject, SyncRun
 from pools.models.connections import ManagedResource, Mode
 from pools.models.fields import Now
 from pools.models.observed import Trigger
@@ -102,7 +102,7 @@ def connect(
 
 def reconcile(
     connection: Connection, *handlers: Small, trigger: Trigger = Trigger.SCHEDULE, **options: Any
-) -> Run:
+) -> SyncRun:
     """One full pass by a worker of its own."""
     dry = trigger == Trigger.DRY_RUN
     lease = (leases.borrow if dry else leases.take)(connection.pk, leases.worker_name())

@@ -9,7 +9,7 @@ import pytest
 from pools.clusters.reconcile import connecting, watch_positions
 from pools.clusters.reconcile.streams import Stream
 from pools.clusters.reconcile.watch_positions import Position
-from pools.models import Connection, Run
+from pools.models import Connection, SyncRun
 from tests import eventually
 from tests.kube.fake import FakeCluster
 from tests.reconcile import small
@@ -68,7 +68,7 @@ def _moved(fake: FakeCluster, stream: Stream) -> tuple[list[object], Position]:
 def test_a_bookmark_moves_the_position_and_no_object(
     fake: FakeCluster, connection: Connection, at: Position, watch: list[Stream]
 ) -> None:
-    runs, before = Run.objects.count(), small.rows(connection)
+    runs, before = SyncRun.objects.count(), small.rows(connection)
     stream = _begin(watch, fake, connection, at)
     # Something else happens in the cluster.
     fake.put({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "other"}})
@@ -76,7 +76,7 @@ def test_a_bookmark_moves_the_position_and_no_object(
     assert told == []
     assert to.version != at.version
     assert watch_positions.move(connection.pk, "CiliumNode", at, to)
-    assert (Run.objects.count(), small.rows(connection)) == (runs, before)
+    assert (SyncRun.objects.count(), small.rows(connection)) == (runs, before)
 
 
 def test_whoever_watches_next_goes_on_from_it(

@@ -15,7 +15,7 @@ from tests.reconcile import small
 from tests.reconcile.conftest import CRDS
 
 # The lease, the positions and the run itself are bookkeeping of every pass.
-_BOOKKEEPING = ("pools_connection", "pools_run")
+_BOOKKEEPING = ("pools_connection", "pools_syncrun")
 
 
 def written() -> dict[str, int]:

@@ -11,7 +11,7 @@ from django.core.management import CommandError, call_command
 
 from pools import tasks
 from pools.clusters.reconcile import leases, registry
-from pools.models import Connection, Run
+from pools.models import Connection, SyncRun
 from pools.models.observed import Trigger
 from tests.kube.fake import FakeCluster
 from tests.reconcile import small
@@ -54,7 +54,7 @@ def test_one_message_for_each_cluster_that_is_due(
 
 def test_a_doubled_message_does_nothing(connection: Connection, fake: FakeCluster) -> None:
     assert [tasks.reconcile(connection.pk) for _ in range(3)] == [True, False, False]
-    assert Run.objects.count() == 1
+    assert SyncRun.objects.count() == 1
 
 
 def test_a_message_of_a_cluster_that_is_gone(db: None) -> None:
@@ -68,7 +68,7 @@ def test_by_hand(connection: Connection, fake: FakeCluster, nodes: small.Small) 
     said = json.loads(reconcile(connection, "--json"))
     assert said["succeeded"]
     assert said["kinds"] == {"CiliumNode": {"seen": 1, "changed": 0, "written": 0, "failed": 0}}
-    assert set(Run.objects.values_list("trigger", flat=True)) == {Trigger.CHANGE}
+    assert set(SyncRun.objects.values_list("trigger", flat=True)) == {Trigger.CHANGE}
 
 
 def test_by_hand_dry(connection: Connection, fake: FakeCluster, nodes: small.Small) -> None:
@@ -104,4 +104,4 @@ def test_refusals(connection: Connection) -> None:
     Connection.objects.update(paused=True)
     with pytest.raises(CommandError, match="connection_paused"):
         reconcile(connection)
-    assert not Run.objects.exists()
+    assert not SyncRun.objects.exists()

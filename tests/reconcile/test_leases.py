@@ -13,7 +13,7 @@ from django.db import transaction
 
 from pools.clusters.reconcile import leases, sync
 from pools.core import errors
-from pools.models import Connection, Run
+from pools.models import Connection, SyncRun
 from pools.models.connections import ManagedResource
 from tests import eventually, factories
 from tests.concurrent import threads
@@ -195,7 +195,7 @@ def test_killed_in_the_middle_the_next_worker_completes_it(
         assert reached.wait(120)
         worker.wait(120)
     assert leases.take(row.pk, "another") is None
-    assert Run.objects.get().ended_at is None
+    assert SyncRun.objects.get().ended_at is None
     expire()
     assert leases.due_connections() == [row.pk]
     nodes.wanted = small.labelling("a", "b", "c")
@@ -243,4 +243,4 @@ def test_an_error_of_our_own_hands_the_lease_back(
         small.reconcile(connection, nodes)
     now = Connection.objects.get()
     assert (now.error_code, now.failures, now.leased_until) == ("internal_error", 1, None)
-    assert Run.objects.get().error_code == sync.ReconcileFailed.code
+    assert SyncRun.objects.get().error_code == sync.ReconcileFailed.code

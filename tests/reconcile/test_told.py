@@ -10,7 +10,7 @@ from pools.clusters.client.api_client import Manifest
 from pools.clusters.reconcile import leases, watch_events, watch_positions
 from pools.clusters.reconcile.handler import SyncContext
 from pools.clusters.reconcile.watch_positions import Position
-from pools.models import Connection, Run
+from pools.models import Connection, SyncRun
 from pools.models.observed import Trigger
 from tests.kube.fake import FakeCluster
 from tests.reconcile import small
@@ -29,7 +29,7 @@ def tell(
     *told: tuple[str, Manifest],
     since: Position | None = None,
     others: tuple[small.Small, ...] = (),
-) -> Run:
+) -> SyncRun:
     """What happened since `since`, by default since the kind was taken in last."""
     lease = leases.borrow(connection.pk, "watcher")
     assert lease is not None
@@ -70,7 +70,7 @@ def test_doubled_events_change_nothing(
     for _ in range(3):
         tell(listed, nodes, ("ADDED", new), ("ADDED", new), since=at(listed))
     assert nodes.ingested == ["b"]
-    assert Run.objects.filter(trigger=Trigger.WATCH).count() == 1
+    assert SyncRun.objects.filter(trigger=Trigger.WATCH).count() == 1
 
 
 def test_late_events_are_dropped(fake: FakeCluster, listed: Connection, nodes: small.Small) -> None:

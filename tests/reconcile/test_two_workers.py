@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pools.clusters.reconcile import leases, registry, sync
-from pools.models import Block, Connection, Run
+from pools.models import Block, Connection, SyncRun
 from pools.models.connections import ManagedResource
 from tests import eventually, factories
 from tests.kube.fake import FakeCluster
@@ -83,7 +83,7 @@ def test_replicas_at_once(fake: FakeCluster, connection: Connection) -> None:
     each_has_one(fake)
     # Nobody wrote what another had written.
     assert len([one for one in fake.log.writes if one.verb == "update"]) == NODES
-    assert len({each.split()[1] for each in said}) == Run.objects.count() == 3
+    assert len({each.split()[1] for each in said}) == SyncRun.objects.count() == 3
 
 
 @pytest.mark.parametrize("where", ["list", "update"])

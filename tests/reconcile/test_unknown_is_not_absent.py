@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pools.clusters.reconcile import sync
-from pools.models import Connection, Finding, Run
+from pools.models import Connection, Finding, SyncRun
 from tests import clock
 from tests.kube import gateways
 from tests.kube.fake import FakeCluster
@@ -173,7 +173,7 @@ def test_retry_after_is_kept_to_within_reason(
         fake.faults.add(status=429, retry_after=retry_after)
         small.reconcile(connection, nodes)
         row = Connection.objects.get()
-        run = Run.objects.order_by("-id")[0]
+        run = SyncRun.objects.order_by("-id")[0]
         assert row.error_code == run.error_code == "cluster_busy"
         return (row.due_at - run.started_at).total_seconds()
 

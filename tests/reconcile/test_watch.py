@@ -7,7 +7,7 @@ import signal
 import pytest
 
 from pools.clusters.reconcile import watchers
-from pools.models import Connection, Run, Watcher
+from pools.models import Connection, SyncRun, Watcher
 from pools.models.connections import ManagedResource
 from pools.models.observed import Trigger
 from tests import eventually
@@ -40,7 +40,7 @@ def test_what_happens_reaches_the_register(fake: FakeCluster, connection: Connec
         fake.remove("ciliumnodes", "a")
         eventually.until(lambda: not small.rows(connection))
         assert len(fake.log.of("list")) == lists, "a watch lists nothing"
-        runs = Run.objects.filter(trigger=Trigger.WATCH)
+        runs = SyncRun.objects.filter(trigger=Trigger.WATCH)
         eventually.until(lambda: runs.count() == 3)  # a run is stored when it has ended
     assert [run.kinds["CiliumNode"]["changed"] for run in runs.order_by("id")] == [1, 1, 0]
     assert all(run.succeeded for run in runs)
@@ -61,9 +61,9 @@ def test_what_follows_is_written_and_does_not_trigger_itself(
         eventually.until(
             lambda: "cadastre" in fake.object("ciliumnodes", "b")["metadata"]["labels"]
         )
-        eventually.until(lambda: Run.objects.filter(trigger=Trigger.WATCH).count() == 2)
+        eventually.until(lambda: SyncRun.objects.filter(trigger=Trigger.WATCH).count() == 2)
     assert len(fake.log.writes) == 2
-    assert Run.objects.filter(trigger=Trigger.WATCH).count() == 2
+    assert SyncRun.objects.filter(trigger=Trigger.WATCH).count() == 2
 
 
 def test_gone_is_listed_again_and_bookmarks_move_on(
@@ -71,10 +71,10 @@ def test_gone_is_listed_again_and_bookmarks_move_on(
 ) -> None:
     with processes.started("watch"):
         eventually.until(lambda: streams(fake))
-        before = Run.objects.count()
+        before = SyncRun.objects.count()
         fake.put(small.node("a"))
         eventually.until(lambda: small.names(connection) == ["a"])
-        eventually.until(lambda: Run.objects.count() == before + 1)
+        eventually.until(lambda: SyncRun.objects.count() == before + 1)
         fake.faults.add(verb="watch", path="ciliumnodes", status=410, reason="Expired")
         Connection.objects.update(due_at="2100-01-01T00:00:00Z")
         fake.cut()
@@ -170,7 +170,9 @@ def test_a_cluster_that_hangs_holds_up_no_other(fake: FakeCluster, connection: C
             fake.put(small.node("a"))
             # Sooner than the 30 s after which the one that hangs is given up.
             eventually.until(lambda: small.names(connection) == ["a"], 25)
-            assert not Run.objects.filter(cluster=hanging.cluster, trigger=Trigger.WATCH).exists()
+            assert not SyncRun.objects.filter(
+                cluster=hanging.cluster, trigger=Trigger.WATCH
+            ).exists()
 
 
 def test_shares_are_equal_and_the_dead_are_inherited(

@@ -22,7 +22,7 @@ from pools.models import (
     Finding,
     Leak,
     ObservedObject,
-    Run,
+    SyncRun,
 )
 from pools.models.fields import Now
 from pools.platform.alerts import outbox, targets
@@ -130,7 +130,7 @@ def _of_clusters(made: Everything, api: apis.Api) -> None:
         cluster=cluster, kind="CiliumPodIPPool", name="p", path="spec", since=Now()
     )
     finding = Finding.objects.create(cluster=cluster, kind="k", subject="s", code="c", since=Now())
-    run = Run.objects.create(cluster=cluster, trigger="people", started_at=Now())
+    run = SyncRun.objects.create(cluster=cluster, trigger="people", started_at=Now())
     block = Block.objects.get(pk=made.values["lost"])
     assert block.allocated_at is not None
     leak = Leak.objects.create(

@@ -10,10 +10,13 @@ import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
+from django.urls import reverse
 from django.utils import translation
 
+from pools.models import Pool
 from pools.register.demo import demo
 from tests import people
+from tests.edges import api as apis
 from tests.edges import test_admin_pages as admin_pages
 from tests.translation import messages
 
@@ -71,6 +74,28 @@ def test_the_pages_speak_another_language(marked: None) -> None:
         if _WORD.search(caption) and "⟦" not in caption
     }
     assert untranslated == set()
+
+
+def test_states_and_events_speak_another_language(marked: None) -> None:
+    demo.load()
+    client = people.browser()
+    for name, text in (
+        ("pools_pool_changelist", "⟦active⟧"),
+        ("pools_pool_changelist", "⟦full in about "),
+        ("pools_event_changelist", "⟦⟦MAC entry⟧ created⟧"),
+        ("pools_cluster_changelist", "⟦never synced⟧"),
+    ):
+        assert text in client.get(reverse(f"admin:{name}")).content.decode()
+
+
+def test_rest_answers_in_english(marked: None) -> None:
+    demo.load()
+    api = apis.Api()
+    pool = Pool.objects.get(name="yellow-pool")
+    forecast, refusal = api("GET", f"pools/{pool.pk}/forecast/"), api("GET", "pools/0/")
+    assert (forecast.status_code, refusal.status_code) == (200, 404)
+    for answer in (forecast, refusal):
+        assert "⟦" not in answer.content.decode()
 
 
 def captions(page: str) -> set[str]:

@@ -22,7 +22,7 @@ from django.template.base import Lexer, Token, TokenType
 
 PROJECT = pathlib.Path(__file__).parents[2]
 # Folders whose Python modules are checked too.
-PYTHON = ("pools/admin",)
+PYTHON = ("claims/admin", "pools/admin", "pools/platform/admin")
 ATTRIBUTES = {"title", "aria-label", "placeholder", "alt", "data-too-large"}
 # What stands in them is code, or no text for readers.
 CODE = {"code", "pre", "kbd", "samp", "script", "style", "svg"}
@@ -45,7 +45,15 @@ NAMES = {
     "v6",
 }
 
-MARKED = {"_", "gettext", "gettext_lazy", "ngettext", "ngettext_lazy"}
+MARKED = {
+    "_",
+    "gettext",
+    "gettext_lazy",
+    "ngettext",
+    "ngettext_lazy",
+    "pgettext",
+    "pgettext_lazy",
+}
 # Keyword arguments and assigned names that a page shows.
 KEYWORDS = {
     "label",

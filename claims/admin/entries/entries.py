@@ -81,7 +81,7 @@ def _state_badge(style: str, shape: str, label: str, title: str) -> SafeString:
     )
 
 
-class EntryDuplicateFilter(lists.Choice):
+class EntryDuplicateFilter(lists.ChoiceFilter):
     title = _("duplicates")
     parameter_name = "duplicate"
 
@@ -105,7 +105,7 @@ class EntryNetworkFilter(scoped.NetworkFilter):
     lookup = "ippool__network_id"
 
 
-class EntrySourceFilter(lists.Choice):
+class EntrySourceFilter(lists.ChoiceFilter):
     title = _("source")
     parameter_name = "source"
 
@@ -116,7 +116,7 @@ class EntrySourceFilter(lists.Choice):
         return rows.filter(source=self.value()) if self.value() else rows
 
 
-class NamespaceFilter(lists.Choice):
+class NamespaceFilter(lists.ChoiceFilter):
     title = _("namespace")
     parameter_name = "namespace"
 
@@ -198,7 +198,7 @@ class EntryAdmin(scoped.Scoped[Entry]):
 
     @admin.display(description=_("network"), ordering="ippool__network__name")
     def shown_network(self, entry: Entry) -> SafeString:
-        return display.to(entry.ippool.network, entry.ippool.network.name)
+        return display.row_link(entry.ippool.network, entry.ippool.network.name)
 
     @admin.display(description=_("source"), ordering="source")
     def shown_source(self, entry: Entry) -> SafeString:

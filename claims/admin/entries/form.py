@@ -90,9 +90,9 @@ def parse_entry(raw_values: Any, ippool: IPPool) -> tuple[EntrySpec, list[errors
     report = object_reader.ProblemReport()
     rules = ippools.rules(ippool.network, lenient=True)
     parsed_values: dict[str, Any] = {"mac": "", "ips": ()}
-    with report.collecting():
+    with report.collect():
         parsed_values["mac"] = core.parse_mac(texts.pop("mac"), rules)
-    with report.collecting():
+    with report.collect():
         parsed_values["ips"] = core.parse_ips(ips, rules)
     body = object_reader.Fields(dict(texts), "", report)
     optional_values = {name: core.optional(body, name) or "" for name in texts}
@@ -108,7 +108,7 @@ def check(request: HttpRequest) -> HttpResponse:
     """
     pages.require(request, "claims.view_entry")
     query = request.GET
-    ippool_id = lists.number(query.get("ippool", ""))
+    ippool_id = lists.parse_id(query.get("ippool", ""))
     ippool = scoped.rows(request, IPPool).filter(pk=ippool_id).select_related("network").first()
     if ippool is None:
         return JsonResponse({"problems": [], "warnings": [], "duplicates": []})
@@ -118,7 +118,7 @@ def check(request: HttpRequest) -> HttpResponse:
         for problem in problems
         if query.get(problem.field.split(".")[0], "").strip()
     ]
-    entry_id = lists.number(query.get("entry", "")) or None
+    entry_id = lists.parse_id(query.get("entry", "")) or None
     entry_duplicates = (
         _entry_duplicates(request, ippool, spec, entry_id) if spec.mac or spec.ips else []
     )

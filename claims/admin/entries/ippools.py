@@ -66,7 +66,7 @@ class IPPoolClusterFilter(scoped.ScopedClusterFilter):
     pass
 
 
-class IPPoolDuplicateFilter(lists.Choice):
+class IPPoolDuplicateFilter(lists.ChoiceFilter):
     """Offered only to users who see all namespaces, because the counts include all of them."""
 
     title = _("duplicates")
@@ -132,15 +132,15 @@ class IPPoolAdmin(scoped.Scoped[IPPool]):
 
     @admin.display(description=_("name"), ordering="name")
     def shown_name(self, ippool: IPPool) -> SafeString:
-        return display.to(ippool, ippool.name)
+        return display.row_link(ippool, ippool.name)
 
     @admin.display(description=_("cluster"), ordering="cluster__name")
     def shown_cluster(self, ippool: Any) -> SafeString | str:
-        return display.to(ippool.cluster) if ippool.shown_all else ippool.cluster.name
+        return display.row_link(ippool.cluster) if ippool.shown_all else ippool.cluster.name
 
     @admin.display(description=_("network"), ordering="network__name")
     def shown_network(self, ippool: IPPool) -> SafeString:
-        return display.to(ippool.network, ippool.network.name)
+        return display.row_link(ippool.network, ippool.network.name)
 
     @admin.display(description=_("entries"))
     def shown_entries(self, ippool: Any) -> SafeString:
@@ -203,9 +203,6 @@ class IPPoolAdmin(scoped.Scoped[IPPool]):
                     note=cleaned_data["note"] or "",
                     author=pages.author(request),
                 )
-            except errors.AlreadyExists as error:
-                field = "network_name" if "already has an IPPool" in error.message else "name"
-                form.add_error(field, error.message)
             except errors.IpamError as error:
                 pages.add_errors(form, error)
             else:

@@ -53,7 +53,7 @@ def _entry_texts(entry: Entry) -> dict[str, str]:
 def view(request: HttpRequest, ippool: IPPool) -> HttpResponse:
     """Show the table; a POST saves all rows or none."""
     pages.require(request, "claims.change_entry", "claims.view_every_namespace")
-    page = max(lists.number(request.GET.get("p", "")), 1)
+    page = max(lists.parse_id(request.GET.get("p", "")), 1)
     search_text = request.GET.get("q", "")
     rows = scoped.rows(request, Entry).filter(ippool=ippool)
     if search_text.strip() and "\0" not in search_text:
@@ -98,12 +98,12 @@ def _submitted_rows(request: HttpRequest, ippool: IPPool) -> list[EntryFormRow]:
     prefixes = [name.removesuffix("-mac") for name in request.POST if name.endswith("-mac")][
         :_MOST_ROWS
     ]
-    ids = [number for prefix in prefixes if (number := lists.number(prefix))]
+    ids = [number for prefix in prefixes if (number := lists.parse_id(prefix))]
     entries_by_id = scoped.rows(request, Entry).filter(ippool=ippool).in_bulk(ids)
     return [
         EntryFormRow(
             prefix,
-            entries_by_id.get(lists.number(prefix)),
+            entries_by_id.get(lists.parse_id(prefix)),
             {name: request.POST.get(f"{prefix}-{name}", "").strip() for name in _NAMES},
             remove=f"{prefix}-remove" in request.POST,
         )

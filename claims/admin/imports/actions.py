@@ -36,7 +36,7 @@ def perform(request: HttpRequest, vm_import: VMImport) -> HttpResponse:
 
 
 def _row_number(request: HttpRequest) -> int:
-    return lists.number(request.POST.get("row", ""))
+    return lists.parse_id(request.POST.get("row", ""))
 
 
 def _require_row_number(request: HttpRequest) -> int:
@@ -127,7 +127,7 @@ def _commit_import(request: HttpRequest, vm_import: VMImport) -> None:
     skip_bad = request.POST.get("skip_bad") == "true"
     changed_import = drafts.commit(vm_import.pk, skip_bad=skip_bad, **_actor(request))
     if changed_import.status == Status.COMMITTING:
-        tasks.ring(changed_import.pk)
+        tasks.notify_worker(changed_import.pk)
     else:
         messages.success(
             request,
@@ -141,7 +141,7 @@ def _commit_import(request: HttpRequest, vm_import: VMImport) -> None:
 def _undo_import(request: HttpRequest, vm_import: VMImport) -> None:
     changed_import = drafts.undo(vm_import.pk, **_actor(request))
     if changed_import.undo_wanted:
-        tasks.ring(changed_import.pk)
+        tasks.notify_worker(changed_import.pk)
         messages.success(request, gettext("A worker is undoing the import."))
         return
     messages.success(request, gettext("The import was undone."))
@@ -167,7 +167,7 @@ def _add_to_wave(request: HttpRequest, vm_import: VMImport) -> None:
             pages.require(request, "claims.add_wave")
             wave = waves.create(vm_import.cluster, name, author=author)
         else:
-            wave = waves.get(lists.number(request.POST.get("wave", "")))
+            wave = waves.get(lists.parse_id(request.POST.get("wave", "")))
             if wave.cluster_id != vm_import.cluster_id:
                 raise errors.NotFound(
                     gettext("The cluster %(cluster)s has no such wave.")

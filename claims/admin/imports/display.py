@@ -81,15 +81,15 @@ _VM_STATUS_BADGES = {
     vm_status.GONE: ("refused", "✕", _("gone"), _("the entry or claim was deleted")),
 }
 FORMATS: dict[str, StrOrPromise] = {
-    "rvtools-xlsx": "RVTools, XLSX",
-    "rvtools-csv": "RVTools, CSV",
+    "rvtools-xlsx": _("RVTools, XLSX"),
+    "rvtools-csv": _("RVTools, CSV"),
     "rvtools-zip": _("RVTools, ZIP of CSVs"),
     "forklift": _("MTV inventory, JSON"),
-    "powercli": "PowerCLI, CSV",
+    "powercli": _("PowerCLI, CSV"),
     "template-csv": _("template, CSV"),
     "template-xlsx": _("template, XLSX"),
-    "ippool-yaml": "IPPools, YAML",
-    "ipamclaim-yaml": "IPAMClaims, YAML",
+    "ippool-yaml": _("IPPools, YAML"),
+    "ipamclaim-yaml": _("IPAMClaims, YAML"),
     "two-column": _("list"),
     "rows": _("typed rows"),
 }

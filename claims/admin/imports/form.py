@@ -57,7 +57,10 @@ class VMImportForm(forms.Form):
         label=_("List"),
         required=False,
         strip=False,
-        widget=fields.lines(12, placeholder="web-01  00:50:56:aa:00:01  10.0.0.21, fd00::21"),
+        widget=fields.lines(
+            12,
+            placeholder="web-01  00:50:56:aa:00:01  10.0.0.21, fd00::21",  # no text: an example
+        ),
     )
     vm = forms.CharField(
         label=_("VM"), required=False, max_length=253, widget=fields.text(placeholder="web-01")
@@ -132,7 +135,7 @@ class VMImportForm(forms.Form):
         network_rows = scoped.rows(request, Network).filter(gone_at=None).select_related("cluster")
         choice = self.data.get("where") if self.is_bound else self.initial.get("where")
         chosen_networks = network_rows.filter(
-            pk=lists.number(str(choice or "").removeprefix("network-"))
+            pk=lists.parse_id(str(choice or "").removeprefix("network-"))
         )
         first_networks = network_rows.order_by("cluster__name", "name")[: scoped.MOST]
         return {network.pk: network for network in (*first_networks, *chosen_networks)}
@@ -267,7 +270,7 @@ def _reject_too_large(request: HttpRequest, field: str, message: StrOrPromise) -
 
 def _add(request: HttpRequest) -> HttpResponse:
     initial = {name: request.GET[name] for name in ("how", "target", "vm") if name in request.GET}
-    if network := lists.number(request.GET.get("network", "")):
+    if network := lists.parse_id(request.GET.get("network", "")):
         initial["where"] = f"network-{network}"
     scope = namespaces.owner_scope(request.user)
     names = sorted(
@@ -280,7 +283,7 @@ def _add(request: HttpRequest) -> HttpResponse:
         vm_import = _create_import(request, form)
         if vm_import is not None:
             if vm_import.status == Status.QUEUED:
-                tasks.ring(vm_import.pk)
+                tasks.notify_worker(vm_import.pk)
             return HttpResponseRedirect(display.url_of(vm_import))
     return _page(request, form, names=names)
 
@@ -330,7 +333,7 @@ def check(request: HttpRequest) -> HttpResponse:
     pages.require(request, "claims.add_vmimport")
     query = request.GET
     kind, _, number = query.get("where", "").partition("-")
-    network_rows = scoped.rows(request, Network).filter(pk=lists.number(number))
+    network_rows = scoped.rows(request, Network).filter(pk=lists.parse_id(number))
     network = network_rows.first() if kind == "network" else None
     if network is None:
         return JsonResponse({"problems": [], "warnings": [], "duplicates": []})
@@ -338,10 +341,10 @@ def check(request: HttpRequest) -> HttpResponse:
     report = object_reader.ProblemReport()
     mac, ips = "", list[str]()
     if query.get("mac", "").strip():
-        with report.collecting():
+        with report.collect():
             mac = macs.parse_mac(query["mac"].strip(), lenient=True)
     if ip_texts := _split_addresses(query.get("ips", "")):
-        with report.collecting():
+        with report.collect():
             ips = list(core.parse_ips(ip_texts, rules))
     vm_duplicates = []
     if mac or ips:

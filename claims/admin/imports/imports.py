@@ -34,7 +34,7 @@ class ImportList(lists.BoundedList):
         self.result_list = vm_imports
 
 
-class StatusFilter(lists.Choice):
+class StatusFilter(lists.ChoiceFilter):
     title = _("status")
     parameter_name = "status"
 
@@ -45,7 +45,7 @@ class StatusFilter(lists.Choice):
         return rows.filter(status=self.value()) if self.value() else rows
 
 
-class TargetFilter(lists.Choice):
+class TargetFilter(lists.ChoiceFilter):
     title = _("target")
     parameter_name = "target"
 
@@ -57,7 +57,7 @@ class TargetFilter(lists.Choice):
 
 
 @admin.register(VMImport)
-class ImportAdmin(lists.Listed[VMImport]):
+class ImportAdmin(lists.ReadOnlyAdmin[VMImport]):
     list_display = (
         "shown_name",
         "shown_status",
@@ -109,7 +109,7 @@ class ImportAdmin(lists.Listed[VMImport]):
     def shown_name(self, vm_import: VMImport) -> SafeString:
         return format_html(
             '<span class="cad-stack">{}<span class="cad-dim">{}</span></span>',
-            admin_display.to(
+            admin_display.row_link(
                 vm_import,
                 vm_import.file_name
                 or (gettext("Import %(vm_import)s") % {"vm_import": vm_import.pk}),
@@ -136,10 +136,12 @@ class ImportAdmin(lists.Listed[VMImport]):
     @admin.display(description=_("network"))
     def shown_where(self, vm_import: Any) -> SafeString:
         cluster = (
-            admin_display.to(vm_import.cluster) if vm_import.shown_links else vm_import.cluster.name
+            admin_display.row_link(vm_import.cluster)
+            if vm_import.shown_links
+            else vm_import.cluster.name
         )
         network = (
-            admin_display.to(vm_import.network, vm_import.network.name)
+            admin_display.row_link(vm_import.network, vm_import.network.name)
             if vm_import.network
             else gettext("by port group")
         )
@@ -159,7 +161,7 @@ class ImportAdmin(lists.Listed[VMImport]):
 
     @admin.display(description=_("started"))
     def shown_when(self, vm_import: VMImport) -> SafeString:
-        return admin_display.when(vm_import.created_at)
+        return admin_display.timestamp(vm_import.created_at)
 
     # --- pages ------------------------------------------------------------------------------------
 

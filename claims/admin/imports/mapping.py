@@ -30,7 +30,7 @@ def mapping_context(
     all_groups = mapping.port_groups(vm_import)
     groups = [group for group in all_groups if group["name"]]
     groups.sort(key=lambda group: (group["network"] is not None, group["name"]))
-    page = max(lists.number(request.GET.get("groups", "")), 1)
+    page = max(lists.parse_id(request.GET.get("groups", "")), 1)
     first = (page - 1) * GROUPS_PER_PAGE
     networks = scoped.rows(request, Network).filter(cluster=vm_import.cluster_id, gone_at=None)
     page_groups = groups[first : first + GROUPS_PER_PAGE]
@@ -64,7 +64,7 @@ def _submitted_groups(request: HttpRequest) -> dict[str, dict[str, Any]]:
         name = post_data.get(f"group-{index}")
         if name is not None:
             groups[name] = {
-                "network": lists.number(post_data.get(f"group-{index}-network", "")) or None,
+                "network": lists.parse_id(post_data.get(f"group-{index}-network", "")) or None,
                 "namespace": post_data.get(f"group-{index}-namespace", "").strip(),
             }
     return groups
@@ -111,7 +111,7 @@ def _errors_by_group(error: errors.InvalidInput, names: list[str]) -> dict[str, 
     errors_by_group: dict[str, list[str]] = {}
     for problem in pages.problems(error):
         matching_groups = (
-            n for n in names if problem.field.startswith(f"mapping.{errors.shown(n)}.")
+            n for n in names if problem.field.startswith(f"mapping.{errors.display_value(n)}.")
         )
         errors_by_group.setdefault(next(matching_groups, _REST), []).append(
             pages.sentence(problem.message)

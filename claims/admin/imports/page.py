@@ -125,7 +125,7 @@ def _rows(request: HttpRequest, vm_import: VMImport) -> dict[str, Any]:
     chosen_status = request.GET.get("status", "")
     chosen_status = chosen_status if chosen_status in RowStatus.values else ""
     search_text = request.GET.get("q", "").replace("\0", "").strip()
-    after = lists.number(request.GET.get("after", ""))
+    after = lists.parse_id(request.GET.get("after", ""))
     rows: QuerySet[ImportRow] = drafts.draft_rows(vm_import)
     if chosen_status:
         rows = rows.filter(status=chosen_status)

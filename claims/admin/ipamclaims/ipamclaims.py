@@ -39,7 +39,7 @@ class ClaimList(lists.BoundedList):
         self.result_list = claims
 
 
-class ClaimStateFilter(lists.Choice):
+class ClaimStateFilter(lists.ChoiceFilter):
     title = _("state")
     parameter_name = "state"
 
@@ -114,7 +114,7 @@ class IPAMClaimAdmin(scoped.Scoped[IPAMClaim]):
     @admin.display(description=_("network"))
     def shown_network(self, claim: Any) -> SafeString:
         cluster = format_html('<span class="cad-dim">{}</span>', claim.cluster.name)
-        link = display.to(claim.network, claim.network.name)
+        link = display.row_link(claim.network, claim.network.name)
         return format_html('<span class="cad-stack"><span>{}</span>{}</span>', link, cluster)
 
     @admin.display(description=_("requested"))
@@ -131,7 +131,7 @@ class IPAMClaimAdmin(scoped.Scoped[IPAMClaim]):
 
     @admin.display(description=_("age"), ordering="created_at")
     def shown_age(self, claim: IPAMClaim) -> SafeString:
-        return display.when(claim.created_at)
+        return display.timestamp(claim.created_at)
 
     @admin.display(description=_("what to do next"))
     def shown_next_step(self, claim: Any) -> SafeString | str:

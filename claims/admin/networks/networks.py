@@ -55,7 +55,7 @@ class NetworkClusterFilter(scoped.ScopedClusterFilter):
     pass
 
 
-class NetworkKindFilter(lists.Choice):
+class NetworkKindFilter(lists.ChoiceFilter):
     title = _("kind")
     parameter_name = "kind"
 
@@ -66,7 +66,7 @@ class NetworkKindFilter(lists.Choice):
         return rows.filter(kind=self.value()) if self.value() else rows
 
 
-class StaticFilter(lists.Choice):
+class StaticFilter(lists.ChoiceFilter):
     title = _("static VMs")
     parameter_name = "static"
 
@@ -80,7 +80,7 @@ class StaticFilter(lists.Choice):
         return rows.exclude(suitable) if self.value() == "no" else rows
 
 
-class SeenFilter(lists.Choice):
+class SeenFilter(lists.ChoiceFilter):
     """By default hides networks that are only named by an IPPool or a claim."""
 
     title = _("in the cluster")
@@ -158,14 +158,14 @@ class NetworkAdmin(scoped.Scoped[Network]):
         )
         return format_html(
             '<span class="cad-stack">{}<span class="cad-dim">{} {}</span></span>',
-            display.to(network, network.name),
+            display.row_link(network, network.name),
             page.kind_label(network),
             gone,
         )
 
     @admin.display(description=_("cluster"), ordering="cluster__name")
     def shown_cluster(self, network: Any) -> SafeString | str:
-        return display.to(network.cluster) if network.shown_links else network.cluster.name
+        return display.row_link(network.cluster) if network.shown_links else network.cluster.name
 
     @admin.display(description=_("subnets"))
     def shown_subnets(self, network: Network) -> SafeString:

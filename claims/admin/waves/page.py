@@ -181,7 +181,10 @@ def _line_prefix(request: HttpRequest, problem: errors.FieldProblem) -> str:
     if len(parts) < 2 or not parts[1].isdigit():
         return ""
     number, text = _vm_lines(request)[int(parts[1])]
-    return gettext("Line %(number)s (%(text)s): ") % {"number": number, "text": errors.shown(text)}
+    return gettext("Line %(number)s (%(text)s): ") % {
+        "number": number,
+        "text": errors.display_value(text),
+    }
 
 
 def _vm_lines(request: HttpRequest) -> list[tuple[int, str]]:
@@ -200,7 +203,7 @@ def _add_vms(request: HttpRequest, wave: Wave) -> None:
 
 
 def _add_import(request: HttpRequest, wave: Wave) -> None:
-    number = lists.number(request.POST.get("import", ""))
+    number = lists.parse_id(request.POST.get("import", ""))
     vm_import = (
         drafts.visible_imports(request.user).filter(pk=number, cluster=wave.cluster_id).first()
     )
@@ -220,7 +223,7 @@ def _report_added(request: HttpRequest, added: int) -> None:
 
 
 def _remove_vms(request: HttpRequest, wave: Wave) -> None:
-    ids = [lists.number(vm_id) for vm_id in request.POST.getlist("vm")]
+    ids = [lists.parse_id(vm_id) for vm_id in request.POST.getlist("vm")]
     removed = waves.remove(wave.pk, ids, author=pages.author(request))
     text = ngettext(
         "%(count)s VM was removed from the wave; its entries and claims are unchanged.",

@@ -44,11 +44,11 @@ class WaveAdmin(scoped.Scoped[Wave]):
 
     @admin.display(description=_("wave"), ordering="name")
     def shown_name(self, wave: Wave) -> SafeString:
-        return display.to(wave, wave.name)
+        return display.row_link(wave, wave.name)
 
     @admin.display(description=_("planned"), ordering="planned_at")
     def shown_planned(self, wave: Wave) -> SafeString:
-        return display.when(wave.planned_at)
+        return display.timestamp(wave.planned_at)
 
     @admin.display(description=_("VMs"))
     def shown_vms(self, wave: Any) -> SafeString:
@@ -56,7 +56,7 @@ class WaveAdmin(scoped.Scoped[Wave]):
 
     @admin.display(description=_("cluster"))
     def shown_cluster(self, wave: Wave) -> SafeString:
-        return display.to(wave.cluster)
+        return display.row_link(wave.cluster)
 
     @admin.display(description=_("note"))
     def shown_note(self, wave: Wave) -> SafeString | str:

@@ -77,7 +77,7 @@ def _target_cluster(request: Request, values: dict[str, Any]) -> Cluster | None:
             try:
                 cluster = find_network(request, destination["network"]).cluster
             except errors.InvalidInput as error:
-                raise error.under(f"mapping.{errors.shown(name)}.network") from error
+                raise error.under(f"mapping.{errors.display_value(name)}.network") from error
     return cluster
 
 

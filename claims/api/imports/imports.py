@@ -60,10 +60,10 @@ class _ImportView(generics.GenericView):
             return super().get_queryset()
         return drafts.visible_imports(self.request.user)
 
-    def answer(self, stored: idempotency.Stored) -> Response:
+    def answer(self, stored: idempotency.StoredAnswer) -> Response:
         """Answer, and wake a worker after the transaction: an unreachable broker only delays the work."""
         if stored.answer["status"] in {Status.QUEUED, Status.COMMITTING}:
-            tasks.ring(stored.answer["id"])
+            tasks.notify_worker(stored.answer["id"])
         return Response(stored.answer, status=stored.status)
 
 
@@ -87,7 +87,7 @@ class Imports(_ImportView, generics.ListView):
     )
     def post(self, request: Request) -> Response:
         """Import VMs from a file, a pasted list or rows: a draft, unless `commit`."""
-        self.parameters.done()
+        self.parameters.raise_problems()
         values = self._read_import(request)
         upload = values.pop("upload")
         options = bodies.import_options(request, upload, values)
@@ -95,9 +95,9 @@ class Imports(_ImportView, generics.ListView):
         if upload.kind == "file" and "HTTP_IDEMPOTENCY_KEY" in request.META:
             identity = bodies.form_identity(request, upload)
 
-        def create() -> idempotency.Stored:
+        def create() -> idempotency.StoredAnswer:
             vm_import = drafts.create(upload, options, author=views.author(request))
-            return idempotency.Stored(201, self.represent(vm_import))
+            return idempotency.StoredAnswer(201, self.represent(vm_import))
 
         return self.answer(views.run_once(request, create, body=identity))
 
@@ -220,11 +220,11 @@ class ImportCommit(_ImportView):
         is_empty = bodies.is_empty_form(request)
         values = {} if is_empty else self.read(request, ImportCommitSerializer)
 
-        def commit() -> idempotency.Stored:
+        def commit() -> idempotency.StoredAnswer:
             author = views.author(request)
             committed = drafts.commit(vm_import.pk, author=author, user=request.user, **values)
             status = 200 if committed.status == Status.COMMITTED else 202
-            return idempotency.Stored(status, self.represent(committed))
+            return idempotency.StoredAnswer(status, self.represent(committed))
 
         return self.answer(views.run_once(request, commit))
 
@@ -235,7 +235,7 @@ class _ImportAction(_ImportView):
     needs = {"POST": _CHANGE}
 
     def perform(self, request: Request, action: Callable[..., VMImport]) -> VMImport:
-        self.parameters.done()
+        self.parameters.raise_problems()
         return action(self.get_object().pk, author=views.author(request), user=request.user)
 
 
@@ -259,7 +259,7 @@ class ImportUndo(_ImportAction):
         """Undo an import, as long as nothing uses what it created; a worker undoes a large one."""
         vm_import = self.perform(request, drafts.undo)
         if vm_import.undo_wanted:
-            tasks.ring(vm_import.pk)
+            tasks.notify_worker(vm_import.pk)
         return Response(self.represent(vm_import), status=202 if vm_import.undo_wanted else 200)
 
 
@@ -276,7 +276,7 @@ class ImportManifest(_ImportView):
     @extend_schema(responses={(200, "application/yaml"): OpenApiTypes.BINARY})
     def get(self, request: Request, import_id: int) -> views.Answer:
         """The IPPools or IPAMClaims that an import created, as YAML."""
-        self.parameters.done()
+        self.parameters.raise_problems()
         vm_import = self.get_object()
         text = manifests.render_yaml(vm_import, scoped.request_scope(request))
         return _file(text.encode(), "application/yaml", f"import-{vm_import.pk}.yaml")
@@ -291,7 +291,7 @@ class TemplateCSV(views.View):
     )
     def get(self, request: Request) -> views.Answer:
         """A CSV template of VMs to fill in."""
-        query.Query(request).done()
+        query.Query(request).raise_problems()
         return _file(formats.template_csv(), "text/csv; charset=utf-8", "vm-import.csv")
 
 
@@ -304,7 +304,7 @@ class TemplateXLSX(views.View):
     )
     def get(self, request: Request) -> views.Answer:
         """An XLSX template of VMs to fill in."""
-        query.Query(request).done()
+        query.Query(request).raise_problems()
         return _file(formats.template_xlsx(), XLSX, "vm-import.xlsx")
 
 

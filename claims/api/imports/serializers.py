@@ -216,8 +216,8 @@ class MappingField(fields.ParsedField):
         report = object_reader.ProblemReport()
         mapping = {}
         for name, destination in data.items():
-            with report.collecting():
-                path = errors.shown(name)
+            with report.collect():
+                path = errors.display_value(name)
                 mapping[name] = import_mapping.parse_destination(destination, path)
         report.raise_any()
         return mapping
@@ -344,7 +344,7 @@ class ImportBodySerializer(ImportOptionsSerializer):
         if (data.get("rows") is None) is (data.get("text") is None):
             report.add("rows", "required", "send either rows or text")
         values: dict[str, Any] = {}
-        with report.collecting():
+        with report.collect():
             values = super().to_internal_value(data)
         report.raise_any()
         return values

@@ -65,11 +65,11 @@ def parse(manifest: Mapping[str, Any]) -> Claim:
     name = metadata.parse("name", lambda value, path: _text(value, path, _MAX_LENGTH))
     report.raise_any()
     interface = spec.data.get("interface") or ""
-    with report.collecting():
+    with report.collect():
         interface = _text(interface, spec.path("interface"), _MAX_LENGTH, blank=True)
     mac = None
     if spec.data.get("mac") not in (None, ""):
-        with report.collecting():
+        with report.collect():
             mac = macs.parse_mac(spec.data["mac"], field="spec.mac")
     requested = _addresses(spec, "ips", strict=True)
     ips = _addresses(status, "ips", strict=False)
@@ -145,7 +145,7 @@ def with_prefix(text: str, subnets: Iterable[addresses.Network]) -> str:
 def _addresses(part: object_reader.Fields, key: str, *, strict: bool) -> tuple[str, ...]:
     ips: list[str] = []
     for path, value in part.items(key)[:MAX_IPS]:
-        with part.report.collecting():
+        with part.report.collect():
             ips.append(parse_address(value, field=path))
     families = [host(text).version for text in ips]
     if strict and len(set(families)) != len(families):

@@ -84,14 +84,16 @@ def problems(vm: str, network: str) -> list[errors.FieldProblem]:
     if not name or name[-1] in ".-":
         message = "the name, cut at 253 characters, ends with a dot or a hyphen"
         name_problems.append(
-            errors.FieldProblem("name", "name_impossible", message, errors.shown(name))
+            errors.FieldProblem("name", "name_impossible", message, errors.display_value(name))
         )
     if whole != name:
         message = f"the name is cut at {MAX_LENGTH} characters; another claim may get the same name"
-        name_problems.append(errors.FieldProblem("name", "name_cut", message, errors.shown(name)))
+        name_problems.append(
+            errors.FieldProblem("name", "name_cut", message, errors.display_value(name))
+        )
     elif name != spec_name(vm, network):
         message = f"{spec_name(vm, network)} is not valid as an object name; the name is {name}"
         name_problems.append(
-            errors.FieldProblem("name", "name_differs", message, errors.shown(name))
+            errors.FieldProblem("name", "name_differs", message, errors.display_value(name))
         )
     return name_problems

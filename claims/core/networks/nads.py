@@ -157,7 +157,7 @@ def _networks(
 ) -> tuple[str, ...]:
     cidrs = []
     for member in _listed(part, key) if members is None else members:
-        with part.report.collecting():
+        with part.report.collect():
             cidrs.append(udn.network_text(member, part.path(key)))
     return tuple(cidrs)
 
@@ -165,7 +165,7 @@ def _networks(
 def _gateways(part: object_reader.Fields) -> tuple[str, ...]:
     gateways = []
     for member in _listed(part, "defaultGatewayIPs"):
-        with part.report.collecting():
+        with part.report.collect():
             gateways.append(udn.address(member, part.path("defaultGatewayIPs")))
     return tuple(gateways)
 

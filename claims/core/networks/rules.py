@@ -108,7 +108,7 @@ def check_applied(body: object_reader.Fields, network: UDN) -> UDN:
         body.report.add("kind", "not_of_this_kind", message, network.kind)
         return network
     expected = udn.object_name(network.kind, network.name)
-    with body.report.collecting():
+    with body.report.collect():
         if network.name and not expected:
             message = (
                 "OVN-Kubernetes names the network of a ClusterUserDefinedNetwork"
@@ -167,7 +167,7 @@ def _check_role(body: object_reader.Fields, network: UDN) -> None:
 def _parse_each(body: object_reader.Fields, key: str, parser: _Parser) -> list[tuple[str, Any]]:
     values = []
     for path, raw_value in body.items(key):
-        with body.report.collecting():
+        with body.report.collect():
             values.append((path, parser(raw_value, path)))
     return values
 

@@ -170,7 +170,7 @@ def _parse_each(
 ) -> tuple[str, ...]:
     values = []
     for path, raw_value in part.items(key):
-        with part.report.collecting():
+        with part.report.collect():
             values.append(parser(raw_value, path))
     return tuple(values)
 

@@ -150,7 +150,7 @@ def _column(keys: Sequence[str], choices: Sequence[str]) -> int:
 def _refuse_duplicates(header: Sequence[str], keys: list[str], roles: dict[str, int]) -> None:
     for column in roles.values():
         if column >= 0 and keys.count(keys[column]) > 1:
-            message = f"the column {errors.shown(header[column])} occurs twice"
+            message = f"the column {errors.display_value(header[column])} occurs twice"
             raise errors.InvalidInput.for_field("header", "duplicate_header", message)
 
 

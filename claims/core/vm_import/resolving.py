@@ -138,7 +138,7 @@ def resolve(row: SourceRow, to: Destination | None, plan: Plan) -> ResolvedRow:
         return ResolvedRow(None, usable=False, reasons=(_unmapped(row.port_group), *reasons))
     if plan.manifests and row.port_group not in {"", to.network}:
         message = (
-            f"The manifest is of the network {errors.shown(row.port_group)}, but the target network of"
+            f"The manifest is of the network {errors.display_value(row.port_group)}, but the target network of"
             f" the row is {to.network}."
         )
         reasons.append(("another_network", message))
@@ -178,7 +178,10 @@ def _claim_name(vm: str, network: str) -> str | None:
 def _unmapped(port_group: str) -> Reason:
     if not port_group:
         return UNMAPPED, "Select the target network: the source names none."
-    return UNMAPPED, f"Select the target network of the port group {errors.shown(port_group)}."
+    return (
+        UNMAPPED,
+        f"Select the target network of the port group {errors.display_value(port_group)}.",
+    )
 
 
 def _sentence(problem: errors.FieldProblem) -> str:
@@ -195,7 +198,9 @@ def _vm(name: str, *, moved: bool) -> tuple[str, Reason | None]:
         return name, None
     cluster_name = vm_names.sanitize(name)
     if not cluster_name:
-        message = f"{errors.shown(name)} cannot be converted to a valid VM name: enter a name."
+        message = (
+            f"{errors.display_value(name)} cannot be converted to a valid VM name: enter a name."
+        )
         return "", ("vm_name", message)
     return cluster_name, ("vm_name_changed", f"In the cluster the VM is named {cluster_name}.")
 
@@ -205,7 +210,7 @@ def _namespace_problem(name: str) -> Reason | None:
     try:
         holders.parse_name(name, field="namespace", kind="label")
     except errors.InvalidInput as error:
-        return error.code, f"Namespace {errors.shown(name)}: {error.message}"
+        return error.code, f"Namespace {errors.display_value(name)}: {error.message}"
     return None
 
 
@@ -218,7 +223,7 @@ def _mac(row: SourceRow, reasons: list[Reason]) -> str | None:
     try:
         return entries.parse_mac(text, _LENIENT)
     except errors.InvalidInput as error:
-        reasons.append((error.code, f"MAC {errors.shown(text)}: {error.message}"))
+        reasons.append((error.code, f"MAC {errors.display_value(text)}: {error.message}"))
     return None
 
 

@@ -52,7 +52,7 @@ class VMInterface:
 
 
 def problem(field: str, code: str, message: str, value: object = "") -> FieldProblem:
-    return FieldProblem(field, code, message, errors.shown(value) if value else "")
+    return FieldProblem(field, code, message, errors.display_value(value) if value else "")
 
 
 MAC_MISSING = problem(

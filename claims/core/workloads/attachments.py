@@ -216,7 +216,7 @@ def _of_ovn(text: object, report: object_reader.ProblemReport) -> Iterator[Attac
     for key, value in _load(text, POD_NETWORKS, dict, report).items():
         if key == "default":
             continue
-        path, key_match = f"{POD_NETWORKS}.{errors.shown(key)}", _KEY.fullmatch(key)
+        path, key_match = f"{POD_NETWORKS}.{errors.display_value(key)}", _KEY.fullmatch(key)
         if key_match is None or not isinstance(value, dict):
             report.add(path, "attachment", "an object under namespace/name is expected", value)
             continue
@@ -253,7 +253,7 @@ def _of_multus(text: object, report: object_reader.ProblemReport) -> Iterator[At
 def _requested(text: object, report: object_reader.ProblemReport) -> dict[str, tuple[str, ...]]:
     ips_by_interface = {}
     for interface, listed in _load(text, ADDRESSES, dict, report).items():
-        path = f"{ADDRESSES}.{errors.shown(interface)}"
+        path = f"{ADDRESSES}.{errors.display_value(interface)}"
         if isinstance(listed, list):
             ips_by_interface[interface] = tuple(
                 str(address.ip) for address in _hosts(listed, path, report)
@@ -338,7 +338,7 @@ def _owner(metadata: Manifest, kind: str) -> tuple[str, str]:
 def _mac(value: object, path: str, report: object_reader.ProblemReport) -> str | None:
     if value is None or value == "":
         return None
-    with report.collecting():
+    with report.collect():
         return macs.parse_mac(value, field=path, lenient=True)
     return None
 

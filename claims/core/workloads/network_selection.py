@@ -159,7 +159,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     for key, value in pairs:
         if key in members:
             message = "the key occurs twice"
-            raise errors.InvalidInput.for_field(errors.shown(key), "duplicate_key", message)
+            raise errors.InvalidInput.for_field(errors.display_value(key), "duplicate_key", message)
         members[key] = value
     return members
 
@@ -188,7 +188,7 @@ def _raise(report: object_reader.ProblemReport) -> None:
 
 
 def _element(fields: object_reader.Fields, namespace: str) -> Element:
-    fields.only(*_KEYS)
+    fields.allow_only(*_KEYS)
     name = fields.parse("name", _word) or ""
     return Element(
         name=name,
@@ -224,7 +224,7 @@ def _parse_each(
 ) -> tuple[str, ...]:
     parsed_values = []
     for path, value in fields.items(key):
-        with fields.report.collecting():
+        with fields.report.collect():
             parsed_values.append(parse(value, path))
     return tuple(parsed_values)
 

@@ -120,7 +120,7 @@ def _row(number: int, row: dict[str, object]) -> VMInterface:
     for key in row:
         if key not in _FIELDS:
             message = f"unknown field; known here: {', '.join(_FIELDS)}"
-            problems.append(problem(errors.shown(key), "unknown_field", message))
+            problems.append(problem(errors.display_value(key), "unknown_field", message))
     texts = {key: _text(row, key, problems) for key in _FIELDS if key != "ips"}
     ips = cells.parse_addresses(*_ips(row.get("ips"), problems), aside=False)
     if texts["mac"]:

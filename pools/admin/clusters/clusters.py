@@ -78,12 +78,12 @@ class ClusterList(lists.BoundedList):
         self.result_list = page_clusters
 
 
-class ClusterStateFilter(lists.Choice):
+class ClusterStateFilter(lists.ChoiceFilter):
     title = _("state")
     parameter_name = "state"
 
     def options(self, request: HttpRequest) -> list[tuple[str, str]]:
-        return [(state.key, state.word) for state in ConnectionState] + [
+        return [(state.key, gettext(state.word)) for state in ConnectionState] + [
             ("none", gettext("not connected"))
         ]
 
@@ -103,7 +103,7 @@ class ClusterStateFilter(lists.Choice):
 
 
 @admin.register(Cluster)
-class ClusterAdmin(lists.Listed[Cluster]):
+class ClusterAdmin(lists.ReadOnlyAdmin[Cluster]):
     list_display = (
         "shown_name",
         "shown_state",
@@ -128,7 +128,7 @@ class ClusterAdmin(lists.Listed[Cluster]):
 
     @admin.display(description=_("name"), ordering="name")
     def shown_name(self, cluster: Cluster) -> SafeString:
-        return display.to(cluster)
+        return display.row_link(cluster)
 
     @admin.display(description=_("cluster prefix"), ordering="cluster_prefix")
     def shown_prefix(self, cluster: Cluster) -> SafeString:
@@ -149,7 +149,7 @@ class ClusterAdmin(lists.Listed[Cluster]):
     @admin.display(description=_("last full sync"))
     def shown_last_sync(self, cluster: Any) -> SafeString:
         return (
-            display.when(cluster.summary.connection.succeeded_at)
+            display.timestamp(cluster.summary.connection.succeeded_at)
             if cluster.summary
             else display.DASH
         )
@@ -266,6 +266,7 @@ class ClusterAdmin(lists.Listed[Cluster]):
             original=cluster,
             cluster=cluster,
             pools=pools,
+            names=", ".join(pool.name for pool in pools),
             used=used,
         )
 
@@ -335,7 +336,7 @@ def _field_of_problem(problem: errors.FieldProblem) -> str | None:
 
 
 def _cluster(object_id: str) -> Cluster:
-    number = lists.number(object_id)
+    number = lists.parse_id(object_id)
     cluster = Cluster.objects.filter(pk=number).first()
     if cluster is None:
         raise Http404(gettext("This cluster does not exist."))

@@ -159,7 +159,7 @@ class ConnectForm(TermsForm):
 
     def _set_context_choices(self, current: str) -> None:
         field: Any = self.fields["context"]
-        field.widget.choices = [(name, errors.shown(name)) for name in self.contexts]
+        field.widget.choices = [(name, errors.display_value(name)) for name in self.contexts]
         field.initial = current
 
 

@@ -16,7 +16,7 @@ from pools.admin.clusters import connect_form
 from pools.clusters import connection_test, connections, fleet
 from pools.clusters.reconcile import registry
 from pools.core import errors
-from pools.models import Cluster, Connection, Drift, Finding, ObservedObject, Run
+from pools.models import Cluster, Connection, Drift, Finding, ObservedObject, SyncRun
 from pools.platform.admin import display
 from pools.platform.admin import pages as admin_pages
 
@@ -48,7 +48,7 @@ def context(cluster: Cluster) -> dict[str, Any]:
     objects = ObservedObject.objects.filter(cluster=cluster).defer("manifest")
     return {
         "summary": fleet.summary(row),
-        "runs": Run.objects.filter(cluster=cluster).order_by("-id")[:LATEST],
+        "runs": SyncRun.objects.filter(cluster=cluster).order_by("-id")[:LATEST],
         "findings": Finding.objects.filter(cluster=cluster).order_by("-since", "-id")[:LATEST],
         "problems": objects.exclude(problem_code="").order_by("kind", "name", "id")[:LATEST],
         "drift": Drift.objects.filter(cluster=cluster, ignored_at=None).order_by("id")[:LATEST],

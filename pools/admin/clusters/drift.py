@@ -42,7 +42,7 @@ BUTTONS = {
 }
 
 
-class DriftStateFilter(lists.Choice):
+class DriftStateFilter(lists.ChoiceFilter):
     title = _("state")
     parameter_name = "state"
 
@@ -81,7 +81,7 @@ def state(row: Drift) -> SafeString:
 
 
 @admin.register(Drift)
-class DriftAdmin(lists.Listed[Drift]):
+class DriftAdmin(lists.ReadOnlyAdmin[Drift]):
     list_display = (
         "shown_object",
         "shown_cluster",
@@ -122,11 +122,13 @@ class DriftAdmin(lists.Listed[Drift]):
     @admin.display(description=_("object"))
     def shown_object(self, row: Drift) -> SafeString:
         name = f"{row.namespace}/{row.name}" if row.namespace else row.name
-        return format_html('<span class="cad-kind">{}</span> {}', row.kind, display.to(row, name))
+        return format_html(
+            '<span class="cad-kind">{}</span> {}', row.kind, display.row_link(row, name)
+        )
 
     @admin.display(description=_("cluster"))
     def shown_cluster(self, row: Drift) -> SafeString:
-        return display.to(row.cluster)
+        return display.row_link(row.cluster)
 
     @admin.display(description=_("field"))
     def shown_path(self, row: Drift) -> SafeString:
@@ -150,7 +152,7 @@ class DriftAdmin(lists.Listed[Drift]):
 
     @admin.display(description=_("since"))
     def shown_since(self, row: Drift) -> SafeString:
-        return display.when(row.since)
+        return display.timestamp(row.since)
 
     # --- deciding ---------------------------------------------------------------------------------
 
@@ -191,7 +193,7 @@ class DriftAdmin(lists.Listed[Drift]):
         self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
     ) -> HttpResponse:
         pages.require(request, "pools.view_drift")
-        row = Drift.objects.filter(pk=lists.number(object_id)).first()
+        row = Drift.objects.filter(pk=lists.parse_id(object_id)).first()
         if row is None:
             raise Http404(gettext("This difference does not exist; it may be resolved."))
         return _plan(request, row)
@@ -237,7 +239,7 @@ def decide(request: HttpRequest) -> HttpResponse:
     if verb not in VERBS:
         raise Http404(gettext("Unknown action."))
     raw_ids = request.POST.getlist("id") or request.GET.getlist("id")
-    ids = [lists.number(text) for text in raw_ids[:MOST]]
+    ids = [lists.parse_id(text) for text in raw_ids[:MOST]]
     rows = list(Drift.objects.filter(pk__in=ids).select_related("cluster", "ignored_by"))
     back = lists.list_url(request, "admin:pools_drift_changelist")
     if not rows:

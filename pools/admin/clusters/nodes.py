@@ -20,7 +20,7 @@ def view(request: HttpRequest) -> HttpResponse:
     """Show one page of the nodes of a cluster, sorted by name."""
     pages.require(request, "pools.view_observedobject")
     clusters = list(Cluster.objects.filter(connection__isnull=False).order_by("name"))
-    chosen_id = lists.number(request.GET.get("cluster", ""))
+    chosen_id = lists.parse_id(request.GET.get("cluster", ""))
     cluster = next(
         (row for row in clusters if row.pk == chosen_id), clusters[0] if clusters else None
     )

@@ -26,7 +26,7 @@ _STATES = {
 }
 
 
-class ObjectKindFilter(lists.Choice):
+class ObjectKindFilter(lists.ChoiceFilter):
     title = _("kind")
     parameter_name = "kind"
 
@@ -38,7 +38,7 @@ class ObjectKindFilter(lists.Choice):
         return rows.filter(kind=self.value()) if self.value() else rows
 
 
-class ObjectStateFilter(lists.Choice):
+class ObjectStateFilter(lists.ChoiceFilter):
     title = _("state")
     parameter_name = "state"
 
@@ -55,7 +55,7 @@ class ObjectStateFilter(lists.Choice):
 
 
 @admin.register(ObservedObject)
-class ObjectAdmin(lists.Listed[ObservedObject]):
+class ObjectAdmin(lists.ReadOnlyAdmin[ObservedObject]):
     list_display = ("shown_name", "shown_cluster", "shown_problem", "shown_changed", "shown_missed")
     list_display_links = None
     list_filter = (sync_runs.RunClusterFilter, ObjectKindFilter, ObjectStateFilter)
@@ -88,11 +88,13 @@ class ObjectAdmin(lists.Listed[ObservedObject]):
     @admin.display(description=_("object"))
     def shown_name(self, row: ObservedObject) -> SafeString:
         name = f"{row.namespace}/{row.name}" if row.namespace else row.name
-        return format_html('<span class="cad-kind">{}</span> {}', row.kind, display.to(row, name))
+        return format_html(
+            '<span class="cad-kind">{}</span> {}', row.kind, display.row_link(row, name)
+        )
 
     @admin.display(description=_("cluster"))
     def shown_cluster(self, row: ObservedObject) -> SafeString:
-        return display.to(row.cluster)
+        return display.row_link(row.cluster)
 
     @admin.display(description=_("problem"))
     def shown_problem(self, row: ObservedObject) -> SafeString:
@@ -104,18 +106,18 @@ class ObjectAdmin(lists.Listed[ObservedObject]):
 
     @admin.display(description=_("changed"))
     def shown_changed(self, row: ObservedObject) -> SafeString:
-        return display.when(row.changed_at)
+        return display.timestamp(row.changed_at)
 
     @admin.display(description=_("missing since"))
     def shown_missed(self, row: ObservedObject) -> SafeString:
-        return display.when(row.missed_at)
+        return display.timestamp(row.missed_at)
 
     def change_view(
         self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
     ) -> HttpResponse:
         pages.require(request, "pools.view_observedobject")
         rows = ObservedObject.objects.select_related("cluster")
-        row = rows.filter(pk=lists.number(object_id)).first()
+        row = rows.filter(pk=lists.parse_id(object_id)).first()
         if row is None:
             raise Http404(gettext("This object does not exist."))
         drift = Drift.objects.filter(
@@ -134,7 +136,7 @@ class ObjectAdmin(lists.Listed[ObservedObject]):
         )
 
 
-class SeverityFilter(lists.Choice):
+class SeverityFilter(lists.ChoiceFilter):
     title = _("severity")
     parameter_name = "severity"
 
@@ -146,7 +148,7 @@ class SeverityFilter(lists.Choice):
 
 
 @admin.register(Finding)
-class FindingAdmin(lists.Listed[Finding]):
+class FindingAdmin(lists.ReadOnlyAdmin[Finding]):
     list_display = ("shown_severity", "shown_cluster", "shown_subject", "message", "shown_since")
     list_display_links = None
     list_filter = (sync_runs.RunClusterFilter, SeverityFilter)
@@ -169,14 +171,14 @@ class FindingAdmin(lists.Listed[Finding]):
 
     @admin.display(description=_("cluster"))
     def shown_cluster(self, row: Finding) -> SafeString:
-        return display.to(row.cluster)
+        return display.row_link(row.cluster)
 
     @admin.display(description=_("subject"))
     def shown_subject(self, row: Finding) -> SafeString:
         return format_html(
-            '<span class="cad-kind">{}</span> {}', row.kind, display.to(row, row.subject)
+            '<span class="cad-kind">{}</span> {}', row.kind, display.row_link(row, row.subject)
         )
 
     @admin.display(description=_("since"))
     def shown_since(self, row: Finding) -> SafeString:
-        return display.when(row.since)
+        return display.timestamp(row.since)

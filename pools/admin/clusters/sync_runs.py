@@ -13,13 +13,13 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from pools.admin.pools import pools
-from pools.models import Run
+from pools.models import SyncRun
 from pools.platform.admin import display, lists
 
 _COUNTS = ("seen", "changed", "written", "failed")
 
 
-def outcome(run: Run) -> SafeString:
+def outcome(run: SyncRun) -> SafeString:
     """Return the outcome of a run, with its error below."""
     if run.ended_at is None:
         return display.state("running")
@@ -35,7 +35,7 @@ def outcome(run: Run) -> SafeString:
     )
 
 
-def duration(run: Run) -> str:
+def duration(run: SyncRun) -> str:
     """Return the duration of a run: `0.8 s`, or a larger unit; empty while it runs."""
     if run.ended_at is None:
         return ""
@@ -43,7 +43,7 @@ def duration(run: Run) -> str:
     return f"{seconds:.1f} s" if seconds < 60 else display.duration(seconds)
 
 
-def counts(run: Run) -> SafeString:
+def counts(run: SyncRun) -> SafeString:
     """Return one line per kind: `CiliumNode 40, 2, 0, 0`, with the error if the whole kind failed.
 
     Kinds without objects share the last line.
@@ -78,21 +78,21 @@ class RunClusterFilter(pools.PoolClusterFilter):
     """The filter of pools."""
 
 
-class RunOutcomeFilter(lists.Choice):
+class RunOutcomeFilter(lists.ChoiceFilter):
     title = _("outcome")
     parameter_name = "outcome"
 
     def options(self, request: HttpRequest) -> list[tuple[str, str]]:
         return [("succeeded", gettext("succeeded")), ("failed", gettext("failed"))]
 
-    def queryset(self, request: HttpRequest, rows: QuerySet[Run]) -> QuerySet[Run]:
+    def queryset(self, request: HttpRequest, rows: QuerySet[SyncRun]) -> QuerySet[SyncRun]:
         if not self.value():
             return rows
         return rows.filter(ended_at__isnull=False, succeeded=self.value() == "succeeded")
 
 
-@admin.register(Run)
-class RunAdmin(lists.Listed[Run]):
+@admin.register(SyncRun)
+class SyncRunAdmin(lists.ReadOnlyAdmin[SyncRun]):
     list_display = (
         "shown_began",
         "shown_cluster",
@@ -120,23 +120,23 @@ class RunAdmin(lists.Listed[Run]):
     fields = ("cluster", "trigger", "started_at", "ended_at", "shown_outcome", "shown_counts")
     readonly_fields = fields
 
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Run]:
+    def get_queryset(self, request: HttpRequest) -> QuerySet[SyncRun]:
         return super().get_queryset(request).select_related("cluster")
 
     @admin.display(description=_("started"))
-    def shown_began(self, run: Run) -> SafeString:
-        return display.when(run.started_at)
+    def shown_began(self, run: SyncRun) -> SafeString:
+        return display.timestamp(run.started_at)
 
     @admin.display(description=_("cluster"))
-    def shown_cluster(self, run: Run) -> SafeString:
-        return display.to(run.cluster)
+    def shown_cluster(self, run: SyncRun) -> SafeString:
+        return display.row_link(run.cluster)
 
     @admin.display(description=_("outcome"))
-    def shown_outcome(self, run: Run) -> SafeString:
+    def shown_outcome(self, run: SyncRun) -> SafeString:
         return outcome(run)
 
     @admin.display(description=_("duration"))
-    def shown_duration(self, run: Run) -> str:
+    def shown_duration(self, run: SyncRun) -> str:
         return duration(run)
 
     @admin.display(description=_("seen, changed, written, failed"))

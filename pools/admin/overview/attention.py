@@ -50,11 +50,15 @@ def cluster_lines() -> Iterator[Attention]:
         if status.state.level in {"bad", "warn"}:
             text = gettext("Cluster %(cluster)s: %(state)s") % {
                 "cluster": row.cluster,
-                "state": status.state.word,
+                "state": gettext(status.state.word),
             }
             by_state.setdefault(status.state, []).append(
                 _cluster_line(
-                    row.cluster, status.state.level, text, status.sentence, row.succeeded_at
+                    row.cluster,
+                    status.state.level,
+                    text,
+                    display.connection_sentence(status),
+                    row.succeeded_at,
                 )
             )
     for state, lines in sorted(by_state.items(), key=lambda item: item[0].level):
@@ -63,7 +67,7 @@ def cluster_lines() -> Iterator[Attention]:
             url = reverse("admin:pools_cluster_changelist", query={"state": state.key})
             text = ngettext(
                 "%(number)s cluster: %(state)s", "%(number)s clusters: %(state)s", len(lines)
-            ) % {"number": display.digits(len(lines)), "state": state.word}
+            ) % {"number": display.digits(len(lines)), "state": gettext(state.word)}
             yield Attention(state.level, text, "", url, gettext("All"), url)
     for row in rows:
         if row.expires_at is not None and row.expires_at - now < EXPIRES_SOON:

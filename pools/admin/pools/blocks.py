@@ -24,7 +24,7 @@ from pools.register.history import addresses as history_addresses
 from pools.register.leaks import detection
 
 
-class BlockPoolFilter(lists.Choice):
+class BlockPoolFilter(lists.ChoiceFilter):
     title = _("pool")
     parameter_name = "pool"
 
@@ -35,10 +35,10 @@ class BlockPoolFilter(lists.Choice):
         return [(str(pk), f"{cluster}/{name}") for pk, cluster, name in pools_by_name]
 
     def queryset(self, request: HttpRequest, rows: QuerySet[Block]) -> QuerySet[Block]:
-        return block_lists.filter_by_pool(rows, self.number()) if self.value() else rows
+        return block_lists.filter_by_pool(rows, self.selected_id()) if self.value() else rows
 
 
-class _ByPools(lists.Choice):
+class _ByPools(lists.ChoiceFilter):
     """A filter by a column of pools: selects the pools first, since blocks have no index for it."""
 
     def queryset(self, request: HttpRequest, rows: QuerySet[Block]) -> QuerySet[Block]:
@@ -57,7 +57,7 @@ class BlockClusterFilter(_ByPools):
     options = pools.PoolClusterFilter.options
 
     def pools(self) -> QuerySet[Pool]:
-        return Pool.objects.filter(cluster_id=self.number())
+        return Pool.objects.filter(cluster_id=self.selected_id())
 
 
 class BlockCategoryFilter(_ByPools):
@@ -70,7 +70,7 @@ class BlockCategoryFilter(_ByPools):
         return Pool.objects.filter(category=self.value())
 
 
-class BlockStateFilter(lists.Choice):
+class BlockStateFilter(lists.ChoiceFilter):
     title = _("state")
     parameter_name = "state"
 
@@ -89,7 +89,7 @@ class BlockList(lists.BoundedList):
 
 
 @admin.register(Block)
-class BlockAdmin(lists.Listed[Block]):
+class BlockAdmin(lists.ReadOnlyAdmin[Block]):
     list_display = (
         "shown_cidr",
         "shown_holder",
@@ -154,19 +154,19 @@ class BlockAdmin(lists.Listed[Block]):
     @admin.display(description=_("since"))
     def shown_since(self, block: Block) -> SafeString:
         held = block.state == BlockState.HELD
-        return display.when(block.allocated_at if held else block.released_at)
+        return display.timestamp(block.allocated_at if held else block.released_at)
 
     @admin.display(description=_("until"))
     def shown_until(self, block: Block) -> SafeString:
-        return display.when(block.available_from)
+        return display.timestamp(block.available_from)
 
     @admin.display(description=_("pool"))
     def shown_pool(self, block: Block) -> SafeString:
-        return display.to(block.pool, block.pool.name)
+        return display.row_link(block.pool, block.pool.name)
 
     @admin.display(description=_("cluster"))
     def shown_cluster(self, block: Block) -> SafeString:
-        return display.to(block.pool.cluster)
+        return display.row_link(block.pool.cluster)
 
     # --- actions and pages ------------------------------------------------------------------------
 
@@ -199,7 +199,7 @@ class BlockAdmin(lists.Listed[Block]):
         self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
     ) -> HttpResponse:
         pages.require(request, "pools.view_block")
-        number = lists.number(object_id)
+        number = lists.parse_id(object_id)
         block = self.get_queryset(request).filter(pk=number).first()
         if block is None:
             raise Http404(gettext("This block is not allocated."))

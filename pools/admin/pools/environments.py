@@ -22,7 +22,7 @@ from pools.platform.admin import display, lists, pages
 MOST = 50  # blocks on the page of an environment
 
 
-class EnvironmentStateFilter(lists.Choice):
+class EnvironmentStateFilter(lists.ChoiceFilter):
     title = _("state")
     parameter_name = "state"
 
@@ -40,7 +40,7 @@ class EnvironmentClusterFilter(pools.PoolClusterFilter):
 
 
 @admin.register(Environment)
-class EnvironmentAdmin(lists.Listed[Environment]):
+class EnvironmentAdmin(lists.ReadOnlyAdmin[Environment]):
     list_display = (
         "shown_env",
         "org",
@@ -65,11 +65,11 @@ class EnvironmentAdmin(lists.Listed[Environment]):
 
     @admin.display(description=_("environment"))
     def shown_env(self, environment: Environment) -> SafeString:
-        return display.to(environment, environment.env)
+        return display.row_link(environment, environment.env)
 
     @admin.display(description=_("cluster"))
     def shown_cluster(self, environment: Environment) -> SafeString:
-        return display.to(environment.cluster)
+        return display.row_link(environment.cluster)
 
     @admin.display(description=_("state"))
     def shown_state(self, environment: Environment) -> SafeString:
@@ -77,7 +77,7 @@ class EnvironmentAdmin(lists.Listed[Environment]):
 
     @admin.display(description=_("since"))
     def shown_since(self, environment: Environment) -> SafeString:
-        return display.when(environment.degraded_since)
+        return display.timestamp(environment.degraded_since)
 
     @admin.display(description=_("reason"))
     def shown_reason(self, environment: Environment) -> SafeString:
@@ -95,7 +95,7 @@ class EnvironmentAdmin(lists.Listed[Environment]):
     ) -> HttpResponse:
         pages.require(request, "pools.view_environment")
         rows = Environment.objects.select_related("cluster")
-        environment = rows.filter(pk=lists.number(object_id)).first()
+        environment = rows.filter(pk=lists.parse_id(object_id)).first()
         if environment is None:
             raise Http404(gettext("This environment does not exist."))
         return _page(request, environment)
@@ -104,7 +104,7 @@ class EnvironmentAdmin(lists.Listed[Environment]):
         self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
     ) -> HttpResponse:
         pages.require(request, "pools.view_event")
-        environment = Environment.objects.filter(pk=lists.number(object_id)).first()
+        environment = Environment.objects.filter(pk=lists.parse_id(object_id)).first()
         query = {
             "q": environment.env if environment else "",
             "cluster": environment.cluster_id if environment else "",

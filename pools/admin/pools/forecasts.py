@@ -9,9 +9,10 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 
-from pools.core import forecast, forecast_text
+from pools.core import forecast
 from pools.core.forecast import ForecastState
 from pools.platform.admin import display
+from pools.register.utilization import forecast_text
 from pools.register.utilization.forecasts import DatedForecast
 
 
@@ -33,7 +34,7 @@ def short(dated: DatedForecast) -> str:
 
 def range_text(dated: DatedForecast) -> str:
     """Return the range of dates alone, capitalized."""
-    text = sentence(dated).removeprefix(short(dated)).removeprefix(", ")
+    text = forecast_text.describe_range(dated.earliest, dated.latest, timezone.now().date())
     return text[:1].upper() + text[1:]
 
 

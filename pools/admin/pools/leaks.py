@@ -30,7 +30,7 @@ COUNTED = 10_000
 _KINDS = ("node", "instance", "env", "vm", "pod")
 
 
-class LeakStateFilter(lists.Choice):
+class LeakStateFilter(lists.ChoiceFilter):
     title = _("state")
     parameter_name = "state"
 
@@ -41,7 +41,7 @@ class LeakStateFilter(lists.Choice):
         return rows.filter(confirmed_at__isnull=self.value() == "suspected")
 
 
-class LeakHolderTypeFilter(lists.Choice):
+class LeakHolderTypeFilter(lists.ChoiceFilter):
     title = _("holder type")
     parameter_name = "kind"
 
@@ -56,7 +56,7 @@ class LeakHolderTypeFilter(lists.Choice):
         return rows.filter(holder_kind=self.value()) if self.value() else rows
 
 
-class LeakSourceFilter(lists.Choice):
+class LeakSourceFilter(lists.ChoiceFilter):
     title = _("source")
     parameter_name = "source"
 
@@ -72,11 +72,11 @@ class LeakSourceFilter(lists.Choice):
 
 class LeakPoolFilter(blocks.BlockPoolFilter):
     def queryset(self, request: HttpRequest, rows: QuerySet[Any]) -> QuerySet[Any]:
-        return rows.filter(block__pool=self.number()) if self.value() else rows
+        return rows.filter(block__pool=self.selected_id()) if self.value() else rows
 
 
 @admin.register(Leak)
-class LeakAdmin(lists.Listed[Leak]):
+class LeakAdmin(lists.ReadOnlyAdmin[Leak]):
     list_display = (
         "shown_age",
         "shown_held",
@@ -134,11 +134,11 @@ class LeakAdmin(lists.Listed[Leak]):
 
     @admin.display(description=_("unreferenced since"))
     def shown_age(self, row: Leak) -> SafeString:
-        return display.when(row.missed_at)
+        return display.timestamp(row.missed_at)
 
     @admin.display(description=_("held since"))
     def shown_held(self, row: Leak) -> SafeString:
-        return display.when(row.allocated_at)
+        return display.timestamp(row.allocated_at)
 
     @admin.display(description=_("holder"))
     def shown_holder(self, row: Leak) -> SafeString:
@@ -150,11 +150,11 @@ class LeakAdmin(lists.Listed[Leak]):
 
     @admin.display(description=_("pool"))
     def shown_pool(self, row: Leak) -> SafeString:
-        return display.to(row.block.pool, row.block.pool.name)
+        return display.row_link(row.block.pool, row.block.pool.name)
 
     @admin.display(description=_("cluster"))
     def shown_cluster(self, row: Leak) -> SafeString:
-        return display.to(row.cluster)
+        return display.row_link(row.cluster)
 
     @admin.display(description=_("source"))
     def shown_source(self, row: Leak) -> str:
@@ -200,7 +200,7 @@ class LeakAdmin(lists.Listed[Leak]):
         self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
     ) -> HttpResponse:
         pages.require(request, "pools.view_leak")
-        row = self.get_queryset(request).filter(pk=lists.number(object_id)).first()
+        row = self.get_queryset(request).filter(pk=lists.parse_id(object_id)).first()
         if row is None:
             raise Http404(
                 gettext(
@@ -249,15 +249,15 @@ def reclaim(request: HttpRequest) -> HttpResponse:
     raw_ids = request.POST.getlist("id") or request.GET.getlist("id")
     if request.method == "POST" and form.is_valid():
         author = pages.author(request, form.cleaned_data["reason"])
-        targets = [_shown_target(request, lists.number(text)) for text in raw_ids[:MOST]]
+        targets = [_shown_target(request, lists.parse_id(text)) for text in raw_ids[:MOST]]
         return _results(request, list(leak_reclaim.reclaim_all(targets, author=author)))
     if request.method == "POST":  # the posted form names leaks by their blocks
         chosen = _select_leaks(
-            detection.confirmed_leaks().filter(block__in=map(lists.number, raw_ids[:MOST]))
+            detection.confirmed_leaks().filter(block__in=map(lists.parse_id, raw_ids[:MOST]))
         )
     else:
         chosen = _select_leaks(
-            detection.confirmed_leaks().filter(pk__in=map(lists.number, raw_ids[:MOST]))
+            detection.confirmed_leaks().filter(pk__in=map(lists.parse_id, raw_ids[:MOST]))
         )
     if not chosen:
         messages.warning(request, gettext("None of the selected blocks is leaked any more."))

@@ -42,7 +42,7 @@ class PoolList(lists.BoundedList):
         self.result_list = pools
 
 
-class PoolClusterFilter(lists.Choice):
+class PoolClusterFilter(lists.ChoiceFilter):
     title = _("cluster")
     parameter_name = "cluster"
 
@@ -50,10 +50,10 @@ class PoolClusterFilter(lists.Choice):
         return [(str(pk), name) for pk, name in Cluster.objects.values_list("pk", "name")]
 
     def queryset(self, request: HttpRequest, rows: QuerySet[Pool]) -> QuerySet[Pool]:
-        return rows.filter(cluster_id=self.number()) if self.value() else rows
+        return rows.filter(cluster_id=self.selected_id()) if self.value() else rows
 
 
-class PoolCategoryFilter(lists.Choice):
+class PoolCategoryFilter(lists.ChoiceFilter):
     title = _("category")
     parameter_name = "category"
 
@@ -64,7 +64,7 @@ class PoolCategoryFilter(lists.Choice):
         return rows.filter(category=self.value()) if self.value() else rows
 
 
-class PoolStateFilter(lists.Choice):
+class PoolStateFilter(lists.ChoiceFilter):
     title = _("state")
     parameter_name = "state"
 
@@ -95,7 +95,7 @@ def _states(families: dict[int, usage.Usage], pool: Pool) -> set[str]:
 
 
 @admin.register(Pool)
-class PoolAdmin(lists.Listed[Pool]):
+class PoolAdmin(lists.ReadOnlyAdmin[Pool]):
     list_display = (
         "shown_name",
         "shown_cluster",
@@ -134,11 +134,11 @@ class PoolAdmin(lists.Listed[Pool]):
 
     @admin.display(description=_("name"), ordering="name")
     def shown_name(self, pool: Pool) -> SafeString:
-        return display.to(pool, pool.name)
+        return display.row_link(pool, pool.name)
 
     @admin.display(description=_("cluster"), ordering="cluster__name")
     def shown_cluster(self, pool: Pool) -> SafeString:
-        return display.to(pool.cluster)
+        return display.row_link(pool.cluster)
 
     @admin.display(description=_("category"), ordering="category")
     def shown_category(self, pool: Pool) -> str:
@@ -247,7 +247,7 @@ class PoolAdmin(lists.Listed[Pool]):
         self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
     ) -> HttpResponse:
         admin_pages.require(request, "pools.view_pool")
-        return page.view(request, _pool(lists.number(object_id)))
+        return page.view(request, _pool(lists.parse_id(object_id)))
 
     def history_view(
         self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any

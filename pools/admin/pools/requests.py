@@ -19,7 +19,7 @@ from pools.platform.admin import display, lists, pages
 from pools.register.allocator import requests
 
 
-class RequestStateFilter(lists.Choice):
+class RequestStateFilter(lists.ChoiceFilter):
     title = _("state")
     parameter_name = "state"
 
@@ -34,11 +34,11 @@ class RequestStateFilter(lists.Choice):
 
 class RequestClusterFilter(pools.PoolClusterFilter):
     def queryset(self, request: HttpRequest, rows: QuerySet[Any]) -> QuerySet[Any]:
-        return rows.filter(pool__cluster_id=self.number()) if self.value() else rows
+        return rows.filter(pool__cluster_id=self.selected_id()) if self.value() else rows
 
 
 @admin.register(AllocationRequest)
-class RequestAdmin(lists.Listed[AllocationRequest]):
+class RequestAdmin(lists.ReadOnlyAdmin[AllocationRequest]):
     list_display = (
         "shown_holder",
         "shown_state",
@@ -80,7 +80,7 @@ class RequestAdmin(lists.Listed[AllocationRequest]):
 
     @admin.display(description=_("holder"))
     def shown_holder(self, row: AllocationRequest) -> SafeString:
-        return display.to(row, f"{row.holder_kind} {row.holder_id}")
+        return display.row_link(row, f"{row.holder_kind} {row.holder_id}")
 
     @admin.display(description=_("state"))
     def shown_state(self, row: AllocationRequest) -> SafeString:
@@ -88,15 +88,19 @@ class RequestAdmin(lists.Listed[AllocationRequest]):
 
     @admin.display(description=_("pool"))
     def shown_pool(self, row: AllocationRequest) -> SafeString:
-        return display.to(row.pool)
+        return display.row_link(row.pool)
 
     @admin.display(description=_("waiting since"))
     def shown_age(self, row: AllocationRequest) -> SafeString:
-        return display.when(row.created_at)
+        return display.timestamp(row.created_at)
 
     @admin.display(description=_("next attempt"))
     def shown_next(self, row: AllocationRequest) -> SafeString:
-        return display.when(row.next_try_at) if row.state == RequestState.PENDING else display.DASH
+        return (
+            display.timestamp(row.next_try_at)
+            if row.state == RequestState.PENDING
+            else display.DASH
+        )
 
     def has_allocate_permission(self, request: HttpRequest) -> bool:
         return request.user.has_perm("pools.allocate")
@@ -121,10 +125,10 @@ class RequestAdmin(lists.Listed[AllocationRequest]):
         self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
     ) -> HttpResponse:
         pages.require(request, "pools.view_allocationrequest")
-        row = self.get_queryset(request).filter(pk=lists.number(object_id)).first()
+        row = self.get_queryset(request).filter(pk=lists.parse_id(object_id)).first()
         if row is None:
             raise Http404(gettext("This request does not exist."))
-        demand = requests.demand_from_json(row.wanted)
+        demand = requests.demand_from_json(row.demand)
         blocks = Block.objects.filter(pk__in=row.block_ids, state__in=LIVE)
         return pages.page(
             request,

@@ -137,7 +137,7 @@ class ClusterView(generics.GenericView):
         """Remove a cluster; its history stays."""
         force = bool(self.parameters.parse("force", query.flag))
         reason = self.parameters.parse("reason", parsing.reason) or ""
-        self.parameters.done()
+        self.parameters.raise_problems()
         if force:
             views.require(request, "pools.force_release")
         clusters.remove(get(cluster), author=views.author(request, reason), force=force)

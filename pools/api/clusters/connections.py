@@ -16,7 +16,7 @@ from pools.clusters import connection_test, connections, fleet
 from pools.clusters.reconcile import registry
 from pools.core import errors
 from pools.core.kubernetes.connection_status import ConnectionState
-from pools.models import Connection, Run
+from pools.models import Connection, SyncRun
 from pools.models.connections import ManagedResource, Mode
 from pools.platform.rest import fields, generics, parsing, views
 from pools.platform.rest.serializers import Representation, Serializer
@@ -261,7 +261,7 @@ class Reconcile(generics.GenericView):
         row = _get_connection(cluster)
         connections.make_due(row)
         row.refresh_from_db()
-        runs = Run.objects.filter(cluster_id=row.cluster_id).order_by("-id")[:_LATEST]
+        runs = SyncRun.objects.filter(cluster_id=row.cluster_id).order_by("-id")[:_LATEST]
         return Response(self.represent({"due_at": row.due_at, "runs": runs}), status=202)
 
 

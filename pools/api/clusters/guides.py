@@ -109,7 +109,7 @@ class Preflight(generics.GenericView):
     def get(self, request: Request, cluster: str) -> Response:
         """Whether a cluster is ready for Cilium's multi-pool mode."""
         release = self.parameters.text("release") or ""
-        self.parameters.done()
+        self.parameters.raise_problems()
         cluster_row = clusters.get(cluster)
         preflight = preflights.run_preflight(cluster_row, release=release)
         return Response(self.represent({"cluster": cluster_row.name, "preflight": preflight}))
@@ -140,7 +140,7 @@ class Overlaps(generics.GenericView):
         within = parameters.parse("within", query.block)
         limit = parameters.parse("limit", query.integer(1, 1000)) or 100
         cursor = parameters.parse("cursor", query.block)
-        parameters.done()
+        parameters.raise_problems()
         all_overlaps = overlaps.find_overlaps(
             cluster_id=cluster.pk if cluster else None,
             kind=overlaps.OverlapKind(kind) if kind else None,
@@ -199,7 +199,7 @@ def _yaml_answer(parameters: query.Query, manifests: list[podippool.PodIPPool]) 
     cluster = parameters.parse("cluster", lookups.cluster)
     if shape and cluster:
         parameters.report.add("cluster", "conflicting_fields", "name a shape or a cluster")
-    parameters.done()
+    parameters.raise_problems()
     if cluster:
         shape = exports.fetch_shape(cluster).value
     text = exports.render_yaml(manifests, shape or podippool.Shape.V2.value)

@@ -78,7 +78,7 @@ class PoolNumbersField(fields.ParsedField):
         report = object_reader.ProblemReport()
         numbers = {}
         for name, value in data.items():
-            with report.collecting(name):
+            with report.collect(name):
                 holders.parse_name(name, field="")
                 numbers[name] = _family_numbers(value)
         report.raise_any()
@@ -89,10 +89,10 @@ def _family_numbers(value: object) -> dict[int, int]:
     if not isinstance(value, dict):
         return dict.fromkeys((4, 6), _count(value, ""))
     report = object_reader.ProblemReport()
-    object_reader.Fields(value, "", report).only("ipv4", "ipv6")
+    object_reader.Fields(value, "", report).allow_only("ipv4", "ipv6")
     numbers = {}
     for family in (4, 6):
-        with report.collecting():
+        with report.collect():
             numbers[family] = _count(value.get(f"ipv{family}", 0), f"ipv{family}")
     report.raise_any()
     return numbers

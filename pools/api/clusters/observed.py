@@ -7,7 +7,7 @@ from typing import Any
 from django.db.models import Q, QuerySet
 
 from pools.api.clusters import clusters
-from pools.models import Drift, Finding, ObservedObject, Run
+from pools.models import Drift, Finding, ObservedObject, SyncRun
 from pools.models.observed import Severity, Trigger
 from pools.platform.rest import fields, filters, generics
 from pools.platform.rest.serializers import Representation
@@ -136,8 +136,8 @@ class _ClusterView(generics.GenericView):
 class Runs(_ClusterView, generics.ListView):
     """Sync runs of a cluster, the newest first."""
 
-    needs = {"GET": ("pools.view_run",)}
-    queryset = Run.objects.all()
+    needs = {"GET": ("pools.view_syncrun",)}
+    queryset = SyncRun.objects.all()
     serializer_class = RunSerializer
     filterset_class = RunFilter
     ordering = "-id"

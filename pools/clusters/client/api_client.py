@@ -84,7 +84,7 @@ class ClusterClient:
     `cluster` is the label of request metrics; "" counts none. `timeouts` are the seconds to connect and
     to wait for the next bytes; a whole response may take four times the latter. Any method raises
     ClusterFault: Unreachable, AddressNotAllowed, TLSRefused, MalformedResponse, TooBusy, ServerFault,
-    Unauthorized, Forbidden, KindAbsent, Rejected.
+    Unauthorized, Forbidden, KindNotServed, Rejected.
     """
 
     def __init__(
@@ -170,7 +170,7 @@ class ClusterClient:
                 plurals[version] = self._plurals(*version)
             except faults.ServerFault as fault:
                 broken[version] = fault
-            except faults.KindAbsent:  # although the list of groups has it
+            except faults.KindNotServed:  # although the list of groups has it
                 name = "/".join(version)
                 broken[version] = faults.ServerFault(f"The API server does not answer for {name}.")
         served_resources = {
@@ -217,7 +217,7 @@ class ClusterClient:
         It comes from the CRD, which requires a right, else from endpoints that all users can read.
         """
         for path, read in schemas.schema_endpoints(resource):
-            with contextlib.suppress(faults.Forbidden, faults.NotFound, faults.KindAbsent):
+            with contextlib.suppress(faults.Forbidden, faults.NotFound, faults.KindNotServed):
                 if schema := read(self._call("GET", path), resource):
                     return schema
         return None

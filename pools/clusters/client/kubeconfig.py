@@ -164,10 +164,11 @@ def _context(config: dict[str, Any], requested_name: str) -> tuple[str, dict[str
     if name in contexts_by_name:
         return name, contexts_by_name[name]
     names = (
-        ", ".join(sorted(errors.shown(context_name) for context_name in contexts_by_name)) or "none"
+        ", ".join(sorted(errors.display_value(context_name) for context_name in contexts_by_name))
+        or "none"
     )
     if name:
-        message = f"there is no context {errors.shown(name)}; there are: {names}"
+        message = f"there is no context {errors.display_value(name)}; there are: {names}"
     else:
         message = f"the file has no current context; choose one of: {names}"
     raise errors.InvalidInput.for_field("contexts", "context_missing", message, name)
@@ -178,7 +179,7 @@ def _entry(
 ) -> tuple[str, dict[str, Any]]:
     entries_by_name = _entries_by_name(config, group, member)
     if isinstance(name, str) and name in entries_by_name:
-        return errors.shown(name), entries_by_name[name]
+        return errors.display_value(name), entries_by_name[name]
     message = f"the context names a {member} that is not in {group}"
     raise errors.InvalidInput.for_field(group, f"{member}_missing", message, name)
 

@@ -156,7 +156,7 @@ def fault_of_status(
         _causes(details),
     )
     if status == 404:
-        absent = faults.NotFound if details.get("name") else faults.KindAbsent
+        absent = faults.NotFound if details.get("name") else faults.KindNotServed
         return absent(message, status=status)
     if status == 409:
         return _conflict(status_object.get("reason"), message, causes)

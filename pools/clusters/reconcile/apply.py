@@ -42,7 +42,7 @@ def _apply_once(context: SyncContext, handler: Handler, counts: KindCounts) -> N
     if not context.dry_run:
         whole = fault is None and not context.from_watch
         covered = None if whole else {result.write.key for result in results} | context.changed_keys
-        with context.holding():
+        with context.transaction():
             differences.store_drift(
                 context.cluster.pk, handler.kind, _drifted_fields(results), covered
             )

@@ -34,7 +34,7 @@ class SyncContext:
     """The context of one sync of one cluster for its handlers.
 
     `complete` has the kinds whose list was complete in this sync; objects of other kinds must not be
-    treated as deleted. `holding()` opens a transaction that raises LeaseLost if another worker has the
+    treated as deleted. `transaction()` opens a transaction that raises LeaseLost if another worker has the
     cluster by now; every write to the database is in such a transaction. In a `dry_run` handlers compute
     and write nothing. `from_watch` means that nothing was listed: watch events reported the objects
     `changed_keys`, and `desired` may return writes of these only. `prove()` raises if the cluster must not
@@ -45,7 +45,7 @@ class SyncContext:
     connection: Connection
     client: ClusterClient
     author: events.Author
-    holding: Callable[[], contextlib.AbstractContextManager[None]]
+    transaction: Callable[[], contextlib.AbstractContextManager[None]]
     dry_run: bool = False
     from_watch: bool = False
     served: dict[str, Resource] = field(default_factory=dict)  # by kind: the version that is read

@@ -57,7 +57,7 @@ def ingest(
                     parsed_by_id[id(item)] = _parse(handler, item.manifest)
                 return parsed_by_id[id(item)]
 
-            with context.holding():
+            with context.transaction():
                 rows = storage.store(kind, batch, new=new, meanwhile=parse)
                 parsed = [parse(item) for item in batch]
                 stored = [ObjectProblem(row.problem_code, row.problem) for row in rows]
@@ -78,7 +78,7 @@ def retry(context: SyncContext, handler: Handler, manifests: Sequence[Manifest])
         manifests_by_uid = {comparison.identity(manifest)[0]: manifest for manifest in batch}
 
         def work(manifests_by_uid: dict[str, Manifest] = manifests_by_uid) -> int:
-            with context.holding():
+            with context.transaction():
                 rows = list(
                     ObservedObject.objects.filter(
                         cluster=context.cluster, kind=handler.kind, uid__in=manifests_by_uid
@@ -162,7 +162,7 @@ def forget(context: SyncContext, handler: Handler, ids: Sequence[int]) -> int:
     for first in range(0, len(ids), storage.BATCH):
 
         def work(batch_ids: Sequence[int] = ids[first : first + storage.BATCH]) -> int:
-            with context.holding():
+            with context.transaction():
                 rows = list(ObservedObject.objects.filter(pk__in=batch_ids).order_by("pk"))
                 failures = isolate_failures(rows, forget_batch)
                 for row, error in failures:

@@ -91,7 +91,7 @@ def transaction_under_lease(lease: Lease, author: events.Author) -> Iterator[Non
 
     No other worker can take the cluster over before it ends. Raises LeaseLost, ConnectionPaused.
     """
-    with events.recorded(author):
+    with events.recorded_by(author):
         with connection.cursor() as cursor:
             # A separate statement: the next one has to see changes that were committed during the wait.
             # Blocks that a cluster uses are recorded in recovery mode too (pools/clusters/recovery_mode.py).

@@ -35,7 +35,7 @@ def store_served_kinds(
     if context.dry_run or served == context.connection.served:
         return
     absent = sorted(kind for kind, read in served.items() if not read["api_version"])
-    with context.holding():
+    with context.transaction():
         watch_positions.drop(context.connection.pk, absent)
         Connection.objects.filter(pk=context.connection.pk).update(served=served)
     context.connection.served = served
@@ -66,7 +66,7 @@ def record_absent_kind(
     rows = ObservedObject.objects.filter(cluster=context.cluster, kind=handler.kind)
     findings = []
     if number := rows.count():
-        counts.code = faults.KindAbsent.code
+        counts.code = faults.KindNotServed.code
         counts.message = (
             f"The cluster no longer serves {kinds}. The observed objects stay "
             f"({number} object{'s' * (number > 1)}), and nothing is released."
@@ -77,11 +77,11 @@ def record_absent_kind(
     ):
         counts.not_served = False
         counts.code, counts.message = (
-            faults.KindAbsent.code,
+            faults.KindNotServed.code,
             missing_kind_message(handler.kind, managed_resources),
         )
     if not context.dry_run:
-        with context.holding():
+        with context.transaction():
             differences.store_findings(
                 context.cluster.pk, handler.kind, findings, add=bool(findings)
             )

@@ -49,7 +49,7 @@ from pools.clusters.reconcile.handler import (
 from pools.clusters.reconcile.sync_runs import KindCounts
 from pools.core import errors
 from pools.core.kubernetes.resources import Resource
-from pools.models import Connection, ObservedObject, Run
+from pools.models import Connection, ObservedObject, SyncRun
 from pools.models.fields import Now
 from pools.models.observed import Trigger
 from pools.platform import events, process_metrics
@@ -96,7 +96,7 @@ def run(
     *,
     trigger: Trigger = Trigger.SCHEDULE,
     open_client: OpenClient = client_for,
-) -> Run:
+) -> SyncRun:
     """Run a full sync, record it as a sync run, release the lease. Does not raise faults of the cluster.
 
     With Trigger.DRY_RUN, only the sync run is written; its kinds have the plan.
@@ -115,7 +115,7 @@ def run(
         identity = connecting.verify_identity(connection, client)
         context = make_context(connection, client, lease, dry_run=dry)
         if not (connection.identity or dry):
-            with context.holding():
+            with context.transaction():
                 connecting.store_identity(connection, identity)
         _all_kinds(context, handlers, counts)
         if not dry:
@@ -148,7 +148,7 @@ class SyncOutcome:
 @contextlib.contextmanager
 def record_outcome(
     lease: Lease,
-    record: Run,
+    record: SyncRun,
     counts: dict[str, KindCounts],
     *,
     dry: bool = False,
@@ -252,7 +252,7 @@ def make_context(
         connection=connection,
         client=client,
         author=author,
-        holding=functools.partial(leases.transaction_under_lease, lease, author),
+        transaction=functools.partial(leases.transaction_under_lease, lease, author),
         prove=functools.partial(leases.prove, lease),
         dry_run=dry_run,
         from_watch=from_watch,
@@ -298,7 +298,7 @@ def isolate_kind(kind_counts: KindCounts, kind: str) -> Iterator[None]:
         faults.Forbidden,
         faults.MalformedResponse,
         faults.Gone,
-        faults.KindAbsent,
+        faults.KindNotServed,
         faults.Rejected,
         faults.ServerFault,
     ) as error:
@@ -348,7 +348,7 @@ def _record_forbidden(context: SyncContext, read: Resource) -> Iterator[None]:
             raise
         message = f"Cannot update {read.reads_for}: {error.message}"
         if not context.dry_run:
-            with context.holding():
+            with context.transaction():
                 differences.store_findings(
                     context.cluster.pk,
                     read.kind,
@@ -367,7 +367,7 @@ def _ingest_all(
             version = listed_kind.listing.resource_version
             positions[kind] = watch_positions.Position(listed_kind.read.api_version, version)
     if positions:
-        with context.holding():
+        with context.transaction():
             watch_positions.store(context.connection.pk, positions)
 
 
@@ -380,7 +380,7 @@ def _ingest(context: SyncContext, listed_kind: _ListedKind, kind_counts: KindCou
     missed = sorted({*changes.missed} - {*replaced})
     kind_counts.changed, kind_counts.gone = len(changes.new) + len(changes.changed), len(gone)
     if changes.reappeared or missed:
-        with context.holding():
+        with context.transaction():
             rows.filter(pk__in=changes.reappeared).update(missed_at=None)
             rows.filter(pk__in=missed).update(missed_at=Now())
     kind_counts.failed += ingest.ingest(context, handler, listed_kind.read, changes.new, new=True)

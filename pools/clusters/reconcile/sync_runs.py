@@ -9,7 +9,7 @@ from typing import Any
 
 from pools.clusters import recovery_mode
 from pools.core import errors
-from pools.models import Cluster, Run
+from pools.models import Cluster, SyncRun
 from pools.models.observed import Trigger
 from pools.platform import database
 
@@ -46,17 +46,17 @@ class KindCounts:
         return not (self.changed or self.gone or self.written or self.failed or self.code)
 
 
-def begin(cluster: Cluster, trigger: Trigger) -> Run:
+def begin(cluster: Cluster, trigger: Trigger) -> SyncRun:
     """Create the row at the start, so that a running or crashed sync is visible."""
-    return Run.objects.create(cluster=cluster, trigger=trigger, started_at=database.now())
+    return SyncRun.objects.create(cluster=cluster, trigger=trigger, started_at=database.now())
 
 
-def watch_run(cluster: Cluster, began: datetime) -> Run:
+def watch_run(cluster: Cluster, began: datetime) -> SyncRun:
     """Return an unsaved sync run of watch events; `end` saves it only after a change or a failure."""
-    return Run(cluster=cluster, trigger=Trigger.WATCH, started_at=began)
+    return SyncRun(cluster=cluster, trigger=Trigger.WATCH, started_at=began)
 
 
-def end(record: Run, counts: Mapping[str, KindCounts], error: errors.IpamError | None) -> None:
+def end(record: SyncRun, counts: Mapping[str, KindCounts], error: errors.IpamError | None) -> None:
     """Record the result of a sync; a run of watch events without changes is not saved."""
     record.kinds = {kind: kind_counts.as_json() for kind, kind_counts in counts.items()}
     record.succeeded = error is None and not any(
@@ -74,12 +74,12 @@ def end(record: Run, counts: Mapping[str, KindCounts], error: errors.IpamError |
         recovery_mode.end_when_listed()
 
 
-def _delete_old_runs(record: Run) -> None:
-    rows = Run.objects.filter(cluster=record.cluster_id).order_by("-id")
+def _delete_old_runs(record: SyncRun) -> None:
+    rows = SyncRun.objects.filter(cluster=record.cluster_id).order_by("-id")
     if record.trigger == Trigger.WATCH:
         rows = rows.filter(trigger=Trigger.WATCH)
     else:
         rows = rows.exclude(trigger=Trigger.WATCH)
     old = list(rows.values_list("pk", flat=True)[MAX_RUNS:])
     if old:
-        Run.objects.filter(pk__in=old).delete()
+        SyncRun.objects.filter(pk__in=old).delete()

@@ -20,7 +20,7 @@ from pools.clusters.reconcile import (
 from pools.clusters.reconcile.handler import Handler, SyncContext, projection_for
 from pools.clusters.reconcile.sync_runs import KindCounts
 from pools.clusters.reconcile.watch_positions import Position
-from pools.models import Connection, ObservedObject, Run
+from pools.models import Connection, ObservedObject, SyncRun
 from pools.platform import database
 from pools.platform.leases import Lease
 
@@ -36,7 +36,7 @@ def ingest_events(
     position: Position,
     to: Position,
     open_client: connecting.OpenClient = connecting.client_for,
-) -> Run:
+) -> SyncRun:
     """Ingest watch events of one kind, as (type, object) in order, and apply the resulting writes.
 
     The events are all events between two positions. If the kind is at another position by now (a list
@@ -67,7 +67,7 @@ def ingest_events(
                 followers = [follower for follower in handlers if kind in follower.follows]
                 _apply_each(context, followers, counts)
         if not counts[kind].code:
-            with context.holding():
+            with context.transaction():
                 watch_positions.move(connection.pk, kind, position, to)
     return record
 
@@ -77,7 +77,7 @@ def apply_register_changes(
     handlers: Sequence[Handler],
     *,
     open_client: connecting.OpenClient = connecting.client_for,
-) -> Run:
+) -> SyncRun:
     """Apply the writes that a change of the register requires, for `prompt` kinds, without a list.
 
     Releases the lease; the sync run is stored only if it changed something or failed.

@@ -42,7 +42,7 @@ def parse(value: object, *, field: str = KEY) -> list[podippool.PodIPPool]:
         if not (name and equals):
             raise _syntax(field, part)
         if name in specs:
-            message = f'pool "{errors.shown(name)}" is in the map twice'
+            message = f'pool "{errors.display_value(name)}" is in the map twice'
             raise errors.InvalidInput.for_field(field, "duplicate_key", message, name)
         specs[name] = _spec(spec, field)
     try:

@@ -147,7 +147,9 @@ def _is_spec(value: object) -> bool:
 
 def _pool(parts: _PoolParts) -> PodIPPool:
     spec = parts.spec
-    spec.only("ipv4", "ipv6", "allowFirstIP", "allowLastIP", "podSelector", "namespaceSelector")
+    spec.allow_only(
+        "ipv4", "ipv6", "allowFirstIP", "allowLastIP", "podSelector", "namespaceSelector"
+    )
     is_manifest = bool(parts.api_version)
     return PodIPPool(
         name=parts.naming.parse(parts.named_by, _parse_name) or "",
@@ -171,7 +173,7 @@ def _families(spec: object_reader.Fields) -> dict[int, Family]:
 
 
 def _family(part: object_reader.Fields, number: int) -> Family:
-    part.only("cidrs", "maskSize", "pool")
+    part.allow_only("cidrs", "maskSize", "pool")
     entries = [entry for entry in _parse_cidrs(part, number) if entry is not None]
     _add_shipped_ranges(part, entries)
     for entry in entries:
@@ -190,13 +192,13 @@ def _parse_cidrs(part: object_reader.Fields, number: int) -> Iterator[_ParsedCID
         if isinstance(item, dict):
             yield _parse_proposed_cidr(object_reader.Fields(item, path, part.report), number)
         else:
-            with part.report.collecting():
+            with part.report.collect():
                 yield _ParsedCIDR(path, _parse_cidr(number, item, path), [])
 
 
 def _parse_proposed_cidr(item: object_reader.Fields, number: int) -> _ParsedCIDR | None:
     """Return an object of CFP-42466: {cidr, reservedRange: "first-last"}."""
-    item.only("cidr", "reservedRange")
+    item.allow_only("cidr", "reservedRange")
     cidr = item.parse("cidr", functools.partial(_parse_cidr, number))
     span = item.parse("reservedRange", _parse_range) if item.has("reservedRange") else None
     if cidr is None:
@@ -211,7 +213,7 @@ def _add_shipped_ranges(part: object_reader.Fields, entries: list[_ParsedCIDR]) 
     entries_by_cidr = {entry.cidr: entry for entry in entries}
     seen_cidrs = set()
     for item in part.objects("pool"):
-        item.only("cidr", "reservedRanges")
+        item.allow_only("cidr", "reservedRanges")
         ranges = [
             located_range
             for located_range in map(_parse_start_end, item.objects("reservedRanges"))
@@ -232,11 +234,11 @@ def _add_shipped_ranges(part: object_reader.Fields, entries: list[_ParsedCIDR]) 
 
 
 def _parse_start_end(item: object_reader.Fields) -> tuple[str, addresses.AddressRange] | None:
-    item.only("start", "end")
+    item.allow_only("start", "end")
     start, end = item.parse("start", _parse_address), item.parse("end", _parse_address)
     if start is None or end is None:
         return None
-    with item.report.collecting(item.base_path):
+    with item.report.collect(item.base_path):
         return item.base_path, addresses.AddressRange(start, end)
     return None
 
@@ -244,7 +246,7 @@ def _parse_start_end(item: object_reader.Fields) -> tuple[str, addresses.Address
 def _check_ranges(entry: _ParsedCIDR, report: object_reader.ProblemReport) -> None:
     inside = []
     for path, span in entry.ranges:
-        with report.collecting():
+        with report.collect():
             addresses.require_within(span, entry.cidr, path)
             inside.append((span, path))
     widest: addresses.AddressRange | None = None

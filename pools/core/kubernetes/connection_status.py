@@ -9,23 +9,25 @@ import enum
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from pools.core.translation import gettext_noop
+
 STALE_AFTER = timedelta(minutes=30)  # three full syncs
 
 
 class ConnectionState(enum.Enum):
     """The label of a state, and its level: good, quiet (no action needed), warn or bad."""
 
-    NEVER_SYNCED = "never synced", "quiet"
-    HEALTHY = "healthy", "good"
-    STALE = "stale", "warn"
-    UNAUTHORIZED = "unauthorized", "bad"
-    UNREACHABLE = "unreachable", "bad"
-    FORBIDDEN = "forbidden", "bad"
-    CRD_MISSING = "CRD missing", "bad"
-    INCOMPLETE = "incomplete", "warn"
-    IDENTITY_CHANGED = "identity changed", "bad"
-    FAILING = "failing", "bad"  # any other error
-    PAUSED = "paused", "quiet"
+    NEVER_SYNCED = gettext_noop("never synced"), "quiet"
+    HEALTHY = gettext_noop("healthy"), "good"
+    STALE = gettext_noop("stale"), "warn"
+    UNAUTHORIZED = gettext_noop("unauthorized"), "bad"
+    UNREACHABLE = gettext_noop("unreachable"), "bad"
+    FORBIDDEN = gettext_noop("forbidden"), "bad"
+    CRD_MISSING = gettext_noop("CRD missing"), "bad"
+    INCOMPLETE = gettext_noop("incomplete"), "warn"
+    IDENTITY_CHANGED = gettext_noop("identity changed"), "bad"
+    FAILING = gettext_noop("failing"), "bad"  # any other error
+    PAUSED = gettext_noop("paused"), "quiet"
 
     def __init__(self, word: str, level: str) -> None:
         self.word = word
@@ -57,10 +59,17 @@ class ConnectionFacts:
 
 @dataclass(frozen=True)
 class ConnectionStatus:
-    """The state, and one or two sentences that explain it and what to do."""
+    """The state, the sentences that explain it and what to do, and the last error ("" if it has none)."""
 
     state: ConnectionState
-    sentence: str
+    sentences: tuple[str, ...]
+    error: str = ""
+
+    @property
+    def sentence(self) -> str:
+        """The sentences and the last error as one English text; pages translate it."""
+        last_error = (f"Last error: {self.error}",) if self.error else ()
+        return " ".join((*self.sentences, *last_error))
 
 
 _STATE_BY_CODE = {
@@ -73,36 +82,57 @@ _STATE_BY_CODE = {
     "identity_changed": ConnectionState.IDENTITY_CHANGED,
 }
 _SENTENCES = {
-    ConnectionState.NEVER_SYNCED: "No full sync has completed yet. A worker starts one within seconds.",
-    ConnectionState.HEALTHY: "The last full sync succeeded.",
-    ConnectionState.STALE: "No full sync has completed for over 30 minutes, and none has failed. Check that a worker is running.",
-    ConnectionState.UNAUTHORIZED: "The API server does not accept the credentials. Replace them.",
-    ConnectionState.UNREACHABLE: "The API server cannot be reached. The sync is retried with increasing delays.",
-    ConnectionState.FORBIDDEN: "The credentials lack a permission. Test the connection to see which.",
-    ConnectionState.CRD_MISSING: "The cluster does not serve a kind that Cadastre writes to it.",
-    ConnectionState.INCOMPLETE: "The last full sync could not ingest or write some objects. All others are up"
-    " to date. The lists of objects and of drift show which objects failed, and why.",
-    ConnectionState.IDENTITY_CHANGED: "Another cluster answers at this address. Nothing is read or written."
-    " Correct the address, or disconnect this cluster and connect the other one.",
-    ConnectionState.FAILING: "The last sync failed. It is retried with increasing delays.",
-    ConnectionState.PAUSED: "The connection is paused. Nothing is read or written until it is resumed.",
+    ConnectionState.NEVER_SYNCED: gettext_noop(
+        "No full sync has completed yet. A worker starts one within seconds."
+    ),
+    ConnectionState.HEALTHY: gettext_noop("The last full sync succeeded."),
+    ConnectionState.STALE: gettext_noop(
+        "No full sync has completed for over 30 minutes, and none has failed. Check that a worker is running."
+    ),
+    ConnectionState.UNAUTHORIZED: gettext_noop(
+        "The API server does not accept the credentials. Replace them."
+    ),
+    ConnectionState.UNREACHABLE: gettext_noop(
+        "The API server cannot be reached. The sync is retried with increasing delays."
+    ),
+    ConnectionState.FORBIDDEN: gettext_noop(
+        "The credentials lack a permission. Test the connection to see which."
+    ),
+    ConnectionState.CRD_MISSING: gettext_noop(
+        "The cluster does not serve a kind that Cadastre writes to it."
+    ),
+    ConnectionState.INCOMPLETE: gettext_noop(
+        "The last full sync could not ingest or write some objects. All others are up"
+        " to date. The lists of objects and of drift show which objects failed, and why."
+    ),
+    ConnectionState.IDENTITY_CHANGED: gettext_noop(
+        "Another cluster answers at this address. Nothing is read or written."
+        " Correct the address, or disconnect this cluster and connect the other one."
+    ),
+    ConnectionState.FAILING: gettext_noop(
+        "The last sync failed. It is retried with increasing delays."
+    ),
+    ConnectionState.PAUSED: gettext_noop(
+        "The connection is paused. Nothing is read or written until it is resumed."
+    ),
 }
 
 
-_ENDED_WITHOUT_RESULT = "The last sync was stopped, or its worker died. It is retried."
+_ENDED_WITHOUT_RESULT = gettext_noop(
+    "The last sync was stopped, or its worker died. It is retried."
+)
+_RUNNING = gettext_noop("The next one is running.")
 
 
 def describe(facts: ConnectionFacts, now: datetime) -> ConnectionStatus:
-    """Return the status at the time `now`. The sentence of a paused connection includes its last error."""
+    """Return the status at the time `now`. That of a paused connection includes its last error."""
     state = _state(facts, now)
-    sentence = _SENTENCES[state]
+    sentences = [_SENTENCES[state]]
     if state in {ConnectionState.HEALTHY, ConnectionState.INCOMPLETE} and _has_newer_attempt(facts):
-        sentence += " The next one is running."
+        sentences.append(_RUNNING)
     if state == ConnectionState.FAILING and not facts.error_code:
-        sentence = _ENDED_WITHOUT_RESULT
-    if facts.error and facts.error_code:
-        sentence += f" Last error: {facts.error}"
-    return ConnectionStatus(state, sentence)
+        sentences = [_ENDED_WITHOUT_RESULT]
+    return ConnectionStatus(state, tuple(sentences), facts.error if facts.error_code else "")
 
 
 def _state(facts: ConnectionFacts, now: datetime) -> ConnectionState:

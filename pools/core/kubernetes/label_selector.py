@@ -60,7 +60,7 @@ def parse(value: object, *, field: str = "") -> Selector:
         )
     report = object_reader.ProblemReport()
     part = object_reader.Fields(value, field, report)
-    part.only("matchLabels", "matchExpressions")
+    part.allow_only("matchLabels", "matchExpressions")
     labels = (
         Requirement(key, SelectorOperator.IN, frozenset([text]))
         for key, text in part.string_map("matchLabels").items()
@@ -73,7 +73,7 @@ def parse(value: object, *, field: str = "") -> Selector:
 
 
 def _requirement(part: object_reader.Fields) -> Requirement | None:
-    part.only("key", "operator", "values")
+    part.allow_only("key", "operator", "values")
     key, operator = part.parse("key", _text), part.parse("operator", _operator)
     values = [_value(part, path, item) for path, item in part.items("values")]
     if key is None or operator is None:
@@ -87,7 +87,7 @@ def _requirement(part: object_reader.Fields) -> Requirement | None:
 
 
 def _value(part: object_reader.Fields, path: str, item: object) -> str:
-    with part.report.collecting():
+    with part.report.collect():
         return _text(item, path)
     return ""
 

@@ -11,7 +11,7 @@ from django.core.management import base
 
 from pools.clusters.reconcile import leases, registry, sync
 from pools.core import errors
-from pools.models import Connection, Run
+from pools.models import Connection, SyncRun
 from pools.models.observed import Trigger
 from pools.platform.leases import Lease
 
@@ -77,7 +77,7 @@ def _lease(name: str, *, dry: bool, seconds: float) -> Lease:
         time.sleep(_POLL_SECONDS)
 
 
-def _failure(run: Run) -> str:
+def _failure(run: SyncRun) -> str:
     """Return why the sync run failed: the cluster's error, else the first kind's, else the objects."""
     if run.error_code:
         return f"{run.error_code}: {run.error}"
@@ -88,7 +88,7 @@ def _failure(run: Run) -> str:
     return "objects failed: " + ", ".join(f"{kind} {count}" for kind, count in failed.items())
 
 
-def _document(run: Run) -> dict[str, Any]:
+def _document(run: SyncRun) -> dict[str, Any]:
     return {
         "cluster": run.cluster.name,
         "dry_run": run.trigger == Trigger.DRY_RUN,
@@ -100,11 +100,11 @@ def _document(run: Run) -> dict[str, Any]:
     }
 
 
-def _seconds(run: Run) -> float:
+def _seconds(run: SyncRun) -> float:
     return round((run.ended_at - run.started_at).total_seconds(), 3) if run.ended_at else 0
 
 
-def _lines(run: Run) -> Iterator[str]:
+def _lines(run: SyncRun) -> Iterator[str]:
     yield f"{run.cluster.name}: {'succeeded' if run.succeeded else 'FAILED'} in {_seconds(run)} s"
     width = max((len(kind) for kind in run.kinds), default=0)
     for kind, counts in run.kinds.items():

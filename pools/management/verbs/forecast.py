@@ -9,11 +9,11 @@ from typing import Any, TextIO
 
 from django.db.models import F, QuerySet
 
-from pools.core import errors, forecast_text
+from pools.core import errors
 from pools.management import output
 from pools.models import Cluster, PoolForecast
 from pools.platform import database
-from pools.register.utilization import forecasts
+from pools.register.utilization import forecast_text, forecasts
 
 HELP = "Forecast when pools will be full (status 3 when a pool is full within --within days)."
 _COLUMNS = (

@@ -92,4 +92,4 @@ def _row(tenure: Tenure) -> output.Row:
 def _reader_row(row: Mapping[str, Any]) -> output.Row:
     """Return the row of an entry or a claim in the columns of a tenure."""
     columns = {name: row.get(name, "") for name in COLUMNS}
-    return {**columns, "since": block_fields.time(row["since"])}
+    return {**columns, "since": block_fields.format_time(row["since"])}

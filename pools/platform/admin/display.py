@@ -3,63 +3,73 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.urls import reverse
 from django.utils import formats, timezone
+from django.utils.functional import lazy
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext, pgettext
+from django.utils.translation import gettext_lazy, ngettext, pgettext
 
 from pools.core import addresses, shares
 from pools.core.kubernetes.connection_status import ConnectionState, ConnectionStatus
 
+if TYPE_CHECKING:
+    from django_stubs_ext import StrOrPromise
+
 _RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
-DASH = SafeString('<span class="cad-none" title="none">&ndash;</span>')
-# Shapes that tell states apart without their colours.
-SHAPES = {
-    "held": "●",
-    "cooling": "◐",
-    "reserved": "▨",
-    "free": "○",
-    "mixed": "◧",
-    "active": "●",
-    "draining": "◑",
-    "full": "■",
-    "ok": "●",
-    "degraded": "▲",
-    "pending": "◔",
-    "fulfilled": "●",
-    "cancelled": "✕",
-    "created": "+",
-    "changed": "~",
-    "unchanged": "=",
-    "refused": "✕",
-    "succeeded": "●",
-    "failed": "▲",
-    "running": "◔",
-    "open": "≠",
-    "conflict": "▲",
-    "ignored": "‖",
-    "error": "■",
-    "warning": "▲",
-    "violated": "■",
-    "clean": "●",
-    "repaired": "✓",
-    "partial": "◔",
-    "unchecked": "○",
-    "unknown": "?",
-    "planned": "○",
-    "removing": "◔",
-    "orphaned": "▲",
-    "drained": "●",
-    "removed": "✓",
-    "kept": "▨",
-    "aborted": "‖",
-    "leaked": "▲",
-    "suspected": "◔",
+# By state: the shape that tells it apart without its colour, and its label.
+_STATES: dict[str, tuple[str, StrOrPromise]] = {
+    "held": ("●", gettext_lazy("held")),
+    "cooling": ("◐", gettext_lazy("cooling")),
+    "reserved": ("▨", gettext_lazy("reserved")),
+    "free": ("○", gettext_lazy("free")),
+    "mixed": ("◧", gettext_lazy("mixed")),
+    "active": ("●", gettext_lazy("active")),
+    "draining": ("◑", gettext_lazy("draining")),
+    "full": ("■", gettext_lazy("full")),
+    "ok": ("●", gettext_lazy("ok")),
+    "degraded": ("▲", gettext_lazy("degraded")),
+    "pending": ("◔", gettext_lazy("pending")),
+    "fulfilled": ("●", gettext_lazy("fulfilled")),
+    "cancelled": ("✕", gettext_lazy("cancelled")),
+    "created": ("+", gettext_lazy("created")),
+    "changed": ("~", gettext_lazy("changed")),
+    "unchanged": ("=", gettext_lazy("unchanged")),
+    "refused": ("✕", gettext_lazy("refused")),
+    "succeeded": ("●", gettext_lazy("succeeded")),
+    "failed": ("▲", gettext_lazy("failed")),
+    "running": ("◔", gettext_lazy("running")),
+    "open": ("≠", gettext_lazy("open")),
+    "conflict": ("▲", gettext_lazy("conflict")),
+    "ignored": ("‖", gettext_lazy("ignored")),
+    "error": ("■", gettext_lazy("error")),
+    "warning": ("▲", gettext_lazy("warning")),
+    "violated": ("■", gettext_lazy("violated")),
+    "clean": ("●", gettext_lazy("clean")),
+    "repaired": ("✓", gettext_lazy("repaired")),
+    "partial": ("◔", gettext_lazy("partial")),
+    "unchecked": ("○", gettext_lazy("unchecked")),
+    "unknown": ("?", gettext_lazy("unknown")),
+    "planned": ("○", gettext_lazy("planned")),
+    "removing": ("◔", gettext_lazy("removing")),
+    "orphaned": ("▲", gettext_lazy("orphaned")),
+    "drained": ("●", gettext_lazy("drained")),
+    "removed": ("✓", gettext_lazy("removed")),
+    "kept": ("▨", gettext_lazy("kept")),
+    "aborted": ("‖", gettext_lazy("aborted")),
+    "leaked": ("▲", gettext_lazy("leaked")),
+    "suspected": ("◔", gettext_lazy("suspected")),
 }
+
+
+def _dash() -> SafeString:
+    return format_html('<span class="cad-none" title="{}">&ndash;</span>', _("none"))
+
+
+DASH = lazy(_dash, SafeString)()  # for a value that is absent
 
 
 def digits(number: int) -> str:
@@ -107,7 +117,7 @@ def search_link(text: str, label: str = "") -> SafeString:
     return link(reverse("admin:find", query={"q": text}), label or text) if text else DASH
 
 
-def to(row: Any, text: object = "") -> SafeString:
+def row_link(row: Any, text: object = "") -> SafeString:
     """A link to the change page of a row."""
     return link(url_of(row), text or row)
 
@@ -116,14 +126,15 @@ def url_of(row: Any) -> str:
     return reverse(f"admin:{row._meta.app_label}_{row._meta.model_name}_change", args=[row.pk])
 
 
-def state(word: str, title: str = "") -> SafeString:
+def state(word: str, title: StrOrPromise = "") -> SafeString:
     """A state as word, shape and colour."""
+    shape, label = _STATES.get(word, ("•", word))
     return format_html(
         '<span class="cad-state cad-state-{}" title="{}"><span aria-hidden="true">{}</span> {}</span>',
         word,
         title,
-        SHAPES.get(word, "•"),
-        word,
+        shape,
+        label,
     )
 
 
@@ -152,20 +163,28 @@ def connection_status(status: ConnectionStatus | None) -> SafeString:
     return format_html(
         '<span class="cad-state {}" title="{}"><span aria-hidden="true">{}</span> {}</span>',
         _LEVELS.get(status.state.level, "cad-dim"),
-        status.sentence,
+        connection_sentence(status),
         _SHAPES_OF_CLUSTERS[status.state],
-        status.state.word,
+        _(status.state.word),
     )
 
 
-def when(moment: datetime | None) -> SafeString:
+def connection_sentence(status: ConnectionStatus) -> str:
+    """The sentences that explain the state of a connection, and its last error."""
+    sentences = [_(sentence) for sentence in status.sentences]
+    if status.error:
+        sentences.append(_("Last error: %(error)s") % {"error": status.error})
+    return " ".join(sentences)
+
+
+def timestamp(moment: datetime | None) -> SafeString:
     """A point in time as `3 hours ago` or `in 2 days`, with the exact time on hover."""
     if moment is None:
         return DASH
     return format_html(
         '<time datetime="{}" title="{}">{}</time>',
         moment.isoformat(),
-        formats.date_format(timezone.localtime(moment), "Y-m-d H:i:s T"),
+        formats.date_format(timezone.localtime(moment), "Y-m-d H:i:s T"),  # no text: a format
         relative((timezone.now() - moment).total_seconds()),
     )
 

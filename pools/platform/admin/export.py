@@ -8,12 +8,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from django.http import Http404, StreamingHttpResponse
+from django.utils.translation import gettext
 
 from pools.core import spreadsheet_cells, xlsx_writer
 
 MOST = 100_000  # exported rows
 FORMATS = {
-    "csv": "text/csv; charset=utf-8",
+    "csv": "text/csv; charset=utf-8",  # no text: a media type
     "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
     "json": "application/json",
 }
@@ -26,7 +27,7 @@ def download(
 ) -> StreamingHttpResponse:
     """Return a response that streams the rows in one of FORMATS; 404 for another format."""
     if form not in FORMATS:
-        raise Http404("There is no such format.")
+        raise Http404(gettext("There is no such format."))
     if form == "xlsx":
         content: Iterable[Any] = xlsx_writer.stream(
             name, head, (list(map(_flat, row)) for row in rows)
@@ -34,7 +35,7 @@ def download(
     else:
         content = _json(head, rows) if form == "json" else _csv(head, rows)
     answer = StreamingHttpResponse(content, content_type=FORMATS[form])
-    answer["Content-Disposition"] = f'attachment; filename="{name}.{form}"'
+    answer["Content-Disposition"] = f'attachment; filename="{name}.{form}"'  # no text: a header
     return answer
 
 

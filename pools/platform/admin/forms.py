@@ -7,6 +7,7 @@ from typing import Any
 
 from django import forms
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from unfold import widgets
 
 from pools.core import addresses, errors, holders
@@ -104,7 +105,7 @@ def identifier_field(**options: Any) -> ParsedField:
 def reason_field(**options: Any) -> ParsedField:
     """The reason for a change."""
     options.setdefault("widget", text())
-    options.setdefault("help_text", _("Recorded in the history."))
+    options.setdefault("help_text", gettext_lazy("Recorded in the history."))
     return ParsedField(holders.parse_reason, **options)
 
 

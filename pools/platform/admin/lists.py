@@ -19,6 +19,7 @@ from django.http import (
 )
 from django.urls import URLPattern, path, reverse
 from django.utils.functional import cached_property
+from django.utils.translation import gettext
 from unfold import admin as unfold
 from unfold.contrib.filters.admin import DropdownFilter
 
@@ -74,7 +75,9 @@ class BoundedList(ChangeList):
 
     def active_filters(self) -> list[str]:
         """Return the active filters as text."""
-        labels = (choice.label() for choice in self.filter_specs if isinstance(choice, Choice))
+        labels = (
+            choice.label() for choice in self.filter_specs if isinstance(choice, ChoiceFilter)
+        )
         return [words for words in labels if words]
 
     @property
@@ -86,13 +89,13 @@ def estimated_rows(model: type[models.Model]) -> int:
     """Return the number of rows of a table according to the last ANALYZE or VACUUM."""
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT greatest(reltuples, 0)::bigint FROM pg_class WHERE oid = %s::regclass",
+            "SELECT greatest(reltuples, 0)::bigint FROM pg_class WHERE oid = %s::regclass",  # no text: SQL
             [model._meta.db_table],
         )
         return int(cursor.fetchone()[0])
 
 
-class Listed(Base[Row]):
+class ReadOnlyAdmin(Base[Row]):
     """A list whose rows cannot be added, changed or deleted in the admin."""
 
     list_per_page = 100
@@ -120,7 +123,7 @@ class Listed(Base[Row]):
         try:
             queryset = self.get_changelist_instance(request).queryset
         except IncorrectLookupParameters as error:
-            raise BadRequest("There is no such filter.") from error
+            raise BadRequest(gettext("There is no such filter.")) from error
         head = [name.replace(".", "_") for name in self.exported]
         read = export.attribute_reader(*self.exported)
         rows = queryset[: export.MOST]
@@ -155,7 +158,7 @@ class Listed(Base[Row]):
         return False
 
 
-class Choice(DropdownFilter):
+class ChoiceFilter(DropdownFilter):
     """A filter whose choices and condition are functions of the subclass."""
 
     def options(self, request: HttpRequest) -> list[tuple[str, str]]:
@@ -169,11 +172,11 @@ class Choice(DropdownFilter):
         label = dict(self.lookup_choices).get(self.value() or "")
         return f"{self.title}: {label}" if label else ""
 
-    def number(self) -> int:
+    def selected_id(self) -> int:
         """Return the selected id, or 0, which no row has, if the value is no id."""
-        return number(self.value() or "")
+        return parse_id(self.value() or "")
 
 
-def number(text: str) -> int:
+def parse_id(text: str) -> int:
     """Return the id in a query parameter, or 0, which no row has, if the text is no id."""
     return int(text) if text.isascii() and text.isdigit() and len(text) < 18 else 0

@@ -109,7 +109,7 @@ def _body(
         "source": settings.IPAM_URL or "urn:cadastre",
         "type": _ANCHOR_TYPE if event is DeliveryEvent.ANCHOR else f"{_TYPE}{event}",
         "subject": f"{alert.code}/{alert.subject}" if alert else str(event),
-        "time": block_fields.time(now),
+        "time": block_fields.format_time(now),
         "datacontenttype": "application/json",
         "data": data,
     }

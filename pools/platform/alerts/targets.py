@@ -81,7 +81,7 @@ def create(
     enabled: bool = True,
 ) -> tuple[WebhookTarget, str]:
     """Create a target; return it and its secret, which is not shown again. Raises AlreadyExists, Conflict."""
-    with events.recorded(author):
+    with events.recorded_by(author):
         if WebhookTarget.objects.count() >= MOST:
             raise errors.Conflict(f"The limit of {MOST} targets is reached.")
         now = database.now()
@@ -102,7 +102,7 @@ def change(
     target: WebhookTarget, values: Mapping[str, Any], *, author: events.Author
 ) -> WebhookTarget:
     """Change name, url, ca, codes or enabled. Raises AlreadyExists."""
-    with events.recorded(author):
+    with events.recorded_by(author):
         row = _locked(target)
         for name in values:
             setattr(row, name, values[name])
@@ -116,7 +116,7 @@ def change(
 
 def delete(target: WebhookTarget, *, author: events.Author) -> None:
     """Delete a target and its messages."""
-    with events.recorded(author):
+    with events.recorded_by(author):
         _locked(target).delete()
 
 
@@ -124,7 +124,7 @@ def rotate(target: WebhookTarget, *, author: events.Author) -> str:
     """Generate and return a new secret; messages are signed with it from now on."""
     secret_text = f"{_PREFIX}{randomness.token_urlsafe(32)}"
     sealed = secrets.key_ring().seal(secret_text.encode(), owner=owner(target.pk))
-    with events.recorded(author):
+    with events.recorded_by(author):
         changed = WebhookTarget.objects.filter(pk=target.pk)
         if not changed.update(sealed=sealed, secret_made_at=Now()):
             raise errors.NotFound("There is no such target.")

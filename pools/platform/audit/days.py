@@ -16,7 +16,7 @@ STATES = ("open", "sealed", "purged", "broken")
 class Day:
     """A day of the audit chain; `digest` is that of its last segment, the day's anchor.
 
-    `state` is `open` (today), `sealed`, `purged` (the retention deleted events, `kept` of them remain) or
+    `state` is `open` (today), `sealed`, `purged` (the retention deleted events, `retained` of them remain) or
     `broken` (by the last verification).
     """
 
@@ -24,7 +24,7 @@ class Day:
     state: str
     segments: int
     events: int
-    kept: int
+    retained: int
     first_number: int
     last_number: int
     last_segment: int

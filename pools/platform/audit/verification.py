@@ -244,7 +244,7 @@ def _verify_events(
     """Compare existing events with the marks of the sealed ones."""
     report.events += len(actual)
     packed = event_rows.as_bytes(segment.marks)
-    emptied = segment.purged_at is not None and segment.kept == 0 and not packed
+    emptied = segment.purged_at is not None and segment.retained == 0 and not packed
     if not emptied and hashlib.sha256(packed).hexdigest() != segment.marks_digest:
         _add(report, segment, "marks_changed", "The marks of its events were changed", [])
         return
@@ -269,7 +269,7 @@ def _verify_events(
         return
     present = 0 if emptied else segment.count - len(unmatched)
     report.purged += segment.count - present
-    if short := (segment.kept or 0) - present:
+    if short := (segment.retained or 0) - present:
         words = "Events that the retention kept are missing"
         _add(report, segment, "events_missing", words, [], short)
 

@@ -10,7 +10,7 @@ from pools.models import ClusterEvent, PoolEvent
 
 
 def record_pool_repairs(ids: Iterable[int]) -> None:
-    """Record `pool.repaired` for each pool; the author is that of the transaction (events.recorded)."""
+    """Record `pool.repaired` for each pool; the author is that of the transaction (events.recorded_by)."""
     _record(PoolEvent, ids)
 
 

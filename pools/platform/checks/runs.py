@@ -40,7 +40,7 @@ def request_run(
     """Create a run that a worker will execute. Raises InvalidInput `unknown_check`."""
     registry.select(only)
     run = CheckRun.objects.create(
-        asked_at=Now(),
+        requested_at=Now(),
         repair=repair,
         only=list(dict.fromkeys(only)),
         seconds=seconds,
@@ -57,7 +57,7 @@ def due() -> list[int]:
         database.rows("SELECT pg_advisory_xact_lock(%s)::text", [advisory_locks.NIGHTLY_CHECKS])
         by_worker = CheckRun.objects.filter(source=events.WORKER.source, only=[])
         night = _last_nightly_time(database.now())
-        if _installed_at() < night and not by_worker.filter(asked_at__gte=night).exists():
+        if _installed_at() < night and not by_worker.filter(requested_at__gte=night).exists():
             request_run(author=events.WORKER)
             _delete_old()
     waiting = CheckRun.objects.filter(started_at=None).order_by("id")
@@ -166,7 +166,7 @@ class _Execution:
         )
 
         def work() -> int:
-            with events.recorded(author):
+            with events.recorded_by(author):
                 return mend(step, author)
 
         try:

@@ -54,11 +54,11 @@ def _step() -> bool:
     return last >= complete
 
 
-_POSITION = "SELECT counted, seen, waits_for FROM pools_counteduntil WHERE log = %s"
+_POSITION = "SELECT counted, assigned, waits_for FROM pools_counteduntil WHERE log = %s"
 _STORE = """
-    INSERT INTO pools_counteduntil (log, counted, seen, waits_for) VALUES (%s, %s, %s, %s)
+    INSERT INTO pools_counteduntil (log, counted, assigned, waits_for) VALUES (%s, %s, %s, %s)
     ON CONFLICT (log) DO UPDATE
-    SET counted = EXCLUDED.counted, seen = EXCLUDED.seen, waits_for = EXCLUDED.waits_for
+    SET counted = EXCLUDED.counted, assigned = EXCLUDED.assigned, waits_for = EXCLUDED.waits_for
 """
 # Labels as pools.platform.process_metrics writes them, in the order of the unique index.
 _COUNT = statements.read("pools/count_events")

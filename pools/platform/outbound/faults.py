@@ -96,7 +96,7 @@ class Forbidden(ClusterFault):
     reason = "Forbidden"
 
 
-class KindAbsent(ClusterFault):
+class KindNotServed(ClusterFault):
     """The API server does not serve this kind: its CRD is missing."""
 
     code = "crd_missing"

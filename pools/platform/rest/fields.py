@@ -169,7 +169,7 @@ class TimeField(ParsedField):
     parser: Parser = staticmethod(parsing.timestamp)
 
     def to_representation(self, value: Any) -> str | None:
-        return block_fields.time(value)
+        return block_fields.format_time(value)
 
 
 @extend_schema_field({"type": "string", "format": "date"})
@@ -250,7 +250,7 @@ class ListField(serializers.ListField):
         report = object_reader.ProblemReport()
         items = []
         for index, item in enumerate(data):
-            with report.collecting(str(index)):
+            with report.collect(str(index)):
                 items.append(self.child.run_validation(item))
         report.raise_any()
         return items

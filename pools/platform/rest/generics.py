@@ -91,7 +91,7 @@ class GenericView(views.View, generics.GenericAPIView[Any]):
 
     def once(self, request: Request, work: Callable[[], Any], *, status: int = 200) -> Response:
         """Answer with what `work` returns, or once more with what was answered under the same Idempotency-Key."""
-        stored = views.run_once(request, lambda: idempotency.Stored(status, work()))
+        stored = views.run_once(request, lambda: idempotency.StoredAnswer(status, work()))
         return Response(stored.answer, status=stored.status)
 
 

@@ -44,7 +44,7 @@ class KeysetPagination(pagination.BasePagination):
         limit = parameters.parse("limit", query.integer(1, MAX_LIMIT)) or DEFAULT_LIMIT
         cursor = parameters.parse("cursor", decode_cursor)
         self.chosen_fields = parameters.parse("fields", query.names(view.field_names()))
-        parameters.done()
+        parameters.raise_problems()
         columns = orderings[ordering.removeprefix("-")]
         backward, values = cursor or (False, None)
         descending = ordering.startswith("-") is not backward

@@ -115,7 +115,7 @@ def fields(
         message = f"an object with at least one of {', '.join(names)} is expected"
         raise errors.InvalidInput.for_field("", "object_expected", message)
     body_fields = object_reader.Fields(data, "", object_reader.ProblemReport())
-    body_fields.only(*names)
+    body_fields.allow_only(*names)
     return body_fields
 
 

@@ -17,7 +17,7 @@ LONGEST = 253
 
 
 class Query:
-    """The query parameters of a request; `done` refuses those that were not read."""
+    """The query parameters of a request; `raise_problems` refuses those that were not read."""
 
     def __init__(self, request: Request) -> None:
         self._parameters = request.query_params
@@ -45,11 +45,11 @@ class Query:
         value = self.text(name)
         if value is None:
             return None
-        with self.report.collecting():
+        with self.report.collect():
             return parser(value, name)
         return None
 
-    def done(self) -> None:
+    def raise_problems(self) -> None:
         """Raise InvalidInput with all problems, unknown parameters among them."""
         for name in self._parameters:
             if name not in self._read:

@@ -54,7 +54,7 @@ class Serializer(serializers.Serializer[Any]):
                     report.add(name, "wrong_type", NULL_MESSAGE)
                     continue
                 value = empty
-            with report.collecting(name):
+            with report.collect(name):
                 _validate_field(field, value, values, partial=self._is_partial())
                 if field.source in values and (validate := getattr(self, f"validate_{name}", None)):
                     values[field.source] = validate(values[field.source])

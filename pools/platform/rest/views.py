@@ -97,8 +97,8 @@ def key(request: Request, body: bytes | None = None) -> idempotency.Key | None:
 
 
 def run_once(
-    request: Request, work: Callable[[], idempotency.Stored], *, body: bytes | None = None
-) -> idempotency.Stored:
+    request: Request, work: Callable[[], idempotency.StoredAnswer], *, body: bytes | None = None
+) -> idempotency.StoredAnswer:
     """Do the work, or return the answer that is stored under the same Idempotency-Key.
 
     The key is stored in the transaction of the work; an error in `work` rolls both back.
@@ -110,8 +110,8 @@ def run_once(
 
 
 def _run_in_transaction(
-    idempotency_key: idempotency.Key, work: Callable[[], idempotency.Stored]
-) -> idempotency.Stored:
+    idempotency_key: idempotency.Key, work: Callable[[], idempotency.StoredAnswer]
+) -> idempotency.StoredAnswer:
     with transaction.atomic():
         answer = idempotency.run_once(idempotency_key, work)
     return answer  # noqa: RET504  # mypy: a context manager may swallow

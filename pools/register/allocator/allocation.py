@@ -197,7 +197,7 @@ def _allocate_all(
     pool_id: int, demand: BlockDemand, *, author: events.Author, key: idempotency.Key | None
 ) -> Allocation | PendingAllocation:
     with transaction.atomic():
-        # The same as events.recorded and window.lock, in one round trip. The lock comes before any
+        # The same as events.recorded_by and window.lock, in one round trip. The lock comes before any
         # row, so that a transaction that holds rows never waits for it.
         database.rows(_BEGIN_WITH_LOCK, [author.as_context(), advisory_locks.POOL, pool_id])
         stored = idempotency.run_once(key, lambda: _to_stored(_allocate_locked(pool_id, demand)))
@@ -217,8 +217,8 @@ def _from_stored(status: int, answer: Mapping[str, Any]) -> Allocation | Pending
     return Allocation(status, answer["blocks"])
 
 
-def _to_stored(allocation: Allocation) -> idempotency.Stored:
-    return idempotency.Stored(allocation.status, {"blocks": allocation.blocks})
+def _to_stored(allocation: Allocation) -> idempotency.StoredAnswer:
+    return idempotency.StoredAnswer(allocation.status, {"blocks": allocation.blocks})
 
 
 def _allocate_locked(pool_id: int, demand: BlockDemand) -> Allocation:
@@ -300,7 +300,7 @@ def skip_cooldown(block_id: int, *, author: events.Author) -> block_fields.Block
         raise errors.InvalidInput.for_field(
             "reason", "required", "Skipping a cooldown needs a reason."
         )
-    with events.recorded(author), connection.cursor() as cursor:
+    with events.recorded_by(author), connection.cursor() as cursor:
         cursor.execute("SELECT set_config('ipam.skip_cooldown', 'on', true)")
         changed = Block.objects.filter(pk=block_id, state=BlockState.COOLING).update(
             state=BlockState.AVAILABLE, available_from=Now()

@@ -370,7 +370,7 @@ def _assign_row(pool: Pool, row: Row, holder: Holder, demand: BlockDemand) -> li
             cursor.execute("SELECT extract(epoch FROM %s - ipam_clock())", [row["available_from"]])
             (seconds,) = cursor.fetchone()
         raise errors.CoolingDown(
-            f"{row['cidr']} is in cooldown until {block_fields.time(row['available_from'])}.",
+            f"{row['cidr']} is in cooldown until {block_fields.format_time(row['available_from'])}.",
             retry_after=float(seconds),
         )
     return rows

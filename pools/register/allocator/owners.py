@@ -49,5 +49,7 @@ def _find_problems(kind: str, block_demand: demand.BlockDemand) -> list[errors.F
         if holder.kind != kind:
             path = f"holders.{index}.kind" if len(block_demand.holders) > 1 else "holder.kind"
             message = f"{subject} needs a holder of the kind {kind}"
-            problems.append(errors.FieldProblem(path, CODE, message, errors.shown(holder.kind)))
+            problems.append(
+                errors.FieldProblem(path, CODE, message, errors.display_value(holder.kind))
+            )
     return problems

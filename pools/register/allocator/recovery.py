@@ -18,7 +18,7 @@ def hold(pool_id: int, demand: BlockDemand, *, author: events.Author) -> list[Bl
     A cooldown of another holder does not prevent it. Raises what `allocation.allocate` raises for
     one exact block, and Conflict if the register is not in recovery mode.
     """
-    with events.recorded(author):
+    with events.recorded_by(author):
         if recovery_mode.current_recovery() is None:
             raise errors.Conflict(
                 "The register is not in recovery mode: allocate the block instead."

@@ -86,7 +86,7 @@ def _refuse_or_queue(
     *,
     wait: bool,
 ) -> AllocationRequest:
-    with events.recorded(author):
+    with events.recorded_by(author):
         pool = Pool.objects.get(pk=pool_id)
         _record_refusal(pool, demand, error, author)
         if wait:
@@ -122,10 +122,10 @@ def _queue_request(
     error: errors.PoolExhausted,
     key: idempotency.Key | None,
 ) -> AllocationRequest:
-    def create_request() -> idempotency.Stored:
+    def create_request() -> idempotency.StoredAnswer:
         request = AllocationRequest.objects.create(
             pool=pool,
-            wanted=demand_to_json(demand),
+            demand=demand_to_json(demand),
             holder_kind=demand.holders[0].kind,
             holder_id=demand.holders[0].id,
             org=demand.org,
@@ -134,7 +134,7 @@ def _queue_request(
             created_at=Now(),
             next_try_at=Now() + RETRY_EVERY,
         )
-        return idempotency.Stored(202, {"request": request.pk})
+        return idempotency.StoredAnswer(202, {"request": request.pk})
 
     return _get_request(idempotency.run_once(key, create_request).answer["request"])
 
@@ -185,7 +185,7 @@ def _postpone(pool_id: int) -> None:
 
 def _retry_request(request_id: int, author: events.Author) -> RequestState | None:
     """Return the request's new state, or None if another worker is retrying it."""
-    with events.recorded(author):
+    with events.recorded_by(author):
         request = (
             AllocationRequest.objects.select_for_update(skip_locked=True)
             .filter(pk=request_id, state=RequestState.PENDING)
@@ -197,7 +197,7 @@ def _retry_request(request_id: int, author: events.Author) -> RequestState | Non
         request.next_try_at = Now() + RETRY_EVERY
         try:
             result = allocation.allocate(
-                request.pool_id, demand_from_json(request.wanted), author=author
+                request.pool_id, demand_from_json(request.demand), author=author
             )
         except errors.PoolExhausted as error:
             request.last_error = error.message
@@ -222,7 +222,7 @@ def _retry_request(request_id: int, author: events.Author) -> RequestState | Non
 
 def cancel(request_id: int, *, author: events.Author) -> AllocationRequest:
     """Cancel a pending request; a request that has ended is not changed."""
-    with events.recorded(author):
+    with events.recorded_by(author):
         AllocationRequest.objects.filter(pk=request_id, state=RequestState.PENDING).update(
             state=RequestState.CANCELLED, ended_at=Now()
         )
@@ -262,7 +262,7 @@ def end_cooldowns(*, limit: int = 5000) -> int:
     The rows of withheld blocks are deleted. This is only cleanup: the allocator compares the end of
     a cooldown with the clock by itself.
     """
-    with events.recorded(events.WORKER), connection.cursor() as cursor:
+    with events.recorded_by(events.WORKER), connection.cursor() as cursor:
         cursor.execute(_END_COOLDOWNS, {"limit": limit})
         return int(cursor.fetchone()[0])
 

@@ -107,7 +107,13 @@ def refill(pool_id: int, family: int, *, at_least: int = 1) -> bool:
         if state.ready < at_least:
             cidrs = take_free_blocks(pool, family, WINDOW)
             if cidrs:
-                values = (pool.pk, pool.space_id, pool.category, family, database.joined(cidrs))
+                values = (
+                    pool.pk,
+                    pool.space_id,
+                    pool.category,
+                    family,
+                    database.join_values(cidrs),
+                )
                 with connection.cursor() as cursor:
                     cursor.execute(_INSERT_AVAILABLE, values)
             state = _inspect(pool_id, family, at_least)
@@ -243,7 +249,7 @@ def remove_free_blocks(cidr_id: int, indexes: Sequence[int]) -> None:
     """Remove single blocks, which get a row, from the free spans of a CIDR."""
     rows = database.rows(
         _SPANS_WITH_BLOCKS,
-        {"indexes": database.joined(indexes), "pool_cidr": cidr_id},
+        {"indexes": database.join_values(indexes), "pool_cidr": cidr_id},
         prepare=False,
     )
     if not rows:

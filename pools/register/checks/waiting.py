@@ -43,7 +43,7 @@ def _find_violations(id_range: tuple[int, int]) -> Iterator[checks.Violation]:
 
 
 _PENDING = """
-    SELECT id, wanted::text, pool_id FROM pools_allocationrequest
+    SELECT id, demand::text, pool_id FROM pools_allocationrequest
     WHERE id > %s AND id <= %s AND state = 'pending' ORDER BY id
 """
 

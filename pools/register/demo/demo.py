@@ -100,7 +100,7 @@ PARTS: list[DemoPart] = []  # filled by pools.extension
 
 def load() -> bool:
     """Create the demo fleet; return False if a cluster of one of its names exists already."""
-    with events.recorded(AUTHOR):
+    with events.recorded_by(AUTHOR):
         if Cluster.objects.filter(name__in=CLUSTERS).exists():
             return False
         # In the order of time, so that the numbers of the events are in that order too.

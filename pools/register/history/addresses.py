@@ -39,7 +39,10 @@ class Tenure:
 
     def as_json(self) -> dict[str, Any]:
         """Return the fields, with times as RFC 3339 strings."""
-        times = {"since": block_fields.time(self.since), "until": block_fields.time(self.until)}
+        times = {
+            "since": block_fields.format_time(self.since),
+            "until": block_fields.format_time(self.until),
+        }
         return {**self.__dict__, **times}
 
     def covers(self, moment: datetime) -> bool:

@@ -67,7 +67,7 @@ def observe_full_sync(
     """Record a full sync run as an observation of each source whose kinds were all listed."""
     for source in SOURCES:
         if source.kinds <= set(complete_kinds):
-            with context.holding():
+            with context.transaction():
                 record_observation(
                     source.name,
                     source.covers,

@@ -99,7 +99,7 @@ def reclaim_all(
 def _reclaim_batch(
     batch: Sequence[ReclaimTarget], author: events.Author, *, dry_run: bool
 ) -> list[ReclaimResult]:
-    with events.recorded(author):
+    with events.recorded_by(author):
         ids = {target.block_id for target in batch}
         if not dry_run:
             _lock_networks(ids)

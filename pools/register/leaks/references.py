@@ -194,8 +194,8 @@ def _answer(
         feed.sequence,
         report.complete,
         Reference.objects.filter(feed=feed).count(),
-        block_fields.time(feed.reported_at),
-        block_fields.time(feed.complete_at),
+        block_fields.format_time(feed.reported_at),
+        block_fields.format_time(feed.complete_at),
         observation.missed,
         observation.leaked,
     )

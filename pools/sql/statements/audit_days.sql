@@ -7,11 +7,11 @@ WITH RECURSIVE days AS (
     SELECT (SELECT s.day FROM pools_auditsegment s WHERE s.day < days.day
             ORDER BY s.day DESC LIMIT 1), days.position + 1
     FROM days WHERE days.day IS NOT NULL AND days.position < $2)
-SELECT days.day, counts.segments, counts.purged, counts.events, counts.kept, counts.first_number,
+SELECT days.day, counts.segments, counts.purged, counts.events, counts.retained, counts.first_number,
     last.last_id, last.id, last.digest, last.sealed_at
 FROM days CROSS JOIN LATERAL (
     SELECT count(*) AS segments, count(purged_at) AS purged, sum(count)::bigint AS events,
-        sum(COALESCE(kept, count))::bigint AS kept, min(after_id) + 1 AS first_number
+        sum(COALESCE(retained, count))::bigint AS retained, min(after_id) + 1 AS first_number
     FROM pools_auditsegment s WHERE s.day = days.day) counts
 CROSS JOIN LATERAL (SELECT id, last_id, digest, sealed_at FROM pools_auditsegment s
     WHERE s.day = days.day ORDER BY id DESC LIMIT 1) last

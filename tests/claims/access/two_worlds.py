@@ -124,7 +124,7 @@ def add_foreign(owner: Owner) -> None:
     """Another namespace of the cluster, with a share in a network of Vera's, and another cluster."""
     _number_from(_FOREIGN_IDS)
     user = User.objects.create(username="zulu-user")
-    with events.recorded(BY):
+    with events.recorded_by(BY):
         other = clusters.create("zulu-cluster", author=BY, description="zulu words")
         for cluster in (owner.cluster, other):
             network = worlds.network(

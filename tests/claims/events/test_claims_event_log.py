@@ -26,7 +26,7 @@ MAC = "02:00:00:00:00:07"
 def told() -> Cluster:
     """One life of everything."""
     cluster = factories.cluster()
-    with events.recorded(factories.BY):
+    with events.recorded_by(factories.BY):
         network = Network.objects.create(cluster=cluster, name="net", subnets=["10.0.0.0/24"])
         ippool = IPPool.objects.create(cluster=cluster, network=network, name="ips")
         entry = Entry.objects.create(

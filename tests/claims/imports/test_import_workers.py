@@ -69,15 +69,15 @@ def lease_ends(of: VMImport) -> None:
 
 def test_a_worker_drafts_and_writes_what_waits(waiting: VMImport) -> None:
     assert leases.due_imports() == [waiting.pk]
-    assert tasks.work_off_import(waiting.pk)
+    assert tasks.process_import(waiting.pk)
     of = import_drafts.get(waiting.pk)
     assert (of.status, of.counts["new"], of.rows_done) == (Status.DRAFTED, COUNT, COUNT)
     assert not ImportFile.objects.exists()
     assert import_drafts.commit(of.pk, author=BY).status == Status.COMMITTING
-    assert tasks.work_off_import(of.pk)
+    assert tasks.process_import(of.pk)
     assert (status(of), Entry.objects.count()) == (Status.COMMITTED, COUNT)
     assert leases.due_imports() == []
-    assert not tasks.work_off_import(of.pk)
+    assert not tasks.process_import(of.pk)
 
 
 def test_committed_in_one_go(waiting: VMImport) -> None:

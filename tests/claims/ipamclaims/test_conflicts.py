@@ -56,7 +56,7 @@ def test_an_address_is_free_again(world: World) -> None:
     world.claim(mac=MAC, ips=["10.0.0.5"])
     world.passed()
     failed = world.status()["conditions"][0]["lastTransitionTime"]
-    with events.recorded(BY):
+    with events.recorded_by(BY):
         index.remove(entries=[entry.pk])
         Entry.objects.all().delete()
     world.passed()

@@ -58,7 +58,7 @@ def test_a_vm_that_stops_keeps_its_addresses(world: World) -> None:
     world.claim()
     running = worlds.workload(network, "vm1", MAC, "10.0.0.2/24", vm_uid="uid-blue-vm1")
     world.passed()
-    with events.recorded(BY):
+    with events.recorded_by(BY):
         index.remove(workloads=[running.pk])
         running.delete()
     world.passed()
@@ -251,7 +251,7 @@ def test_many_are_taken_in_with_few_statements(
         world.handler.parse(manifest(f"vm{n}", status={"ips": [f"10.0.1.{n}/16"]}))
         for n in range(1, 201)
     ]
-    with django_assert_max_num_queries(40), events.recorded(BY):
+    with django_assert_max_num_queries(40), events.recorded_by(BY):
         ingest.ingest_claims(world.cluster, found, claims_managed=False)
     assert IPAMClaim.objects.count() == 200
     assert len(world.held()) == 200

@@ -12,7 +12,7 @@ from claims.ipamclaims.handler import IPAMClaimHandler
 from claims.models import IPAMClaim, Network
 from pools.clusters.reconcile import leases, sync, watch_events, watch_positions
 from pools.clusters.reconcile.handler import Handler
-from pools.models import Block, Connection, Finding, Run
+from pools.models import Block, Connection, Finding, SyncRun
 from pools.models.connections import ManagedResource, Mode
 from pools.models.fields import Now
 from pools.models.observed import Trigger
@@ -140,7 +140,7 @@ class World:
 
     # --- passes -----------------------------------------------------------------------------------
 
-    def run(self, *, dry: bool = False) -> Run:
+    def run(self, *, dry: bool = False) -> SyncRun:
         lease = leases.take(self.connection.pk, "tester")
         assert lease is not None
         trigger = Trigger.DRY_RUN if dry else Trigger.SCHEDULE
@@ -158,7 +158,7 @@ class World:
         counts: Manifest = record.kinds[IPAM_CLAIM.kind]
         return counts
 
-    def tell(self, *told: tuple[str, Manifest]) -> Run:
+    def tell(self, *told: tuple[str, Manifest]) -> SyncRun:
         """What a watch told since the last list."""
         lease = leases.borrow(self.connection.pk, "watcher")
         assert lease is not None

@@ -10,7 +10,7 @@ from claims.entries import entries, ippools
 from claims.entries.ippool_handler import IPPoolHandler
 from claims.models import Entry, IPPool, Network
 from pools.clusters.reconcile import leases, sync
-from pools.models import Cluster, Connection, Drift, Finding, ObservedObject, Run
+from pools.models import Cluster, Connection, Drift, Finding, ObservedObject, SyncRun
 from pools.models.connections import ManagedResource, Mode
 from pools.models.fields import Now
 from pools.models.observed import Trigger
@@ -36,7 +36,7 @@ class Fleet:
             mode=mode, managed_resources=list(managed_resources)
         )
 
-    def passed(self, *, trigger: Trigger = Trigger.SCHEDULE) -> Run:
+    def passed(self, *, trigger: Trigger = Trigger.SCHEDULE) -> SyncRun:
         lease = leases.take(self.connection.pk, "test")
         assert lease is not None
         return sync.run(

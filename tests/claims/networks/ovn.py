@@ -10,7 +10,15 @@ from claims.models import NAD, Network
 from claims.networks.nad_handler import NetworkAttachmentDefinitions
 from claims.networks.udn_handler import UserDefinedNetworks
 from pools.clusters.reconcile import leases, sync
-from pools.models import Connection, Drift, Finding, ObservedObject, PoolCIDR, ReservedRange, Run
+from pools.models import (
+    Connection,
+    Drift,
+    Finding,
+    ObservedObject,
+    PoolCIDR,
+    ReservedRange,
+    SyncRun,
+)
 from pools.models.connections import Mode
 from pools.models.fields import Now
 from pools.models.observed import Trigger
@@ -36,7 +44,7 @@ class Ovn:
     def observe(self) -> None:
         Connection.objects.filter(pk=self.connection.pk).update(mode=Mode.OBSERVED)
 
-    def passed(self) -> Run:
+    def passed(self) -> SyncRun:
         """A full pass, as a worker makes it."""
         lease = leases.take(self.connection.pk, "test")
         assert lease is not None

@@ -13,7 +13,7 @@ from claims.access import namespaces
 from claims.models import ClusterGroupMember, ClusterOwner
 from claims.networks.nad_handler import NetworkAttachmentDefinitions
 from pools.clusters.reconcile import leases, sync, watch_events, watch_positions
-from pools.models import Finding, ObservedObject, Run
+from pools.models import Finding, ObservedObject, SyncRun
 from tests.claims.networks.ovn import Manifest, Ovn, nad
 from tests.kube import gateways
 
@@ -35,7 +35,7 @@ def _empty(ovn: Ovn) -> None:
     User.objects.create(username="vera")
 
 
-def passed(ovn: Ovn, token: str | None = None) -> Run:
+def passed(ovn: Ovn, token: str | None = None) -> SyncRun:
     lease = leases.take(ovn.connection.pk, "test")
     assert lease is not None
     handlers = [

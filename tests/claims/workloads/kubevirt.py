@@ -9,7 +9,7 @@ from claims.models import Workload
 from claims.networks.nad_handler import NetworkAttachmentDefinitions
 from claims.workloads.handlers import Pods, VirtualMachineInstances, VirtualMachines
 from pools.clusters.reconcile import leases, sync
-from pools.models import ObservedObject, Run
+from pools.models import ObservedObject, SyncRun
 from pools.models.observed import Trigger
 from tests.claims.networks.ovn import Ovn
 from tests.kube import gateways
@@ -29,7 +29,7 @@ def handlers() -> list[Any]:
 
 
 class KubeVirt(Ovn):
-    def passed(self, without: str = "") -> Run:
+    def passed(self, without: str = "") -> SyncRun:
         """A full pass, as a worker makes it; `without` a kind of which nothing is known yet."""
         lease = leases.take(self.connection.pk, "test")
         assert lease is not None

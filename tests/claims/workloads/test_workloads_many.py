@@ -109,7 +109,7 @@ def test_taking_in_takes_as_many_statements_for_many(
     NAD.objects.create(network=network, namespace="blue", name="prod", role="primary")
 
     def keep(told: dict[str, Pod]) -> None:
-        with events.recorded(worlds.BY):
+        with events.recorded_by(worlds.BY):
             running.update_workloads(network.cluster_id, running.WorkloadChanges(pods=told))
 
     keep(pods(3))

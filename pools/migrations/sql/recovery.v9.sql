@@ -7,7 +7,7 @@ CREATE OR REPLACE FUNCTION ipam_recovery_waits_for() RETURNS SETOF text LANGUAGE
   SELECT c.name FROM pools_recovery r CROSS JOIN pools_connection n
     JOIN pools_cluster c ON c.id = n.cluster_id
   WHERE r.ended_at IS NULL AND NOT n.paused AND NOT EXISTS (
-    SELECT FROM pools_run u WHERE u.cluster_id = n.cluster_id AND u.id > r.after_run
+    SELECT FROM pools_syncrun u WHERE u.cluster_id = n.cluster_id AND u.id > r.after_run
       AND u.trigger IN ('schedule', 'change') AND u.ended_at IS NOT NULL AND u.error_code = ''
       AND NOT jsonb_path_exists(u.kinds, '$.*.code'))
   ORDER BY c.name
@@ -47,7 +47,7 @@ CREATE TRIGGER pools_block_recovers BEFORE INSERT OR UPDATE ON pools_block FOR E
 CREATE OR REPLACE FUNCTION ipam_lost_since_backup() RETURNS interval LANGUAGE sql STABLE AS $$
   SELECT GREATEST(interval '0', ipam_clock() - GREATEST(
     (SELECT pgh_created_at FROM pools_blockevent ORDER BY pgh_id DESC LIMIT 1),
-    (SELECT started_at FROM pools_run ORDER BY id DESC LIMIT 1),
+    (SELECT started_at FROM pools_syncrun ORDER BY id DESC LIMIT 1),
     (SELECT max(seen_at) FROM pools_watcher),
     (SELECT to_timestamp(max(value)) FROM pools_measure
       WHERE name = 'ipam_scheduler_last_tick_timestamp_seconds')))
@@ -67,7 +67,7 @@ BEGIN
     RETURN false;
   END IF;
   INSERT INTO pools_recovery (since, after_run, reason, actor, ended_by)
-    VALUES (ipam_now(), nextval(pg_get_serial_sequence('pools_run', 'id')), in_reason, in_actor, '');
+    VALUES (ipam_now(), nextval(pg_get_serial_sequence('pools_syncrun', 'id')), in_reason, in_actor, '');
   IF lost > interval '0' THEN
     UPDATE pools_block SET available_from = available_from + lost
       WHERE state = 'cooling' AND available_from > ipam_now() - lost;

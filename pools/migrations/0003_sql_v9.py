@@ -9,13 +9,12 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
-        ('claims', '0002_initial_data'),
-        ('pools', '0003_sql_v7'),
+        ('pools', '0002_initial_data'),
     ]
 
     operations = [
         pools.sql.Install(
-            app='claims',
-            names=['memberships.v7', 'contradictions.v7', 'launchers.v7', 'workload_comparison.v7', 'storage.v7', 'event_log.v7', 'pgtrigger.v7'],
+            app='pools',
+            names=['rules.v9', 'allocate.v9', 'observed_cidrs.v9', 'recovery.v9', 'event_log.v9', 'pgtrigger.v9', 'storage.v9'],
         ),
     ]

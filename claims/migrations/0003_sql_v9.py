@@ -9,12 +9,13 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
-        ('pools', '0002_initial_data'),
+        ('claims', '0002_initial_data'),
+        ('pools', '0003_sql_v9'),
     ]
 
     operations = [
         pools.sql.Install(
-            app='pools',
-            names=['rules.v7', 'allocate.v7', 'observed_cidrs.v7', 'recovery.v7', 'event_log.v7', 'pgtrigger.v7', 'storage.v7'],
+            app='claims',
+            names=['memberships.v9', 'contradictions.v9', 'launchers.v9', 'workload_comparison.v9', 'storage.v9', 'event_log.v9', 'pgtrigger.v9'],
         ),
     ]
