@@ -9,8 +9,6 @@ import enum
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-STALE_AFTER = timedelta(minutes=30)  # three full syncs
-
 
 class ConnectionState(enum.Enum):
     """The label of a state, and its level: good, quiet (no action needed), warn or bad."""
@@ -75,7 +73,7 @@ _STATE_BY_CODE = {
 _SENTENCES = {
     ConnectionState.NEVER_SYNCED: "No full sync has completed yet. A worker starts one within seconds.",
     ConnectionState.HEALTHY: "The last full sync succeeded.",
-    ConnectionState.STALE: "No full sync has completed for over 30 minutes, and none has failed. Check that a worker is running.",
+    ConnectionState.STALE: "A full sync is overdue, and none has failed. Check that a worker is running.",
     ConnectionState.UNAUTHORIZED: "The API server does not accept the credentials. Replace them.",
     ConnectionState.UNREACHABLE: "The API server cannot be reached. The sync is retried with increasing delays.",
     ConnectionState.FORBIDDEN: "The credentials lack a permission. Test the connection to see which.",
@@ -92,9 +90,12 @@ _SENTENCES = {
 _ENDED_WITHOUT_RESULT = "The last sync was stopped, or its worker died. It is retried."
 
 
-def describe(facts: ConnectionFacts, now: datetime) -> ConnectionStatus:
-    """Return the status at the time `now`. The sentence of a paused connection includes its last error."""
-    state = _state(facts, now)
+def describe(facts: ConnectionFacts, now: datetime, *, stale_after: timedelta) -> ConnectionStatus:
+    """Return the status at the time `now`; it is stale `stale_after` the last full success.
+
+    The sentence of a paused connection includes its last error.
+    """
+    state = _state(facts, now, stale_after)
     sentence = _SENTENCES[state]
     if state in {ConnectionState.HEALTHY, ConnectionState.INCOMPLETE} and _has_newer_attempt(facts):
         sentence += " The next one is running."
@@ -105,7 +106,7 @@ def describe(facts: ConnectionFacts, now: datetime) -> ConnectionStatus:
     return ConnectionStatus(state, sentence)
 
 
-def _state(facts: ConnectionFacts, now: datetime) -> ConnectionState:
+def _state(facts: ConnectionFacts, now: datetime, stale_after: timedelta) -> ConnectionState:
     if facts.paused:
         return ConnectionState.PAUSED
     if facts.error_code:
@@ -114,7 +115,7 @@ def _state(facts: ConnectionFacts, now: datetime) -> ConnectionState:
         return ConnectionState.FAILING
     if facts.succeeded_at is None:
         return ConnectionState.NEVER_SYNCED
-    if now - facts.succeeded_at > STALE_AFTER:
+    if now - facts.succeeded_at > stale_after:
         return ConnectionState.STALE
     return ConnectionState.INCOMPLETE if facts.failed_objects else ConnectionState.HEALTHY
 

@@ -44,6 +44,7 @@ SHAPES = {
     "ignored": "‖",
     "error": "■",
     "warning": "▲",
+    "info": "●",
     "violated": "■",
     "clean": "●",
     "repaired": "✓",
