@@ -8,7 +8,7 @@ from django.utils.translation import gettext_lazy as _
 
 from claims.access import cluster_owners
 from claims.access.handlers import Groups, RoleBindings
-from claims.admin import attention, events, find, start
+from claims.admin import events, find, start
 from claims.core import resources
 from claims.entries import drift
 from claims.entries.ippool_handler import IPPoolHandler
@@ -67,7 +67,6 @@ VM_NETWORKS = Extension(
     sql_packages=("claims.sql",),
     conditions=conditions.ALL,
     metrics=(metrics.values,),
-    attention=(attention.lines,),
     start_pages=(start.page,),
     finders=(find.finder,),
     find_permissions=("claims.view_entry",),

@@ -371,10 +371,19 @@ IPAM_DECISION_DAYS = env.integer("IPAM_DECISION_DAYS", 30, minimum=0)
 IPAM_LEAK_GRACE_SECONDS = env.integer("IPAM_LEAK_GRACE_SECONDS", 900, minimum=0)
 # Allow allocations of instance and public IPv4 addresses without org, env and the matching holder.
 IPAM_ALLOW_UNOWNED_ALLOCATIONS = env.boolean("IPAM_ALLOW_UNOWNED_ALLOCATIONS", False)
-# Thresholds of alerts: utilization of a pool, and seconds by which the sync of a cluster is overdue.
+# Thresholds of alerts. Utilization of a pool in per cent; the blocks that cool, in per cent of the pool; how
+# far below its threshold a share must be to end its alert.
 IPAM_ALERT_WARNING_PERCENT = env.integer("IPAM_ALERT_WARNING_PERCENT", 80, minimum=1)
 IPAM_ALERT_ERROR_PERCENT = env.integer("IPAM_ALERT_ERROR_PERCENT", 95, minimum=1)
+IPAM_ALERT_COOLING_PERCENT = env.integer("IPAM_ALERT_COOLING_PERCENT", 20, minimum=1)
+IPAM_ALERT_STEADY_PERCENT = env.integer("IPAM_ALERT_STEADY_PERCENT", 5, minimum=0)
+# How long a refused allocation counts; by how much the sync of a cluster is overdue; how long no tick came.
+IPAM_ALERT_REFUSAL_SECONDS = env.integer("IPAM_ALERT_REFUSAL_SECONDS", 300, minimum=1)
 IPAM_ALERT_STALE_SECONDS = env.integer("IPAM_ALERT_STALE_SECONDS", 300, minimum=0)
+IPAM_ALERT_SCHEDULER_SECONDS = env.integer("IPAM_ALERT_SCHEDULER_SECONDS", 60, minimum=1)
+# Days before a pool is forecast to be exhausted, and before credentials of a cluster expire.
+IPAM_ALERT_FORECAST_DAYS = env.integer("IPAM_ALERT_FORECAST_DAYS", 14, minimum=0)
+IPAM_ALERT_CREDENTIAL_DAYS = env.integer("IPAM_ALERT_CREDENTIAL_DAYS", 14, minimum=0)
 # Ended alerts and their deliveries are deleted after this number of days.
 IPAM_ALERT_DAYS = env.integer("IPAM_ALERT_DAYS", 90, minimum=0)
 # Public URL of this site (https://ipam.example.org), for links in webhook messages.

@@ -12,12 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from django.utils.translation import gettext_lazy as _
 
-from pools.admin import checks as admin_checks
 from pools.admin import events as admin_events
-from pools.admin import find, recovery_mode
-from pools.admin import history as admin_history
-from pools.admin.overview import attention, overview
-from pools.admin.pools import leaks as admin_leaks
+from pools.admin import find
+from pools.admin.overview import overview
 from pools.cilium import ciliumnodes, ciliumpodippools, pending_cidrs
 from pools.cilium import drift as cilium_drift
 from pools.clusters import connections, drift
@@ -58,6 +55,8 @@ from pools.register.checks import (
     waiting,
     withheld,
 )
+from pools.register.conditions import clusters as cluster_conditions
+from pools.register.conditions import metrics as condition_metrics
 from pools.register.conditions import pools as pool_conditions
 from pools.register.conditions import register as register_conditions
 from pools.register.demo import demo, samples
@@ -100,7 +99,6 @@ class Extension:
     conditions: Sequence[Condition] = ()
     metrics: Sequence[metric_registry.Source] = ()
     # Pages
-    attention: Sequence[attention.Source] = ()
     start_pages: Sequence[overview.StartPage] = ()
     finders: Sequence[find.Finder] = ()
     find_permissions: Sequence[str] = ()
@@ -128,7 +126,6 @@ def install(extension: Extension) -> None:
     triggers.PACKAGES.extend(extension.sql_packages)
     condition_registry.CONDITIONS.extend(extension.conditions)
     metric_registry.SOURCES.extend(extension.metrics)
-    attention.SOURCES.extend(extension.attention)
     overview.START_PAGES.extend(extension.start_pages)
     find.FINDERS.extend(extension.finders)
     find.PERMISSIONS.extend(extension.find_permissions)
@@ -177,18 +174,13 @@ ADDRESS_SPACE = Extension(
         *waiting.CHECKS,
     ),
     sql_packages=("pools.sql",),
-    conditions=(*pool_conditions.ALL, *register_conditions.ALL),
+    conditions=(*pool_conditions.ALL, *cluster_conditions.ALL, *register_conditions.ALL),
     metrics=(
         register_metrics.values,
         cluster_metrics.sample_values,
         operating_metrics.values,
+        condition_metrics.values,
         totals.values,
-    ),
-    attention=(
-        recovery_mode.lines,
-        admin_history.chain_lines,
-        admin_checks.lines,
-        admin_leaks.lines,
     ),
     find_permissions=("pools.view_block",),
     demo_parts=(demo.DemoPart(samples.steps, samples.forget),),

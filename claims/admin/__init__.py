@@ -1,7 +1,6 @@
 """Admin pages of VM networks; each module registers its own models."""
 
 from claims.admin import (
-    attention,
     cluster_owners,
     events,
     find,
@@ -17,7 +16,6 @@ from claims.admin.networks import networks
 from claims.admin.waves import waves
 
 __all__ = [
-    "attention",
     "cluster_owners",
     "entries",
     "events",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.conf import settings
 from django.contrib import admin
 from django.db.models import F, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
@@ -16,6 +17,7 @@ from pools.models import Alert, Delivery
 from pools.models.alerts import Level
 from pools.platform import scheduler
 from pools.platform.admin import display, lists, pages
+from pools.platform.alerts import open_alerts
 from pools.platform.conditions import registry
 
 MOST = 50  # deliveries on the page of an alert
@@ -51,23 +53,40 @@ class AlertCodeFilter(lists.ChoiceFilter):
     parameter_name = "code"
 
     def options(self, request: HttpRequest) -> list[tuple[str, str]]:
-        return [(code, words(code)) for code in registry.codes()]
+        return [(code, registry.words(code)) for code in sorted(registry.codes())]
 
     def queryset(self, request: HttpRequest, rows: QuerySet[Alert]) -> QuerySet[Alert]:
         return rows.filter(code=self.value()) if self.value() else rows
 
 
-def words(code: str) -> str:
-    """Return a condition code as text: `pool_nearly_full` -> `pool nearly full`."""
-    return code.replace("_", " ")
-
-
 def count(request: HttpRequest) -> str:
-    """Return the number of open alerts for the menu; empty if there are none or the user may not view them."""
+    """Return the number of open errors and warnings for the menu; empty if there are none to view."""
     if not request.user.has_perm("pools.view_alert"):
         return ""
-    count = Alert.objects.filter(ended_at=None).order_by()[: lists.REACH].count()
+    count = open_alerts.urgent_alerts().order_by()[: lists.REACH].count()
     return display.digits(count) if count else ""
+
+
+def silence() -> str:
+    """Return for how long the scheduler has been silent, if it has stopped; otherwise an empty text."""
+    seconds = scheduler.seconds_since_tick()
+    has_stopped = seconds is not None and seconds > settings.IPAM_ALERT_SCHEDULER_SECONDS
+    return display.duration(seconds or 0) if has_stopped else ""
+
+
+def runbook_view(request: HttpRequest, runbook: str) -> HttpResponse:
+    """Show a runbook: what a condition means, and what to do about it."""
+    pages.require(request, "pools.view_alert")
+    path = settings.BASE_DIR / "docs" / "runbooks" / f"{runbook}.md"
+    if runbook not in registry.runbooks() or not path.is_file():
+        raise Http404(gettext("This runbook does not exist."))
+    _title, _, text = path.read_text().partition("\n")
+    return pages.page(
+        request,
+        "runbook.html",
+        title=gettext("Runbook %(runbook)s") % {"runbook": runbook},
+        text=text.strip(),
+    )
 
 
 @admin.register(Alert)
@@ -79,23 +98,21 @@ class AlertAdmin(lists.ReadOnlyAdmin[Alert]):
         "shown_since",
         "shown_end",
         "shown_link",
+        "shown_runbook",
     )
     list_display_links = None
     list_filter = (AlertStateFilter, AlertLevelFilter, AlertCodeFilter)
     exported = ("id", "code", "subject", "level", "title", "detail", "since", "ended_at")
     search_fields = ("title", "detail", "subject")
     search_help_text = _("Title, detail or subject (for example cluster/3)")
-    # Open alerts first; newest first in each group.
-    ordering = (F("ended_at").desc(nulls_first=True), "-id")
+    # Open alerts first, by severity; then ended ones, the newest first.
+    ordering = (F("ended_at").desc(nulls_first=True), open_alerts.SEVERITY, "-id")
     sortable_by = ()
     paginator = lists.BoundedPaginator
     list_before_template = "cadastre/alerts_intro.html"
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
-        silence = scheduler.seconds_since_tick()
-        stopped = silence is not None and silence > scheduler.MOST_SILENCE
-        more = {"silence": display.duration(silence or 0)} if stopped else {}
-        return super().changelist_view(request, {**(extra_context or {}), **more})
+        return super().changelist_view(request, {**(extra_context or {}), "silence": silence()})
 
     @admin.display(description=_("level"))
     def shown_level(self, alert: Alert) -> SafeString:
@@ -107,7 +124,7 @@ class AlertAdmin(lists.ReadOnlyAdmin[Alert]):
 
     @admin.display(description=_("condition"))
     def shown_code(self, alert: Alert) -> str:
-        return words(alert.code)
+        return registry.words(alert.code)
 
     @admin.display(description=_("since"))
     def shown_since(self, alert: Alert) -> SafeString:
@@ -120,6 +137,13 @@ class AlertAdmin(lists.ReadOnlyAdmin[Alert]):
     @admin.display(description=_("subject"))
     def shown_link(self, alert: Alert) -> SafeString:
         return display.link(alert.url, gettext("Show")) if alert.url else display.DASH
+
+    @admin.display(description=_("runbook"))
+    def shown_runbook(self, alert: Alert) -> SafeString:
+        runbook = registry.runbook(alert.code)
+        if not runbook:
+            return display.DASH
+        return display.link(reverse("admin:runbook", args=[runbook]), gettext("Runbook"))
 
     def change_view(
         self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
@@ -139,7 +163,9 @@ class AlertAdmin(lists.ReadOnlyAdmin[Alert]):
             opts=Alert._meta,
             original=alert,
             row=alert,
-            condition=words(alert.code),
+            condition=registry.words(alert.code),
+            runbook=registry.runbook(alert.code),
+            group=open_alerts.same_cause(alert)[:MOST],
             deliveries=deliveries[:MOST],
             before=before[:MOST],
             call=f"alerts/{alert.pk}/",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from django.contrib import admin, messages
@@ -10,11 +9,10 @@ from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import URLPattern, path, reverse
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from pools import tasks
-from pools.admin.overview.attention import Attention
 from pools.models import CheckRun, Pool
 from pools.platform import database
 from pools.platform.admin import display, lists, pages
@@ -217,29 +215,3 @@ def _start_run(request: HttpRequest, **options: Any) -> HttpResponse:
 
 def _back() -> HttpResponse:
     return HttpResponseRedirect(reverse("admin:pools_checkrun_changelist"))
-
-
-def lines(request: HttpRequest) -> Iterator[Attention]:
-    """Yield the line of the overview about known violations."""
-    if not request.user.has_perm("pools.view_checkrun"):
-        return
-    violated = [status for status in reports.latest_statuses() if status.bad]
-    if not violated:
-        return
-    count = reports.count_violations()
-    url = reverse("admin:pools_checkrun_changelist")
-    since = min(
-        (status.run.started_at for status in violated if status.run and status.run.started_at),
-        default=None,
-    )
-    yield Attention(
-        "bad",
-        ngettext("%(number)s integrity violation", "%(number)s integrity violations", count)
-        % {"number": display.digits(count)},
-        gettext("Found by: %(checks)s.")
-        % {"checks": ", ".join(status.check.code for status in violated)},
-        url,
-        gettext("Checks"),
-        url,
-        since,
-    )

@@ -9,15 +9,12 @@ from typing import Any
 
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
-from django.urls import reverse
-from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext
 
-from pools.admin.overview import attention
 from pools.core import block_fields, errors
 from pools.models import Event, Pool
 from pools.platform import database
 from pools.platform.admin import export, lists, pages, search_text
-from pools.platform.audit import verification
 from pools.platform.history import search as history_search
 from pools.platform.history import snapshots
 from pools.platform.history.search import HistoryQuery
@@ -264,23 +261,3 @@ def pool_view(request: HttpRequest, pool_id: int) -> HttpResponse:
         following=_page_url(request, cursor=holders.below) if holders.below else "",
         call=f"pools/{pool_id}/at/?at={block_fields.format_time(moment)}",
     )
-
-
-# --- the seal -------------------------------------------------------------------------------------
-
-
-def chain_lines(request: HttpRequest) -> Iterator[attention.Attention]:
-    """Yield a line if the history differs from its sealed digests."""
-    if not request.user.has_perm("pools.view_auditsegment"):
-        return
-    last = verification.latest()
-    if last is None or last.ok:
-        return
-    text = ngettext(
-        "The audit chain is broken: %(number)s fault",
-        "The audit chain is broken: %(number)s faults",
-        last.fault_count,
-    ) % {"number": last.fault_count}
-    detail = last.faults[0]["message"] if last.faults else ""
-    url = reverse("admin:history")
-    yield attention.Attention("bad", text, detail, url, gettext("History"), url, last.finished_at)

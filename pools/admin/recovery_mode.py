@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
 from django.http import HttpRequest
-from django.urls import reverse
-from django.utils.translation import gettext
 
-from pools.admin.overview.attention import Attention
 from pools.clusters import recovery_mode
 
 SHOWN = 5
@@ -40,11 +36,3 @@ def banner(request: HttpRequest | None) -> Banner | None:
         return Banner(row.since, "", None)
     waiting = recovery_mode.clusters_to_list()
     return Banner(row.since, row.reason, waiting[:SHOWN], max(0, len(waiting) - SHOWN))
-
-
-def lines(request: HttpRequest) -> Iterator[Attention]:
-    row = recovery_mode.current_recovery()
-    if row is not None and request.user.has_perm("pools.view_cluster"):
-        url = reverse("admin:pools_cluster_changelist")
-        text = gettext("Recovery mode: no blocks are allocated")
-        yield Attention("bad", text, row.reason, url, gettext("Clusters"), url, row.since)

@@ -14,19 +14,19 @@ from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.debug import sensitive_variables
 
-from pools.admin import alerts
 from pools.core import errors
 from pools.models import Delivery, WebhookTarget
 from pools.platform.admin import display, lists, pages
 from pools.platform.admin import forms as fields
 from pools.platform.alerts import outbox, targets
+from pools.platform.conditions import registry
 
 MOST = 50  # deliveries on the page of a target
 LIST = "admin:pools_webhooktarget_changelist"
 
 
 def _codes() -> list[tuple[str, str]]:
-    return [(code, alerts.words(code)) for code in targets.codes()]
+    return [(code, registry.words(code)) for code in targets.codes()]
 
 
 class TargetForm(forms.Form):
@@ -96,7 +96,7 @@ class WebhookTargetAdmin(lists.ReadOnlyAdmin[WebhookTarget]):
 
     @admin.display(description=_("conditions"))
     def shown_codes(self, target: WebhookTarget) -> str:
-        return ", ".join(map(alerts.words, target.codes)) or gettext("all")
+        return ", ".join(map(registry.words, target.codes)) or gettext("all")
 
     @admin.display(description=_("pending deliveries"))
     def shown_counts(self, target: Any) -> SafeString:

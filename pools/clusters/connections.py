@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.conf import settings
@@ -157,7 +157,13 @@ def status(connection: Connection, now: datetime) -> connection_status.Connectio
             running=connection.leased_until is not None and connection.leased_until > now,
         ),
         now,
+        stale_after=stale_after(),
     )
+
+
+def stale_after() -> timedelta:
+    """Return how long after its last full sync run the data of a cluster is stale."""
+    return timedelta(seconds=leases.FULL_EVERY + settings.IPAM_ALERT_STALE_SECONDS)
 
 
 def connect(

@@ -27,7 +27,7 @@ class Migration(migrations.Migration):
     operations = [
         pools.sql.Install(
             app='pools',
-            names=['clock.v9'],
+            names=['clock.v10'],
         ),
         migrations.CreateModel(
             name='Event',
@@ -756,10 +756,11 @@ class Migration(migrations.Migration):
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('code', models.CharField(max_length=63)),
                 ('subject', models.CharField(max_length=500)),
-                ('level', models.CharField(choices=[('error', 'error'), ('warning', 'warning')], max_length=7)),
+                ('level', models.CharField(choices=[('error', 'error'), ('warning', 'warning'), ('info', 'info')], max_length=7)),
                 ('title', models.CharField(max_length=300)),
                 ('detail', models.CharField(blank=True, default='', max_length=1000)),
                 ('url', models.CharField(blank=True, default='', max_length=500)),
+                ('cause', models.CharField(blank=True, default='', max_length=500)),
                 ('since', models.DateTimeField()),
                 ('seen_at', models.DateTimeField()),
                 ('ended_at', models.DateTimeField(null=True)),
@@ -974,6 +975,11 @@ class Migration(migrations.Migration):
             model_name='failureevent',
             name='pgh_obj',
             field=models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', to='pools.pool'),
+        ),
+        migrations.AddField(
+            model_name='environment',
+            name='refusing_pool',
+            field=models.ForeignKey(db_index=False, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='pools.pool'),
         ),
         migrations.AddField(
             model_name='cidrmigration',
@@ -1211,14 +1217,6 @@ class Migration(migrations.Migration):
             constraint=models.UniqueConstraint(fields=('cluster', 'kind', 'namespace', 'name', 'path'), name='drift_unique'),
         ),
         migrations.AddConstraint(
-            model_name='environment',
-            constraint=models.UniqueConstraint(fields=('cluster', 'org', 'env'), name='environment_unique'),
-        ),
-        migrations.AddConstraint(
-            model_name='environment',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('degraded_since', None), ('reason', '')), models.Q(('degraded_since__isnull', False), models.Q(('reason', ''), _negated=True)), _connector='OR'), name='environment_degraded_has_reason'),
-        ),
-        migrations.AddConstraint(
             model_name='finding',
             constraint=models.UniqueConstraint(fields=('cluster', 'kind', 'code', 'subject'), name='finding_unique'),
         ),
@@ -1281,6 +1279,14 @@ class Migration(migrations.Migration):
         pgtrigger.migrations.AddTrigger(
             model_name='failureevent',
             trigger=pgtrigger.compiler.Trigger(name='append_only', sql=pgtrigger.compiler.UpsertTriggerSql(func="RAISE EXCEPTION 'pgtrigger: Cannot update or delete rows from % table', TG_TABLE_NAME;", hash='4bfdf5243b8f3cad0574b7ea82365e971214aed0', operation='UPDATE OR DELETE', pgid='pgtrigger_append_only_1add0', table='pools_failureevent', when='BEFORE')),
+        ),
+        migrations.AddConstraint(
+            model_name='environment',
+            constraint=models.UniqueConstraint(fields=('cluster', 'org', 'env'), name='environment_unique'),
+        ),
+        migrations.AddConstraint(
+            model_name='environment',
+            constraint=models.CheckConstraint(condition=models.Q(models.Q(('degraded_since', None), ('reason', '')), models.Q(('degraded_since__isnull', False), models.Q(('reason', ''), _negated=True)), _connector='OR'), name='environment_degraded_has_reason'),
         ),
         migrations.AddIndex(
             model_name='blockevent',

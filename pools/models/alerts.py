@@ -11,10 +11,11 @@ from django.utils.translation import gettext_lazy as _
 
 
 class Level(models.TextChoices):
-    """The severity of an alert."""
+    """The severity of an alert, the most severe first."""
 
     ERROR = "error", _("error")
     WARNING = "warning", _("warning")
+    INFO = "info", _("info")  # is not sent
 
 
 class Alert(models.Model):
@@ -26,6 +27,8 @@ class Alert(models.Model):
     title = models.CharField(max_length=300)
     detail = models.CharField(max_length=1000, blank=True, default="")
     url = models.CharField(max_length=500, blank=True, default="")  # path of the page about it
+    # Alerts with the same cause are one problem; "" for an alert that is a problem of its own.
+    cause = models.CharField(max_length=500, blank=True, default="")
     since = models.DateTimeField()
     seen_at = models.DateTimeField()
     ended_at = models.DateTimeField(null=True)

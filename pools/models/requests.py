@@ -24,6 +24,10 @@ class Environment(models.Model):
     degraded_since = models.DateTimeField(null=True, blank=True)
     reason = models.CharField(max_length=63, blank=True, default="")
     message = models.CharField(max_length=500, blank=True, default="")
+    # The pool of the refusal with which the environment became degraded last.
+    refusing_pool = models.ForeignKey(
+        Pool, on_delete=models.SET_NULL, related_name="+", null=True, db_index=False
+    )
 
     class Meta:
         verbose_name = _("environment")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pools.platform import database
 
 TICK = "ipam_scheduler_last_tick_timestamp_seconds"
-MOST_SILENCE = 60  # seconds without a tick after which the scheduler counts as stopped
 
 
 def seconds_since_tick() -> float | None:

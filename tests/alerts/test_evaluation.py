@@ -128,16 +128,16 @@ def test_a_condition_that_breaks_leaves_its_alerts_and_the_others(only: Any) -> 
             cursor.execute("SELECT 1 / 0")
         return []
 
-    only[:] = [Condition(("a",), find)]
+    only[:] = [Condition({"a": ""}, find)]
     evaluation.evaluate()
     only[:] = [
-        Condition(("a",), breaks),
-        Condition(("b",), lambda _k: [ActiveCondition("b", "2", Level.ERROR, "two")]),
+        Condition({"a": ""}, breaks),
+        Condition({"b": ""}, lambda _k: [ActiveCondition("b", "2", Level.ERROR, "two")]),
     ]
     outcome = evaluation.evaluate()
     assert [one.code for one in outcome.opened] == ["b"]
     assert not outcome.ended
-    only[:] = [Condition(("b",), lambda _k: [])]
+    only[:] = [Condition({"b": ""}, lambda _k: [])]
     assert {one.code for one in evaluation.evaluate().ended} == {"a", "b"}
 
 
@@ -148,7 +148,7 @@ def test_of_very_many_subjects_some_are_named_and_the_others_counted(only: Any) 
             for n in reversed(range(500))
         ]
 
-    only[:] = [Condition(("a",), find)]
+    only[:] = [Condition({"a": ""}, find)]
     evaluation.evaluate()
     rows = opened()
     assert len(rows) == evaluation.MOST + 1

@@ -58,7 +58,7 @@ def test_without_the_lock_the_constraint_holds(
         return []
 
     monkeypatch.setattr(evaluation, "_lock", lambda: True)
-    monkeypatch.setattr(registry, "CONDITIONS", [*pools.ALL, Condition(("late",), find)])
+    monkeypatch.setattr(registry, "CONDITIONS", [*pools.ALL, Condition({"late": ""}, find)])
     outcomes = threads.together([evaluation.evaluate] * 2)
     assert sorted(type(one).__name__ for one in outcomes) == ["IntegrityError", "Outcome"]
     assert (Alert.objects.count(), Delivery.objects.count()) == (2, 1)

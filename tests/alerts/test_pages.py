@@ -49,7 +49,7 @@ def test_open_alerts_come_first_and_the_menu_counts_them() -> None:
         ("?open=true", 2),
         ("?open=false", 1),
         ("?code=cluster_stale", 0),
-        ("?q=full", 1),
+        ("?q=exhausted", 1),
     ):
         assert len(client.get(reverse(ALERTS) + query).context["cl"].result_list) == count, query
     assert client.get(page(alert)).status_code == 200

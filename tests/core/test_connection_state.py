@@ -10,6 +10,7 @@ from pools.core.kubernetes import connection_status
 from pools.core.kubernetes.connection_status import ConnectionFacts, ConnectionState
 
 NOW = datetime(2026, 5, 5, 14, 2, tzinfo=UTC)
+STALE_AFTER = timedelta(minutes=15)
 JUST = NOW - timedelta(minutes=9)
 LONG_AGO = NOW - timedelta(minutes=31)
 
@@ -17,7 +18,7 @@ CASES = {
     "nothing yet": (ConnectionFacts(False, None), ConnectionState.NEVER_SYNCED),
     "lately": (ConnectionFacts(False, JUST), ConnectionState.HEALTHY),
     "to the minute": (
-        ConnectionFacts(False, NOW - connection_status.STALE_AFTER),
+        ConnectionFacts(False, NOW - STALE_AFTER),
         ConnectionState.HEALTHY,
     ),
     "long ago": (ConnectionFacts(False, LONG_AGO), ConnectionState.STALE),
@@ -71,7 +72,7 @@ CASES = {
 
 @pytest.mark.parametrize(("facts", "state"), CASES.values(), ids=CASES)
 def test_a_state(facts: ConnectionFacts, state: ConnectionState) -> None:
-    status = connection_status.describe(facts, NOW)
+    status = connection_status.describe(facts, NOW, stale_after=STALE_AFTER)
     assert status.state is state
     assert ("Last error: no" in status.sentence) is bool(facts.error)
 
@@ -85,8 +86,10 @@ def test_each_state_has_a_case_a_key_and_a_sentence() -> None:
 
 def test_what_is_said_while_the_next_pass_runs_or_after_it_died() -> None:
     running = connection_status.describe(
-        ConnectionFacts(False, JUST, tried_at=NOW, running=True), NOW
+        ConnectionFacts(False, JUST, tried_at=NOW, running=True), NOW, stale_after=STALE_AFTER
     )
     assert running.sentence == "The last full sync succeeded. The next one is running."
-    died = connection_status.describe(ConnectionFacts(False, JUST, tried_at=NOW), NOW)
+    died = connection_status.describe(
+        ConnectionFacts(False, JUST, tried_at=NOW), NOW, stale_after=STALE_AFTER
+    )
     assert died.sentence.startswith("The last sync was stopped, or its worker died")

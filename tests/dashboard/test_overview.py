@@ -13,6 +13,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from pools.models import PoolUsage, Sample
+from pools.platform.conditions import evaluation
 from pools.register.demo import demo
 from pools.register.utilization import forecasts, samples, series
 from tests import factories, people
@@ -29,6 +30,7 @@ def page(client: Client | None = None, **query: object) -> str:
 
 def test_the_demo_fleet_in_all_sections() -> None:
     demo.load()
+    evaluation.evaluate()
     text = page()
     for words in (
         "Utilization by category", "Utilization by cluster", "Used blocks by organization",
@@ -153,7 +155,7 @@ def test_the_list_of_pools_tells_forecasts_with_one_more_statement() -> None:
     assert sum("pools_poolforecast" in query["sql"] for query in queries) == 1
 
 
-def test_a_pool_that_is_full_soon_needs_attention_only_then() -> None:
+def test_a_pool_that_is_full_soon_is_an_alert_only_then() -> None:
     pool = factories.pool("10.0.0.0/26")
     for ago in range(20, -1, -1):
         shifted(-ago)
@@ -161,11 +163,13 @@ def test_a_pool_that_is_full_soon_needs_attention_only_then() -> None:
         samples.take_samples()
     shifted(0)
     forecasts.refresh_forecasts()
+    evaluation.evaluate()
     assert "Forecast for " not in page()  # 41 days ahead
     for _ in range(30):
         factories.take(pool)
     samples.take_samples()
     forecasts.refresh_forecasts()
+    evaluation.evaluate()
     assert re.search(r"Forecast for \S+: full in about \d+ days", page())
 
 

@@ -25,7 +25,7 @@ LISTS = (
 # Links to what Find is for: objects of the register, and searches.
 _LABELS = r"""() => [...document.querySelectorAll('#content a[href]')]
     .filter(link => /\/(find\/\?q=|(cluster|pool|block|environment|network|ippool|entry|ipamclaim|workload)\/\d+\/change\/)/
-        .test(link.getAttribute('href')) && !link.closest('svg, .cad-attention'))
+        .test(link.getAttribute('href')) && !link.closest('svg, .cad-alerts'))
     .map(link => link.innerText.trim()).filter(text => text && !text.includes('\n'))"""
 # Not names: what a link does, a time or a number.
 _WORDS = re.compile(r"\d+ .*|now|.*(page|see|open|all|edit|history|show|look).*", re.IGNORECASE)

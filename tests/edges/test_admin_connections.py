@@ -14,6 +14,7 @@ from django.urls import reverse
 from pools.clusters.reconcile import sync
 from pools.models import Cluster, Connection
 from pools.models.fields import Now
+from pools.platform.conditions import evaluation
 from tests import factories, people
 from tests.kube import certificates, kubeconfigs
 from tests.kube.fake import FakeCluster
@@ -171,8 +172,10 @@ def test_the_state_in_lists_and_pages(
     for state, count in ((key, 1), ("none", 0)):
         found = client.get(f"{listed}?state={state}").context["cl"].result_list
         assert len(found) == count
+    evaluation.evaluate()
     front = client.get(reverse("admin:index")).content.decode()
-    assert (f"Cluster {cluster}: {word}" in front) is (word in {"stale", "unreachable"})
+    assert (f"Cluster {cluster}: {word}" in front) is (word == "unreachable")
+    assert (f"The data of cluster {cluster} is stale" in front) is (word == "stale")
 
 
 @pytest.mark.parametrize("name", ["connect", "terms", "test", "pause", "resume", "reconcile", "disconnect"])  # fmt: skip

@@ -9,6 +9,7 @@ from django.urls import reverse
 
 from pools.models import Cluster, Connection, Drift, Finding, ObservedObject, SyncRun
 from pools.models.fields import Now
+from pools.platform.conditions import evaluation
 from tests import factories, people
 
 pytestmark = pytest.mark.django_db
@@ -104,10 +105,14 @@ def _settle(verb: str, *, client: Any = None, **data: Any) -> Any:
 @pytest.mark.usefixtures("cluster")
 def test_ignored_with_a_reason_and_heeded_again() -> None:
     assert "reason" in _settle("ignore").context["form"].errors
+    evaluation.evaluate()
+    front = people.browser().get(reverse("admin:index")).content.decode()
+    assert "between the register and cluster" in front
     _settle("ignore", reason="known")
     assert set(Drift.objects.values_list("ignored_reason", flat=True)) == {"known"}
+    evaluation.evaluate()
     front = people.browser().get(reverse("admin:index")).content.decode()
-    assert "differ between" not in front
+    assert "between the register and cluster" not in front
     _settle("unignore")
     assert not Drift.objects.exclude(ignored_at=None).exists()
 

@@ -57,11 +57,12 @@ def test_the_command_seals() -> None:
 
 
 def test_every_night_and_on_the_overview(event: int) -> None:
-    client = people.browser((*people.VIEWER, "view_auditsegment"))
+    client = people.browser((*people.VIEWER, "view_alert"))
     assert tasks.verify_events()
     assert "audit chain" not in client.get(reverse("admin:index")).content.decode()
     as_owner("DELETE FROM pools_blockevent WHERE pgh_id = %s", event)
     assert not tasks.verify_events()
+    tasks.evaluate_alerts()
     assert AuditVerification.objects.all()[0].faults[0]["numbers"] == [event]
     page = client.get(reverse("admin:index")).content.decode()
     assert "The audit chain is broken: 1 fault" in page

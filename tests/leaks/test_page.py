@@ -12,6 +12,7 @@ import pytest
 from django.test import Client
 
 from pools.models import Leak
+from pools.platform.conditions import evaluation
 from tests.edges import api
 from tests.leaks.feeds import Feed, row
 from tests.leaks.test_commands import told
@@ -139,9 +140,10 @@ def test_the_overview_says_how_many_leaked(feed: Feed, browser: Client) -> None:
     for number in range(3):
         feed.holds(f"i-{number}")
     feed.twice()
+    evaluation.evaluate()
     text = page(browser, "/admin/")
-    assert "3 leaked blocks" in text
-    assert f"{LIST}?state=leaked" in text
+    assert "3 blocks leaked in cluster" in text
+    assert f"{LIST}?state=leaked&amp;cluster=" in text
 
 
 def test_the_page_of_a_block_says_so(feed: Feed, browser: Client) -> None:

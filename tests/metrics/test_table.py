@@ -41,7 +41,7 @@ def test_no_label_tells_who_holds_what() -> None:
     assert used == {
         "cluster", "pool", "category", "family", "state", "result", "reason", "holder_kind",
         "severity", "webhook", "verb", "code", "check", "version", "revision", "python",
-        "segment", "digest",
+        "segment", "digest", "level",
     }  # fmt: skip
 
 

@@ -11,6 +11,7 @@ from pools.clusters.client import kubeconfig
 from pools.clusters.reconcile import connecting
 from pools.models import Connection, Event
 from pools.models.connections import ManagedResource
+from pools.platform.conditions import evaluation
 from pools.platform.outbound import secrets
 from pools.register import pools
 from tests import factories, people
@@ -172,6 +173,7 @@ def test_every_place_says_what_waits_for_whom(owned: Owned) -> None:
     pool = owned.pool("green")
     (waiting,) = api("GET", f"pools/{pool.pk}/").json()["waiting"]
     assert (waiting["path"], waiting["managers"]) == ("spec.ipv4.cidrs", [owned.manager])
+    evaluation.evaluate()
     client = people.browser()
     row = owned.difference()
     takeover = reverse("admin:pools_drift_takeover", args=[row.pk])

@@ -157,7 +157,12 @@ def _alerts(made: Everything) -> None:
     )
     target, _secret = targets.create("ops", "https://example.org/", author=factories.BY)
     delivery = outbox.write_test(target).pk
-    made.values |= {"alert_id": alert.pk, "target_id": target.pk, "delivery_id": delivery}
+    made.values |= {
+        "runbook": "IpamClusterStale",
+        "alert_id": alert.pk,
+        "target_id": target.pk,
+        "delivery_id": delivery,
+    }
     made.rows |= {"pools.alert": alert.pk, "pools.webhooktarget": target.pk}
 
 

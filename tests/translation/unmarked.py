@@ -22,7 +22,7 @@ from django.template.base import Lexer, Token, TokenType
 
 PROJECT = pathlib.Path(__file__).parents[2]
 # Folders whose Python modules are checked too.
-PYTHON = ("claims/admin", "pools/admin", "pools/platform/admin")
+PYTHON = ("claims/admin", "pools/admin", "pools/platform/admin", "pools/register/conditions")
 ATTRIBUTES = {"title", "aria-label", "placeholder", "alt", "data-too-large"}
 # What stands in them is code, or no text for readers.
 CODE = {"code", "pre", "kbd", "samp", "script", "style", "svg"}
@@ -71,7 +71,7 @@ ARGUMENTS = {
     "BadRequest": {0},
     "ValidationError": {0},
     "add_error": {1},
-    "Attention": {1, 2, 4},
+    "ActiveCondition": {3, 4},
     "Chart": {1},
     "Series": {0},
     "StepLine": {1, 2, 4},

@@ -12,11 +12,10 @@ from django.http import HttpRequest
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 
+from pools.admin import alerts as alert_pages
 from pools.admin import find
-from pools.admin.overview import attention, pool_summary, timeline
-from pools.admin.overview.attention import Attention
-from pools.admin.overview.pool_summary import MeasuredPool, PoolSummary
-from pools.admin.pools import attention as pool_attention
+from pools.admin.overview import alerts, pool_summary, timeline
+from pools.admin.overview.pool_summary import MeasuredPool
 from pools.admin.pools import forecasts as pool_forecasts
 from pools.models import Cluster, Event, Pool
 from pools.platform.admin.charts import Chart
@@ -73,7 +72,7 @@ def context(request: HttpRequest, frame: dict[str, Any]) -> dict[str, Any]:
             **frame,
             "empty": True,
             "clusters": Cluster.objects.count(),
-            "attention": [],
+            "alerts": alerts.overview_alerts(request),
         }
     summary = pool_summary.summarize()
     failures = queues.recent_refusals()
@@ -83,7 +82,8 @@ def context(request: HttpRequest, frame: dict[str, Any]) -> dict[str, Any]:
         "clusters": len(clusters),
         "pools": len(summary.pools),
         "counted_at": summary.counted_at,
-        "attention": list(_attention_lines(request, summary, failures)),
+        "alerts": alerts.overview_alerts(request),
+        "silence": alert_pages.silence(),
         "categories": pool_summary.category_summaries(summary.pools),
         "by_cluster": clusters[:CLUSTERS],
         "tenants": list(_tenants(request)),
@@ -93,16 +93,6 @@ def context(request: HttpRequest, frame: dict[str, Any]) -> dict[str, Any]:
         "events": Event.objects.order_by("-id")[:10],
         **timeline.sections(request),
     }
-
-
-def _attention_lines(
-    request: HttpRequest, summary: PoolSummary, failures: queues.RecentRefusals
-) -> Iterator[Attention]:
-    if request.user.has_perm("pools.view_connection"):
-        yield from attention.cluster_lines()
-    for source in attention.SOURCES:
-        yield from source(request)
-    yield from pool_attention.lines(summary, failures)
 
 
 def _most_utilized(pools: Sequence[MeasuredPool]) -> list[tuple[MeasuredPool, SafeString]]:

@@ -7,13 +7,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from pools.admin.pools import page
-from pools.models import Cluster, Pool, PoolCIDR
+from pools.models import Cluster, Pool
 from pools.models.pools import Category
-from pools.register import usage
+from pools.register import draining, usage
 from pools.register.utilization import series
-
-CIDRS = 1000  # at most so many CIDRs with reserved ranges are checked for draining
 
 
 @dataclass(frozen=True)
@@ -45,10 +42,9 @@ class MeasuredPool:
 
 @dataclass(frozen=True)
 class PoolSummary:
-    """All pools and the fully reserved CIDRs; `counted_at` is None if counted just now."""
+    """All pools; `counted_at` is None if counted just now."""
 
     pools: Sequence[MeasuredPool]
-    draining: Sequence[PoolCIDR]
     counted_at: datetime | None
 
 
@@ -65,13 +61,12 @@ class ClusterSummary:
 def summarize() -> PoolSummary:
     """Measure all pools. The cost grows with the number of pools, not of blocks."""
     measurement = series.measure_pools()
-    draining = _draining_cidrs()
-    drained = {cidr.pool_id for cidr in draining}
+    drained = {cidr.pool_id for cidr in draining.draining_cidrs()}
     pools = [
         MeasuredPool(pool, families, _pool_state(families, draining=pool.pk in drained))
         for pool, families in measurement.pools
     ]
-    return PoolSummary(pools, draining, measurement.moment)
+    return PoolSummary(pools, measurement.moment)
 
 
 def _pool_state(families: dict[int, usage.Usage], *, draining: bool) -> str:
@@ -79,14 +74,6 @@ def _pool_state(families: dict[int, usage.Usage], *, draining: bool) -> str:
     if any(not counts.free for counts in families.values()):
         return "full"
     return "draining" if draining else "active"
-
-
-def _draining_cidrs() -> list[PoolCIDR]:
-    rows = PoolCIDR.objects.filter(reserved_ranges__isnull=False).distinct()
-    rows = rows.select_related("pool__cluster").prefetch_related("reserved_ranges")
-    return [
-        cidr for cidr in rows.order_by("pool_id", "position", "id")[:CIDRS] if page.is_drained(cidr)
-    ]
 
 
 def category_summaries(pools: Iterable[MeasuredPool]) -> list[tuple[str, str, int, usage.Usage]]:

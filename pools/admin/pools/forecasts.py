@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from django.conf import settings
 from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
@@ -30,12 +31,6 @@ def sentence(dated: DatedForecast) -> str:
 
 def short(dated: DatedForecast) -> str:
     return forecast_text.summarize(dated.state, today=timezone.now().date(), day=dated.day)
-
-
-def range_text(dated: DatedForecast) -> str:
-    """Return the range of dates alone, capitalized."""
-    text = forecast_text.describe_range(dated.earliest, dated.latest, timezone.now().date())
-    return text[:1].upper() + text[1:]
 
 
 def column(by_family: Mapping[int, DatedForecast]) -> SafeString:
@@ -68,7 +63,10 @@ def _with_confidence(dated: DatedForecast) -> str:
 def _class(dated: DatedForecast) -> str:
     if dated.state == ForecastState.FULL:
         return "cad-forecast cad-forecast-full"
-    soon = dated.day is not None and (dated.day - timezone.now().date()).days <= 14
+    soon = (
+        dated.day is not None
+        and (dated.day - timezone.now().date()).days <= settings.IPAM_ALERT_FORECAST_DAYS
+    )
     if soon:
         return "cad-forecast cad-forecast-soon"
     return "cad-forecast" if dated.day else "cad-forecast cad-dim"

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
 from django import forms
 from django.contrib import admin, messages
-from django.db.models import Count, Min, QuerySet
+from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
-from django.urls import URLPattern, path, reverse
+from django.urls import URLPattern, path
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from pools.admin.clusters import sync_runs
-from pools.admin.overview.attention import Attention
 from pools.admin.pools import blocks
 from pools.models import Block, Leak, ReferenceFeed
 from pools.platform.admin import display, lists, pages
@@ -26,7 +25,6 @@ from pools.register.leaks import reclaim as leak_reclaim
 
 MOST = 100  # blocks on one page
 FEEDS = 20  # shown above the list
-COUNTED = 10_000
 _KINDS = ("node", "instance", "env", "vm", "pod")
 
 
@@ -328,33 +326,3 @@ def _result_row(result: leak_reclaim.ReclaimResult) -> dict[str, Any]:
         "state": display.state("refused" if result.error else "succeeded"),
         "message": _result_message(result),
     }
-
-
-# --- what needs attention -------------------------------------------------------------------------
-
-
-def lines(request: HttpRequest) -> Iterator[Attention]:
-    """Yield one line for all leaks."""
-    if not request.user.has_perm("pools.view_leak"):
-        return
-    first = detection.confirmed_leaks().order_by("id")[: COUNTED + 1]
-    leaks = Leak.objects.filter(pk__in=first.values("pk"))
-    counted = leaks.aggregate(
-        count=Count("pk"), since=Min("missed_at"), clusters=Count("cluster", distinct=True)
-    )
-    count = counted["count"]
-    if not count:
-        return
-    url = reverse("admin:pools_leak_changelist", query={"state": "leaked"})
-    text = (
-        gettext("More than %(number)s leaked blocks") % {"number": display.digits(COUNTED)}
-        if count > COUNTED
-        else ngettext("%(number)s leaked block", "%(number)s leaked blocks", count)
-        % {"number": display.digits(count)}
-    )
-    detail = ngettext(
-        "No object refers to them any more, in %(number)s cluster.",
-        "No object refers to them any more, in %(number)s clusters.",
-        counted["clusters"],
-    ) % {"number": display.digits(counted["clusters"])}
-    yield Attention("warn", text, detail, url, gettext("Leaks"), url, counted["since"])

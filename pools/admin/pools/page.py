@@ -19,7 +19,7 @@ from pools.models import AllocationRequest, Block, Event, Pool, PoolCIDR
 from pools.models.blocks import LIVE
 from pools.models.pools import Pending
 from pools.platform.admin import display, pages
-from pools.register import block_lists, occupancy, usage
+from pools.register import block_lists, draining, occupancy, usage
 from pools.register.allocator import window
 from pools.register.utilization import forecasts, series
 
@@ -109,7 +109,7 @@ def pool_state(families: dict[int, usage.Usage], cidrs: list[PoolCIDR]) -> str:
     """Return full (a family has no free block), draining (a CIDR is fully reserved) or active."""
     if any(not counts.free for counts in families.values()):
         return "full"
-    return "draining" if any(is_drained(cidr) for cidr in cidrs) else "active"
+    return "draining" if any(draining.is_reserved(cidr) for cidr in cidrs) else "active"
 
 
 def cidr_state(cidr: PoolCIDR) -> str:
@@ -122,16 +122,7 @@ def cidr_state(cidr: PoolCIDR) -> str:
             if cidr.pending == Pending.ADDITION
             else gettext("removal pending")
         )
-    return "draining" if is_drained(cidr) else "active"
-
-
-def is_drained(cidr: PoolCIDR) -> bool:
-    """Return True if reserved ranges cover the whole CIDR."""
-    return not window.layout(cidr).allocatable(_ranges(cidr))
-
-
-def _ranges(cidr: PoolCIDR) -> list[addresses.AddressRange]:
-    return [addresses.AddressRange(row.first, row.last) for row in cidr.reserved_ranges.all()]
+    return "draining" if draining.is_reserved(cidr) else "active"
 
 
 # --- maps -----------------------------------------------------------------------------------------
@@ -174,7 +165,11 @@ def _draw_map(
     grid = window.layout(cidr)
     occupied = occupancy.count_by_share(cidr, network, maps.share_prefix(grid, network))
     built = maps.build(
-        grid, network, used=occupied.shares, ranges=_ranges(cidr), exact=occupied.exact
+        grid,
+        network,
+        used=occupied.shares,
+        ranges=draining.reserved_ranges(cidr),
+        exact=occupied.exact,
     )
     page = display.url_of(pool)
     form = reverse("admin:pools_pool_allocate", args=[pool.pk])

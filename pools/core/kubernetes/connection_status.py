@@ -11,8 +11,6 @@ from datetime import datetime, timedelta
 
 from pools.core.translation import gettext_noop
 
-STALE_AFTER = timedelta(minutes=30)  # three full syncs
-
 
 class ConnectionState(enum.Enum):
     """The label of a state, and its level: good, quiet (no action needed), warn or bad."""
@@ -87,7 +85,7 @@ _SENTENCES = {
     ),
     ConnectionState.HEALTHY: gettext_noop("The last full sync succeeded."),
     ConnectionState.STALE: gettext_noop(
-        "No full sync has completed for over 30 minutes, and none has failed. Check that a worker is running."
+        "A full sync is overdue, and none has failed. Check that a worker is running."
     ),
     ConnectionState.UNAUTHORIZED: gettext_noop(
         "The API server does not accept the credentials. Replace them."
@@ -124,9 +122,12 @@ _ENDED_WITHOUT_RESULT = gettext_noop(
 _RUNNING = gettext_noop("The next one is running.")
 
 
-def describe(facts: ConnectionFacts, now: datetime) -> ConnectionStatus:
-    """Return the status at the time `now`. That of a paused connection includes its last error."""
-    state = _state(facts, now)
+def describe(facts: ConnectionFacts, now: datetime, *, stale_after: timedelta) -> ConnectionStatus:
+    """Return the status at the time `now`; it is stale `stale_after` the last full success.
+
+    That of a paused connection includes its last error.
+    """
+    state = _state(facts, now, stale_after)
     sentences = [_SENTENCES[state]]
     if state in {ConnectionState.HEALTHY, ConnectionState.INCOMPLETE} and _has_newer_attempt(facts):
         sentences.append(_RUNNING)
@@ -135,7 +136,7 @@ def describe(facts: ConnectionFacts, now: datetime) -> ConnectionStatus:
     return ConnectionStatus(state, tuple(sentences), facts.error if facts.error_code else "")
 
 
-def _state(facts: ConnectionFacts, now: datetime) -> ConnectionState:
+def _state(facts: ConnectionFacts, now: datetime, stale_after: timedelta) -> ConnectionState:
     if facts.paused:
         return ConnectionState.PAUSED
     if facts.error_code:
@@ -144,7 +145,7 @@ def _state(facts: ConnectionFacts, now: datetime) -> ConnectionState:
         return ConnectionState.FAILING
     if facts.succeeded_at is None:
         return ConnectionState.NEVER_SYNCED
-    if now - facts.succeeded_at > STALE_AFTER:
+    if now - facts.succeeded_at > stale_after:
         return ConnectionState.STALE
     return ConnectionState.INCOMPLETE if facts.failed_objects else ConnectionState.HEALTHY
 

@@ -47,6 +47,7 @@ _STATES: dict[str, tuple[str, StrOrPromise]] = {
     "ignored": ("‖", gettext_lazy("ignored")),
     "error": ("■", gettext_lazy("error")),
     "warning": ("▲", gettext_lazy("warning")),
+    "info": ("●", gettext_lazy("info")),
     "violated": ("■", gettext_lazy("violated")),
     "clean": ("●", gettext_lazy("clean")),
     "repaired": ("✓", gettext_lazy("repaired")),

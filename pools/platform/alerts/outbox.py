@@ -18,7 +18,7 @@ from django.db.models import F, Q
 
 from pools.core import block_fields, errors
 from pools.models import Alert, Delivery, WebhookTarget
-from pools.models.alerts import DeliveryEvent, DeliveryState
+from pools.models.alerts import DeliveryEvent, DeliveryState, Level
 from pools.models.fields import Clock, Now
 from pools.platform import database, leases
 from pools.platform.alerts.representation import AlertSerializer, link
@@ -37,6 +37,8 @@ _ANCHOR_TYPE = "cadastre.audit.anchor"
 def write(changes: Sequence[tuple[DeliveryEvent, Alert]], now: datetime) -> int:
     """Write a message for each alert and each target that selects its code; return their number.
 
+    Alerts of the level info are not sent.
+
     Call it in the transaction of the alerts.
     """
     if not changes:
@@ -45,7 +47,7 @@ def write(changes: Sequence[tuple[DeliveryEvent, Alert]], now: datetime) -> int:
         _delivery(target, event, alert, now)
         for target in WebhookTarget.objects.filter(enabled=True)
         for event, alert in changes
-        if not target.codes or alert.code in target.codes
+        if alert.level != Level.INFO and (not target.codes or alert.code in target.codes)
     ]
     Delivery.objects.bulk_create(rows, batch_size=1000)
     return len(rows)

@@ -7,6 +7,7 @@ from typing import Any
 from django.conf import settings
 
 from pools.models.alerts import Level
+from pools.platform.conditions import registry
 from pools.platform.rest import fields
 from pools.platform.rest.serializers import Representation
 
@@ -23,6 +24,14 @@ class LinkField(fields.TextField):
         return link(value)
 
 
+class RunbookField(fields.TextField):
+    """The URL of the runbook of a code; "" without one."""
+
+    def to_representation(self, value: Any) -> str:
+        name = registry.runbook(value)
+        return link(f"/admin/runbooks/{name}/") if name else ""
+
+
 class AlertSerializer(Representation):
     """An alert about a condition, from its first detection to its end."""
 
@@ -36,4 +45,6 @@ class AlertSerializer(Representation):
     since = fields.TimeField()
     seen_at = fields.TimeField()
     ended_at = fields.TimeField(allow_null=True)
+    cause = fields.TextField()
     link = LinkField(source="url")
+    runbook = RunbookField(source="code")

@@ -12,7 +12,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+from django.conf import settings
 from django.db import connection, transaction
+from django.utils.translation import gettext
 
 from pools.models import Alert, Delivery
 from pools.models.alerts import DeliveryEvent, DeliveryState, Level
@@ -59,7 +61,7 @@ def evaluate() -> Outcome:
                 if _differs(alert, condition) and _update(alert, condition, now):
                     outcome.changed.append(alert)
         codes = set(registry.codes())
-        for (code, _), alert in remaining.items():
+        for (code, _subject), alert in remaining.items():
             if code in evaluated_codes or code not in codes:
                 alert.ended_at = now
                 outcome.ended.append(alert)
@@ -81,7 +83,11 @@ def evaluate() -> Outcome:
 def evaluate_without_scheduler() -> Outcome | None:
     """Evaluate if the scheduler has stopped, which would otherwise never report its own failure."""
     seconds = scheduler.seconds_since_tick()
-    return evaluate() if seconds is not None and seconds > scheduler.MOST_SILENCE else None
+    return (
+        evaluate()
+        if seconds is not None and seconds > settings.IPAM_ALERT_SCHEDULER_SECONDS
+        else None
+    )
 
 
 def tidy(days: int) -> int:
@@ -136,7 +142,10 @@ def _limit(conditions: Iterable[ActiveCondition], open_keys: set[Key]) -> list[A
         limited += of_code[:MOST]
         if more := of_code[MOST:]:
             level = min((condition.level for condition in more), key=list(Level).index)
-            title = f"{len(more)} more like “{more[0].title}”"
+            title = gettext("%(count)s more like “%(title)s”") % {
+                "count": len(more),
+                "title": more[0].title,
+            }
             limited.append(ActiveCondition(code, MORE, level, title[:300]))
     return limited
 
@@ -149,12 +158,13 @@ def _alert(condition: ActiveCondition, now: datetime) -> Alert:
         title=condition.title[:300],
         detail=condition.detail[:1000],
         url=condition.url,
+        cause=condition.cause,
         since=now,
         seen_at=now,
     )
 
 
-_FIELDS = ("level", "title", "detail", "url")
+_FIELDS = ("level", "title", "detail", "url", "cause")
 
 
 def _differs(alert: Alert, condition: ActiveCondition) -> bool:

@@ -13,7 +13,10 @@ OpenLevels = Mapping[Key, Level]  # the levels of the open alerts of a condition
 
 @dataclass(frozen=True)
 class ActiveCondition:
-    """A condition of one subject that holds now; `url` is the path of the page about it."""
+    """A condition of one subject that holds now; `url` is the path of the page about it.
+
+    Conditions with the same `cause` are one problem; "" for a condition that is a problem of its own.
+    """
 
     code: str
     subject: str
@@ -21,6 +24,7 @@ class ActiveCondition:
     title: str
     detail: str = ""
     url: str = ""
+    cause: str = ""
 
     @property
     def key(self) -> Key:
@@ -29,19 +33,40 @@ class ActiveCondition:
 
 @dataclass(frozen=True)
 class Condition:
-    """A function that returns every subject with one of `codes`, in a bounded number of statements.
+    """A function that returns every subject with one of the codes, in a bounded number of statements.
 
     Its argument are the levels of the open alerts with its codes, so that a value that fluctuates
-    around a threshold can keep its level.
+    around a threshold can keep its level. `runbooks` has the page of docs/runbooks for each code, or "".
     """
 
-    codes: tuple[str, ...]
+    runbooks: Mapping[str, str]
     find: Callable[[OpenLevels], Iterable[ActiveCondition]]
+
+    @property
+    def codes(self) -> tuple[str, ...]:
+        return tuple(self.runbooks)
 
 
 CONDITIONS: list[Condition] = []  # filled by pools.extension; two conditions may have the same code
 
 
 def codes() -> tuple[str, ...]:
-    """Return every code that an alert can have, sorted."""
-    return tuple(sorted({code for condition in CONDITIONS for code in condition.codes}))
+    """Return every code that an alert can have, in the order of the conditions."""
+    return tuple(dict.fromkeys(code for condition in CONDITIONS for code in condition.codes))
+
+
+def runbook(code: str) -> str:
+    """Return the name of the runbook of a code, or ""."""
+    return next(
+        (condition.runbooks[code] for condition in CONDITIONS if code in condition.runbooks), ""
+    )
+
+
+def runbooks() -> frozenset[str]:
+    """Return the names of all runbooks."""
+    return frozenset(runbook(code) for code in codes()) - {""}
+
+
+def words(code: str) -> str:
+    """Return a code as text: `pool_nearly_full` -> `pool nearly full`."""
+    return code.replace("_", " ")

@@ -129,6 +129,16 @@ ALL: tuple[Family, ...] = (
         "",
         "How long the oldest pending request has waited; 0: none.",
     ),
+    _gauge(
+        "ipam_alerts_open",
+        "code level",
+        "Open alerts by the code of their condition and by level: error, warning, info.",
+    ),
+    _gauge(
+        "ipam_alert_threshold",
+        "code level",
+        "Thresholds of conditions, from the settings: a share of a pool (0 to 1), or seconds.",
+    ),
     _gauge("ipam_outbox_pending", "", "Messages of outgoing webhooks that have not arrived."),
     _gauge(
         "ipam_outbox_oldest_seconds",

@@ -12,13 +12,13 @@ import re
 
 from cryptography import exceptions, x509
 from cryptography.hazmat.primitives import serialization
+from django.conf import settings
 
 from pools.core import errors
 from pools.platform.outbound import guard
 from pools.platform.outbound.access import Access
 
 MOST_CERTIFICATES = 200  # of a CA bundle
-EXPIRES_SOON = datetime.timedelta(days=14)
 _TOKEN = re.compile(r"[A-Za-z0-9._~+/-]+=*")  # RFC 6750; also keeps line ends out of the header
 _PEM_BLOCK = re.compile(r"-----BEGIN ([A-Z0-9 ]+)-----")
 
@@ -103,7 +103,8 @@ def _expiry(subject: str, certificate: x509.Certificate, now: datetime.datetime)
         return [
             f"{subject} is not valid before {certificate.not_valid_before_utc.date().isoformat()}"
         ]
-    return [f"{subject} expires on {day}"] if end <= now + EXPIRES_SOON else []
+    soon = datetime.timedelta(days=settings.IPAM_ALERT_CREDENTIAL_DAYS)
+    return [f"{subject} expires on {day}"] if end <= now + soon else []
 
 
 def expiry_times(access: Access) -> dict[str, datetime.datetime]:

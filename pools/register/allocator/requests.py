@@ -113,7 +113,12 @@ def _record_refusal(
         )
         Environment.objects.filter(
             cluster_id=pool.cluster_id, org=demand.org, env=environment, degraded_since=None
-        ).update(degraded_since=Now(), reason=error.code, message=error.message)
+        ).update(
+            degraded_since=Now(),
+            reason=error.code,
+            message=error.message,
+            refusing_pool=pool,
+        )
 
 
 def _queue_request(

@@ -1,27 +1,49 @@
-"""Conditions of pools: utilization, long cooldown queues, refused allocations."""
+"""Conditions of pools: utilization, forecasts, refused and waiting allocations, draining and overlapping CIDRs.
+
+The conditions of a pool, and of the environments that it refused, have one cause: they are one problem.
+"""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 
 from django.conf import settings
+from django.db.models import Count
+from django.utils.translation import gettext, ngettext
 
 from pools.core import shares
-from pools.models import Pool
+from pools.core.forecast import ForecastState
+from pools.models import AllocationRequest, Environment, Pool, PoolCIDR
 from pools.models.alerts import Level
+from pools.models.requests import RequestState
 from pools.platform import database
 from pools.platform.conditions.registry import ActiveCondition, Condition, OpenLevels
-from pools.register import usage
+from pools.register import draining, overlaps, usage
+from pools.register.utilization import forecast_text, forecasts
 from pools.sql import statements
 
 NEARLY_FULL = "pool_nearly_full"
 COOLING = "cooldown_queue_long"
+FULL_SOON = "pool_full_soon"
 FAILING = "allocation_failing"
-STEADY = 5  # hysteresis: per cent below a threshold at which a condition ends
-COOLING_SHARE = 20  # per cent of the allocatable blocks
-RECENT = 300  # seconds; rule `full-pools-raise-alerts`
+WAITING = "requests_waiting"
+DEGRADED = "environment_degraded"
+DRAINING = "cidr_draining"
+OVERLAPPING = "cidrs_overlapping"
+
 _BATCH = 500  # pools that are counted by one statement
 _NEWEST = 5000  # newest refusals that are read
+_MOST = 1000  # subjects of one condition
+
+
+def cause(pool_id: int | None) -> str:
+    """Return the cause that all conditions of a pool have; "" without a pool."""
+    return f"pool/{pool_id}" if pool_id else ""
+
+
+def _url(pool_id: int) -> str:
+    return f"/admin/pools/pool/{pool_id}/change/"
 
 
 def _utilization_conditions(active_levels: OpenLevels) -> Iterator[ActiveCondition]:
@@ -42,25 +64,45 @@ def _utilization_conditions(active_levels: OpenLevels) -> Iterator[ActiveConditi
 def _pool_conditions(
     pool_id: int, family: int, name: str, family_usage: usage.Usage, active_levels: OpenLevels
 ) -> Iterator[ActiveCondition]:
-    subject, url = f"pool/{pool_id}/ipv{family}", f"/admin/pools/pool/{pool_id}/change/"
-    counts = f"{family_usage.used} of {family_usage.used + family_usage.free} blocks are in use, {family_usage.free} are free."
+    subject = f"pool/{pool_id}/ipv{family}"
+    allocatable = family_usage.used + family_usage.free
     percent = 100 * family_usage.ratio
     if level := _level(percent, active_levels.get((NEARLY_FULL, subject))):
-        title = f"Pool {name} is {family_usage.percent} % full"
-        yield ActiveCondition(NEARLY_FULL, subject, level, title, counts, url)
-    if _has_long_cooldown_queue(family_usage, (COOLING, subject) in active_levels):
-        share = shares.whole_percent(family_usage.cooling / (family_usage.used + family_usage.free))
-        title = f"{share} % of pool {name} is in cooldown"
-        detail = (
-            f"{family_usage.cooling} blocks are in cooldown, only {family_usage.free} are free."
+        title = (
+            gettext("Pool %(pool)s is %(percent)s %% full")
+            if family_usage.free
+            else gettext("Pool %(pool)s is exhausted")
+        ) % {"pool": name, "percent": family_usage.percent}
+        detail = gettext(
+            "%(used)s of %(all)s blocks are in use (%(percent)s %%), %(free)s are free."
+        ) % {
+            "used": family_usage.used,
+            "all": allocatable,
+            "percent": family_usage.percent,
+            "free": family_usage.free,
+        }
+        yield ActiveCondition(
+            NEARLY_FULL, subject, level, title, detail, _url(pool_id), cause(pool_id)
         )
-        yield ActiveCondition(COOLING, subject, Level.WARNING, title, detail, url)
+    if _has_long_cooldown_queue(family_usage, (COOLING, subject) in active_levels):
+        title = gettext("%(percent)s %% of pool %(pool)s is in cooldown") % {
+            "percent": shares.whole_percent(family_usage.cooling / allocatable),
+            "pool": name,
+        }
+        detail = gettext("%(cooling)s blocks are in cooldown, only %(free)s are free.") % {
+            "cooling": family_usage.cooling,
+            "free": family_usage.free,
+        }
+        yield ActiveCondition(
+            COOLING, subject, Level.WARNING, title, detail, _url(pool_id), cause(pool_id)
+        )
 
 
 def _level(percent: float, before: Level | None) -> Level | None:
-    """Return the level of a utilization; an active level ends STEADY per cent below its threshold."""
-    error = settings.IPAM_ALERT_ERROR_PERCENT - (STEADY if before == Level.ERROR else 0)
-    warning = settings.IPAM_ALERT_WARNING_PERCENT - (STEADY if before else 0)
+    """Return the level of a utilization; an active level ends below its threshold."""
+    steady = settings.IPAM_ALERT_STEADY_PERCENT
+    error = settings.IPAM_ALERT_ERROR_PERCENT - (steady if before == Level.ERROR else 0)
+    warning = settings.IPAM_ALERT_WARNING_PERCENT - (steady if before else 0)
     if percent > error:
         return Level.ERROR
     return Level.WARNING if percent > warning else None
@@ -68,30 +110,139 @@ def _level(percent: float, before: Level | None) -> Level | None:
 
 def _has_long_cooldown_queue(family_usage: usage.Usage, before: bool) -> bool:
     """Return True if more blocks cool than are free, and they are a relevant share of the pool."""
-    least = COOLING_SHARE - (STEADY if before else 0)
+    least = settings.IPAM_ALERT_COOLING_PERCENT
+    if before:
+        least -= settings.IPAM_ALERT_STEADY_PERCENT
     return family_usage.cooling > family_usage.free and 100 * family_usage.cooling > least * (
         family_usage.used + family_usage.free
     )
 
 
-def _refusal_conditions(_known: OpenLevels) -> Iterator[ActiveCondition]:
+def _forecast_conditions(_levels: OpenLevels) -> Iterator[ActiveCondition]:
+    """Yield the pools that are forecast to be exhausted soon."""
+    rows = forecasts.forecasts_within(settings.IPAM_ALERT_FORECAST_DAYS)
+    today = database.now().date()
+    for row in rows.exclude(state=ForecastState.FULL)[:_MOST]:
+        forecast = forecasts.to_dated(row)
+        summary = forecast_text.summarize(forecast.state, today=today, day=forecast.day)
+        interval = forecast_text.describe_range(forecast.earliest, forecast.latest, today)
+        yield ActiveCondition(
+            FULL_SOON,
+            f"pool/{row.pool_id}/ipv{row.family}",
+            Level.WARNING,
+            gettext("Forecast for %(pool)s: %(forecast)s")
+            % {"pool": row.pool, "forecast": summary},
+            f"{interval[:1].upper()}{interval[1:]}.",
+            _url(row.pool_id),
+            cause(row.pool_id),
+        )
+
+
+def _refusal_conditions(_levels: OpenLevels) -> Iterator[ActiveCondition]:
+    recent = settings.IPAM_ALERT_REFUSAL_SECONDS
     for pool_id, name, count, message in database.rows(
-        _POOLS_WITH_REFUSALS, {"newest": _NEWEST, "recent": RECENT}
+        _POOLS_WITH_REFUSALS, {"newest": _NEWEST, "recent": recent}
     ):
-        subject = f"{count} allocations were" if count > 1 else "An allocation was"
+        detail = ngettext(
+            "An allocation was refused within %(minutes)s minutes: %(message)s",
+            "%(count)s allocations were refused within %(minutes)s minutes, the last one: %(message)s",
+            count,
+        ) % {"count": count, "minutes": recent // 60, "message": message}
         yield ActiveCondition(
             FAILING,
             f"pool/{pool_id}",
             Level.ERROR,
-            f"Pool {name} refuses allocations",
-            f"{subject} refused within {RECENT // 60} minutes, the last one: {message}",
-            f"/admin/pools/pool/{pool_id}/change/",
+            gettext("Pool %(pool)s refuses allocations") % {"pool": name},
+            detail,
+            _url(pool_id),
+            cause(pool_id),
         )
 
 
 _POOLS_WITH_REFUSALS = statements.read("pools/pools_with_refusals")
 
+
+def _waiting_conditions(_levels: OpenLevels) -> Iterator[ActiveCondition]:
+    pending = AllocationRequest.objects.filter(state=RequestState.PENDING)
+    rows = pending.order_by("pool_id").values(
+        "pool_id", "pool__name", "pool__cluster_id", "pool__cluster__name"
+    )
+    for row in rows.annotate(count=Count("pk"))[:_MOST]:
+        title = ngettext(
+            "%(count)s request is waiting for free blocks in %(pool)s",
+            "%(count)s requests are waiting for free blocks in %(pool)s",
+            row["count"],
+        ) % {"count": row["count"], "pool": f"{row['pool__cluster__name']}/{row['pool__name']}"}
+        yield ActiveCondition(
+            WAITING,
+            f"pool/{row['pool_id']}",
+            Level.WARNING,
+            title,
+            url=f"/admin/pools/allocationrequest/?state=pending&cluster={row['pool__cluster_id']}",
+            cause=cause(row["pool_id"]),
+        )
+
+
+def _degraded_environments(_levels: OpenLevels) -> Iterator[ActiveCondition]:
+    rows = Environment.objects.exclude(degraded_since=None).select_related("cluster")
+    # The oldest first, so that with more than _MOST environments the open alerts stay open.
+    for environment in rows.order_by("degraded_since", "pk")[:_MOST]:
+        title = gettext(
+            "Environment %(environment)s in cluster %(cluster)s: address allocation failed"
+        ) % {"environment": environment, "cluster": environment.cluster}
+        yield ActiveCondition(
+            DEGRADED,
+            f"environment/{environment.pk}",
+            Level.ERROR,
+            title,
+            environment.message,
+            f"/admin/pools/environment/{environment.pk}/change/",
+            cause(environment.refusing_pool_id),
+        )
+
+
+def _draining_conditions(_levels: OpenLevels) -> Iterator[ActiveCondition]:
+    cidrs_by_pool: dict[Pool, list[PoolCIDR]] = defaultdict(list)
+    for cidr in draining.draining_cidrs():
+        cidrs_by_pool[cidr.pool].append(cidr)
+    for pool, cidrs in cidrs_by_pool.items():
+        title = ngettext(
+            "%(cidrs)s of %(pool)s is draining", "%(cidrs)s of %(pool)s are draining", len(cidrs)
+        ) % {"cidrs": ", ".join(map(str, cidrs)), "pool": pool}
+        yield ActiveCondition(
+            DRAINING,
+            f"pool/{pool.pk}",
+            Level.INFO,
+            title,
+            gettext("Fully reserved; waiting for the remaining blocks to be released."),
+            f"/admin/pools/pool/{pool.pk}/migrations/?cidr={cidrs[0].cidr}",
+            cause(pool.pk),
+        )
+
+
+def _overlapping_conditions(_levels: OpenLevels) -> Iterator[ActiveCondition]:
+    all_overlaps = overlaps.find_overlaps()
+    if not all_overlaps:
+        return
+    clusters = {name for overlap in all_overlaps for name in overlap.clusters}
+    title = ngettext(
+        "%(count)s overlapping CIDR", "%(count)s overlapping CIDRs", len(all_overlaps)
+    ) % {"count": len(all_overlaps)}
+    detail = ngettext(
+        "In isolated networks of one cluster.", "In %(count)s clusters.", len(clusters)
+    ) % {"count": len(clusters)}
+    yield ActiveCondition(OVERLAPPING, "register", Level.INFO, title, detail, "/admin/overlaps/")
+
+
 ALL = (
-    Condition((NEARLY_FULL, COOLING), _utilization_conditions),
-    Condition((FAILING,), _refusal_conditions),
+    Condition(
+        {NEARLY_FULL: "IpamPoolNearlyFull", COOLING: "IpamCooldownExhaustion"},
+        _utilization_conditions,
+    ),
+    Condition({FULL_SOON: "IpamPoolFullWithinDay"}, _forecast_conditions),
+    Condition({FAILING: "IpamAllocationFailing"}, _refusal_conditions),
+    Condition({WAITING: "IpamAllocationFailing"}, _waiting_conditions),
+    Condition({DEGRADED: "IpamAllocationFailing"}, _degraded_environments),
+    Condition({DRAINING: ""}, _draining_conditions),
+    Condition({OVERLAPPING: ""}, _overlapping_conditions),
 )

@@ -18,7 +18,6 @@ from pools.register import usage
 from pools.register.utilization import samples
 
 POOLS = 500  # pools whose samples are read by one query
-SOON = timedelta(days=14)
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,13 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
-        ('pools', '0002_initial_data'),
+        ('claims', '0002_initial_data'),
+        ('pools', '0003_sql_v10'),
     ]
 
     operations = [
         pools.sql.Install(
-            app='pools',
-            names=['rules.v9', 'allocate.v9', 'observed_cidrs.v9', 'recovery.v9', 'event_log.v9', 'pgtrigger.v9', 'storage.v9'],
+            app='claims',
+            names=['memberships.v10', 'contradictions.v10', 'launchers.v10', 'workload_comparison.v10', 'storage.v10', 'event_log.v10', 'pgtrigger.v10'],
         ),
     ]

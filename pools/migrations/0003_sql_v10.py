@@ -9,13 +9,12 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
-        ('claims', '0002_initial_data'),
-        ('pools', '0003_sql_v9'),
+        ('pools', '0002_initial_data'),
     ]
 
     operations = [
         pools.sql.Install(
-            app='claims',
-            names=['memberships.v9', 'contradictions.v9', 'launchers.v9', 'workload_comparison.v9', 'storage.v9', 'event_log.v9', 'pgtrigger.v9'],
+            app='pools',
+            names=['rules.v10', 'allocate.v10', 'observed_cidrs.v10', 'recovery.v10', 'event_log.v10', 'pgtrigger.v10', 'storage.v10'],
         ),
     ]
