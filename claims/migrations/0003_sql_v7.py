@@ -10,12 +10,12 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('claims', '0002_initial_data'),
-        ('pools', '0003_sql_v6'),
+        ('pools', '0003_sql_v7'),
     ]
 
     operations = [
         pools.sql.Install(
             app='claims',
-            names=['memberships.v6', 'contradictions.v6', 'launchers.v6', 'workload_comparison.v6', 'storage.v6', 'event_log.v6', 'pgtrigger.v6'],
+            names=['memberships.v7', 'contradictions.v7', 'launchers.v7', 'workload_comparison.v7', 'storage.v7', 'event_log.v7', 'pgtrigger.v7'],
         ),
     ]

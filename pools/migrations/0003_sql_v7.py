@@ -15,6 +15,6 @@ class Migration(migrations.Migration):
     operations = [
         pools.sql.Install(
             app='pools',
-            names=['rules.v6', 'allocate.v6', 'observed_cidrs.v6', 'recovery.v6', 'event_log.v6', 'pgtrigger.v6', 'storage.v6'],
+            names=['rules.v7', 'allocate.v7', 'observed_cidrs.v7', 'recovery.v7', 'event_log.v7', 'pgtrigger.v7', 'storage.v7'],
         ),
     ]
