@@ -5,6 +5,7 @@ They are built like those of pools/models/history.py and share their sequence of
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pghistory
@@ -18,10 +19,12 @@ from claims.models.ipamclaims import IPAMClaim
 from claims.models.ippools import Entry, IPPool
 from claims.models.networks import Network
 from claims.models.settings import NetworkSettings
-from pools.models.history import APPEND_ONLY, create_event_model, event_number_field
+from pools.models.history import create_event_model
 
 
-def _whole_life(model: type[models.Model], fields: list[str]) -> Any:
+def _whole_life(
+    model: type[models.Model], fields: list[str], indexes: Sequence[models.Index] = ()
+) -> Any:
     # Triggers run once for each statement, because an IPPool may have a hundred thousand entries.
     return create_event_model(
         model,
@@ -29,10 +32,11 @@ def _whole_life(model: type[models.Model], fields: list[str]) -> Any:
         pghistory.UpdateEvent("changed", level=pghistory.Statement),
         pghistory.DeleteEvent("deleted", level=pghistory.Statement),
         fields=fields,
+        indexes=indexes,
     )
 
 
-_NetworkEvent: Any = _whole_life(
+NetworkEvent = _whole_life(
     Network,
     [
         "cluster", "name", "kind", "topology", "role", "lifecycle", "subnets", "default_gateways",
@@ -40,80 +44,47 @@ _NetworkEvent: Any = _whole_life(
     ],
 )  # fmt: skip
 
+IPPoolEvent = _whole_life(
+    IPPool,
+    ["cluster", "network", "name", "note", "gone_at"],
+    indexes=[models.Index(fields=["pgh_obj", "pgh_id"], name="ippool_event_object")],
+)
 
-class NetworkEvent(_NetworkEvent):  # type: ignore[misc]  # made at run time
-    pgh_id = event_number_field()
+EntryEvent = _whole_life(
+    Entry,
+    ["ippool", "mac", "ips", "vm", "namespace", "source", "note"],
+    indexes=[
+        models.Index(fields=["pgh_obj", "pgh_id"], name="entry_event_object"),
+        models.Index(fields=["mac", "pgh_id"], name="entry_event_mac"),
+        models.Index(fields=["namespace", "vm", "pgh_id"], name="entry_event_vm"),
+        models.Index(fields=["vm", "pgh_id"], name="entry_event_vm_name"),
+        GinIndex(fields=["ips"], name="entry_event_ips"),
+    ],
+)
 
-
-_IPPoolEvent: Any = _whole_life(IPPool, ["cluster", "network", "name", "note", "gone_at"])
-
-
-class IPPoolEvent(_IPPoolEvent):  # type: ignore[misc]  # made at run time
-    pgh_id = event_number_field()
-
-    class Meta:
-        triggers = [APPEND_ONLY]
-        indexes = [models.Index(fields=["pgh_obj", "pgh_id"], name="ippool_event_object")]
-
-
-_EntryEvent: Any = _whole_life(Entry, ["ippool", "mac", "ips", "vm", "namespace", "source", "note"])
-
-
-class EntryEvent(_EntryEvent):  # type: ignore[misc]  # made at run time
-    pgh_id = event_number_field()
-
-    class Meta:
-        triggers = [APPEND_ONLY]
-        indexes = [
-            models.Index(fields=["pgh_obj", "pgh_id"], name="entry_event_object"),
-            models.Index(fields=["mac", "pgh_id"], name="entry_event_mac"),
-            models.Index(fields=["namespace", "vm", "pgh_id"], name="entry_event_vm"),
-            models.Index(fields=["vm", "pgh_id"], name="entry_event_vm_name"),
-            GinIndex(fields=["ips"], name="entry_event_ips"),
-        ]
-
-
-_IPAMClaimEvent: Any = _whole_life(
+IPAMClaimEvent = _whole_life(
     IPAMClaim,
     [
         "cluster", "network", "namespace", "name", "mac", "ips_requested", "vm", "vm_uid", "ips",
         "owner_pod", "deleted_at", "gone_at",
     ],
+    indexes=[
+        models.Index(fields=["pgh_obj", "pgh_id"], name="ipamclaim_event_object"),
+        models.Index(fields=["namespace", "vm", "pgh_id"], name="ipamclaim_event_vm"),
+        models.Index(fields=["vm", "pgh_id"], name="ipamclaim_event_vm_name"),
+        models.Index(fields=["mac", "pgh_id"], name="ipamclaim_event_mac"),
+        models.Index(fields=["name", "pgh_id"], name="ipamclaim_event_name"),
+        GinIndex(fields=["ips"], name="ipamclaim_event_ips"),
+    ],
 )  # fmt: skip
 
+MembershipEvent = _whole_life(Membership, ["user", "group", "cluster", "namespaces", "role"])
 
-class IPAMClaimEvent(_IPAMClaimEvent):  # type: ignore[misc]  # made at run time
-    pgh_id = event_number_field()
-
-    class Meta:
-        triggers = [APPEND_ONLY]
-        indexes = [
-            models.Index(fields=["pgh_obj", "pgh_id"], name="ipamclaim_event_object"),
-            models.Index(fields=["namespace", "vm", "pgh_id"], name="ipamclaim_event_vm"),
-            models.Index(fields=["vm", "pgh_id"], name="ipamclaim_event_vm_name"),
-            models.Index(fields=["mac", "pgh_id"], name="ipamclaim_event_mac"),
-            models.Index(fields=["name", "pgh_id"], name="ipamclaim_event_name"),
-            GinIndex(fields=["ips"], name="ipamclaim_event_ips"),
-        ]
-
-
-_MembershipEvent: Any = _whole_life(Membership, ["user", "group", "cluster", "namespaces", "role"])
-
-
-class MembershipEvent(_MembershipEvent):  # type: ignore[misc]  # made at run time
-    pgh_id = event_number_field()
-
-
-_NetworkSettingsEvent: Any = _whole_life(
+NetworkSettingsEvent = _whole_life(
     NetworkSettings, ["cluster", "annotation", "default_nad_namespace", "default_nad_name"]
 )
 
-
-class NetworkSettingsEvent(_NetworkSettingsEvent):  # type: ignore[misc]  # made at run time
-    pgh_id = event_number_field()
-
-
-_VMImportEvent: Any = create_event_model(
+VMImportEvent = create_event_model(
     VMImport,
     # One event for each outcome of an import; its rows hold the details.
     pghistory.InsertEvent("created"),
@@ -125,23 +96,10 @@ _VMImportEvent: Any = create_event_model(
         ),
     ),
     fields=["cluster", "network", "target", "format", "file_name", "status", "counts"],
+    indexes=[models.Index(fields=["pgh_obj", "pgh_id"], name="vm_import_event_object")],
 )
 
-
-class VMImportEvent(_VMImportEvent):  # type: ignore[misc]  # made at run time
-    pgh_id = event_number_field()
-
-    class Meta:
-        triggers = [APPEND_ONLY]
-        indexes = [models.Index(fields=["pgh_obj", "pgh_id"], name="vm_import_event_object")]
-
-
-_WaveEvent: Any = _whole_life(Wave, ["cluster", "name", "planned_at", "note"])
-
-
-class WaveEvent(_WaveEvent):  # type: ignore[misc]  # made at run time
-    pgh_id = event_number_field()
-
+WaveEvent = _whole_life(Wave, ["cluster", "name", "planned_at", "note"])
 
 ALL: tuple[Any, ...] = (
     NetworkEvent,

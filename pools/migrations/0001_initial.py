@@ -27,7 +27,7 @@ class Migration(migrations.Migration):
     operations = [
         pools.sql.Install(
             app='pools',
-            names=['clock.v10'],
+            names=['clock.v11'],
         ),
         migrations.CreateModel(
             name='Event',
@@ -166,6 +166,7 @@ class Migration(migrations.Migration):
             fields=[
                 ('pgh_created_at', models.DateTimeField(auto_now_add=True)),
                 ('pgh_label', models.TextField(help_text='The event label.')),
+                ('pgh_id', models.BigIntegerField(db_default=models.Func(models.Value('pools_event_number'), function='nextval'), primary_key=True, serialize=False)),
                 ('pgh_context', pghistory.utils.JSONField(null=True)),
                 ('name', models.CharField(max_length=253)),
                 ('cluster_prefix', netfields.fields.CidrAddressField(blank=True, help_text='IPv6, at least /64; divided into node and instance prefixes.', max_length=43, null=True)),
@@ -173,7 +174,6 @@ class Migration(migrations.Migration):
                 ('instance_mtu', models.PositiveIntegerField(default=1420)),
                 ('instance_dns', django.contrib.postgres.fields.ArrayField(base_field=pools.models.fields.HostAddressField(max_length=39), blank=True, default=list, size=None)),
                 ('webhook_key_made_at', models.DateTimeField(blank=True, editable=False, null=True)),
-                ('pgh_id', models.BigIntegerField(db_default=models.Func(models.Value('pools_event_number'), function='nextval'), primary_key=True, serialize=False)),
             ],
             options={
                 'abstract': False,
@@ -219,6 +219,7 @@ class Migration(migrations.Migration):
             fields=[
                 ('pgh_created_at', models.DateTimeField(auto_now_add=True)),
                 ('pgh_label', models.TextField(help_text='The event label.')),
+                ('pgh_id', models.BigIntegerField(db_default=models.Func(models.Value('pools_event_number'), function='nextval'), primary_key=True, serialize=False)),
                 ('pgh_context', pghistory.utils.JSONField(null=True)),
                 ('server', models.CharField(max_length=500)),
                 ('mode', models.CharField(choices=[('observed', 'observed'), ('managed', 'managed')], default='observed', max_length=8)),
@@ -226,7 +227,6 @@ class Migration(migrations.Migration):
                 ('paused', models.BooleanField(default=False)),
                 ('in_cluster', models.BooleanField(default=False)),
                 ('identity', models.CharField(blank=True, default='', editable=False, max_length=64)),
-                ('pgh_id', models.BigIntegerField(db_default=models.Func(models.Value('pools_event_number'), function='nextval'), primary_key=True, serialize=False)),
             ],
             options={
                 'abstract': False,
@@ -305,8 +305,6 @@ class Migration(migrations.Migration):
             fields=[
                 ('pgh_created_at', models.DateTimeField(auto_now_add=True)),
                 ('pgh_label', models.TextField(help_text='The event label.')),
-                ('pgh_context', pghistory.utils.JSONField(null=True)),
-                ('pgh_id', models.BigIntegerField(db_default=models.Func(models.Value('pools_event_number'), function='nextval'), primary_key=True, serialize=False)),
                 ('category', models.CharField(choices=[('pod', 'Pod CIDRs'), ('node', 'Nodes'), ('instance', 'Instances'), ('ipv4', 'Public IPv4'), ('vm', 'VM networks')], max_length=8)),
                 ('holder_kind', models.CharField(max_length=63)),
                 ('holder_id', models.CharField(max_length=253)),
@@ -314,7 +312,12 @@ class Migration(migrations.Migration):
                 ('env', models.CharField(blank=True, default='', max_length=253)),
                 ('code', models.CharField(max_length=63)),
                 ('message', models.CharField(max_length=500)),
+                ('pgh_id', models.BigIntegerField(db_default=models.Func(models.Value('pools_event_number'), function='nextval'), primary_key=True, serialize=False)),
+                ('pgh_context', pghistory.utils.JSONField(null=True)),
             ],
+            options={
+                'abstract': False,
+            },
         ),
         migrations.CreateModel(
             name='Finding',
@@ -470,12 +473,12 @@ class Migration(migrations.Migration):
             fields=[
                 ('pgh_created_at', models.DateTimeField(auto_now_add=True)),
                 ('pgh_label', models.TextField(help_text='The event label.')),
+                ('pgh_id', models.BigIntegerField(db_default=models.Func(models.Value('pools_event_number'), function='nextval'), primary_key=True, serialize=False)),
                 ('pgh_context', pghistory.utils.JSONField(null=True)),
                 ('cidr', netfields.fields.CidrAddressField(max_length=43)),
                 ('position', models.PositiveIntegerField(default=0)),
                 ('orphaned_at', models.DateTimeField(blank=True, editable=False, null=True)),
                 ('pending', models.CharField(blank=True, choices=[('addition', 'addition'), ('removal', 'removal')], db_default='', default='', editable=False, max_length=8)),
-                ('pgh_id', models.BigIntegerField(db_default=models.Func(models.Value('pools_event_number'), function='nextval'), primary_key=True, serialize=False)),
             ],
             options={
                 'abstract': False,
@@ -486,6 +489,7 @@ class Migration(migrations.Migration):
             fields=[
                 ('pgh_created_at', models.DateTimeField(auto_now_add=True)),
                 ('pgh_label', models.TextField(help_text='The event label.')),
+                ('pgh_id', models.BigIntegerField(db_default=models.Func(models.Value('pools_event_number'), function='nextval'), primary_key=True, serialize=False)),
                 ('pgh_context', pghistory.utils.JSONField(null=True)),
                 ('name', models.CharField(max_length=253)),
                 ('category', models.CharField(choices=[('pod', 'Pod CIDRs'), ('node', 'Nodes'), ('instance', 'Instances'), ('ipv4', 'Public IPv4'), ('vm', 'VM networks')], max_length=8)),
@@ -496,7 +500,6 @@ class Migration(migrations.Migration):
                 ('allow_last_ip', models.BooleanField(default=False)),
                 ('description', models.CharField(blank=True, default='', max_length=500)),
                 ('orphaned_at', models.DateTimeField(blank=True, editable=False, null=True)),
-                ('pgh_id', models.BigIntegerField(db_default=models.Func(models.Value('pools_event_number'), function='nextval'), primary_key=True, serialize=False)),
             ],
             options={
                 'abstract': False,
@@ -593,11 +596,11 @@ class Migration(migrations.Migration):
             fields=[
                 ('pgh_created_at', models.DateTimeField(auto_now_add=True)),
                 ('pgh_label', models.TextField(help_text='The event label.')),
+                ('pgh_id', models.BigIntegerField(db_default=models.Func(models.Value('pools_event_number'), function='nextval'), primary_key=True, serialize=False)),
                 ('pgh_context', pghistory.utils.JSONField(null=True)),
                 ('first', pools.models.fields.HostAddressField(max_length=39)),
                 ('last', pools.models.fields.HostAddressField(max_length=39)),
                 ('reason', models.CharField(blank=True, default='', max_length=500)),
-                ('pgh_id', models.BigIntegerField(db_default=models.Func(models.Value('pools_event_number'), function='nextval'), primary_key=True, serialize=False)),
             ],
             options={
                 'abstract': False,
@@ -723,13 +726,13 @@ class Migration(migrations.Migration):
             fields=[
                 ('pgh_created_at', models.DateTimeField(auto_now_add=True)),
                 ('pgh_label', models.TextField(help_text='The event label.')),
+                ('pgh_id', models.BigIntegerField(db_default=models.Func(models.Value('pools_event_number'), function='nextval'), primary_key=True, serialize=False)),
                 ('pgh_context', pghistory.utils.JSONField(null=True)),
                 ('name', models.CharField(max_length=100)),
                 ('host', models.CharField(db_default='', default='', editable=False, max_length=500)),
                 ('codes', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=63), blank=True, default=list, size=None)),
                 ('enabled', models.BooleanField(default=True)),
                 ('secret_made_at', models.DateTimeField()),
-                ('pgh_id', models.BigIntegerField(db_default=models.Func(models.Value('pools_event_number'), function='nextval'), primary_key=True, serialize=False)),
             ],
             options={
                 'abstract': False,
@@ -835,6 +838,7 @@ class Migration(migrations.Migration):
             fields=[
                 ('pgh_created_at', models.DateTimeField(auto_now_add=True)),
                 ('pgh_label', models.TextField(help_text='The event label.')),
+                ('pgh_id', models.BigIntegerField(db_default=models.Func(models.Value('pools_event_number'), function='nextval'), primary_key=True, serialize=False)),
                 ('pgh_context', pghistory.utils.JSONField(null=True)),
                 ('category', models.CharField(choices=[('pod', 'Pod CIDRs'), ('node', 'Nodes'), ('instance', 'Instances'), ('ipv4', 'Public IPv4'), ('vm', 'VM networks')], max_length=8)),
                 ('family', models.PositiveSmallIntegerField(choices=[(4, 'IPv4'), (6, 'IPv6')])),
@@ -849,10 +853,12 @@ class Migration(migrations.Migration):
                 ('allocated_at', models.DateTimeField(blank=True, null=True)),
                 ('released_at', models.DateTimeField(blank=True, null=True)),
                 ('available_from', models.DateTimeField(blank=True, null=True)),
-                ('pgh_id', models.BigIntegerField(db_default=models.Func(models.Value('pools_event_number'), function='nextval'), primary_key=True, serialize=False)),
                 ('pgh_obj', models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', to='pools.block')),
                 ('space', models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', related_query_name='+', to='pools.addressspace')),
             ],
+            options={
+                'abstract': False,
+            },
         ),
         migrations.CreateModel(
             name='Cluster',

@@ -6,6 +6,7 @@ event tables, so that the ids order all events.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pghistory
@@ -30,8 +31,15 @@ def event_number_field() -> Any:
     return models.BigIntegerField(primary_key=True, db_default=next_number)
 
 
-def create_event_model(model: type[models.Model], *trackers: Any, fields: list[str]) -> Any:
-    """Return the base class of a model's event table: append-only, with the context as JSON."""
+def create_event_model(
+    model: type[models.Model],
+    *trackers: Any,
+    fields: list[str],
+    name: str = "",
+    columns: Mapping[str, models.Field[Any, Any]] | None = None,
+    indexes: Sequence[models.Index] = (),
+) -> Any:
+    """Create the event table of a model: append-only, numbered by the sequence, with the context as JSON."""
     return pghistory.create_event_model(
         model,
         *trackers,
@@ -40,6 +48,10 @@ def create_event_model(model: type[models.Model], *trackers: Any, fields: list[s
         context_field=pghistory.ContextJSONField(),
         context_id_field=None,  # type: ignore[arg-type]  # None leaves the field out
         append_only=True,
+        model_name=name or f"{model.__name__}Event",
+        attrs={"pgh_id": event_number_field(), **(columns or {})},
+        meta={"indexes": list(indexes)} if indexes else None,
+        abstract=False,
     )
 
 
@@ -125,9 +137,6 @@ class _BlockInsert(pghistory.InsertEvent):
         _register_trigger(_BatchEvent, self, event_model, pghistory.Statement)
 
 
-# An event model with its own Meta does not inherit the protection that pghistory adds.
-APPEND_ONLY = pgtrigger.Protect(name="append_only", operation=pgtrigger.Update | pgtrigger.Delete)
-
 _BLOCK = [
     "pool",
     "space",
@@ -147,51 +156,40 @@ _BLOCK = [
 ]
 
 
-_BlockEvent: Any = create_event_model(
+# A block was allocated, released, …; the columns are those of the block after the change.
+BlockEvent = create_event_model(
     Block,
     _BlockInsert("allocated", condition=pgtrigger.Q(new__state=BlockState.HELD)),
     _BlockUpdate("updated"),
     pghistory.DeleteEvent("removed", condition=~pgtrigger.Q(old__state=BlockState.AVAILABLE)),
     fields=_BLOCK,
+    indexes=[
+        models.Index(fields=["cidr", "pgh_id"], name="block_event_cidr"),
+        models.Index(fields=["holder_id", "pgh_id"], name="block_event_holder"),
+        models.Index(fields=["pool", "pgh_id"], name="block_event_pool"),
+        BrinIndex(fields=["pgh_created_at"], name="block_event_time"),
+    ],
 )
 
+# An allocation was refused because the pool had no available block; nothing else was changed.
+FailureEvent = create_event_model(
+    Pool,
+    pghistory.ManualEvent("allocation_failed"),
+    fields=[],
+    name="FailureEvent",
+    columns={
+        "category": models.CharField(max_length=8, choices=Category),
+        "holder_kind": models.CharField(max_length=63),
+        "holder_id": models.CharField(max_length=253),
+        "org": models.CharField(max_length=253, blank=True, default=""),
+        "env": models.CharField(max_length=253, blank=True, default=""),
+        "code": models.CharField(max_length=63),
+        "message": models.CharField(max_length=500),
+    },
+    indexes=[models.Index(fields=["holder_id", "pgh_id"], name="failure_event_holder")],
+)
 
-class BlockEvent(_BlockEvent):  # type: ignore[misc]  # made at run time
-    """A block was allocated, released, …; the columns are those of the block after the change."""
-
-    pgh_id = event_number_field()
-
-    class Meta:
-        triggers = [APPEND_ONLY]
-        indexes = [
-            models.Index(fields=["cidr", "pgh_id"], name="block_event_cidr"),
-            models.Index(fields=["holder_id", "pgh_id"], name="block_event_holder"),
-            models.Index(fields=["pool", "pgh_id"], name="block_event_pool"),
-            BrinIndex(fields=["pgh_created_at"], name="block_event_time"),
-        ]
-
-
-_FailureEvent: Any = create_event_model(Pool, pghistory.ManualEvent("allocation_failed"), fields=[])
-
-
-class FailureEvent(_FailureEvent):  # type: ignore[misc]  # made at run time
-    """An allocation was refused because the pool had no available block; nothing else was changed."""
-
-    pgh_id = event_number_field()
-    category = models.CharField(max_length=8, choices=Category)
-    holder_kind = models.CharField(max_length=63)
-    holder_id = models.CharField(max_length=253)
-    org = models.CharField(max_length=253, blank=True, default="")
-    env = models.CharField(max_length=253, blank=True, default="")
-    code = models.CharField(max_length=63)
-    message = models.CharField(max_length=500)
-
-    class Meta:
-        triggers = [APPEND_ONLY]
-        indexes = [models.Index(fields=["holder_id", "pgh_id"], name="failure_event_holder")]
-
-
-_ClusterEvent: Any = _lifecycle_event_model(
+ClusterEvent = _lifecycle_event_model(
     Cluster,
     [
         "name",
@@ -204,21 +202,13 @@ _ClusterEvent: Any = _lifecycle_event_model(
 )
 
 
-class ClusterEvent(_ClusterEvent):  # type: ignore[misc]  # made at run time
-    pgh_id = event_number_field()
-
-
-_ConnectionEvent: Any = _lifecycle_event_model(
+ConnectionEvent = _lifecycle_event_model(
     Connection,
     ["cluster", "server", "mode", "managed_resources", "paused", "in_cluster", "identity"],
 )
 
 
-class ConnectionEvent(_ConnectionEvent):  # type: ignore[misc]  # made at run time
-    pgh_id = event_number_field()
-
-
-_PoolEvent: Any = _lifecycle_event_model(
+PoolEvent = _lifecycle_event_model(
     Pool,
     [
         "cluster",
@@ -235,31 +225,19 @@ _PoolEvent: Any = _lifecycle_event_model(
 )
 
 
-class PoolEvent(_PoolEvent):  # type: ignore[misc]  # made at run time
-    pgh_id = event_number_field()
-
-
-_PoolCIDREvent: Any = _lifecycle_event_model(
+PoolCIDREvent = _lifecycle_event_model(
     PoolCIDR, ["pool", "cidr", "position", "orphaned_at", "pending"]
 )
 
 
-class PoolCIDREvent(_PoolCIDREvent):  # type: ignore[misc]  # made at run time
-    pgh_id = event_number_field()
-
-
-_ReservedRangeEvent: Any = _lifecycle_event_model(
+ReservedRangeEvent = _lifecycle_event_model(
     ReservedRange, ["pool", "pool_cidr", "first", "last", "reason"]
 )
 
 
-class ReservedRangeEvent(_ReservedRangeEvent):  # type: ignore[misc]  # made at run time
-    pgh_id = event_number_field()
-
-
 # Events contain neither the secret nor the URL of a target, which may contain a secret, but only that
 # they have changed. The columns that each delivery attempt writes cause no event.
-_WebhookTargetEvent: Any = create_event_model(
+WebhookTargetEvent = create_event_model(
     WebhookTarget,
     pghistory.InsertEvent("created"),
     pghistory.UpdateEvent("changed", condition=pgtrigger.AnyChange("name", "codes", "enabled")),
@@ -274,10 +252,6 @@ _WebhookTargetEvent: Any = create_event_model(
     pghistory.DeleteEvent("deleted"),
     fields=["name", "host", "codes", "enabled", "secret_made_at"],
 )
-
-
-class WebhookTargetEvent(_WebhookTargetEvent):  # type: ignore[misc]  # made at run time
-    pgh_id = event_number_field()
 
 
 class Event(models.Model):

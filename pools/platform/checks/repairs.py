@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from django.db import connection
 
@@ -19,7 +20,7 @@ def record_cluster_repairs(ids: Iterable[int]) -> None:
     _record(ClusterEvent, ids)
 
 
-def _record(log: type[PoolEvent] | type[ClusterEvent], ids: Iterable[int]) -> None:
+def _record(log: Any, ids: Iterable[int]) -> None:
     fields = [field for field in log._meta.concrete_fields if not field.name.startswith("pgh_")]
     columns = ", ".join(f'"{field.column}"' for field in fields)
     table = log.pgh_tracked_model._meta.db_table

@@ -9,13 +9,12 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
-        ('claims', '0002_initial_data'),
-        ('pools', '0003_sql_v10'),
+        ('pools', '0002_initial_data'),
     ]
 
     operations = [
         pools.sql.Install(
-            app='claims',
-            names=['memberships.v10', 'contradictions.v10', 'launchers.v10', 'workload_comparison.v10', 'storage.v10', 'event_log.v10', 'pgtrigger.v10'],
+            app='pools',
+            names=['rules.v11', 'allocate.v11', 'observed_cidrs.v11', 'recovery.v11', 'event_log.v11', 'pgtrigger.v11', 'storage.v11'],
         ),
     ]

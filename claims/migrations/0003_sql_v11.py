@@ -9,12 +9,13 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
-        ('pools', '0002_initial_data'),
+        ('claims', '0002_initial_data'),
+        ('pools', '0003_sql_v11'),
     ]
 
     operations = [
         pools.sql.Install(
-            app='pools',
-            names=['rules.v10', 'allocate.v10', 'observed_cidrs.v10', 'recovery.v10', 'event_log.v10', 'pgtrigger.v10', 'storage.v10'],
+            app='claims',
+            names=['memberships.v11', 'contradictions.v11', 'launchers.v11', 'workload_comparison.v11', 'storage.v11', 'event_log.v11', 'pgtrigger.v11'],
         ),
     ]
