@@ -47,8 +47,8 @@ def rows() -> tuple[Case, ...]:
 
 def params(*, door: str, kinds: tuple[str, ...] = ()) -> list[Any]:
     """The cases of a door, as parameters of a test with their ids."""
-    found = [c for c in rows() if door in c.doors and (not kinds or c.kind in kinds)]
-    return [pytest.param(case, id=case.id) for case in found]
+    cases = [c for c in rows() if door in c.doors and (not kinds or c.kind in kinds)]
+    return [pytest.param(case, id=case.id) for case in cases]
 
 
 def _value(row: dict[str, Any]) -> Any:

@@ -120,9 +120,9 @@ def test_the_field_and_the_value_are_reported() -> None:
     ],
 )
 def test_odd_but_allowed_networks_have_warnings(cidr: str, codes: list[str]) -> None:
-    found = addresses.warnings_for(ip_network(cidr), field="cidr")
-    assert [problem.code for problem in found] == codes
-    assert all(problem.field == "cidr" and problem.value == cidr for problem in found)
+    problems = addresses.warnings_for(ip_network(cidr), field="cidr")
+    assert [problem.code for problem in problems] == codes
+    assert all(problem.field == "cidr" and problem.value == cidr for problem in problems)
 
 
 @pytest.mark.parametrize(

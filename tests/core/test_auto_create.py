@@ -25,7 +25,7 @@ from pools.core.cilium import auto_create
     ],
 )
 def test_pools(text: str, pools: list) -> None:
-    found = auto_create.parse(text)
+    pod_ippools = auto_create.parse(text)
     assert [
         (
             pool.name,
@@ -34,9 +34,11 @@ def test_pools(text: str, pools: list) -> None:
                 for family, part in pool.families.items()
             },
         )
-        for pool in found
+        for pool in pod_ippools
     ] == pools
-    assert [pool.allow_first_ip for pool in found] == [pool.name == "other" for pool in found]
+    assert [pool.allow_first_ip for pool in pod_ippools] == [
+        pool.name == "other" for pool in pod_ippools
+    ]
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,7 @@ def test_collisions(pairs: list[names.Pair], expected: dict[str, list[names.Pair
     ],
 )
 def test_what_is_odd_about_a_name(vm: str, network: str, codes: list[str]) -> None:
-    assert [one.code for one in names.problems(vm, network)] == codes
+    assert [problem.code for problem in names.problems(vm, network)] == codes
 
 
 @pytest.mark.parametrize(

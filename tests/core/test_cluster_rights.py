@@ -29,15 +29,15 @@ READ = {"get namespaces"} | {
     ids=["none", "pools", "pod-cidrs", "not-read"],
 )
 def test_what_is_needed(managed_resources: tuple[str, ...], more: set[str]) -> None:
-    found = permissions.required_rights(SEEN, managed_resources)
-    assert {str(right) for right in found} == READ | more
+    rights = permissions.required_rights(SEEN, managed_resources)
+    assert {str(right) for right in rights} == READ | more
     namespaces = resources.NAMESPACE.reads_for
-    assert {right.needed_for for right in found} <= {"reading", namespaces, *managed_resources}
+    assert {right.needed_for for right in rights} <= {"reading", namespaces, *managed_resources}
 
 
 def test_a_right_of_two_managed_resources_is_asked_for_once() -> None:
-    found = permissions.required_rights(SEEN, ("pools", "conversion"))
-    patch = [right for right in found if right.verb == "patch"]
+    rights = permissions.required_rights(SEEN, ("pools", "conversion"))
+    patch = [right for right in rights if right.verb == "patch"]
     assert [right.needed_for for right in patch] == ["pools, conversion"]
     assert {right.resource.version for right in patch} == {"v2"}
 
@@ -54,19 +54,19 @@ def test_networks_made_here_are_written_to_every_managed_cluster(
     managed_resources: tuple[str, ...], expected: set[str]
 ) -> None:
     kind = resources.Resource("k8s.ovn.org", "v1", "cudns", "ClusterUserDefinedNetwork")
-    found = permissions.required_rights((*SEEN, kind), managed_resources)
-    writes = [one for one in found if one.resource == kind and one.needed_for != "reading"]
-    assert {one.verb for one in writes} == expected
-    assert {one.needed_for for one in writes} <= {"networks made here"}
+    rights = permissions.required_rights((*SEEN, kind), managed_resources)
+    writes = [right for right in rights if right.resource == kind and right.needed_for != "reading"]
+    assert {write.verb for write in writes} == expected
+    assert {write.needed_for for write in writes} <= {"networks made here"}
 
 
 def test_what_passes_do_without_is_said() -> None:
     kind = resources.Resource("g", "v1", "bindings", "Binding", reads_for="VM owners")
-    found = [one for one in permissions.required_rights((*SEEN, kind), ()) if one.optional]
-    assert [str(one) for one in found] == [
+    rights = [right for right in permissions.required_rights((*SEEN, kind), ()) if right.optional]
+    assert [str(right) for right in rights] == [
         "get bindings.g",
         "list bindings.g",
         "watch bindings.g",
         "get namespaces",
     ]
-    assert {one.needed_for for one in found[:3]} == {"VM owners"}
+    assert {right.needed_for for right in rights[:3]} == {"VM owners"}

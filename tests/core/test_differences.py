@@ -128,8 +128,8 @@ def test_one_difference(spec: dict[str, Any], difference: FieldDifference) -> No
 
 def test_true_is_not_one() -> None:
     observed = {"spec": {"allowFirstIP": True}}
-    found = differences.find_differences({"spec": {"allowFirstIP": 1}}, observed)
-    assert found == [FieldDifference("spec.allowFirstIP", 1, True)]
+    field_differences = differences.find_differences({"spec": {"allowFirstIP": 1}}, observed)
+    assert field_differences == [FieldDifference("spec.allowFirstIP", 1, True)]
 
 
 def test_names_with_dots() -> None:
@@ -141,10 +141,10 @@ def test_names_with_dots() -> None:
 
 def test_what_we_own_and_no_longer_want() -> None:
     cidrs = OBSERVED["spec"]["ipv4"]["cidrs"]
-    found = differences.find_differences(
+    field_differences = differences.find_differences(
         _desired(ipv4={"cidrs": cidrs}), OBSERVED, manager="cadastre"
     )
-    assert found == [
+    assert field_differences == [
         FieldDifference("metadata.labels.team", None, "green", OURS),
         FieldDifference("spec.ipv4.pool[cidr=10.20.0.0/16].cidr", None, "10.20.0.0/16", OURS),
         FieldDifference("spec.ipv4.pool[cidr=10.20.0.0/16].reservedRanges", None, [RANGE], OURS),
@@ -157,8 +157,8 @@ def test_sets_are_compared_by_their_members() -> None:
     structure = Structure(lists={("metadata", "finalizers"): ()})
     desired = {"metadata": {"finalizers": ["b", "c"]}}
     observed = {"metadata": {"finalizers": ["a", "b"]}}
-    found = differences.find_differences(desired, observed, structure=structure)
-    assert found == [FieldDifference('metadata.finalizers["c"]', "c", None)]
+    field_differences = differences.find_differences(desired, observed, structure=structure)
+    assert field_differences == [FieldDifference('metadata.finalizers["c"]', "c", None)]
 
 
 def test_an_object_that_is_not_there() -> None:

@@ -20,16 +20,16 @@ def codes(value: object, known: entries.Rules = KNOWN) -> list[str]:
 
 
 def test_an_entry_is_canonical() -> None:
-    said = entries.parse(
+    entry_spec = entries.parse(
         {"mac": "00-1A-4B-12-34-56", "ips": ["10.0.0.5/255.255.255.0", "FD00:1::0:5/64"]}, KNOWN
     )
-    assert said == entries.EntrySpec(MAC, ("10.0.0.5/24", "fd00:1::5/64"))
+    assert entry_spec == entries.EntrySpec(MAC, ("10.0.0.5/24", "fd00:1::5/64"))
 
 
 def test_what_is_said_of_the_vm() -> None:
     value = {"mac": MAC, "ips": ["10.0.0.5/24"], "vm": "web", "namespace": "blue", "note": " old "}
-    said = entries.parse(value, KNOWN)
-    assert (said.vm, said.namespace, said.note) == ("web", "blue", "old")
+    entry_spec = entries.parse(value, KNOWN)
+    assert (entry_spec.vm, entry_spec.namespace, entry_spec.note) == ("web", "blue", "old")
 
 
 @pytest.mark.parametrize(
@@ -110,8 +110,10 @@ def test_an_unknown_network_has_any_subnet(ip: str) -> None:
 
 
 def test_a_form_fills_in_the_prefix_length() -> None:
-    said = entries.parse({"mac": " 0:1a:4b:12:34:56 ", "ips": [" 10.0.0.5 ", "fd00:1::5"]}, FORM)
-    assert said == entries.EntrySpec(MAC, ("10.0.0.5/24", "fd00:1::5/64"))
+    entry_spec = entries.parse(
+        {"mac": " 0:1a:4b:12:34:56 ", "ips": [" 10.0.0.5 ", "fd00:1::5"]}, FORM
+    )
+    assert entry_spec == entries.EntrySpec(MAC, ("10.0.0.5/24", "fd00:1::5/64"))
     assert codes({"mac": MAC, "ips": ["10.0.1.5"]}, FORM) == ["outside_subnet"]
     lenient = entries.Rules(lenient=True)
     assert codes({"mac": MAC, "ips": ["10.0.1.5"]}, lenient) == ["prefix_required"]
@@ -119,7 +121,7 @@ def test_a_form_fills_in_the_prefix_length() -> None:
 
 def test_several_addresses_of_a_family_are_warned_of() -> None:
     """Rule `entry-addresses-are-a-list`; the proposal's example has them, OVN-Kubernetes refuses them."""
-    said = entries.parse_ips(["10.0.0.2/24", "10.0.0.3/24", "fd00:1::5/64"], KNOWN)
-    (warning,) = entries.warnings(said)
+    addresses = entries.parse_ips(["10.0.0.2/24", "10.0.0.3/24", "fd00:1::5/64"], KNOWN)
+    (warning,) = entries.warnings(addresses)
     assert (warning.code, warning.value) == ("one_per_family", "10.0.0.2/24, 10.0.0.3/24")
     assert entries.warnings(["10.0.0.2/24", "fd00:1::5/64"]) == []

@@ -42,21 +42,23 @@ def written(text: str) -> ippool.ParsedIPPool:
 
 
 def test_the_conflict_of_the_spec_keeps_both_entries() -> None:
-    said = written(CONFLICTS)
-    found, problems = said.read(UNKNOWN)
-    assert (said.name, said.network_name) == ("example-ip-pool", "prod-network")
+    parsed_ippool = written(CONFLICTS)
+    found, problems = parsed_ippool.read(UNKNOWN)
+    assert (parsed_ippool.name, parsed_ippool.network_name) == ("example-ip-pool", "prod-network")
     assert found == [
         entries.EntrySpec(MAC, ("10.0.0.2/24", "10.0.1.10/24")),
         entries.EntrySpec(MAC, ("10.0.0.14/24", "10.0.1.110/24")),
     ]
     assert problems == []
-    assert ippool.repeated_macs(said.entries) == [MAC]
+    assert ippool.repeated_macs(parsed_ippool.entries) == [MAC]
 
 
 def test_the_success_of_the_spec_has_network_addresses() -> None:
     found, problems = written(CORRECT).read(UNKNOWN)
     assert found == []
-    assert [(each["mac"], each["code"]) for each in problems] == [(MAC, "network_address_not_host")]
+    assert [(problem["mac"], problem["code"]) for problem in problems] == [
+        (MAC, "network_address_not_host")
+    ]
 
 
 def test_json_keeps_all_occurrences() -> None:
@@ -94,9 +96,9 @@ def test_a_key_many_times_is_read_at_once() -> None:
 
 
 def test_the_map_and_the_list() -> None:
-    found = entries.parse_map({MAC: ["10.0.0.5/24"], OTHER: ["10.0.0.6/24"]}, UNKNOWN)
-    assert [one.mac for one in found] == [MAC, OTHER]
-    assert found[0].vm is None  # a map cannot say it
+    entry_specs = entries.parse_map({MAC: ["10.0.0.5/24"], OTHER: ["10.0.0.6/24"]}, UNKNOWN)
+    assert [entry_spec.mac for entry_spec in entry_specs] == [MAC, OTHER]
+    assert entry_specs[0].vm is None  # a map cannot say it
     listed = entries.parse_list([{"mac": MAC, "ips": ["10.0.0.5/24"]}], UNKNOWN)
     assert listed == [entries.EntrySpec(MAC, ("10.0.0.5/24",), "", "", "")]
 

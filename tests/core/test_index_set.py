@@ -30,7 +30,7 @@ def test_it_is_a_set(
         else:
             indexes.remove(span)
             members -= _members(span)
-        assert indexes.spans() == blocks.merge(blocks.Span(one, one) for one in members)
+        assert indexes.spans() == blocks.merge(blocks.Span(member, member) for member in members)
     assert indexes.contains_span(asked) == (_members(asked) <= members)
     outside = next(index for index in range(asked.first, 100) if index not in members)
     assert indexes.next_missing(asked.first) == outside

@@ -106,7 +106,7 @@ def test_a_part_that_says_nothing_is_told_and_the_rest_is_taken_in(
     spec: dict[str, Any], status: dict[str, Any], found: list[str]
 ) -> None:
     claim = ipamclaim.parse(manifest(status=status, **spec))
-    assert [f"{one.field} {one.code}" for one in claim.problems] == found
+    assert [f"{problem.field} {problem.code}" for problem in claim.problems] == found
     assert claim.network == "cluster_udn_blue"
 
 

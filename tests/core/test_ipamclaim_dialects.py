@@ -20,8 +20,8 @@ OTHER = {"type": "Ready", "status": "True", "reason": "X", "message": "", "lastT
 
 def schema(name: str) -> dict[str, Any]:
     document = yaml.safe_load((CRDS / f"{name}.yaml").read_text())
-    found: dict[str, Any] = document["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
-    return found
+    json_schema: dict[str, Any] = document["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    return json_schema
 
 
 SHIPPED = words.dialect(schema("k8s.cni.cncf.io_ipamclaims"))

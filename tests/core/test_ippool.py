@@ -93,8 +93,8 @@ def test_messages_stay_within_the_limit_of_a_condition() -> None:
         ips=[(f"fd00::{i:x}", many) for i in range(5000)],
         unusable=[{"mac": mac, "code": "x", "message": "m" * 500} for mac in many],
     )
-    for each in ippool.conditions(status, now=NOW):
-        assert len(each["message"]) <= 32768
+    for condition in ippool.conditions(status, now=NOW):
+        assert len(condition["message"]) <= 32768
     assert "and many more" in ippool.conditions(status, now=NOW)[1]["message"]
     some = ippool.IPPoolStatus(macs=status.macs[:60])
     assert "and 10 more" in ippool.conditions(some, now=NOW)[1]["message"]
@@ -103,15 +103,15 @@ def test_messages_stay_within_the_limit_of_a_condition() -> None:
 def test_the_status_of_an_object_keeps_its_times() -> None:
     ours = ippool.conditions(CLEAN, now=LATER)
     theirs = [{"type": "Success", "status": "True", "lastTransitionTime": NOW}, "odd"]
-    told = ippool.status_conditions(ours, 7, theirs)
-    assert [each["lastTransitionTime"] for each in told] == [NOW, LATER, LATER]
-    assert {each["observedGeneration"] for each in told} == {7}
+    conditions = ippool.status_conditions(ours, 7, theirs)
+    assert [condition["lastTransitionTime"] for condition in conditions] == [NOW, LATER, LATER]
+    assert {condition["observedGeneration"] for condition in conditions} == {7}
 
 
 def test_a_manifest_and_back() -> None:
-    said = ippool.parse(manifest())
-    assert said == ippool.ParsedIPPool("prod", "prod-network", ((MAC, ["10.0.0.5/24"]),))
-    assert ippool.render("prod", "prod-network", said.entries) == manifest()  # type: ignore[arg-type]
+    parsed_ippool = ippool.parse(manifest())
+    assert parsed_ippool == ippool.ParsedIPPool("prod", "prod-network", ((MAC, ["10.0.0.5/24"]),))
+    assert ippool.render("prod", "prod-network", parsed_ippool.entries) == manifest()  # type: ignore[arg-type]
 
 
 def test_entries_of_one_mac_share_a_key() -> None:
@@ -144,7 +144,7 @@ def test_people_are_told_of_unknown_fields() -> None:
 
 
 def test_bad_entries_fail_alone() -> None:
-    said = ippool.parse(
+    parsed_ippool = ippool.parse(
         manifest(
             spec={
                 "network-name": "n",
@@ -152,9 +152,9 @@ def test_bad_entries_fail_alone() -> None:
             }
         )
     )
-    found, problems = said.read(entries.rules(["10.0.0.0/24"]))
+    found, problems = parsed_ippool.read(entries.rules(["10.0.0.0/24"]))
     assert [one.mac for one in found] == [MAC]
-    assert [(each["mac"], each["code"]) for each in problems] == [
+    assert [(problem["mac"], problem["code"]) for problem in problems] == [
         ("x", "mac_syntax"),
         (OTHER, "outside_subnet"),
     ]

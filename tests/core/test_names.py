@@ -41,9 +41,9 @@ def test_labels(name: str, passes: bool) -> None:
 
 @hypothesis.given(st.text(st.characters(categories=["L", "M", "N", "P", "S"]), min_size=1))
 def test_printable_identifiers_are_kept_in_one_normal_form(text: str) -> None:
-    kept = holders.parse_identifier(text[:80])
-    assert kept == unicodedata.normalize("NFC", text[:80])
-    assert holders.parse_identifier(kept) == kept
+    identifier = holders.parse_identifier(text[:80])
+    assert identifier == unicodedata.normalize("NFC", text[:80])
+    assert holders.parse_identifier(identifier) == identifier
 
 
 def test_both_spellings_of_a_letter_are_one_holder() -> None:

@@ -58,9 +58,9 @@ def said(**changes: Any) -> str:
 
 
 def read(**changes: Any) -> UDN:
-    found = nads.parse(nad(said(**changes))).network
-    assert found is not None
-    return found
+    network = nads.parse(nad(said(**changes))).network
+    assert network is not None
+    return network
 
 
 @pytest.mark.parametrize(
@@ -68,8 +68,8 @@ def read(**changes: Any) -> UDN:
     [({}, False), (OWNED, True), (LABELLED, True), ({"labels": 1}, False)],
 )
 def test_one_of_ovn_kubernetes(metadata: dict[str, Any], generated: bool) -> None:
-    found = nads.parse(nad(said(), **metadata))
-    assert found == Attachment("blue", "prod", NETWORK, True, generated, CONFIG)
+    attachment = nads.parse(nad(said(), **metadata))
+    assert attachment == Attachment("blue", "prod", NETWORK, True, generated, CONFIG)
 
 
 @pytest.mark.parametrize(

@@ -19,8 +19,8 @@ GOOD: dict[str, Any] = {
 
 def read(body: dict[str, Any]) -> tuple[UDN, list[str]]:
     fields = object_reader.Fields(body, "", object_reader.ProblemReport())
-    found = rules.parse_network(fields)
-    return found, [f"{one.field}:{one.code}" for one in fields.report.problems]
+    network = rules.parse_network(fields)
+    return network, [f"{problem.field}:{problem.code}" for problem in fields.report.problems]
 
 
 def body(**changes: Any) -> dict[str, Any]:
@@ -234,7 +234,7 @@ def test_what_is_read() -> None:
 def test_what_is_to_be_written(changes: dict[str, Any], expected: str) -> None:
     fields = object_reader.Fields(body(**changes), "", object_reader.ProblemReport())
     rules.check_applied(fields, rules.parse_network(fields))
-    found = [f"{one.field}:{one.code}" for one in fields.report.problems]
+    found = [f"{problem.field}:{problem.code}" for problem in fields.report.problems]
     assert sorted(found) == sorted(expected.split())
 
 

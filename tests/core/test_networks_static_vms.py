@@ -55,8 +55,10 @@ class Network:
 )
 def test_results(changes: dict[str, Any], nads: list[bool], reasons: str, notes: str) -> None:
     gone = changes.pop("gone", False)
-    found = static_vms.check(Network(**changes), nads, gone=gone)
-    assert [one.code for one in found.reasons] == reasons.split()
-    assert [one.code for one in found.notes] == notes.split()
-    assert found.ok is not bool(reasons)
-    assert all(one.message.endswith(".") for one in (*found.reasons, *found.notes))
+    static_vm_check = static_vms.check(Network(**changes), nads, gone=gone)
+    assert [reason.code for reason in static_vm_check.reasons] == reasons.split()
+    assert [note.code for note in static_vm_check.notes] == notes.split()
+    assert static_vm_check.ok is not bool(reasons)
+    assert all(
+        one.message.endswith(".") for one in (*static_vm_check.reasons, *static_vm_check.notes)
+    )

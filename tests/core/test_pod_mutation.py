@@ -59,8 +59,8 @@ def test_the_element_of_the_proposal() -> None:
 
 def test_by_the_settings_of_the_cluster() -> None:
     settings = Settings(nad_namespace="openshift-ovn-kubernetes", nad_name="other")
-    found = _element(pod(), _decide(pod(), settings=settings))
-    assert (found["namespace"], found["name"]) == ("openshift-ovn-kubernetes", "other")
+    element = _element(pod(), _decide(pod(), settings=settings))
+    assert (element["namespace"], element["name"]) == ("openshift-ovn-kubernetes", "other")
     left = _decide(pod(), settings=Settings(addresses=True))
     assert (left.code, left.patch) == ("left_to_ipam_extensions", None)
 
@@ -103,8 +103,8 @@ def test_what_is_missing_is_added(without: list[str], operation: str) -> None:
 
 def test_members_of_others_stay() -> None:
     there = {**OURS, "ips": None, "interface": "eth0", "ipam-claim-reference": "theirs"}
-    found = _element(_with(there), _decide(_with(there)))
-    assert found == {**there, "ips": OURS["ips"]}
+    element = _element(_with(there), _decide(_with(there)))
+    assert element == {**there, "ips": OURS["ips"]}
 
 
 @pytest.mark.parametrize("operation", ["CREATE", "UPDATE"])

@@ -160,11 +160,11 @@ def test_limitations_that_are_gone(
 def test_a_pool_that_is_never_masqueraded() -> None:
     skipped = replace(OTHER, annotations={"ipam.cilium.io/skip-masquerade": "true"})
     changes = {"ipv4-native-routing-cidr": "10.10.0.0/16"}
-    found = _found("native-routing-cidr", changes, pools=[DEFAULT, skipped])
-    assert found.result.value == "ok"
+    preflight_finding = _found("native-routing-cidr", changes, pools=[DEFAULT, skipped])
+    assert preflight_finding.result.value == "ok"
     iptables = changes | {"enable-bpf-masquerade": "false"}
-    found = _found("native-routing-cidr", iptables, pools=[DEFAULT, skipped])
-    assert found.observation == "not in the native-routing CIDR: 10.20.0.0/16"
+    preflight_finding = _found("native-routing-cidr", iptables, pools=[DEFAULT, skipped])
+    assert preflight_finding.observation == "not in the native-routing CIDR: 10.20.0.0/16"
 
 
 def test_each_family_is_looked_at() -> None:
@@ -200,8 +200,11 @@ def test_without_the_config() -> None:
     assert results.pop("overlapping-pools") == "violated"
     assert results.pop("ipv6-mask-size") == "ok"
     assert set(results.values()) == {"unknown"}
-    found = preflight.check(CiliumState(None, [DEFAULT], [using]))[0]
-    assert (found.result.value, found.observation) == ("ok", "all 1 nodes use spec.ipam.pools")
+    preflight_finding = preflight.check(CiliumState(None, [DEFAULT], [using]))[0]
+    assert (preflight_finding.result.value, preflight_finding.observation) == (
+        "ok",
+        "all 1 nodes use spec.ipam.pools",
+    )
 
 
 @pytest.mark.parametrize(
@@ -227,8 +230,8 @@ def test_pools_that_bgp_announces(manifests: list[Any], silent: str, direct: str
     changes: dict[str, str | None] = BGP | {"auto-direct-node-routes": direct}
     pools = [replace(DEFAULT, labels={"tier": "front"}), OTHER]
     announced = bgp.pool_selectors(manifests)
-    found = _found("pod-cidr-routes", changes, pools=pools, announced=announced)
-    assert found.result.value == ("warning" if silent else "ok")
-    assert found.observation.endswith(
+    preflight_finding = _found("pod-cidr-routes", changes, pools=pools, announced=announced)
+    assert preflight_finding.result.value == ("warning" if silent else "ok")
+    assert preflight_finding.observation.endswith(
         f"not announced: {silent}" if silent else "all pools are announced"
     )

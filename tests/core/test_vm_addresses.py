@@ -29,17 +29,21 @@ def _declined(who: VM, what: Registrations) -> str:
 
 
 def test_the_entry_of_its_mac() -> None:
-    found = vm_addresses.choose(vm(), known(entry(), entry("10.0.0.9/16", mac=OTHER)))
-    assert (found.mac, found.ips, found.network) == (MAC, ("10.0.0.5/16",), NETWORK)
-    assert found.because == "an entry of the IPPool prod"
-    assert found.claim == "vm-server.podnet"
+    address_choice = vm_addresses.choose(vm(), known(entry(), entry("10.0.0.9/16", mac=OTHER)))
+    assert (address_choice.mac, address_choice.ips, address_choice.network) == (
+        MAC,
+        ("10.0.0.5/16",),
+        NETWORK,
+    )
+    assert address_choice.because == "an entry of the IPPool prod"
+    assert address_choice.claim == "vm-server.podnet"
 
 
 def test_by_name_while_the_mac_is_unknown() -> None:
     named = entry(vm="vm-server", namespace="blue")
     for who in (vm(mac=None), VM("blue", "vm-server")):
-        found = vm_addresses.choose(who, known(named))
-        assert (found.mac, found.ips) == (MAC, ("10.0.0.5/16",))
+        address_choice = vm_addresses.choose(who, known(named))
+        assert (address_choice.mac, address_choice.ips) == (MAC, ("10.0.0.5/16",))
     assert _declined(VM("green", "vm-server"), known(named)) == "no_entry"
     assert _declined(VM("blue", "vm-server"), known(entry(vm="vm-server"))) == "no_entry"
 
@@ -102,9 +106,9 @@ def test_of_two_entries_of_a_mac_the_one_that_names_the_vm() -> None:
 
 def test_the_request_of_a_claim() -> None:
     asked = claim(vm="vm-server", mac=MAC, requested=("10.0.0.7",))
-    found = vm_addresses.choose(vm(mac=None), known(claims=(asked,)))
-    assert (found.mac, found.ips) == (MAC, ("10.0.0.7/16",))
-    assert found.because == "the request of the IPAMClaim vm-server.podnet"
+    address_choice = vm_addresses.choose(vm(mac=None), known(claims=(asked,)))
+    assert (address_choice.mac, address_choice.ips) == (MAC, ("10.0.0.7/16",))
+    assert address_choice.because == "the request of the IPAMClaim vm-server.podnet"
     assert _ips(vm(), known(entry(), claims=(asked,))) == ("10.0.0.5/16",)
 
 
@@ -117,8 +121,8 @@ def test_the_request_of_a_claim() -> None:
     ],
 )
 def test_a_claim_of_another_name_that_stands_for_the_vm(fields: Any, ips: tuple[str, ...]) -> None:
-    found = vm_addresses.choose(vm(), known(claims=(claim("odd", **fields),)))
-    assert (found.mac, found.ips, found.claim) == (MAC, ips, "odd")
+    address_choice = vm_addresses.choose(vm(), known(claims=(claim("odd", **fields),)))
+    assert (address_choice.mac, address_choice.ips, address_choice.claim) == (MAC, ips, "odd")
 
 
 def test_a_claim_of_another_mac_or_vm_is_not_the_vms() -> None:
@@ -137,8 +141,12 @@ def test_claims_of_other_names_ask_for_one_thing() -> None:
 
 def test_what_the_owner_asks_for_comes_last() -> None:
     asked = ("10.0.0.8/16",)
-    found = vm_addresses.choose(vm(), known(), asked)
-    assert (found.mac, found.ips, found.claim) == (MAC, asked, "vm-server.podnet")
+    address_choice = vm_addresses.choose(vm(), known(), asked)
+    assert (address_choice.mac, address_choice.ips, address_choice.claim) == (
+        MAC,
+        asked,
+        "vm-server.podnet",
+    )
     assert vm_addresses.choose(vm(), known(entry()), asked).ips == ("10.0.0.5/16",)
     granted = claim(vm="vm-server", ips=("10.0.0.77/16",))
     assert vm_addresses.choose(vm(), known(claims=(granted,)), asked).ips == ("10.0.0.77/16",)
@@ -151,9 +159,9 @@ def test_a_claim_that_nobody_asked_addresses_for_is_left_alone() -> None:
 
 def test_what_a_claim_was_granted_stays() -> None:
     granted = claim(vm="vm-server", ips=("10.0.0.77/16",))
-    found = vm_addresses.choose(vm(), known(entry(), claims=(granted,)))
-    assert found.ips == ("10.0.0.77/16",)
-    assert "the former takes effect when the claim is deleted" in found.notes[0]
+    address_choice = vm_addresses.choose(vm(), known(entry(), claims=(granted,)))
+    assert address_choice.ips == ("10.0.0.77/16",)
+    assert "the former takes effect when the claim is deleted" in address_choice.notes[0]
     agreed = claim(vm="vm-server", ips=("10.0.0.5/16",))
     assert vm_addresses.choose(vm(), known(entry(), claims=(agreed,))).notes == ()
 

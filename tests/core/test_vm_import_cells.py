@@ -48,11 +48,11 @@ ASIDE = {
 
 @pytest.mark.parametrize("text", ASIDE)
 def test_useless_addresses_are_set_aside_with_a_reason(text: str) -> None:
-    found = cells.parse_addresses(f"10.0.0.21, {text}")
-    assert found.ips == ("10.0.0.21",)
-    assert not found.unread
-    assert [one.code for one in found.problems] == [ASIDE[text]]
-    assert text.partition("%")[0] in found.problems[0].message
+    addresses = cells.parse_addresses(f"10.0.0.21, {text}")
+    assert addresses.ips == ("10.0.0.21",)
+    assert not addresses.unread
+    assert [problem.code for problem in addresses.problems] == [ASIDE[text]]
+    assert text.partition("%")[0] in addresses.problems[0].message
 
 
 @pytest.mark.parametrize("text", ["172.17.0.5", "10.244.3.1", "172.29.3.193, 172.17.0.1"])
@@ -100,10 +100,10 @@ def test_nothing_is_set_aside_of_what_a_program_wrote() -> None:
     ],
 )
 def test_what_is_no_address_is_kept_and_told(text: str, code: str) -> None:
-    found = cells.parse_addresses(text)
-    assert found.unread
-    assert found.ips
-    assert [one.code for one in found.problems] == [code]
+    addresses = cells.parse_addresses(text)
+    assert addresses.unread
+    assert addresses.ips
+    assert [problem.code for problem in addresses.problems] == [code]
 
 
 @pytest.mark.parametrize(
@@ -117,8 +117,8 @@ def test_what_is_no_address_is_kept_and_told(text: str, code: str) -> None:
     ],
 )
 def test_prefix_lengths_of_another_column(prefixes: list[str], ips: tuple[str, ...]) -> None:
-    found = cells.parse_addresses("10.0.0.1, 10.0.0.2, 2001:db8::1", prefixes=prefixes)
-    assert found.ips == ips
+    addresses = cells.parse_addresses("10.0.0.1, 10.0.0.2, 2001:db8::1", prefixes=prefixes)
+    assert addresses.ips == ips
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,7 @@ def test_prefix_lengths_of_another_column(prefixes: list[str], ips: tuple[str, .
     ],
 )
 def test_mac_addresses(text: str, codes: list[str]) -> None:
-    assert [one.code for one in cells.parse_mac(text)] == codes
+    assert [problem.code for problem in cells.parse_mac(text)] == codes
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,7 @@ def test_vsphere() -> None:
     assert [(one.vm, one.mac, one.ips, one.port_group, one.note) for one in found] == [
         ("Web 01", MAC, ("10.0.0.21/24",), "vlan100-prod", "origin manual")
     ]
-    assert [one.code for one in found[0].problems] == ["link_local_set_aside"]
+    assert [problem.code for problem in found[0].problems] == ["link_local_set_aside"]
     assert not found[0].refused
 
 
@@ -62,7 +62,7 @@ def test_a_prefix_of_zero_is_none() -> None:
 def test_without_tools_there_is_no_address() -> None:
     found, _ = _read(_vsphere(guestNetworks=None))
     assert (found[0].ips, found[0].port_group) == ((), "dvportgroup-31")
-    assert [one.code for one in found[0].problems] == ["no_address"]
+    assert [problem.code for problem in found[0].problems] == ["no_address"]
 
 
 OTHERS: dict[str, tuple[dict[str, Any], tuple[object, ...]]] = {
@@ -166,7 +166,7 @@ def test_what_is_passed_over_is_counted(vm: dict[str, Any], reason: str) -> None
 def test_what_cannot_be_used_is_refused_as_a_row(vm: object, code: str) -> None:
     found, _ = _read(vm)
     assert found[0].refused
-    assert code in [one.code for one in found[0].problems]
+    assert code in [problem.code for problem in found[0].problems]
 
 
 def test_a_plan_says_names_only() -> None:
@@ -178,4 +178,4 @@ def test_a_plan_says_names_only() -> None:
     assert inventory.is_plan(plan)
     (found,) = inventory.plan(1, plan)
     assert (found.vm, found.namespace, found.refused) == ("web-01", "prod", True)
-    assert [one.code for one in found.problems] == ["mac_missing"]
+    assert [problem.code for problem in found.problems] == ["mac_missing"]

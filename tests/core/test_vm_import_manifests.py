@@ -26,20 +26,28 @@ def _claim(**spec: Any) -> dict[str, Any]:
 
 def test_entries_of_a_pool() -> None:
     pool = _pool(f'    "{MAC}": [10.0.0.1/24, "2001:db8::1/64"]\n    "{MAC_2}": [127.0.0.1/8]\n')
-    found = list(manifests.rows([pool]))
-    assert [(one.row, one.mac, one.ips, one.port_group) for one in found] == [
+    vm_interfaces = list(manifests.rows([pool]))
+    assert [
+        (vm_interface.row, vm_interface.mac, vm_interface.ips, vm_interface.port_group)
+        for vm_interface in vm_interfaces
+    ] == [
         (1, MAC, ("10.0.0.1/24", "2001:db8::1/64"), "prod"),
         (2, MAC_2, ("127.0.0.1/8",), "prod"),
     ]
-    assert not any(one.problems for one in found)
+    assert not any(vm_interface.problems for vm_interface in vm_interfaces)
 
 
 def test_a_key_that_is_there_twice_is_two_rows_that_say_so() -> None:
     pool = _pool(f'    "{MAC}": [10.0.0.1/24]\n    "{MAC}": [10.0.0.2/24]\n')
-    found = list(manifests.rows([pool]))
-    assert [one.ips for one in found] == [("10.0.0.1/24",), ("10.0.0.2/24",)]
-    assert [[each.code for each in one.problems] for one in found] == [["duplicate_key"]] * 2
-    assert not any(one.refused for one in found)
+    vm_interfaces = list(manifests.rows([pool]))
+    assert [vm_interface.ips for vm_interface in vm_interfaces] == [
+        ("10.0.0.1/24",),
+        ("10.0.0.2/24",),
+    ]
+    assert [
+        [problem.code for problem in vm_interface.problems] for vm_interface in vm_interfaces
+    ] == [["duplicate_key"]] * 2
+    assert not any(vm_interface.refused for vm_interface in vm_interfaces)
 
 
 @pytest.mark.parametrize(
@@ -54,7 +62,7 @@ def test_a_key_that_is_there_twice_is_two_rows_that_say_so() -> None:
 def test_an_entry_that_cannot_be_read_is_a_refused_row(entry: str, code: str) -> None:
     (found,) = manifests.rows([_pool(f"    {entry}\n")])
     assert found.refused
-    assert [one.code for one in found.problems] == [code]
+    assert [problem.code for problem in found.problems] == [code]
 
 
 def test_a_claim() -> None:
@@ -67,7 +75,7 @@ def test_a_claim_may_do_without_mac_and_addresses() -> None:
     given = _claim() | {"status": {"ips": ["10.0.0.7/24"]}}
     with_status, bare = manifests.rows([given, _claim()])
     assert with_status.ips == ("10.0.0.7/24",)
-    assert [one.code for one in bare.problems] == ["mac_missing", "no_address"]
+    assert [problem.code for problem in bare.problems] == ["mac_missing", "no_address"]
     assert not bare.refused
 
 
@@ -83,4 +91,4 @@ def test_anything_else_is_a_refused_row(manifest: object) -> None:
 def test_rows_are_numbered_over_all_objects() -> None:
     pool = _pool(f'    "{MAC}": [10.0.0.1/24]\n    "{MAC_2}": [10.0.0.2/24]\n')
     listed = manifests.objects([{"kind": "List", "items": [pool, _claim()]}, pool])
-    assert [one.row for one in manifests.rows(listed)] == [1, 2, 3, 4, 5]
+    assert [vm_interface.row for vm_interface in manifests.rows(listed)] == [1, 2, 3, 4, 5]

@@ -28,7 +28,7 @@ def _one(header: str, row: Sequence[str]) -> VMInterface:
 
 
 def _codes(found: VMInterface) -> list[str]:
-    return [one.code for one in found.problems]
+    return [problem.code for problem in found.problems]
 
 
 KINDS = {
@@ -70,8 +70,8 @@ def test_order_and_custom_columns_do_not_matter(seed: int) -> None:
     }
     names = list(named)
     random.Random(seed).shuffle(names)  # noqa: S311
-    found = _one(",".join(names), [named[name] for name in names])
-    assert found == VMInterface(2, "web-01", MAC, ("10.0.0.21", "2001:db8::21"), "vlan100")
+    vm_interface = _one(",".join(names), [named[name] for name in names])
+    assert vm_interface == VMInterface(2, "web-01", MAC, ("10.0.0.21", "2001:db8::21"), "vlan100")
 
 
 @pytest.mark.parametrize("header", ["VM,MAC,IP,mac", "VM,Mac Address,NIC label,IPv4 Address,VM"])
@@ -119,14 +119,18 @@ def test_rows_that_are_no_vms_are_counted(row: list[str], reason: str) -> None:
     ],
 )
 def test_what_is_wrong_with_a_row_is_told(row: list[str], codes: list[str], refused: bool) -> None:
-    found = _one("VM,MacAddress,IPAddress,NetworkName", row)
-    assert (_codes(found), found.refused) == (codes, refused)
+    vm_interface = _one("VM,MacAddress,IPAddress,NetworkName", row)
+    assert (_codes(vm_interface), vm_interface.refused) == (codes, refused)
 
 
 def test_vinfo_has_no_mac_and_so_its_rows_are_refused() -> None:
-    found = _one("VM,Primary IP Address,Network #1,Powerstate", ["a", "10.0.0.1", "n", "on"])
-    assert (found.ips, found.port_group, _codes(found)) == (("10.0.0.1",), "n", ["mac_missing"])
-    assert found.refused
+    vm_interface = _one("VM,Primary IP Address,Network #1,Powerstate", ["a", "10.0.0.1", "n", "on"])
+    assert (vm_interface.ips, vm_interface.port_group, _codes(vm_interface)) == (
+        ("10.0.0.1",),
+        "n",
+        ["mac_missing"],
+    )
+    assert vm_interface.refused
 
 
 class TestPowerCLI:
@@ -186,8 +190,12 @@ class TestPowerCLI:
 
 def test_namespace_and_note_of_the_template() -> None:
     header = "VM,MAC address,IP addresses,Network,Namespace,Note"
-    found = _one(header, ["a", MAC, "10.0.0.1/24", "n", "prod", "'-remark"])
-    assert (found.namespace, found.note, found.ips) == ("prod", "-remark", ("10.0.0.1/24",))
+    vm_interface = _one(header, ["a", MAC, "10.0.0.1/24", "n", "prod", "'-remark"])
+    assert (vm_interface.namespace, vm_interface.note, vm_interface.ips) == (
+        "prod",
+        "-remark",
+        ("10.0.0.1/24",),
+    )
 
 
 @pytest.mark.parametrize(

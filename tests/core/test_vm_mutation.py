@@ -26,10 +26,10 @@ def _decide(manifest: Manifest, what: Registrations | None = None, **more: Any) 
 
 
 def _annotations(manifest: Manifest, outcome: MutationOutcome) -> Manifest:
-    found = patched(manifest, outcome.patch)
-    if found["kind"] == "VirtualMachine":
-        found = found["spec"]["template"]
-    return {key: json.loads(value) for key, value in found["metadata"]["annotations"].items()}
+    template = patched(manifest, outcome.patch)
+    if template["kind"] == "VirtualMachine":
+        template = template["spec"]["template"]
+    return {key: json.loads(value) for key, value in template["metadata"]["annotations"].items()}
 
 
 @pytest.mark.parametrize("metadata", [True, False])
@@ -97,9 +97,9 @@ def test_without_a_mac_in_the_vm() -> None:
 
 
 def test_the_vm_of_a_manifest() -> None:
-    found = vm_mutation.parse_vm(vm_manifest("a.b"), "blue")
-    assert (found.namespace, found.name, found.observed) == ("blue", "a.b", True)
-    assert found.interface == Interface("podnet", MAC)
+    vm = vm_mutation.parse_vm(vm_manifest("a.b"), "blue")
+    assert (vm.namespace, vm.name, vm.observed) == ("blue", "a.b", True)
+    assert vm.interface == Interface("podnet", MAC)
     odd = vm_mutation.parse_vm(vm_manifest(mac="nonsense"), "blue")
     assert odd.interface == Interface("podnet", None)
     unattached = vm_manifest()

@@ -37,7 +37,7 @@ def pod(networks: Any = NETWORKS, status: Any = STATUS, **more: Any) -> dict[str
 
 def test_a_pod_on_a_primary_and_a_secondary_network() -> None:
     found = attachments.parse_pod(pod())
-    assert [(one.nad, one.mac, list(map(str, one.ips)), one.primary) for one in found.attachments] == [
+    assert [(attachment.nad, attachment.mac, list(map(str, attachment.ips)), attachment.primary) for attachment in found.attachments] == [
         ("shop/prod", "0a:58:0a:00:00:04", ["10.0.0.4/24", "fd00::4/64"], True),
         ("shop/storage", "02:00:00:00:00:09", ["192.168.9.4/32"], False),
     ]  # fmt: skip
@@ -69,13 +69,15 @@ def test_two_attachments_to_one_nad() -> None:
 )
 def test_what_cannot_be_read_is_told(networks: Any, code: str, left: int) -> None:
     found = attachments.parse_pod(pod(networks, None))
-    assert {one.code for one in found.problems} == {code}
+    assert {problem.code for problem in found.problems} == {code}
     assert len(found.attachments) == left
 
 
 @pytest.mark.parametrize("status", ["null", "{}", "[7]", '[{"name": 7}]', '[{"name": "a/b", "ips": 7}]'])  # fmt: skip
 def test_an_odd_network_status_costs_no_other_attachment(status: str) -> None:
-    assert "shop/prod" in {one.nad for one in attachments.parse_pod(pod(status=status)).attachments}
+    assert "shop/prod" in {
+        attachment.nad for attachment in attachments.parse_pod(pod(status=status)).attachments
+    }
 
 
 @pytest.mark.parametrize(

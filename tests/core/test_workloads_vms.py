@@ -39,9 +39,9 @@ def launcher(name: str, *ips: str, node: str = "n1", mac: str = MAC, over: bool 
 
 def test_what_the_guest_reports_counts_in_the_subnets_only() -> None:
     told = ["10.0.0.5", "172.17.0.1", "fe80::1%eth0", "127.0.0.1", "fd00::5%eth0"]
-    found = vmi({"name": "default", "mac": OTHER, "ipAddresses": told, "infoSource": "domain, guest-agent"},
+    instance = vmi({"name": "default", "mac": OTHER, "ipAddresses": told, "infoSource": "domain, guest-agent"},
                 {"interfaceName": "docker0", "ipAddress": "10.0.0.77", "mac": MAC})  # fmt: skip
-    (first, second) = running.vm_attachments(found, [], KNOWN)
+    (first, second) = running.vm_attachments(instance, [], KNOWN)
     assert (first.network_id, first.interface, first.mac) == (7, "default", OTHER)
     assert first.ips == ("10.0.0.5/24", "fd00::5/64")
     assert (first.vm_uid, first.uid, first.name) == ("vm-1", "vmi-1", "db")
@@ -49,13 +49,16 @@ def test_what_the_guest_reports_counts_in_the_subnets_only() -> None:
 
 
 def test_a_network_without_subnets_takes_every_address() -> None:
-    found = vmi({"name": "extra", "ipAddresses": ["192.0.2.20", "fe80::1"]})
-    assert [one.ips for one in running.vm_attachments(found, [], KNOWN)] == [(), ("192.0.2.20/32",)]
+    instance = vmi({"name": "extra", "ipAddresses": ["192.0.2.20", "fe80::1"]})
+    assert [one.ips for one in running.vm_attachments(instance, [], KNOWN)] == [
+        (),
+        ("192.0.2.20/32",),
+    ]
 
 
 def test_the_pods_annotation_counts_first() -> None:
-    told = vmi({"name": "default", "mac": OTHER, "ipAddresses": ["10.0.0.5", "10.0.0.9"]})
-    (found,) = running.vm_attachments(told, [launcher("a", "10.0.0.5/24")], KNOWN)
+    instance = vmi({"name": "default", "mac": OTHER, "ipAddresses": ["10.0.0.5", "10.0.0.9"]})
+    (found,) = running.vm_attachments(instance, [launcher("a", "10.0.0.5/24")], KNOWN)
     assert (found.mac, found.ips, found.pods) == (MAC, ("10.0.0.5/24", "10.0.0.9/24"), ("a",))
 
 
@@ -95,7 +98,7 @@ def test_a_vm_and_what_it_requests() -> None:
     }  # fmt: skip
     metadata = {"namespace": "shop", "name": "db", "uid": "vm-1"}
     status = {"printableStatus": "Stopped"}
-    found = attachments.parse_machine({"metadata": metadata, "spec": {"template": template}, "status": status})  # fmt: skip
-    assert found.addresses == {"default": ("10.0.0.5",)}
-    assert (found.status, [one.mac for one in found.nics]) == ("Stopped", [MAC])
-    assert [one.code for one in found.problems] == ["not_an_address", "wrong_type"]
+    machine = attachments.parse_machine({"metadata": metadata, "spec": {"template": template}, "status": status})  # fmt: skip
+    assert machine.addresses == {"default": ("10.0.0.5",)}
+    assert (machine.status, [nic.mac for nic in machine.nics]) == ("Stopped", [MAC])
+    assert [problem.code for problem in machine.problems] == ["not_an_address", "wrong_type"]

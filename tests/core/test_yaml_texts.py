@@ -50,9 +50,9 @@ def _one(text: str) -> dict[str, Any]:
     ],
 )
 def test_plain_scalars_are_those_of_yaml_1_2(scalar: str, value: object) -> None:
-    found = _one(f"a: {scalar}")["a"]
-    assert found == value
-    assert type(found) is type(value)
+    a = _one(f"a: {scalar}")["a"]
+    assert a == value
+    assert type(a) is type(value)
 
 
 def test_keys_are_texts_as_they_are_written() -> None:

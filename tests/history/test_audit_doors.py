@@ -73,7 +73,7 @@ def test_the_anchor_is_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
     factories.cluster()
     with caplog.at_level("INFO", logger="pools.platform.audit.sealing"):
         tasks.seal_events()
-    (line,) = [one.getMessage() for one in caplog.records if "anchor" in one.getMessage()]
+    (line,) = [record.getMessage() for record in caplog.records if "anchor" in record.getMessage()]
     assert line.endswith(AuditSegment.objects.get().digest)
 
 

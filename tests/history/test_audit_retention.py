@@ -71,4 +71,4 @@ def test_an_event_that_comes_back_is_an_added_one(clock) -> None:
         " name, instance_gateway, instance_mtu, instance_dns)"
         f" {clusters}, instance_mtu, instance_dns FROM pools_clusterevent LIMIT 1"
     )
-    assert [one.code for one in verification.verify().faults] == ["event_added"]
+    assert [fault.code for fault in verification.verify().faults] == ["event_added"]

@@ -123,7 +123,9 @@ def test_two_sealers_at_once_make_one_chain(monkeypatch: pytest.MonkeyPatch) -> 
     assert report.ok, report.faults
     assert report.unsealed == 0
     assert report.events >= BlockEvent.objects.count()
-    assert [one.pk for one in AuditSegment.objects.all()] == list(range(1, report.segments + 1))
+    assert [audit_segment.pk for audit_segment in AuditSegment.objects.all()] == list(
+        range(1, report.segments + 1)
+    )
 
 
 def test_a_sealer_that_dies_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -140,7 +140,7 @@ def test_an_event_that_moved_between_days_is_named(sealed: sealing.SealResult) -
 def test_segments_that_are_gone(sealed: sealing.SealResult) -> None:
     as_owner("DELETE FROM pools_auditsegment WHERE id IN (2, 3)")
     faults = verification.verify().faults
-    assert [(one.code, one.message) for one in faults] == [
+    assert [(fault.code, fault.message) for fault in faults] == [
         ("segments_missing", "Segments 2 to 3 are missing.")
     ]
 

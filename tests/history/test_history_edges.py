@@ -56,7 +56,7 @@ def told(request: pytest.FixtureRequest, fleet: dict[str, Any]) -> dict[str, Any
 def test_what_a_holder_had_and_when(told: dict[str, Any]) -> None:
     api = apis.Api("viewer")
     rows = api("GET", "holders/vm/a/history/").json()["results"]
-    assert [(one["state"], one["block"]) for one in rows] == [
+    assert [(row["state"], row["block"]) for row in rows] == [
         ("cooling", "10.0.0.1/32"), ("held", "10.0.0.1/32"),
     ]  # fmt: skip
     assert rows[0]["since"] == rows[1]["until"]
@@ -74,20 +74,20 @@ def test_what_a_holder_had_and_when(told: dict[str, Any]) -> None:
 
 def test_how_a_pool_looked(told: dict[str, Any]) -> None:
     api, pool = apis.Api("viewer"), told["pool"]
-    then = api("GET", f"pools/{pool.pk}/at/?at={told['first']}").json()
-    assert (then["state"], then["settings"]["name"]) == ("present", "blue")
-    assert [one["cidr"] for one in then["cidrs"]] == ["10.0.0.0/30"]
-    assert then["cidrs"][0]["reserved_ranges"][0]["range"] == "10.0.0.2-10.0.0.2"
-    assert then["counts"]["ipv4"] == {
+    document = api("GET", f"pools/{pool.pk}/at/?at={told['first']}").json()
+    assert (document["state"], document["settings"]["name"]) == ("present", "blue")
+    assert [cidr["cidr"] for cidr in document["cidrs"]] == ["10.0.0.0/30"]
+    assert document["cidrs"][0]["reserved_ranges"][0]["range"] == "10.0.0.2-10.0.0.2"
+    assert document["counts"]["ipv4"] == {
         "capacity": "2", "held": "1", "cooling": "0", "withheld": "1",
     }  # fmt: skip
-    assert [one["holder"]["id"] for one in then["results"]] == ["a"]
+    assert [row["holder"]["id"] for row in document["results"]] == ["a"]
     cooling = api("GET", f"pools/{pool.pk}/at/?at={told['cooling']}").json()
     assert cooling["counts"]["ipv4"]["held"] == "0"
     assert cooling["counts"]["ipv4"]["cooling"] == "1"
-    assert [one["state"] for one in cooling["results"]] == ["cooling"]
+    assert [row["state"] for row in cooling["results"]] == ["cooling"]
     today = api("GET", f"pools/{pool.pk}/at/").json()
-    assert [one["holder"]["id"] for one in today["results"]] == ["b"]
+    assert [row["holder"]["id"] for row in today["results"]] == ["b"]
     assert today["counts"]["ipv4"]["held"] == "1"
     assert len(today["cidrs"]) == 2
     before = api("GET", f"pools/{pool.pk}/at/?at=2020-01-01T00:00:00Z").json()
@@ -104,9 +104,9 @@ def test_a_pool_that_is_gone(fleet: dict[str, Any], clock) -> None:
     clock.advance(DAY)
     pools.delete(number, author=factories.BY)
     clock.advance(10)
-    then = api("GET", f"pools/{number}/at/?at={fleet['first']}").json()
-    assert (then["state"], then["counts"]["ipv4"]["held"]) == ("present", "1")
-    assert [one["pool"] for one in then["results"]] == ["blue"]
+    document = api("GET", f"pools/{number}/at/?at={fleet['first']}").json()
+    assert (document["state"], document["counts"]["ipv4"]["held"]) == ("present", "1")
+    assert [row["pool"] for row in document["results"]] == ["blue"]
     assert api("GET", f"pools/{number}/at/").json()["state"] == "deleted"
     apis.refused(api("GET", f"pools/{number + 999}/at/"), 404, "not_found")
 
@@ -229,7 +229,7 @@ def test_pages(told: dict[str, Any]) -> None:
         ({}, "Search the history"),
         ({"q": "10.0.0.1", "at": then}, ">a</a>"),
         ({"q": "a"}, "released"),
-        ({"at": then}, "cidr added"),
+        ({"at": then}, "CIDR added"),
         ({"q": "10.0.0.1", "at": FUTURE}, "future"),
         ({"q": "nobody"}, "No events that you may see."),
         ({"kind": "pool", "object": told["pool"].pk}, "pool created"),

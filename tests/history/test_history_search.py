@@ -22,7 +22,7 @@ MAC = "02:00:00:00:00:01"
 def found(*wanted: HistoryQuery, **options: Any) -> list[str]:
     """Types of what was found, the oldest first."""
     page = search.search(list(wanted), **options)
-    return [one.type for one in reversed(page.events)]
+    return [event.type for event in reversed(page.events)]
 
 
 def boxed(text: str, **options: Any) -> list[str]:

@@ -32,7 +32,7 @@ class Feed:
     def send(self, *holders: Any, complete: bool = True, **more: Any) -> Any:
         """A report with the next number; a name alone is a holder without uid."""
         self.sequence = more.pop("sequence", self.sequence + 1)
-        named = [{"id": one} if isinstance(one, str) else one for one in holders]
+        named = [{"id": holder} if isinstance(holder, str) else holder for holder in holders]
         body = {
             "cluster": self.cluster.name, "holder_kind": self.kind, "sequence": self.sequence,
             "complete": complete, "holders": named,
@@ -42,8 +42,8 @@ class Feed:
     def report(self, *holders: Any, **more: Any) -> dict[str, Any]:
         answer = self.send(*holders, **more)
         assert answer.status_code == 200, answer.content
-        found: dict[str, Any] = answer.json()
-        return found
+        document: dict[str, Any] = answer.json()
+        return document
 
     def twice(self, *holders: Any, apart: float = 900) -> None:
         """Two complete reports, at least the grace apart."""

@@ -86,7 +86,7 @@ def test_from_a_stored_report(feed: Feed, tmp_path: pathlib.Path, form: str) -> 
     assert row(blocks[0]).state == "held"
     assert told("--from-report", report) == [("reclaimed", ""), *results]
     assert told("--from-report", report) == [("repeated", ""), *results]
-    assert [row(one).state for one in blocks] == ["cooling", "held", "held"]
+    assert [row(block).state for block in blocks] == ["cooling", "held", "held"]
     assert ipam("reclaim", "--from-report", report, "--reason", "x")[0] == output.REFUSED
 
 

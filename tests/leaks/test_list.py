@@ -13,8 +13,8 @@ from tests.leaks.feeds import Feed
 def listed(feed: Feed, query: str = "") -> list[Any]:
     answer = feed.api("GET", f"leaks/?{query}")
     assert answer.status_code == 200, answer.content
-    found: list[Any] = answer.json()["results"]
-    return found
+    rows: list[Any] = answer.json()["results"]
+    return rows
 
 
 def test_what_is_said_of_a_leak(feed: Feed) -> None:
@@ -64,7 +64,7 @@ def test_pages(feed: Feed) -> None:
     path: str | None = "leaks/?limit=2&fields=holder"
     while path:
         answer = feed.api("GET", path).json()
-        seen += [one["holder"]["id"] for one in answer["results"]]
+        seen += [row["holder"]["id"] for row in answer["results"]]
         path = answer["next"] and answer["next"].partition("/api/v1/")[2]
     assert seen == [f"i-{number}" for number in range(5)]
 

@@ -91,7 +91,7 @@ def test_reclaim_says_whom_it_hits_and_does_what_was_shown(feed: Feed, browser: 
     done = browser.post(f"{LIST}reclaim/", {**fields, "reason": "gone"})
     assert "2 of 3 blocks reclaimed" in done.content.decode()
     assert "is referenced" in done.content.decode()
-    assert [row(one).state for one in blocks] == ["cooling", "held", "cooling"]
+    assert [row(block).state for block in blocks] == ["cooling", "held", "cooling"]
 
 
 def test_a_form_of_before_hits_nobody_else(feed: Feed, browser: Client) -> None:

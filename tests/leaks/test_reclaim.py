@@ -62,10 +62,10 @@ def test_who_is_referenced_again_is_left_alone(feed: Feed) -> None:
     """Also when the leak that was seen is still there: it is judged at this moment."""
     block = feed.holds("i-1")
     feed.twice()
-    seen = list(Leak.objects.values())
+    rows = list(Leak.objects.values())
     feed.report("i-1", complete=False)
     refused(feed.reclaim(block), 409, "referenced_again")
-    Leak.objects.bulk_create(Leak(**one) for one in seen)
+    Leak.objects.bulk_create(Leak(**one) for one in rows)
     refused(feed.reclaim(block), 409, "referenced_again")
     assert row(block).state == "held"
 

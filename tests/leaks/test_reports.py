@@ -54,8 +54,8 @@ def test_a_snapshot_replaces_and_a_delta_adds_and_removes(feed: Feed) -> None:
     feed.report("c", "d")
     assert sorted(Reference.objects.values_list("holder_id", flat=True)) == ["c", "d"]
     feed.report({"id": "d", "uid": "2"}, complete=False, removed=[{"id": "d", "uid": "1"}])
-    found = Reference.objects.filter(holder_id="d").values_list("holder_uid", flat=True)
-    assert sorted(found) == ["", "2"]
+    rows = Reference.objects.filter(holder_id="d").values_list("holder_uid", flat=True)
+    assert sorted(rows) == ["", "2"]
 
 
 def test_the_same_name_with_another_uid_is_not_the_holder(feed: Feed) -> None:

@@ -45,7 +45,10 @@ def test_the_list_and_taking_them_back(feed: Feed) -> None:
     taken = listed[: reclaim.BATCH]
     wanted = [reclaim.ReclaimTarget(one.block_id, "instance", one.holder_id) for one in taken]
     before = _read()
-    assert not any(one.error for one in reclaim.reclaim_all(wanted, author=factories.WITH_REASON))
+    assert not any(
+        reclaim_result.error
+        for reclaim_result in reclaim.reclaim_all(wanted, author=factories.WITH_REASON)
+    )
     assert _read() - before < TIMES * HELD
     assert Block.objects.filter(state="cooling").count() == len(taken)
 

@@ -46,7 +46,7 @@ class Machines(World):
         handlers = [VirtualMachines(), VirtualMachineInstances(), Pods(), IPAMClaimHandler()]
         return sync.run(
             lease,
-            [one for one in handlers if one.kind != without],
+            [handler for handler in handlers if handler.kind != without],
             trigger=Trigger.DRY_RUN if dry else Trigger.SCHEDULE,
             open_client=lambda _: gateways.to(self.server),
         )

@@ -167,10 +167,10 @@ class Register(stateful.RuleBasedStateMachine):
         parent = factories.cidr(self.pool, str(network))
         try:
             with transaction.atomic():
-                made = pools.reserve(parent.pk, wanted, author=factories.BY)
+                reserved_range = pools.reserve(parent.pk, wanted, author=factories.BY)
         except errors.RangesOverlap:
             return
-        self.ranges[made.pk] = (place, self.touched(place, span))
+        self.ranges[reserved_range.pk] = (place, self.touched(place, span))
 
     @stateful.precondition(lambda self: self.ranges)
     @stateful.rule(data=st.data())

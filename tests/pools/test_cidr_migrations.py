@@ -38,32 +38,44 @@ def _take(migration: CIDRMigration, *steps: MigrationStep) -> progress.Migration
 
 
 def _reserved(pool: Pool) -> list[str]:
-    return [str(one) for one in pool.reserved_ranges.order_by("first")]
+    return [str(reserved_range) for reserved_range in pool.reserved_ranges.order_by("first")]
 
 
 def test_the_whole_way() -> None:
     pool = factories.pool(OLD, category="pod", mask=28)
     block = factories.take(pool, factories.holder("node-1", kind="node"))
     migration = _begin(pool)
-    told = progress.migration_progress(migration)
-    assert (told.status, told.total, told.in_use) == (MigrationStatus.PLANNED, 1, 1)
-    assert told.steps == (MigrationStep.ADD, MigrationStep.RESERVE, MigrationStep.ABORT)
-    told = _take(migration, MigrationStep.RESERVE, MigrationStep.ADD)
-    assert (told.status, told.added, told.percent) == (MigrationStatus.DRAINING, True, 0)
-    assert told.steps == (MigrationStep.ABORT,)
-    assert [(one.holder_id, one.state, one.blocks) for one in told.holders] == [
-        ("node-1", "held", 1)
-    ]
+    migration_progress = progress.migration_progress(migration)
+    assert (migration_progress.status, migration_progress.total, migration_progress.in_use) == (
+        MigrationStatus.PLANNED,
+        1,
+        1,
+    )
+    assert migration_progress.steps == (
+        MigrationStep.ADD,
+        MigrationStep.RESERVE,
+        MigrationStep.ABORT,
+    )
+    migration_progress = _take(migration, MigrationStep.RESERVE, MigrationStep.ADD)
+    assert (migration_progress.status, migration_progress.added, migration_progress.percent) == (
+        MigrationStatus.DRAINING,
+        True,
+        0,
+    )
+    assert migration_progress.steps == (MigrationStep.ABORT,)
+    assert [
+        (holder.holder_id, holder.state, holder.blocks) for holder in migration_progress.holders
+    ] == [("node-1", "held", 1)]
     assert factories.take(pool)["cidr"].startswith("10.30.0.")
     with pytest.raises(errors.CIDRInUse, match="node-1"):
         _take(migration, MigrationStep.REMOVE)
     factories.give_back(block)
-    told = progress.migration_progress(migrations.get_migration(migration.pk))
-    assert (told.status, told.percent) == (MigrationStatus.DRAINED, 100)
-    assert told.steps == (MigrationStep.REMOVE, MigrationStep.ABORT)
-    told = _take(migration, MigrationStep.REMOVE)
-    assert told.status is MigrationStatus.REMOVED
-    assert [str(one) for one in pool.cidrs.all()] == [NEW]
+    migration_progress = progress.migration_progress(migrations.get_migration(migration.pk))
+    assert (migration_progress.status, migration_progress.percent) == (MigrationStatus.DRAINED, 100)
+    assert migration_progress.steps == (MigrationStep.REMOVE, MigrationStep.ABORT)
+    migration_progress = _take(migration, MigrationStep.REMOVE)
+    assert migration_progress.status is MigrationStatus.REMOVED
+    assert [str(cidr) for cidr in pool.cidrs.all()] == [NEW]
     types = Event.objects.filter(pool_id=pool.pk, actor="tester", reason=BY.reason)
     assert {"reservedrangeevent", "poolcidrevent"} <= set(types.values_list("table", flat=True))
 
@@ -74,8 +86,8 @@ def test_a_cooling_block_keeps_the_cidr(clock: Any) -> None:
     migration = _begin(pool, to=None)
     _take(migration, MigrationStep.RESERVE)
     factories.give_back(block)
-    told = progress.migration_progress(migrations.get_migration(migration.pk))
-    assert (told.status, told.cooling) == (MigrationStatus.DRAINING, 1)
+    migration_progress = progress.migration_progress(migrations.get_migration(migration.pk))
+    assert (migration_progress.status, migration_progress.cooling) == (MigrationStatus.DRAINING, 1)
     with pytest.raises(errors.CIDRInUse, match="cooling"):
         _take(migration, MigrationStep.REMOVE)
     clock.advance(601)
@@ -98,13 +110,17 @@ def test_a_range_is_emptied_and_kept_or_widened() -> None:
     pool = factories.pool(OLD)
     low, high = factories.take(pool), factories.take(pool, cidr="10.20.0.200/32")
     migration = _begin(pool, span="10.20.0.0-10.20.0.99", to=None)
-    told = _take(migration, MigrationStep.RESERVE)
-    assert (told.total, told.status) == (1, MigrationStatus.DRAINING)
+    migration_progress = _take(migration, MigrationStep.RESERVE)
+    assert (migration_progress.total, migration_progress.status) == (1, MigrationStatus.DRAINING)
     factories.give_back(low)
-    told = progress.migration_progress(migrations.get_migration(migration.pk))
-    assert told.steps == (MigrationStep.WIDEN, MigrationStep.KEEP, MigrationStep.ABORT)
-    told = _take(migration, MigrationStep.WIDEN)
-    assert (told.status, told.held) == (MigrationStatus.DRAINING, 1)
+    migration_progress = progress.migration_progress(migrations.get_migration(migration.pk))
+    assert migration_progress.steps == (
+        MigrationStep.WIDEN,
+        MigrationStep.KEEP,
+        MigrationStep.ABORT,
+    )
+    migration_progress = _take(migration, MigrationStep.WIDEN)
+    assert (migration_progress.status, migration_progress.held) == (MigrationStatus.DRAINING, 1)
     factories.give_back(high)
     assert _take(migration, MigrationStep.REMOVE).status is MigrationStatus.REMOVED
 
@@ -139,11 +155,11 @@ def test_steps_done_elsewhere_count() -> None:
     migration = _begin(pool)
     factories.reserve(pool, OLD)
     pools.add_cidr(pool.pk, factories.entry(NEW), author=BY)
-    told = progress.migration_progress(migration)
-    assert (told.status, told.added) == (MigrationStatus.DRAINED, True)
+    migration_progress = progress.migration_progress(migration)
+    assert (migration_progress.status, migration_progress.added) == (MigrationStatus.DRAINED, True)
     pools.remove_cidr(factories.cidr(pool, OLD).pk, author=BY)
-    told = progress.migration_progress(migrations.get_migration(migration.pk))
-    assert (told.status, told.steps) == (MigrationStatus.REMOVED, ())
+    migration_progress = progress.migration_progress(migrations.get_migration(migration.pk))
+    assert (migration_progress.status, migration_progress.steps) == (MigrationStatus.REMOVED, ())
 
 
 def test_what_a_node_lists_is_in_use() -> None:
@@ -166,8 +182,11 @@ def test_a_pool_that_follows_its_cluster_is_changed_there() -> None:
     pool = factories.pool(OLD, category="pod", mask=28, follows_cluster=True)
     Connection.objects.create(cluster=pool.cluster, server="https://k.example", sealed="", due_at=Now())  # fmt: skip
     migration = _begin(pool)
-    told = progress.migration_progress(migration)
-    assert (told.by_cluster, told.steps) == (True, (MigrationStep.ABORT,))
+    migration_progress = progress.migration_progress(migration)
+    assert (migration_progress.by_cluster, migration_progress.steps) == (
+        True,
+        (MigrationStep.ABORT,),
+    )
     with pytest.raises(errors.ClusterDecides):
         _take(migration, MigrationStep.RESERVE)
     assert _take(migration, MigrationStep.ABORT).status is MigrationStatus.ABORTED
@@ -180,11 +199,14 @@ def test_an_orphan_drains() -> None:
     cidr = factories.cidr(pool)
     orphans.withhold_blocks(cidr)
     orphans.mark_orphaned(cidr)
-    told = progress.migration_progress(migrations.get_migration(migration.pk))
-    assert (told.orphaned, told.status) == (True, MigrationStatus.DRAINING)
+    migration_progress = progress.migration_progress(migrations.get_migration(migration.pk))
+    assert (migration_progress.orphaned, migration_progress.status) == (
+        True,
+        MigrationStatus.DRAINING,
+    )
     factories.give_back(block)
-    told = progress.migration_progress(migrations.get_migration(migration.pk))
-    assert told.status in {MigrationStatus.DRAINED, MigrationStatus.REMOVED}
+    migration_progress = progress.migration_progress(migrations.get_migration(migration.pk))
+    assert migration_progress.status in {MigrationStatus.DRAINED, MigrationStatus.REMOVED}
 
 
 def test_one_migration_of_a_cidr_at_a_time() -> None:

@@ -107,8 +107,8 @@ def test_another_cluster_behind_the_address_is_refused(fake: FakeCluster) -> Non
 
 
 def test_managed_resources_are_of_managed_clusters_only() -> None:
-    found = connections.parse_terms("managed", ["pod-cidrs", "pools", "pools"])
-    assert found.managed_resources == ("pools", "pod-cidrs")
+    terms = connections.parse_terms("managed", ["pod-cidrs", "pools", "pools"])
+    assert terms.managed_resources == ("pools", "pod-cidrs")
     for mode, managed_resources, code in (
         ("observed", ["pools"], "managed_resources_of_observed"),
         ("managed", ["typo"], "invalid_choice"),

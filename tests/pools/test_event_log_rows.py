@@ -70,8 +70,8 @@ def test_a_block_before_and_after(clock) -> None:
 def test_a_pool_before_and_after() -> None:
     pool = factories.pool("10.0.0.0/24")
     pools.change(pool.pk, pools.PoolChange(cooldown_seconds=5), author=factories.BY)
-    told = PoolEvent.objects.filter(pgh_obj_id=pool.pk).order_by("pgh_id")
-    assert list(told.values_list("pgh_label", "cooldown_seconds")) == [
+    pool_events = PoolEvent.objects.filter(pgh_obj_id=pool.pk).order_by("pgh_id")
+    assert list(pool_events.values_list("pgh_label", "cooldown_seconds")) == [
         ("created", 0),
         ("changed", 5),
     ]

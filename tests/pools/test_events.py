@@ -41,9 +41,9 @@ def test_allocated(category: str, kind: str, expected: str, count: int) -> None:
     who = factories.holders(count, kind=kind)
     factories.ask(pool, *who, org="acme", env="prod")
     assert _since(before) == [expected] * count
-    told = Event.objects.order_by("-id")[:count]
-    assert {event.holder_id for event in told} == {holder.id for holder in who}
-    for event in told:
+    events = Event.objects.order_by("-id")[:count]
+    assert {event.holder_id for event in events} == {holder.id for holder in who}
+    for event in events:
         assert (event.actor, event.request_id, event.reason) == ("tester", "r-1", "")
         assert (event.org, event.env) == ("acme", "prod")
         assert (event.pool_id, event.cluster_id) == (pool.pk, pool.cluster_id)

@@ -75,7 +75,7 @@ def test_what_is_served_in_which_shape(
     assert (found.kinds[0].shape, len(found.kinds[0].served)) == (shape, versions)
     assert found.kinds[1].served == ("cilium.io/v2",)
     assert found.version.startswith("v1.")
-    assert {one.path for one in fake.log.writes} <= {REVIEWS}
+    assert {write.path for write in fake.log.writes} <= {REVIEWS}
 
 
 REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
@@ -154,7 +154,7 @@ def test_when_credentials_end(fake: FakeCluster) -> None:
     found = connection_test.test_source(
         connections.from_kubeconfig(text), connections.Terms(), WANTED
     )
-    days = {one.credential: one.days for one in found.endings}
+    days = {ending.credential: ending.days for ending in found.endings}
     assert days == {"certificate authority": 364, "client certificate": 364, "token": 9}
 
 
@@ -164,4 +164,4 @@ def test_a_token_that_says_nothing_of_its_end(fake: FakeCluster, token: str) -> 
     found = connection_test.test_source(
         connections.from_kubeconfig(text), connections.Terms(), WANTED
     )
-    assert [one.credential for one in found.endings] == ["certificate authority"]
+    assert [ending.credential for ending in found.endings] == ["certificate authority"]

@@ -82,8 +82,8 @@ def test_cooled_down_ones_are_used_too(clock) -> None:
 def test_every_block_has_its_event(count: int) -> None:
     pool = factories.pool("10.0.0.0/16")
     blocks = factories.ask(pool, *factories.holders(count), org="o").blocks
-    told = BlockEvent.objects.filter(pgh_label="allocated").values_list("pgh_obj_id", "holder_id")
-    assert sorted(told) == sorted((block["id"], block["holder"]["id"]) for block in blocks)
+    rows = BlockEvent.objects.filter(pgh_label="allocated").values_list("pgh_obj_id", "holder_id")
+    assert sorted(rows) == sorted((block["id"], block["holder"]["id"]) for block in blocks)
 
 
 def test_the_answer_is_what_is_stored() -> None:
@@ -92,5 +92,5 @@ def test_the_answer_is_what_is_stored() -> None:
     pool = factories.pool("10.0.0.0/24")
     for block in factories.ask(pool, *factories.holders(3), org="o", env="e").blocks:
         stored = Block.objects.filter(pk=block["id"]).values().get()
-        said = block_fields.block_answer(stored, pool=pool.name, cluster=pool.cluster.name)
-        assert said == block
+        block_answer = block_fields.block_answer(stored, pool=pool.name, cluster=pool.cluster.name)
+        assert block_answer == block

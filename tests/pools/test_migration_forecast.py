@@ -67,9 +67,11 @@ def test_a_range_moves_only_the_nodes_in_it() -> None:
     pool = factories.pool(OLD, category="pod", mask=26)
     _node(pool.cluster, "node-1", pool.name, 62, "10.20.0.0/26")
     _node(pool.cluster, "node-2", pool.name, 62, "10.20.0.64/26")
-    found = _forecast(pool, span="10.20.0.0-10.20.0.9")
-    assert _results(found)["nodes"] is RuleResult.OK
-    assert any("1 of 2 nodes hold" in finding.observation for finding in found.findings)
+    migration_forecast = _forecast(pool, span="10.20.0.0-10.20.0.9")
+    assert _results(migration_forecast)["nodes"] is RuleResult.OK
+    assert any(
+        "1 of 2 nodes hold" in finding.observation for finding in migration_forecast.findings
+    )
 
 
 def test_nodes_that_only_the_register_knows() -> None:
@@ -83,11 +85,14 @@ def test_nodes_that_only_the_register_knows() -> None:
 def test_room_of_any_category() -> None:
     pool = factories.pool(OLD)
     factories.cidrs(pool, 3)
-    found = _forecast(pool, "10.30.0.0/30")
-    assert (found.in_use, _results(found)["room"]) == (3, RuleResult.VIOLATED)
+    migration_forecast = _forecast(pool, "10.30.0.0/30")
+    assert (migration_forecast.in_use, _results(migration_forecast)["room"]) == (
+        3,
+        RuleResult.VIOLATED,
+    )
     assert _results(_forecast(pool, "10.30.0.0/29"))["room"] is RuleResult.OK
-    assert found.after is not None
-    assert found.after.free == 2
+    assert migration_forecast.after is not None
+    assert migration_forecast.after.free == 2
 
 
 def test_the_new_cidr_should_come_first_when_nothing_else_is_free() -> None:
@@ -101,8 +106,8 @@ def test_a_new_cidr_that_cannot_be() -> None:
     pool = factories.pool(OLD, category="pod", mask=26)
     factories.pool("10.30.0.0/16", category="pod", mask=26, within=pool.cluster)
     for to in ("10.30.0.0/24", "10.31.0.0/27"):
-        found = _forecast(pool, to)
-        assert _results(found)["new-cidr"] is RuleResult.VIOLATED, to
+        migration_forecast = _forecast(pool, to)
+        assert _results(migration_forecast)["new-cidr"] is RuleResult.VIOLATED, to
 
 
 def test_overlaps_elsewhere_are_told() -> None:
@@ -116,7 +121,7 @@ def test_overlaps_elsewhere_are_told() -> None:
 
 def test_a_range_that_is_reserved_already_is_part_of_it(django_assert_max_num_queries: Any) -> None:
     pool = factories.pool(OLD, reserved=["10.20.0.0-10.20.0.99"])
-    found = _forecast(pool, "10.30.0.0/24")
-    assert found.fits
-    assert found.after is not None
-    assert (found.after.reserved, found.after.free) == (254, 254)
+    migration_forecast = _forecast(pool, "10.30.0.0/24")
+    assert migration_forecast.fits
+    assert migration_forecast.after is not None
+    assert (migration_forecast.after.reserved, migration_forecast.after.free) == (254, 254)

@@ -67,7 +67,7 @@ def test_huge_pools_are_not_enumerated(
 ) -> None:
     with CaptureQueriesContext(
         connection,
-    ) as asked:
+    ) as queries:
         pool = factories.pool(cidr, mask=mask)
         assert factories.cidrs(pool, 2) == expected
         middle = {
@@ -77,7 +77,7 @@ def test_huge_pools_are_not_enumerated(
         }[cidr]
         assert factories.take(pool, cidr=middle)["cidr"] == middle
         factories.reserve(pool, str(factories.cidr(pool).cidr[1000]) + "-" + _last(pool))
-    assert len(asked) < 100
+    assert len(queries) < 100
     assert Block.objects.count() < 1000
     (used,) = usage.pool_usage(pool).values()
     assert used.capacity == capacity

@@ -20,10 +20,10 @@ def cluster() -> Cluster:
 
 def _asked(cluster: Cluster, **settings: Any) -> dict[tuple[str, int], tuple[int, list[str]]]:
     settings = {"in_use": {}, "pending": {}} | settings
-    told = node_demand.forecast(cluster, **settings)
+    node_forecast = node_demand.forecast(cluster, **settings)
     return {
-        (one.pool, one.family): (one.needed, [str(cidr) for cidr in one.blocks])
-        for one in told.needs
+        (need.pool, need.family): (need.needed, [str(cidr) for cidr in need.blocks])
+        for need in node_forecast.needs
     }
 
 
@@ -45,8 +45,8 @@ def test_both_families(cluster: Cluster) -> None:
         ("dual", 4): (4, ["10.20.0.0/28"]),
         ("dual", 6): (4, ["fd00::/124"]),
     }
-    told = node_demand.forecast(cluster, in_use={}, pending={})
-    assert [one.problem for one in told.needs] == ["", "the pool has no IPv6 CIDRs"]
+    node_forecast = node_demand.forecast(cluster, in_use={}, pending={})
+    assert [need.problem for need in node_forecast.needs] == ["", "the pool has no IPv6 CIDRs"]
 
 
 def test_what_present_nodes_hold_is_not_free_and_a_known_node_keeps_its_own(
@@ -55,14 +55,16 @@ def test_what_present_nodes_hold_is_not_free_and_a_known_node_keeps_its_own(
     pool = cluster.pools.get(name="default")
     factories.take(pool, factories.holder("node-1", kind="node"))
     assert _asked(cluster) == {("default", 4): (8, ["10.10.0.16/28"])}
-    told = node_demand.forecast(cluster, in_use={}, pending={}, node="node-1")
-    (one,) = told.needs
-    assert (told.exists, one.held, one.missing, one.blocks) == (True, 14, 0, ())
+    node_forecast = node_demand.forecast(cluster, in_use={}, pending={}, node="node-1")
+    (one,) = node_forecast.needs
+    assert (node_forecast.exists, one.held, one.missing, one.blocks) == (True, 14, 0, ())
 
 
 def test_an_exhausted_and_an_unknown_pool(cluster: Cluster) -> None:
-    told = node_demand.forecast(cluster, in_use={"default": {4: 100}, "none": {4: 1}}, pending={})
-    assert len(told.needs[0].blocks) == 4
-    assert told.needs[1].problem == "there is no such pool"
-    assert "pool empty" in told.errors[0]
-    assert "non-existing pool: none" in told.errors[1]
+    node_forecast = node_demand.forecast(
+        cluster, in_use={"default": {4: 100}, "none": {4: 1}}, pending={}
+    )
+    assert len(node_forecast.needs[0].blocks) == 4
+    assert node_forecast.needs[1].problem == "there is no such pool"
+    assert "pool empty" in node_forecast.errors[0]
+    assert "non-existing pool: none" in node_forecast.errors[1]

@@ -16,8 +16,8 @@ from tests import factories
 
 def _told(**filters: Any) -> list[list[str]]:
     return [
-        [f"{network} {owner.pool or owner.category}" for network, owner in one.members]
-        for one in overlaps.find_overlaps(**filters)
+        [f"{network} {owner.pool or owner.category}" for network, owner in overlap.members]
+        for overlap in overlaps.find_overlaps(**filters)
     ]
 
 
@@ -60,22 +60,22 @@ def test_filters() -> None:
     factories.pool("10.1.0.0/24", name="vms")
     assert len(overlaps.find_overlaps()) == 2
     assert len(overlaps.find_overlaps(cluster_id=first.cluster_id)) == 1
-    assert [str(one.cidr) for one in overlaps.find_overlaps(kind=OverlapKind.VM_NETWORK)] == [
-        "10.1.0.0/16"
-    ]
-    assert [str(one.cidr) for one in overlaps.find_overlaps(within=ip_network("10.1.0.7/32"))] == [
-        "10.1.0.0/16"
-    ]
+    assert [
+        str(overlap.cidr) for overlap in overlaps.find_overlaps(kind=OverlapKind.VM_NETWORK)
+    ] == ["10.1.0.0/16"]
+    assert [
+        str(overlap.cidr) for overlap in overlaps.find_overlaps(within=ip_network("10.1.0.7/32"))
+    ] == ["10.1.0.0/16"]
     assert overlaps.find_overlaps(kind=OverlapKind.OVERLAY) == []
 
 
 def _fleet(*, apart: int) -> None:
     """1,000 clusters with 20 CIDRs each, all alike or so many CIDRs apart."""
     clusters = Cluster.objects.bulk_create(Cluster(name=f"c{n}") for n in range(1000))
-    spaces = AddressSpace.objects.bulk_create(AddressSpace(cluster=one) for one in clusters)
+    spaces = AddressSpace.objects.bulk_create(AddressSpace(cluster=cluster) for cluster in clusters)
     pools = Pool.objects.bulk_create(
-        Pool(cluster=one.cluster, space=one, name="p", category="pod", mask_size_v4=24)
-        for one in spaces
+        Pool(cluster=space.cluster, space=space, name="p", category="pod", mask_size_v4=24)
+        for space in spaces
     )
     with connection.cursor() as cursor:
         cursor.execute("ALTER TABLE pools_poolcidr DISABLE TRIGGER USER")

@@ -21,8 +21,8 @@ def _cluster(**green: Any) -> Cluster:
 def _pools(
     cluster: Cluster, pod: ObjectDescription, namespace: ObjectDescription
 ) -> list[tuple[int, str]]:
-    told = pod_choice.explain(cluster, pod=pod, namespace=namespace)
-    return [(one.choice.family, one.choice.pool) for one in told.chosen]
+    explanation = pod_choice.explain(cluster, pod=pod, namespace=namespace)
+    return [(one.choice.family, one.choice.pool) for one in explanation.chosen]
 
 
 def test_annotation_selector_and_default() -> None:
@@ -40,14 +40,14 @@ def test_annotation_selector_and_default() -> None:
 
 def test_the_pool_and_its_room() -> None:
     cluster = _cluster()
-    told = pod_choice.explain(
+    explanation = pod_choice.explain(
         cluster, pod=ObjectDescription("pod", {}, {}), namespace=ObjectDescription("ns", {}, {})
     )
-    (one,) = told.chosen
+    (one,) = explanation.chosen
     assert one.pool is not None
     assert one.usage is not None
     assert (one.pool.name, one.usage.free) == ("default", 256)
-    assert (told.default, told.assumed) == ("default", "the cluster is not connected")
+    assert (explanation.default, explanation.assumed) == ("default", "the cluster is not connected")
 
 
 def test_a_pool_of_another_category_is_none() -> None:
@@ -82,8 +82,8 @@ def test_what_is_not_known_is_not_needed() -> None:
 
 
 def test_a_cluster_without_pools_is_told_of_both_families() -> None:
-    told = pod_choice.explain(
+    explanation = pod_choice.explain(
         factories.cluster(), pod=ObjectDescription("pod"), namespace=ObjectDescription("ns")
     )
-    assert [one.choice.family for one in told.chosen] == [4, 6]
-    assert all(one.choice.problem for one in told.chosen)
+    assert [one.choice.family for one in explanation.chosen] == [4, 6]
+    assert all(one.choice.problem for one in explanation.chosen)

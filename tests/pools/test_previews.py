@@ -29,10 +29,10 @@ def test_only_the_difference(
         factories.reserve(pool, span)
     entry = factories.entry("10.0.0.0/24", *after)
     change = pools.PoolChange(families={4: Family((entry,), 32)})
-    found = previews.preview_change(pool, change, author=factories.BY)
-    assert [str(one) for one in found.reserved] == reserved
-    assert [str(one) for one in found.given_back] == given_back
-    assert found.withholds is bool(reserved)
+    preview = previews.preview_change(pool, change, author=factories.BY)
+    assert [str(one) for one in preview.reserved] == reserved
+    assert [str(one) for one in preview.given_back] == given_back
+    assert preview.withholds is bool(reserved)
 
 
 def test_who_was_withheld_before_is_not_counted_again() -> None:
@@ -41,6 +41,6 @@ def test_who_was_withheld_before_is_not_counted_again() -> None:
     factories.reserve(pool, "10.0.0.1-10.0.0.4")
     entry = factories.entry("10.0.0.0/24", "10.0.0.1-10.0.0.6")
     change = pools.PoolChange(families={4: Family((entry,), 32)})
-    found = previews.preview_change(pool, change, author=factories.BY)
-    assert found.affected == 2
-    assert [str(block.cidr) for block in found.holders] == ["10.0.0.5/32", "10.0.0.6/32"]
+    preview = previews.preview_change(pool, change, author=factories.BY)
+    assert preview.affected == 2
+    assert [str(block.cidr) for block in preview.holders] == ["10.0.0.5/32", "10.0.0.6/32"]

@@ -14,8 +14,8 @@ from tests import factories
 
 
 def _wait(pool: Pool, *who: allocation.Holder, **settings: Any) -> AllocationRequest:
-    wanted = factories.wanted(*who, **settings)
-    request = requests.allocate(pool.pk, wanted, author=factories.BY, wait=True)
+    block_demand = factories.wanted(*who, **settings)
+    request = requests.allocate(pool.pk, block_demand, author=factories.BY, wait=True)
     assert isinstance(request, AllocationRequest)
     return request
 
@@ -142,12 +142,12 @@ def test_events_say_who_was_served() -> None:
     _wait(pool, factories.holder("late"))
     factories.give_back(block)
     requests.retry(pool.pk)
-    told = list(Event.objects.filter(holder_id="late").values_list("type", "actor"))
-    assert told == [("block.allocated", "worker"), ("block.allocation_failed", "tester")]
+    rows = list(Event.objects.filter(holder_id="late").values_list("type", "actor"))
+    assert rows == [("block.allocated", "worker"), ("block.allocation_failed", "tester")]
 
 
 def test_a_request_survives_being_stored() -> None:
-    wanted = factories.wanted(
+    block_demand = factories.wanted(
         factories.holder("a", uid="u"), cidr="10.0.0.0/32", family=4, count=2, org="o", env="e"
     )
-    assert requests.demand_from_json(requests.demand_to_json(wanted)) == wanted
+    assert requests.demand_from_json(requests.demand_to_json(block_demand)) == block_demand

@@ -54,19 +54,19 @@ def body(**more: Any) -> dict[str, Any]:
 def listed(api: apis.Api, query: str = "") -> list[str]:
     answer = api("GET", f"{PATH}?{query}")
     assert answer.status_code == 200, answer.content
-    return [one["name"].split(".")[0] for one in answer.json()["results"]]
+    return [row["name"].split(".")[0] for row in answer.json()["results"]]
 
 
 def test_what_a_claim_says(api: apis.Api, network: Network) -> None:
     claim = worlds.claim(network, "vm1", "10.0.0.5/24", mac=MAC, owner_pod="p", uid="u", vm_uid="v")
-    said = api("GET", f"{PATH}{claim.pk}/").json()
-    assert said == {
+    document = api("GET", f"{PATH}{claim.pk}/").json()
+    assert document == {
         "id": claim.pk, "cluster": "prod", "namespace": "blue", "name": "vm1.cluster_udn_blue",
         "network": "cluster_udn_blue", "interface": "", "mac": MAC, "ips_requested": [], "vm": "vm1",
         "vm_uid": "v", "state": "bound", "next_step": "", "finalizers": [], "deleted_at": None,
         "status": {"ips": ["10.0.0.5/24"], "owner_pod": "p", "conditions": []}, "pods": [], "note": "",
         "follows_cluster": False, "in_cluster": True, "given_back_at": None, "duplicates": [],
-        "created_at": said["created_at"],
+        "created_at": document["created_at"],
     }  # fmt: skip
 
 
@@ -107,14 +107,21 @@ def test_filters(api: apis.Api, network: Network) -> None:
 
 
 def test_a_claim_by_hand(api: apis.Api, network: Network) -> None:
-    made = api.made(PATH, body(mac=MAC, ips_requested=["10.0.0.5"]))
-    assert (made["name"], made["ips_requested"]) == ("vm1.cluster.udn.blue", ["10.0.0.5/24"])
-    assert (made["state"], made["in_cluster"], made["status"]["ips"]) == ("pending", False, [])
-    assert "OVN-Kubernetes" in made["next_step"]
+    document = api.made(PATH, body(mac=MAC, ips_requested=["10.0.0.5"]))
+    assert (document["name"], document["ips_requested"]) == (
+        "vm1.cluster.udn.blue",
+        ["10.0.0.5/24"],
+    )
+    assert (document["state"], document["in_cluster"], document["status"]["ips"]) == (
+        "pending",
+        False,
+        [],
+    )
+    assert "OVN-Kubernetes" in document["next_step"]
     refused(api("POST", PATH, body()), 409, "already_exists")
     gateway = {"mac": "0a:58:0a:00:00:01"}
     refused(api("POST", PATH, body(vm="vm2", **gateway)), 409, "reserved_address")
-    one = f"{PATH}{made['id']}/"
+    one = f"{PATH}{document['id']}/"
     refused(api("PATCH", one, gateway), 409, "reserved_address")
     changed = api("PATCH", one, {"ips_requested": ["10.0.0.6/24"], "mac": None, "note": "later"})
     assert changed.json()["ips_requested"] == ["10.0.0.6/24"]
@@ -171,8 +178,8 @@ def test_a_leaked_claim_is_given_back_with_a_reason(api: apis.Api, network: Netw
         message="", since=Now(),
     )  # fmt: skip
     refused(apis.Api("viewer")("POST", path, {"reason": "gone"}), 403, "permission_denied")
-    said = api("POST", path, {"reason": "its VM is gone"}).json()
-    assert (said["status"]["ips"], said["given_back_at"] is not None) == ([], True)
+    document = api("POST", path, {"reason": "its VM is gone"}).json()
+    assert (document["status"]["ips"], document["given_back_at"] is not None) == ([], True)
     assert not Block.objects.filter(state="held").exists()
 
 
@@ -180,12 +187,12 @@ def test_a_leaked_claim_is_given_back_with_a_reason(api: apis.Api, network: Netw
 def test_manifests(api: apis.Api, network: Network, asks: bool) -> None:
     more: dict[str, Any] = {"mac": MAC, "ips_requested": ["10.0.0.5/24"]} if asks else {}
     claim = worlds.claim(network, "vm1", **more)
-    found = api("GET", f"{PATH}{claim.pk}/manifest/").json()
+    document = api("GET", f"{PATH}{claim.pk}/manifest/").json()
     spec = {"network": "cluster_udn_blue", "interface": ""}
-    assert found["spec"] == spec | ({"mac": MAC, "ips": ["10.0.0.5/24"]} if asks else {})
+    assert document["spec"] == spec | ({"mac": MAC, "ips": ["10.0.0.5/24"]} if asks else {})
     text = api("GET", f"{PATH}{claim.pk}/manifest/?format=yaml")
     assert text.headers["Content-Type"] == "application/yaml"
-    assert yaml.safe_load(text.content) == found
+    assert yaml.safe_load(text.content) == document
 
 
 def test_a_vm_owner_sees_and_asks_in_their_namespaces_only(
@@ -198,8 +205,8 @@ def test_a_vm_owner_sees_and_asks_in_their_namespaces_only(
     for method, path in (("GET", ""), ("PATCH", ""), ("DELETE", ""), ("GET", "manifest/")):
         answer = owner(method, f"{PATH}{foreign.pk}/{path}", {"note": "x"} if method == "PATCH" else None)  # fmt: skip
         refused(answer, 404, "not_found")
-    made = owner.made(PATH, body(vm="vm2", ips_requested=["10.0.0.9"]))
-    assert made["duplicates"] == []
+    document = owner.made(PATH, body(vm="vm2", ips_requested=["10.0.0.9"]))
+    assert document["duplicates"] == []
     for namespace in ("red", "none"):
         refused(owner("POST", PATH, body(namespace=namespace)), 403, "permission_denied")
     taken = refused(owner("POST", PATH, body(vm="vm3", ips_requested=["10.0.0.6"])), 409, "already_allocated")  # fmt: skip
@@ -225,8 +232,8 @@ def test_a_managed_cluster_is_due_after_a_change(api: apis.Api, network: Network
         cluster=cluster, server="https://x", sealed="-", due_at="2100-01-01T00:00:00Z",
         mode=Mode.MANAGED, managed_resources=["claims"],
     )  # fmt: skip
-    made = api.made(PATH, body())
-    assert made["next_step"] == "Wait for the next sync of the cluster."
+    document = api.made(PATH, body())
+    assert document["next_step"] == "Wait for the next sync of the cluster."
     connection.refresh_from_db()
     assert connection.due_at.year < 2100
 
@@ -236,6 +243,6 @@ def test_the_name_alone_says_which_vm(api: apis.Api, network: Network) -> None:
 
 
 def test_a_name_that_no_object_has(api: apis.Api, network: Network) -> None:
-    found = api("POST", PATH, body(vm=None, name="web1.cluster_udn_blue")).json()["errors"]
-    assert [one["code"] for one in found] == ["k8s_name"]
+    errors = api("POST", PATH, body(vm=None, name="web1.cluster_udn_blue")).json()["errors"]
+    assert [error["code"] for error in errors] == ["k8s_name"]
     assert api.made(PATH, body(vm="web1"))["name"] == "web1.cluster.udn.blue"

@@ -102,7 +102,7 @@ def test_a_claims_page(browser: Client, network: Network) -> None:
 
 
 def test_asking_for_addresses(browser: Client, network: Network) -> None:
-    said = {
+    form_data = {
         "network": str(network.pk), "namespace": "blue", "vm": "vm1", "mac": "02-03-04-05-06-07",
         "ips": "10.0.0.5", "note": "for Saturday",
     }  # fmt: skip
@@ -113,12 +113,12 @@ def test_asking_for_addresses(browser: Client, network: Network) -> None:
         ({"mac": "02"}, "Must be a MAC address"),
         ({"namespace": "a.b"}, "A name is made of"),
     ):
-        assert words in browser.post(ADD, said | changes).content.decode()
-    answer = browser.post(ADD, said)
+        assert words in browser.post(ADD, form_data | changes).content.decode()
+    answer = browser.post(ADD, form_data)
     claim = IPAMClaim.objects.get()
     assert (answer.status_code, answer["Location"]) == (302, page_of(claim))
     assert (claim.mac, claim.ips_requested, claim.note) == (MAC, ["10.0.0.5/24"], "for Saturday")
-    assert "has an IPAMClaim" in browser.post(ADD, said).content.decode()
+    assert "has an IPAMClaim" in browser.post(ADD, form_data).content.decode()
     edited = {"mac": "", "ips": "", "note": "never mind"}
     assert browser.post(page_of(claim, "edit"), edited).status_code == 302
     claim.refresh_from_db()
@@ -169,13 +169,13 @@ def test_a_vm_owner_sees_their_own_and_what_to_do(owner: Client, network: Networ
         assert owner.get(page_of(other, name)).status_code == 404, name
     assert owner.get(PROBLEMS).status_code == 403
     assert owner.get(page_of(mine, "release")).status_code == 403
-    said: dict[str, Any] = {"network": network.pk, "namespace": "blue", "vm": "vm2"}
-    refused = owner.post(ADD, said | {"ips": "10.0.0.5"}).content.decode()
+    form_data: dict[str, Any] = {"network": network.pk, "namespace": "blue", "vm": "vm2"}
+    refused = owner.post(ADD, form_data | {"ips": "10.0.0.5"}).content.decode()
     assert "already in use" in refused
     assert "secret" not in refused
-    foreign = owner.post(ADD, said | {"namespace": "red"}).content.decode()
+    foreign = owner.post(ADD, form_data | {"namespace": "red"}).content.decode()
     assert "namespaces that you own" in foreign
-    assert owner.post(ADD, said | {"ips": "10.0.0.7"}).status_code == 302
+    assert owner.post(ADD, form_data | {"ips": "10.0.0.7"}).status_code == 302
 
 
 def test_a_viewer_changes_nothing(network: Network) -> None:

@@ -90,8 +90,8 @@ class World:
         mac: str = "",
     ) -> str:
         """A VirtualMachine of the cluster; its uid."""
-        nics = [{"name": one} | ({"macAddress": mac} if mac else {}) for one in networks]
-        listed = [{"name": one, "pod": {}} for one in networks]
+        nics = [{"name": network} | ({"macAddress": mac} if mac else {}) for network in networks]
+        listed = [{"name": network, "pod": {}} for network in networks]
         spec = {"domain": {"devices": {"interfaces": nics}}, "networks": listed}
         made = {
             "apiVersion": VM.api_version, "kind": VM.kind,
@@ -118,8 +118,8 @@ class World:
             assert not [one for one in list(self.server.log)[sent:] if one.writes]
 
     def _versions(self) -> dict[str, str]:
-        found = (one["metadata"] for one in self.server.objects(IPAM_CLAIM.plural))
-        return {one["uid"]: one["resourceVersion"] for one in found}
+        metadatas = (one["metadata"] for one in self.server.objects(IPAM_CLAIM.plural))
+        return {metadata["uid"]: metadata["resourceVersion"] for metadata in metadatas}
 
     def delete(self, name: str = "vm1.podnet", namespace: str = "blue") -> None:
         """As `kubectl delete` asks for it: the finalizers keep it."""

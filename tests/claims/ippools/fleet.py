@@ -73,7 +73,10 @@ class Fleet:
         return found
 
     def conditions(self, name: str = "prod") -> dict[str, str]:
-        return {one["type"]: one["status"] for one in self.there(name)["status"]["conditions"]}
+        return {
+            condition["type"]: condition["status"]
+            for condition in self.there(name)["status"]["conditions"]
+        }
 
     # --- the register -----------------------------------------------------------------------------
 
@@ -82,9 +85,9 @@ class Fleet:
 
     def make(self, name: str = "prod", *specs: EntrySpec, network: Network | None = None) -> IPPool:
         of = network or self.network
-        made = ippools.create(self.cluster, name, of.name, author=worlds.BY)
-        self.add(made, *specs)
-        return made
+        ippool = ippools.create(self.cluster, name, of.name, author=worlds.BY)
+        self.add(ippool, *specs)
+        return ippool
 
     def add(self, of: IPPool, *specs: EntrySpec) -> list[Entry]:
         return entries.add(of.pk, specs, source="hand", author=worlds.BY)

@@ -45,9 +45,9 @@ def at(of: IPPool) -> str:
 
 def test_one_entry(api: Api, ippool: IPPool) -> None:
     body = {"mac": "02-00-00-00-00-0A", "ips": ["10.0.0.5/24"], "vm": "web", "namespace": "shop"}
-    said = api.made(at(ippool), body)
-    assert said.pop("created_at").endswith("Z")
-    assert said == {
+    document = api.made(at(ippool), body)
+    assert document.pop("created_at").endswith("Z")
+    assert document == {
         "id": Entry.objects.get().pk,
         "ippool": ippool.pk,
         "mac": A,
@@ -59,7 +59,7 @@ def test_one_entry(api: Api, ippool: IPPool) -> None:
         "duplicates": [],
         "warnings": [],
     }
-    assert api("GET", f"{at(ippool)}{said['id']}/").json()["mac"] == A
+    assert api("GET", f"{at(ippool)}{document['id']}/").json()["mac"] == A
 
 
 def test_duplicates_are_taken_and_said(api: Api, ippool: IPPool, network: Network) -> None:
@@ -73,25 +73,28 @@ def test_duplicates_are_taken_and_said(api: Api, ippool: IPPool, network: Networ
     assert found["with"] == [
         {"type": "entry", "id": first["id"], "name": "prod-pool", "vm": "web", "mac": A}
     ]
-    assert [(one["kind"], one["value"], one["with"][0]["type"]) for one in third["duplicates"]] == [
+    assert [
+        (duplicate["kind"], duplicate["value"], duplicate["with"][0]["type"])
+        for duplicate in third["duplicates"]
+    ] == [
         ("ip", "10.0.0.1", "gateway"),
         ("ip", "10.0.0.5", "entry"),
     ]
     assert third["warnings"][0]["code"] == "one_per_family"
-    said = api("GET", f"ippools/{ippool.pk}/").json()
-    assert said["duplicates"] == {"mac": 1, "ip": 2}
-    assert said["conditions"][1]["message"] == f"MAC address {A} appears 2 times"
+    document = api("GET", f"ippools/{ippool.pk}/").json()
+    assert document["duplicates"] == {"mac": 1, "ip": 2}
+    assert document["conditions"][1]["message"] == f"MAC address {A} appears 2 times"
 
     def listed(query: str) -> list[int]:
-        return [one["id"] for one in api("GET", at(ippool) + query).json()["results"]]
+        return [row["id"] for row in api("GET", at(ippool) + query).json()["results"]]
 
     assert listed("?duplicate=mac") == [first["id"], second["id"]]
     assert listed("?duplicate=ip") == [first["id"], third["id"]]
 
 
 def test_the_mac_of_the_gateway_is_said(api: Api, ippool: IPPool, network: Network) -> None:
-    said = api.made(at(ippool), {"mac": "0A-58-0A-00-00-01", "ips": ["10.0.0.5/24"]})
-    assert said["duplicates"] == [
+    document = api.made(at(ippool), {"mac": "0A-58-0A-00-00-01", "ips": ["10.0.0.5/24"]})
+    assert document["duplicates"] == [
         {
             "kind": "mac",
             "value": "0a:58:0a:00:00:01",
@@ -129,7 +132,7 @@ def test_what_is_refused(api: Api, ippool: IPPool, body: Any, code: str) -> None
 def test_a_list_is_all_or_nothing(api: Api, ippool: IPPool) -> None:
     body = [{"mac": A, "ips": ["10.0.0.5/24"]}, {"mac": B, "ips": ["10.1.0.5/24"]}]
     answer = api("POST", at(ippool), body)
-    assert [one["field"] for one in answer.json()["errors"]] == ["1.ips.0"]
+    assert [error["field"] for error in answer.json()["errors"]] == ["1.ips.0"]
     assert not Entry.objects.exists()
 
 
@@ -153,7 +156,7 @@ def test_filters_and_pages(api: Api, ippool: IPPool) -> None:
     api.made(at(ippool), entries)
 
     def vms(query: str) -> list[str]:
-        return [one["vm"] for one in api("GET", at(ippool) + query).json()["results"]]
+        return [row["vm"] for row in api("GET", at(ippool) + query).json()["results"]]
 
     assert vms("?mac=0200.0000.010A") == ["vm-10"]
     assert vms("?ip=10.0.0.12") == ["vm-12"]
@@ -166,7 +169,7 @@ def test_filters_and_pages(api: Api, ippool: IPPool) -> None:
     first = api("GET", at(ippool) + "?limit=6&fields=vm").json()
     assert len(first["results"]) == 6
     rest = api.client.get(first["next"]).json()
-    assert [one["vm"] for one in rest["results"]] == [f"vm-{n}" for n in range(16, 20)]
+    assert [row["vm"] for row in rest["results"]] == [f"vm-{n}" for n in range(16, 20)]
     for query, code in (
         ("?duplicate=x", "invalid_choice"),
         ("?mac=x", "mac_syntax"),
@@ -192,8 +195,8 @@ def test_changing_and_deleting_one(api: Api, ippool: IPPool) -> None:
 
 def told(answer: Any) -> tuple[int, int, int, int]:
     assert answer.status_code == 200, answer.content
-    said = answer.json()
-    return said["created"], said["changed"], said["deleted"], said["unchanged"]
+    document = answer.json()
+    return document["created"], document["changed"], document["deleted"], document["unchanged"]
 
 
 @pytest.mark.parametrize("wrapped", [False, True])

@@ -71,11 +71,11 @@ def test_the_list_names_what_is_doubled(browser: Client, ippool: IPPool, network
     worlds.entry(ippool, A, "10.0.0.1/24")
     worlds.entry(ippool, C, "10.0.0.9/24", vm="db", namespace="shop")
     worlds.workload(network, "web", A, "10.0.0.7", namespace="shop")
-    shown = page(browser, "entry_changelist")
-    assert shown.count("duplicate MAC") >= 2
-    assert "MAC entry of shop/web in prod-pool" in shown
-    assert "gateway 10.0.0.1" in shown
-    assert "shop/web runs with 10.0.0.7" in shown
+    page_text = page(browser, "entry_changelist")
+    assert page_text.count("duplicate MAC") >= 2
+    assert "MAC entry of shop/web in prod-pool" in page_text
+    assert "gateway 10.0.0.1" in page_text
+    assert "shop/web runs with 10.0.0.7" in page_text
     only = page(browser, "entry_changelist", duplicate="ip")
     assert "10.0.0.1/24" in only
     assert reverse("admin:claims_entry_change", args=[first.pk]) in only
@@ -149,43 +149,43 @@ def test_what_is_told_while_somebody_types(
 
     def told(**said: Any) -> dict[str, Any]:
         url = reverse("admin:claims_entry_check")
-        found: dict[str, Any] = browser.get(url, {"ippool": ippool.pk, **said}).json()
-        return found
+        document: dict[str, Any] = browser.get(url, {"ippool": ippool.pk, **said}).json()
+        return document
 
-    found = told(mac=A.upper(), ips="10.0.0.6")
-    (one,) = found["duplicates"]
+    document = told(mac=A.upper(), ips="10.0.0.6")
+    (one,) = document["duplicates"]
     assert (one["kind"], one["value"]) == ("mac", A)
     assert one["occurrences"][0]["url"] == reverse("admin:claims_entry_change", args=[first.pk])
-    assert found["problems"] == []
+    assert document["problems"] == []
     assert told(mac=A, ips="10.0.0.5", entry=first.pk)["duplicates"] == []
     assert told(mac="02:00", ips="")["problems"][0]["field"] == "mac"
-    found = told(mac=C, ips="10.0.0.1, 10.0.0.5")
-    assert [one["occurrences"][0]["text"] for one in found["duplicates"]] == [
+    document = told(mac=C, ips="10.0.0.1, 10.0.0.5")
+    assert [duplicate["occurrences"][0]["text"] for duplicate in document["duplicates"]] == [
         "gateway 10.0.0.1",
         "MAC entry of shop/web in prod-pool",
     ]
     assert told(mac="", ips="10.0.0.9") == {"problems": [], "warnings": [], "duplicates": []}
-    assert "at most one of each family" in found["warnings"][0]
+    assert "at most one of each family" in document["warnings"][0]
     empty = {"problems": [], "warnings": [], "duplicates": []}
     assert told(ippool="x", mac=A) == empty
 
 
 def test_an_ippool_is_made_and_shown(browser: Client, network: Network) -> None:
     url = reverse("admin:claims_ippool_add")
-    said = {"cluster": network.cluster_id, "name": "prod-pool", "network_name": "prod-network"}
-    assert browser.post(url, said).status_code == 302
-    again = text(browser.post(url, {**said, "name": "second"}))
+    form_data = {"cluster": network.cluster_id, "name": "prod-pool", "network_name": "prod-network"}
+    assert browser.post(url, form_data).status_code == 302
+    again = text(browser.post(url, {**form_data, "name": "second"}))
     assert "already has an IPPool: prod-pool" in again
     of = IPPool.objects.get()
     worlds.entry(of, A, "10.0.0.5/24")
     worlds.entry(of, A, "10.0.0.6/24")
     ippools.update_conditions(IPPool.objects.get())
-    shown = page(browser, "ippool_change", of.pk)
-    assert "MAC addresses appear more than once" in shown
-    assert "DuplicateMACFound" in shown
-    assert "also <a" in shown
-    assert "network-name: prod-network" in shown
-    assert f"/api/v1/ippools/{of.pk}/entries/" in shown
+    page_text = page(browser, "ippool_change", of.pk)
+    assert "MAC addresses appear more than once" in page_text
+    assert "DuplicateMACFound" in page_text
+    assert "also <a" in page_text
+    assert "network-name: prod-network" in page_text
+    assert f"/api/v1/ippools/{of.pk}/entries/" in page_text
     listed = page(browser, "ippool_changelist", duplicate="yes")
     assert "1 MAC" in listed
 
@@ -233,9 +233,11 @@ def test_a_vm_owner_asks_for_addresses_and_sees_their_own(owner: Client, ippool:
         assert "vault" not in shown
         assert B not in shown
     check = reverse("admin:claims_entry_check")
-    told = owner.get(check, {"ippool": ippool.pk, "mac": B, "ips": "10.0.0.6"}).json()
+    document = owner.get(check, {"ippool": ippool.pk, "mac": B, "ips": "10.0.0.6"}).json()
     assert {
-        occurrence["text"] for one in told["duplicates"] for occurrence in one["occurrences"]
+        occurrence["text"]
+        for duplicate in document["duplicates"]
+        for occurrence in duplicate["occurrences"]
     } == {"another owner"}
     at = reverse("admin:claims_entry_change", args=[foreign.pk])
     assert owner.get(at).status_code == 404
@@ -252,17 +254,17 @@ def test_one_badge_counts_duplicates_and_conflicts(browser: Client, ippool: IPPo
     worlds.entry(ippool, B, "10.0.0.1/24")  # the gateway's
     worlds.claim(ippool.network, "db", "10.0.0.6/24", namespace="shop", mac=C)
     ippools.update_conditions(IPPool.objects.get())
-    shown = page(browser, "ippool_change", ippool.pk)
+    page_text = page(browser, "ippool_change", ippool.pk)
     listed = page(browser, "ippool_changelist")
     for words in ("1 MAC</a>", "2 IPs</a>"):
-        assert shown.count(words) == listed.count(words) == 1, words
-    assert "Duplicates and conflicts" in shown
+        assert page_text.count(words) == listed.count(words) == 1, words
+    assert "Duplicates and conflicts" in page_text
 
 
 @pytest.mark.parametrize("kind", ["network", "ippool"])
 def test_a_page_has_one_history(browser: Client, ippool: IPPool, kind: str) -> None:
     of = ippool.network_id if kind == "network" else ippool.pk
     url = reverse("admin:history")
-    shown = text(browser.get(reverse(f"admin:claims_{kind}_change", args=[of])))
-    assert shown.count(">History</a>") == 1
-    assert f'href="{url}?kind={kind}&amp;object={of}"' in shown
+    page_text = text(browser.get(reverse(f"admin:claims_{kind}_change", args=[of])))
+    assert page_text.count(">History</a>") == 1
+    assert f'href="{url}?kind={kind}&amp;object={of}"' in page_text

@@ -49,11 +49,11 @@ def asking(**more: Any) -> dict[str, Any]:
 
 
 def test_a_request_for_an_own_vm(api: Api, ippool: IPPool, foreign: Entry) -> None:
-    said = api.made(at(ippool), asking())
-    assert (said["source"], said["duplicates"]) == ("request", [])
+    document = api.made(at(ippool), asking())
+    assert (document["source"], document["duplicates"]) == ("request", [])
     listed = api("GET", at(ippool)).json()["results"]
     assert [one["vm"] for one in listed] == ["web"]
-    assert api("DELETE", f"{at(ippool)}{said['id']}/").status_code == 204
+    assert api("DELETE", f"{at(ippool)}{document['id']}/").status_code == 204
 
 
 @pytest.mark.parametrize(
@@ -79,8 +79,10 @@ def test_what_is_not_theirs(
 
 def test_their_own_duplicates_are_said(api: Api, ippool: IPPool) -> None:
     api.made(at(ippool), asking())
-    said = api.made(at(ippool), asking(mac=C, vm="db"))
-    assert [(one["kind"], one["with"][0]["vm"]) for one in said["duplicates"]] == [("ip", "web")]
+    document = api.made(at(ippool), asking(mac=C, vm="db"))
+    assert [
+        (duplicate["kind"], duplicate["with"][0]["vm"]) for duplicate in document["duplicates"]
+    ] == [("ip", "web")]
 
 
 def test_what_came_to_be_a_duplicate_names_nobody(api: Api, ippool: IPPool) -> None:
@@ -92,9 +94,9 @@ def test_what_came_to_be_a_duplicate_names_nobody(api: Api, ippool: IPPool) -> N
 
 def test_the_ippool_tells_nothing_of_others(api: Api, ippool: IPPool, foreign: Entry) -> None:
     worlds.entry(ippool, B, "10.0.0.7/24", vm="vault", namespace="bank")
-    said = api("GET", f"ippools/{ippool.pk}/").json()
-    assert (said["entries"], said["conditions"], said["duplicates"]) == (0, [], None)
-    assert (said["version"], said["associated_nads"]) == (
+    document = api("GET", f"ippools/{ippool.pk}/").json()
+    assert (document["entries"], document["conditions"], document["duplicates"]) == (0, [], None)
+    assert (document["version"], document["associated_nads"]) == (
         None,
         [{"namespace": "shop", "name": "n"}],
     )
@@ -107,11 +109,11 @@ def test_the_ippool_tells_nothing_of_others(api: Api, ippool: IPPool, foreign: E
 
 
 def test_what_only_operators_do(api: Api, ippool: IPPool) -> None:
-    made = worlds.entry(ippool, C, "10.0.0.9/24", vm="db", namespace="shop")
+    entry = worlds.entry(ippool, C, "10.0.0.9/24", vm="db", namespace="shop")
     calls: list[tuple[str, str, Any]] = [
         ("PUT", at(ippool), {}),
-        ("PATCH", f"{at(ippool)}{made.pk}/", {"note": "x"}),
-        ("DELETE", f"{at(ippool)}{made.pk}/", None),
+        ("PATCH", f"{at(ippool)}{entry.pk}/", {"note": "x"}),
+        ("DELETE", f"{at(ippool)}{entry.pk}/", None),
         ("POST", "ippools/", {"cluster": "prod", "name": "x", "network_name": "y"}),
         ("PATCH", f"ippools/{ippool.pk}/", {"note": "x"}),
         ("DELETE", f"ippools/{ippool.pk}/", None),

@@ -28,23 +28,25 @@ def api() -> Api:
 @pytest.fixture
 def made(api: Api, network: Network) -> dict[str, Any]:
     body = {"cluster": "prod", "name": "prod-pool", "network_name": "prod-network"}
-    found: dict[str, Any] = api.made("ippools/", body)
-    return found
+    document: dict[str, Any] = api.made("ippools/", body)
+    return document
 
 
 def test_the_shape(api: Api, made: dict[str, Any], network: Network) -> None:
     NAD.objects.create(network=network, namespace="shop", name="n")
     answer = api("GET", f"ippools/{made['id']}/")
     assert answer.headers["ETag"] == '"1"'
-    said = answer.json()
-    assert said.pop("created_at").endswith("Z")
-    conditions = said.pop("conditions")
-    assert [(one["type"], one["status"], one["reason"]) for one in conditions] == [
+    document = answer.json()
+    assert document.pop("created_at").endswith("Z")
+    conditions = document.pop("conditions")
+    assert [
+        (condition["type"], condition["status"], condition["reason"]) for condition in conditions
+    ] == [
         ("Success", "True", "NoDuplicates"),
         ("DuplicateMACAddresses", "False", "NoMACDuplicates"),
         ("DuplicateIPAddresses", "False", "NoIPDuplicates"),
     ]
-    assert said == {
+    assert document == {
         "id": made["id"],
         "cluster": "prod",
         "name": "prod-pool",
@@ -85,10 +87,10 @@ def test_what_is_not_made(
 
 def test_lists(api: Api, made: dict[str, Any]) -> None:
     api.made("ippools/", {"cluster": "prod", "name": "b", "network_name": "other"})
-    names = [one["name"] for one in api("GET", "ippools/?ordering=name").json()["results"]]
+    names = [row["name"] for row in api("GET", "ippools/?ordering=name").json()["results"]]
     assert names == ["b", "prod-pool"]
-    found = api("GET", "ippools/?network_name=other&cluster=prod&fields=name").json()["results"]
-    assert found == [{"name": "b"}]
+    rows = api("GET", "ippools/?network_name=other&cluster=prod&fields=name").json()["results"]
+    assert rows == [{"name": "b"}]
 
 
 def test_changing(api: Api, made: dict[str, Any]) -> None:
@@ -115,19 +117,19 @@ def test_the_manifest(api: Api, made: dict[str, Any]) -> None:
     api.made(
         at + "entries/", [{"mac": A, "ips": ["10.0.0.5/24"]}, {"mac": B, "ips": ["10.0.0.6/24"]}]
     )
-    told = api("GET", at + "manifest/").json()
-    assert told["apiVersion"] == "ippool.k8s.cni.cncf.io/v1alpha"
-    assert told["spec"] == {
+    document = api("GET", at + "manifest/").json()
+    assert document["apiVersion"] == "ippool.k8s.cni.cncf.io/v1alpha"
+    assert document["spec"] == {
         "network-name": "prod-network",
         "entries": {A: ["10.0.0.5/24"], B: ["10.0.0.6/24"]},
     }
-    assert told["status"]["conditions"][0]["reason"] == "NoDuplicates"
+    assert document["status"]["conditions"][0]["reason"] == "NoDuplicates"
     written = api("GET", at + "manifest/?format=yaml")
     assert written.headers["Content-Type"] == "application/yaml"
-    assert yaml.safe_load(written.content) == told
+    assert yaml.safe_load(written.content) == document
     assert api("GET", at + "manifest/?format=xml").json()["code"] == "invalid_choice"
     # What is written can be read: nothing changes.
-    answer = api("PUT", at + "entries/", told)
+    answer = api("PUT", at + "entries/", document)
     assert (answer.status_code, answer.json()["unchanged"]) == (200, 2)
 
 

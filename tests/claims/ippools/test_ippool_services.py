@@ -30,7 +30,9 @@ def add(of: IPPool, *specs: EntrySpec) -> list[Entry]:
 
 def conditions(of: IPPool) -> dict[str, tuple[str, str]]:
     of.refresh_from_db()
-    return {one["type"]: (one["status"], one["reason"]) for one in of.conditions}
+    return {
+        condition["type"]: (condition["status"], condition["reason"]) for condition in of.conditions
+    }
 
 
 CLEAN = {
@@ -60,8 +62,8 @@ def test_a_name_stands_once_in_a_cluster(blue: IPPool) -> None:
 
 
 def test_a_network_that_nobody_saw_gets_a_row() -> None:
-    made = ippools.create(worlds.cluster(), "p", "prod-network", author=worlds.BY)
-    assert (made.network.name, made.network.kind) == ("prod-network", "")
+    ippool = ippools.create(worlds.cluster(), "p", "prod-network", author=worlds.BY)
+    assert (ippool.network.name, ippool.network.kind) == ("prod-network", "")
 
 
 @pytest.mark.parametrize(("name", "network"), [("A b", "n"), ("p", ""), ("p", "a\u202eb")])
@@ -129,8 +131,8 @@ def test_replacing_writes_only_what_differs(blue: IPPool) -> None:
         EntrySpec(B, ("10.0.0.9/24",), "web", "shop"),
         EntrySpec("02:00:00:00:00:0d", ("10.0.0.10/24",)),
     ]
-    found = entries.replace(blue.pk, wanted, source="api", author=worlds.BY)
-    assert (len(found.new), len(found.changed), len(found.gone)) == (1, 1, 1)
+    entry_diff = entries.replace(blue.pk, wanted, source="api", author=worlds.BY)
+    assert (len(entry_diff.new), len(entry_diff.changed), len(entry_diff.gone)) == (1, 1, 1)
     assert EntryEvent.objects.count() == before + 3
     assert not entries.replace(blue.pk, wanted, source="api", author=worlds.BY)
     assert EntryEvent.objects.count() == before + 3

@@ -66,8 +66,8 @@ def test_nobody_else_may_ask() -> None:
 
 def test_a_second_one_of_a_network_is_refused(key: str, network: Network) -> None:
     made(network)
-    told = webhooks.refused(ask(key, manifest("second", {})), "network_has_ippool")
-    assert "prod-network already has an IPPool: prod" in told
+    refusal = webhooks.refused(ask(key, manifest("second", {})), "network_has_ippool")
+    assert "prod-network already has an IPPool: prod" in refusal
     other = manifest("second", {}, network="other")
     webhooks.refused(ask(key, manifest("second", {}), other), "network_has_ippool")
     # What is so already is not judged again.
@@ -93,8 +93,8 @@ def test_one_whose_object_is_gone_is_in_nobodys_way(key: str, network: Network) 
     ],
 )
 def test_entries_that_cannot_be_used_are_refused(key: str, written: Any, code: str) -> None:
-    told = webhooks.refused(ask(key, manifest("prod", written)), code)
-    assert told.startswith("spec.entries")
+    refusal = webhooks.refused(ask(key, manifest("prod", written)), code)
+    assert refusal.startswith("spec.entries")
     changed = manifest("prod", written)
     old = manifest("prod", written)
     changed["metadata"]["labels"] = {"a": "b"}
@@ -108,9 +108,9 @@ def test_what_was_wrong_before_stays_possible(key: str) -> None:
 
 def test_duplicates_in_the_object_are_warned_of(key: str) -> None:
     new = manifest("prod", {A: ["10.0.0.5/24"], A.upper(): ["10.0.0.6/24"], B: ["10.0.0.5/24"]})
-    told = webhooks.warned(ask(key, new))
-    assert f"the MAC address {A} occurs in several notations" in told
-    assert "10.0.0.5 is assigned to several MAC addresses" in told
+    warnings = webhooks.warned(ask(key, new))
+    assert f"the MAC address {A} occurs in several notations" in warnings
+    assert "10.0.0.5 is assigned to several MAC addresses" in warnings
 
 
 def test_duplicates_of_what_runs_are_warned_of(key: str, network: Network) -> None:
@@ -119,16 +119,16 @@ def test_duplicates_of_what_runs_are_warned_of(key: str, network: Network) -> No
     worlds.claim(network, "db", "10.0.0.7/24", mac="02:00:00:00:00:0c")
     old = manifest("prod", {A: ["10.0.0.5/24"]})
     new = manifest("prod", {A: ["10.0.0.6/24", "10.0.0.7/24", "10.0.0.1/24"]})
-    told = webhooks.warned(ask(key, new, old))
-    assert "10.0.0.6 is also used by the workload blue/web" in told
-    assert "10.0.0.7 is also used by the ipamclaim blue/db.prod-network" in told
-    assert "10.0.0.1 is also used by the gateway 10.0.0.1" in told
-    assert "at most one of each family" in told
-    assert A not in told.replace(f"spec.entries.{A}", "")
+    warnings = webhooks.warned(ask(key, new, old))
+    assert "10.0.0.6 is also used by the workload blue/web" in warnings
+    assert "10.0.0.7 is also used by the ipamclaim blue/db.prod-network" in warnings
+    assert "10.0.0.1 is also used by the gateway 10.0.0.1" in warnings
+    assert "at most one of each family" in warnings
+    assert A not in warnings.replace(f"spec.entries.{A}", "")
 
 
 def test_unknown_networks_and_removals(key: str, network: Network) -> None:
-    told = webhooks.warned(ask(key, manifest("x", {}, network="later")))
-    assert "has no logical network later in the register" in told
+    warnings = webhooks.warned(ask(key, manifest("x", {}, network="later")))
+    assert "has no logical network later in the register" in warnings
     made(network, EntrySpec(A, ("10.0.0.5/24",)))
     assert "one entry keeps" in webhooks.warned(ask(key, None, manifest("prod", {})))

@@ -34,7 +34,7 @@ def test_an_ippool_of_the_register_is_made_and_told_of(managed: Fleet) -> None:
     assert managed.conditions() == CLEAN
     status = managed.there()["status"]
     assert status["associated-nads"] == [{"namespace": "shop", "name": "n"}]
-    assert {one["observedGeneration"] for one in status["conditions"]} == {1}
+    assert {condition["observedGeneration"] for condition in status["conditions"]} == {1}
     assert managed.drift() == []
 
 
@@ -102,8 +102,8 @@ def test_what_others_own_is_not_taken_from_them(managed: Fleet) -> None:
     managed.passed()
     assert managed.written() == {A: ["10.0.0.5/24"], B: ["10.0.0.6/24"]}
     assert managed.drift() == [("prod", f"spec.entries.{A}")]
-    found = Finding.objects.get(code="more_in_cluster")
-    assert found.details["macs"] == [B]
+    finding = Finding.objects.get(code="more_in_cluster")
+    assert finding.details["macs"] == [B]
     assert managed.entries() == {A: ["10.0.0.9/24"]}
 
 

@@ -25,7 +25,7 @@ def test_an_ippool_is_taken_in(fleet: Fleet) -> None:
     of = fleet.ippool()
     assert (of.follows_cluster, of.network) == (True, fleet.network)
     assert {entry.source for entry in Entry.objects.all()} == {"cluster"}
-    assert [one["status"] for one in of.conditions] == ["True", "False", "False"]
+    assert [condition["status"] for condition in of.conditions] == ["True", "False", "False"]
     assert Block.objects.filter(state="held").count() == 2
     with pytest.raises(errors.ClusterDecides):
         fleet.add(of, EntrySpec(C, ("10.0.0.7/24",)))
@@ -48,7 +48,7 @@ def test_bad_entries_are_told_and_the_others_taken_in(fleet: Fleet) -> None:
     fleet.settled()
     assert fleet.entries() == {C: ["10.0.0.7/24"]}
     of = fleet.ippool()
-    assert {one["mac"]: one["code"] for one in of.problems} == {
+    assert {problem["mac"]: problem["code"] for problem in of.problems} == {
         A: "network_address_not_host",
         "nonsense": "mac_syntax",
     }
@@ -164,8 +164,8 @@ def test_entries_that_were_written_before_the_subnets_were_known(fleet: Fleet) -
     network.save()
     pools.sync_pool(network, author=BY)
     fleet.counted()
-    found = Finding.objects.get(code="ippool_outside_network", subject="later")
-    assert found.details == {"entries": [f"{B} 192.0.2.6"]}
+    finding = Finding.objects.get(code="ippool_outside_network", subject="later")
+    assert finding.details == {"entries": [f"{B} 192.0.2.6"]}
 
 
 def test_an_object_that_cannot_be_understood_fails_alone(fleet: Fleet) -> None:
