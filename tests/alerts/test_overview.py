@@ -126,6 +126,24 @@ def test_the_page_of_an_alert_shows_its_runbook_and_what_has_the_same_cause() ->
     assert reverse("admin:runbook", args=["IpamPoolNearlyFull"]) in listed
 
 
+def test_the_pages_of_a_pool_and_a_cluster_list_their_alerts() -> None:
+    pool = factories.pool("10.0.0.0/30")
+    factories.drain(pool, env="shop")
+    Finding.objects.create(
+        cluster=pool.cluster, kind="CiliumNode", code="overlap", subject="s", severity="error",
+        message="m", since=Now(),
+    )  # fmt: skip
+    evaluation.evaluate()
+    for url, title in (
+        (reverse("admin:pools_pool_change", args=[pool.pk]), "refuses allocations"),
+        (reverse("admin:pools_cluster_change", args=[pool.cluster_id]), "1 finding in cluster"),
+    ):
+        text = people.browser().get(url).content.decode()
+        assert "Open alerts" in text
+        assert title in text
+        assert "Open alerts" not in people.browser(people.VIEWER).get(url).content.decode()
+
+
 def test_thresholds_and_open_alerts_are_metrics(settings: Any) -> None:
     from tests.metrics import scrapes
 

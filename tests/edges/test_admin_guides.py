@@ -9,6 +9,7 @@ import pytest
 from django.urls import reverse
 
 from pools.models import Cluster
+from pools.platform.conditions import evaluation
 from tests import factories, people
 
 pytestmark = pytest.mark.django_db
@@ -97,6 +98,7 @@ def test_who_may_look(cluster: Cluster, name: str) -> None:
 
 def test_the_overview_tells_of_overlaps_and_leads_to_migrations(cluster: Cluster) -> None:
     pool = factories.pool("10.20.0.0/16", "10.21.0.0/16", category="pod", mask=24, reserved=["10.20.0.0/16"])  # fmt: skip
+    evaluation.evaluate()
     page = html.unescape(people.browser().get("/admin/").content.decode())
     assert "1 overlapping CIDR" in page
     assert reverse("admin:overlaps") in page

@@ -24,6 +24,7 @@ from pools.models import Cluster, Connection, Event, Pool
 from pools.platform import database
 from pools.platform.admin import display, lists, pages
 from pools.platform.admin import forms as fields
+from pools.platform.alerts import open_alerts
 from pools.register import clusters, usage
 
 
@@ -240,6 +241,7 @@ class ClusterAdmin(lists.ReadOnlyAdmin[Cluster]):
             call=f"clusters/{cluster.name}/",
             rows=rows,
             events=events,
+            alerts=open_alerts.alerts_about(f"cluster/{cluster.pk}")[: open_alerts.SHOWN],
             **connections.context(cluster),
         )
 

@@ -19,6 +19,7 @@ from pools.models import AllocationRequest, Block, Event, Pool, PoolCIDR
 from pools.models.blocks import LIVE
 from pools.models.pools import Pending
 from pools.platform.admin import display, pages
+from pools.platform.alerts import open_alerts
 from pools.register import block_lists, draining, occupancy, usage
 from pools.register.allocator import window
 from pools.register.utilization import forecasts, series
@@ -96,6 +97,7 @@ def view(request: HttpRequest, pool: Pool, **links: Any) -> HttpResponse:
         ),
         chosen_map=request.GET.get("map", ""),
         cidrs=cidrs,
+        alerts=open_alerts.alerts_about(f"pool/{pool.pk}")[: open_alerts.SHOWN],
         owned_elsewhere=drift.conflicts_of_pool(pool),
         cidr_states=[(cidr, cidr_state(cidr)) for cidr in cidrs],
         blocks=list(live.order_by("space_id", "cidr")[:FIRST]),

@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db.models import Case, QuerySet, Value, When
+from django.db.models import Case, Q, QuerySet, Value, When
 
 from pools.models import Alert
 from pools.models.alerts import Level
 from pools.platform.conditions import registry
 
 MOST = 2000  # open alerts that are grouped, the most severe first
+SHOWN = 20  # open alerts on the page of an object
 
 # The position of a level, for sorting: 0 is the most severe one.
 SEVERITY = Case(*(When(level=level, then=Value(rank)) for rank, level in enumerate(Level)))
@@ -78,3 +79,11 @@ def same_cause(alert: Alert) -> QuerySet[Alert]:
     if not alert.cause:
         return Alert.objects.none()
     return open_alerts().filter(cause=alert.cause).exclude(pk=alert.pk)
+
+
+def alerts_about(path: str) -> QuerySet[Alert]:
+    """Return the open alerts whose subject or cause is an object, such as `pool/12`, or a part of it."""
+    below = f"{path}/"
+    return open_alerts().filter(
+        Q(subject=path) | Q(subject__startswith=below) | Q(cause=path) | Q(cause__startswith=below)
+    )

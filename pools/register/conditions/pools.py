@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
+from urllib.parse import urlencode
 
 from django.conf import settings
 from django.db.models import Count
@@ -215,7 +216,7 @@ def _draining_conditions(_levels: OpenLevels) -> Iterator[ActiveCondition]:
             Level.INFO,
             title,
             gettext("Fully reserved; waiting for the remaining blocks to be released."),
-            f"/admin/pools/pool/{pool.pk}/migrations/?cidr={cidrs[0].cidr}",
+            f"/admin/pools/pool/{pool.pk}/migrations/?{urlencode({'cidr': cidrs[0].cidr})}",
             cause(pool.pk),
         )
 
