@@ -67,11 +67,14 @@ def count(request: HttpRequest) -> str:
     return display.digits(count) if count else ""
 
 
-def silence() -> str:
-    """Return for how long the scheduler has been silent, if it has stopped; otherwise an empty text."""
+def scheduler_context() -> dict[str, Any]:
+    """Return `silence`, for how long the scheduler has been silent if it has stopped, otherwise an empty text;
+    and `awaited`, True if it has not run yet, so that no condition was evaluated.
+    """
     seconds = scheduler.seconds_since_tick()
     has_stopped = seconds is not None and seconds > settings.IPAM_ALERT_SCHEDULER_SECONDS
-    return display.duration(seconds or 0) if has_stopped else ""
+    silence = display.duration(seconds or 0) if has_stopped else ""
+    return {"silence": silence, "awaited": seconds is None and not Alert.objects.exists()}
 
 
 def runbook_view(request: HttpRequest, runbook: str) -> HttpResponse:
@@ -112,7 +115,7 @@ class AlertAdmin(lists.ReadOnlyAdmin[Alert]):
     list_before_template = "cadastre/alerts_intro.html"
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
-        return super().changelist_view(request, {**(extra_context or {}), "silence": silence()})
+        return super().changelist_view(request, {**(extra_context or {}), **scheduler_context()})
 
     @admin.display(description=_("level"))
     def shown_level(self, alert: Alert) -> SafeString:

@@ -154,3 +154,17 @@ def test_thresholds_and_open_alerts_are_metrics(settings: Any) -> None:
     assert scrapes.value("ipam_alert_threshold", **labels) == 0.7
     assert scrapes.value("ipam_alerts_open", **labels) == 0
     assert scrapes.value("ipam_alerts_open", **{**labels, "level": "error"}) == 1
+
+
+def test_before_the_first_evaluation_nobody_is_told_that_all_is_well() -> None:
+    factories.pool("10.0.0.0/30")
+    alerts = people.browser().get(reverse("admin:pools_alert_changelist")).content.decode()
+    for text in (overview(), alerts):
+        assert "Conditions have not been evaluated yet" in text
+        assert "No errors and no warnings" not in text
+
+
+def test_the_demo_is_evaluated_when_it_is_loaded(settings: Any) -> None:
+    settings.IPAM_ALLOW_DEMO = True
+    call_command("demo")
+    assert Alert.objects.filter(code="pool_nearly_full", level="error").exists()

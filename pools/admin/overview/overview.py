@@ -83,7 +83,7 @@ def context(request: HttpRequest, frame: dict[str, Any]) -> dict[str, Any]:
         "pools": len(summary.pools),
         "counted_at": summary.counted_at,
         "alerts": alerts.overview_alerts(request),
-        "silence": alert_pages.silence(),
+        **alert_pages.scheduler_context(),
         "categories": pool_summary.category_summaries(summary.pools),
         "by_cluster": clusters[:CLUSTERS],
         "tenants": list(_tenants(request)),

@@ -5,6 +5,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management import base
 
+from pools.platform.conditions import evaluation
 from pools.register.demo import demo
 
 
@@ -29,6 +30,7 @@ class Command(base.BaseCommand):
                 " allow it."
             )
         loaded = demo.load()
+        evaluation.evaluate()  # now, so that the first page that somebody opens shows the alerts
         self.stdout.write(
             "Loaded the demo fleet." if loaded else "The demo fleet is already loaded."
         )
