@@ -50,13 +50,13 @@ class Api:
         return answer.json()
 
     def cluster(self, name: str = "prod", **settings: Any) -> dict[str, Any]:
-        found: dict[str, Any] = self.made("clusters/", {"name": name, **settings})
-        return found
+        document: dict[str, Any] = self.made("clusters/", {"name": name, **settings})
+        return document
 
     def pool(self, category: str) -> int:
         """The id of the first pool of that category."""
-        found = self("GET", f"pools/?category={category}").json()["results"]
-        return int(found[0]["id"])
+        rows = self("GET", f"pools/?category={category}").json()["results"]
+        return int(rows[0]["id"])
 
     def vm_pool(self, *cidrs: str, name: str = "vms", cooldown: int = 0, **settings: Any) -> int:
         """The id of a new pool of single addresses in the cluster `prod`."""

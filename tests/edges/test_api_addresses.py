@@ -85,8 +85,8 @@ def test_what_cannot_be_answered(api: apis.Api, path: str, field: str, code: str
 
 
 def test_the_network_of_an_instance(api: apis.Api) -> None:
-    place = f"pools/{api.pool('instance')}/allocations/"
-    api.made(place, apis.holder("i-1", "instance"))
+    path = f"pools/{api.pool('instance')}/allocations/"
+    api.made(path, apis.holder("i-1", "instance"))
     answer = api("GET", "instances/i-1/network/?cluster=prod")
     assert answer.json() == {
         "overlay_ipv6": "2001:db8:10:1::1",
@@ -94,8 +94,8 @@ def test_the_network_of_an_instance(api: apis.Api) -> None:
         "mtu": answer.json()["mtu"],
         "dns": [],
     }
-    told = {"instance_gateway": "fe80::2", "instance_mtu": 1400, "instance_dns": ["fd00::53"]}
-    assert api("PATCH", "clusters/prod/", told).status_code == 200
+    body = {"instance_gateway": "fe80::2", "instance_mtu": 1400, "instance_dns": ["fd00::53"]}
+    assert api("PATCH", "clusters/prod/", body).status_code == 200
     changed = api("GET", "instances/i-1/network/").json()
     assert (changed["gateway_ipv6"], changed["mtu"], changed["dns"]) == (
         "fe80::2",

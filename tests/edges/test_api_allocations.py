@@ -84,9 +84,9 @@ def test_holders_get_one_each(api: apis.Api, place: str) -> None:
 
 def test_the_one_that_has_it_is_told_again(api: apis.Api) -> None:
     api.cluster("other", cluster_prefix=apis.PREFIX)
-    place = f"pools/{api.pool('node')}/allocations/"
-    first = api.made(place, apis.holder("n-1", "node"))
-    again = api("POST", place, apis.holder("n-1", "node"))
+    path = f"pools/{api.pool('node')}/allocations/"
+    first = api.made(path, apis.holder("n-1", "node"))
+    again = api("POST", path, apis.holder("n-1", "node"))
     assert (again.status_code, again.json()) == (200, first)
 
 

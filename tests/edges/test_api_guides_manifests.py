@@ -68,7 +68,7 @@ def test_helm_values_of_a_cluster_are_taken_in_again(api: apis.Api) -> None:
     api.cluster("second")
     body = {"cluster": "second", "manifest": text.decode()}
     reports = api("POST", "pools/import/", body).json()["reports"]
-    assert [(one["name"], one["verdict"]) for one in reports] == [
+    assert [(report["name"], report["verdict"]) for report in reports] == [
         ("default", "created"),
         ("other", "created"),
     ]
@@ -78,7 +78,10 @@ def test_the_documents_of_a_cluster(api: apis.Api) -> None:
     _pool(api, "default", "10.10.0.0/16", labels={"team": "a"})
     _pool(api, "other", "10.20.0.0/16")
     text = api("GET", "clusters/prod/manifest/").content
-    assert [one["metadata"]["name"] for one in yaml.safe_load_all(text)] == ["default", "other"]
+    assert [document["metadata"]["name"] for document in yaml.safe_load_all(text)] == [
+        "default",
+        "other",
+    ]
     apis.refused(api("GET", "clusters/prod/manifest/?shape=helm"), 400, "helm_cannot_hold")
 
 

@@ -124,12 +124,12 @@ def test_the_form_of_the_admin_asks_too(settings: Any) -> None:
     settings.IPAM_ALLOW_UNOWNED_ALLOCATIONS = False
     pool = factories.pool("2001:db8:5::/64", category="instance")
     url = reverse("admin:pools_pool_allocate", args=[pool.pk])
-    said = {"kind": "instance", "id": "i-1", "family": "6"}
-    answer = people.browser().post(url, said)
+    form_data = {"kind": "instance", "id": "i-1", "family": "6"}
+    answer = people.browser().post(url, form_data)
     assert answer.status_code == 200
     assert {"org", "env"} <= set(answer.context["form"].errors)
     assert not Block.objects.filter(state="held").exists()
-    assert people.browser().post(url, said | {"org": "acme", "env": "prod"}).status_code == 302
+    assert people.browser().post(url, form_data | {"org": "acme", "env": "prod"}).status_code == 302
     block = Block.objects.get(state="held")
     assert (block.holder_kind, block.org, block.env) == ("instance", "acme", "prod")
 
