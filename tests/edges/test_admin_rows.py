@@ -33,7 +33,7 @@ def waiting() -> AllocationRequest:
     pool = factories.pool("10.0.0.0/31")
     factories.take(pool, org="acme", env="shop")
     factories.take(pool)
-    block_demand = factories.wanted(factories.holder("vm-late"), org="acme", env="shop")
+    block_demand = factories.demand(factories.holder("vm-late"), org="acme", env="shop")
     with pytest.raises(errors.IpamError):
         requests.allocate(pool.pk, block_demand, author=factories.BY)
     allocation = requests.allocate(pool.pk, block_demand, author=factories.BY, wait=True)

@@ -23,7 +23,7 @@ def place(api: apis.Api) -> str:
 
 def test_a_cidr_comes_and_goes(api: apis.Api, place: str) -> None:
     body = {"cidr": "10.0.1.0/29", "reserved_ranges": ["10.0.1.0/31"]}
-    document = api.made(f"{place}cidrs/", body)
+    document = api.create(f"{place}cidrs/", body)
     assert document["cidr"] == "10.0.1.0/29"
     assert [reserved_range["range"] for reserved_range in document["reserved_ranges"]] == [
         "10.0.1.0-10.0.1.1"
@@ -48,7 +48,7 @@ def test_a_reserved_range_stops_new_blocks_and_frees_none(api: apis.Api, place: 
     held = api.take(pool, "a")
     (cidr,) = api("GET", f"{place}cidrs/").json()["results"]
     ranges = f"{place}cidrs/{cidr['id']}/reserved-ranges/"
-    document = api.made(ranges, {"range": "10.0.0.0/29", "reason": "moves out"})
+    document = api.create(ranges, {"range": "10.0.0.0/29", "reason": "moves out"})
     assert (document["range"], document["reason"]) == ("10.0.0.0-10.0.0.7", "moves out")
     assert api("GET", f"blocks/{held['id']}/").json()["state"] == "held"
     answer = api("POST", f"{place}allocations/", apis.holder("b"))
@@ -86,7 +86,7 @@ def test_a_range_that_is_refused(
 ) -> None:
     (cidr,) = api("GET", f"{place}cidrs/").json()["results"]
     ranges = f"{place}cidrs/{cidr['id']}/reserved-ranges/"
-    api.made(ranges, {"range": "10.0.0.6-10.0.0.7"})
+    api.create(ranges, {"range": "10.0.0.6-10.0.0.7"})
     apis.refused(api("POST", ranges, body), status, code)
     (after,) = api("GET", f"{place}cidrs/").json()["results"]
     assert len(after["reserved_ranges"]) == 1
@@ -118,7 +118,7 @@ def test_parts_of_another_pool_are_not_found(api: apis.Api, place: str) -> None:
     apis.refused(api("DELETE", foreign), 404, "not_found")
     body = {"range": "10.0.0.1-10.0.0.2"}
     apis.refused(api("POST", f"{foreign}reserved-ranges/", body), 404, "not_found")
-    document = api.made(f"{place}cidrs/{cidr['id']}/reserved-ranges/", body)
+    document = api.create(f"{place}cidrs/{cidr['id']}/reserved-ranges/", body)
     apis.refused(
         api("DELETE", f"pools/{other}/reserved-ranges/{document['id']}/"), 404, "not_found"
     )

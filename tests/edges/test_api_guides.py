@@ -24,7 +24,7 @@ def api() -> apis.Api:
     api.cluster()
     for name, cidr in (("default", "10.10.0.0/16"), ("green", "10.20.0.0/16")):
         part = {"mask_size": 24, "cidrs": [cidr]}
-        api.made("pools/", {"cluster": "prod", "name": name, "category": "pod", "ipv4": part})
+        api.create("pools/", {"cluster": "prod", "name": name, "category": "pod", "ipv4": part})
     return api
 
 
@@ -172,7 +172,7 @@ def test_a_cluster_without_a_configuration(api: apis.Api, fake: FakeCluster) -> 
 def test_overlaps_in_pages(api: apis.Api) -> None:
     api.cluster("other")
     part = {"mask_size": 24, "cidrs": ["10.10.0.0/17", "10.20.0.0/15"]}
-    api.made("pools/", {"cluster": "other", "name": "o", "category": "pod", "ipv4": part})
+    api.create("pools/", {"cluster": "other", "name": "o", "category": "pod", "ipv4": part})
     first = api("GET", "overlaps/?limit=1").json()
     assert (first["count"], first["results"][0]["cidr"]) == (2, "10.10.0.0/16")
     second = api("GET", first["next"].partition("/api/v1/")[2]).json()

@@ -21,7 +21,7 @@ def api() -> apis.Api:
 def _pool(api: apis.Api, name: str, cidr: str, *ranges: str, **more: object) -> str:
     part = {"mask_size": 24, "cidrs": [{"cidr": cidr, "reserved_ranges": list(ranges)}]}
     body = {"cluster": "prod", "name": name, "category": "pod", "ipv4": part, **more}
-    return f"pools/{api.made('pools/', body)['id']}/manifest/"
+    return f"pools/{api.create('pools/', body)['id']}/manifest/"
 
 
 @pytest.mark.parametrize(

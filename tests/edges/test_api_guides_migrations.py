@@ -27,7 +27,7 @@ def pool(api: apis.Api) -> int:
 
 def _begin(api: apis.Api, pool: int, **body: Any) -> str:
     body = {"cidr": OLD, "to": NEW, "reason": "the site moves"} | body
-    document = api.made(f"pools/{pool}/migrations/", body)
+    document = api.create(f"pools/{pool}/migrations/", body)
     return f"pools/{pool}/migrations/{document['id']}/"
 
 

@@ -22,7 +22,7 @@ def pool(api: Api) -> dict[str, Any]:
     api.cluster()
     part = {"mask_size": 28, "cidrs": [CIDR]}
     body = {"cluster": "prod", "name": "blue", "category": "pod", "ipv4": part}
-    document: dict[str, Any] = api.made("pools/", body)
+    document: dict[str, Any] = api.create("pools/", body)
     return document
 
 

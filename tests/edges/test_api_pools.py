@@ -31,7 +31,7 @@ def api() -> apis.Api:
 
 @pytest.fixture
 def place(api: apis.Api) -> str:
-    return f"pools/{api.made('pools/', GREEN)['id']}/"
+    return f"pools/{api.create('pools/', GREEN)['id']}/"
 
 
 def test_what_was_sent_is_said_again(api: apis.Api, place: str) -> None:
@@ -44,7 +44,9 @@ def test_what_was_sent_is_said_again(api: apis.Api, place: str) -> None:
 
 def test_capacities_beyond_64_bits_are_exact(api: apis.Api) -> None:
     part = {"mask_size": 128, "cidrs": ["fd00::/16"]}
-    document = api.made("pools/", {"cluster": "prod", "name": "v", "category": "vm", "ipv6": part})
+    document = api.create(
+        "pools/", {"cluster": "prod", "name": "v", "category": "vm", "ipv6": part}
+    )
     usage = document["utilization"]["ipv6"]
     assert int(usage["capacity"]) in range(2**112 - 2, 2**112 + 1)
     assert int(usage["held"]) + int(usage["free"]) + int(usage["reserved"]) <= 2**112
@@ -108,7 +110,7 @@ def test_any_version_is_a_star(api: apis.Api, place: str) -> None:
 
 
 def test_a_pool_in_use_stays(api: apis.Api, place: str) -> None:
-    taken = api.made(f"{place}allocations/", apis.holder("node-7", "node") | {"family": 4})
+    taken = api.create(f"{place}allocations/", apis.holder("node-7", "node") | {"family": 4})
     problem = apis.refused(api("DELETE", place), 409, "pool_in_use")
     assert "node-7" in problem["detail"]
     smaller = {"mask_size": 24, "cidrs": ["10.22.0.0/16"]}

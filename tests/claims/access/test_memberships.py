@@ -37,7 +37,7 @@ def vera() -> Any:
 
 
 def test_a_membership_makes_a_vm_owner(api: apis.Api) -> None:
-    document = api.made(PATH, body())
+    document = api.create(PATH, body())
     assert {**document, "id": 0, "created_at": ""} == {
         "id": 0, "user": "vera", "group": None, "cluster": "prod", "namespaces": ["bank", "shop"],
         "role": "vm-owner", "created_at": "", "source": "local", "cluster_role": None,
@@ -58,7 +58,7 @@ def test_a_membership_makes_a_vm_owner(api: apis.Api) -> None:
 
 
 def test_what_it_gave_goes_with_the_last_one(api: apis.Api) -> None:
-    first, second = api.made(PATH, body()), api.made(PATH, body(cluster="test"))
+    first, second = api.create(PATH, body()), api.create(PATH, body(cluster="test"))
     assert api("DELETE", f"{PATH}{first['id']}/").status_code == 204
     assert (vera().has_perm("claims.view_entry"), vera().is_staff) == (True, True)
     assert api("DELETE", f"{PATH}{second['id']}/").status_code == 204
@@ -71,7 +71,7 @@ def test_what_it_gave_goes_with_the_last_one(api: apis.Api) -> None:
 def test_who_is_more_than_a_vm_owner_stays_that(api: apis.Api) -> None:
     User.objects.filter(username="vera").update(is_staff=True)
     vera().groups.add(Group.objects.get(name="viewer"))
-    document = api.made(PATH, body())
+    document = api.create(PATH, body())
     assert namespaces.scope(vera()).everything
     api("DELETE", f"{PATH}{document['id']}/")
     assert [group.name for group in vera().groups.all()] == ["viewer"]
@@ -79,7 +79,7 @@ def test_who_is_more_than_a_vm_owner_stays_that(api: apis.Api) -> None:
 
 
 def test_users_of_a_group_count_without_being_listed(api: apis.Api) -> None:
-    document = api.made(PATH, body(user=None, group="team-shop"))
+    document = api.create(PATH, body(user=None, group="team-shop"))
     assert (document["user"], document["group"]) == (None, "team-shop")
     assert namespaces.scope(vera()) == namespaces.Scope()
     vera().groups.add(Group.objects.get(name="team-shop"))
@@ -94,13 +94,13 @@ def test_users_of_a_group_count_without_being_listed(api: apis.Api) -> None:
 @pytest.mark.parametrize("group", ["viewer", "vm-owner"])
 def test_groups_of_the_site_keep_their_rights(api: apis.Api, group: str) -> None:
     before = Group.objects.get(name=group).permissions.count()
-    document = api.made(PATH, body(user=None, group=group))
+    document = api.create(PATH, body(user=None, group=group))
     api("DELETE", f"{PATH}{document['id']}/")
     assert Group.objects.get(name=group).permissions.count() == before
 
 
 def test_namespaces_change(api: apis.Api) -> None:
-    document = api.made(PATH, body())
+    document = api.create(PATH, body())
     answer = api("PATCH", f"{PATH}{document['id']}/", {"namespaces": ["depot"]})
     assert answer.json() == document | {"namespaces": ["depot"]}
     assert Membership.objects.get().namespaces == ["depot"]
@@ -141,9 +141,9 @@ def test_bad_memberships_are_refused(api: apis.Api, said: Any, field: str, code:
 
 
 def test_a_second_one_in_a_cluster_is_refused(api: apis.Api) -> None:
-    api.made(PATH, body())
+    api.create(PATH, body())
     apis.refused(api("POST", PATH, body(namespaces=["depot"])), 409, "already_exists")
-    api.made(PATH, body(user=None, group="team"))
+    api.create(PATH, body(user=None, group="team"))
     apis.refused(api("POST", PATH, body(user=None, group="team")), 409, "already_exists")
 
 
@@ -155,7 +155,7 @@ def test_a_repeated_request_makes_one(api: apis.Api) -> None:
 
 @pytest.mark.parametrize("role", ["viewer", "operator", "vm-owner"])
 def test_only_administrators_change_them(api: apis.Api, role: str) -> None:
-    document = api.made(PATH, body())
+    document = api.create(PATH, body())
     other = apis.Api(role)
     apis.refused(other("POST", PATH, body(cluster="test")), 403, "permission_denied")
     one = f"{PATH}{document['id']}/"
@@ -169,8 +169,8 @@ def test_only_administrators_change_them(api: apis.Api, role: str) -> None:
 
 def test_everybody_sees_their_own(api: apis.Api) -> None:
     mine = apis.Api("vm-owner")
-    api.made(PATH, body())
-    document = api.made(PATH, body(user=mine.user.username))
+    api.create(PATH, body())
+    document = api.create(PATH, body(user=mine.user.username))
     assert mine("GET", PATH).json()["results"] == [document]
     # A cluster in which one has no namespace is not told from one that there is not.
     for name in ("test", "nowhere"):

@@ -42,7 +42,7 @@ def api() -> Api:
 
 def made(api: Api, **changes: Any) -> dict[str, Any]:
     body = {key: value for key, value in {**BLUE, **changes}.items() if value is not None}
-    document: dict[str, Any] = api.made("networks/", body)
+    document: dict[str, Any] = api.create("networks/", body)
     return document
 
 
@@ -283,7 +283,7 @@ def test_overlaps_with_pods_and_other_networks_are_shown(api: Api) -> None:
     made(api)
     made(api, name="cluster_udn_red")
     pods = {"mask_size": 24, "cidrs": [{"cidr": "10.0.0.0/8"}]}
-    api.made("pools/", {"cluster": "prod", "name": "pods", "category": "pod", "ipv4": pods})
+    api.create("pools/", {"cluster": "prod", "name": "pods", "category": "pod", "ipv4": pods})
     rows = api("GET", "overlaps/?kind=vm-network").json()["results"]
     assert [row["cidr"] for row in rows] == ["10.0.0.0/8", "fd00::/64"]
 
