@@ -101,7 +101,7 @@ def holders(count: int, *, kind: str = "vm") -> tuple[allocation.Holder, ...]:
     return tuple(holder(kind=kind) for _ in range(count))
 
 
-def wanted(
+def demand(
     *who: allocation.Holder, cidr: str | None = None, family: int | None = None, **settings: Any
 ) -> allocation.BlockDemand:
     return allocation.BlockDemand(
@@ -116,7 +116,7 @@ def ask(
     of: Pool, *who: allocation.Holder, key: idempotency.Key | None = None, **settings: Any
 ) -> allocation.Allocation:
     """Allocate as the edges do, without waiting."""
-    answer = requests.allocate(of.pk, wanted(*who, **settings), author=BY, key=key)
+    answer = requests.allocate(of.pk, demand(*who, **settings), author=BY, key=key)
     assert isinstance(answer, allocation.Allocation)
     return answer
 

@@ -39,7 +39,7 @@ def test_one_row_for_each_cause_the_most_severe_first() -> None:
     factories.pool("10.9.0.0/24")  # overlaps in another cluster
     pool = factories.pool("10.0.0.0/30")
     factories.drain(pool, env="shop")
-    requests.allocate(pool.pk, factories.wanted(), author=factories.BY, wait=True)
+    requests.allocate(pool.pk, factories.demand(), author=factories.BY, wait=True)
     evaluation.evaluate()
     groups = open_alerts.alert_groups()
     assert [[alert.code for alert in group.alerts] for group in groups] == [

@@ -278,14 +278,16 @@ def test_a_reserved_range_that_somebody_makes_in_the_pool_is_seen_by_the_clock()
     network = worlds.network()
     entry = worlds.entry(worlds.ippool(network), A, "10.0.0.5/24")
     span = AddressRange(ip_address("10.0.0.4"), ip_address("10.0.0.6"))
-    made = pools.reserve(network.pool.cidrs.get().pk, span, author=worlds.BY, reason="printers")
+    reserved_range = pools.reserve(
+        network.pool.cidrs.get().pk, span, author=worlds.BY, reason="printers"
+    )
     assert tasks.recheck_duplicates() == 1
     assert _flags(entry=entry.pk) == {"ip"}
     (found,) = duplicates.of_entries([entry])[entry.pk]
     assert [(occurrence.type, occurrence.name) for occurrence in found.occurrences] == [
         ("reserved_range", "printers")
     ]
-    pools.unreserve(made.pk, author=worlds.BY)
+    pools.unreserve(reserved_range.pk, author=worlds.BY)
     assert (tasks.recheck_duplicates(), tasks.recheck_duplicates()) == (1, 0)
     assert _flags(entry=entry.pk) == set()
 

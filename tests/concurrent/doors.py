@@ -123,7 +123,7 @@ class Service:
         from pools.register.allocator import allocation
         from tests import factories
 
-        wanted = factories.wanted(factories.holder(owner, kind=KIND))
+        wanted = factories.demand(factories.holder(owner, kind=KIND))
         done = allocation.allocate(pool_id, wanted, author=factories.BY, key=self.key(owner))
         return list(done.blocks)
 

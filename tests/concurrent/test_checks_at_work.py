@@ -120,4 +120,4 @@ def _closing(work):  # type: ignore[no-untyped-def]
 
 def _try(pool_id: int) -> None:
     with suppress(errors.PoolExhausted):
-        allocation.allocate(pool_id, factories.wanted(), author=BY)
+        allocation.allocate(pool_id, factories.demand(), author=BY)

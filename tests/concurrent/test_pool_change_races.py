@@ -167,7 +167,7 @@ def test_several_workers_serve_each_request_once() -> None:
     pool = factories.pool("10.0.0.0/28")
     blocks = factories.ask(pool, *factories.holders(14)).blocks
     for _ in range(20):
-        requests.allocate(pool.pk, factories.wanted(), author=factories.BY, wait=True)
+        requests.allocate(pool.pk, factories.demand(), author=factories.BY, wait=True)
     for block in blocks:
         factories.give_back(block)
     results = threads.together([lambda: requests.retry(pool.pk)] * 6)

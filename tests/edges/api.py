@@ -43,30 +43,30 @@ class Api:
         text = body if isinstance(body, str | bytes) else json.dumps(body)
         return call(ROOT + path, text, content_type="application/json", headers=names)
 
-    def made(self, path: str, body: Any) -> Any:
+    def create(self, path: str, body: Any) -> Any:
         """POST that must succeed; its answer."""
         answer = self("POST", path, body)
         assert answer.status_code == 201, answer.content
         return answer.json()
 
     def cluster(self, name: str = "prod", **settings: Any) -> dict[str, Any]:
-        found: dict[str, Any] = self.made("clusters/", {"name": name, **settings})
-        return found
+        document: dict[str, Any] = self.create("clusters/", {"name": name, **settings})
+        return document
 
     def pool(self, category: str) -> int:
         """The id of the first pool of that category."""
-        found = self("GET", f"pools/?category={category}").json()["results"]
-        return int(found[0]["id"])
+        rows = self("GET", f"pools/?category={category}").json()["results"]
+        return int(rows[0]["id"])
 
     def vm_pool(self, *cidrs: str, name: str = "vms", cooldown: int = 0, **settings: Any) -> int:
         """The id of a new pool of single addresses in the cluster `prod`."""
         body = {"cluster": "prod", "name": name, "category": "vm", "cooldown_seconds": cooldown}
         families = {family: part for family, part in _families(cidrs).items() if part["cidrs"]}
-        return int(self.made("pools/", body | families | settings)["id"])
+        return int(self.create("pools/", body | families | settings)["id"])
 
     def take(self, pool: int, name: str, **more: Any) -> dict[str, Any]:
         """One block for a VM of that name."""
-        (block,) = self.made(f"pools/{pool}/allocations/", holder(name) | more)["blocks"]
+        (block,) = self.create(f"pools/{pool}/allocations/", holder(name) | more)["blocks"]
         return dict(block)
 
 

@@ -20,7 +20,7 @@ def _no_broker(settings: Any) -> None:
 
 
 def messages(answer: Any) -> str:
-    return " | ".join(str(one) for one in answer.wsgi_request._messages)
+    return " | ".join(str(message) for message in answer.wsgi_request._messages)
 
 
 def post(url: str, data: dict[str, Any], permissions: Any = None) -> Any:

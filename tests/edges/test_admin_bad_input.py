@@ -165,7 +165,7 @@ def test_manifests_are_read_as_strictly(case: catalogue.Case, way: str) -> None:
     assert _rows() == before
     form = answer.context["form"]
     codes = {error.code for told in form.errors.as_data().values() for error in told}
-    codes |= {one.code for report in answer.context["reports"] for one in report.problems}
+    codes |= {problem.code for report in answer.context["reports"] for problem in report.problems}
     assert case.expect["code"] in codes, (form.errors, answer.context["reports"])
     if "text" in posted:
         assert form["text"].value() == case.value

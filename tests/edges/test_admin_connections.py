@@ -170,8 +170,8 @@ def test_the_state_in_lists_and_pages(
         assert f"</span> {word}</span>" in client.get(page).content.decode()
     key = word.replace(" ", "-")
     for state, count in ((key, 1), ("none", 0)):
-        found = client.get(f"{listed}?state={state}").context["cl"].result_list
-        assert len(found) == count
+        result_list = client.get(f"{listed}?state={state}").context["cl"].result_list
+        assert len(result_list) == count
     evaluation.evaluate()
     front = client.get(reverse("admin:index")).content.decode()
     assert (f"Cluster {cluster}: {word}" in front) is (word == "unreachable")

@@ -85,11 +85,11 @@ def test_every_format_says_the_same(name: str) -> None:
     factories.take(pool, factories.holder("=vm"), family=4, org="acme", env="shop")
     said = rows(name)
     assert said
-    found = json.loads(b"".join(download(name, "json").streaming_content))
+    document = json.loads(b"".join(download(name, "json").streaming_content))
     book = openpyxl.load_workbook(io.BytesIO(b"".join(download(name, "xlsx").streaming_content)))
     head, *cells = book.worksheets[0].values
-    assert list(found[0]) == list(head) == list(said[0])
-    for line, one, values in zip(said, found, cells, strict=True):
+    assert list(document[0]) == list(head) == list(said[0])
+    for line, one, values in zip(said, document, cells, strict=True):
         texts = ["" if value is None else str(value) for value in values]
         assert texts == list(line.values())
         for key, value in one.items():

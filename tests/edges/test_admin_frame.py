@@ -27,9 +27,9 @@ pytestmark = pytest.mark.django_db
 )
 def test_a_list_is_called_as_in_the_menu(name: str, group: str, title: str) -> None:
     page = people.browser().get(reverse(f"admin:{name}_changelist")).content.decode()
-    told = re.search(r"<title>\s*(.*?)\s*</title>", page, re.DOTALL)
-    assert told is not None
-    assert told[1] == f"{title} | Cadastre"
+    match = re.search(r"<title>\s*(.*?)\s*</title>", page, re.DOTALL)
+    assert match is not None
+    assert match[1] == f"{title} | Cadastre"
     heading = re.search(r"<h1.*?</h1>", page, re.DOTALL)
     assert heading is not None
     assert f">{group}</span>" in heading[0]

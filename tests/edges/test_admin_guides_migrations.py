@@ -44,33 +44,33 @@ def _take(browser: Any, step: str) -> str:
 def test_the_whole_way(pool: Pool) -> None:
     browser = people.browser()
     block = factories.take(pool, factories.holder("vm-1"))
-    shown = _text(_begin(browser, pool))
-    assert "1 block must be released." in shown
-    assert "10.30.0.0/28 adds 14 blocks" in shown
+    page_text = _text(_begin(browser, pool))
+    assert "1 block must be released." in page_text
+    assert "10.30.0.0/28 adds 14 blocks" in page_text
     assert not CIDRMigration.objects.exists()
-    shown = _text(_begin(browser, pool, _begin="1", reason="the site moves"))
-    assert f"Migration of {OLD}" in shown
-    assert "vm-1" in shown
+    page_text = _text(_begin(browser, pool, _begin="1", reason="the site moves"))
+    assert f"Migration of {OLD}" in page_text
+    assert "vm-1" in page_text
     _take(browser, "reserve")
-    shown = _take(browser, "add")
-    assert 'value="0" max="1"' in shown
-    assert "0 of 1 block released" in shown
+    page_text = _take(browser, "add")
+    assert 'value="0" max="1"' in page_text
+    assert "0 of 1 block released" in page_text
     assert "has 1 held or cooling block: vm vm-1" in _take(browser, "remove")
     factories.give_back(block)
     assert "10.20.0.0/28 was removed." in _take(browser, "remove")
-    assert [str(one) for one in pool.cidrs.all()] == [NEW]
+    assert [str(cidr) for cidr in pool.cidrs.all()] == [NEW]
     author = Event.objects.filter(pool_id=pool.pk, table="poolcidrevent").values_list("actor", flat=True)  # fmt: skip
     assert {actor for actor in author if actor != "tester"} == {_name(browser)}
 
 
 def test_what_cannot_be_is_beside_its_field(pool: Pool) -> None:
-    shown = _text(_begin(people.browser(), pool, range="10.21.0.0/28"))
-    assert "is not wholly inside 10.20.0.0/28" in shown
-    shown = _text(_begin(people.browser(), pool, to="10.30.0.0/31"))
-    assert "This migration cannot finish as planned" not in shown
+    page_text = _text(_begin(people.browser(), pool, range="10.21.0.0/28"))
+    assert "is not wholly inside 10.20.0.0/28" in page_text
+    page_text = _text(_begin(people.browser(), pool, to="10.30.0.0/31"))
+    assert "This migration cannot finish as planned" not in page_text
     factories.drain(pool)
-    shown = _text(_begin(people.browser(), pool, to="10.30.0.0/31"))
-    assert "This migration cannot finish as planned" in shown
+    page_text = _text(_begin(people.browser(), pool, to="10.30.0.0/31"))
+    assert "This migration cannot finish as planned" in page_text
 
 
 def test_the_pool_leads_to_an_open_migration(pool: Pool) -> None:
@@ -109,11 +109,11 @@ def test_a_pool_that_follows_its_cluster_is_told_what_to_apply() -> None:
     pool = factories.pool(OLD, category="pod", mask=30, follows_cluster=True)
     Connection.objects.create(cluster=pool.cluster, server="https://k.example", sealed="", due_at=Now())  # fmt: skip
     browser = people.browser()
-    shown = _text(_begin(browser, pool, _begin="1"))
-    assert "Carry out the steps in the cluster" in shown
-    assert "start: 10.20.0.0" in shown
-    assert "- 10.30.0.0/28" in shown
-    assert 'value="reserve"' not in shown
+    page_text = _text(_begin(browser, pool, _begin="1"))
+    assert "Carry out the steps in the cluster" in page_text
+    assert "start: 10.20.0.0" in page_text
+    assert "- 10.30.0.0/28" in page_text
+    assert 'value="reserve"' not in page_text
 
 
 def test_rights(pool: Pool) -> None:
@@ -139,7 +139,9 @@ def test_to_widen_is_shown_first_and_confirmed(pool: Pool) -> None:
     assert "Effect of reserving the whole CIDR" in shown
     assert "10.20.0.8-10.20.0.15" in shown
     assert "1 block must be released." in shown
-    assert [str(one) for one in pool.reserved_ranges.all()] == ["10.20.0.0-10.20.0.7"]
+    assert [str(reserved_range) for reserved_range in pool.reserved_ranges.all()] == [
+        "10.20.0.0-10.20.0.7"
+    ]
     row = CIDRMigration.objects.get()
     url = reverse("admin:pools_pool_migration", args=[row.pool_id, row.pk])
     done = _text(browser.post(url, {"step": "widen", "_confirmed": "1"}, follow=True))

@@ -28,8 +28,8 @@ def test_only_what_somebody_has_is_listed() -> None:
     window = Block.objects.filter(pool=pool, state="available")
     assert window.count() > 100
     client = people.browser()
-    found = client.get(reverse("admin:pools_block_changelist")).context["cl"]
-    assert sorted(block.state for block in found.result_list) == ["cooling", "held"]
+    cl = client.get(reverse("admin:pools_block_changelist")).context["cl"]
+    assert sorted(block.state for block in cl.result_list) == ["cooling", "held"]
     url = reverse("admin:pools_block_change", args=[window[0].pk])
     assert client.get(url).status_code == 404
     page = client.get(reverse("admin:pools_block_change", args=[held["id"]]))
@@ -63,9 +63,9 @@ def test_no_statement_counts_the_whole_table() -> None:
     client = people.browser()
     client.get(reverse("admin:index"))
     for name in ("pools_block", "pools_event"):
-        with CaptureQueriesContext(connection) as said:
+        with CaptureQueriesContext(connection) as queries:
             client.get(reverse(f"admin:{name}_changelist"))
-        counts = [one["sql"] for one in said if "COUNT(" in one["sql"].upper()]
+        counts = [query["sql"] for query in queries if "COUNT(" in query["sql"].upper()]
         assert counts
         assert all("LIMIT" in sql for sql in counts), counts
 

@@ -91,8 +91,8 @@ def test_the_list_of_pools_filters_by_state_and_searches() -> None:
         "?q=10.0.0.0/33": set(),
     }.items():
         url = reverse("admin:pools_pool_changelist") + query
-        found = client.get(url).context["cl"].result_list
-        assert {pool.name for pool in found} == names, query
+        result_list = client.get(url).context["cl"].result_list
+        assert {pool.name for pool in result_list} == names, query
 
 
 def test_the_start_page_lists_the_open_alerts() -> None:

@@ -33,12 +33,12 @@ def waiting() -> AllocationRequest:
     pool = factories.pool("10.0.0.0/31")
     factories.take(pool, org="acme", env="shop")
     factories.take(pool)
-    wanted = factories.wanted(factories.holder("vm-late"), org="acme", env="shop")
+    block_demand = factories.demand(factories.holder("vm-late"), org="acme", env="shop")
     with pytest.raises(errors.IpamError):
-        requests.allocate(pool.pk, wanted, author=factories.BY)
-    found = requests.allocate(pool.pk, wanted, author=factories.BY, wait=True)
-    assert isinstance(found, AllocationRequest)
-    return found
+        requests.allocate(pool.pk, block_demand, author=factories.BY)
+    allocation = requests.allocate(pool.pk, block_demand, author=factories.BY, wait=True)
+    assert isinstance(allocation, AllocationRequest)
+    return allocation
 
 
 def test_an_environment_tells_what_it_lacks_and_holds(waiting: AllocationRequest) -> None:
@@ -82,8 +82,8 @@ def test_the_call_that_is_shown_answers(kind: Any, waiting: AllocationRequest) -
     assert call is not None
     answer = browser.get(call[1])
     assert answer.status_code == 200
-    found = answer.json()
-    assert len(found["results"]) == 1 if "results" in found else found["id"]
+    document = answer.json()
+    assert len(document["results"]) == 1 if "results" in document else document["id"]
 
 
 def test_a_free_block_of_the_map_leads_to_its_form() -> None:

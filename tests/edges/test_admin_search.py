@@ -61,8 +61,8 @@ def test_the_list_of_blocks_finds(text: str, cidrs: list[str]) -> None:
         factories.take(pods, factories.holder(name, kind="node"))
     factories.take(hosts, factories.holder("vm-1"), env="env-a")
     url = reverse("admin:pools_block_changelist", query={"q": text})
-    found = people.browser().get(url).context["cl"].result_list
-    assert sorted(str(block.cidr) for block in found) == cidrs
+    result_list = people.browser().get(url).context["cl"].result_list
+    assert sorted(str(block.cidr) for block in result_list) == cidrs
 
 
 @pytest.mark.django_db

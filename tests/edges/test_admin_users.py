@@ -39,7 +39,9 @@ def change(client: Client, of: User, **fields: Any) -> Any:
 
 
 def test_nobody_makes_themselves_a_superuser(client: Client, me: Any) -> None:
-    rights = [str(one.pk) for one in Permission.objects.filter(codename="delete_group")]
+    rights = [
+        str(permission.pk) for permission in Permission.objects.filter(codename="delete_group")
+    ]
     answer = change(client, me, is_superuser="on", user_permissions=rights, first_name="X")
     assert answer.status_code == 302
     me = User.objects.get(pk=me.pk)

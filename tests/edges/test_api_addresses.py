@@ -41,8 +41,8 @@ def test_who_has_it_now(api: apis.Api) -> None:
 
 def test_an_address_inside_a_larger_block(api: apis.Api) -> None:
     part = {"mask_size": 24, "cidrs": ["10.9.0.0/16"]}
-    pool = api.made("pools/", {"cluster": "prod", "name": "p", "category": "pod", "ipv4": part})
-    api.made(f"pools/{pool['id']}/allocations/", apis.holder("n-1", "node"))
+    pool = api.create("pools/", {"cluster": "prod", "name": "p", "category": "pod", "ipv4": part})
+    api.create(f"pools/{pool['id']}/allocations/", apis.holder("n-1", "node"))
     (match,) = _told(api, "10.9.0.77")["matches"]
     assert (match["block"], match["holder"]["id"]) == ("10.9.0.0/24", "n-1")
 
@@ -60,7 +60,7 @@ def test_one_address_in_two_clusters(api: apis.Api) -> None:
     api.cluster("other")
     body = {"cluster": "other", "name": "vms", "category": "vm", "cooldown_seconds": 0}
     part = {"mask_size": 32, "cidrs": ["10.0.0.0/29"]}
-    api.take(api.made("pools/", body | {"ipv4": part})["id"], "b")
+    api.take(api.create("pools/", body | {"ipv4": part})["id"], "b")
     assert {m["holder"]["id"] for m in _told(api, "10.0.0.1")["matches"]} == {"a", "b"}
     (match,) = _told(api, "10.0.0.1", cluster="other")["matches"]
     assert match["holder"]["id"] == "b"
@@ -85,8 +85,8 @@ def test_what_cannot_be_answered(api: apis.Api, path: str, field: str, code: str
 
 
 def test_the_network_of_an_instance(api: apis.Api) -> None:
-    place = f"pools/{api.pool('instance')}/allocations/"
-    api.made(place, apis.holder("i-1", "instance"))
+    path = f"pools/{api.pool('instance')}/allocations/"
+    api.create(path, apis.holder("i-1", "instance"))
     answer = api("GET", "instances/i-1/network/?cluster=prod")
     assert answer.json() == {
         "overlay_ipv6": "2001:db8:10:1::1",
@@ -94,8 +94,8 @@ def test_the_network_of_an_instance(api: apis.Api) -> None:
         "mtu": answer.json()["mtu"],
         "dns": [],
     }
-    told = {"instance_gateway": "fe80::2", "instance_mtu": 1400, "instance_dns": ["fd00::53"]}
-    assert api("PATCH", "clusters/prod/", told).status_code == 200
+    body = {"instance_gateway": "fe80::2", "instance_mtu": 1400, "instance_dns": ["fd00::53"]}
+    assert api("PATCH", "clusters/prod/", body).status_code == 200
     changed = api("GET", "instances/i-1/network/").json()
     assert (changed["gateway_ipv6"], changed["mtu"], changed["dns"]) == (
         "fe80::2",
@@ -108,7 +108,7 @@ def test_an_instance_of_two_clusters_is_asked_for_by_cluster(api: apis.Api) -> N
     apis.refused(api("GET", "instances/i-1/network/"), 404, "not_found")
     api.cluster("other", cluster_prefix="2001:db8:20::/48")
     for pool in api("GET", "pools/?category=instance").json()["results"]:
-        api.made(f"pools/{pool['id']}/allocations/", apis.holder("i-1", "instance"))
+        api.create(f"pools/{pool['id']}/allocations/", apis.holder("i-1", "instance"))
     apis.refused(api("GET", "instances/i-1/network/"), 400, "required")
     answer = api("GET", "instances/i-1/network/?cluster=other")
     assert answer.json()["overlay_ipv6"] == "2001:db8:20:1::1"

@@ -83,7 +83,7 @@ def test_a_batch_has_a_limit() -> None:
 def test_a_family_that_the_pool_lacks() -> None:
     api = apis.Api()
     api.cluster()
-    place = f"pools/{api.vm_pool('10.0.0.0/29')}/allocations/"
-    answer = api("POST", place, A | {"family": 6})
+    path = f"pools/{api.vm_pool('10.0.0.0/29')}/allocations/"
+    answer = api("POST", path, A | {"family": 6})
     assert answer.status_code == 400
     assert apis.fields(answer.json()) == {"family": answer.json()["code"]}

@@ -35,7 +35,7 @@ def _cidrs(answer: Any) -> list[str]:
 
 def test_a_block_says_what_tooling_needs(api: apis.Api, place: str) -> None:
     body = apis.holder("v-1") | {"org": "o", "env": "e", "family": 4}
-    (block,) = api.made(place, body)["blocks"]
+    (block,) = api.create(place, body)["blocks"]
     assert set(block) >= BLOCK
     assert (block["cidr"], block["address"]) == ("10.0.0.1/32", "10.0.0.1")
     assert (block["pool"], block["cluster"], block["state"]) == ("vms", "prod", "held")
@@ -48,8 +48,8 @@ def test_a_block_says_what_tooling_needs(api: apis.Api, place: str) -> None:
 def test_larger_blocks_have_no_bare_address(api: apis.Api) -> None:
     part = {"mask_size": 24, "cidrs": ["10.9.0.0/16"]}
     body = {"cluster": "prod", "name": "pods", "category": "pod", "ipv4": part}
-    pool = api.made("pools/", body)["id"]
-    (block,) = api.made(f"pools/{pool}/allocations/", apis.holder("n-1", "node"))["blocks"]
+    pool = api.create("pools/", body)["id"]
+    (block,) = api.create(f"pools/{pool}/allocations/", apis.holder("n-1", "node"))["blocks"]
     assert (block["cidr"], block["address"]) == ("10.9.0.0/24", None)
 
 
@@ -78,15 +78,15 @@ def test_what_is_asked_for_is_given(
 
 def test_holders_get_one_each(api: apis.Api, place: str) -> None:
     holders = [{"kind": "vm", "id": name} for name in ("b", "a")]
-    blocks = api.made(place, {"holders": holders, "family": 4})["blocks"]
+    blocks = api.create(place, {"holders": holders, "family": 4})["blocks"]
     assert [block["holder"]["id"] for block in blocks] == ["b", "a"]
 
 
 def test_the_one_that_has_it_is_told_again(api: apis.Api) -> None:
     api.cluster("other", cluster_prefix=apis.PREFIX)
-    place = f"pools/{api.pool('node')}/allocations/"
-    first = api.made(place, apis.holder("n-1", "node"))
-    again = api("POST", place, apis.holder("n-1", "node"))
+    path = f"pools/{api.pool('node')}/allocations/"
+    first = api.create(path, apis.holder("n-1", "node"))
+    again = api("POST", path, apis.holder("n-1", "node"))
     assert (again.status_code, again.json()) == (200, first)
 
 

@@ -86,20 +86,20 @@ def test_a_description_is_emptied_and_null_is_refused(api: apis.Api, path: str) 
 
 @pytest.mark.parametrize("body", [{"reserved_ranges": ["10.0.1.0/30"]}, {"cidr": None}])
 def test_a_cidr_that_is_missing_is_named(api: apis.Api, body: dict[str, Any]) -> None:
-    place = f"pools/{api.vm_pool('10.0.0.0/29')}/cidrs/"
-    assert apis.fields(apis.refused(api("POST", place, body), 400, "required")) == {
+    path = f"pools/{api.vm_pool('10.0.0.0/29')}/cidrs/"
+    assert apis.fields(apis.refused(api("POST", path, body), 400, "required")) == {
         "cidr": "required"
     }
 
 
 def test_a_wrong_cidr_is_named_as_it_was_written(api: apis.Api) -> None:
-    place = f"pools/{api.vm_pool('10.0.0.0/29')}/cidrs/"
+    path = f"pools/{api.vm_pool('10.0.0.0/29')}/cidrs/"
     body = {"cidr": "10.0.1.0/29", "reserved_ranges": ["10.0.1.0-10.0.1.1", "10.0.9.0/30"]}
     for given, fields in (
         ({"cidr": "10.0.0.1/24"}, {"cidr": "host_bits_set"}),
         (body, {"reserved_ranges.1": "range_outside_cidr"}),
     ):
-        assert apis.fields(api("POST", place, given).json()) == fields
+        assert apis.fields(api("POST", path, given).json()) == fields
 
 
 @pytest.mark.parametrize("block", ["10.0.0.1", "10.0.0.1/32"])

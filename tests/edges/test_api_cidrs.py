@@ -23,14 +23,16 @@ def place(api: apis.Api) -> str:
 
 def test_a_cidr_comes_and_goes(api: apis.Api, place: str) -> None:
     body = {"cidr": "10.0.1.0/29", "reserved_ranges": ["10.0.1.0/31"]}
-    made = api.made(f"{place}cidrs/", body)
-    assert made["cidr"] == "10.0.1.0/29"
-    assert [one["range"] for one in made["reserved_ranges"]] == ["10.0.1.0-10.0.1.1"]
+    document = api.create(f"{place}cidrs/", body)
+    assert document["cidr"] == "10.0.1.0/29"
+    assert [reserved_range["range"] for reserved_range in document["reserved_ranges"]] == [
+        "10.0.1.0-10.0.1.1"
+    ]
     listed = api("GET", f"{place}cidrs/").json()["results"]
     assert [one["cidr"] for one in listed] == ["10.0.0.0/29", "10.0.1.0/29"]
-    assert listed[1] == made
-    assert api("DELETE", f"{place}cidrs/{made['id']}/").status_code == 204
-    apis.refused(api("DELETE", f"{place}cidrs/{made['id']}/"), 404, "not_found")
+    assert listed[1] == document
+    assert api("DELETE", f"{place}cidrs/{document['id']}/").status_code == 204
+    apis.refused(api("DELETE", f"{place}cidrs/{document['id']}/"), 404, "not_found")
 
 
 def test_a_cidr_in_use_stays_and_says_why(api: apis.Api, place: str) -> None:
@@ -46,14 +48,14 @@ def test_a_reserved_range_stops_new_blocks_and_frees_none(api: apis.Api, place: 
     held = api.take(pool, "a")
     (cidr,) = api("GET", f"{place}cidrs/").json()["results"]
     ranges = f"{place}cidrs/{cidr['id']}/reserved-ranges/"
-    made = api.made(ranges, {"range": "10.0.0.0/29", "reason": "moves out"})
-    assert (made["range"], made["reason"]) == ("10.0.0.0-10.0.0.7", "moves out")
+    document = api.create(ranges, {"range": "10.0.0.0/29", "reason": "moves out"})
+    assert (document["range"], document["reason"]) == ("10.0.0.0-10.0.0.7", "moves out")
     assert api("GET", f"blocks/{held['id']}/").json()["state"] == "held"
     answer = api("POST", f"{place}allocations/", apis.holder("b"))
     apis.refused(answer, 409, "ipam_exhausted")
-    assert api("DELETE", f"{place}reserved-ranges/{made['id']}/").status_code == 204
+    assert api("DELETE", f"{place}reserved-ranges/{document['id']}/").status_code == 204
     assert api.take(pool, "b")["cidr"] == "10.0.0.2/32"
-    apis.refused(api("DELETE", f"{place}reserved-ranges/{made['id']}/"), 404, "not_found")
+    apis.refused(api("DELETE", f"{place}reserved-ranges/{document['id']}/"), 404, "not_found")
 
 
 @pytest.mark.parametrize(
@@ -84,7 +86,7 @@ def test_a_range_that_is_refused(
 ) -> None:
     (cidr,) = api("GET", f"{place}cidrs/").json()["results"]
     ranges = f"{place}cidrs/{cidr['id']}/reserved-ranges/"
-    api.made(ranges, {"range": "10.0.0.6-10.0.0.7"})
+    api.create(ranges, {"range": "10.0.0.6-10.0.0.7"})
     apis.refused(api("POST", ranges, body), status, code)
     (after,) = api("GET", f"{place}cidrs/").json()["results"]
     assert len(after["reserved_ranges"]) == 1
@@ -116,7 +118,9 @@ def test_parts_of_another_pool_are_not_found(api: apis.Api, place: str) -> None:
     apis.refused(api("DELETE", foreign), 404, "not_found")
     body = {"range": "10.0.0.1-10.0.0.2"}
     apis.refused(api("POST", f"{foreign}reserved-ranges/", body), 404, "not_found")
-    made = api.made(f"{place}cidrs/{cidr['id']}/reserved-ranges/", body)
-    apis.refused(api("DELETE", f"pools/{other}/reserved-ranges/{made['id']}/"), 404, "not_found")
+    document = api.create(f"{place}cidrs/{cidr['id']}/reserved-ranges/", body)
+    apis.refused(
+        api("DELETE", f"pools/{other}/reserved-ranges/{document['id']}/"), 404, "not_found"
+    )
     apis.refused(api("GET", "pools/999999/cidrs/"), 404, "not_found")
     apis.refused(api("POST", "pools/999999/cidrs/", {"cidr": "10.6.0.0/29"}), 404, "not_found")

@@ -87,7 +87,7 @@ def test_one_object_has_its_manifest_and_belongs_to_its_cluster(api: apis.Api) -
 def test_pages_of_objects(api: apis.Api) -> None:
     first = api("GET", "clusters/prod/objects/?ordering=name&limit=2").json()
     second = api("GET", first["next"].partition("/api/v1/")[2]).json()
-    names = [one["name"] for one in first["results"] + second["results"]]
+    names = [row["name"] for row in first["results"] + second["results"]]
     assert names == ["node-a", "node-b", "green"]
     assert second["next"] is None
 
@@ -160,8 +160,8 @@ def test_a_difference_is_applied_and_adopted(api: apis.Api) -> None:
     )
     assert _decide(api, "apply").json() == {"pool_id": None, "differences": []}
     ObservedObject.objects.filter(cluster=cluster, name="green").update(manifest=GREEN)
-    told = _decide(api, "adopt").json()
-    pool = api("GET", f"pools/{told['pool_id']}/").json()
+    document = _decide(api, "adopt").json()
+    pool = api("GET", f"pools/{document['pool_id']}/").json()
     assert pool["ipv4"]["cidrs"][0]["cidr"] == "10.9.0.0/16"
     assert _decide(api, "forget").status_code == 404
 

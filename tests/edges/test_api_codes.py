@@ -17,6 +17,6 @@ def test_all_codes_are_documented() -> None:
     project = data_folder.PROJECT
     text = "".join(path.read_text() for path in sorted((project / "pools").rglob("*.py")))
     used = {code for found in _CODES.findall(text) for code in found if code} - _INTERNAL
-    told = set(re.findall(r"`([a-z0-9_]+)`", (project / "docs" / "api.md").read_text()))
+    matches = set(re.findall(r"`([a-z0-9_]+)`", (project / "docs" / "api.md").read_text()))
     assert len(used) > 40
-    assert used - told == set()
+    assert used - matches == set()

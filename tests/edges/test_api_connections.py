@@ -31,17 +31,17 @@ def test_a_cluster_is_connected_and_shown(api: apis.Api, fake: FakeCluster) -> N
         {"kubeconfig": fake.kubeconfig(), "mode": "managed", "managed_resources": ["pools"]},
     )
     assert made.status_code == 201, made.content
-    told = made.json()
-    assert (told["state"], told["mode"], told["managed_resources"]) == (
+    document = made.json()
+    assert (document["state"], document["mode"], document["managed_resources"]) == (
         "never-synced",
         "managed",
         ["pools"],
     )
-    assert (told["server"], told["identity"]) == (fake.url, fake.kube_system_uid)
-    assert told["warnings"] == []
+    assert (document["server"], document["identity"]) == (fake.url, fake.kube_system_uid)
+    assert document["warnings"] == []
     found = api("GET", PLACE).json()
-    assert found | {"warnings": []} == told
-    assert api("GET", f"clusters/{told['cluster_id']}/connection/").json() == found
+    assert found | {"warnings": []} == document
+    assert api("GET", f"clusters/{document['cluster_id']}/connection/").json() == found
 
 
 def test_the_state_of_a_pass_is_told(api: apis.Api, fake: FakeCluster) -> None:
@@ -49,10 +49,10 @@ def test_the_state_of_a_pass_is_told(api: apis.Api, fake: FakeCluster) -> None:
     Connection.objects.update(
         succeeded_at=Now(), error_code="cluster_unreachable", error="no route"
     )
-    found = api("GET", PLACE).json()
-    assert found["state"] == "unreachable"
-    assert found["error"] == {"code": "cluster_unreachable", "message": "no route"}
-    assert found["message"].endswith("Last error: no route")
+    document = api("GET", PLACE).json()
+    assert document["state"] == "unreachable"
+    assert document["error"] == {"code": "cluster_unreachable", "message": "no route"}
+    assert document["message"].endswith("Last error: no route")
 
 
 def test_credentials_are_replaced_and_what_is_not_said_stays(
@@ -83,8 +83,10 @@ def test_terms_are_changed(api: apis.Api, fake: FakeCluster) -> None:
         ({"managed_resources": ["conversion"]}, ("managed", ["conversion"], False)),
         ({"mode": "observed"}, ("observed", [], False)),
     ):
-        told = api("PATCH", PLACE, body).json()
-        assert (told["mode"], told["managed_resources"], told["paused"]) == expected, body
+        document = api("PATCH", PLACE, body).json()
+        assert (document["mode"], document["managed_resources"], document["paused"]) == expected, (
+            body
+        )
 
 
 BAD: dict[str, tuple[dict[str, Any], str, str]] = {
@@ -149,7 +151,7 @@ def test_disconnected(api: apis.Api, fake: FakeCluster) -> None:
     assert api("DELETE", PLACE).status_code == 204
     apis.refused(api("GET", PLACE), 404, "not_found")
     assert api("GET", "clusters/prod/").status_code == 200
-    types = [one["type"] for one in api("GET", "events/").json()["results"]]
+    types = [row["type"] for row in api("GET", "events/").json()["results"]]
     assert types[:2] == ["connection.deleted", "connection.created"]
 
 

@@ -43,36 +43,36 @@ def test_a_cluster_prefix_brings_node_and_instance_pools(api: Api) -> None:
 def test_a_pool_is_made_read_changed_and_removed(api: Api) -> None:
     made = api("POST", "pools/", GREEN)
     assert made.status_code == 201
-    place = f"pools/{made.json()['id']}/"
-    read = api("GET", place)
+    path = f"pools/{made.json()['id']}/"
+    read = api("GET", path)
     assert read.json()["ipv4"] == GREEN["ipv4"]
     assert read.json()["utilization"]["ipv4"]["reserved"] == "1"
     assert read.headers["ETag"] == '"1"'
-    stale = api("PATCH", place, {"description": "x"}, If_Match='"9"')
+    stale = api("PATCH", path, {"description": "x"}, If_Match='"9"')
     assert (stale.status_code, stale.json()["code"]) == (412, "version_mismatch")
-    assert api("PATCH", place, {"description": "x"}, If_Match='"1"').status_code == 200
-    mask = api("PATCH", place, {"ipv4": GREEN["ipv4"] | {"mask_size": 25}})
+    assert api("PATCH", path, {"description": "x"}, If_Match='"1"').status_code == 200
+    mask = api("PATCH", path, {"ipv4": GREEN["ipv4"] | {"mask_size": 25}})
     assert (mask.status_code, mask.json()["code"]) == (409, "immutable_in_use")
-    assert api("DELETE", place).status_code == 204
-    assert api("GET", place).status_code == 404
+    assert api("DELETE", path).status_code == 204
+    assert api("GET", path).status_code == 404
 
 
 def test_an_address_is_allocated_told_of_and_released(api: Api) -> None:
-    place = f"pools/{api.pool('instance')}/allocations/"
+    path = f"pools/{api.pool('instance')}/allocations/"
     asked = _holder("i-1") | {"org": "o", "env": "e", "family": 6}
-    first = api("POST", place, asked, Idempotency_Key="k")
+    first = api("POST", path, asked, Idempotency_Key="k")
     assert first.status_code == 201
     (block,) = first.json()["blocks"]
     assert block["address"] == "2001:db8:10:1::1"
     assert (block["cluster"], block["pool"], block["state"]) == ("prod", "instances", "held")
-    assert api("POST", place, asked, Idempotency_Key="k").json() == first.json()
-    assert api("POST", place, _holder("i-2"), Idempotency_Key="k").status_code == 422
-    assert api("POST", place, _holder("i-1")).status_code == 200
+    assert api("POST", path, asked, Idempotency_Key="k").json() == first.json()
+    assert api("POST", path, _holder("i-2"), Idempotency_Key="k").status_code == 422
+    assert api("POST", path, _holder("i-1")).status_code == 200
     network = api("GET", "instances/i-1/network/?cluster=prod").json()
     assert network["overlay_ipv6"] == "2001:db8:10:1::1"
     assert network["gateway_ipv6"] == "fe80::1"
-    told = api("GET", f"addresses/2001:db8:10:1::1/?at={block['allocated_at']}").json()
-    assert told["matches"][0]["holder"]["id"] == "i-1"
+    document = api("GET", f"addresses/2001:db8:10:1::1/?at={block['allocated_at']}").json()
+    assert document["matches"][0]["holder"]["id"] == "i-1"
     release = f"blocks/{block['id']}/release/"
     foreign = api("POST", release, _holder("i-9"))
     assert (foreign.status_code, foreign.json()["code"]) == (409, "holder_changed")
@@ -86,10 +86,10 @@ def test_an_address_is_allocated_told_of_and_released(api: Api) -> None:
 def test_an_exhausted_pool_says_so_and_marks_the_environment(api: Api) -> None:
     cidrs = {"mask_size": 32, "cidrs": [{"cidr": "192.0.2.1/32"}]}
     pool = {"cluster": "prod", "name": "one", "category": "ipv4", "ipv4": cidrs}
-    place = f"pools/{api('POST', 'pools/', pool).json()['id']}/allocations/"
+    path = f"pools/{api('POST', 'pools/', pool).json()['id']}/allocations/"
 
     def ask(env: str, **more: Any) -> Any:
-        return api("POST", place, {"holder": {"kind": "env", "id": env}, "org": "o", **more})
+        return api("POST", path, {"holder": {"kind": "env", "id": env}, "org": "o", **more})
 
     assert ask("a").status_code == 201
     refused = ask("b")
@@ -125,8 +125,8 @@ def test_bad_input_is_told_by_code(api: Api, body: str, code: str) -> None:
 
 def test_pages_lead_to_each_other(api: Api) -> None:
     holders = [{"kind": "instance", "id": f"i-{n}"} for n in range(25)]
-    place = f"pools/{api.pool('instance')}/allocations/"
-    assert api("POST", place, {"holders": holders}).status_code == 201
+    path = f"pools/{api.pool('instance')}/allocations/"
+    assert api("POST", path, {"holders": holders}).status_code == 201
     seen, url = [], "blocks/?limit=7&ordering=-cidr&fields=cidr"
     while url:
         page = api("GET", url.partition("/api/v1/")[2] or url).json()
@@ -146,7 +146,7 @@ def test_a_manifest_is_imported_whole_or_not_at_all(api: Api) -> None:
     bad = good.replace("name: a", "name: b").replace("10.30.0.0", "10.31.0.1")
     refused = api("POST", "pools/import/", {"cluster": "prod", "manifest": f"{good}---\n{bad}"})
     assert refused.status_code == 400
-    assert [one["result"] for one in refused.json()["reports"]] == ["created", "refused"]
+    assert [report["result"] for report in refused.json()["reports"]] == ["created", "refused"]
     assert api("GET", "pools/?name=a").json()["results"] == []
     done = api("POST", "pools/import/", {"cluster": "prod", "manifest": good})
     assert (done.status_code, done.json()["reports"][0]["result"]) == (201, "created")

@@ -24,7 +24,7 @@ def api() -> apis.Api:
     api.cluster()
     for name, cidr in (("default", "10.10.0.0/16"), ("green", "10.20.0.0/16")):
         part = {"mask_size": 24, "cidrs": [cidr]}
-        api.made("pools/", {"cluster": "prod", "name": name, "category": "pod", "ipv4": part})
+        api.create("pools/", {"cluster": "prod", "name": name, "category": "pod", "ipv4": part})
     return api
 
 
@@ -49,23 +49,23 @@ def _for_pod(api: apis.Api, body: Any) -> dict[str, Any]:
 
 
 def test_the_pool_of_a_pod_and_why(api: apis.Api) -> None:
-    told = _for_pod(api, _pod(annotations={"ipam.cilium.io/ip-pool": "green"}))
-    (choice,) = told["choices"]
+    explanation = _for_pod(api, _pod(annotations={"ipam.cilium.io/ip-pool": "green"}))
+    (choice,) = explanation["choices"]
     assert (choice["family"], choice["pool"], choice["free"]) == (4, "green", "256")
     assert choice["pool_id"]
     assert choice["reasons"] == ["The pod has the annotation ipam.cilium.io/ip-pool=green."]
-    assert (told["default_pool"], told["default_pool_assumed"]) == (
+    assert (explanation["default_pool"], explanation["default_pool_assumed"]) == (
         "default",
         "the cluster is not connected",
     )
-    assert "when the pod is created" in told["when"]
+    assert "when the pod is created" in explanation["when"]
 
 
 def test_the_default_pool_of_the_cluster(api: apis.Api, fake: FakeCluster) -> None:
     _connect(api, fake, CONFIG)
-    told = _for_pod(api, _pod())
-    assert told["choices"][0]["pool"] == "green"
-    assert (told["default_pool"], told["default_pool_assumed"]) == ("green", "")
+    explanation = _for_pod(api, _pod())
+    assert explanation["choices"][0]["pool"] == "green"
+    assert (explanation["default_pool"], explanation["default_pool_assumed"]) == ("green", "")
 
 
 @pytest.mark.parametrize(
@@ -89,20 +89,22 @@ def test_node_demand(api: apis.Api) -> None:
     body = {"in_use": {"default": 12}, "pending": {"default": {"ipv4": 1}}, "pre_allocation": "default=8,green=4"}  # fmt: skip
     answer = api("POST", "clusters/prod/node-demand/", body)
     assert answer.status_code == 200, answer.content
-    told = answer.json()
-    assert told["pre_allocation"] == {"default": 8, "green": 4}
-    assert [(one["pool"], one["needed"], one["blocks"]) for one in told["requests"]] == [
+    document = answer.json()
+    assert document["pre_allocation"] == {"default": 8, "green": 4}
+    assert [
+        (request["pool"], request["needed"], request["blocks"]) for request in document["requests"]
+    ] == [
         ("default", 24, ["10.10.0.0/24"]),
         ("green", 4, ["10.20.0.0/24"]),
     ]
-    assert told["errors"] == []
+    assert document["errors"] == []
 
 
 def test_node_demand_takes_the_map_of_the_cluster(api: apis.Api, fake: FakeCluster) -> None:
     _connect(api, fake, CONFIG)
-    told = api("POST", "clusters/prod/node-demand/", {"in_use": {"green": 3}}).json()
-    assert (told["pre_allocation"], told["pre_allocation_assumed"]) == ({"green": 4}, "")
-    assert told["requests"][0]["needed"] == 8
+    document = api("POST", "clusters/prod/node-demand/", {"in_use": {"green": 3}}).json()
+    assert (document["pre_allocation"], document["pre_allocation_assumed"]) == ({"green": 4}, "")
+    assert document["requests"][0]["needed"] == 8
 
 
 @pytest.mark.parametrize(
@@ -125,18 +127,21 @@ def test_a_bad_demand(api: apis.Api, body: Any, fields: dict[str, str]) -> None:
 
 
 def test_preflight_without_a_connection_is_unknown_where_it_must_be(api: apis.Api) -> None:
-    told = api("GET", "clusters/prod/preflight/").json()
-    results = {one["rule"]: one["result"] for one in told["findings"]}
+    document = api("GET", "clusters/prod/preflight/").json()
+    results = {finding["rule"]: finding["result"] for finding in document["findings"]}
     assert (results["ipam-mode"], results["overlapping-pools"]) == ("unknown", "ok")
-    assert (told["result"], told["config_unknown"]) == ("unknown", "the cluster is not connected")
-    assert told["pools"] == 2
+    assert (document["result"], document["config_unknown"]) == (
+        "unknown",
+        "the cluster is not connected",
+    )
+    assert document["pools"] == 2
 
 
 def test_preflight_of_a_connected_cluster(api: apis.Api, fake: FakeCluster) -> None:
     _connect(api, fake, {**CONFIG, "routing-mode": "tunnel"}, **{"helm.sh/chart": "cilium-1.17.3"})
-    told = api("GET", "clusters/prod/preflight/").json()
-    found = {one["rule"]: one for one in told["findings"]}
-    assert (told["release"], told["result"]) == ("1.17.3", "violated")
+    document = api("GET", "clusters/prod/preflight/").json()
+    found = {finding["rule"]: finding for finding in document["findings"]}
+    assert (document["release"], document["result"]) == ("1.17.3", "violated")
     assert found["ipam-mode"]["found"] == "ipam: multi-pool"
     assert found["native-routing"]["result"] == "violated"
     assert "routingMode=native" in found["native-routing"]["advice"]
@@ -144,30 +149,30 @@ def test_preflight_of_a_connected_cluster(api: apis.Api, fake: FakeCluster) -> N
 
 def test_a_release_that_somebody_names(api: apis.Api, fake: FakeCluster) -> None:
     _connect(api, fake, {**CONFIG, "routing-mode": "tunnel"})
-    told = api("GET", "clusters/prod/preflight/?release=1.18").json()
-    results = {one["rule"]: one["result"] for one in told["findings"]}
-    assert (told["release"], results["native-routing"]) == ("1.18", "ok")
+    document = api("GET", "clusters/prod/preflight/?release=1.18").json()
+    results = {finding["rule"]: finding["result"] for finding in document["findings"]}
+    assert (document["release"], results["native-routing"]) == ("1.18", "ok")
 
 
 def test_credentials_that_may_not_read_the_configuration(api: apis.Api, fake: FakeCluster) -> None:
     rules = [{"apiGroups": [""], "resources": ["namespaces"], "verbs": ["get"]}]
     body = {"kubeconfig": fake.kubeconfig(fake.user("poor", rules))}
     assert api("PUT", "clusters/prod/connection/", body).status_code == 201
-    told = api("GET", "clusters/prod/preflight/").json()
-    assert "may not read ConfigMap" in told["config_unknown"]
-    assert told["result"] == "unknown"
+    document = api("GET", "clusters/prod/preflight/").json()
+    assert "may not read ConfigMap" in document["config_unknown"]
+    assert document["result"] == "unknown"
 
 
 def test_a_cluster_without_a_configuration(api: apis.Api, fake: FakeCluster) -> None:
     _connect(api, fake, None)
-    told = api("GET", "clusters/prod/preflight/").json()
-    assert told["config_unknown"] == "the cluster has no ConfigMap kube-system/cilium-config"
+    document = api("GET", "clusters/prod/preflight/").json()
+    assert document["config_unknown"] == "the cluster has no ConfigMap kube-system/cilium-config"
 
 
 def test_overlaps_in_pages(api: apis.Api) -> None:
     api.cluster("other")
     part = {"mask_size": 24, "cidrs": ["10.10.0.0/17", "10.20.0.0/15"]}
-    api.made("pools/", {"cluster": "other", "name": "o", "category": "pod", "ipv4": part})
+    api.create("pools/", {"cluster": "other", "name": "o", "category": "pod", "ipv4": part})
     first = api("GET", "overlaps/?limit=1").json()
     assert (first["count"], first["results"][0]["cidr"]) == (2, "10.10.0.0/16")
     second = api("GET", first["next"].partition("/api/v1/")[2]).json()

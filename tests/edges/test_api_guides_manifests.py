@@ -21,7 +21,7 @@ def api() -> apis.Api:
 def _pool(api: apis.Api, name: str, cidr: str, *ranges: str, **more: object) -> str:
     part = {"mask_size": 24, "cidrs": [{"cidr": cidr, "reserved_ranges": list(ranges)}]}
     body = {"cluster": "prod", "name": name, "category": "pod", "ipv4": part, **more}
-    return f"pools/{api.made('pools/', body)['id']}/manifest/"
+    return f"pools/{api.create('pools/', body)['id']}/manifest/"
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_helm_values_of_a_cluster_are_taken_in_again(api: apis.Api) -> None:
     api.cluster("second")
     body = {"cluster": "second", "manifest": text.decode()}
     reports = api("POST", "pools/import/", body).json()["reports"]
-    assert [(one["name"], one["result"]) for one in reports] == [
+    assert [(report["name"], report["result"]) for report in reports] == [
         ("default", "created"),
         ("other", "created"),
     ]
@@ -78,7 +78,10 @@ def test_the_documents_of_a_cluster(api: apis.Api) -> None:
     _pool(api, "default", "10.10.0.0/16", labels={"team": "a"})
     _pool(api, "other", "10.20.0.0/16")
     text = api("GET", "clusters/prod/manifest/").content
-    assert [one["metadata"]["name"] for one in yaml.safe_load_all(text)] == ["default", "other"]
+    assert [document["metadata"]["name"] for document in yaml.safe_load_all(text)] == [
+        "default",
+        "other",
+    ]
     apis.refused(api("GET", "clusters/prod/manifest/?shape=helm"), 400, "helm_cannot_hold")
 
 

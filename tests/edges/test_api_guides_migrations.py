@@ -27,8 +27,8 @@ def pool(api: apis.Api) -> int:
 
 def _begin(api: apis.Api, pool: int, **body: Any) -> str:
     body = {"cidr": OLD, "to": NEW, "reason": "the site moves"} | body
-    made = api.made(f"pools/{pool}/migrations/", body)
-    return f"pools/{pool}/migrations/{made['id']}/"
+    document = api.create(f"pools/{pool}/migrations/", body)
+    return f"pools/{pool}/migrations/{document['id']}/"
 
 
 def _step(api: apis.Api, place: str, step: str, **more: Any) -> Any:
@@ -44,14 +44,14 @@ def test_the_whole_way(api: apis.Api, pool: int) -> None:
     assert _step(api, place, "reserve").json()["state"] == "draining"
     told = _step(api, place, "add").json()
     assert (told["added"], told["total"], told["percent"]) == (True, 1, 0)
-    assert [(one["id"], one["blocks"]) for one in told["holders"]] == [("vm-1", 1)]
+    assert [(holder["id"], holder["blocks"]) for holder in told["holders"]] == [("vm-1", 1)]
     refused = apis.refused(_step(api, place, "remove"), 409, "cidr_in_use")
     assert "vm-1" in refused["detail"]
     api("POST", f"blocks/{block['id']}/release/", apis.holder("vm-1"))
     assert api("GET", place).json()["state"] == "drained"
     told = _step(api, place, "remove").json()
     assert (told["state"], told["steps"]) == ("removed", [])
-    cidrs = [one["cidr"] for one in api("GET", f"pools/{pool}/cidrs/").json()["results"]]
+    cidrs = [row["cidr"] for row in api("GET", f"pools/{pool}/cidrs/").json()["results"]]
     assert cidrs == [NEW]
     (listed,) = api("GET", f"pools/{pool}/migrations/").json()["results"]
     assert listed["reason"] == "the site moves"
@@ -63,9 +63,9 @@ def test_a_dry_run_tells_and_changes_nothing(api: apis.Api, pool: int) -> None:
     for number in range(3):
         api.take(pool, f"vm-{number}")
     answer = api("POST", f"pools/{pool}/migrations/?dry_run=true", {"cidr": OLD, "to": "10.30.0.0/31"})  # fmt: skip
-    told = answer.json()
-    assert (answer.status_code, told["fits"], told["in_use"]) == (200, False, 3)
-    room = next(one for one in told["findings"] if one["rule"] == "room")
+    document = answer.json()
+    assert (answer.status_code, document["fits"], document["in_use"]) == (200, False, 3)
+    room = next(finding for finding in document["findings"] if finding["rule"] == "room")
     assert (room["result"], room["advice"]) == ("violated", "choose a larger replacement CIDR")
     assert api("GET", f"pools/{pool}/migrations/").json()["results"] == []
     assert api("GET", f"pools/{pool}/cidrs/").json()["results"][0]["reserved_ranges"] == []
@@ -142,16 +142,16 @@ def test_to_widen_says_first_what_it_would_do(api: apis.Api, pool: int) -> None:
     _step(api, place, "reserve")
     before = api("GET", f"pools/{pool}/cidrs/").json()
     answer = api("POST", f"{place}steps/?dry_run=true", {"step": "widen"})
-    told = answer.json()
-    assert answer.status_code == 200, told
-    assert (told["range"], told["reserves"]) == (
+    document = answer.json()
+    assert answer.status_code == 200, document
+    assert (document["range"], document["reserves"]) == (
         "10.20.0.0-10.20.0.15",
         ["10.20.0.8-10.20.0.15"],
     )
-    assert (told["fits"], told["in_use"], told["free_after"]) == (False, 3, "2")
+    assert (document["fits"], document["in_use"], document["free_after"]) == (False, 3, "2")
     assert api("GET", f"pools/{pool}/cidrs/").json() == before
     assert api("GET", place).json()["whole"] is False
-    assert _step(api, place, "widen").json()["in_use"] == told["in_use"]
+    assert _step(api, place, "widen").json()["in_use"] == document["in_use"]
     apis.refused(api("POST", f"{place}steps/?dry_run=true", {"step": "widen"}), 409, "step_not_due")
 
 

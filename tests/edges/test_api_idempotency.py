@@ -90,22 +90,22 @@ def test_an_unusable_key_is_refused(api: apis.Api, of: str, key: str) -> None:
 def test_a_key_belongs_to_one_address(api: apis.Api) -> None:
     body = apis.holder("a")
     for name, cidr, status in (("one", "10.1.0.0/29", 201), ("two", "10.2.0.0/29", 422)):
-        place = f"pools/{api.vm_pool(cidr, name=name)}/allocations/"
-        assert api("POST", place, body, Idempotency_Key="k").status_code == status
+        path = f"pools/{api.vm_pool(cidr, name=name)}/allocations/"
+        assert api("POST", path, body, Idempotency_Key="k").status_code == status
 
 
 def test_a_key_belongs_to_its_user(api: apis.Api) -> None:
-    place = f"pools/{api.vm_pool('10.1.0.0/29')}/allocations/"
-    mine = api("POST", place, apis.holder("a"), Idempotency_Key="k")
-    theirs = apis.Api()("POST", place, apis.holder("b"), Idempotency_Key="k")
+    path = f"pools/{api.vm_pool('10.1.0.0/29')}/allocations/"
+    mine = api("POST", path, apis.holder("a"), Idempotency_Key="k")
+    theirs = apis.Api()("POST", path, apis.holder("b"), Idempotency_Key="k")
     assert (mine.status_code, theirs.status_code) == (201, 201)
     assert mine.json() != theirs.json()
 
 
 def test_a_refusal_is_not_kept(api: apis.Api) -> None:
     pool = api.vm_pool("10.1.0.1/32")
-    place = f"pools/{pool}/allocations/"
+    path = f"pools/{pool}/allocations/"
     first = api.take(pool, "a")
-    apis.refused(api("POST", place, apis.holder("b"), Idempotency_Key="k"), 409, "ipam_exhausted")
+    apis.refused(api("POST", path, apis.holder("b"), Idempotency_Key="k"), 409, "ipam_exhausted")
     api("POST", f"blocks/{first['id']}/release/", apis.holder("a"))
-    assert api("POST", place, apis.holder("b"), Idempotency_Key="k").status_code == 201
+    assert api("POST", path, apis.holder("b"), Idempotency_Key="k").status_code == 201

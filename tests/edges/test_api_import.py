@@ -94,7 +94,7 @@ def _import(api: apis.Api, manifest: str, query: str = "") -> Any:
 def _said(api: apis.Api) -> dict[str, list[tuple[str, list[str]]]]:
     """Pool -> its IPv4 CIDRs with their ranges."""
     return {
-        pool["name"]: [(one["cidr"], one["reserved_ranges"]) for one in pool["ipv4"]["cidrs"]]
+        pool["name"]: [(cidr["cidr"], cidr["reserved_ranges"]) for cidr in pool["ipv4"]["cidrs"]]
         for pool in api("GET", "pools/").json()["results"]
     }
 

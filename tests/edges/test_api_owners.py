@@ -25,7 +25,7 @@ def _ipv4(api: Api) -> int:
     api.cluster("edge")
     body = {"cluster": "edge", "name": "public", "category": "ipv4"}
     body |= {"ipv4": {"mask_size": 32, "cidrs": ["192.0.2.0/28"]}}
-    return int(api.made("pools/", body)["id"])
+    return int(api.create("pools/", body)["id"])
 
 
 def _refused(answer: Any) -> list[str]:
@@ -91,7 +91,7 @@ def test_a_pool_outside_of_the_prefix_is_refused(api: Api, category: str) -> Non
     api.cluster(cluster_prefix=PREFIX)
     answer = api("POST", "pools/", _pool("2001:db8:11::/64", category))
     assert (answer.status_code, answer.json()["code"]) == (400, "outside_cluster_prefix")
-    pool = api.made("pools/", _pool("2001:db8:10:7::/64", category))
+    pool = api.create("pools/", _pool("2001:db8:10:7::/64", category))
     answer = api("POST", f"pools/{pool['id']}/cidrs/", {"cidr": "2001:db8:12::/64"})
     assert (answer.status_code, answer.json()["code"]) == (400, "outside_cluster_prefix")
 
@@ -112,7 +112,7 @@ def test_a_prefix_comes_later(api: Api) -> None:
 
 def test_a_prefix_holds_the_pools_that_are_there(api: Api) -> None:
     api.cluster()
-    api.made("pools/", _pool("2001:db8:10:1::/64"))
+    api.create("pools/", _pool("2001:db8:10:1::/64"))
     answer = api("PATCH", "clusters/prod/", {"cluster_prefix": "2001:db8:20::/48"})
     assert (answer.status_code, answer.json()["code"]) == (400, "outside_cluster_prefix")
     assert api("PATCH", "clusters/prod/", {"cluster_prefix": PREFIX}).status_code == 200
@@ -124,12 +124,12 @@ def test_the_form_of_the_admin_asks_too(settings: Any) -> None:
     settings.IPAM_ALLOW_UNOWNED_ALLOCATIONS = False
     pool = factories.pool("2001:db8:5::/64", category="instance")
     url = reverse("admin:pools_pool_allocate", args=[pool.pk])
-    said = {"kind": "instance", "id": "i-1", "family": "6"}
-    answer = people.browser().post(url, said)
+    form_data = {"kind": "instance", "id": "i-1", "family": "6"}
+    answer = people.browser().post(url, form_data)
     assert answer.status_code == 200
     assert {"org", "env"} <= set(answer.context["form"].errors)
     assert not Block.objects.filter(state="held").exists()
-    assert people.browser().post(url, said | {"org": "acme", "env": "prod"}).status_code == 302
+    assert people.browser().post(url, form_data | {"org": "acme", "env": "prod"}).status_code == 302
     block = Block.objects.get(state="held")
     assert (block.holder_kind, block.org, block.env) == ("instance", "acme", "prod")
 

@@ -21,7 +21,7 @@ def api() -> apis.Api:
     api.cluster()
     for pool, family in ((api.vm_pool("10.0.0.0/26"), 4), (api.vm_pool("fd00::/120", name="b"), 6)):
         holders = [{"kind": "vm", "id": f"v-{n}"} for n in range(25)]
-        api.made(f"pools/{pool}/allocations/", {"holders": holders, "family": family})
+        api.create(f"pools/{pool}/allocations/", {"holders": holders, "family": family})
     return api
 
 

@@ -22,8 +22,8 @@ def pool(api: Api) -> dict[str, Any]:
     api.cluster()
     part = {"mask_size": 28, "cidrs": [CIDR]}
     body = {"cluster": "prod", "name": "blue", "category": "pod", "ipv4": part}
-    made: dict[str, Any] = api.made("pools/", body)
-    return made
+    document: dict[str, Any] = api.create("pools/", body)
+    return document
 
 
 def test_a_cidr_or_a_range_twice(api: Api, pool: dict[str, Any]) -> None:

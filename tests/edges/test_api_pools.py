@@ -31,21 +31,23 @@ def api() -> apis.Api:
 
 @pytest.fixture
 def place(api: apis.Api) -> str:
-    return f"pools/{api.made('pools/', GREEN)['id']}/"
+    return f"pools/{api.create('pools/', GREEN)['id']}/"
 
 
 def test_what_was_sent_is_said_again(api: apis.Api, place: str) -> None:
     answer = api("GET", place)
-    said = answer.json()
-    assert {name: said[name] for name in GREEN} == GREEN
-    assert said["utilization"]["ipv6"]["capacity"] == str(2**16)
-    assert answer.headers["ETag"] == f'"{said["version"]}"'
+    document = answer.json()
+    assert {name: document[name] for name in GREEN} == GREEN
+    assert document["utilization"]["ipv6"]["capacity"] == str(2**16)
+    assert answer.headers["ETag"] == f'"{document["version"]}"'
 
 
 def test_capacities_beyond_64_bits_are_exact(api: apis.Api) -> None:
     part = {"mask_size": 128, "cidrs": ["fd00::/16"]}
-    made = api.made("pools/", {"cluster": "prod", "name": "v", "category": "vm", "ipv6": part})
-    usage = made["utilization"]["ipv6"]
+    document = api.create(
+        "pools/", {"cluster": "prod", "name": "v", "category": "vm", "ipv6": part}
+    )
+    usage = document["utilization"]["ipv6"]
     assert int(usage["capacity"]) in range(2**112 - 2, 2**112 + 1)
     assert int(usage["held"]) + int(usage["free"]) + int(usage["reserved"]) <= 2**112
 
@@ -83,18 +85,18 @@ def test_a_change_names_only_what_changes(api: apis.Api, place: str) -> None:
     same = {"name": "green-pool", "category": "pod", "cluster": "prod"}
     answer = api("PATCH", place, {"ipv4": longer, "labels": {"team": "a"}, **same})
     assert answer.status_code == 200
-    said = answer.json()
-    assert [one["cidr"] for one in said["ipv4"]["cidrs"]] == ["10.20.0.0/16", "10.21.0.0/16"]
-    assert (said["labels"], said["ipv6"]) == ({"team": "a"}, GREEN["ipv6"])
+    document = answer.json()
+    assert [cidr["cidr"] for cidr in document["ipv4"]["cidrs"]] == ["10.20.0.0/16", "10.21.0.0/16"]
+    assert (document["labels"], document["ipv6"]) == ({"team": "a"}, GREEN["ipv6"])
 
 
 @pytest.mark.parametrize("method", ["PATCH", "DELETE"])
 def test_if_match_guards_a_change(api: apis.Api, place: str, method: str) -> None:
     body = {"description": "x"} if method == "PATCH" else None
-    seen = api("GET", place).headers["ETag"]
+    etag = api("GET", place).headers["ETag"]
     newer = api("PATCH", place, {"cooldown_seconds": 7}).headers["ETag"]
-    assert newer != seen
-    apis.refused(api(method, place, body, If_Match=seen), 412, "version_mismatch")
+    assert newer != etag
+    apis.refused(api(method, place, body, If_Match=etag), 412, "version_mismatch")
     assert api(method, place, body, If_Match=newer).status_code in {200, 204}
 
 
@@ -108,7 +110,7 @@ def test_any_version_is_a_star(api: apis.Api, place: str) -> None:
 
 
 def test_a_pool_in_use_stays(api: apis.Api, place: str) -> None:
-    taken = api.made(f"{place}allocations/", apis.holder("node-7", "node") | {"family": 4})
+    taken = api.create(f"{place}allocations/", apis.holder("node-7", "node") | {"family": 4})
     problem = apis.refused(api("DELETE", place), 409, "pool_in_use")
     assert "node-7" in problem["detail"]
     smaller = {"mask_size": 24, "cidrs": ["10.22.0.0/16"]}

@@ -26,9 +26,13 @@ def test_a_cooldown_begins(api: apis.Api) -> None:
     block = api.take(api.vm_pool("10.0.0.0/29", cooldown=600), "a")
     released = _release(api, block, "a")
     assert released.status_code == 200
-    said = released.json()
-    assert (said["id"], said["cidr"], said["state"]) == (block["id"], block["cidr"], "cooling")
-    assert said["cooldown_until"] > said["released_at"] >= block["allocated_at"]
+    document = released.json()
+    assert (document["id"], document["cidr"], document["state"]) == (
+        block["id"],
+        block["cidr"],
+        "cooling",
+    )
+    assert document["cooldown_until"] > document["released_at"] >= block["allocated_at"]
 
 
 @pytest.mark.parametrize("cooldown", [0, 600])
@@ -94,10 +98,10 @@ def test_a_cooldown_is_ended_with_a_reason(api: apis.Api) -> None:
     pool = api.vm_pool("10.0.0.1/32", cooldown=600)
     block = api.take(pool, "a")
     _release(api, block, "a")
-    place = f"blocks/{block['id']}/end-cooldown/"
-    apis.refused(api("POST", place, {}), 400, "object_expected")
-    apis.refused(api("POST", place, {"reason": ""}), 400, "blank")
-    assert api("POST", place, {"reason": "it never was in use"}).status_code == 200
+    path = f"blocks/{block['id']}/end-cooldown/"
+    apis.refused(api("POST", path, {}), 400, "object_expected")
+    apis.refused(api("POST", path, {"reason": ""}), 400, "blank")
+    assert api("POST", path, {"reason": "it never was in use"}).status_code == 200
     assert api.take(pool, "b")["cidr"] == block["cidr"]
 
 

@@ -45,29 +45,29 @@ def _status(api: apis.Api, env: str) -> tuple[str, str]:
 def test_one_who_waits_gets_a_place_to_look(api: apis.Api, full: int) -> None:
     answer = _wait(api, full)
     assert answer.status_code == 202
-    said = answer.json()
-    assert answer.headers["Location"] == f"{apis.ROOT}requests/{said['id']}/"
-    assert (said["state"], said["pool"], said["cluster"]) == ("pending", "vms", "prod")
-    assert said["holder"] == {"kind": "vm", "id": "late"}
-    assert api.client.get(answer.headers["Location"]).json() == said
-    assert api("GET", "requests/?state=pending&env=e-2").json()["results"] == [said]
+    document = answer.json()
+    assert answer.headers["Location"] == f"{apis.ROOT}requests/{document['id']}/"
+    assert (document["state"], document["pool"], document["cluster"]) == ("pending", "vms", "prod")
+    assert document["holder"] == {"kind": "vm", "id": "late"}
+    assert api.client.get(answer.headers["Location"]).json() == document
+    assert api("GET", "requests/?state=pending&env=e-2").json()["results"] == [document]
 
 
 def test_who_waits_is_served_when_space_is_released(api: apis.Api, full: int) -> None:
-    place = _wait(api, full).headers["Location"]
+    location = _wait(api, full).headers["Location"]
     _give_back(api)
     assert requests.retry(full) == 1
-    said = api.client.get(place).json()
+    document = api.client.get(location).json()
     (block,) = api("GET", "blocks/?holder_id=late").json()["results"]
-    assert (said["state"], said["block_ids"]) == ("fulfilled", [block["id"]])
+    assert (document["state"], document["block_ids"]) == ("fulfilled", [block["id"]])
     assert _status(api, "e-2") == ("ok", "")
 
 
 def test_a_cancelled_request_is_not_served(api: apis.Api, full: int) -> None:
-    place = _wait(api, full).headers["Location"]
-    cancelled = api.client.delete(place)
+    location = _wait(api, full).headers["Location"]
+    cancelled = api.client.delete(location)
     assert (cancelled.status_code, cancelled.json()["state"]) == (200, "cancelled")
-    assert api.client.delete(place).json() == cancelled.json()
+    assert api.client.delete(location).json() == cancelled.json()
     _give_back(api)
     assert requests.retry(full) == 0
     assert api("GET", "blocks/?holder_id=late").json()["results"] == []
@@ -75,9 +75,9 @@ def test_a_cancelled_request_is_not_served(api: apis.Api, full: int) -> None:
 
 def test_a_repeated_request_waits_once(api: apis.Api, full: int) -> None:
     body = apis.holder("late") | {"wait": True}
-    place = f"pools/{full}/allocations/"
-    first = api("POST", place, body, Idempotency_Key="w")
-    again = api("POST", place, body, Idempotency_Key="w")
+    path = f"pools/{full}/allocations/"
+    first = api("POST", path, body, Idempotency_Key="w")
+    again = api("POST", path, body, Idempotency_Key="w")
     assert (again.status_code, again.json()) == (202, first.json())
     assert len(api("GET", "requests/").json()["results"]) == 1
 

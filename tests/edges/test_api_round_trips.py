@@ -39,13 +39,13 @@ def asked(tmp_path: pathlib.Path) -> list[int]:
     """The round trips of ten allocations, each for a new holder and under a new key."""
     api = apis.Api()
     api.cluster()
-    place = f"pools/{api.vm_pool('10.0.0.0/16')}/allocations/"
+    path = f"pools/{api.vm_pool('10.0.0.0/16')}/allocations/"
 
     def ask(name: str) -> None:
         # As at the beginning of a request on a connection that is kept (CONN_HEALTH_CHECKS).
         connection.health_check_enabled, connection.health_check_done = True, False
         body = apis.holder(name) | {"org": "o", "env": "e"}
-        assert api("POST", place, body, Idempotency_Key=name).status_code == 201
+        assert api("POST", path, body, Idempotency_Key=name).status_code == 201
 
     for number in range(WARM):
         ask(f"warm-{number}")

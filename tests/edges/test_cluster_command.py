@@ -90,8 +90,8 @@ def test_the_list(file: str) -> None:
     ]
     assert lines[1].split() == ["alone", "not", "connected"]
     assert lines[2].startswith("prod   never synced   never")
-    found = json.loads(run("list", "--json"))
-    assert [(one["cluster"], one["state"]) for one in found] == [
+    document = json.loads(run("list", "--json"))
+    assert [(one["cluster"], one["state"]) for one in document] == [
         ("alone", "not-connected"),
         ("prod", "never-synced"),
     ]
@@ -101,8 +101,8 @@ def test_the_list(file: str) -> None:
 def test_one_is_shown(file: str) -> None:
     run("add", "prod", "--kubeconfig", file)
     assert "state          never-synced" in run("show", "prod")
-    found = json.loads(run("show", "prod", "--json"))
-    assert found["identity"]
+    document = json.loads(run("show", "prod", "--json"))
+    assert document["identity"]
     with pytest.raises(CommandError, match="not_found"):
         run("show", "nobody")
 
@@ -120,9 +120,9 @@ def test_test_says_what_is_missing_and_fails(fake: FakeCluster, tmp_path: Path) 
     assert "missing permission: list ciliumpodippools.cilium.io (for reading)" in out.getvalue()
     every = {"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}
     fake.grant("poor", [every])
-    found = json.loads(run("test", "prod", "--json"))
-    assert found["succeeded"]
-    assert found["kinds"][0] == {
+    document = json.loads(run("test", "prod", "--json"))
+    assert document["succeeded"]
+    assert document["kinds"][0] == {
         "kind": "CiliumPodIPPool",
         "served": ["cilium.io/v2", "cilium.io/v2alpha1"],
         "shape": "v2",

@@ -55,6 +55,6 @@ def test_a_cluster_s_life(fake: FakeCluster) -> None:
     assert api("DELETE", PLACE).status_code == 204
     assert api("GET", "clusters/prod/objects/").json()["results"] == []
     assert api("GET", "pools/?name=green").json()["results"][0]["name"] == "green"
-    assert not fake.log.writes or {one.path for one in fake.log.writes} == {
+    assert not fake.log.writes or {write.path for write in fake.log.writes} == {
         "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
     }

@@ -98,8 +98,8 @@ def test_history_answers_afterwards(api: apis.Api) -> None:
         cursor.execute("SELECT set_config('ipam.clock_offset', '60 seconds', true)")
     _run("prod", *FORCE)
     for where in ("", "cluster=prod&"):
-        then = api("GET", f"addresses/10.0.0.0/?{where}at={since}").json()
-        (match,) = then["matches"]
+        document = api("GET", f"addresses/10.0.0.0/?{where}at={since}").json()
+        (match,) = document["matches"]
         assert (match["cluster"], match["pool"], match["holder"]["id"]) == ("prod", "vms", "a")
         assert match["until"] is not None
         assert api("GET", f"addresses/10.0.0.0/?{where}").json()["matches"] == []

@@ -26,9 +26,9 @@ pytestmark = pytest.mark.django_db
 
 
 def command(*options: str) -> str:
-    said = io.StringIO()
-    call_command("demo", *options, stdout=said)
-    return said.getvalue()
+    output = io.StringIO()
+    call_command("demo", *options, stdout=output)
+    return output.getvalue()
 
 
 def test_what_it_has() -> None:

@@ -105,8 +105,8 @@ def _rest(canaries: Canaries, _folder: Path) -> list[str]:
         api("PUT", place, {"kubeconfig": [canaries.kubeconfig]}),
         api("PUT", place, {"context": canaries.kubeconfig, "kubeconfig": ""}),
     ]  # fmt: skip
-    assert [one.status_code for one in answers[:3]] == [200, 201, 200]
-    return [one.content.decode() for one in answers]
+    assert [answer.status_code for answer in answers[:3]] == [200, 201, 200]
+    return [answer.content.decode() for answer in answers]
 
 
 def _admin(canaries: Canaries, _folder: Path) -> list[str]:
@@ -128,7 +128,7 @@ def _admin(canaries: Canaries, _folder: Path) -> list[str]:
     pages += [reverse(f"admin:pools_{name}_changelist") for name in ("cluster", "event", "syncrun")]
     answers += [client.get(page) for page in pages]
     answers.append(client.post(reverse("admin:pools_cluster_test", args=[cluster.pk])))
-    return [one.content.decode() for one in answers]
+    return [answer.content.decode() for answer in answers]
 
 
 @pytest.mark.parametrize("door", [_command, _rest, _admin], ids=["command", "REST", "admin"])

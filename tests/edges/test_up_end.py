@@ -36,7 +36,9 @@ def test_kill_9_leaves_no_process_and_loses_nothing(data: pathlib.Path) -> None:
     token = site.command("token", "admin")
     children = site.descendants()
     assert not [
-        one for one in _PROGRAMS if not any(one in command for command in children.values())
+        program
+        for program in _PROGRAMS
+        if not any(program in command for command in children.values())
     ]
     site.end(signal.SIGKILL)
     # Started again at once, when the servers may still be on their way down.

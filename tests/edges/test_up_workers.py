@@ -37,10 +37,10 @@ class Register:
         headers = {"Authorization": f"Token {self.token}", "Content-Type": "application/json"}
         connection.request(method, f"{apis.ROOT}{path}", json.dumps(body), headers)
         answer = connection.getresponse()
-        said = json.loads(answer.read())
+        document = json.loads(answer.read())
         connection.close()
-        assert answer.status == status, said
-        return said
+        assert answer.status == status, document
+        return document
 
     def pool(self, name: str, cidr: str, cooldown: int) -> str:
         """A pool of one address; where its allocations are asked for."""

@@ -73,9 +73,9 @@ def test_only_its_digest_is_kept_and_its_making_is_an_event() -> None:
     row = Cluster.objects.values().get(pk=door.cluster.pk)
     assert door.key not in str(row)
     assert len(row["webhook_digest"]) == 64
-    told = Event.objects.filter(object_id=door.cluster.pk, type="cluster.changed").get()
-    assert told.actor == "tester"
-    assert door.key not in str(vars(told))
+    event = Event.objects.filter(object_id=door.cluster.pk, type="cluster.changed").get()
+    assert event.actor == "tester"
+    assert door.key not in str(vars(event))
 
 
 def test_certificates(settings: Any) -> None:

@@ -37,11 +37,11 @@ _CONFIG = ("cilium-config", "kube-system")
 
 
 def _documents(name: str) -> list[dict[str, Any]]:
-    return [one for one in yaml.safe_load_all((FOLDER / name).read_text()) if one]
+    return [document for document in yaml.safe_load_all((FOLDER / name).read_text()) if document]
 
 
 def _rules(*names: str) -> list[dict[str, Any]]:
-    found = [one for name in names for one in _documents(name)]
+    found = [document for name in names for document in _documents(name)]
     return [rule for one in found if one["kind"].endswith("Role") for rule in one["rules"]]
 
 
@@ -90,7 +90,10 @@ def _wanted(reads: list[Resource], managed_resources: list[str]) -> set[Grant]:
 def fake(settings: Any) -> Iterator[FakeCluster]:
     """A cluster that serves every kind that any handler reads."""
     settings.IPAM_ALLOW_LOOPBACK_CLUSTERS = True
-    plurals = {each.plural for each in registry.resources()} | {"ciliumpodippools", "ciliumnodes"}
+    plurals = {resource.plural for resource in registry.resources()} | {
+        "ciliumpodippools",
+        "ciliumnodes",
+    }
     plurals |= {bgp.ADVERTISEMENT.plural, bgp.PEERING_POLICY.plural}
     with FakeCluster() as running:
         for path in sorted([*CRDS.glob("*.yaml"), *(FOLDER.parent / "crds").glob("*.yaml")]):
@@ -191,7 +194,7 @@ def test_observing_takes_what_the_role_grants(fake: FakeCluster) -> None:
 
 def _managed_resources() -> list[str]:
     """Those that write kinds which are read here."""
-    kinds = {each.kind for each in _reads()}
+    kinds = {resource.kind for resource in _reads()}
     needs = permissions._WRITES
     return [
         managed_resource
@@ -232,7 +235,7 @@ def test_the_bindings_name_what_there_is() -> None:
     for binding in bindings:
         assert binding["subjects"] == [account]
         reference = (binding["roleRef"]["kind"], binding["roleRef"]["name"])
-        assert reference in {(one["kind"], one["metadata"]["name"]) for one in roles}
+        assert reference in {(role["kind"], role["metadata"]["name"]) for role in roles}
     assert len(bindings) == 3
 
 

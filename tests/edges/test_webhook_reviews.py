@@ -110,7 +110,7 @@ def _everything(door: Door) -> list[tuple[Any, Any]]:
 def test_nothing_is_written_and_asking_twice_is_the_same(door: Door, dry_run: bool) -> None:
     pool = factories.pool(CIDR, within=door.cluster, name="green", category="pod", mask=24)
     factories.take(pool)
-    events, made = Event.objects.count(), Cluster.objects.get(pk=door.cluster.pk)
+    events, cluster = Event.objects.count(), Cluster.objects.get(pk=door.cluster.pk)
     for new, old in _everything(door):
         with CaptureQueriesContext(connection) as queries:
             first = door.ask(new, old, dryRun=dry_run)
@@ -119,7 +119,8 @@ def test_nothing_is_written_and_asking_twice_is_the_same(door: Door, dry_run: bo
         assert door.ask(new, old, dryRun=dry_run) == first
     assert Event.objects.count() == events
     assert (
-        Cluster.objects.values().get(pk=made.pk)["webhook_key_made_at"] == made.webhook_key_made_at
+        Cluster.objects.values().get(pk=cluster.pk)["webhook_key_made_at"]
+        == cluster.webhook_key_made_at
     )
 
 
@@ -213,5 +214,5 @@ def test_what_an_object_without_a_pool_has_is_taken(door: Door) -> None:
     assert "10.0.4.0/24 overlaps 10.0.0.0/16 of the pool odd" in refusal
     assert warned(door.ask(manifest("odd", CIDR))) == ""
     grown = changed(manifest("green", "10.0.4.0/24"), cidrs=["10.0.4.0/24", "10.9.0.0/16"])
-    told = warned(door.ask(grown, manifest("green", "10.0.4.0/24")))
-    assert told.startswith("10.0.4.0/24 overlaps 10.0.0.0/16 of the pool odd")
+    warnings = warned(door.ask(grown, manifest("green", "10.0.4.0/24")))
+    assert warnings.startswith("10.0.4.0/24 overlaps 10.0.0.0/16 of the pool odd")

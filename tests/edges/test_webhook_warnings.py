@@ -94,8 +94,8 @@ def test_the_register_knows_nothing_of_it(door: Door) -> None:
 
 def test_overlap_with_another_cluster(door: Door) -> None:
     other = factories.pool("10.0.5.0/24", category="pod", mask=28)
-    told = f"10.0.0.0/16 overlaps 10.0.5.0/24 of the pool {other.name} of {other.cluster.name}"
-    assert told in warned(door.ask(manifest("green", CIDR)))
+    message = f"10.0.0.0/16 overlaps 10.0.5.0/24 of the pool {other.name} of {other.cluster.name}"
+    assert message in warned(door.ask(manifest("green", CIDR)))
 
 
 def test_a_new_object_without_a_cidr_in_use(door: Door) -> None:

@@ -82,9 +82,12 @@ class Door:
         """The response part of a 200."""
         answer = self.post(review(new, old, **request))
         assert answer.status_code == 200, answer.content
-        told = answer.json()
-        assert (told["apiVersion"], told["kind"]) == ("admission.k8s.io/v1", "AdmissionReview")
-        response: Manifest = told["response"]
+        document = answer.json()
+        assert (document["apiVersion"], document["kind"]) == (
+            "admission.k8s.io/v1",
+            "AdmissionReview",
+        )
+        response: Manifest = document["response"]
         assert response["uid"] == UID
         return response
 

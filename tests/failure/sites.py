@@ -52,7 +52,7 @@ class Site:
     def __init__(self, running: running_site.Site) -> None:
         self.running = running
         self.token = running.command("token", "admin").strip()
-        self.made("clusters/", {"name": "prod"})
+        self.create("clusters/", {"name": "prod"})
 
     @property
     def database_url(self) -> str:
@@ -80,7 +80,7 @@ class Site:
             time.monotonic() - began,
         )  # fmt: skip
 
-    def made(self, path: str, body: Any, *, status: int = 201) -> Any:
+    def create(self, path: str, body: Any, *, status: int = 201) -> Any:
         answer = self.ask("POST", path, body)
         assert answer.status == status, answer
         return answer.body
@@ -89,10 +89,10 @@ class Site:
         """Where its allocations are asked for."""
         part = {"mask_size": 32, "cidrs": [{"cidr": cidr}]}
         body = {"cluster": "prod", "name": name, "category": "vm", "cooldown_seconds": cooldown}
-        return f"pools/{self.made('pools/', {**body, 'ipv4': part})['id']}/allocations/"
+        return f"pools/{self.create('pools/', {**body, 'ipv4': part})['id']}/allocations/"
 
     def take(self, allocations: str, name: str, **more: Any) -> dict[str, Any]:
-        (block,) = self.made(allocations, apis.holder(name) | more)["blocks"]
+        (block,) = self.create(allocations, apis.holder(name) | more)["blocks"]
         return dict(block)
 
     def give_back(self, block: dict[str, Any]) -> Answer:

@@ -90,7 +90,7 @@ def test_rest_answers_503_and_says_which_clusters_are_waited_for() -> None:
 def test_pending_requests_wait_and_are_served_after() -> None:
     pool = factories.pool("10.0.0.1/32", cooldown=0)
     held = factories.take(pool)
-    asked = requests.allocate(pool.pk, factories.wanted(), author=factories.BY, wait=True)
+    asked = requests.allocate(pool.pk, factories.demand(), author=factories.BY, wait=True)
     recovery_mode.begin(author=BY)
     factories.give_back(held)
     assert requests.retry() == 0

@@ -29,7 +29,7 @@ def _well(site: Site) -> Iterator[None]:
 def test_allocation_goes_on_and_workers_resume(site: Site, way: str) -> None:
     pool = site.pool(f"redis-{way}", f"10.9.{len(way)}.1/32")
     held = site.take(pool, "first")
-    waiting = site.made(pool, apis.holder("next") | {"wait": True}, status=202)
+    waiting = site.create(pool, apis.holder("next") | {"wait": True}, status=202)
     workers = site.pids("worker")[0]
     with WAYS[way](site):
         ready = site.ask("GET", "/readyz")

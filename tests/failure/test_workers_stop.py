@@ -32,7 +32,7 @@ def test_without_workers_cooldowns_end_and_requests_wait(site: Site) -> None:
     full = site.pool("full", "10.20.0.1/32")
     cools = site.pool("cools", "10.20.1.1/32", cooldown=1)
     held, used = site.take(full, "first"), site.take(cools, "brief")
-    waiting = site.made(full, apis.holder("next") | {"wait": True}, status=202)
+    waiting = site.create(full, apis.holder("next") | {"wait": True}, status=202)
     with site.stopped(*HELPERS):
         site.give_back(used)
         site.give_back(held)
@@ -65,7 +65,7 @@ def test_two_beats_and_tripled_messages_change_nothing_more(site: Site) -> None:
     ) as other:  # fmt: skip
         try:
             held = site.take(pool, "first")
-            waiting = site.made(pool, apis.holder("next") | {"wait": True}, status=202)
+            waiting = site.create(pool, apis.holder("next") | {"wait": True}, status=202)
             _triple(site)
             site.give_back(held)
             site.one(_AT_ONCE)

@@ -62,7 +62,7 @@ class Fleet:
         """Through the version that is read."""
         with gateways.to(self.server) as gateway:
             (read,) = sorted(gateway.served([gateways.POOLS, gateways.OLD_POOLS]))[:1]
-            return {one["metadata"]["name"]: one for one in gateway.list(read).items}
+            return {item["metadata"]["name"]: item for item in gateway.list(read).items}
 
     def remove(self, name: str) -> None:
         self.server.remove("ciliumpodippools", name)

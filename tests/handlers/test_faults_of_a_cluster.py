@@ -81,7 +81,7 @@ def _nothing_is_lost(
     for failures in (1, 2):
         run = world.run(open_client=reached)
         assert not run.succeeded
-        assert code in {run.error_code, *(one.get("code") for one in run.kinds.values())}
+        assert code in {run.error_code, *(kind.get("code") for kind in run.kinds.values())}
         row = Connection.objects.get(pk=world.connection.pk)
         assert (row.error_code, row.failures, row.leased_until) == (code, failures, None)
         assert before.items() <= world.held().items()

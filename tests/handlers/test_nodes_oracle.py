@@ -146,8 +146,8 @@ class Both:
     def reserve(self, name: str, number: int, *, free: bool) -> None:
         pool = Pool.objects.get(cluster=self.cluster, name=name)
         if free:
-            for one in pool.reserved_ranges.all():
-                pools.unreserve(one.pk, author=factories.BY)
+            for reserved_range in pool.reserved_ranges.all():
+                pools.unreserve(reserved_range.pk, author=factories.BY)
         elif not pool.reserved_ranges.exists():
             parent = factories.cidr(pool)
             first = parent.cidr[number]

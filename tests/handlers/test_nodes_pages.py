@@ -60,10 +60,14 @@ def test_pages_of_nodes(world: World) -> None:
     for number in range(5):
         world.node(f"n{number}")
     world.passed()
-    assert [one.name for one in pod_cidrs.list_nodes(world.cluster.pk, limit=2)] == ["n0", "n1"]
+    assert [
+        node_addresses.name for node_addresses in pod_cidrs.list_nodes(world.cluster.pk, limit=2)
+    ] == ["n0", "n1"]
     rest = pod_cidrs.list_nodes(world.cluster.pk, after="n1", limit=9)
     assert [one.name for one in rest] == ["n2", "n3", "n4"]
-    assert [one.name for one in pod_cidrs.list_nodes(world.cluster.pk, name="n3")] == ["n3"]
+    assert [
+        node_addresses.name for node_addresses in pod_cidrs.list_nodes(world.cluster.pk, name="n3")
+    ] == ["n3"]
 
 
 def test_who_still_holds_blocks_of_a_cidr(world: World) -> None:
@@ -79,4 +83,7 @@ def test_who_still_holds_blocks_of_a_cidr(world: World) -> None:
         NodeHolding("vm machine", 1, (ip_network("10.0.3.0/24"),)),
     ]
     within = addresses.parse_range("10.0.1.200-10.0.2.3")
-    assert [one.node for one in pod_cidrs.nodes_holding(cidr, within=within)] == ["n1", "n2"]
+    assert [node_holding.node for node_holding in pod_cidrs.nodes_holding(cidr, within=within)] == [
+        "n1",
+        "n2",
+    ]

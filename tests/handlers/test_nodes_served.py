@@ -107,7 +107,7 @@ def test_partial_success_and_the_error_in_the_nodes_status(world: World) -> None
 
 def _writers(world: World) -> None:
     entries = world.fake.object(NODES, "n1")["metadata"]["managedFields"]
-    ours = {(one["manager"], one.get("subresource", "")) for one in entries}
+    ours = {(entry["manager"], entry.get("subresource", "")) for entry in entries}
     assert {("cadastre", ""), ("cadastre-status", "status")} <= ours
 
 

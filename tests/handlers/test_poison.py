@@ -150,7 +150,7 @@ def test_one_object(
     world.fake.faults.add(verb="list", path=plural, body=body, times=None)
     with caplog.at_level(logging.DEBUG):
         first = world.run()
-        seen = list(ObservedObject.objects.order_by("id").values("uid", "changed_at", "problem"))
+        rows = list(ObservedObject.objects.order_by("id").values("uid", "changed_at", "problem"))
         second = world.run()
     # The others are as if it were not there.
     assert "a" in world.names()
@@ -161,12 +161,12 @@ def test_one_object(
         assert not [one for one in run.kinds.values() if one.get("code")], run.kinds
     assert [one["changed"] for one in second.kinds.values()] == [0, 0]
     assert (
-        list(ObservedObject.objects.order_by("id").values("uid", "changed_at", "problem")) == seen
+        list(ObservedObject.objects.order_by("id").values("uid", "changed_at", "problem")) == rows
     )
     assert not world.fake.log.writes
     # Nobody has to read all of it.
-    assert all(len(one.getMessage()) < 5_000 for one in caplog.records)
-    assert not [one for one in caplog.records if one.levelno >= logging.ERROR]
+    assert all(len(record.getMessage()) < 5_000 for record in caplog.records)
+    assert not [record for record in caplog.records if record.levelno >= logging.ERROR]
     for row in ObservedObject.objects.all():
         assert len(row.problem) <= 1000
     assert Finding.objects.count() <= differences.MAX_FINDINGS + 1

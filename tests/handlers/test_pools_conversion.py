@@ -77,7 +77,7 @@ def test_what_v2alpha1_has_alone_is_made_in_v2(
     assert there["spec"]["ipv4"]["cidrs"] == cidrs
     assert converting.counted()["written"] == 0
     assert (converting.cidrs("old"), converting.found()) == ([A, B], [])
-    assert not [one for one in fake.log.writes if "v2alpha1" in one.path]
+    assert not [write for write in fake.log.writes if "v2alpha1" in write.path]
 
 
 def test_v2_wins_and_differences_are_warned_of(converting: Fleet) -> None:

@@ -24,7 +24,9 @@ def _defined(served: str) -> dict[str, Any]:
         return definitions(CRDS / f"{OLD}.yaml")[0]
     crd = copy.deepcopy(definitions(CRDS / f"{SHIPPED}.yaml")[0])
     if served == "v2":
-        crd["spec"]["versions"] = [one for one in crd["spec"]["versions"] if one["name"] == "v2"]
+        crd["spec"]["versions"] = [
+            version for version in crd["spec"]["versions"] if version["name"] == "v2"
+        ]
     return crd
 
 
@@ -66,7 +68,7 @@ def test_the_version_that_is_served_is_written(fleet: Fleet, served: str) -> Non
     fleet.make("mine", B)
     assert fleet.counted()["written"] == 1
     assert isinstance(fleet.server, FakeCluster)
-    assert {one.path for one in fleet.server.log.writes} == {LISTS.format(version) + "/mine"}
+    assert {write.path for write in fleet.server.log.writes} == {LISTS.format(version) + "/mine"}
     assert fleet.there()["mine"]["apiVersion"] == f"cilium.io/{version}"
     assert fleet.counted()["written"] == 0
 

@@ -126,7 +126,7 @@ def test_a_suspicion_is_no_leak(cluster: Cluster) -> None:
 def test_what_waits() -> None:
     pool = factories.pool("10.0.0.0/32", allow_first_ip=True)
     factories.take(pool)
-    requests.allocate(pool.pk, factories.wanted(), author=factories.BY, wait=True)
+    requests.allocate(pool.pk, factories.demand(), author=factories.BY, wait=True)
     target = WebhookTarget.objects.create(
         name="t", url="https://x", sealed="", created_at=Now(), secret_made_at=Now()
     )

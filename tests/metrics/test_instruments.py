@@ -156,7 +156,7 @@ def test_an_allocation_without_a_database_is_counted_as_a_failure(
     def ask() -> None:
         """In a thread, whose connection is not open yet."""
         try:
-            requests.allocate(1, factories.wanted(), author=factories.BY)
+            requests.allocate(1, factories.demand(), author=factories.BY)
         except OperationalError as error:
             refused.append(error)
         finally:

@@ -93,6 +93,6 @@ def test_waiting_requests() -> None:
     factories.take(pool)
     assert scrapes.value("ipam_requests_oldest_seconds") == 0
     for _ in range(2):
-        requests.allocate(pool.pk, factories.wanted(), author=factories.BY, wait=True)
+        requests.allocate(pool.pk, factories.demand(), author=factories.BY, wait=True)
     assert scrapes.value("ipam_requests_pending", pool=pool.name) == 2
     assert scrapes.value("ipam_requests_pending", pool=other.name) == 0

@@ -61,4 +61,4 @@ def test_a_node_that_has_one_family_gets_the_other() -> None:
 def test_there_is_no_such_pool() -> None:
     for count in (1, 2):
         with pytest.raises(errors.NotFound):
-            allocation.allocate(0, factories.wanted(count=count), author=factories.BY)
+            allocation.allocate(0, factories.demand(count=count), author=factories.BY)

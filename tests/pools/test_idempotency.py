@@ -111,7 +111,7 @@ def test_a_holder_that_has_its_block_is_answered_200_again_and_again() -> None:
 def test_a_pending_request_is_answered_again(count: int) -> None:
     pool, key = factories.pool("10.0.0.0/31"), _key(factories.user())
     factories.drain(pool)
-    ask = factories.wanted(factories.holder(), count=count)
+    ask = factories.demand(factories.holder(), count=count)
 
     def again() -> Any:
         return requests.allocate(pool.pk, ask, author=factories.BY, key=key, wait=True)

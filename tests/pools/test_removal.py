@@ -113,7 +113,7 @@ def test_a_removed_cidr_gives_no_more_blocks_of_its_window() -> None:
 def test_what_a_finished_request_got_does_not_keep_its_cidr() -> None:
     pool = factories.pool("10.0.0.0/32", cooldown=0)
     first, waiting = factories.take(pool), factories.holder()
-    requests.allocate(pool.pk, factories.wanted(waiting), author=factories.BY, wait=True)
+    requests.allocate(pool.pk, factories.demand(waiting), author=factories.BY, wait=True)
     factories.give_back(first)
     assert requests.retry(pool.pk) == 1
     allocation.release(first["id"], waiting, author=factories.BY)

@@ -14,7 +14,7 @@ from tests import factories
 
 
 def _wait(pool: Pool, *who: allocation.Holder, **settings: Any) -> AllocationRequest:
-    block_demand = factories.wanted(*who, **settings)
+    block_demand = factories.demand(*who, **settings)
     request = requests.allocate(pool.pk, block_demand, author=factories.BY, wait=True)
     assert isinstance(request, AllocationRequest)
     return request
@@ -27,7 +27,7 @@ def _state(request: AllocationRequest) -> str:
 
 def test_with_space_nobody_waits() -> None:
     pool = factories.pool("10.0.0.0/24")
-    answer = requests.allocate(pool.pk, factories.wanted(), author=factories.BY, wait=True)
+    answer = requests.allocate(pool.pk, factories.demand(), author=factories.BY, wait=True)
     assert isinstance(answer, allocation.Allocation)
     assert not AllocationRequest.objects.exists()
 
@@ -147,7 +147,7 @@ def test_events_say_who_was_served() -> None:
 
 
 def test_a_request_survives_being_stored() -> None:
-    block_demand = factories.wanted(
+    block_demand = factories.demand(
         factories.holder("a", uid="u"), cidr="10.0.0.0/32", family=4, count=2, org="o", env="e"
     )
     assert requests.demand_from_json(requests.demand_to_json(block_demand)) == block_demand

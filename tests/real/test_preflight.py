@@ -47,7 +47,7 @@ def api(kube: RealCluster) -> apis.Api:
     api.cluster()
     for name, cidr in (("default", "10.10.0.0/16"), ("green", "10.20.0.0/16")):
         part = {"mask_size": 24, "cidrs": [cidr]}
-        api.made("pools/", {"cluster": "prod", "name": name, "category": "pod", "ipv4": part})
+        api.create("pools/", {"cluster": "prod", "name": name, "category": "pod", "ipv4": part})
     return api
 
 

@@ -90,10 +90,10 @@ def _register(made: Everything, api: apis.Api) -> None:
     full = api.vm_pool("10.2.0.1/32", name="full")
     spare = api.vm_pool("10.1.0.0/29", "fd01::/125", name="spare")
     cidr = api("GET", f"pools/{spare}/cidrs/").json()["results"][0]["id"]
-    reserved = api.made(
+    reserved = api.create(
         f"pools/{spare}/cidrs/{cidr}/reserved-ranges/", {"range": "10.1.0.1-10.1.0.2"}
     )
-    api.made(f"pools/{api.pool('instance')}/allocations/", apis.holder("i-1", "instance"))
+    api.create(f"pools/{api.pool('instance')}/allocations/", apis.holder("i-1", "instance"))
     cooling = api.take(pool, "b")
     api("POST", f"blocks/{cooling['id']}/release/", apis.holder("b"))
     held = api.take(pool, "a", env="env-1")
@@ -101,8 +101,10 @@ def _register(made: Everything, api: apis.Api) -> None:
     api.take(full, "f")
     waits = api("POST", f"pools/{full}/allocations/", apis.holder("w") | {"wait": True}).json()
     part = {"mask_size": 24, "cidrs": ["10.6.0.0/16"]}
-    pods = api.made("pools/", {"cluster": "prod", "name": "pods", "category": "pod", "ipv4": part})
-    migration = api.made(f"pools/{pods['id']}/migrations/", {"cidr": "10.6.0.0/16"})
+    pods = api.create(
+        "pools/", {"cluster": "prod", "name": "pods", "category": "pod", "ipv4": part}
+    )
+    migration = api.create(f"pools/{pods['id']}/migrations/", {"cidr": "10.6.0.0/16"})
     check = api("POST", "checks/", {"only": ["leases"]}).json()["id"]
     made.values |= {
         "pool_id": pool, "spare": spare, "pods": pods["id"], "cidr_id": cidr, "block_id": held["id"],

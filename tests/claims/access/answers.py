@@ -49,23 +49,23 @@ class Address:
 
 def addresses(prefix: str = "") -> list[Address]:
     """All that the resolver knows below a prefix, in its order."""
-    found = {one.path: one for one in _walk(get_resolver(), "/", (), ())}
+    found = {address.path: address for address in _walk(get_resolver(), "/", (), ())}
     return [one for path, one in found.items() if path.startswith(f"/{prefix}")]
 
 
 def _walk(
     resolver: URLResolver, before: str, kinds: tuple[str, ...], names: tuple[str, ...]
 ) -> Iterator[Address]:
-    for one in resolver.url_patterns:
-        route = _NAMED_GROUP.sub(r"<word:\1>", str(one.pattern).removeprefix("^"))
+    for url_pattern in resolver.url_patterns:
+        route = _NAMED_GROUP.sub(r"<word:\1>", str(url_pattern.pattern).removeprefix("^"))
         route = route.removesuffix("$").removesuffix(r"\Z")
         more = kinds + tuple(kind or "str" for kind, _ in _PARAMETER.findall(route))
         named = names + tuple(name for _, name in _PARAMETER.findall(route))
         path = before + _PARAMETER.sub("{}", route)
-        if isinstance(one, URLPattern):
-            yield Address(path, more, named, one.callback)
+        if isinstance(url_pattern, URLPattern):
+            yield Address(path, more, named, url_pattern.callback)
         else:
-            yield from _walk(one, path, more, named)
+            yield from _walk(url_pattern, path, more, named)
 
 
 @dataclass(frozen=True)

@@ -100,14 +100,14 @@ def test_memberships_and_clusters_add_up(cluster: Cluster) -> None:
     memberships.create(cluster, ["depot"], author=worlds.BY, user=vera())
     worlds.bound(cluster, "shop", "vera")
     worlds.bound(cluster, "shop", "vera", role="kubevirt.io:admin")
-    seen = access_namespaces.owner_scope(vera())
-    assert seen.namespaces == {cluster.pk: frozenset({"shop", "depot"})}
+    scope = access_namespaces.owner_scope(vera())
+    assert scope.namespaces == {cluster.pk: frozenset({"shop", "depot"})}
 
 
 def test_a_membership_that_ends_leaves_what_the_cluster_says(cluster: Cluster) -> None:
-    made = memberships.create(cluster, ["depot"], author=worlds.BY, user=vera())
+    membership = memberships.create(cluster, ["depot"], author=worlds.BY, user=vera())
     worlds.bound(cluster, "shop", "vera")
-    memberships.delete(made, author=worlds.BY)
+    memberships.delete(membership, author=worlds.BY)
     assert (namespaces(cluster), vera().has_perm(RIGHT)) == ({"shop"}, True)
 
 

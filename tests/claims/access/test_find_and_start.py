@@ -43,7 +43,9 @@ def browser(role: str = "", namespace: str = "") -> Client:
 def titles(client: Client, text: str) -> set[str]:
     answer = client.get(reverse("admin:find", query={"q": text}))
     assert answer.status_code == 200
-    return {table.title for one in answer.context["sections"] for table in one.context["tables"]}
+    return {
+        table.title for section in answer.context["sections"] for table in section.context["tables"]
+    }
 
 
 ALL = {"MAC entries", "Claims", "Running workloads"}

@@ -37,8 +37,8 @@ def vera() -> Any:
 
 
 def test_a_membership_makes_a_vm_owner(api: apis.Api) -> None:
-    made = api.made(PATH, body())
-    assert {**made, "id": 0, "created_at": ""} == {
+    document = api.create(PATH, body())
+    assert {**document, "id": 0, "created_at": ""} == {
         "id": 0, "user": "vera", "group": None, "cluster": "prod", "namespaces": ["bank", "shop"],
         "role": "vm-owner", "created_at": "", "source": "local", "cluster_role": None,
         "role_binding": None,
@@ -50,13 +50,15 @@ def test_a_membership_makes_a_vm_owner(api: apis.Api) -> None:
     assert vera().has_perm("claims.view_entry")
     assert vera().is_staff
     assert not any(name.startswith("pools.") for name in vera().get_all_permissions())
-    assert api("GET", f"{PATH}{made['id']}/").json() == made
-    assert api("GET", f"{PATH}?user=vera&cluster=prod&namespace=shop").json()["results"] == [made]
+    assert api("GET", f"{PATH}{document['id']}/").json() == document
+    assert api("GET", f"{PATH}?user=vera&cluster=prod&namespace=shop").json()["results"] == [
+        document
+    ]
     assert api("GET", f"{PATH}?namespace=other").json()["results"] == []
 
 
 def test_what_it_gave_goes_with_the_last_one(api: apis.Api) -> None:
-    first, second = api.made(PATH, body()), api.made(PATH, body(cluster="test"))
+    first, second = api.create(PATH, body()), api.create(PATH, body(cluster="test"))
     assert api("DELETE", f"{PATH}{first['id']}/").status_code == 204
     assert (vera().has_perm("claims.view_entry"), vera().is_staff) == (True, True)
     assert api("DELETE", f"{PATH}{second['id']}/").status_code == 204
@@ -69,22 +71,22 @@ def test_what_it_gave_goes_with_the_last_one(api: apis.Api) -> None:
 def test_who_is_more_than_a_vm_owner_stays_that(api: apis.Api) -> None:
     User.objects.filter(username="vera").update(is_staff=True)
     vera().groups.add(Group.objects.get(name="viewer"))
-    made = api.made(PATH, body())
+    document = api.create(PATH, body())
     assert namespaces.scope(vera()).everything
-    api("DELETE", f"{PATH}{made['id']}/")
+    api("DELETE", f"{PATH}{document['id']}/")
     assert [group.name for group in vera().groups.all()] == ["viewer"]
     assert vera().is_staff
 
 
 def test_users_of_a_group_count_without_being_listed(api: apis.Api) -> None:
-    made = api.made(PATH, body(user=None, group="team-shop"))
-    assert (made["user"], made["group"]) == (None, "team-shop")
+    document = api.create(PATH, body(user=None, group="team-shop"))
+    assert (document["user"], document["group"]) == (None, "team-shop")
     assert namespaces.scope(vera()) == namespaces.Scope()
     vera().groups.add(Group.objects.get(name="team-shop"))
     prod = Cluster.objects.get(name="prod").pk
     assert namespaces.scope(vera()).has(prod, "shop")
     assert vera().has_perm("claims.request_address")
-    api("DELETE", f"{PATH}{made['id']}/")
+    api("DELETE", f"{PATH}{document['id']}/")
     assert namespaces.scope(vera()) == namespaces.Scope()
     assert not vera().has_perm("claims.request_address")
 
@@ -92,18 +94,18 @@ def test_users_of_a_group_count_without_being_listed(api: apis.Api) -> None:
 @pytest.mark.parametrize("group", ["viewer", "vm-owner"])
 def test_groups_of_the_site_keep_their_rights(api: apis.Api, group: str) -> None:
     before = Group.objects.get(name=group).permissions.count()
-    made = api.made(PATH, body(user=None, group=group))
-    api("DELETE", f"{PATH}{made['id']}/")
+    document = api.create(PATH, body(user=None, group=group))
+    api("DELETE", f"{PATH}{document['id']}/")
     assert Group.objects.get(name=group).permissions.count() == before
 
 
 def test_namespaces_change(api: apis.Api) -> None:
-    made = api.made(PATH, body())
-    answer = api("PATCH", f"{PATH}{made['id']}/", {"namespaces": ["depot"]})
-    assert answer.json() == made | {"namespaces": ["depot"]}
+    document = api.create(PATH, body())
+    answer = api("PATCH", f"{PATH}{document['id']}/", {"namespaces": ["depot"]})
+    assert answer.json() == document | {"namespaces": ["depot"]}
     assert Membership.objects.get().namespaces == ["depot"]
     problem = apis.refused(
-        api("PATCH", f"{PATH}{made['id']}/", {"user": "x"}), 400, "unknown_field"
+        api("PATCH", f"{PATH}{document['id']}/", {"user": "x"}), 400, "unknown_field"
     )
     assert apis.fields(problem) == {"user": "unknown_field"}
 
@@ -139,9 +141,9 @@ def test_bad_memberships_are_refused(api: apis.Api, said: Any, field: str, code:
 
 
 def test_a_second_one_in_a_cluster_is_refused(api: apis.Api) -> None:
-    api.made(PATH, body())
+    api.create(PATH, body())
     apis.refused(api("POST", PATH, body(namespaces=["depot"])), 409, "already_exists")
-    api.made(PATH, body(user=None, group="team"))
+    api.create(PATH, body(user=None, group="team"))
     apis.refused(api("POST", PATH, body(user=None, group="team")), 409, "already_exists")
 
 
@@ -153,10 +155,10 @@ def test_a_repeated_request_makes_one(api: apis.Api) -> None:
 
 @pytest.mark.parametrize("role", ["viewer", "operator", "vm-owner"])
 def test_only_administrators_change_them(api: apis.Api, role: str) -> None:
-    made = api.made(PATH, body())
+    document = api.create(PATH, body())
     other = apis.Api(role)
     apis.refused(other("POST", PATH, body(cluster="test")), 403, "permission_denied")
-    one = f"{PATH}{made['id']}/"
+    one = f"{PATH}{document['id']}/"
     apis.refused(other("PATCH", one, {"namespaces": ["x"]}), 403, "permission_denied")
     apis.refused(other("DELETE", one), 403, "permission_denied")
     assert other("GET", PATH).json()["results"] == []
@@ -167,9 +169,9 @@ def test_only_administrators_change_them(api: apis.Api, role: str) -> None:
 
 def test_everybody_sees_their_own(api: apis.Api) -> None:
     mine = apis.Api("vm-owner")
-    api.made(PATH, body())
-    made = api.made(PATH, body(user=mine.user.username))
-    assert mine("GET", PATH).json()["results"] == [made]
+    api.create(PATH, body())
+    document = api.create(PATH, body(user=mine.user.username))
+    assert mine("GET", PATH).json()["results"] == [document]
     # A cluster in which one has no namespace is not told from one that there is not.
     for name in ("test", "nowhere"):
         apis.refused(mine("GET", f"{PATH}?cluster={name}"), 400, "unknown_cluster")

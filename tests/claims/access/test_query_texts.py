@@ -19,7 +19,7 @@ def test_a_mac_address(path: str, tail: str) -> None:
     network = worlds.network()
     ippool = worlds.ippool(network)
     worlds.entry(ippool, MAC, "10.0.0.5/24")
-    place = f"{path.format(ippool=ippool.pk, network=network.pk)}?mac={MAC}"
+    url = f"{path.format(ippool=ippool.pk, network=network.pk)}?mac={MAC}"
     api = apis.Api()
-    assert api("GET", place).status_code == 200
-    apis.refused(api("GET", place + tail), 400, "invisible_character")
+    assert api("GET", url).status_code == 200
+    apis.refused(api("GET", url + tail), 400, "invisible_character")

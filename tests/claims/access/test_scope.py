@@ -67,11 +67,11 @@ TABLES = (Network, NAD, IPPool, Entry, IPAMClaim, Workload, IndexEntry, Decision
 
 @pytest.mark.parametrize("table", TABLES)
 def test_a_table_shows_the_namespaces_of_a_membership(cluster: Cluster, table: Any) -> None:
-    seen = access_namespaces.scope(owner(cluster, SEEN))
+    scope = access_namespaces.scope(owner(cluster, SEEN))
     assert table.objects.count() == 3
-    found = list(access_namespaces.visible(table.objects.all(), seen))
-    assert len(found) == 1
-    assert getattr(found[0], "namespace", SEEN) == SEEN
+    rows = list(access_namespaces.visible(table.objects.all(), scope))
+    assert len(rows) == 1
+    assert getattr(rows[0], "namespace", SEEN) == SEEN
     assert access_namespaces.visible(table.objects.all(), access_namespaces.EVERYTHING).count() == 3
     assert access_namespaces.visible(table.objects.all(), access_namespaces.Scope()).count() == 0
 
@@ -81,26 +81,26 @@ def test_a_network_is_seen_by_each_namespace_that_uses_it(cluster: Cluster) -> N
     NAD.objects.create(network=shared, namespace=SEEN, name="a")
     NAD.objects.create(network=shared, namespace=SEEN, name="b")
     NAD.objects.create(network=shared, namespace=FOREIGN, name="a")
-    seen = access_namespaces.scope(owner(cluster, SEEN))
-    names = [one.name for one in access_namespaces.networks(Network.objects.all(), seen)]
+    scope = access_namespaces.scope(owner(cluster, SEEN))
+    names = [network.name for network in access_namespaces.networks(Network.objects.all(), scope)]
     assert sorted(names) == ["shared", "shop-net"]
-    assert access_namespaces.nads(NAD.objects.filter(network=shared), seen).count() == 2
+    assert access_namespaces.nads(NAD.objects.filter(network=shared), scope).count() == 2
 
 
 def test_of_other_tables_a_vm_owner_sees_nothing(cluster: Cluster) -> None:
-    seen = access_namespaces.scope(owner(cluster, SEEN))
-    assert list(access_namespaces.visible(Cluster.objects.all(), seen)) == [cluster]
+    scope = access_namespaces.scope(owner(cluster, SEEN))
+    assert list(access_namespaces.visible(Cluster.objects.all(), scope)) == [cluster]
     for table in (Pool, Membership, User):
-        assert not access_namespaces.visible(table.objects.all(), seen).exists()
+        assert not access_namespaces.visible(table.objects.all(), scope).exists()
         assert access_namespaces.visible(table.objects.all(), access_namespaces.EVERYTHING).query
 
 
 def test_many_namespaces_cost_one_statement(
     cluster: Cluster, django_assert_num_queries: Any
 ) -> None:
-    seen = access_namespaces.scope(owner(cluster, *(f"ns-{n}" for n in range(999)), SEEN))
+    scope = access_namespaces.scope(owner(cluster, *(f"ns-{n}" for n in range(999)), SEEN))
     with django_assert_num_queries(1):
-        assert len(access_namespaces.entries(Entry.objects.all(), seen)) == 1
+        assert len(access_namespaces.entries(Entry.objects.all(), scope)) == 1
 
 
 def test_memberships_add_up(cluster: Cluster) -> None:

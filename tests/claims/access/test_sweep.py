@@ -61,8 +61,8 @@ def test_what_others_have_changes_nothing_that_is_seen(owner: two_worlds.Owner) 
     after = all_answers(owner, asking)
     for path, answer in after.items():
         assert answer[0] < 500, (path, answer)
-        told = two_worlds.foreign_in(answer[1])
-        assert not told, (path, told[:3])
+        foreign_names = two_worlds.foreign_in(answer[1])
+        assert not foreign_names, (path, foreign_names[:3])
         differs = answers.difference(before[path], answer)
         assert not differs, (path, differs)
     seen = [path for path, (status, _) in after.items() if status == 200]
@@ -104,5 +104,5 @@ def test_whoever_has_ones_address_is_not_named(owner: two_worlds.Owner) -> None:
     worlds.entry(ippool, foreign.mac, *foreign.ips, vm="web-7", namespace="alpha")
     own = [foreign.mac, foreign.ips[0].partition("/")[0]]
     for path, (status, text) in all_answers(owner, clients(owner)).items():
-        told = two_worlds.foreign_in(re.sub("|".join(map(re.escape, own)), "", text))
-        assert not told, (path, status, told[:3])
+        foreign_names = two_worlds.foreign_in(re.sub("|".join(map(re.escape, own)), "", text))
+        assert not foreign_names, (path, status, foreign_names[:3])

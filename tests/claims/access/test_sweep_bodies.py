@@ -32,8 +32,8 @@ def test_actions_of_lists_reach_nothing_foreign(owner: two_worlds.Owner) -> None
         for row, action in itertools.product(
             chosen, ["delete_selected", *map(str, page.actions or ())]
         ):
-            said = urlencode({"action": action, "_selected_action": row.pk, "post": "yes"})
-            alike(client, "POST", at, said, FORM)
+            body = urlencode({"action": action, "_selected_action": row.pk, "post": "yes"})
+            alike(client, "POST", at, body, FORM)
 
 
 def _numbered(model: Any) -> bool:
@@ -92,5 +92,5 @@ def test_bodies_that_name_something_foreign_do_not_tell(owner: two_worlds.Owner)
                     alike(client, method, at, said)
                     continue
                 _, text = answers.ask(client, method, at, said)
-                told = two_worlds.foreign_in(_without(text, str(value)))
-                assert not told, (method, at, said, told)
+                foreign_names = two_worlds.foreign_in(_without(text, str(value)))
+                assert not foreign_names, (method, at, said, foreign_names)

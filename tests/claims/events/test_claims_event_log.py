@@ -92,8 +92,8 @@ def test_every_event_has_a_page_and_its_subject_a_filter(told: Cluster) -> None:
         assert answer.status_code == 200, event.type
     for subject in ("network", "ippool", "entry", "ipamclaim", "membership"):
         url = reverse("admin:pools_event_changelist", query={"type": subject})
-        found = browser.get(url).context["cl"].result_list
-        assert {one.type.partition(".")[0] for one in found} == {subject}
+        result_list = browser.get(url).context["cl"].result_list
+        assert {one.type.partition(".")[0] for one in result_list} == {subject}
 
 
 @pytest.mark.parametrize(
@@ -102,9 +102,9 @@ def test_every_event_has_a_page_and_its_subject_a_filter(told: Cluster) -> None:
 )
 def test_a_search_finds_them(told: Cluster, text: str, count: int) -> None:
     url = reverse("admin:pools_event_changelist", query={"q": text})
-    found = people.browser(people.VIEWER).get(url).context["cl"].result_list
-    assert len(found) == count
-    assert {one.type.partition(".")[0] for one in found} <= {"entry", "ipamclaim"}
+    result_list = people.browser(people.VIEWER).get(url).context["cl"].result_list
+    assert len(result_list) == count
+    assert {one.type.partition(".")[0] for one in result_list} <= {"entry", "ipamclaim"}
 
 
 def test_they_are_purged_with_the_others(told: Cluster) -> None:

@@ -105,7 +105,7 @@ def test_the_vms_of_an_import(network: Network, wave: Any) -> None:
 
 def test_over_rest(network: Network) -> None:
     api = apis.Api("operator")
-    made = api.made("waves/", {"cluster": "prod", "name": "=Saturday"})
+    made = api.create("waves/", {"cluster": "prod", "name": "=Saturday"})
     apis.refused(
         api("POST", "waves/", {"cluster": "prod", "name": "=Saturday"}), 409, "already_exists"
     )

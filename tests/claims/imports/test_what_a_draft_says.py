@@ -98,7 +98,7 @@ def test_a_port_group_goes_to_a_network(network: Network, form: str) -> None:
     rows = [row("web", mac(1), "10.0.0.11", network="vlan100")]
     body = {"rows": rows, "mapping": {"vlan100": to}, "namespace": "blue"}
     api = apis.Api("operator")
-    made = api.made("imports/", body)
+    made = api.create("imports/", body)
     assert made["counts"]["new"] == 1
     changed = api("PATCH", f"imports/{made['id']}/", {"mapping": {"vlan100": to}})
     assert changed.status_code == 200, changed.content

@@ -107,7 +107,7 @@ def test_filters(api: apis.Api, network: Network) -> None:
 
 
 def test_a_claim_by_hand(api: apis.Api, network: Network) -> None:
-    document = api.made(PATH, body(mac=MAC, ips_requested=["10.0.0.5"]))
+    document = api.create(PATH, body(mac=MAC, ips_requested=["10.0.0.5"]))
     assert (document["name"], document["ips_requested"]) == (
         "vm1.cluster.udn.blue",
         ["10.0.0.5/24"],
@@ -205,7 +205,7 @@ def test_a_vm_owner_sees_and_asks_in_their_namespaces_only(
     for method, path in (("GET", ""), ("PATCH", ""), ("DELETE", ""), ("GET", "manifest/")):
         answer = owner(method, f"{PATH}{foreign.pk}/{path}", {"note": "x"} if method == "PATCH" else None)  # fmt: skip
         refused(answer, 404, "not_found")
-    document = owner.made(PATH, body(vm="vm2", ips_requested=["10.0.0.9"]))
+    document = owner.create(PATH, body(vm="vm2", ips_requested=["10.0.0.9"]))
     assert document["duplicates"] == []
     for namespace in ("red", "none"):
         refused(owner("POST", PATH, body(namespace=namespace)), 403, "permission_denied")
@@ -232,17 +232,17 @@ def test_a_managed_cluster_is_due_after_a_change(api: apis.Api, network: Network
         cluster=cluster, server="https://x", sealed="-", due_at="2100-01-01T00:00:00Z",
         mode=Mode.MANAGED, managed_resources=["claims"],
     )  # fmt: skip
-    document = api.made(PATH, body())
+    document = api.create(PATH, body())
     assert document["next_step"] == "Wait for the next sync of the cluster."
     connection.refresh_from_db()
     assert connection.due_at.year < 2100
 
 
 def test_the_name_alone_says_which_vm(api: apis.Api, network: Network) -> None:
-    assert api.made(PATH, body(vm=None, name="vm1.cluster.udn.blue"))["vm"] == "vm1"
+    assert api.create(PATH, body(vm=None, name="vm1.cluster.udn.blue"))["vm"] == "vm1"
 
 
 def test_a_name_that_no_object_has(api: apis.Api, network: Network) -> None:
     errors = api("POST", PATH, body(vm=None, name="web1.cluster_udn_blue")).json()["errors"]
     assert [error["code"] for error in errors] == ["k8s_name"]
-    assert api.made(PATH, body(vm="web1"))["name"] == "web1.cluster.udn.blue"
+    assert api.create(PATH, body(vm="web1"))["name"] == "web1.cluster.udn.blue"

@@ -45,7 +45,7 @@ def at(of: IPPool) -> str:
 
 def test_one_entry(api: Api, ippool: IPPool) -> None:
     body = {"mac": "02-00-00-00-00-0A", "ips": ["10.0.0.5/24"], "vm": "web", "namespace": "shop"}
-    document = api.made(at(ippool), body)
+    document = api.create(at(ippool), body)
     assert document.pop("created_at").endswith("Z")
     assert document == {
         "id": Entry.objects.get().pk,
@@ -63,8 +63,8 @@ def test_one_entry(api: Api, ippool: IPPool) -> None:
 
 
 def test_duplicates_are_taken_and_said(api: Api, ippool: IPPool, network: Network) -> None:
-    first = api.made(at(ippool), {"mac": A, "ips": ["10.0.0.5/24"], "vm": "web"})
-    second, third = api.made(
+    first = api.create(at(ippool), {"mac": A, "ips": ["10.0.0.5/24"], "vm": "web"})
+    second, third = api.create(
         at(ippool),
         [{"mac": A, "ips": ["10.0.0.6/24"]}, {"mac": B, "ips": ["10.0.0.5/24", "10.0.0.1/24"]}],
     )
@@ -93,7 +93,7 @@ def test_duplicates_are_taken_and_said(api: Api, ippool: IPPool, network: Networ
 
 
 def test_the_mac_of_the_gateway_is_said(api: Api, ippool: IPPool, network: Network) -> None:
-    document = api.made(at(ippool), {"mac": "0A-58-0A-00-00-01", "ips": ["10.0.0.5/24"]})
+    document = api.create(at(ippool), {"mac": "0A-58-0A-00-00-01", "ips": ["10.0.0.5/24"]})
     assert document["duplicates"] == [
         {
             "kind": "mac",
@@ -153,7 +153,7 @@ def test_filters_and_pages(api: Api, ippool: IPPool) -> None:
         }
         for n in range(10, 20)
     ]
-    api.made(at(ippool), entries)
+    api.create(at(ippool), entries)
 
     def vms(query: str) -> list[str]:
         return [row["vm"] for row in api("GET", at(ippool) + query).json()["results"]]
@@ -180,7 +180,7 @@ def test_filters_and_pages(api: Api, ippool: IPPool) -> None:
 
 
 def test_changing_and_deleting_one(api: Api, ippool: IPPool) -> None:
-    one = api.made(at(ippool), {"mac": A, "ips": ["10.0.0.5/24"], "vm": "web"})
+    one = api.create(at(ippool), {"mac": A, "ips": ["10.0.0.5/24"], "vm": "web"})
     here = f"{at(ippool)}{one['id']}/"
     answer = api("PATCH", here, {"ips": ["10.0.0.9/24"], "note": "moved"})
     assert (answer.status_code, answer.json()["ips"]) == (200, ["10.0.0.9/24"])

@@ -49,7 +49,7 @@ def asking(**more: Any) -> dict[str, Any]:
 
 
 def test_a_request_for_an_own_vm(api: Api, ippool: IPPool, foreign: Entry) -> None:
-    document = api.made(at(ippool), asking())
+    document = api.create(at(ippool), asking())
     assert (document["source"], document["duplicates"]) == ("request", [])
     listed = api("GET", at(ippool)).json()["results"]
     assert [one["vm"] for one in listed] == ["web"]
@@ -78,15 +78,15 @@ def test_what_is_not_theirs(
 
 
 def test_their_own_duplicates_are_said(api: Api, ippool: IPPool) -> None:
-    api.made(at(ippool), asking())
-    document = api.made(at(ippool), asking(mac=C, vm="db"))
+    api.create(at(ippool), asking())
+    document = api.create(at(ippool), asking(mac=C, vm="db"))
     assert [
         (duplicate["kind"], duplicate["with"][0]["vm"]) for duplicate in document["duplicates"]
     ] == [("ip", "web")]
 
 
 def test_what_came_to_be_a_duplicate_names_nobody(api: Api, ippool: IPPool) -> None:
-    api.made(at(ippool), asking())
+    api.create(at(ippool), asking())
     worlds.entry(ippool, B, "10.0.0.5/24", vm="vault", namespace="bank")
     (one,) = api("GET", at(ippool)).json()["results"]
     assert one["duplicates"] == [{"kind": "ip", "value": "10.0.0.5", "with": [{"type": "other"}]}]

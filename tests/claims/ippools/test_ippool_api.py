@@ -28,7 +28,7 @@ def api() -> Api:
 @pytest.fixture
 def made(api: Api, network: Network) -> dict[str, Any]:
     body = {"cluster": "prod", "name": "prod-pool", "network_name": "prod-network"}
-    document: dict[str, Any] = api.made("ippools/", body)
+    document: dict[str, Any] = api.create("ippools/", body)
     return document
 
 
@@ -86,7 +86,7 @@ def test_what_is_not_made(
 
 
 def test_lists(api: Api, made: dict[str, Any]) -> None:
-    api.made("ippools/", {"cluster": "prod", "name": "b", "network_name": "other"})
+    api.create("ippools/", {"cluster": "prod", "name": "b", "network_name": "other"})
     names = [row["name"] for row in api("GET", "ippools/?ordering=name").json()["results"]]
     assert names == ["b", "prod-pool"]
     rows = api("GET", "ippools/?network_name=other&cluster=prod&fields=name").json()["results"]
@@ -114,7 +114,7 @@ def test_what_a_cluster_decides(api: Api, made: dict[str, Any]) -> None:
 
 def test_the_manifest(api: Api, made: dict[str, Any]) -> None:
     at = f"ippools/{made['id']}/"
-    api.made(
+    api.create(
         at + "entries/", [{"mac": A, "ips": ["10.0.0.5/24"]}, {"mac": B, "ips": ["10.0.0.6/24"]}]
     )
     document = api("GET", at + "manifest/").json()
@@ -137,14 +137,14 @@ def test_the_addresses_of_a_mac(api: Api, made: dict[str, Any], network: Network
     at = f"networks/{network.pk}/addresses-for-mac/"
     worlds.claim(network, "db", "10.0.0.7/24", mac=B, namespace="shop")
     entry = {"mac": A, "ips": ["10.0.0.5/24"], "vm": "web", "namespace": "shop"}
-    api.made(f"ippools/{made['id']}/entries/", entry)
+    api.create(f"ippools/{made['id']}/entries/", entry)
     assert api("GET", at + "?mac=02-00-00-00-00-0A").json() == {
         "mac": A, "ips": ["10.0.0.5/24"], "source": "ippool", "vm": "web", "namespace": "shop",
     }  # fmt: skip
     assert api("GET", at + f"?mac={B}").json() == {
         "mac": B, "ips": ["10.0.0.7/24"], "source": "ipamclaim", "vm": "db", "namespace": "shop",
     }  # fmt: skip
-    api.made(f"ippools/{made['id']}/entries/", {"mac": B, "ips": ["10.0.0.8/24"]})
+    api.create(f"ippools/{made['id']}/entries/", {"mac": B, "ips": ["10.0.0.8/24"]})
     assert api("GET", at + f"?mac={B}").json()["source"] == "ippool"
     for query, status, code in (
         ("?mac=02:00:00:00:00:0c", 404, "mac_not_found"),

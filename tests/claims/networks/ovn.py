@@ -65,7 +65,9 @@ class Ovn:
     def counted(self) -> dict[str, int]:
         """Objects changed and written in a pass, of all kinds."""
         kinds = self.passed().kinds.values()
-        return {name: sum(one[name] for one in kinds) for name in ("changed", "written", "failed")}
+        return {
+            name: sum(kind[name] for kind in kinds) for name in ("changed", "written", "failed")
+        }
 
     # --- the cluster ------------------------------------------------------------------------------
 

@@ -119,7 +119,7 @@ def test_bindings_to_the_roles_make_owners(ovn: Ovn) -> None:
     assert told() == expected
     assert sees(ovn)
     ids = set(ClusterOwner.objects.values_list("pk", flat=True))
-    assert {one["changed"] for one in passed(ovn).kinds.values()} == {0}
+    assert {kind["changed"] for kind in passed(ovn).kinds.values()} == {0}
     assert set(ClusterOwner.objects.values_list("pk", flat=True)) == ids
     ovn.put(binding("edit", ("Group", "crew")))
     ovn.remove("rolebindings", "mine", "default")
@@ -161,11 +161,15 @@ def test_users_of_a_group_of_openshift(ovn: Ovn) -> None:
     ovn.put(group("team", "vera", "system:admin"))
     ovn.put(group("others", "vera", "otto"))
     passed(ovn)
-    assert [str(one) for one in ClusterGroupMember.objects.all()] == ["vera in team"]
+    assert [
+        str(cluster_group_member) for cluster_group_member in ClusterGroupMember.objects.all()
+    ] == ["vera in team"]
     assert sees(ovn)
     ovn.put(group("team", "otto"))
     passed(ovn)
-    assert [str(one) for one in ClusterGroupMember.objects.all()] == ["otto in team"]
+    assert [
+        str(cluster_group_member) for cluster_group_member in ClusterGroupMember.objects.all()
+    ] == ["otto in team"]
     assert not sees(ovn)
 
 
@@ -180,9 +184,9 @@ def test_without_the_right_all_else_goes_on_and_what_was_known_stays(ovn: Ovn) -
     run = passed(ovn, token)
     assert run.kinds["NetworkAttachmentDefinition"]["changed"] == 1
     assert sees(ovn)
-    found: Any = Finding.objects.filter(code="not_permitted").order_by("kind")
-    assert [one.subject for one in found] == ["groups", "rolebindings"]
-    assert "VM owners" in found[1].message
+    findings: Any = Finding.objects.filter(code="not_permitted").order_by("kind")
+    assert [finding.subject for finding in findings] == ["groups", "rolebindings"]
+    assert "VM owners" in findings[1].message
     ovn.connection.refresh_from_db()
     assert ovn.connection.error_code == ""
     passed(ovn)

@@ -42,29 +42,29 @@ def api() -> Api:
 
 def made(api: Api, **changes: Any) -> dict[str, Any]:
     body = {key: value for key, value in {**BLUE, **changes}.items() if value is not None}
-    found: dict[str, Any] = api.made("networks/", body)
-    return found
+    document: dict[str, Any] = api.create("networks/", body)
+    return document
 
 
 def names(api: Api, query: str = "") -> list[str]:
     answer = api("GET", f"networks/?{query}")
     assert answer.status_code == 200, answer.content
-    return [one["name"] for one in answer.json()["results"]]
+    return [row["name"] for row in answer.json()["results"]]
 
 
 def test_one_by_hand_for_an_observed_cluster(api: Api) -> None:
-    found = made(api)
-    assert set(found) == set(NetworkSerializer().fields) - {"namespaces"}
+    document = made(api)
+    assert set(document) == set(NetworkSerializer().fields) - {"namespaces"}
     for name in ("cluster", "name", "kind", "topology", "role", "lifecycle", "subnets"):
-        assert found[name] == BLUE[name]
+        assert document[name] == BLUE[name]
     for name in ("default_gateways", "reserved_subnets", "infrastructure_subnets"):
-        assert found[name] == BLUE[name]
-    assert (found["namespace"], found["nads"], found["applied"]) == ("", [], False)
-    assert (found["static_vms"]["ok"], found["static_vms"]["reasons"]) == (True, [])
-    pool = api("GET", f"pools/{found['pool']}/").json()
+        assert document[name] == BLUE[name]
+    assert (document["namespace"], document["nads"], document["applied"]) == ("", [], False)
+    assert (document["static_vms"]["ok"], document["static_vms"]["reasons"]) == (True, [])
+    pool = api("GET", f"pools/{document['pool']}/").json()
     assert (pool["name"], pool["category"]) == ("cluster_udn_blue", "vm")
-    assert [one["cidr"] for one in pool["ipv4"]["cidrs"]] == ["10.0.0.0/16"]
-    assert api("GET", f"networks/{found['id']}/").json() == found
+    assert [cidr["cidr"] for cidr in pool["ipv4"]["cidrs"]] == ["10.0.0.0/16"]
+    assert api("GET", f"networks/{document['id']}/").json() == document
 
 
 @pytest.mark.parametrize(
@@ -80,17 +80,17 @@ def test_one_by_hand_for_an_observed_cluster(api: Api) -> None:
     ],
 )  # fmt: skip
 def test_results(api: Api, changes: dict[str, Any], codes: list[str]) -> None:
-    found = made(api, **changes)["static_vms"]
-    assert [one["code"] for one in found["reasons"]] == codes
-    assert found["ok"] is not bool(codes)
+    static_vms = made(api, **changes)["static_vms"]
+    assert [reason["code"] for reason in static_vms["reasons"]] == codes
+    assert static_vms["ok"] is not bool(codes)
     assert names(api, f"static_vms={'false' if codes else 'true'}") != []
     assert names(api, f"static_vms={'true' if codes else 'false'}") == []
 
 
 def test_the_first_address_is_the_gateway_unless_one_is_given(api: Api) -> None:
-    found = made(api, default_gateways=None, infrastructure_subnets=None)
-    assert found["default_gateways"] == ["10.0.0.1", "fd00::1"]
-    assert found["gateways_configured"] is False
+    document = made(api, default_gateways=None, infrastructure_subnets=None)
+    assert document["default_gateways"] == ["10.0.0.1", "fd00::1"]
+    assert document["gateways_configured"] is False
 
 
 BAD = {
@@ -115,7 +115,7 @@ def test_bad_input(api: Api, changes: dict[str, Any], field: str, code: str) -> 
     answer = api("POST", "networks/", {**BLUE, **changes})
     assert answer.status_code == 400
     assert set(answer.json()) == PROBLEM
-    assert (field, code) in [(one["field"], one["code"]) for one in answer.json()["errors"]]
+    assert (field, code) in [(error["field"], error["code"]) for error in answer.json()["errors"]]
     assert not Network.objects.exists()
 
 
@@ -143,51 +143,51 @@ def test_applying_needs_a_managed_cluster(api: Api) -> None:
 
 
 def test_changes(api: Api) -> None:
-    found = made(api)
-    place = f"networks/{found['id']}/"
-    changed = api("PATCH", place, {**BLUE, "description": "for the move", "namespaces": ["a", "b"]})
+    document = made(api)
+    path = f"networks/{document['id']}/"
+    changed = api("PATCH", path, {**BLUE, "description": "for the move", "namespaces": ["a", "b"]})
     assert changed.status_code == 200, changed.content
     assert changed.json()["description"] == "for the move"
     assert changed.json()["namespace_selector"]["matchExpressions"][0]["values"] == ["a", "b"]
     for body in ({"subnets": ["10.0.0.0/15"]}, {"name": "x"}, {"cluster": "other"}):
-        refused = api("PATCH", place, body)
+        refused = api("PATCH", path, body)
         assert (refused.status_code, refused.json()["code"]) == (409, "immutable_in_use")
-    assert api("PATCH", place, {"id": 7}).json()["code"] == "read_only_field"
-    assert api("PATCH", place, {"description": "\u0000"}).status_code == 400
+    assert api("PATCH", path, {"id": 7}).json()["code"] == "read_only_field"
+    assert api("PATCH", path, {"description": "\u0000"}).status_code == 400
 
 
 def test_what_the_cluster_decides(api: Api) -> None:
-    found = made(api)
+    document = made(api)
     Network.objects.update(follows_cluster=True, uid="u")
-    place = f"networks/{found['id']}/"
+    path = f"networks/{document['id']}/"
     for method, body in (("PATCH", {"subnets": []}), ("DELETE", None)):
-        answer = api(method, place, body)
+        answer = api(method, path, body)
         assert (answer.status_code, answer.json()["code"]) == (409, "cluster_decides")
-    assert api("PATCH", place, {"description": "d"}).status_code == 200
+    assert api("PATCH", path, {"description": "d"}).status_code == 200
 
 
 def test_deleting(api: Api) -> None:
-    found = made(api)
+    document = made(api)
     ippool = worlds.ippool(Network.objects.get())
-    place = f"networks/{found['id']}/"
-    answer = api("DELETE", place)
+    path = f"networks/{document['id']}/"
+    answer = api("DELETE", path)
     assert (answer.status_code, answer.json()["code"]) == (409, "network_in_use")
     assert "the IPPool blue" in answer.json()["detail"]
     ippool.delete()
-    assert api("DELETE", place).status_code == 204
-    assert api("GET", place).status_code == 404
+    assert api("DELETE", path).status_code == 204
+    assert api("GET", path).status_code == 404
     assert not PoolCIDR.objects.exists()
 
 
 def test_the_manifest(api: Api) -> None:
-    place = f"networks/{made(api)['id']}/manifest/"
-    manifest = api("GET", place).json()
+    path = f"networks/{made(api)['id']}/manifest/"
+    manifest = api("GET", path).json()
     assert manifest["metadata"] == {"name": "blue"}
     assert manifest["spec"]["network"]["layer2"]["defaultGatewayIPs"] == BLUE["default_gateways"]
-    answer = api("GET", f"{place}?format=yaml")
+    answer = api("GET", f"{path}?format=yaml")
     assert answer.headers["Content-Type"] == "application/yaml"
     assert yaml.safe_load(answer.content) == manifest
-    assert api("GET", f"{place}?format=xml").json()["code"] == "invalid_choice"
+    assert api("GET", f"{path}?format=xml").json()["code"] == "invalid_choice"
     nobody = network_names.get_or_create(Cluster.objects.get().pk, "unknown")
     assert api("GET", f"networks/{nobody.pk}/manifest/").status_code == 404
 
@@ -223,7 +223,7 @@ def test_filters(api: Api) -> None:
     page = api("GET", "networks/?limit=2&fields=name,static_vms").json()
     assert set(page["results"][0]) == {"name", "static_vms"}
     following = api("GET", page["next"].partition("/api/v1/")[2]).json()
-    assert [one["name"] for one in following["results"]] == every[2:]
+    assert [row["name"] for row in following["results"]] == every[2:]
 
 
 def test_fit_for_the_database_is_that_of_python(api: Api) -> None:
@@ -263,12 +263,12 @@ def test_vm_owners_see_what_their_namespaces_use(api: Api) -> None:
     owner = Api("vm-owner")
     Membership.objects.create(user=owner.user, cluster=Cluster.objects.get(), namespaces=["mine"])
     (found,) = owner("GET", "networks/").json()["results"]
-    assert (found["name"], [one["namespace"] for one in found["nads"]]) == (
+    assert (found["name"], [nad["namespace"] for nad in found["nads"]]) == (
         "cluster_udn_blue",
         ["mine"],
     )
     assert (found["pool"], found["namespace_selector"], found["conditions"]) == (None, None, [])
-    assert [one["code"] for one in found["static_vms"]["reasons"]] == ["nad_not_persistent"]
+    assert [reason["code"] for reason in found["static_vms"]["reasons"]] == ["nad_not_persistent"]
     assert names(owner, "static_vms=true") == names(owner, "namespace=theirs") == []
     absent = owner("GET", "networks/999999/")
     foreign = owner("GET", f"networks/{red['id']}/")
@@ -283,32 +283,32 @@ def test_overlaps_with_pods_and_other_networks_are_shown(api: Api) -> None:
     made(api)
     made(api, name="cluster_udn_red")
     pods = {"mask_size": 24, "cidrs": [{"cidr": "10.0.0.0/8"}]}
-    api.made("pools/", {"cluster": "prod", "name": "pods", "category": "pod", "ipv4": pods})
-    found = api("GET", "overlaps/?kind=vm-network").json()["results"]
-    assert [one["cidr"] for one in found] == ["10.0.0.0/8", "fd00::/64"]
+    api.create("pools/", {"cluster": "prod", "name": "pods", "category": "pod", "ipv4": pods})
+    rows = api("GET", "overlaps/?kind=vm-network").json()["results"]
+    assert [row["cidr"] for row in rows] == ["10.0.0.0/8", "fd00::/64"]
 
 
 def test_nads_of_a_network_that_nobody_watches(api: Api) -> None:
-    found = made(api, nads=[{"namespace": "blue", "name": "blue"}])
-    (nad,) = found["nads"]
+    document = made(api, nads=[{"namespace": "blue", "name": "blue"}])
+    (nad,) = document["nads"]
     assert nad == {
         "namespace": "blue",
         "name": "blue",
         "role": "primary",
         "allow_persistent_ips": True,
     }
-    place = f"networks/{found['id']}/"
-    changed = api("PATCH", place, {"nads": [{"namespace": "red", "name": "blue"}]}).json()
+    path = f"networks/{document['id']}/"
+    changed = api("PATCH", path, {"nads": [{"namespace": "red", "name": "blue"}]}).json()
     assert [one["namespace"] for one in changed["nads"]] == ["red"]
-    bad = api("PATCH", place, {"nads": [{"namespace": "a.b", "name": "blue"}]}).json()
+    bad = api("PATCH", path, {"nads": [{"namespace": "a.b", "name": "blue"}]}).json()
     assert (bad["code"], bad["errors"][0]["field"]) == ("k8s_name", "nads.0.namespace")
     NAD.objects.update(uid="u1")  # the cluster tells of it now
-    assert len(api("PATCH", place, {"nads": []}).json()["nads"]) == 1
+    assert len(api("PATCH", path, {"nads": []}).json()["nads"]) == 1
     Network.objects.update(follows_cluster=True)
-    refused = api("PATCH", place, {"nads": [{"namespace": "blue", "name": "blue"}]})
+    refused = api("PATCH", path, {"nads": [{"namespace": "blue", "name": "blue"}]})
     assert (refused.status_code, refused.json()["code"]) == (409, "cluster_decides")
 
 
 def test_a_network_goes_with_the_nads_that_were_said_by_hand(api: Api) -> None:
-    found = made(api, nads=[{"namespace": "blue", "name": "blue"}])
-    assert api("DELETE", f"networks/{found['id']}/").status_code == 204
+    document = made(api, nads=[{"namespace": "blue", "name": "blue"}])
+    assert api("DELETE", f"networks/{document['id']}/").status_code == 204

@@ -145,7 +145,7 @@ def test_nothing_is_written_to_an_observed_cluster(ovn: Ovn) -> None:
     assert ovn.counted()["written"] == 0
     assert ovn.found() == [("network_not_in_cluster", "cluster_udn_prod")]
     notes = networks.static_vm_check(ovn.network()).notes
-    assert [one.code for one in notes] == ["not_in_cluster"]
+    assert [note.code for note in notes] == ["not_in_cluster"]
     ovn.put(cudn("prod", "10.7.0.0/16"))
     ovn.passed()
     network = ovn.network()
@@ -155,8 +155,8 @@ def test_nothing_is_written_to_an_observed_cluster(ovn: Ovn) -> None:
 
 
 def test_names_are_free_once(ovn: Ovn) -> None:
-    known = names.get_or_create(ovn.cluster.pk, "cluster_udn_prod")
-    assert make(ovn).pk == known.pk
+    network = names.get_or_create(ovn.cluster.pk, "cluster_udn_prod")
+    assert make(ovn).pk == network.pk
     with pytest.raises(errors.AlreadyExists):
         make(ovn)
 
@@ -206,7 +206,9 @@ def test_deleting_one_that_is_used(ovn: Ovn) -> None:
     factories.give_back(block)
     networks.delete(ovn.network(), author=BY)
     assert (ovn.names(), Pool.objects.count()) == ([], 0)
-    assert [one.name for one in AddressSpace.objects.filter(cluster=ovn.cluster)] == [""]
+    assert [
+        address_space.name for address_space in AddressSpace.objects.filter(cluster=ovn.cluster)
+    ] == [""]
 
 
 def test_the_cluster_decides_what_it_has(ovn: Ovn, clock: Clock) -> None:

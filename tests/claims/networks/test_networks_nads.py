@@ -82,8 +82,8 @@ def test_without_persistent_ips_there_are_no_static_vms(ovn: Ovn) -> None:
     ovn.put(cudn())
     ovn.put(nad("prod", allowPersistentIPs=None))
     ovn.passed()
-    found = networks.static_vm_check(ovn.network())
-    assert [one.code for one in found.reasons] == ["nad_not_persistent"]
+    static_vm_check = networks.static_vm_check(ovn.network())
+    assert [reason.code for reason in static_vm_check.reasons] == ["nad_not_persistent"]
 
 
 def test_a_nad_by_hand_that_takes_the_name_of_a_udn(ovn: Ovn) -> None:

@@ -88,8 +88,8 @@ def test_udns_and_cudns_are_told_apart(ovn: Ovn) -> None:
     assert ovn.names() == ["cluster_udn_prod", "default_net"]
     network = ovn.network("default_net")
     assert (network.kind, network.namespace, network.object_name) == ("udn", "default", "net")
-    found = networks.static_vm_check(network)
-    assert [one.code for one in found.reasons] == ["not_persistent"]
+    static_vm_check = networks.static_vm_check(network)
+    assert [reason.code for reason in static_vm_check.reasons] == ["not_persistent"]
 
 
 def test_a_name_that_only_an_ippool_mentioned_becomes_known(ovn: Ovn) -> None:
@@ -168,7 +168,7 @@ def test_a_deleted_network_stays_known_as_gone(ovn: Ovn, clock: Clock, in_use: b
     ovn.passed()
     network = ovn.network()
     assert network.gone_at is not None
-    assert [one.code for one in networks.static_vm_check(network).reasons] == ["gone"]
+    assert [reason.code for reason in networks.static_vm_check(network).reasons] == ["gone"]
     assert (ovn.nads(), ovn.subnets()) == ([], [])
     assert ovn.subnets(orphaned=True) == ([SUBNET] if in_use else [])
     ovn.put(cudn())
@@ -204,7 +204,9 @@ def test_layer3_has_a_pool_of_its_cidrs(ovn: Ovn) -> None:
     ovn.put(manifest)
     ovn.passed()
     assert (ovn.subnets(), ovn.ranges()) == ([SUBNET], [])
-    assert "not_layer2" in {one.code for one in networks.static_vm_check(ovn.network()).reasons}
+    assert "not_layer2" in {
+        reason.code for reason in networks.static_vm_check(ovn.network()).reasons
+    }
 
 
 def test_one_bad_network_fails_alone(ovn: Ovn) -> None:

@@ -30,15 +30,19 @@ def test_a_decision(door: Door) -> None:
     began = time.perf_counter()
     response = door.ask(pod())
     most = (time.perf_counter() - began) * 1000
-    found = Decision.objects.get()
-    assert (found.cluster, found.path, found.operation) == (door.cluster, "mutate-pods", "CREATE")
-    assert (found.namespace, found.name) == ("blue", "virt-launcher-vm-server-00000")
-    assert (found.vm, found.network) == ("vm-server", "cluster_udn_blue")
-    assert (found.code, found.allowed) == ("patched", True)
-    assert f"cadastre: {found.message}" == response["warnings"][0]
-    assert found.patch[0]["op"] == "add"
-    assert 0 < found.milliseconds < most
-    assert found.at == database.now()
+    decision = Decision.objects.get()
+    assert (decision.cluster, decision.path, decision.operation) == (
+        door.cluster,
+        "mutate-pods",
+        "CREATE",
+    )
+    assert (decision.namespace, decision.name) == ("blue", "virt-launcher-vm-server-00000")
+    assert (decision.vm, decision.network) == ("vm-server", "cluster_udn_blue")
+    assert (decision.code, decision.allowed) == ("patched", True)
+    assert f"cadastre: {decision.message}" == response["warnings"][0]
+    assert decision.patch[0]["op"] == "add"
+    assert 0 < decision.milliseconds < most
+    assert decision.at == database.now()
 
 
 def test_a_dry_run_leaves_none(door: Door) -> None:

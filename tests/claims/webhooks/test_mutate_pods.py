@@ -86,14 +86,14 @@ def test_by_the_mac_that_the_pod_asks_for(pool: IPPool, door: Door) -> None:
 
 
 def test_the_request_of_a_claim_and_what_it_was_granted(pool: IPPool, door: Door) -> None:
-    asked = worlds.claim(
+    ipamclaim = worlds.claim(
         pool.network, "another", mac=OTHER, ips_requested=["10.0.0.7/16"], name="another.net"
     )
-    found = _element(door.mutated(pod("another")))
-    assert (found["mac"], found["ips"]) == (OTHER, ["10.0.0.7/16"])
-    assert found["ipam-claim-reference"] == "another.net"
-    asked.ips = ["10.0.0.70/16"]
-    asked.save()
+    element = _element(door.mutated(pod("another")))
+    assert (element["mac"], element["ips"]) == (OTHER, ["10.0.0.7/16"])
+    assert element["ipam-claim-reference"] == "another.net"
+    ipamclaim.ips = ["10.0.0.70/16"]
+    ipamclaim.save()
     assert _element(door.mutated(pod("another")))["ips"] == ["10.0.0.70/16"]
 
 
@@ -183,7 +183,7 @@ def test_other_pods(door: Door, labels: Manifest) -> None:
         response = door.ask(pod(labels=labels, annotations={DEFAULT_NETWORK: "nonsense"}))
     assert response == {"uid": response["uid"], "allowed": True}
     assert not Decision.objects.exists()
-    assert len([one for one in queries if "claims_" in one["sql"]]) == 0
+    assert len([query for query in queries if "claims_" in query["sql"]]) == 0
 
 
 def test_by_the_settings_of_the_cluster(door: Door) -> None:
@@ -212,10 +212,10 @@ def test_few_statements_each_by_an_index(pool: IPPool, door: Door) -> None:
         cursor.execute("ANALYZE claims_entry")
     with CaptureQueriesContext(connection) as queries:
         door.ask(pod())
-    reads = [one["sql"] for one in queries if one["sql"].startswith("SELECT")]
+    reads = [query["sql"] for query in queries if query["sql"].startswith("SELECT")]
     assert len(reads) <= 8  # limits twice, the caller, and five of the VM
-    plans = [_plan(one) for one in reads]
-    (entries,) = (one for one in plans if "on claims_entry" in one)
+    plans = [_plan(read) for read in reads]
+    (entries,) = (plan for plan in plans if "on claims_entry" in plan)
     assert "entry_vm" in entries
     assert "entry_mac" in entries  # both sides of the OR
 
@@ -263,8 +263,11 @@ def test_a_claim_of_the_vm_whatever_its_name(pool: IPPool, door: Door) -> None:
     imported = worlds.claim(
         pool.network, "another", ips_requested=["10.0.0.7/16"], name="another.odd-name", uid="b"
     )
-    found = _element(door.mutated(pod("another")))
-    assert (found["ips"], found["ipam-claim-reference"]) == (["10.0.0.7/16"], "another.podnet")
+    element = _element(door.mutated(pod("another")))
+    assert (element["ips"], element["ipam-claim-reference"]) == (["10.0.0.7/16"], "another.podnet")
     type(imported).objects.filter(name="another.podnet").delete()
-    found = _element(door.mutated(pod("another")))
-    assert (found["ips"], found["ipam-claim-reference"]) == (["10.0.0.7/16"], "another.odd-name")
+    element = _element(door.mutated(pod("another")))
+    assert (element["ips"], element["ipam-claim-reference"]) == (
+        ["10.0.0.7/16"],
+        "another.odd-name",
+    )

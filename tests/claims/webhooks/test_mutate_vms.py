@@ -40,8 +40,8 @@ def _annotations(stored: Manifest) -> Any:
 def test_bare_addresses(door: Door, kind: str) -> None:
     stored = door.mutated(vm_manifest(kind=kind))
     assert _annotations(stored) == {ADDRESSES: {"podnet": ["10.0.0.5"]}}
-    found = Decision.objects.get()
-    assert (found.code, found.path, found.vm, found.namespace) == (
+    decision = Decision.objects.get()
+    assert (decision.code, decision.path, decision.vm, decision.namespace) == (
         "patched", "mutate-vms", "vm-server", "blue"
     )  # fmt: skip
 
@@ -65,7 +65,7 @@ def test_an_update_is_told_the_same_and_leaves_no_line_when_nothing_is_new(door:
     assert again == {"uid": again["uid"], "allowed": True}
     unknown = vm_manifest("other", mac="02:00:00:00:00:77")
     assert "warnings" not in door.ask(unknown, unknown)
-    assert [one.code for one in Decision.objects.all()] == ["patched"]
+    assert [decision.code for decision in Decision.objects.all()] == ["patched"]
 
 
 def test_what_the_owner_wrote_stays(door: Door) -> None:

@@ -41,12 +41,12 @@ def test_settings_that_nobody_chose(door: Door) -> None:
 
 def test_they_change_one_by_one(door: Door) -> None:
     api = Api("administrator")
-    found = api("PATCH", SETTINGS, {"annotation": "addresses"}).json()
-    assert (found["annotation"], found["default_nad_name"]) == ("addresses", "default")
-    found = api("PATCH", SETTINGS, {"default_nad_namespace": "openshift-ovn-kubernetes"}).json()
-    assert found == api("GET", SETTINGS).json()
-    assert found["annotation"] == "addresses"
-    assert found["default_nad_namespace"] == "openshift-ovn-kubernetes"
+    document = api("PATCH", SETTINGS, {"annotation": "addresses"}).json()
+    assert (document["annotation"], document["default_nad_name"]) == ("addresses", "default")
+    document = api("PATCH", SETTINGS, {"default_nad_namespace": "openshift-ovn-kubernetes"}).json()
+    assert document == api("GET", SETTINGS).json()
+    assert document["annotation"] == "addresses"
+    assert document["default_nad_namespace"] == "openshift-ovn-kubernetes"
 
 
 @pytest.mark.parametrize(

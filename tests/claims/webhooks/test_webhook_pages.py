@@ -62,17 +62,17 @@ def test_settings(door: Door) -> None:
     administrator, of = _browser("administrator"), "admin:claims_networksettings_of"
     assert "ovn-kubernetes/default" in _text(administrator, SETTINGS)
     assert "/webhooks/v1/prod/mutate-pods" in _text(administrator, of, door.cluster.pk)
-    said = {
+    form_data = {
         "annotation": "addresses",
         "default_nad_namespace": "openshift-ovn-kubernetes",
         "default_nad_name": "A",
     }
     url = reverse(of, args=[door.cluster.pk])
-    refused = administrator.post(url, said)
+    refused = administrator.post(url, form_data)
     assert refused.status_code == 200
     assert not NetworkSettings.objects.exists()
-    said["default_nad_name"] = "default"
-    assert administrator.post(url, said).status_code == 302
+    form_data["default_nad_name"] = "default"
+    assert administrator.post(url, form_data).status_code == 302
     row = NetworkSettings.objects.get()
     assert (row.annotation, row.default_nad_namespace) == ("addresses", "openshift-ovn-kubernetes")
     change = reverse("admin:claims_networksettings_change", args=[row.pk])
