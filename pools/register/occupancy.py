@@ -28,11 +28,15 @@ LARGEST_PROBED = 1 << 16  # blocks; 16 probes of a larger share would miss its b
 
 @dataclass(frozen=True)
 class UsedBlocks:
-    """Blocks in use in one share; `withheld` of them are in a reserved range."""
+    """Blocks in use in one share; `withheld` of them are in a reserved range.
+
+    `holder` is the kind and the id of the holder if the share is one block and holders were asked for.
+    """
 
     held: int = 0
     cooling: int = 0
     withheld: int = 0
+    holder: str = ""
 
     @property
     def total(self) -> int:
@@ -91,14 +95,16 @@ class _Shares:
         return str(first), str(self.grid.block_at(last))
 
 
-def count_by_share(cidr: PoolCIDR, view: addresses.Network, prefix: int) -> Occupancy:
+def count_by_share(
+    cidr: PoolCIDR, view: addresses.Network, prefix: int, *, with_holders: bool = False
+) -> Occupancy:
     """Return the blocks in use in each share of prefix length `prefix` of a view inside the CIDR.
 
-    Blocks whose cooldown has ended are not in use.
+    Blocks whose cooldown has ended are not in use. `with_holders` names the holders of shares of one block.
     """
     shares = _Shares(cidr, window.layout(cidr), view, prefix)
     if not _exceeds_count_limit(shares):
-        return Occupancy(_count_exactly(shares))
+        return Occupancy(_count_exactly(shares, with_holders and shares.size == 1))
     return Occupancy(_estimate(shares), exact=False)
 
 
@@ -121,16 +127,23 @@ def _exceeds_count_limit(shares: _Shares) -> bool:
 
 _COUNT_BY_SHARE = f"""
     SELECT set_masklen(cidr, %s)::text, count(*) FILTER (WHERE state = 'held'),
-      count(*) FILTER (WHERE state = 'cooling'), count(*) FILTER (WHERE withheld)
+      count(*) FILTER (WHERE state = 'cooling'), count(*) FILTER (WHERE withheld),
+      COALESCE(min(CASE WHEN %s THEN holder_kind || ' ' || holder_id END), '')
     FROM pools_block WHERE {_IN_USE} GROUP BY set_masklen(cidr, %s)
 """  # noqa: S608
 
 
-def _count_exactly(shares: _Shares) -> dict[int, UsedBlocks]:
-    parameters = (shares.prefix, shares.cidr.space_id, *shares.bounds(), shares.prefix)
+def _count_exactly(shares: _Shares, with_holders: bool) -> dict[int, UsedBlocks]:
+    parameters = (
+        shares.prefix,
+        with_holders,
+        shares.cidr.space_id,
+        *shares.bounds(),
+        shares.prefix,
+    )
     return {
-        shares.number_of(text): UsedBlocks(*counts)
-        for text, *counts in _rows(_COUNT_BY_SHARE, *parameters)
+        shares.number_of(text): UsedBlocks(*columns)
+        for text, *columns in _rows(_COUNT_BY_SHARE, *parameters)
     }
 
 

@@ -86,6 +86,16 @@ def test_what_a_cell_of_one_block_is(
     assert build("10.0.0.0/16", 24, *reserved, s1=used).cells[1].kind == kind
 
 
+def test_the_name_of_a_cell_of_one_block_has_its_holder() -> None:
+    used = {
+        "s1": UsedBlocks(held=1, holder="node n-1"),
+        "s2": UsedBlocks(cooling=1, holder="node n-2"),
+    }
+    cells = build("10.0.0.0/16", 24, **used).cells
+    assert cells[1].name == "10.0.1.0/24: held by node n-1"
+    assert cells[2].name == "10.0.2.0/24: cooling, last held by node n-2"
+
+
 def test_a_network_address_is_no_cell_of_the_capacity() -> None:
     view = build("10.0.0.0/24", 32)
     assert [view.cells[at].kind for at in (0, 1, 255)] == ["unusable", "free", "unusable"]

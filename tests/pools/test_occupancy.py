@@ -8,6 +8,7 @@ import pytest
 
 from pools.register import occupancy, previews
 from pools.register import pools as pool_services
+from pools.register.allocator import allocation
 from pools.register.occupancy import UsedBlocks
 from tests import factories
 from tests.pools.conftest import Clock
@@ -27,6 +28,19 @@ def test_a_view_counts_only_what_lies_in_it() -> None:
     factories.cidrs(pool, 20)
     found = occupancy.count_by_share(factories.cidr(pool), ip_network("10.0.0.16/28"), 32)
     assert found.shares == {number: UsedBlocks(held=1) for number in range(5)}
+
+
+def test_shares_of_one_block_name_their_holder() -> None:
+    pool = factories.pool("10.0.0.0/24", cooldown=60)
+    factories.give_back(factories.take(pool, allocation.Holder("instance", "i-1")))
+    factories.take(pool, allocation.Holder("instance", "i-2"))
+    cidr, view = factories.cidr(pool), ip_network("10.0.0.0/24")
+    shares = occupancy.count_by_share(cidr, view, 32, with_holders=True).shares
+    assert sorted(used.holder for used in shares.values()) == ["instance i-1", "instance i-2"]
+    assert {
+        used.holder
+        for used in occupancy.count_by_share(cidr, view, 28, with_holders=True).shares.values()
+    } == {""}
 
 
 def test_withheld_blocks_and_ended_cooldowns(clock: Clock) -> None:

@@ -137,7 +137,13 @@ def _pool_context(request: HttpRequest, pool: Pool) -> dict[str, Any]:
     return {
         "pool": pool,
         "families": usage.usage_by_pool([pool])[pool.pk],
-        "maps": pool_page.draw_maps(pool, cidrs, chosen, allocating=False),
+        "maps": pool_page.draw_maps(
+            pool,
+            cidrs,
+            chosen,
+            allocating=False,
+            with_holders=request.user.has_perm("pools.view_block"),
+        ),
         "chosen_map": chosen,
         "cidrs": cidrs,
     }

@@ -30,13 +30,20 @@ STATE_LABELS = {
     "reserved": _("reserved"),
     "free": _("free"),
 }
+_HOLDER_TEXTS = {
+    "held": _("%(address)s: held by %(holder)s"),
+    "cooling": _("%(address)s: cooling, last held by %(holder)s"),
+}
 KIND_LABELS = {**STATE_LABELS, "mixed": _("mixed"), "unusable": _("unusable")}
 Href = Callable[["Cell"], str]
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One cell of a view; its counts are blocks and sum to its usable capacity."""
+    """One cell of a view; its counts are blocks and sum to its usable capacity.
+
+    `holder` is the kind and the id of who holds, or held last, the block of the cell.
+    """
 
     network: addresses.Network
     held: int
@@ -44,6 +51,7 @@ class Cell:
     reserved: int
     free: int
     one_block: bool
+    holder: str = ""
 
     @property
     def capacity(self) -> int:
@@ -70,6 +78,9 @@ class Cell:
                 "address": address
             }
         if self.kind != "mixed":
+            if self.one_block and self.holder:
+                holder_text = str(_HOLDER_TEXTS[self.kind])
+                return holder_text % {"address": address, "holder": self.holder}
             if self.one_block:
                 return f"{address}: {self.kind_label}"
             text = ngettext(
@@ -148,7 +159,8 @@ def _cell(
     held = min(used.held, capacity)
     cooling = min(used.cooling, capacity - held)
     reserved = min(max(0, reserved - used.withheld), capacity - held - cooling)
-    return Cell(network, held, cooling, reserved, capacity - held - cooling - reserved, one_block)
+    free = capacity - held - cooling - reserved
+    return Cell(network, held, cooling, reserved, free, one_block, used.holder)
 
 
 def _count_by_share(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
@@ -94,6 +95,7 @@ def view(request: HttpRequest, pool: Pool, **links: Any) -> HttpResponse:
             cidrs,
             request.GET.get("map", ""),
             allocating=request.user.has_perm("pools.allocate"),
+            with_holders=request.user.has_perm("pools.view_block"),
         ),
         chosen_map=request.GET.get("map", ""),
         cidrs=cidrs,
@@ -131,17 +133,18 @@ def cidr_state(cidr: PoolCIDR) -> str:
 
 
 def draw_maps(
-    pool: Pool, cidrs: list[PoolCIDR], chosen: str, *, allocating: bool
+    pool: Pool, cidrs: list[PoolCIDR], chosen: str, *, allocating: bool, with_holders: bool
 ) -> list[DrawnMap]:
     """Return the map of the chosen CIDR or part of one; by default those of the first CIDRs.
 
-    With `allocating`, a free block links to the allocation form.
+    With `allocating`, a free block links to the allocation form; with `with_holders`, a block in use names its holder.
     """
+    draw = partial(_draw_map, pool, allocating=allocating, with_holders=with_holders)
     if chosen:
         share = _parse_share(cidrs, chosen)
         if share is not None:
-            return [_draw_map(pool, *share, allocating=allocating)]
-    return [_draw_map(pool, cidr, cidr.cidr, allocating=allocating) for cidr in cidrs[:MAPS]]
+            return [draw(*share)]
+    return [draw(cidr, cidr.cidr) for cidr in cidrs[:MAPS]]
 
 
 def _parse_share(cidrs: list[PoolCIDR], chosen: str) -> tuple[PoolCIDR, addresses.Network] | None:
@@ -162,10 +165,17 @@ def _mask_size(cidr: PoolCIDR) -> int:
 
 
 def _draw_map(
-    pool: Pool, cidr: PoolCIDR, network: addresses.Network, *, allocating: bool
+    pool: Pool,
+    cidr: PoolCIDR,
+    network: addresses.Network,
+    *,
+    allocating: bool,
+    with_holders: bool,
 ) -> DrawnMap:
     grid = window.layout(cidr)
-    occupied = occupancy.count_by_share(cidr, network, maps.share_prefix(grid, network))
+    occupied = occupancy.count_by_share(
+        cidr, network, maps.share_prefix(grid, network), with_holders=with_holders
+    )
     built = maps.build(
         grid,
         network,
