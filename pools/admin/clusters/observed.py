@@ -83,7 +83,7 @@ class ObjectAdmin(lists.ReadOnlyAdmin[ObservedObject]):
         self, request: HttpRequest, queryset: QuerySet[ObservedObject], search_term: str
     ) -> tuple[QuerySet[ObservedObject], bool]:
         term = search_term.strip()
-        return (queryset.filter(name__istartswith=term) if term else queryset), False
+        return (queryset.filter(name__icontains=term) if term else queryset), False
 
     @admin.display(description=_("object"))
     def shown_name(self, row: ObservedObject) -> SafeString:

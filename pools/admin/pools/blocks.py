@@ -224,7 +224,10 @@ def _action_page(request: HttpRequest, rows: QuerySet[Block], page: str) -> Http
 
 
 def filter_blocks(rows: QuerySet[Block], text: str) -> QuerySet[Block]:
-    """Return the blocks of an address, CIDR (inside or around it), holder or environment."""
+    """Return the blocks of an address, CIDR (inside or around it), environment, or holder.
+
+    Holders of this name, else those whose names begin with the text, else those whose names contain it.
+    """
     searched = search_text.parse(text)
     if searched.network is None:
         org, slash, env = searched.text.partition("/")
@@ -233,11 +236,13 @@ def filter_blocks(rows: QuerySet[Block], text: str) -> QuerySet[Block]:
         if exact.exists():
             return exact
         # A range, because LIKE uses an index only with some collations.
-        return rows.filter(
+        beginning = rows.filter(
             holder_id__gte=searched.text,
             holder_id__lt=f"{searched.text}\U0010fffd",
             holder_id__startswith=searched.text,
         )
+        # This one reads all blocks: some 0.2 s for a million.
+        return beginning if beginning.exists() else rows.filter(holder_id__icontains=searched.text)
     spaces = list(AddressSpace.objects.values_list("pk", flat=True))
     return rows.filter(_overlapping(searched.network), space_id__in=spaces)
 

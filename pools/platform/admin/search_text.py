@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from ipaddress import ip_network
@@ -11,6 +12,7 @@ from django.utils.translation import gettext as _
 from pools.core import addresses, errors
 
 LONGEST = 253
+_OCTETS = re.compile(r"\d{1,3}(?:\.\d{1,3}){0,2}\.?")
 # Returns a hint, "" for a valid text, or None for a text that it does not recognize. Recognizers come
 # before CIDRs, because a MAC address may look like an address.
 Recognizer = Callable[[str], str | None]
@@ -53,13 +55,28 @@ def parse(text: str) -> SearchText:
             return SearchText(cleaned, ip_network(cleaned, strict=False), hint=error.message)
         if "/" in cleaned and _looks_like_address(cleaned):
             hint = error.message
+    part = _parse_octets(cleaned)
+    return SearchText(cleaned, part) if part else _parse_range(cleaned, hint)
+
+
+def _parse_range(text: str, hint: str) -> SearchText:
     try:
-        span = addresses.parse_range(cleaned, source=addresses.InputSource.TEXT)
+        span = addresses.parse_range(text, source=addresses.InputSource.TEXT)
     except errors.InvalidInput:
-        return SearchText(cleaned, hint=hint)
-    return SearchText(
-        cleaned, _enclosing(span), hint=_("the smallest CIDR that contains the range")
-    )
+        return SearchText(text, hint=hint)
+    hint = _("the smallest CIDR that contains the range")
+    return SearchText(text, _enclosing(span), hint=hint)
+
+
+def _parse_octets(text: str) -> addresses.Network | None:
+    """Return the CIDR of the first octets of an IPv4 address, `10.20.5` or `10.`; None for another text."""
+    if "." not in text or not _OCTETS.fullmatch(text):
+        return None
+    octets = text.rstrip(".").split(".")
+    try:
+        return ip_network(f"{'.'.join([*octets, '0', '0', '0'][:4])}/{8 * len(octets)}")
+    except ValueError:
+        return None
 
 
 def _enclosing(span: addresses.AddressRange) -> addresses.Network:
