@@ -87,7 +87,7 @@ class MigrationStepForecastSerializer(MigrationForecastSerializer):
 
 
 class MigrationStartSerializer(Serializer):
-    """The CIDR to empty, or a range of it, and its replacement."""
+    """The CIDR to retire, or a range of it, and its replacement."""
 
     cidr = fields.CIDRField()
     range = fields.RangeField(required=False)

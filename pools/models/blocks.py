@@ -83,7 +83,7 @@ class Block(models.Model):
                 name="one_block_per_holder",
                 violation_error_code="one_per_holder",
             ),
-            # Two organisations may each have an environment `prod`.
+            # Two organizations may each have an environment `prod`.
             models.UniqueConstraint(
                 fields=["holder_id", "org", "space", "category", "family"],
                 condition=Q(state=BlockState.HELD, category__in=SINGLE, holder_kind=ENV),

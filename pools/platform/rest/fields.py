@@ -77,7 +77,7 @@ class ReasonField(TextField):
 
 
 class IdentifierField(TextField):
-    """The id of a holder, an organisation or an environment."""
+    """The id of a holder, an organization or an environment."""
 
     parser: Parser = staticmethod(lambda value, path: holders.parse_identifier(value, field=path))
 
