@@ -14,6 +14,7 @@ from claims.models import IPAMClaim, Network
 from claims.operations import demo as vm_demo
 from pools.models import Cluster, Connection, ObservedObject, Pool, SyncRun
 from pools.models.fields import Now
+from pools.platform.conditions import evaluation
 from pools.register.demo import demo
 from tests.claims.imports import drafts
 from tests.docs import pages
@@ -96,6 +97,7 @@ def test_screenshots(visit: Visit) -> None:
     for picture in FOLDER.glob("*.png"):
         picture.unlink()
     visit.page.emulate_media(color_scheme="light")
+    evaluation.evaluate()
     take_screenshot(visit, "overview", "")
     connect_cluster()
     for name, path in page_paths().items():
