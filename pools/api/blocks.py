@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import orjson
-from django.db.models import QuerySet
+from django.db.models import QuerySet, Value
+from django.db.models.functions import Concat
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -114,12 +115,23 @@ class _BlockView(generics.GenericView):
     absent = "There is no such block."
 
 
+# Of this state PostgreSQL knows nothing, so that it reads the primary key, or the index of addresses, in its order.
+# While its statistics are old it would else read all blocks in use by another index and sort them: 1.4 s for a million.
+_UNFILTERED = Block.objects.annotate(plain_state=Concat("state", Value(""))).filter(
+    plain_state__in=LIVE
+)
+
+
 class Blocks(_BlockView, generics.ListView):
     needs = {"GET": ("pools.view_block",)}
     filterset_class = BlockFilter
     keys_only = True
     # "cidr" sorts by address within each address space: that is the order of an index.
     orderings = {"id": ("id",), "cidr": ("space_id", "cidr")}
+
+    def get_queryset(self) -> QuerySet[Block]:
+        is_filtered = not BlockFilter.base_filters.keys().isdisjoint(self.request.query_params)
+        return super().get_queryset() if is_filtered else _UNFILTERED.all()
 
     def get(self, request: Request) -> Response:
         """Blocks that are held or cooling."""

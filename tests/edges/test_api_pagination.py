@@ -8,6 +8,8 @@ import json
 from typing import Any
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from tests.edges import api as apis
 
@@ -132,3 +134,17 @@ def test_what_is_no_page_is_refused(api: apis.Api, query: str, code: str) -> Non
 def test_only_the_fields_that_are_asked_for(api: apis.Api) -> None:
     (row,) = api("GET", "blocks/?limit=1&fields=cidr,holder").json()["results"]
     assert set(row) == {"cidr", "holder"}
+
+
+def test_a_list_of_all_blocks_is_read_in_its_order_whatever_the_statistics(api: apis.Api) -> None:
+    pool = api.vm_pool("10.1.0.0/16", name="c")
+    holders = [{"kind": "vm", "id": f"w-{number}"} for number in range(3000)]
+    api.create(f"pools/{pool}/allocations/", {"holders": holders})
+    with CaptureQueriesContext(connection) as queries:
+        assert api("GET", "blocks/?limit=100").status_code == 200
+    (statement,) = [query["sql"] for query in queries if query["sql"].endswith("LIMIT 101")]
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL enable_seqscan = off")  # as in a table too large for it
+        cursor.execute(f"EXPLAIN {statement}")
+        plan = "\n".join(line for (line,) in cursor.fetchall())
+    assert "Index Scan using pools_block_pkey" in plan, plan
