@@ -16,7 +16,7 @@ from psycopg import sql
 from claims.access.namespaces import EVERYTHING, Scope
 from claims.address_index import own_addresses
 from claims.address_index.block_sync import holder_name
-from claims.models import Entry, IPAMClaim, Network, Workload
+from claims.models import Entry, IPAMClaim, Network
 from pools.platform import database
 from pools.sql import statements
 
@@ -69,12 +69,6 @@ def of_entries(entries: Sequence[Entry], scope: Scope = EVERYTHING) -> dict[int,
 
 def of_claims(claims: Sequence[IPAMClaim], scope: Scope = EVERYTHING) -> dict[int, list[Duplicate]]:
     return _duplicates_by_owner("claim", [claim.pk for claim in claims], scope)
-
-
-def of_workloads(
-    workloads: Sequence[Workload], scope: Scope = EVERYTHING
-) -> dict[int, list[Duplicate]]:
-    return _duplicates_by_owner("workload", [workload.pk for workload in workloads], scope)
 
 
 def of_candidate(

@@ -147,7 +147,7 @@ class BlockView(_BlockView):
         row = prepared.fetch_text(_BLOCK, [block_id])
         if not row:
             raise errors.NotFound(self.absent)
-        return Response(_represent(orjson.loads(row)))
+        return Response(block_fields.named_block_answer(orjson.loads(row)))
 
 
 class Release(_BlockView):
@@ -216,8 +216,7 @@ _BLOCKS = """
 def _read_blocks(ids: list[int]) -> list[block_fields.BlockAnswer]:
     """Return the answers for these blocks in this order; blocks that are not in use are left out."""
     array = f"{{{','.join(map(str, ids))}}}"
-    return [_represent(row) for row in orjson.loads(prepared.fetch_text(_BLOCKS, [array]))]
-
-
-def _represent(row: dict[str, Any]) -> block_fields.BlockAnswer:
-    return block_fields.block_answer(row, pool=row["pool"], cluster=row["cluster"])
+    return [
+        block_fields.named_block_answer(row)
+        for row in orjson.loads(prepared.fetch_text(_BLOCKS, [array]))
+    ]

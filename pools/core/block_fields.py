@@ -55,6 +55,11 @@ def host_address(cidr: str) -> str | None:
     return cidr[:-4] if cidr.endswith("/128") else None
 
 
+def named_block_answer(row: Mapping[str, Any]) -> BlockAnswer:
+    """Return the representation of a row that has the names `pool` and `cluster`, as `ipam_block_row` writes it."""
+    return block_answer(row, pool=row["pool"], cluster=row["cluster"])
+
+
 def block_answer(row: Mapping[str, Any], *, pool: str, cluster: str) -> BlockAnswer:
     """Return the representation of a row of `pools_block`; its times are strings or datetimes."""
     cidr = str(row["cidr"])

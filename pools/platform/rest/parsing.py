@@ -103,15 +103,13 @@ def document(request: Request, *, limit: int = documents.LARGEST) -> Any:
     return documents.load_json(text, limit=limit) if text else {}
 
 
-def fields(
-    request: Request, *names: str, optional: bool = False, limit: int = documents.LARGEST
-) -> object_reader.Fields:
+def fields(request: Request, *names: str) -> object_reader.Fields:
     """Return the JSON object of the body; unknown fields are reported, and `report.raise_any` raises.
 
-    An empty body or `{}` is object_expected (rule `empty-body-is-refused`) unless it is `optional`.
+    An empty body or `{}` is object_expected (rule `empty-body-is-refused`).
     """
-    data = document(request, limit=limit)
-    if not data and not optional:
+    data = document(request)
+    if not data:
         message = f"an object with at least one of {', '.join(names)} is expected"
         raise errors.InvalidInput.for_field("", "object_expected", message)
     body_fields = object_reader.Fields(data, "", object_reader.ProblemReport())

@@ -165,7 +165,11 @@ def _parse_outcome(
 ) -> Allocation | PendingAllocation:
     holder = demand.holders[0]
     if outcome in {"allocated", "existing", "replayed"}:
-        answer = row if "blocks" in row or "request" in row else {"blocks": [_block_answer(row)]}
+        answer = (
+            row
+            if "blocks" in row or "request" in row
+            else {"blocks": [block_fields.named_block_answer(row)]}
+        )
         return _from_stored(status or (201 if outcome == "allocated" else 200), answer)
     if outcome == "mismatch":
         raise errors.IdempotencyMismatch
@@ -180,10 +184,6 @@ def _parse_outcome(
     raise errors.HolderChanged(
         f"{holder.kind} {holder.id} holds {row['cidr']} under another uid; release that first."
     )
-
-
-def _block_answer(row: Row) -> block_fields.BlockAnswer:
-    return block_fields.block_answer(row, pool=row["pool"], cluster=row["cluster"])
 
 
 def _pool_name(pool_id: int) -> str:
@@ -285,7 +285,7 @@ def release(
     if outcome == "changed":
         raise errors.HolderChanged
     return Release(
-        _block_answer(answer["answer"]),
+        block_fields.named_block_answer(answer["answer"]),
         repeated=outcome == "repeated",
         has_pending_requests=bool(answer["wanted"]),
     )

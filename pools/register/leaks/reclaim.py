@@ -210,7 +210,7 @@ def _result(
     if isinstance(check, errors.IpamError):
         return ReclaimResult(target, error=check)
     assert row is not None  # noqa: S101  # without a row the check is an error
-    block = block_fields.block_answer(row, pool=row["pool"], cluster=row["cluster"])
+    block = block_fields.named_block_answer(row)
     return ReclaimResult(
         target,
         block,

@@ -11,7 +11,6 @@ from collections.abc import Iterable
 from datetime import date, datetime, timedelta
 
 from django.db import connection, transaction
-from django.db.models import Max
 from psycopg import sql
 
 from pools.models import Pool, Sample, SampleSum
@@ -53,15 +52,6 @@ def delete_old_samples(days: int) -> int:
         return 0
     oldest = database.now().date() - timedelta(days=days)
     return sum(model.objects.filter(day__lt=oldest).delete()[0] for model in (Sample, SampleSum))
-
-
-def newest_sample_time() -> datetime | None:
-    """Return the time of the newest sample, or None without samples."""
-    day = Sample.objects.aggregate(day=Max("day"))["day"]
-    newest_moment: datetime | None = Sample.objects.filter(day=day).aggregate(at=Max("taken_at"))[
-        "at"
-    ]
-    return newest_moment
 
 
 def to_usage(row: Sample | SampleSum) -> usage.Usage:
