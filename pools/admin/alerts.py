@@ -2,26 +2,34 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
+from django import forms
 from django.conf import settings
-from django.contrib import admin
-from django.db.models import F, QuerySet
+from django.contrib import admin, messages
+from django.db import transaction
+from django.db.models import F, Q, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
-from django.urls import reverse
+from django.urls import URLPattern, path, reverse
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from pools.models import Alert, Delivery
 from pools.models.alerts import Level
-from pools.platform import scheduler
+from pools.platform import database, scheduler
 from pools.platform.admin import display, lists, pages
-from pools.platform.alerts import open_alerts
+from pools.platform.admin import forms as fields
+from pools.platform.alerts import acknowledgement, open_alerts
 from pools.platform.conditions import registry
 
 MOST = 50  # deliveries on the page of an alert
-_STATES = {"true": _("open"), "false": _("ended")}
+_STATES = {
+    "true": (_("open"), Q(ended_at=None)),
+    "acknowledged": (_("acknowledged"), Q(ended_at=None, acknowledged_at__isnull=False)),
+    "false": (_("ended"), Q(ended_at__isnull=False)),
+}
 
 
 class AlertStateFilter(lists.ChoiceFilter):
@@ -29,12 +37,11 @@ class AlertStateFilter(lists.ChoiceFilter):
     parameter_name = "open"
 
     def options(self, request: HttpRequest) -> list[tuple[str, str]]:
-        return [(key, str(label)) for key, label in _STATES.items()]
+        return [(key, str(label)) for key, (label, _condition) in _STATES.items()]
 
     def queryset(self, request: HttpRequest, rows: QuerySet[Alert]) -> QuerySet[Alert]:
-        if self.value() in _STATES:
-            return rows.filter(ended_at__isnull=self.value() == "true")
-        return rows
+        _label, condition = _STATES.get(self.value() or "", ("", Q()))
+        return rows.filter(condition)
 
 
 class AlertLevelFilter(lists.ChoiceFilter):
@@ -80,16 +87,67 @@ def scheduler_context() -> dict[str, Any]:
 def runbook_view(request: HttpRequest, runbook: str) -> HttpResponse:
     """Show a runbook: what a condition means, and what to do about it."""
     pages.require(request, "pools.view_alert")
-    path = settings.BASE_DIR / "docs" / "runbooks" / f"{runbook}.md"
-    if runbook not in registry.runbooks() or not path.is_file():
+    file = settings.BASE_DIR / "docs" / "runbooks" / f"{runbook}.md"
+    if runbook not in registry.runbooks() or not file.is_file():
         raise Http404(gettext("This runbook does not exist."))
-    _title, _, text = path.read_text().partition("\n")
+    _title, _, text = file.read_text().partition("\n")
     return pages.page(
         request,
         "runbook.html",
         title=gettext("Runbook %(runbook)s") % {"runbook": runbook},
         text=text.strip(),
     )
+
+
+class AcknowledgeForm(forms.Form):
+    reason = fields.reason_field(help_text=_("Shown with the alert: who does what about it."))
+    duration = fields.DurationField(
+        label=_("For"),
+        help_text=_("For example 4 hours or 3 days; empty: until the alert ends."),
+    )
+    same_cause = forms.BooleanField(
+        label=_("Alerts with the same cause too"),
+        required=False,
+        initial=True,
+        widget=fields.tick(),
+    )
+
+    def clean_duration(self) -> timedelta | None:
+        seconds = self.cleaned_data["duration"]
+        if seconds == 0:
+            raise forms.ValidationError(_("Enter a duration above 0."), code="out_of_range")
+        return timedelta(seconds=seconds) if seconds else None
+
+
+def acknowledge_view(request: HttpRequest, alert_id: int) -> HttpResponse:
+    """Acknowledge an alert, or withdraw its acknowledgement (`withdraw`)."""
+    pages.require(request, "pools.view_alert", "pools.change_alert")
+    alert = Alert.objects.filter(pk=alert_id).first()
+    if alert is None:
+        raise Http404(gettext("This alert does not exist."))
+    if request.method != "POST":
+        return HttpResponseRedirect(display.url_of(alert))
+    if "withdraw" in request.POST:
+        with pages.errors_as_messages(request):
+            acknowledgement.withdraw(alert)
+            messages.success(request, gettext("The acknowledgement was withdrawn."))
+        return HttpResponseRedirect(display.url_of(alert))
+    form = AcknowledgeForm(request.POST)
+    if not form.is_valid():
+        return _alert_page(request, alert, form)
+    cleaned_data = form.cleaned_data
+    duration = cleaned_data["duration"]
+    others = open_alerts.same_cause(alert) if cleaned_data["same_cause"] else ()
+    with pages.errors_as_messages(request), transaction.atomic():
+        for row in (alert, *others):
+            acknowledgement.acknowledge(
+                row,
+                by=request.user.get_username(),
+                reason=cleaned_data["reason"],
+                until=database.now() + duration if duration else None,
+            )
+        messages.success(request, gettext("The alert was acknowledged."))
+    return HttpResponseRedirect(display.url_of(alert))
 
 
 @admin.register(Alert)
@@ -105,7 +163,10 @@ class AlertAdmin(lists.ReadOnlyAdmin[Alert]):
     )
     list_display_links = None
     list_filter = (AlertStateFilter, AlertLevelFilter, AlertCodeFilter)
-    exported = ("id", "code", "subject", "level", "title", "detail", "since", "ended_at")
+    exported = (
+        "id", "code", "subject", "level", "title", "detail", "since", "ended_at",
+        "acknowledged_at", "acknowledged_by", "acknowledged_until", "acknowledged_reason",
+    )  # fmt: skip
     search_fields = ("title", "detail", "subject")
     search_help_text = _("Title, detail or subject (for example cluster/3)")
     # Open alerts first, by severity; then ended ones, the newest first.
@@ -135,7 +196,11 @@ class AlertAdmin(lists.ReadOnlyAdmin[Alert]):
 
     @admin.display(description=_("ended"))
     def shown_end(self, alert: Alert) -> SafeString:
-        return display.timestamp(alert.ended_at) if alert.ended_at else SafeString(gettext("open"))
+        if alert.ended_at:
+            return display.timestamp(alert.ended_at)
+        if alert.is_acknowledged:
+            return display.state("acknowledged", alert.acknowledged_reason)
+        return SafeString(gettext("open"))
 
     @admin.display(description=_("subject"))
     def shown_link(self, alert: Alert) -> SafeString:
@@ -155,24 +220,12 @@ class AlertAdmin(lists.ReadOnlyAdmin[Alert]):
         alert = Alert.objects.filter(pk=lists.parse_id(object_id)).first()
         if alert is None:
             raise Http404(gettext("This alert does not exist."))
-        deliveries: QuerySet[Delivery] = Delivery.objects.none()
-        if request.user.has_perm("pools.view_delivery"):
-            deliveries = Delivery.objects.filter(alert=alert).select_related("target").defer("body")
-        before = Alert.objects.filter(code=alert.code, subject=alert.subject).exclude(pk=alert.pk)
-        return pages.page(
-            request,
-            "alert.html",
-            title=alert.title,
-            opts=Alert._meta,
-            original=alert,
-            row=alert,
-            condition=registry.words(alert.code),
-            runbook=registry.runbook(alert.code),
-            group=open_alerts.same_cause(alert)[:MOST],
-            deliveries=deliveries[:MOST],
-            before=before[:MOST],
-            call=f"alerts/{alert.pk}/",
-        )
+        return _alert_page(request, alert, AcknowledgeForm())
+
+    def get_urls(self) -> list[URLPattern]:
+        view = pages.in_admin(acknowledge_view)
+        name = "pools_alert_acknowledge"
+        return [path("<int:alert_id>/acknowledge/", view, name=name), *super().get_urls()]
 
     def history_view(
         self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
@@ -180,3 +233,28 @@ class AlertAdmin(lists.ReadOnlyAdmin[Alert]):
         """Redirect to the list: alerts have no history of their own."""
         pages.require(request, "pools.view_alert")
         return HttpResponseRedirect(reverse("admin:pools_alert_changelist"))
+
+
+def _alert_page(request: HttpRequest, alert: Alert, form: AcknowledgeForm) -> HttpResponse:
+    group = open_alerts.same_cause(alert)[:MOST]
+    if not group:
+        del form.fields["same_cause"]
+    deliveries: QuerySet[Delivery] = Delivery.objects.none()
+    if request.user.has_perm("pools.view_delivery"):
+        deliveries = Delivery.objects.filter(alert=alert).select_related("target").defer("body")
+    before = Alert.objects.filter(code=alert.code, subject=alert.subject).exclude(pk=alert.pk)
+    return pages.page(
+        request,
+        "alert.html",
+        title=alert.title,
+        opts=Alert._meta,
+        original=alert,
+        row=alert,
+        condition=registry.words(alert.code),
+        runbook=registry.runbook(alert.code),
+        group=group,
+        deliveries=deliveries[:MOST],
+        before=before[:MOST],
+        form=form if alert.is_open and request.user.has_perm("pools.change_alert") else None,
+        call=f"alerts/{alert.pk}/",
+    )

@@ -125,6 +125,7 @@ class TokenAdmin(lists.ReadOnlyAdmin[AuthToken]):
     readonly_fields = fields
     ordering = ("-created",)
     list_before_template = "cadastre/tokens_intro.html"
+    row_name, row_names = _("token"), _("tokens")
     actions = ("revoke",)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[AuthToken]:
