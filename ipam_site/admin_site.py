@@ -31,12 +31,20 @@ def _below(request: HttpRequest, path: str, *, but: str) -> bool:
     return request.path.startswith(start) and not request.path.startswith(f"{start}{but}")
 
 
+# What is used every day is on top and open; groups that are `collapsible` are closed, unless the page is in one.
 _MENU = [
     {
         "title": "",
         "items": [
             _entry(_("Overview"), "monitoring", "index"),
             _entry(_("Find"), "search", "find", "pools.view_block", "claims.view_entry"),
+            {
+                **_entry(
+                    _("Alerts"), "notifications", "pools_alert_changelist", "pools.view_alert"
+                ),
+                "badge": "pools.admin.alerts.count",
+            },
+            _entry(_("Events"), "list_alt", "pools_event_changelist", "pools.view_event"),
         ],
     },
     {
@@ -78,22 +86,11 @@ _MENU = [
             _entry(
                 _("Workloads"), "difference", "claims_workload_changelist", "claims.view_workload"
             ),
-            _entry(
-                _("Webhook decisions"), "rule", "claims_decision_changelist", "claims.view_decision"
-            ),
-        ],
-    },
-    {
-        "title": _("Guides"),
-        "items": [
-            _entry(_("Pool for a pod"), "alt_route", "pool_for_pod", "pools.view_pool"),
-            _entry(_("Node demand calculator"), "memory", "node_demand", "pools.view_pool"),
-            _entry(_("Cilium readiness check"), "checklist", "preflight", "pools.view_cluster"),
-            _entry(_("Overlaps"), "join_inner", "overlaps", "pools.view_pool"),
         ],
     },
     {
         "title": _("Imports"),
+        "collapsible": True,
         "items": [
             _entry(_("New import"), "upload_file", "claims_vmimport_add", "claims.add_vmimport"),
             {
@@ -108,14 +105,8 @@ _MENU = [
     },
     {
         "title": _("Operations"),
+        "collapsible": True,
         "items": [
-            {
-                **_entry(
-                    _("Alerts"), "notifications", "pools_alert_changelist", "pools.view_alert"
-                ),
-                "badge": "pools.admin.alerts.count",
-            },
-            _entry(_("Events"), "list_alt", "pools_event_changelist", "pools.view_event"),
             _entry(_("History"), "history", "history", "pools.view_event", "claims.view_entry"),
             _entry(_("Findings"), "report", "pools_finding_changelist", "pools.view_finding"),
             _entry(_("Leaks"), "water_drop", "pools_leak_changelist", "pools.view_leak"),
@@ -125,10 +116,24 @@ _MENU = [
                 "pools_checkrun_changelist",
                 "pools.view_checkrun",
             ),
+            _entry(
+                _("Webhook decisions"), "rule", "claims_decision_changelist", "claims.view_decision"
+            ),
+        ],
+    },
+    {
+        "title": _("Guides"),
+        "collapsible": True,
+        "items": [
+            _entry(_("Pool for a pod"), "alt_route", "pool_for_pod", "pools.view_pool"),
+            _entry(_("Node demand calculator"), "memory", "node_demand", "pools.view_pool"),
+            _entry(_("Cilium readiness check"), "checklist", "preflight", "pools.view_cluster"),
+            _entry(_("Overlaps"), "join_inner", "overlaps", "pools.view_pool"),
         ],
     },
     {
         "title": _("Administration"),
+        "collapsible": True,
         "items": [
             _entry(_("Users"), "person", "auth_user_changelist", "auth.view_user"),
             _entry(_("Groups"), "group", "auth_group_changelist", "auth.view_group"),

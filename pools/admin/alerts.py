@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
+from django import forms
 from django.conf import settings
-from django.contrib import admin
+from django.contrib import admin, messages
+from django.db import transaction
 from django.db.models import F, Q, QuerySet
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
@@ -15,11 +18,12 @@ from django.utils.translation import gettext_lazy as _
 
 from pools.models import Alert, Delivery
 from pools.models.alerts import Level
-from pools.platform import scheduler
+from pools.platform import database, scheduler
 from pools.platform.admin import columns, display, filters, lists, pages
+from pools.platform.admin import forms as fields
 from pools.platform.admin.columns import Column
 from pools.platform.admin.lists import Page
-from pools.platform.alerts import open_alerts
+from pools.platform.alerts import acknowledgement, open_alerts
 from pools.platform.conditions import registry
 
 MOST = 50  # deliveries on the page of an alert
@@ -44,22 +48,58 @@ def scheduler_context() -> dict[str, Any]:
     return {"silence": silence, "awaited": seconds is None and not Alert.objects.exists()}
 
 
-def runbook_view(request: HttpRequest, runbook: str) -> HttpResponse:
-    """Show a runbook: what a condition means, and what to do about it."""
-    pages.require(request, "pools.view_alert")
-    path = settings.BASE_DIR / "docs" / "runbooks" / f"{runbook}.md"
-    if runbook not in registry.runbooks() or not path.is_file():
-        raise Http404(gettext("This runbook does not exist."))
-    _title, _, text = path.read_text().partition("\n")
-    return pages.page(
-        request,
-        "runbook.html",
-        title=gettext("Runbook %(runbook)s") % {"runbook": runbook},
-        text=text.strip(),
+class AcknowledgeForm(forms.Form):
+    reason = fields.reason_field(help_text=_("Shown with the alert: who does what about it."))
+    duration = fields.DurationField(
+        label=_("For"),
+        help_text=_("For example 4 hours or 3 days; empty: until the alert ends."),
+    )
+    same_cause = forms.BooleanField(
+        label=_("Alerts with the same cause too"),
+        required=False,
+        initial=True,
+        widget=fields.tick(),
     )
 
+    def clean_duration(self) -> timedelta | None:
+        seconds = self.cleaned_data["duration"]
+        if seconds == 0:
+            raise forms.ValidationError(_("Enter a duration above 0."), code="out_of_range")
+        return timedelta(seconds=seconds) if seconds else None
 
-def _page(request: HttpRequest, alert: Alert) -> HttpResponse:
+
+def _acknowledge(request: HttpRequest, alert: Alert) -> HttpResponse:
+    """Acknowledge an alert, or withdraw its acknowledgement (`withdraw`)."""
+    if request.method != "POST":
+        return HttpResponseRedirect(display.url_of(alert))
+    if "withdraw" in request.POST:
+        with pages.errors_as_messages(request):
+            acknowledgement.withdraw(alert)
+            messages.success(request, gettext("The acknowledgement was withdrawn."))
+        return HttpResponseRedirect(display.url_of(alert))
+    form = AcknowledgeForm(request.POST)
+    if not form.is_valid():
+        return _page(request, alert, form)
+    cleaned_data = form.cleaned_data
+    duration = cleaned_data["duration"]
+    others = open_alerts.same_cause(alert) if cleaned_data["same_cause"] else ()
+    with pages.errors_as_messages(request), transaction.atomic():
+        for row in (alert, *others):
+            acknowledgement.acknowledge(
+                row,
+                by=request.user.get_username(),
+                reason=cleaned_data["reason"],
+                until=database.now() + duration if duration else None,
+            )
+        messages.success(request, gettext("The alert was acknowledged."))
+    return HttpResponseRedirect(display.url_of(alert))
+
+
+def _page(request: HttpRequest, alert: Alert, form: AcknowledgeForm | None = None) -> HttpResponse:
+    form = form or AcknowledgeForm()
+    group = open_alerts.same_cause(alert)[:MOST]
+    if not group:
+        del form.fields["same_cause"]
     deliveries: QuerySet[Delivery] = Delivery.objects.none()
     if request.user.has_perm("pools.view_delivery"):
         deliveries = Delivery.objects.filter(alert=alert).select_related("target").defer("body")
@@ -73,11 +113,20 @@ def _page(request: HttpRequest, alert: Alert) -> HttpResponse:
         row=alert,
         condition=registry.words(alert.code),
         runbook=registry.runbook(alert.code),
-        group=open_alerts.same_cause(alert)[:MOST],
+        group=group,
         deliveries=deliveries[:MOST],
         before=before[:MOST],
+        form=form if alert.is_open and request.user.has_perm("pools.change_alert") else None,
         call=f"alerts/{alert.pk}/",
     )
+
+
+def _end(alert: Alert) -> SafeString | str:
+    if alert.ended_at:
+        return display.timestamp(alert.ended_at)
+    if alert.is_acknowledged:
+        return display.state("acknowledged", alert.acknowledged_reason)
+    return gettext("open")
 
 
 def _runbook(alert: Alert) -> SafeString:
@@ -101,7 +150,7 @@ class AlertAdmin(lists.ListAdmin[Alert]):
         Column(
             "ended_at",
             _("ended"),
-            lambda alert: display.timestamp(alert.ended_at) if alert.ended_at else gettext("open"),
+            _end,
         ),
         Column(
             "subject",
@@ -116,13 +165,20 @@ class AlertAdmin(lists.ListAdmin[Alert]):
             "open",
             {
                 "true": (_("open"), Q(ended_at=None)),
+                "acknowledged": (
+                    _("acknowledged"),
+                    Q(ended_at=None, acknowledged_at__isnull=False),
+                ),
                 "false": (_("ended"), Q(ended_at__isnull=False)),
             },
         ),
         filters.by_value(_("level"), "level", Level),
         filters.by_value(_("condition"), "code", _code_choices),
     )
-    exported = ("id", "code", "subject", "level", "title", "detail", "since", "ended_at")
+    exported = (
+        "id", "code", "subject", "level", "title", "detail", "since", "ended_at",
+        "acknowledged_at", "acknowledged_by", "acknowledged_until", "acknowledged_reason",
+    )  # fmt: skip
     search_fields = ("title", "detail", "subject")
     search_help_text = _("Title, detail or subject (for example cluster/3)")
     # Open alerts first, by severity; then ended ones, the newest first.
@@ -130,6 +186,7 @@ class AlertAdmin(lists.ListAdmin[Alert]):
     list_before_template = "cadastre/alerts_intro.html"
     row_pages = (
         Page("change", _page),
+        Page("acknowledge", _acknowledge, "pools.view_alert", "pools.change_alert"),
         # Alerts have no history of their own.
         Page("history", lambda _request, _alert: HttpResponseRedirect(reverse(LIST))),
     )

@@ -154,6 +154,7 @@ class TokenAdmin(lists.ListAdmin[AuthToken]):
     readonly_fields = fields
     ordering = ("-created",)
     list_before_template = "cadastre/tokens_intro.html"
+    row_name, row_names = _("token"), _("tokens")
     actions = ("revoke",)
     list_pages = (Page("create", _create),)
 

@@ -27,7 +27,7 @@ class Migration(migrations.Migration):
     operations = [
         pools.sql.Install(
             app='pools',
-            names=['clock.v11'],
+            names=['clock.v12'],
         ),
         migrations.CreateModel(
             name='Event',
@@ -279,8 +279,8 @@ class Migration(migrations.Migration):
                 ('ignored_reason', models.CharField(blank=True, default='', max_length=500)),
             ],
             options={
-                'verbose_name': 'difference',
-                'verbose_name_plural': 'differences',
+                'verbose_name': 'drifted field',
+                'verbose_name_plural': 'drifted fields',
                 'ordering': ['cluster_id', 'kind', 'namespace', 'name', 'path'],
             },
         ),
@@ -767,6 +767,10 @@ class Migration(migrations.Migration):
                 ('since', models.DateTimeField()),
                 ('seen_at', models.DateTimeField()),
                 ('ended_at', models.DateTimeField(null=True)),
+                ('acknowledged_at', models.DateTimeField(null=True)),
+                ('acknowledged_by', models.CharField(blank=True, db_default='', default='', max_length=150)),
+                ('acknowledged_until', models.DateTimeField(null=True)),
+                ('acknowledged_reason', models.CharField(blank=True, db_default='', default='', max_length=500)),
             ],
             options={
                 'ordering': ['-id'],

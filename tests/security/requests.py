@@ -100,6 +100,7 @@ API: dict[str, Case] = {
         {"token": "t", "reason": "known"}, status=409
     ),
     "PATCH /clusters/{cluster}/network-settings/": case({"annotation": "addresses"}),
+    "PATCH /alerts/{alert_id}/": case({"acknowledged": True, "acknowledged_reason": "known"}),
     "POST /webhook-targets/": case({"name": "n", "url": "https://example.org/"}),
     "PATCH /webhook-targets/{target_id}/": case({"enabled": False}),
     "DELETE /clusters/{cluster}/ (force)": case(query="?force=true&reason=gone", cluster="empty"),

@@ -94,7 +94,12 @@ class ClusterClient:
         target = guard.parse_url(access.server)
 
         def addresses() -> list[str]:
-            return guard.resolve(target, allow_loopback=allow_loopback, resolver=resolver)
+            return guard.resolve(
+                target,
+                allow_loopback=allow_loopback,
+                loopback_setting="IPAM_ALLOW_LOOPBACK_CLUSTERS",
+                resolver=resolver,
+            )
 
         self._access = access
         self._cluster = cluster

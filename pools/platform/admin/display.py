@@ -49,6 +49,7 @@ _STATES: dict[str, tuple[str, StrOrPromise]] = {
     "error": ("■", gettext_lazy("error")),
     "warning": ("▲", gettext_lazy("warning")),
     "info": ("●", gettext_lazy("info")),
+    "acknowledged": ("✓", gettext_lazy("acknowledged")),
     "violated": ("■", gettext_lazy("violated")),
     "clean": ("●", gettext_lazy("clean")),
     "repaired": ("✓", gettext_lazy("repaired")),
