@@ -84,21 +84,6 @@ def scheduler_context() -> dict[str, Any]:
     return {"silence": silence, "awaited": seconds is None and not Alert.objects.exists()}
 
 
-def runbook_view(request: HttpRequest, runbook: str) -> HttpResponse:
-    """Show a runbook: what a condition means, and what to do about it."""
-    pages.require(request, "pools.view_alert")
-    file = settings.BASE_DIR / "docs" / "runbooks" / f"{runbook}.md"
-    if runbook not in registry.runbooks() or not file.is_file():
-        raise Http404(gettext("This runbook does not exist."))
-    _title, _, text = file.read_text().partition("\n")
-    return pages.page(
-        request,
-        "runbook.html",
-        title=gettext("Runbook %(runbook)s") % {"runbook": runbook},
-        text=text.strip(),
-    )
-
-
 class AcknowledgeForm(forms.Form):
     reason = fields.reason_field(help_text=_("Shown with the alert: who does what about it."))
     duration = fields.DurationField(

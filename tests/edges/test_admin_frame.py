@@ -20,7 +20,7 @@ pytestmark = pytest.mark.django_db
         ("pools_block", "Address space", "Blocks"),
         ("pools_allocationrequest", "Address space", "Requests"),
         ("pools_cluster", "Clusters", "Clusters"),
-        ("pools_event", "Operations", "Events"),
+        ("pools_leak", "Operations", "Leaks"),
         ("auth_user", "Administration", "Users"),
         ("knox_authtoken", "Administration", "Tokens"),
     ],
