@@ -137,7 +137,7 @@ API: dict[str, Case] = {
 # Pages that are asked about a row by the query, or in an address whose parameters belong together.
 PAGES: dict[str, Case] = {
     "/admin/autocomplete/": case(query="?app_label=claims&model_name=entry&field_name=ippool"),
-    "/admin/pools/pool/{pool_id}/migrations/{migration_id}/": case(pool_id="pods"),
+    "/admin/pools/pool/{object_id}/migrations/{migration_id}/": case(object_id="pods"),
     "/admin/pools/block/release/": case(query="?id={block_id}"),
     "/admin/pools/block/end-cooldown/": case(query="?id={cooling}"),
     "/admin/pools/drift/settle/": case(query="?verb=ignore&id={drift_id}"),
