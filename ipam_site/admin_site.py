@@ -10,6 +10,44 @@ from django.urls import reverse_lazy
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
+# By the URL of a menu entry: the chapter of the documentation (docs/) about its pages.
+_CHAPTERS = {
+    "index": "concepts",
+    "find": "reference/lists-and-exports",
+    "pools_alert_changelist": "reference/alerts",
+    "pools_event_changelist": "reference/history-and-audit",
+    "pools_pool_changelist": "tutorials/administration",
+    "pools_block_changelist": "reference/allocation",
+    "pools_environment_changelist": "reference/allocation",
+    "pools_allocationrequest_changelist": "reference/allocation",
+    "pools_cluster_changelist": "how-to/connect-a-cluster",
+    "pools_drift_changelist": "how-to/connect-a-cluster",
+    "nodes": "reference/utilization",
+    "claims_network_changelist": "reference/vm-networks",
+    "claims_ippool_changelist": "reference/ippools",
+    "claims_entry_changelist": "reference/ippools",
+    "claims_ipamclaim_changelist": "reference/vm-networks",
+    "claims_workload_changelist": "reference/vm-networks",
+    "claims_vmimport_add": "how-to/import-vms",
+    "claims_vmimport_changelist": "how-to/import-vms",
+    "claims_wave_changelist": "how-to/import-vms",
+    "import": "tutorials/administration",
+    "history": "reference/history-and-audit",
+    "pools_finding_changelist": "reference/findings",
+    "pools_leak_changelist": "reference/leak-detection",
+    "pools_checkrun_changelist": "reference/consistency-checks",
+    "claims_decision_changelist": "how-to/vm-webhooks",
+    "pool_for_pod": "how-to/pool-webhook",
+    "node_demand": "reference/utilization",
+    "preflight": "how-to/connect-a-cluster",
+    "overlaps": "concepts",
+    "auth_user_changelist": "reference/permissions",
+    "auth_group_changelist": "reference/permissions",
+    "claims_membership_changelist": "reference/permissions",
+    "knox_authtoken_changelist": "api",
+    "pools_webhooktarget_changelist": "reference/alerts",
+}
+
 
 def _entry(title: Promise, icon: str, url: str, *permissions: str) -> dict[str, Any]:
     """Return a menu entry for users with at least one of the permissions."""
@@ -22,6 +60,7 @@ def _entry(title: Promise, icon: str, url: str, *permissions: str) -> dict[str, 
         "icon": icon,
         "link": reverse_lazy(f"admin:{url}"),
         "permission": permitted,
+        "chapter": _CHAPTERS[url],
     }
 
 

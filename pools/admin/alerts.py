@@ -95,8 +95,10 @@ def _acknowledge(request: HttpRequest, alert: Alert) -> HttpResponse:
     return HttpResponseRedirect(display.url_of(alert))
 
 
-def _page(request: HttpRequest, alert: Alert, form: AcknowledgeForm | None = None) -> HttpResponse:
-    form = form or AcknowledgeForm()
+def _page(
+    request: HttpRequest, alert: Alert, submitted: AcknowledgeForm | None = None
+) -> HttpResponse:
+    form = submitted or AcknowledgeForm()
     group = open_alerts.same_cause(alert)[:MOST]
     if not group:
         del form.fields["same_cause"]
@@ -121,19 +123,19 @@ def _page(request: HttpRequest, alert: Alert, form: AcknowledgeForm | None = Non
     )
 
 
+def _runbook(alert: Alert) -> SafeString:
+    runbook = registry.runbook(alert.code)
+    if not runbook:
+        return display.DASH
+    return display.link(reverse("admin:runbook", args=[runbook]), gettext("Runbook"))
+
+
 def _end(alert: Alert) -> SafeString | str:
     if alert.ended_at:
         return display.timestamp(alert.ended_at)
     if alert.is_acknowledged:
         return display.state("acknowledged", alert.acknowledged_reason)
     return gettext("open")
-
-
-def _runbook(alert: Alert) -> SafeString:
-    runbook = registry.runbook(alert.code)
-    if not runbook:
-        return display.DASH
-    return display.link(reverse("admin:runbook", args=[runbook]), gettext("Runbook"))
 
 
 def _code_choices(_request: HttpRequest) -> list[tuple[str, str]]:
@@ -147,11 +149,7 @@ class AlertAdmin(lists.ListAdmin[Alert]):
         columns.link("title", _("alert")),
         Column("code", _("condition"), lambda alert: registry.words(alert.code)),
         columns.timestamp("since", _("since")),
-        Column(
-            "ended_at",
-            _("ended"),
-            _end,
-        ),
+        Column("ended_at", _("ended"), _end),
         Column(
             "subject",
             _("subject"),

@@ -86,7 +86,16 @@ def state(target: WebhookTarget) -> SafeString:
 @sensitive_variables("secret")
 def _rotate(request: HttpRequest, row: WebhookTarget) -> HttpResponse:
     if request.method != "POST":
-        return HttpResponseRedirect(display.url_of(row))
+        return pages.confirmation(
+            request,
+            row,
+            title=gettext("Rotate the secret of %(webhook)s?") % {"webhook": row.name},
+            effects=[
+                gettext("Messages are signed with a new secret, which is shown once."),
+                gettext("The receiver refuses messages until it has the new secret."),
+            ],
+            button=gettext("Rotate secret"),
+        )
     secret = targets.rotate(row, author=pages.author(request))
     return _secret_page(request, row, secret)
 

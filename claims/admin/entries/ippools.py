@@ -30,6 +30,7 @@ from pools.platform.admin.columns import Column
 from pools.platform.admin.lists import Page
 
 LIST = "admin:claims_ippool_changelist"
+_FIRST_ENTRIES = 25  # entries in the table of an IPPool's page; the list of entries has all
 _MOST_SHOWN = 50  # entries with conflicts, and invalid entries, on an IPPool's page
 _SHOWN_YAML = 500  # entries; a larger manifest is downloaded
 _CONFLICT_HELP = _("also used by another entry, a claim, a running VM, or the network itself")
@@ -130,8 +131,16 @@ def _page(request: HttpRequest, ippool: IPPool) -> HttpResponse:
             :_MOST_SHOWN
         ]
     )
-    duplicates_by_entry = duplicates.of_entries(conflicting_entries, scope)
+    first_entries = list(rows.order_by("mac", "pk")[:_FIRST_ENTRIES])
+    duplicates_by_entry = duplicates.of_entries([*conflicting_entries, *first_entries], scope)
     count = rows.count()
+
+    def with_badges(entries: list[Entry]) -> list[tuple[Entry, SafeString]]:
+        return [
+            (entry, duplicate_list.badge(duplicates_by_entry[entry.pk], ippool.network))
+            for entry in entries
+        ]
+
     manifest = ""
     if count <= _SHOWN_YAML:
         manifest = documents.dump_yaml(ippools.manifest(ippool, rows=rows, status=scope.everything))
@@ -161,10 +170,8 @@ def _page(request: HttpRequest, ippool: IPPool) -> HttpResponse:
             if condition["type"] in _CONDITION_MEANINGS
         ],
         conflict_links=_duplicate_links(ippool) if scope.everything else "",
-        conflicting_entries=[
-            (entry, duplicate_list.badge(duplicates_by_entry[entry.pk], ippool.network))
-            for entry in conflicting_entries
-        ],
+        conflicting_entries=with_badges(conflicting_entries),
+        first_entries=with_badges(first_entries),
         more_conflicts=len(conflicting_entries) == _MOST_SHOWN,
         problems=ippool.problems[:_MOST_SHOWN] if scope.everything else [],
         nads=ippools.associated_nads([ippool], scope)[ippool.pk],

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from django.contrib import messages
 from django.contrib.admin.options import IncorrectLookupParameters
-from django.contrib.admin.views.main import ChangeList
+from django.contrib.admin.views.main import PAGE_VAR, ChangeList
 from django.core import paginator
 from django.core.exceptions import BadRequest, PermissionDenied
 from django.db import connection, models
@@ -155,10 +155,13 @@ class BoundedList(ChangeList):
         self.model_admin.prepare_rows(request, rows)
         self.result_list = rows
 
-    def active_filters(self) -> list[str]:
-        """Return the active filters as text."""
-        labels = (choice.label() for choice in self.filter_specs if hasattr(choice, "label"))
-        return [words for words in labels if words]
+    def active_filters(self) -> list[tuple[str, str]]:
+        """Return the active filters as text, each with the query of the list without it."""
+        return [
+            (label, self.get_query_string({choice.parameter_name: None, PAGE_VAR: None}))
+            for choice in self.filter_specs
+            if hasattr(choice, "label") and (label := choice.label())
+        ]
 
     @property
     def beyond(self) -> bool:
