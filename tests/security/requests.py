@@ -84,6 +84,13 @@ API: dict[str, Case] = {
     "POST /clusters/": case({"name": "new"}),
     "PATCH /clusters/{cluster}/": case({"description": "x"}),
     "DELETE /clusters/{cluster}/": case(cluster="empty"),
+    "POST /environments/": case({"cluster": "prod", "env": "new"}),
+    "PATCH /environments/{environment_id}/": case({"description": "x"}),
+    "DELETE /environments/{environment_id}/": case(environment_id="declared"),
+    "POST /journal/": case({"object_type": "network", "object_id": "{network_id}", "text": "x"}),
+    "POST /journal/ (cluster)": case(
+        {"object_type": "cluster", "object_id": "{cluster_id}", "text": "x"}
+    ),
     "PUT /clusters/{cluster}/connection/": case(
         {"kubeconfig": KUBECONFIG, "offline": True}, cluster="empty"
     ),

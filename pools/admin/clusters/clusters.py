@@ -14,7 +14,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from pools.admin.clusters import connections
+from pools.admin.clusters import cluster_form, connections
 from pools.admin.pools import page
 from pools.clusters import connections as cluster_connections
 from pools.clusters import fleet
@@ -192,7 +192,8 @@ class ClusterAdmin(lists.ReadOnlyAdmin[Cluster]):
         divide = path(
             "<int:cluster_id>/divide/", pages.in_admin(_divide), name="pools_cluster_divide"
         )
-        return [divide, *connections.urls(), *super().get_urls()]
+        edit = path("<int:cluster_id>/edit/", pages.in_admin(_edit), name="pools_cluster_edit")
+        return [divide, edit, *connections.urls(), *super().get_urls()]
 
     def add_view(self, request: HttpRequest, *_args: Any, **_options: Any) -> HttpResponse:
         pages.require(request, "pools.add_cluster")
@@ -327,6 +328,11 @@ def _divide(request: HttpRequest, cluster_id: int) -> HttpResponse:
         form=form,
         cluster=cluster,
     )
+
+
+def _edit(request: HttpRequest, cluster_id: int) -> HttpResponse:
+    pages.require(request, "pools.change_cluster")
+    return cluster_form.edit(request, _cluster(str(cluster_id)))
 
 
 def _field_of_problem(problem: errors.FieldProblem) -> str | None:

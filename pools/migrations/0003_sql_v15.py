@@ -15,6 +15,6 @@ class Migration(migrations.Migration):
     operations = [
         pools.sql.Install(
             app='pools',
-            names=['rules.v11', 'allocate.v11', 'observed_cidrs.v11', 'recovery.v11', 'event_log.v11', 'pgtrigger.v11', 'storage.v11'],
+            names=['rules.v15', 'allocate.v15', 'observed_cidrs.v15', 'recovery.v15', 'event_log.v15', 'pgtrigger.v15', 'storage.v15'],
         ),
     ]

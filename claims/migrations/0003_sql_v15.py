@@ -10,12 +10,12 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('claims', '0002_initial_data'),
-        ('pools', '0003_sql_v11'),
+        ('pools', '0003_sql_v15'),
     ]
 
     operations = [
         pools.sql.Install(
             app='claims',
-            names=['memberships.v11', 'contradictions.v11', 'launchers.v11', 'workload_comparison.v11', 'storage.v11', 'event_log.v11', 'pgtrigger.v11'],
+            names=['memberships.v15', 'contradictions.v15', 'launchers.v15', 'workload_comparison.v15', 'storage.v15', 'event_log.v15', 'pgtrigger.v15'],
         ),
     ]
