@@ -14,7 +14,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from claims.address_index import duplicates
-from claims.admin import duplicate_list, scoped, tables
+from claims.admin import bulk, duplicate_list, scoped, tables
 from claims.admin.entries import form
 from claims.entries import entries as services
 from claims.entries import requests, search
@@ -166,6 +166,7 @@ class EntryAdmin(scoped.Scoped[Entry]):
     search_help_text = _("MAC, IP address, VM, namespace or note")
     ordering = ("ippool", "mac", "id")
     list_before_template = "cadastre/entries_intro.html"
+    actions = (bulk.ENTRIES.action(), bulk.ENTRY_DELETION.action())
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Entry]:
         rows = super().get_queryset(request)
@@ -233,7 +234,8 @@ class EntryAdmin(scoped.Scoped[Entry]):
 
     def get_urls(self) -> list[URLPattern]:
         check = pages.in_admin(form.check)
-        return [path("check/", check, name="claims_entry_check"), *super().get_urls()]
+        own = [path("check/", check, name="claims_entry_check")]
+        return [*own, bulk.ENTRIES.url(), bulk.ENTRY_DELETION.url(), *super().get_urls()]
 
     def add_view(self, request: HttpRequest, *_args: Any, **_options: Any) -> HttpResponse:
         return form.add(request)

@@ -14,7 +14,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from claims.admin import scoped
+from claims.admin import bulk, scoped
 from claims.admin.networks import form, page
 from claims.core.networks import udn
 from claims.models import NAD, Entry, Network
@@ -138,6 +138,7 @@ class NetworkAdmin(scoped.Scoped[Network]):
     search_help_text = _("Name, address or CIDR")
     ordering = ("cluster__name", "name")
     list_before_template = "cadastre/networks_intro.html"
+    actions = (bulk.NETWORKS.action(),)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Network]:
         return services.with_nads(super().get_queryset(request), scoped.rows(request, NAD))
@@ -218,6 +219,7 @@ class NetworkAdmin(scoped.Scoped[Network]):
     def get_urls(self) -> list[URLPattern]:
         edit = pages.in_admin(self.edit_view)
         return [
+            bulk.NETWORKS.url(),
             path("<int:network_id>/edit/", edit, name="claims_network_edit"),
             *super().get_urls(),
         ]

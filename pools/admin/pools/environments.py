@@ -16,7 +16,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from pools.admin.clusters import field as cluster_fields
-from pools.admin.pools import pools
+from pools.admin.pools import bulk, pools
 from pools.core import errors
 from pools.models import Environment
 from pools.models.blocks import LIVE
@@ -65,6 +65,7 @@ class EnvironmentAdmin(lists.ReadOnlyAdmin[Environment]):
     sortable_by = ("org",)
     paginator = lists.BoundedPaginator
     list_before_template = "cadastre/environments_intro.html"
+    actions = (bulk.ENVIRONMENTS.action(),)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Environment]:
         return super().get_queryset(request).select_related("cluster")
@@ -106,7 +107,7 @@ class EnvironmentAdmin(lists.ReadOnlyAdmin[Environment]):
         edit = path(
             "<int:environment_id>/edit/", pages.in_admin(_edit), name="pools_environment_edit"
         )
-        return [edit, *super().get_urls()]
+        return [bulk.ENVIRONMENTS.url(), edit, *super().get_urls()]
 
     def add_view(self, request: HttpRequest, *_args: Any, **_options: Any) -> HttpResponse:
         return _add(request)

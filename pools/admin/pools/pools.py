@@ -15,7 +15,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from pools.admin.pools import actions, cidr_migrations, page, usage_bars, yaml_page
+from pools.admin.pools import actions, bulk, cidr_migrations, page, usage_bars, yaml_page
 from pools.admin.pools import forecasts as pool_forecasts
 from pools.models import Cluster, Pool
 from pools.models.pools import Category
@@ -114,6 +114,7 @@ class PoolAdmin(lists.ReadOnlyAdmin[Pool]):
     search_help_text = _("Name, address or CIDR")
     ordering = ("cluster__name", "name")
     list_before_template = "cadastre/pools_intro.html"
+    actions = (bulk.POOLS.action(),)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Pool]:
         rows = super().get_queryset(request).select_related("cluster")
@@ -238,7 +239,7 @@ class PoolAdmin(lists.ReadOnlyAdmin[Pool]):
                 name="pools_pool_migration",
             )
         )
-        return urls + super().get_urls()
+        return [bulk.POOLS.url(), *urls, *super().get_urls()]
 
     def add_view(self, request: HttpRequest, *_args: Any, **_options: Any) -> HttpResponse:
         return actions.add(request)

@@ -143,10 +143,14 @@ class ReadOnlyAdmin(Base[Row]):
         return super().history_view(request, object_id, extra_context)
 
     def get_actions(self, request: HttpRequest) -> dict[str, Any]:
-        """Remove the bulk deletion, which would bypass the services."""
+        """Remove the bulk deletion, which would bypass the services, and actions that need more permissions."""
         actions = super().get_actions(request)
         actions.pop("delete_selected", None)
-        return actions
+        return {
+            name: action
+            for name, action in actions.items()
+            if action and request.user.has_perms(getattr(action[0], "permissions", ()))
+        }
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False
