@@ -6,13 +6,14 @@ from collections.abc import Sequence
 
 from django.utils.translation import gettext_lazy as _
 
-from claims.access import cluster_owners
+from claims.access import cluster_owners, namespaces
 from claims.access.handlers import Groups, RoleBindings
 from claims.admin import events, find, start
 from claims.core import resources
 from claims.entries import drift
 from claims.entries.ippool_handler import IPPoolHandler
 from claims.ipamclaims.handler import IPAMClaimHandler
+from claims.models import Network
 from claims.models import history as event_tables
 from claims.networks.nad_handler import NetworkAttachmentDefinitions
 from claims.networks.route_advertisement_handler import RouteAdvertisements
@@ -22,6 +23,7 @@ from claims.webhooks import hooks
 from claims.workloads.handlers import Pods, VirtualMachineInstances, VirtualMachines
 from pools.clusters.reconcile.handler import Handler
 from pools.extension import Extension
+from pools.register import journal
 from pools.register.demo.demo import DemoPart
 
 
@@ -67,6 +69,11 @@ VM_NETWORKS = Extension(
     sql_packages=("claims.sql",),
     conditions=conditions.ALL,
     metrics=(metrics.values,),
+    journal_subjects=(
+        journal.Subject(
+            Network, lambda rows, user: namespaces.visible(rows, namespaces.scope(user))
+        ),
+    ),
     start_pages=(start.page,),
     finders=(find.finder,),
     find_permissions=("claims.view_entry",),

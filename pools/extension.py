@@ -26,7 +26,10 @@ from pools.models import (
     Cluster,
     ClusterEvent,
     ConnectionEvent,
+    EnvironmentEvent,
     FailureEvent,
+    JournalEntryEvent,
+    Pool,
     PoolCIDREvent,
     PoolEvent,
     ReservedRangeEvent,
@@ -43,8 +46,8 @@ from pools.platform.conditions.registry import Condition
 from pools.platform.history import search
 from pools.platform.metrics import registry as metric_registry
 from pools.platform.metrics import totals
+from pools.register import journal, operating_metrics
 from pools.register import metrics as register_metrics
-from pools.register import operating_metrics
 from pools.register.checks import (
     blocks,
     cidrs,
@@ -99,6 +102,7 @@ class Extension:
     conditions: Sequence[Condition] = ()
     metrics: Sequence[metric_registry.Source] = ()
     # Pages
+    journal_subjects: Sequence[journal.Subject] = ()
     start_pages: Sequence[overview.StartPage] = ()
     finders: Sequence[find.Finder] = ()
     find_permissions: Sequence[str] = ()
@@ -126,6 +130,7 @@ def install(extension: Extension) -> None:
     triggers.PACKAGES.extend(extension.sql_packages)
     condition_registry.CONDITIONS.extend(extension.conditions)
     metric_registry.SOURCES.extend(extension.metrics)
+    journal.SUBJECTS.extend(extension.journal_subjects)
     overview.START_PAGES.extend(extension.start_pages)
     find.FINDERS.extend(extension.finders)
     find.PERMISSIONS.extend(extension.find_permissions)
@@ -151,11 +156,15 @@ ADDRESS_SPACE = Extension(
         ClusterEvent,
         ConnectionEvent,
         WebhookTargetEvent,
+        EnvironmentEvent,
+        JournalEntryEvent,
     ),
     event_subjects={
         "pool": _("pools, CIDRs, ranges"),
         "cluster": _("clusters"),
         "connection": _("connections to clusters"),
+        "environment": _("environments"),
+        "journal": _("journal"),
         "webhook": _("webhooks"),
     },
     history_searchers=searchers.SEARCHERS,
@@ -183,5 +192,6 @@ ADDRESS_SPACE = Extension(
         totals.values,
     ),
     find_permissions=("pools.view_block",),
+    journal_subjects=(journal.Subject(Cluster), journal.Subject(Pool)),
     demo_parts=(demo.DemoPart(samples.steps, samples.forget),),
 )

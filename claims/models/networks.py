@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.contrib.contenttypes.fields import GenericRelation
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.utils.translation import gettext_lazy as _
@@ -65,6 +66,7 @@ class Network(models.Model):
     )  # when the object was deleted
     description = models.CharField(max_length=500, blank=True, default="")
     created_at = models.DateTimeField(auto_now_add=True)
+    journal = GenericRelation("pools.JournalEntry")
 
     class Meta:
         verbose_name = _("network")

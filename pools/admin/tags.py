@@ -8,7 +8,7 @@ from django import template
 from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 
-from pools.admin import documentation, events, recovery_mode
+from pools.admin import documentation, events, journal, recovery_mode
 from pools.admin.clusters import drift, sync_runs
 from pools.admin.pools import usage_bars
 from pools.models import Block, Event
@@ -40,6 +40,7 @@ register.filter("drift_state", drift.state)
 register.filter("event_type", events.type_label)
 register.filter("capitalized", pages.capitalize)
 register.filter("menu_entry", menu.entry)
+register.filter("journal_kind", journal.kind_label)
 
 
 @register.simple_tag(takes_context=True)
@@ -58,6 +59,12 @@ def chapter(context: template.Context) -> str:
 def back(context: template.Context, name: str) -> str:
     """Return the URL of the list that an action was started from, with its filters."""
     return lists.list_url(context["request"], name)
+
+
+@register.inclusion_tag("cadastre/journal.html", takes_context=True, name="journal")
+def journal_of(context: template.Context, row: Any) -> dict[str, Any]:
+    """Show the newest notes about an object, and a form to add one."""
+    return journal.context(context["request"], row)
 
 
 @register.filter

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.urls import URLPattern, path
 
-from pools.admin import documentation, find, history
+from pools.admin import documentation, find, history, journal
 from pools.admin.clusters import guides, nodes
 from pools.admin.pools import imports
 
@@ -19,6 +19,12 @@ def admin_urls(site: Any) -> list[URLPattern]:
         path(
             "history/pool/<int:pool_id>/", site.admin_view(history.pool_view), name="history_pool"
         ),
+        path(
+            "journal/<slug:subject>/<int:subject_id>/",
+            site.admin_view(journal.view),
+            name="journal",
+        ),
+        path("delete-note/<int:note_id>/", site.admin_view(journal.delete), name="journal_delete"),
         path("nodes/", site.admin_view(nodes.view), name="nodes"),
         path("import/", site.admin_view(imports.view), name="import"),
         path("node-demand/", site.admin_view(guides.demand_of_node), name="node_demand"),

@@ -1,15 +1,26 @@
-"""environments/: which tenant lacks addresses, and since when."""
+"""environments/: tenants' environments, and which of them lack addresses since when."""
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.db.models import QuerySet
+from drf_spectacular.utils import OpenApiExample, extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
 
 from pools.api import lookups
 from pools.models import Environment
-from pools.platform.rest import fields, filters, generics
-from pools.platform.rest.serializers import Representation
+from pools.platform.rest import fields, filters, generics, views
+from pools.platform.rest.serializers import Representation, Serializer
+from pools.register import environments
 
 _STATUSES = ("ok", "degraded")
+_EXAMPLE = OpenApiExample(
+    "before its first allocation",
+    {"cluster": "prod", "org": "acme", "env": "shop", "description": "Web shop"},
+    request_only=True,
+)
 
 
 class EnvironmentSerializer(Representation):
@@ -19,11 +30,26 @@ class EnvironmentSerializer(Representation):
     cluster = fields.TextField(source="cluster.name")
     org = fields.TextField()
     env = fields.TextField()
+    description = fields.DescriptionField()
+    declared_at = fields.TimeField(allow_null=True)
     status = fields.ChoiceField(_STATUSES)
     degraded = fields.FlagField()
     reason = fields.TextField()
     message = fields.TextField()
     since = fields.TimeField(source="degraded_since", allow_null=True)
+
+
+class EnvironmentCreateSerializer(Serializer):
+    """An environment that has no allocation yet."""
+
+    cluster = fields.TextField(lookups.cluster_by_name)
+    org = fields.IdentifierField(required=False, default="")
+    env = fields.IdentifierField()
+    description = fields.DescriptionField(required=False, default="")
+
+
+class EnvironmentChangeSerializer(Serializer):
+    description = fields.DescriptionField()
 
 
 class EnvironmentFilter(filters.FilterSet):
@@ -38,10 +64,54 @@ class EnvironmentFilter(filters.FilterSet):
         return rows.filter(degraded_since__isnull=status == "ok")
 
 
-class Environments(generics.ListView):
+class _EnvironmentView(generics.GenericView):
+    queryset = Environment.objects.prefetch_related("cluster")
+    serializer_class: Any = EnvironmentSerializer
+    lookup_url_kwarg = "environment_id"
+
+
+class Environments(_EnvironmentView, generics.ListView):
     """Environments, and which of them lack addresses."""
 
-    needs = {"GET": ("pools.view_environment",)}
-    queryset = Environment.objects.prefetch_related("cluster")
-    serializer_class = EnvironmentSerializer
+    needs = {"GET": ("pools.view_environment",), "POST": ("pools.add_environment",)}
+    idempotent = ("POST",)
     filterset_class = EnvironmentFilter
+
+    @extend_schema(
+        request=EnvironmentCreateSerializer,
+        responses={201: EnvironmentSerializer},
+        examples=[_EXAMPLE],
+    )
+    def post(self, request: Request) -> Response:
+        """Declare an environment before its first allocation."""
+        values, author = self.read(request, EnvironmentCreateSerializer), views.author(request)
+        return self.once(
+            request,
+            lambda: self.represent(environments.declare(author=author, **values)),
+            status=201,
+        )
+
+
+class EnvironmentView(_EnvironmentView, generics.DetailView):
+    """An environment."""
+
+    needs = {
+        "GET": ("pools.view_environment",),
+        "PATCH": ("pools.change_environment",),
+        "DELETE": ("pools.delete_environment",),
+    }
+
+    @extend_schema(request=EnvironmentChangeSerializer)
+    def patch(self, request: Request, environment_id: int) -> Response:
+        """Change the description of an environment."""
+        environments.get_environment(environment_id)
+        values = self.read(request, EnvironmentChangeSerializer, partial=True)
+        author = views.author(request)
+        return Response(
+            self.represent(environments.change(environment_id, author=author, **values))
+        )
+
+    def delete(self, request: Request, environment_id: int) -> Response:
+        """Remove an environment that holds no block and has no pending request."""
+        environments.remove(environment_id, author=views.author(request))
+        return Response(status=204)

@@ -217,6 +217,13 @@ class NetworkInUse(Conflict):
     reason = "NetworkInUse"
 
 
+class EnvironmentInUse(Conflict):
+    """The environment holds blocks, or requests of it are pending."""
+
+    code = "environment_in_use"
+    reason = "EnvironmentInUse"
+
+
 class CIDROverlap(Conflict):
     """The CIDR overlaps another CIDR of the address space."""
 

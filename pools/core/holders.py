@@ -16,6 +16,7 @@ from pools.core import errors
 LONGEST_NAME = {"label": 63, "subdomain": 253}
 LONGEST_IDENTIFIER = 253
 LONGEST_REASON = 500
+LONGEST_NOTE = 5000
 LONGEST_COOLDOWN = 10 * 365 * 24 * 3600  # seconds; ten years
 
 _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
@@ -75,6 +76,20 @@ def parse_reason(
     _check_characters(text, field, unfit=_UNFIT)
     if required and not text.strip():
         raise errors.InvalidInput.for_field(field, "blank", "say why", text)
+    return text
+
+
+def parse_note(value: object, *, field: str = "", max_length: int = LONGEST_NOTE) -> str:
+    """Return free text of several lines, trimmed, in Unicode NFC, without tabs, with "\\n" as line break.
+
+    Raises InvalidInput wrong_type, blank, too_long, invisible_character.
+    """
+    lines = _text(value, field).replace("\r\n", "\n").replace("\r", "\n").expandtabs(4)
+    text = _normalize(lines.strip(), field, max_length)
+    for line in text.split("\n"):
+        _check_characters(line, field, unfit=_UNFIT)
+    if not text:
+        raise errors.InvalidInput.for_field(field, "blank", "a text is expected", text)
     return text
 
 

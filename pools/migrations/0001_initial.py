@@ -20,6 +20,7 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
+        ('contenttypes', '0002_remove_content_type_name'),
         ('knox', '0009_extend_authtoken_field'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
@@ -27,7 +28,7 @@ class Migration(migrations.Migration):
     operations = [
         pools.sql.Install(
             app='pools',
-            names=['clock.v13'],
+            names=['clock.v14'],
         ),
         migrations.CreateModel(
             name='Event',
@@ -173,6 +174,7 @@ class Migration(migrations.Migration):
                 ('instance_gateway', pools.models.fields.HostAddressField(default='fe80::1', max_length=39)),
                 ('instance_mtu', models.PositiveIntegerField(default=1420)),
                 ('instance_dns', django.contrib.postgres.fields.ArrayField(base_field=pools.models.fields.HostAddressField(max_length=39), blank=True, default=list, size=None)),
+                ('description', models.CharField(blank=True, default='', max_length=500)),
                 ('webhook_key_made_at', models.DateTimeField(blank=True, editable=False, null=True)),
             ],
             options={
@@ -293,11 +295,29 @@ class Migration(migrations.Migration):
                 ('degraded_since', models.DateTimeField(blank=True, null=True)),
                 ('reason', models.CharField(blank=True, default='', max_length=63)),
                 ('message', models.CharField(blank=True, default='', max_length=500)),
+                ('description', models.CharField(blank=True, db_default='', default='', max_length=500)),
+                ('declared_at', models.DateTimeField(blank=True, null=True)),
             ],
             options={
                 'verbose_name': 'environment',
                 'verbose_name_plural': 'environments',
                 'ordering': ['id'],
+            },
+        ),
+        migrations.CreateModel(
+            name='EnvironmentEvent',
+            fields=[
+                ('pgh_created_at', models.DateTimeField(auto_now_add=True)),
+                ('pgh_label', models.TextField(help_text='The event label.')),
+                ('pgh_id', models.BigIntegerField(db_default=models.Func(models.Value('pools_event_number'), function='nextval'), primary_key=True, serialize=False)),
+                ('pgh_context', pghistory.utils.JSONField(null=True)),
+                ('org', models.CharField(blank=True, default='', max_length=253, verbose_name='organization')),
+                ('env', models.CharField(max_length=253)),
+                ('description', models.CharField(blank=True, db_default='', default='', max_length=500)),
+                ('declared_at', models.DateTimeField(blank=True, null=True)),
+            ],
+            options={
+                'abstract': False,
             },
         ),
         migrations.CreateModel(
@@ -358,6 +378,39 @@ class Migration(migrations.Migration):
                 ('answer', models.JSONField(null=True)),
                 ('created_at', models.DateTimeField()),
             ],
+        ),
+        migrations.CreateModel(
+            name='JournalEntry',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('object_id', models.PositiveBigIntegerField()),
+                ('kind', models.CharField(choices=[('info', 'info'), ('success', 'success'), ('warning', 'warning'), ('danger', 'danger')], default='info', max_length=7)),
+                ('text', models.TextField()),
+                ('author', models.CharField(max_length=150)),
+                ('created_at', models.DateTimeField()),
+            ],
+            options={
+                'verbose_name': 'journal entry',
+                'verbose_name_plural': 'journal entries',
+                'ordering': ['-id'],
+                'default_permissions': ('delete',),
+            },
+        ),
+        migrations.CreateModel(
+            name='JournalEntryEvent',
+            fields=[
+                ('pgh_created_at', models.DateTimeField(auto_now_add=True)),
+                ('pgh_label', models.TextField(help_text='The event label.')),
+                ('pgh_id', models.BigIntegerField(db_default=models.Func(models.Value('pools_event_number'), function='nextval'), primary_key=True, serialize=False)),
+                ('pgh_context', pghistory.utils.JSONField(null=True)),
+                ('object_id', models.PositiveBigIntegerField()),
+                ('kind', models.CharField(choices=[('info', 'info'), ('success', 'success'), ('warning', 'warning'), ('danger', 'danger')], default='info', max_length=7)),
+                ('text', models.TextField()),
+                ('author', models.CharField(max_length=150)),
+            ],
+            options={
+                'abstract': False,
+            },
         ),
         migrations.CreateModel(
             name='Leak',
@@ -874,6 +927,7 @@ class Migration(migrations.Migration):
                 ('instance_mtu', models.PositiveIntegerField(default=1420)),
                 ('instance_dns', django.contrib.postgres.fields.ArrayField(base_field=pools.models.fields.HostAddressField(max_length=39), blank=True, default=list, size=None)),
                 ('description', models.CharField(blank=True, default='', max_length=500)),
+                ('version', models.PositiveBigIntegerField(default=1, editable=False)),
                 ('created_at', models.DateTimeField(auto_now_add=True)),
                 ('webhook_digest', models.CharField(blank=True, default='', editable=False, max_length=64)),
                 ('webhook_key_made_at', models.DateTimeField(blank=True, editable=False, null=True)),
@@ -892,15 +946,15 @@ class Migration(migrations.Migration):
         ),
         pgtrigger.migrations.AddTrigger(
             model_name='cluster',
-            trigger=pgtrigger.compiler.Trigger(name='created_insert', sql=pgtrigger.compiler.UpsertTriggerSql(func='INSERT INTO "pools_clusterevent" ("cluster_prefix", "instance_dns", "instance_gateway", "instance_mtu", "name", "pgh_context", "pgh_created_at", "pgh_label", "pgh_obj_id", "webhook_key_made_at") VALUES (NEW."cluster_prefix", NEW."instance_dns", NEW."instance_gateway", NEW."instance_mtu", NEW."name", COALESCE(NULLIF(CURRENT_SETTING(\'pghistory.context_metadata\', TRUE), \'\'), NULL)::JSONB, ipam_now(), \'created\', NEW."id", NEW."webhook_key_made_at"); RETURN NULL;', hash='69300205bd20380526b82ea6f02e2c8301494afd', operation='INSERT', pgid='pgtrigger_created_insert_8be31', table='pools_cluster', when='AFTER')),
+            trigger=pgtrigger.compiler.Trigger(name='created_insert', sql=pgtrigger.compiler.UpsertTriggerSql(func='INSERT INTO "pools_clusterevent" ("cluster_prefix", "description", "instance_dns", "instance_gateway", "instance_mtu", "name", "pgh_context", "pgh_created_at", "pgh_label", "pgh_obj_id", "webhook_key_made_at") VALUES (NEW."cluster_prefix", NEW."description", NEW."instance_dns", NEW."instance_gateway", NEW."instance_mtu", NEW."name", COALESCE(NULLIF(CURRENT_SETTING(\'pghistory.context_metadata\', TRUE), \'\'), NULL)::JSONB, ipam_now(), \'created\', NEW."id", NEW."webhook_key_made_at"); RETURN NULL;', hash='0d9215e8877ad5a9c78a3db18c1c96189b249b20', operation='INSERT', pgid='pgtrigger_created_insert_8be31', table='pools_cluster', when='AFTER')),
         ),
         pgtrigger.migrations.AddTrigger(
             model_name='cluster',
-            trigger=pgtrigger.compiler.Trigger(name='changed_update', sql=pgtrigger.compiler.UpsertTriggerSql(condition='WHEN (OLD."cluster_prefix" IS DISTINCT FROM (NEW."cluster_prefix") OR OLD."instance_dns" IS DISTINCT FROM (NEW."instance_dns") OR OLD."instance_gateway" IS DISTINCT FROM (NEW."instance_gateway") OR OLD."instance_mtu" IS DISTINCT FROM (NEW."instance_mtu") OR OLD."name" IS DISTINCT FROM (NEW."name") OR OLD."webhook_key_made_at" IS DISTINCT FROM (NEW."webhook_key_made_at"))', func='INSERT INTO "pools_clusterevent" ("cluster_prefix", "instance_dns", "instance_gateway", "instance_mtu", "name", "pgh_context", "pgh_created_at", "pgh_label", "pgh_obj_id", "webhook_key_made_at") VALUES (NEW."cluster_prefix", NEW."instance_dns", NEW."instance_gateway", NEW."instance_mtu", NEW."name", COALESCE(NULLIF(CURRENT_SETTING(\'pghistory.context_metadata\', TRUE), \'\'), NULL)::JSONB, ipam_now(), \'changed\', NEW."id", NEW."webhook_key_made_at"); RETURN NULL;', hash='c7a452b24c212ba73d3f5f0898a092c2b84d7fde', operation='UPDATE', pgid='pgtrigger_changed_update_e0029', table='pools_cluster', when='AFTER')),
+            trigger=pgtrigger.compiler.Trigger(name='changed_update', sql=pgtrigger.compiler.UpsertTriggerSql(condition='WHEN (OLD."cluster_prefix" IS DISTINCT FROM (NEW."cluster_prefix") OR OLD."description" IS DISTINCT FROM (NEW."description") OR OLD."instance_dns" IS DISTINCT FROM (NEW."instance_dns") OR OLD."instance_gateway" IS DISTINCT FROM (NEW."instance_gateway") OR OLD."instance_mtu" IS DISTINCT FROM (NEW."instance_mtu") OR OLD."name" IS DISTINCT FROM (NEW."name") OR OLD."webhook_key_made_at" IS DISTINCT FROM (NEW."webhook_key_made_at"))', func='INSERT INTO "pools_clusterevent" ("cluster_prefix", "description", "instance_dns", "instance_gateway", "instance_mtu", "name", "pgh_context", "pgh_created_at", "pgh_label", "pgh_obj_id", "webhook_key_made_at") VALUES (NEW."cluster_prefix", NEW."description", NEW."instance_dns", NEW."instance_gateway", NEW."instance_mtu", NEW."name", COALESCE(NULLIF(CURRENT_SETTING(\'pghistory.context_metadata\', TRUE), \'\'), NULL)::JSONB, ipam_now(), \'changed\', NEW."id", NEW."webhook_key_made_at"); RETURN NULL;', hash='447a8a6bbc124ded24f95aedf4bf1f6bcb4671f4', operation='UPDATE', pgid='pgtrigger_changed_update_e0029', table='pools_cluster', when='AFTER')),
         ),
         pgtrigger.migrations.AddTrigger(
             model_name='cluster',
-            trigger=pgtrigger.compiler.Trigger(name='deleted_delete', sql=pgtrigger.compiler.UpsertTriggerSql(func='INSERT INTO "pools_clusterevent" ("cluster_prefix", "instance_dns", "instance_gateway", "instance_mtu", "name", "pgh_context", "pgh_created_at", "pgh_label", "pgh_obj_id", "webhook_key_made_at") VALUES (OLD."cluster_prefix", OLD."instance_dns", OLD."instance_gateway", OLD."instance_mtu", OLD."name", COALESCE(NULLIF(CURRENT_SETTING(\'pghistory.context_metadata\', TRUE), \'\'), NULL)::JSONB, ipam_now(), \'deleted\', OLD."id", OLD."webhook_key_made_at"); RETURN NULL;', hash='23cd39bb07580b65253c5dab794901f10be1170c', operation='DELETE', pgid='pgtrigger_deleted_delete_8aee8', table='pools_cluster', when='AFTER')),
+            trigger=pgtrigger.compiler.Trigger(name='deleted_delete', sql=pgtrigger.compiler.UpsertTriggerSql(func='INSERT INTO "pools_clusterevent" ("cluster_prefix", "description", "instance_dns", "instance_gateway", "instance_mtu", "name", "pgh_context", "pgh_created_at", "pgh_label", "pgh_obj_id", "webhook_key_made_at") VALUES (OLD."cluster_prefix", OLD."description", OLD."instance_dns", OLD."instance_gateway", OLD."instance_mtu", OLD."name", COALESCE(NULLIF(CURRENT_SETTING(\'pghistory.context_metadata\', TRUE), \'\'), NULL)::JSONB, ipam_now(), \'deleted\', OLD."id", OLD."webhook_key_made_at"); RETURN NULL;', hash='35b42c4c39af3fe8739d093f5fe3d6a3a42575ec', operation='DELETE', pgid='pgtrigger_deleted_delete_8aee8', table='pools_cluster', when='AFTER')),
         ),
         migrations.AddField(
             model_name='clusterevent',
@@ -943,6 +997,16 @@ class Migration(migrations.Migration):
             field=models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='environments', to='pools.cluster'),
         ),
         migrations.AddField(
+            model_name='environmentevent',
+            name='cluster',
+            field=models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', related_query_name='+', to='pools.cluster'),
+        ),
+        migrations.AddField(
+            model_name='environmentevent',
+            name='pgh_obj',
+            field=models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', to='pools.environment'),
+        ),
+        migrations.AddField(
             model_name='finding',
             name='cluster',
             field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='findings', to='pools.cluster'),
@@ -951,6 +1015,36 @@ class Migration(migrations.Migration):
             model_name='idempotencykey',
             name='user',
             field=models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to=settings.AUTH_USER_MODEL),
+        ),
+        migrations.AddField(
+            model_name='journalentry',
+            name='cluster',
+            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='pools.cluster'),
+        ),
+        migrations.AddField(
+            model_name='journalentry',
+            name='content_type',
+            field=models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='contenttypes.contenttype'),
+        ),
+        migrations.AddField(
+            model_name='journalentry',
+            name='user',
+            field=models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL),
+        ),
+        migrations.AddField(
+            model_name='journalentryevent',
+            name='cluster',
+            field=models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', related_query_name='+', to='pools.cluster'),
+        ),
+        migrations.AddField(
+            model_name='journalentryevent',
+            name='content_type',
+            field=models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', related_query_name='+', to='contenttypes.contenttype'),
+        ),
+        migrations.AddField(
+            model_name='journalentryevent',
+            name='pgh_obj',
+            field=models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', to='pools.journalentry'),
         ),
         migrations.AddField(
             model_name='leak',
@@ -989,7 +1083,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='environment',
             name='refusing_pool',
-            field=models.ForeignKey(db_index=False, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='pools.pool'),
+            field=models.ForeignKey(blank=True, db_index=False, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='pools.pool'),
         ),
         migrations.AddField(
             model_name='cidrmigration',
@@ -1226,6 +1320,10 @@ class Migration(migrations.Migration):
             model_name='drift',
             constraint=models.UniqueConstraint(fields=('cluster', 'kind', 'namespace', 'name', 'path'), name='drift_unique'),
         ),
+        pgtrigger.migrations.AddTrigger(
+            model_name='environmentevent',
+            trigger=pgtrigger.compiler.Trigger(name='append_only', sql=pgtrigger.compiler.UpsertTriggerSql(func="RAISE EXCEPTION 'pgtrigger: Cannot update or delete rows from % table', TG_TABLE_NAME;", hash='3a8b9edad901f546fe62ca2b96936510b96dc2be', operation='UPDATE OR DELETE', pgid='pgtrigger_append_only_aa526', table='pools_environmentevent', when='BEFORE')),
+        ),
         migrations.AddConstraint(
             model_name='finding',
             constraint=models.UniqueConstraint(fields=('cluster', 'kind', 'code', 'subject'), name='finding_unique'),
@@ -1237,6 +1335,26 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name='idempotencykey',
             constraint=models.UniqueConstraint(fields=('user', 'key'), name='idempotency_key_unique'),
+        ),
+        migrations.AddIndex(
+            model_name='journalentry',
+            index=models.Index(fields=['content_type', 'object_id', 'id'], name='journal_entry_subject'),
+        ),
+        pgtrigger.migrations.AddTrigger(
+            model_name='journalentry',
+            trigger=pgtrigger.compiler.Trigger(name='created_insert', sql=pgtrigger.compiler.UpsertTriggerSql(func='INSERT INTO "pools_journalentryevent" ("author", "cluster_id", "content_type_id", "kind", "object_id", "pgh_context", "pgh_created_at", "pgh_label", "pgh_obj_id", "text") VALUES (NEW."author", NEW."cluster_id", NEW."content_type_id", NEW."kind", NEW."object_id", COALESCE(NULLIF(CURRENT_SETTING(\'pghistory.context_metadata\', TRUE), \'\'), NULL)::JSONB, ipam_now(), \'created\', NEW."id", NEW."text"); RETURN NULL;', hash='35d2371c134677acf8047163217212e5488ed473', operation='INSERT', pgid='pgtrigger_created_insert_04516', table='pools_journalentry', when='AFTER')),
+        ),
+        pgtrigger.migrations.AddTrigger(
+            model_name='journalentry',
+            trigger=pgtrigger.compiler.Trigger(name='changed_update', sql=pgtrigger.compiler.UpsertTriggerSql(condition='WHEN (OLD."author" IS DISTINCT FROM (NEW."author") OR OLD."cluster_id" IS DISTINCT FROM (NEW."cluster_id") OR OLD."content_type_id" IS DISTINCT FROM (NEW."content_type_id") OR OLD."kind" IS DISTINCT FROM (NEW."kind") OR OLD."object_id" IS DISTINCT FROM (NEW."object_id") OR OLD."text" IS DISTINCT FROM (NEW."text"))', func='INSERT INTO "pools_journalentryevent" ("author", "cluster_id", "content_type_id", "kind", "object_id", "pgh_context", "pgh_created_at", "pgh_label", "pgh_obj_id", "text") VALUES (NEW."author", NEW."cluster_id", NEW."content_type_id", NEW."kind", NEW."object_id", COALESCE(NULLIF(CURRENT_SETTING(\'pghistory.context_metadata\', TRUE), \'\'), NULL)::JSONB, ipam_now(), \'changed\', NEW."id", NEW."text"); RETURN NULL;', hash='21c64f809dcc1185f0eab07abf104bb9fb9c7938', operation='UPDATE', pgid='pgtrigger_changed_update_2b458', table='pools_journalentry', when='AFTER')),
+        ),
+        pgtrigger.migrations.AddTrigger(
+            model_name='journalentry',
+            trigger=pgtrigger.compiler.Trigger(name='deleted_delete', sql=pgtrigger.compiler.UpsertTriggerSql(func='INSERT INTO "pools_journalentryevent" ("author", "cluster_id", "content_type_id", "kind", "object_id", "pgh_context", "pgh_created_at", "pgh_label", "pgh_obj_id", "text") VALUES (OLD."author", OLD."cluster_id", OLD."content_type_id", OLD."kind", OLD."object_id", COALESCE(NULLIF(CURRENT_SETTING(\'pghistory.context_metadata\', TRUE), \'\'), NULL)::JSONB, ipam_now(), \'deleted\', OLD."id", OLD."text"); RETURN NULL;', hash='8a008b728f4f399cbc300d12089529cf1655c59c', operation='DELETE', pgid='pgtrigger_deleted_delete_d73d0', table='pools_journalentry', when='AFTER')),
+        ),
+        pgtrigger.migrations.AddTrigger(
+            model_name='journalentryevent',
+            trigger=pgtrigger.compiler.Trigger(name='append_only', sql=pgtrigger.compiler.UpsertTriggerSql(func="RAISE EXCEPTION 'pgtrigger: Cannot update or delete rows from % table', TG_TABLE_NAME;", hash='28034d212487d717dad0237acd26c30e477191c1', operation='UPDATE OR DELETE', pgid='pgtrigger_append_only_7858d', table='pools_journalentryevent', when='BEFORE')),
         ),
         migrations.AddIndex(
             model_name='leak',
@@ -1297,6 +1415,18 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name='environment',
             constraint=models.CheckConstraint(condition=models.Q(models.Q(('degraded_since', None), ('reason', '')), models.Q(('degraded_since__isnull', False), models.Q(('reason', ''), _negated=True)), _connector='OR'), name='environment_degraded_has_reason'),
+        ),
+        pgtrigger.migrations.AddTrigger(
+            model_name='environment',
+            trigger=pgtrigger.compiler.Trigger(name='created_insert', sql=pgtrigger.compiler.UpsertTriggerSql(condition='WHEN (NEW.declared_at IS NOT NULL)', func='INSERT INTO "pools_environmentevent" ("cluster_id", "declared_at", "description", "env", "org", "pgh_context", "pgh_created_at", "pgh_label", "pgh_obj_id") VALUES (NEW."cluster_id", NEW."declared_at", NEW."description", NEW."env", NEW."org", COALESCE(NULLIF(CURRENT_SETTING(\'pghistory.context_metadata\', TRUE), \'\'), NULL)::JSONB, ipam_now(), \'created\', NEW."id"); RETURN NULL;', hash='2d61792e66b3f62c3ac43b79c8960381e2a4fd86', operation='INSERT', pgid='pgtrigger_created_insert_db28a', table='pools_environment', when='AFTER')),
+        ),
+        pgtrigger.migrations.AddTrigger(
+            model_name='environment',
+            trigger=pgtrigger.compiler.Trigger(name='changed_update', sql=pgtrigger.compiler.UpsertTriggerSql(condition='WHEN (OLD."cluster_id" IS DISTINCT FROM (NEW."cluster_id") OR OLD."declared_at" IS DISTINCT FROM (NEW."declared_at") OR OLD."description" IS DISTINCT FROM (NEW."description") OR OLD."env" IS DISTINCT FROM (NEW."env") OR OLD."org" IS DISTINCT FROM (NEW."org"))', func='INSERT INTO "pools_environmentevent" ("cluster_id", "declared_at", "description", "env", "org", "pgh_context", "pgh_created_at", "pgh_label", "pgh_obj_id") VALUES (NEW."cluster_id", NEW."declared_at", NEW."description", NEW."env", NEW."org", COALESCE(NULLIF(CURRENT_SETTING(\'pghistory.context_metadata\', TRUE), \'\'), NULL)::JSONB, ipam_now(), \'changed\', NEW."id"); RETURN NULL;', hash='8431344945672d6f9a221eadebdf259c03934e5c', operation='UPDATE', pgid='pgtrigger_changed_update_81116', table='pools_environment', when='AFTER')),
+        ),
+        pgtrigger.migrations.AddTrigger(
+            model_name='environment',
+            trigger=pgtrigger.compiler.Trigger(name='deleted_delete', sql=pgtrigger.compiler.UpsertTriggerSql(func='INSERT INTO "pools_environmentevent" ("cluster_id", "declared_at", "description", "env", "org", "pgh_context", "pgh_created_at", "pgh_label", "pgh_obj_id") VALUES (OLD."cluster_id", OLD."declared_at", OLD."description", OLD."env", OLD."org", COALESCE(NULLIF(CURRENT_SETTING(\'pghistory.context_metadata\', TRUE), \'\'), NULL)::JSONB, ipam_now(), \'deleted\', OLD."id"); RETURN NULL;', hash='fa0ac49cc512fc6ae104ed061d7acd7a0b3c78bc', operation='DELETE', pgid='pgtrigger_deleted_delete_ab9cd', table='pools_environment', when='AFTER')),
         ),
         migrations.AddIndex(
             model_name='blockevent',

@@ -14,12 +14,13 @@ _VIEWER = [
 _OPERATOR = [
     "allocate", "add_pool", "change_pool", "delete_pool", "add_poolcidr", "change_poolcidr",
     "delete_poolcidr", "add_reservedrange", "change_reservedrange", "delete_reservedrange",
+    "add_environment", "change_environment", "delete_environment",
     "reconcile", "change_drift", "reclaim", "report_references", "run_checks", "change_alert",
 ]  # fmt: skip
 _ADMINISTRATOR = [
     "force_release", "add_cluster", "change_cluster", "delete_cluster", "change_block",
     "change_allocationrequest", "add_connection", "change_connection", "delete_connection",
-    "repair", "recover", "view_webhooktarget", "add_webhooktarget", "change_webhooktarget",
+    "delete_journalentry", "repair", "recover", "view_webhooktarget", "add_webhooktarget", "change_webhooktarget",
     "delete_webhooktarget", "view_delivery",
     "add_user", "change_user", "delete_user", "view_user", "view_group", "add_authtoken",
     "delete_authtoken", "view_authtoken",

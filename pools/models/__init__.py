@@ -19,13 +19,16 @@ from pools.models.history import (
     BlockEvent,
     ClusterEvent,
     ConnectionEvent,
+    EnvironmentEvent,
     Event,
     FailureEvent,
+    JournalEntryEvent,
     PoolCIDREvent,
     PoolEvent,
     ReservedRangeEvent,
     WebhookTargetEvent,
 )
+from pools.models.journal import JournalEntry
 from pools.models.logins import LoginFailures
 from pools.models.measures import CountedUntil, Measure
 from pools.models.observed import Drift, Finding, ObservedObject, SyncRun
@@ -56,12 +59,15 @@ __all__ = [
     "Delivery",
     "Drift",
     "Environment",
+    "EnvironmentEvent",
     "Event",
     "FailureEvent",
     "Finding",
     "FreeSpan",
     "HostAddressField",
     "IdempotencyKey",
+    "JournalEntry",
+    "JournalEntryEvent",
     "Leak",
     "LoginFailures",
     "Measure",

@@ -27,6 +27,7 @@ class Cluster(models.Model):
     instance_mtu = models.PositiveIntegerField(default=DEFAULT_MTU)
     instance_dns = ArrayField(HostAddressField(), default=list, blank=True)
     description = models.CharField(max_length=500, blank=True, default="")
+    version = models.PositiveBigIntegerField(default=1, editable=False)  # incremented by changes
     created_at = models.DateTimeField(auto_now_add=True)
     # SHA-256 (hex) of the key in the URL that its API server calls for admission reviews; "" without one.
     webhook_digest = models.CharField(max_length=64, blank=True, default="", editable=False)

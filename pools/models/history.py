@@ -21,7 +21,9 @@ from pools.models.alerts import WebhookTarget
 from pools.models.blocks import Block, BlockState
 from pools.models.clusters import Cluster
 from pools.models.connections import Connection
+from pools.models.journal import JournalEntry
 from pools.models.pools import Category, Pool, PoolCIDR, ReservedRange
+from pools.models.requests import Environment
 
 SEQUENCE = "pools_event_number"
 
@@ -197,6 +199,7 @@ ClusterEvent = _lifecycle_event_model(
         "instance_gateway",
         "instance_mtu",
         "instance_dns",
+        "description",
         "webhook_key_made_at",
     ],
 )
@@ -232,6 +235,21 @@ PoolCIDREvent = _lifecycle_event_model(
 
 ReservedRangeEvent = _lifecycle_event_model(
     ReservedRange, ["pool", "pool_cidr", "first", "last", "reason"]
+)
+
+
+# An environment that appears with an allocation has the event of its block, and none of its own.
+EnvironmentEvent = create_event_model(
+    Environment,
+    pghistory.InsertEvent("created", condition=pgtrigger.Condition("NEW.declared_at IS NOT NULL")),
+    pghistory.UpdateEvent("changed"),
+    pghistory.DeleteEvent("deleted"),
+    fields=["cluster", "org", "env", "description", "declared_at"],
+)
+
+
+JournalEntryEvent = _lifecycle_event_model(
+    JournalEntry, ["cluster", "content_type", "object_id", "kind", "text", "author"]
 )
 
 

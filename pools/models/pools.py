@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from django.contrib.contenttypes.fields import GenericRelation
 from django.contrib.postgres.constraints import ExclusionConstraint
 from django.db import models
 from django.db.models import F, Func, Q, Value
@@ -67,6 +68,7 @@ class Pool(models.Model):
     # version of this row. With any other value they have to be compared.
     agreed = models.CharField(max_length=160, blank=True, default="", db_default="", editable=False)
     created_at = models.DateTimeField(auto_now_add=True)
+    journal = GenericRelation("pools.JournalEntry")
 
     class Meta:
         verbose_name = _("pool")

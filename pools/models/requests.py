@@ -24,9 +24,17 @@ class Environment(models.Model):
     degraded_since = models.DateTimeField(null=True, blank=True)
     reason = models.CharField(max_length=63, blank=True, default="")
     message = models.CharField(max_length=500, blank=True, default="")
+    description = models.CharField(
+        max_length=500,
+        blank=True,
+        default="",
+        db_default="",  # pools/sql/allocate.sql names no value
+    )
+    # When somebody declared it; None: it appeared with its first allocation.
+    declared_at = models.DateTimeField(null=True, blank=True)
     # The pool of the refusal with which the environment became degraded last.
     refusing_pool = models.ForeignKey(
-        Pool, on_delete=models.SET_NULL, related_name="+", null=True, db_index=False
+        Pool, on_delete=models.SET_NULL, related_name="+", null=True, blank=True, db_index=False
     )
 
     class Meta:

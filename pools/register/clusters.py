@@ -17,6 +17,8 @@ from pools.platform import database, events
 from pools.register import pools
 from pools.register.allocator import window
 
+MOST_DNS_SERVERS = 16
+LEAST_MTU, MOST_MTU = 1280, 65535  # IPv6 needs 1280
 NODE_POOL = "nodes"
 INSTANCE_POOL = "instances"
 
@@ -88,16 +90,30 @@ def divide_prefix(
         ]
 
 
-def change(cluster: Cluster, values: Mapping[str, object], *, author: events.Author) -> Cluster:
-    """Set the description, the network settings of instances, or a prefix that the cluster lacks."""
+def change(
+    cluster: Cluster,
+    values: Mapping[str, object],
+    *,
+    author: events.Author,
+    version: int | None = None,
+) -> Cluster:
+    """Set the description, the network settings of instances, or a prefix that the cluster lacks.
+
+    Raises VersionMismatch, ImmutableInUse (another prefix is divided into pools), InvalidInput
+    `outside_cluster_prefix`.
+    """
     values = dict(values)
     with events.recorded_by(author):
+        row = _lock_cluster(cluster)
+        if version is not None and row.version != version:
+            raise errors.VersionMismatch
         prefix = values.pop("cluster_prefix", None)
         for name, value in values.items():
-            setattr(cluster, name, value)
-        database.save(cluster)
+            setattr(row, name, value)
+        row.version += 1
+        database.save(row)
         if isinstance(prefix, IPv6Network):
-            _set_prefix(cluster, prefix, author=author)
+            _set_prefix(row, prefix, author=author)
     return Cluster.objects.get(pk=cluster.pk)
 
 

@@ -26,6 +26,7 @@ from pools.models import AuditSegment, AuditVerification, BlockEvent, Connection
 from pools.platform import database, events
 from pools.platform.alerts import targets
 from pools.platform.audit import anchors, sealing, verification
+from pools.register import environments, journal
 from tests import factories
 
 
@@ -51,6 +52,8 @@ def sealed(monkeypatch: pytest.MonkeyPatch) -> sealing.SealResult:
     VMImport.objects.create(cluster=one)
     Wave.objects.create(cluster=one, name="saturday")
     targets.create("ops", "https://hooks.example.org/", author=factories.BY)
+    environments.declare(one, "acme", "shop", author=factories.BY)
+    journal.add(one, "Moved.", "info", user=None, author=factories.BY)
     return sealing.seal()
 
 

@@ -26,6 +26,7 @@ from pools.models import (
 )
 from pools.models.fields import Now
 from pools.platform.alerts import outbox, targets
+from pools.register import environments, journal
 from pools.webhooks import keys
 from tests import factories
 from tests.claims import worlds
@@ -104,6 +105,10 @@ def _register(made: Everything, api: apis.Api) -> None:
     pods = api.create(
         "pools/", {"cluster": "prod", "name": "pods", "category": "pod", "ipv4": part}
     )
+    environment = api("GET", "environments/").json()["results"][0]["id"]
+    declared = environments.declare(
+        Cluster.objects.get(name="prod"), "acme", "declared", author=factories.BY
+    ).pk
     migration = api.create(f"pools/{pods['id']}/migrations/", {"cidr": "10.6.0.0/16"})
     check = api("POST", "checks/", {"only": ["leases"]}).json()["id"]
     made.values |= {
@@ -112,12 +117,12 @@ def _register(made: Everything, api: apis.Api) -> None:
         "migration_id": migration["id"], "request_id": waits["id"], "check_id": check,
         "uid": "u", "kind": "vm", "holder": "a", "address": "10.0.0.1", "instance": "i-1",
         "form": "csv", "empty": "empty", "adopt": "adopt", "content_type_id": 1,
-        "app_label": "pools", "url": "nowhere",
+        "app_label": "pools", "url": "nowhere", "environment_id": environment, "declared": declared,
     }  # fmt: skip
     made.rows |= {
         "pools.pool": spare, "pools.block": held["id"], "pools.checkrun": check,
         "pools.allocationrequest": waits["id"],
-        "pools.environment": api("GET", "environments/").json()["results"][0]["id"],
+        "pools.environment": declared,
     }  # fmt: skip
 
 
@@ -197,6 +202,10 @@ def _networks(made: Everything) -> None:
         "written": written.pk, "number": 1, "wave_id": wave.pk, "vm_id": wave.vms.all()[0].pk,
         "membership_id": membership,
     }  # fmt: skip
+    note = journal.add(
+        network, "Ask Ann first.", "info", user=factories.user(), author=worlds.BY
+    ).pk
+    made.values |= {"note_id": note, "subject": "network", "subject_id": network.pk}
     made.rows |= {
         "claims.network": network.pk, "claims.ippool": ippool.pk, "claims.entry": entry.pk,
         "claims.ipamclaim": claim.pk, "claims.workload": workload.pk, "claims.wave": wave.pk,

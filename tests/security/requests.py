@@ -84,6 +84,13 @@ API: dict[str, Case] = {
     "POST /clusters/": case({"name": "new"}),
     "PATCH /clusters/{cluster}/": case({"description": "x"}),
     "DELETE /clusters/{cluster}/": case(cluster="empty"),
+    "POST /environments/": case({"cluster": "prod", "env": "new"}),
+    "PATCH /environments/{environment_id}/": case({"description": "x"}),
+    "DELETE /environments/{environment_id}/": case(environment_id="declared"),
+    "POST /journal/": case({"object_type": "network", "object_id": "{network_id}", "text": "x"}),
+    "POST /journal/ (cluster)": case(
+        {"object_type": "cluster", "object_id": "{cluster_id}", "text": "x"}
+    ),
     "PUT /clusters/{cluster}/connection/": case(
         {"kubeconfig": KUBECONFIG, "offline": True}, cluster="empty"
     ),
@@ -140,6 +147,11 @@ PAGES: dict[str, Case] = {
     "/admin/pools/pool/{object_id}/migrations/{migration_id}/": case(object_id="pods"),
     "/admin/pools/block/release/": case(query="?id={block_id}"),
     "/admin/pools/block/end-cooldown/": case(query="?id={cooling}"),
+    "/admin/pools/pool/bulk-edit/": case(query="?id={pool_id}"),
+    "/admin/pools/environment/bulk-edit/": case(query="?id={declared}"),
+    "/admin/claims/network/bulk-edit/": case(query="?id={network_id}"),
+    "/admin/claims/entry/bulk-edit/": case(query="?id={entry_id}"),
+    "/admin/claims/entry/bulk-delete/": case(query="?id={entry_id}"),
     "/admin/pools/drift/settle/": case(query="?verb=ignore&id={drift_id}"),
     "/admin/pools/leak/reclaim/": case(query="?id={lost}"),
     "/admin/claims/workload/adopt/": case(query="?network={network_id}&result=unknown"),

@@ -14,7 +14,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from claims.address_index import duplicates
-from claims.admin import duplicate_list, scoped, tables
+from claims.admin import bulk, duplicate_list, scoped, tables
 from claims.admin.entries import form
 from claims.entries import entries as services
 from claims.entries import requests, search
@@ -167,7 +167,13 @@ class EntryAdmin(scoped.Scoped[Entry]):
     sortable_by = ("namespace",)
     list_select_related = ("ippool__network__cluster", "ippool__cluster")
     list_before_template = "cadastre/entries_intro.html"
-    list_pages = (Page("add", form.add), Page("check", form.check))
+    actions = (bulk.ENTRIES.action(), bulk.ENTRY_DELETION.action())
+    list_pages = (
+        Page("add", form.add),
+        Page("check", form.check),
+        bulk.ENTRIES.page(),
+        bulk.ENTRY_DELETION.page(),
+    )
     row_pages = (
         Page("change", form.change),
         Page("delete", _delete),

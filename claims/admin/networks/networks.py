@@ -13,7 +13,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from claims.admin import scoped
+from claims.admin import bulk, scoped
 from claims.admin.networks import form, page
 from claims.core.networks import udn
 from claims.models import NAD, Entry, Network
@@ -142,7 +142,8 @@ class NetworkAdmin(scoped.Scoped[Network]):
     search = staticmethod(_search)
     ordering = ("cluster__name", "name")
     list_before_template = "cadastre/networks_intro.html"
-    list_pages = (Page("add", form.add, "claims.add_network"),)
+    actions = (bulk.NETWORKS.action(),)
+    list_pages = (Page("add", form.add, "claims.add_network"), bulk.NETWORKS.page())
     row_pages = (
         Page("change", page.view),
         Page("edit", form.edit, "claims.change_network"),

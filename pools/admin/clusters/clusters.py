@@ -14,7 +14,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from pools.admin.clusters import connections
+from pools.admin.clusters import cluster_form, connections
 from pools.admin.pools import page
 from pools.clusters import connections as cluster_connections
 from pools.clusters import fleet
@@ -288,6 +288,7 @@ class ClusterAdmin(lists.ListAdmin[Cluster]):
     list_pages = (Page("add", _add, "pools.add_cluster"),)
     row_pages = (
         Page("change", _page),
+        Page("edit", cluster_form.edit, "pools.change_cluster"),
         Page("delete", _delete, "pools.delete_cluster"),
         Page("divide", _divide, "pools.change_cluster", "pools.add_pool"),
         lists.history(lambda cluster: {"cluster": cluster.pk}, "pools.view_event"),

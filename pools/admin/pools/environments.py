@@ -1,41 +1,127 @@
-"""Environments: list and page."""
+"""Environments: list, page, forms to add and edit, deletion."""
 
 from __future__ import annotations
 
+from typing import Any
 from urllib.parse import urlencode
 
-from django.contrib import admin
+from django import forms
+from django.contrib import admin, messages
 from django.db.models import F, Q
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from pools.admin.clusters.field import cluster_choices
-from pools.models import AllocationRequest, Block, Environment
+from pools.admin.clusters.field import cluster_choices, cluster_field
+from pools.admin.pools import bulk
+from pools.core import errors
+from pools.models import Environment
 from pools.models.blocks import LIVE
 from pools.platform.admin import columns, display, filters, lists, pages
+from pools.platform.admin import forms as fields
 from pools.platform.admin.columns import Column
 from pools.platform.admin.lists import Page
+from pools.register import environments
 
+LIST = "admin:pools_environment_changelist"
 MOST = 50  # blocks on the page of an environment
 
 
+class EnvironmentForm(forms.Form):
+    cluster = cluster_field()
+    org = fields.identifier_field(label=_("Organization"), required=False)
+    env = fields.identifier_field(label=_("Environment"))
+    description = fields.reason_field(label=_("Description"), required=False, help_text="")
+
+
+class EnvironmentChangeForm(forms.Form):
+    description = EnvironmentForm.base_fields["description"]
+
+
+def _add(request: HttpRequest) -> HttpResponse:
+    form = EnvironmentForm(request.POST or None, initial={"cluster": request.GET.get("cluster")})
+    if request.method == "POST" and form.is_valid():
+        values: dict[str, Any] = {n: value or "" for n, value in form.cleaned_data.items()}
+        try:
+            environment = environments.declare(author=pages.author(request), **values)
+        except errors.IpamError as error:
+            pages.add_errors(form, error, lambda _problem: "env")
+        else:
+            messages.success(
+                request,
+                gettext("Environment %(environment)s was added.") % {"environment": environment},
+            )
+            return HttpResponseRedirect(display.url_of(environment))
+    return pages.page(
+        request,
+        "edit_form.html",
+        title=gettext("Add environment"),
+        intro=gettext(
+            "An environment appears with its first allocation. Add it here to describe it before."
+        ),
+        opts=Environment._meta,
+        form=form,
+        button=gettext("Add"),
+        back=reverse(LIST),
+    )
+
+
+def _edit(request: HttpRequest, environment: Environment) -> HttpResponse:
+    form = EnvironmentChangeForm(
+        request.POST or None, initial={"description": environment.description}
+    )
+    if request.method == "POST" and form.is_valid():
+        environments.change(
+            environment.pk,
+            description=form.cleaned_data["description"] or "",
+            author=pages.author(request),
+        )
+        messages.success(
+            request,
+            gettext("Environment %(environment)s was changed.") % {"environment": environment},
+        )
+        return HttpResponseRedirect(display.url_of(environment))
+    return pages.page(
+        request,
+        "edit_form.html",
+        title=gettext("Edit %(environment)s") % {"environment": environment},
+        opts=Environment._meta,
+        original=environment,
+        form=form,
+        button=gettext("Save"),
+        back=display.url_of(environment),
+    )
+
+
+def _delete(request: HttpRequest, environment: Environment) -> HttpResponse:
+    if request.method == "POST":
+        with pages.errors_as_messages(request):
+            environments.remove(environment.pk, author=pages.author(request))
+            messages.success(
+                request,
+                gettext("Environment %(environment)s was deleted.") % {"environment": environment},
+            )
+            return HttpResponseRedirect(reverse(LIST))
+        return HttpResponseRedirect(display.url_of(environment))
+    return pages.page(
+        request,
+        "delete.html",
+        title=gettext("Delete environment %(environment)s?") % {"environment": environment},
+        opts=Environment._meta,
+        original=environment,
+        effect=gettext(
+            "Its history stays. It appears again with the next allocation that names it."
+        ),
+        back=display.url_of(environment),
+    )
+
+
 def _page(request: HttpRequest, environment: Environment) -> HttpResponse:
-    held = Block.objects.filter(
-        env=environment.env,
-        org=environment.org,
-        pool__cluster=environment.cluster_id,
-        state__in=LIVE,
-    )
-    waiting = AllocationRequest.objects.filter(
-        env=environment.env,
-        org=environment.org,
-        pool__cluster=environment.cluster_id,
-        state="pending",
-    )
+    held = environments.blocks(environment).filter(state__in=LIVE)
+    waiting = environments.pending_requests(environment)
     parameters = {
         "cluster": environment.cluster.name,
         "org": environment.org,
@@ -92,14 +178,18 @@ class EnvironmentAdmin(lists.ListAdmin[Environment]):
         ),
         filters.by_id(_("cluster"), "cluster", cluster_choices, "cluster_id"),
     )
-    exported = ("cluster.name", "org", "env", "degraded_since", "reason", "message")
-    search_fields = ("env", "org")
+    exported = ("cluster.name", "org", "env", "degraded_since", "reason", "message", "description")
+    search_fields = ("env", "org", "description")
     search_help_text = _("Environment or organization")
     ordering = (F("degraded_since").desc(nulls_last=True), "org", "env", "id")
     sortable_by = ("org",)
     list_select_related = ("cluster",)
     list_before_template = "cadastre/environments_intro.html"
+    actions = (bulk.ENVIRONMENTS.action(),)
+    list_pages = (Page("add", _add, "pools.add_environment"), bulk.ENVIRONMENTS.page())
     row_pages = (
         Page("change", _page),
+        Page("edit", _edit, "pools.change_environment"),
+        Page("delete", _delete, "pools.delete_environment"),
         lists.history(lambda row: {"q": row.env, "cluster": row.cluster_id}, "pools.view_event"),
     )

@@ -13,7 +13,8 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from pools.admin.clusters.field import cluster_choices
-from pools.admin.pools import actions, cidr_migrations, page, usage_bars, yaml_page
+from pools.admin.pools import actions as pool_actions
+from pools.admin.pools import bulk, cidr_migrations, page, usage_bars, yaml_page
 from pools.admin.pools import forecasts as pool_forecasts
 from pools.models import Cluster, Pool
 from pools.models.pools import Category
@@ -104,20 +105,21 @@ class PoolAdmin(lists.ListAdmin[Pool]):
     list_before_template = "cadastre/pools_intro.html"
     list_select_related = ("cluster", "space")
     changelist = PoolList
-    list_pages = (Page("add", actions.add, "pools.add_pool"),)
+    list_pages = (Page("add", pool_actions.add, "pools.add_pool"), bulk.POOLS.page())
     row_pages = (
         Page("change", page.view),
-        Page("edit", actions.edit),
-        Page("delete", actions.delete),
-        Page("allocate", actions.allocate),
-        Page("reserve", actions.reserve),
-        Page("unreserve", actions.unreserve, path="unreserve/<int:range_id>"),
-        Page("add_cidr", actions.add_cidr, path="add-cidr"),
+        Page("edit", pool_actions.edit),
+        Page("delete", pool_actions.delete),
+        Page("allocate", pool_actions.allocate),
+        Page("reserve", pool_actions.reserve),
+        Page("unreserve", pool_actions.unreserve, path="unreserve/<int:range_id>"),
+        Page("add_cidr", pool_actions.add_cidr, path="add-cidr"),
         Page("migrations", cidr_migrations.begin),
         Page("migration", cidr_migrations.view, path="migrations/<int:migration_id>"),
         Page("yaml", yaml_page.view),
         lists.history(lambda pool: {"pool": pool.pk}, "pools.view_event"),
     )
+    actions = (bulk.POOLS.action(),)
 
     def list_context(self, request: HttpRequest) -> dict[str, Any]:
         return {

@@ -15,7 +15,6 @@ from pools.platform.rest import fields, filters, generics, parsing, query, views
 from pools.platform.rest.serializers import Representation, Serializer
 from pools.register import clusters
 
-MOST_SERVERS = 16
 _EXAMPLE = OpenApiExample(
     "with its pools", {"name": "prod", "cluster_prefix": "2001:db8:10::/48"}, request_only=True
 )
@@ -35,7 +34,7 @@ def _parse_address(value: object, field: str) -> str:
 
 
 def _parse_servers(value: object, field: str) -> list[str]:
-    if not isinstance(value, list) or len(value) > MOST_SERVERS:
+    if not isinstance(value, list) or len(value) > clusters.MOST_DNS_SERVERS:
         raise errors.InvalidInput.for_field(
             field, "wrong_type", "a list of addresses is expected", value
         )
@@ -73,7 +72,7 @@ class ClusterChangeSerializer(Serializer):
 
     description = fields.DescriptionField()
     instance_gateway = fields.AddressField(_parse_address)
-    instance_mtu = fields.IntegerField(min_value=1280, max_value=65535)
+    instance_mtu = fields.IntegerField(min_value=clusters.LEAST_MTU, max_value=clusters.MOST_MTU)
     instance_dns = fields.ListField(_parse_servers, child=fields.AddressField())
     cluster_prefix = fields.CIDRField(_parse_prefix)
 

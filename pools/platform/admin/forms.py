@@ -84,6 +84,21 @@ def block_field(**options: Any) -> ParsedField:
     )
 
 
+def address_field(**options: Any) -> ParsedField:
+    """One address without a prefix length."""
+    return ParsedField(_parse_address, **options)
+
+
+def _parse_address(text: str) -> str:
+    return str(addresses.parse_address(text, source=addresses.InputSource.TEXT))
+
+
+def addresses_field(**options: Any) -> LinesField:
+    """Addresses without prefix lengths, one per line."""
+    options.setdefault("widget", lines(2))
+    return LinesField(_parse_address, **options)
+
+
 def range_field(**options: Any) -> ParsedField:
     return ParsedField(
         lambda t: addresses.parse_range(t, source=addresses.InputSource.TEXT), **options
@@ -109,21 +124,27 @@ def reason_field(**options: Any) -> ParsedField:
     return ParsedField(holders.parse_reason, **options)
 
 
-class RangesField(forms.CharField):
-    """Reserved ranges, one per line; the error of a bad line has its number."""
+def note_field(**options: Any) -> ParsedField:
+    """Free text of several lines."""
+    options.setdefault("widget", widgets.UnfoldAdminTextareaWidget(attrs={"rows": "3"}))
+    return ParsedField(holders.parse_note, **options)
 
-    def __init__(self, **options: Any) -> None:
-        options.setdefault("widget", lines(2, placeholder="10.20.0.0-10.20.0.99"))
+
+class LinesField(forms.CharField):
+    """Values that one of the register's parsers reads, one per line; an error has the number of its line."""
+
+    def __init__(self, parse: Any, **options: Any) -> None:
+        self._parse = parse
         super().__init__(required=False, strip=False, **options)
 
     def clean(self, value: Any) -> Any:
-        ranges: list[addresses.AddressRange] = []
+        values: list[Any] = []
         line_errors: list[forms.ValidationError] = []
         for number, line in enumerate(super().clean(value).splitlines(), start=1):
             if not line.strip():
                 continue
             try:
-                ranges.append(addresses.parse_range(line, source=addresses.InputSource.TEXT))
+                values.append(self._parse(line))
             except errors.InvalidInput as error:
                 line_errors += [
                     forms.ValidationError(
@@ -135,7 +156,17 @@ class RangesField(forms.CharField):
                 ]
         if line_errors:
             raise forms.ValidationError(line_errors)
-        return tuple(ranges)
+        return tuple(values)
+
+
+class RangesField(LinesField):
+    """Reserved ranges."""
+
+    def __init__(self, **options: Any) -> None:
+        options.setdefault("widget", lines(2, placeholder="10.20.0.0-10.20.0.99"))
+        super().__init__(
+            lambda t: addresses.parse_range(t, source=addresses.InputSource.TEXT), **options
+        )
 
 
 class DurationField(forms.CharField):

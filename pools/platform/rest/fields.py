@@ -76,6 +76,12 @@ class ReasonField(TextField):
     parser: Parser = staticmethod(parsing.reason)
 
 
+class NoteField(TextField):
+    """Free text of several lines."""
+
+    parser: Parser = staticmethod(lambda value, path: holders.parse_note(value, field=path))
+
+
 class IdentifierField(TextField):
     """The id of a holder, an organization or an environment."""
 

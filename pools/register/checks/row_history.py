@@ -33,7 +33,12 @@ def _tables(after: str | None) -> Iterator[tuple[str, str]]:
 
 def _has_every_change(log: Any) -> bool:
     """Return True if the log has an event for each change of its columns."""
-    recorded = {type(tracker) for tracker in log.pgh_trackers}
+    recorded = {
+        type(tracker)
+        for tracker in log.pgh_trackers
+        if isinstance(tracker, pghistory.InsertEvent | pghistory.DeleteEvent)
+        and tracker.condition is None
+    }
     return log is not BlockEvent and {pghistory.InsertEvent, pghistory.DeleteEvent} <= recorded
 
 

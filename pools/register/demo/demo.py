@@ -26,7 +26,9 @@ from pools.models import (
     Cluster,
     ClusterEvent,
     Environment,
+    EnvironmentEvent,
     FailureEvent,
+    JournalEntryEvent,
     Pool,
     PoolCIDR,
     PoolCIDREvent,
@@ -34,7 +36,7 @@ from pools.models import (
     ReservedRangeEvent,
 )
 from pools.platform import events
-from pools.register import clusters, manifests, pools
+from pools.register import clusters, environments, journal, manifests, pools
 from pools.register.allocator import allocation, requests
 from pools.register.leaks import references
 
@@ -152,6 +154,7 @@ def _frankfurt() -> Iterator[DemoStep]:
     yield from _allocation_steps(
         FRANKFURT, "public-ipv4", "env", shops, days_ago=62, pause=11.3, org="acme"
     )
+    yield DemoStep(5, FRANKFURT, _notes)
     yield DemoStep(3, FRANKFURT, lambda cluster: _reserve(cluster, "yellow-pool", *_DRAINED))
     yield _release_step(FRANKFURT, "nodes", 3, hours_ago=48)
     yield from _allocation_steps(
@@ -186,6 +189,17 @@ def _frankfurt_pools(cluster: Cluster) -> None:
     _v4_pool(cluster, "premium-ipv4", "ipv4", 32, "198.51.100.8/29")
     _v4_pool(cluster, "vm-lab", "vm", 32, "10.99.0.0/24")
     _reserve(cluster, "vm-lab", "10.99.0.0/24", "10.99.0.1-10.99.0.20", "gateways and DNS")
+
+
+def _notes(cluster: Cluster) -> None:
+    environments.declare(
+        cluster, "initech", "shop-next", author=AUTHOR, description="Opens next quarter."
+    )
+    for kind, text in (
+        ("info", "Moves to 10.50.16.0/20. The old half drains from Friday on."),
+        ("warning", "Ask the storage team before you reserve more:\ntheir nodes restart at night."),
+    ):
+        journal.add(_pool(cluster, "yellow-pool"), text, kind, user=None, author=AUTHOR)
 
 
 def _v4_pool(cluster: Cluster, name: str, category: str, mask_size: int, *cidrs: str) -> None:
@@ -304,3 +318,5 @@ def _delete_cluster(cluster: Cluster) -> None:
         PoolCIDREvent.objects.filter(pool_id__in=ids).delete()
         ReservedRangeEvent.objects.filter(pool_id__in=ids).delete()
         ClusterEvent.objects.filter(pgh_obj_id=cluster_id).delete()
+        EnvironmentEvent.objects.filter(cluster_id=cluster_id).delete()
+        JournalEntryEvent.objects.filter(cluster_id=cluster_id).delete()

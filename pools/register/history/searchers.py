@@ -11,7 +11,9 @@ from pools.models import (
     BlockEvent,
     ClusterEvent,
     ConnectionEvent,
+    EnvironmentEvent,
     FailureEvent,
+    JournalEntryEvent,
     PoolCIDREvent,
     PoolEvent,
     ReservedRangeEvent,
@@ -108,6 +110,16 @@ SEARCHERS = (
     Searcher(
         ConnectionEvent,
         "connection",
+        lambda criteria: filter_by_name(criteria, cluster="cluster_id"),
+    ),
+    Searcher(
+        EnvironmentEvent,
+        "environment",
+        lambda criteria: filter_by_name(criteria, name="env", cluster="cluster_id"),
+    ),
+    Searcher(
+        JournalEntryEvent,
+        "journal",
         lambda criteria: filter_by_name(criteria, cluster="cluster_id"),
     ),
     Searcher(WebhookTargetEvent, "webhook", lambda criteria: filter_by_name(criteria, name="name")),

@@ -23,7 +23,7 @@ from pools.models import Cluster, Pool
 from pools.models.fields import Now
 from pools.models.history import SEQUENCE
 from pools.platform import events
-from pools.register import clusters
+from pools.register import clusters, journal
 from pools.register.allocator import allocation, requests
 from tests.claims import worlds
 
@@ -136,6 +136,7 @@ def add_foreign(owner: Owner) -> None:
             worlds.bound(cluster, "zulu-ns", "zulu-user")
             worlds.bound(cluster, "zulu-ns", "zulu-team", kind="Group")
             _fill(network, "10.90.0.{}/24", "5")
+            journal.add(network, "zulu words", "info", user=user, author=BY)
             pool = Pool.objects.get(pk=network.pool_id)
             wanted = allocation.BlockDemand(holders=(allocation.Holder("vm", "zulu-held"),))
             requests.allocate(pool.pk, wanted, author=BY)

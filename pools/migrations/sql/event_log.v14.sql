@@ -66,7 +66,19 @@ UNION ALL
     NULL::bigint, NULL::bigint, '', '', '', '', '', COALESCE(e.pgh_context ->> 'actor', ''),
     COALESCE(e.pgh_context ->> 'request_id', ''), COALESCE(e.pgh_context ->> 'reason', ''),
     e.name || ' at ' || e.host
-  FROM pools_webhooktargetevent e;
+  FROM pools_webhooktargetevent e
+UNION ALL
+  SELECT e.pgh_id, e.pgh_created_at, 'environment.' || e.pgh_label, 'environmentevent', e.pgh_obj_id,
+    e.cluster_id, NULL::bigint, '', '', '', e.org, e.env, COALESCE(e.pgh_context ->> 'actor', ''),
+    COALESCE(e.pgh_context ->> 'request_id', ''), COALESCE(e.pgh_context ->> 'reason', ''),
+    concat_ws('/', NULLIF(e.org, ''), e.env)
+  FROM pools_environmentevent e
+UNION ALL
+  SELECT e.pgh_id, e.pgh_created_at, 'journal.' || e.pgh_label, 'journalentryevent', e.pgh_obj_id,
+    e.cluster_id, CASE t.model WHEN 'pool' THEN e.object_id END, '', '', '', '', '',
+    COALESCE(e.pgh_context ->> 'actor', ''), COALESCE(e.pgh_context ->> 'request_id', ''),
+    COALESCE(e.pgh_context ->> 'reason', ''), e.text
+  FROM pools_journalentryevent e LEFT JOIN django_content_type t ON t.id = e.content_type_id;
 
 -- The status of each environment (rule `exhaustion-is-definite`), for whoever reads the database.
 CREATE OR REPLACE VIEW env_status_view AS

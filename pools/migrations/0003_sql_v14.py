@@ -9,13 +9,12 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
-        ('claims', '0002_initial_data'),
-        ('pools', '0003_sql_v13'),
+        ('pools', '0002_initial_data'),
     ]
 
     operations = [
         pools.sql.Install(
-            app='claims',
-            names=['memberships.v13', 'contradictions.v13', 'launchers.v13', 'workload_comparison.v13', 'storage.v13', 'event_log.v13', 'pgtrigger.v13'],
+            app='pools',
+            names=['rules.v14', 'allocate.v14', 'observed_cidrs.v14', 'recovery.v14', 'event_log.v14', 'pgtrigger.v14', 'storage.v14'],
         ),
     ]

@@ -9,12 +9,13 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
-        ('pools', '0002_initial_data'),
+        ('claims', '0002_initial_data'),
+        ('pools', '0003_sql_v14'),
     ]
 
     operations = [
         pools.sql.Install(
-            app='pools',
-            names=['rules.v13', 'allocate.v13', 'observed_cidrs.v13', 'recovery.v13', 'event_log.v13', 'pgtrigger.v13', 'storage.v13'],
+            app='claims',
+            names=['memberships.v14', 'contradictions.v14', 'launchers.v14', 'workload_comparison.v14', 'storage.v14', 'event_log.v14', 'pgtrigger.v14'],
         ),
     ]

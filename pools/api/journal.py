@@ -1,0 +1,125 @@
+"""journal/: notes about clusters, pools and networks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib.contenttypes.models import ContentType
+from django.db.models import QuerySet
+from drf_spectacular.utils import OpenApiExample, extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from pools.api import lookups
+from pools.core import errors
+from pools.models import JournalEntry
+from pools.models.journal import JournalKind
+from pools.platform.rest import fields, filters, generics, views
+from pools.platform.rest.serializers import Representation, Serializer
+from pools.register import journal
+
+_TYPES = tuple(subject.name for subject in journal.SUBJECTS)
+_MOST_ID = (1 << 63) - 1
+_EXAMPLE = OpenApiExample(
+    "about a pool",
+    {"object_type": "pool", "object_id": 1, "kind": "warning", "text": "Ask Ann before changes."},
+    request_only=True,
+)
+
+
+class JournalEntrySerializer(Representation):
+    """A note about an object, with its author."""
+
+    id = fields.IntegerField()
+    object_type = fields.ChoiceField(_TYPES, source="content_type.model")
+    object_id = fields.IntegerField()
+    cluster = fields.TextField(source="cluster.name")
+    kind = fields.ChoiceField(JournalKind.values)
+    text = fields.NoteField()
+    author = fields.TextField()
+    created_at = fields.TimeField()
+
+
+class JournalEntryCreateSerializer(Serializer):
+    """A new note; its author is the user of the request."""
+
+    object_type = fields.ChoiceField(_TYPES)
+    object_id = fields.IntegerField(min_value=1, max_value=_MOST_ID)
+    kind = fields.ChoiceField(JournalKind.values, required=False, default=JournalKind.INFO)
+    text = fields.NoteField()
+
+
+class JournalFilter(filters.FilterSet):
+    object_type = filters.choice(*_TYPES, method="filter_type")
+    object_id = filters.integer(1, _MOST_ID)
+    cluster = filters.Filter(lookups.cluster, help_text="Name or id.")
+    kind = filters.choice(*JournalKind.values)
+    author = filters.Filter(help_text="The exact name.")
+
+    def filter_type(
+        self, rows: QuerySet[JournalEntry], _name: str, name: str
+    ) -> QuerySet[JournalEntry]:
+        model = journal.find_subject(name).model
+        return rows.filter(content_type=ContentType.objects.get_for_model(model))
+
+
+class _JournalView(generics.GenericView):
+    """Notes about the objects that the user may see."""
+
+    queryset = JournalEntry.objects.select_related("content_type")
+    serializer_class: Any = JournalEntrySerializer
+    lookup_url_kwarg = "note_id"
+
+    def get_queryset(self) -> QuerySet[Any]:
+        rows: QuerySet[Any] = super().get_queryset()
+        if getattr(self, "swagger_fake_view", False):  # the OpenAPI document has no user
+            return rows
+        user = self.request.user
+        if not journal.reads_journals(user):
+            raise errors.NotAllowed(
+                "This needs the permission to view clusters, pools or networks."
+            )
+        return journal.visible_entries(user).select_related("content_type", "cluster")
+
+
+class Journal(_JournalView, generics.ListView):
+    """Notes about clusters, pools and networks."""
+
+    needs = {"GET": (), "POST": ()}
+    idempotent = ("POST",)
+    filterset_class = JournalFilter
+
+    @extend_schema(
+        request=JournalEntryCreateSerializer,
+        responses={201: JournalEntrySerializer},
+        examples=[_EXAMPLE],
+    )
+    def post(self, request: Request) -> Response:
+        """Add a note; requires the permission to change the object."""
+        values = self.read(request, JournalEntryCreateSerializer)
+        name, object_id = values.pop("object_type"), values.pop("object_id")
+        subject = journal.find_subject(name)
+        views.require(request, subject.permission("change"))
+        row = subject.rows(request.user).filter(pk=object_id).first()
+        if row is None:
+            raise errors.InvalidInput.for_field(
+                "object_id", f"unknown_{name}", f"there is no such {name}", object_id
+            )
+        user, author = request.user, views.author(request)
+        return self.once(
+            request,
+            lambda: self.represent(journal.add(row, **values, user=user, author=author)),
+            status=201,
+        )
+
+
+class JournalEntryView(_JournalView, generics.DetailView):
+    """A note."""
+
+    needs = {"GET": (), "DELETE": ()}
+
+    def delete(self, request: Request, note_id: int) -> Response:
+        """Delete a note: an own one, or with the permission to delete all."""
+        entry = self.get_object()
+        journal.delete(entry, user=request.user, author=views.author(request))
+        return Response(status=204)
