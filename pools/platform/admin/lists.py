@@ -157,9 +157,10 @@ class BoundedList(ChangeList):
 
     def active_filters(self) -> list[tuple[str, str]]:
         """Return the active filters as text, each with the query of the list without it."""
+        choices: list[Any] = self.filter_specs
         return [
             (label, self.get_query_string({choice.parameter_name: None, PAGE_VAR: None}))
-            for choice in self.filter_specs
+            for choice in choices
             if hasattr(choice, "label") and (label := choice.label())
         ]
 
