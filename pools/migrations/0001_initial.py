@@ -27,7 +27,7 @@ class Migration(migrations.Migration):
     operations = [
         pools.sql.Install(
             app='pools',
-            names=['clock.v12'],
+            names=['clock.v13'],
         ),
         migrations.CreateModel(
             name='Event',

@@ -9,12 +9,13 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
-        ('pools', '0002_initial_data'),
+        ('claims', '0002_initial_data'),
+        ('pools', '0003_sql_v13'),
     ]
 
     operations = [
         pools.sql.Install(
-            app='pools',
-            names=['rules.v12', 'allocate.v12', 'observed_cidrs.v12', 'recovery.v12', 'event_log.v12', 'pgtrigger.v12', 'storage.v12'],
+            app='claims',
+            names=['memberships.v13', 'contradictions.v13', 'launchers.v13', 'workload_comparison.v13', 'storage.v13', 'event_log.v13', 'pgtrigger.v13'],
         ),
     ]

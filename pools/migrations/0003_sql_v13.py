@@ -9,13 +9,12 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
-        ('claims', '0002_initial_data'),
-        ('pools', '0003_sql_v12'),
+        ('pools', '0002_initial_data'),
     ]
 
     operations = [
         pools.sql.Install(
-            app='claims',
-            names=['memberships.v12', 'contradictions.v12', 'launchers.v12', 'workload_comparison.v12', 'storage.v12', 'event_log.v12', 'pgtrigger.v12'],
+            app='pools',
+            names=['rules.v13', 'allocate.v13', 'observed_cidrs.v13', 'recovery.v13', 'event_log.v13', 'pgtrigger.v13', 'storage.v13'],
         ),
     ]
