@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pools.models import Alert
+from pools.platform.conditions import evaluation
 
 if TYPE_CHECKING:
     from tests.e2e.conftest import Visit
@@ -39,6 +40,7 @@ def test_help_leads_to_the_chapter(visit: Visit) -> None:
 
 
 def test_an_alert_is_acknowledged_and_withdrawn(visit: Visit) -> None:
+    evaluation.evaluate()
     alert = Alert.objects.filter(ended_at=None, level="warning").earliest("pk")
     page = visit.page
     visit.open(f"/admin/pools/alert/{alert.pk}/change/")

@@ -64,8 +64,8 @@ class Reader:
         return self._page.locator("main, #main, #content").first
 
     def open_in_menu(self, name: str) -> None:
-        link = self._page.locator(f'#nav-sidebar a:has(span:text-is("{name}"))')
-        group = self._page.locator("details.cad-menu-group").filter(has=link.first)
+        link = self._page.locator(f'.cad-menu-item:has(span:text-is("{name}"))')
+        group = self._page.locator("details.cad-menu-group").filter(has=link)
         if group.count() and not link.first.is_visible():
             group.locator("summary").click()
         link.first.click()
