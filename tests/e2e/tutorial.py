@@ -64,9 +64,11 @@ class Reader:
         return self._page.locator("main, #main, #content").first
 
     def open_in_menu(self, name: str) -> None:
-        self._page.locator("nav, #nav-sidebar").get_by_role(
-            "link", name=name, exact=True
-        ).first.click()
+        link = self._page.locator(f'.cad-menu-item:has(span:text-is("{name}"))')
+        group = self._page.locator("details.cad-menu-group").filter(has=link)
+        if group.count() and not link.first.is_visible():
+            group.locator("summary").click()
+        link.first.click()
         self._settle()
 
     def click(self, name: str) -> None:

@@ -50,6 +50,15 @@ def test_the_filters_that_hold_are_told() -> None:
     assert "cad-chip" not in empty
 
 
+def test_a_filter_takes_several_values() -> None:
+    pools = [factories.pool("10.0.0.0/24", category=category) for category in ("pod", "vm", "node")]
+    url = reverse("admin:pools_pool_changelist") + "?category=pod&category=vm&p=0"
+    answer = people.browser().get(url)
+    assert {pool.pk for pool in answer.context["cl"].result_list} == {pool.pk for pool in pools[:2]}
+    (chip,) = answer.context["cl"].active_filters()
+    assert chip == ("category: Pod CIDRs, VM networks", "?")
+
+
 @pytest.mark.parametrize("name", ["pools_block", "pools_event", "pools_environment"])
 def test_a_count_that_stopped_says_so(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lists, "REACH", 2)

@@ -40,6 +40,29 @@ class ChoiceFilter(DropdownFilter):
         return f"{self.title}: {label}" if label else ""
 
 
+class ValuesFilter(ChoiceFilter):
+    """A filter by a column, which offers several values at once: `?level=error&level=warning`."""
+
+    multiple = True
+    all_option: Any = None
+    lookup: str
+
+    def __init__(self, request: HttpRequest, params: dict[str, Any], *options: Any) -> None:
+        self._values = [value for value in params.get(str(self.parameter_name), ()) if value]
+        super().__init__(request, params, *options)
+
+    def value(self) -> Any:
+        return self._values
+
+    def queryset(self, request: HttpRequest, rows: QuerySet[Any]) -> QuerySet[Any]:
+        return rows.filter(**{f"{self.lookup}__in": self._values}) if self._values else rows
+
+    def label(self) -> str:
+        """Return `level: error, warning`, or "" if nothing is selected."""
+        labels = [label for value, label in self.lookup_choices if value in self._values]
+        return f"{self.title}: {', '.join(map(str, labels))}" if labels else ""
+
+
 def custom(
     title: StrOrPromise,
     parameter: str,
@@ -65,13 +88,14 @@ def by_value(
     choices: Offered | type[Choices] | Mapping[str, StrOrPromise],
     lookup: str = "",
 ) -> type[ChoiceFilter]:
-    """Filter by the column `lookup`, by default the one that is named as the parameter."""
-    return custom(
-        title,
-        parameter,
-        choices,
-        lambda _request, rows, value: rows.filter(**{lookup or parameter: value}),
-    )
+    """Filter by the values of the column `lookup`, by default the one that is named as the parameter."""
+    attributes = {
+        "title": title,
+        "parameter_name": parameter,
+        "offered": staticmethod(_offered(choices)),
+        "lookup": lookup or parameter,
+    }
+    return type(f"{parameter.title()}Filter", (ValuesFilter,), attributes)
 
 
 def by_id(title: StrOrPromise, parameter: str, choices: Offered, lookup: str) -> type[ChoiceFilter]:

@@ -1,10 +1,9 @@
-"""Forecasts as translated text: `full in about 5 weeks, between 12 Dec and 3 Feb`."""
+"""Forecasts as translated text: `full in about 5 weeks, between 2026-12-12 and 2027-02-03`."""
 
 from __future__ import annotations
 
 from datetime import date
 
-from django.utils import formats
 from django.utils.translation import gettext, ngettext
 
 from pools.core import forecast
@@ -38,7 +37,7 @@ def describe(
         return base
     return gettext("%(forecast)s, %(day)s at the earliest") % {
         "forecast": base,
-        "day": _format_date(earliest, today),
+        "day": earliest.isoformat(),
     }
 
 
@@ -60,19 +59,13 @@ def summarize(state: ForecastState, *, today: date, day: date | None = None) -> 
 
 def describe_range(earliest: date | None, latest: date | None, today: date) -> str:
     """Return the range of dates of a forecast that has a day."""
-    first = _format_date(earliest or today, today)
+    first = (earliest or today).isoformat()
     if latest is None:
         return gettext("%(day)s at the earliest, perhaps never") % {"day": first}
-    last = _format_date(latest, today)
+    last = latest.isoformat()
     if first == last:
         return gettext("on %(day)s") % {"day": first}
     return gettext("between %(first)s and %(last)s") % {"first": first, "last": last}
-
-
-def _format_date(day: date, today: date) -> str:
-    """Return `12 Dec`; a day more than half a year away has its year."""
-    near = abs((day - today).days) < 183
-    return formats.date_format(day, "j M" if near else "j M Y")
 
 
 def _format_exhaustion(days: int) -> str:

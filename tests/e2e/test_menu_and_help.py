@@ -1,0 +1,60 @@
+"""The menu's groups fold, the daily part fits a laptop; each page leads to its chapter; alerts are acknowledged."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pools.models import Alert
+from pools.platform.conditions import evaluation
+
+if TYPE_CHECKING:
+    from tests.e2e.conftest import Visit
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def test_the_daily_part_of_the_menu_is_in_sight_and_rare_groups_are_folded(visit: Visit) -> None:
+    page = visit.page
+    visit.open("/admin/")
+    for name in ("Overview", "Find", "Pools", "Blocks", "Clusters", "Networks", "MAC entries"):
+        box = page.locator("#nav-sidebar").get_by_role("link", name=name, exact=True).bounding_box()
+        assert box["y"] + box["height"] < 830, name
+    assert page.get_by_role("link", name="Tokens", exact=True).count() == 0
+    page.locator("summary", has_text="Administration").press("Enter")
+    page.get_by_role("link", name="Tokens", exact=True).click()
+    page.wait_for_load_state("networkidle")
+    assert page.get_by_role("link", name="Tokens", exact=True).first.is_visible()
+
+
+@pytest.mark.parametrize("visit", [390, 1440], indirect=True)
+def test_help_leads_to_the_chapter(visit: Visit) -> None:
+    visit.open("/admin/pools/leak/")
+    visit.page.get_by_role("link", name="Help", exact=True).click()
+    visit.page.wait_for_url("**/admin/docs/reference/leak-detection/")
+    assert not visit.scrolls_sideways()
+    visit.page.get_by_role("link", name="Documentation", exact=True).click()
+    visit.page.get_by_role("link", name="concepts", exact=True).click()
+    visit.page.wait_for_url("**/admin/docs/concepts/")
+
+
+def test_an_alert_is_acknowledged_and_withdrawn(visit: Visit) -> None:
+    evaluation.evaluate()
+    alert = Alert.objects.filter(ended_at=None, level="warning").earliest("pk")
+    page = visit.page
+    visit.open(f"/admin/pools/alert/{alert.pk}/change/")
+    page.locator("summary", has_text="Acknowledge").click()
+    page.get_by_label("Reason").fill("the new CIDR is ordered")
+    page.get_by_label("For", exact=True).fill("3 days")
+    page.get_by_role("button", name="Acknowledge").click()
+    page.get_by_text("The alert was acknowledged.").wait_for()
+    page.get_by_role("button", name="Withdraw").click()
+    page.get_by_text("The acknowledgement was withdrawn.").wait_for()
+
+
+def test_a_filter_is_removed_by_its_chip(visit: Visit) -> None:
+    visit.open("/admin/pools/block/?state=held")
+    visit.page.locator("a.cad-chip").click()
+    visit.page.wait_for_url("**/admin/pools/block/?")
+    assert visit.page.locator("a.cad-chip").count() == 0
