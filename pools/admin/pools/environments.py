@@ -50,6 +50,7 @@ class EnvironmentAdmin(lists.ReadOnlyAdmin[Environment]):
     list_display = (
         "shown_env",
         "org",
+        "description",
         "shown_cluster",
         "shown_state",
         "shown_since",

@@ -42,8 +42,9 @@ class BulkForm(forms.Form):
         super().__init__(*args, **options)
         self._names = list(self.fields)
         for name in self._names:
+            label = gettext("Change: %(field)s") % {"field": self.fields[name].label}
             self.fields[f"{_TICK}{name}"] = forms.BooleanField(
-                required=False, widget=fields.tick(), label=_("Change this field")
+                required=False, widget=fields.tick(), label=label
             )
         self.fields["reason"] = fields.reason_field(label=_("Reason"))
 
