@@ -13,8 +13,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from ipam_site import garbage
 from ipam_site.supervisor import processes
+from pools.platform import garbage
 
 ROOT = Path(__file__).resolve().parent.parent
 

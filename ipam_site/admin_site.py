@@ -10,6 +10,44 @@ from django.urls import reverse_lazy
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
+# By the URL of a menu entry: the chapter of the documentation (docs/) about its pages.
+_CHAPTERS = {
+    "index": "concepts",
+    "find": "reference/lists-and-exports",
+    "pools_alert_changelist": "reference/alerts",
+    "pools_event_changelist": "reference/history-and-audit",
+    "pools_pool_changelist": "tutorials/administration",
+    "pools_block_changelist": "reference/allocation",
+    "pools_environment_changelist": "reference/allocation",
+    "pools_allocationrequest_changelist": "reference/allocation",
+    "pools_cluster_changelist": "how-to/connect-a-cluster",
+    "pools_drift_changelist": "how-to/connect-a-cluster",
+    "nodes": "reference/utilization",
+    "claims_network_changelist": "reference/vm-networks",
+    "claims_ippool_changelist": "reference/ippools",
+    "claims_entry_changelist": "reference/ippools",
+    "claims_ipamclaim_changelist": "reference/vm-networks",
+    "claims_workload_changelist": "reference/vm-networks",
+    "claims_vmimport_add": "how-to/import-vms",
+    "claims_vmimport_changelist": "how-to/import-vms",
+    "claims_wave_changelist": "how-to/import-vms",
+    "import": "tutorials/administration",
+    "history": "reference/history-and-audit",
+    "pools_finding_changelist": "reference/findings",
+    "pools_leak_changelist": "reference/leak-detection",
+    "pools_checkrun_changelist": "reference/consistency-checks",
+    "claims_decision_changelist": "how-to/vm-webhooks",
+    "pool_for_pod": "how-to/pool-webhook",
+    "node_demand": "reference/utilization",
+    "preflight": "how-to/connect-a-cluster",
+    "overlaps": "concepts",
+    "auth_user_changelist": "reference/permissions",
+    "auth_group_changelist": "reference/permissions",
+    "claims_membership_changelist": "reference/permissions",
+    "knox_authtoken_changelist": "api",
+    "pools_webhooktarget_changelist": "reference/alerts",
+}
+
 
 def _entry(title: Promise, icon: str, url: str, *permissions: str) -> dict[str, Any]:
     """Return a menu entry for users with at least one of the permissions."""
@@ -22,6 +60,7 @@ def _entry(title: Promise, icon: str, url: str, *permissions: str) -> dict[str, 
         "icon": icon,
         "link": reverse_lazy(f"admin:{url}"),
         "permission": permitted,
+        "chapter": _CHAPTERS[url],
     }
 
 
@@ -31,12 +70,20 @@ def _below(request: HttpRequest, path: str, *, but: str) -> bool:
     return request.path.startswith(start) and not request.path.startswith(f"{start}{but}")
 
 
+# What is used every day is on top and open; groups that are `collapsible` are closed, unless the page is in one.
 _MENU = [
     {
         "title": "",
         "items": [
             _entry(_("Overview"), "monitoring", "index"),
             _entry(_("Find"), "search", "find", "pools.view_block", "claims.view_entry"),
+            {
+                **_entry(
+                    _("Alerts"), "notifications", "pools_alert_changelist", "pools.view_alert"
+                ),
+                "badge": "pools.admin.alerts.count",
+            },
+            _entry(_("Events"), "list_alt", "pools_event_changelist", "pools.view_event"),
         ],
     },
     {
@@ -78,22 +125,11 @@ _MENU = [
             _entry(
                 _("Workloads"), "difference", "claims_workload_changelist", "claims.view_workload"
             ),
-            _entry(
-                _("Webhook decisions"), "rule", "claims_decision_changelist", "claims.view_decision"
-            ),
-        ],
-    },
-    {
-        "title": _("Guides"),
-        "items": [
-            _entry(_("Pool for a pod"), "alt_route", "pool_for_pod", "pools.view_pool"),
-            _entry(_("Node demand calculator"), "memory", "node_demand", "pools.view_pool"),
-            _entry(_("Cilium readiness check"), "checklist", "preflight", "pools.view_cluster"),
-            _entry(_("Overlaps"), "join_inner", "overlaps", "pools.view_pool"),
         ],
     },
     {
         "title": _("Imports"),
+        "collapsible": True,
         "items": [
             _entry(_("New import"), "upload_file", "claims_vmimport_add", "claims.add_vmimport"),
             {
@@ -108,14 +144,8 @@ _MENU = [
     },
     {
         "title": _("Operations"),
+        "collapsible": True,
         "items": [
-            {
-                **_entry(
-                    _("Alerts"), "notifications", "pools_alert_changelist", "pools.view_alert"
-                ),
-                "badge": "pools.admin.alerts.count",
-            },
-            _entry(_("Events"), "list_alt", "pools_event_changelist", "pools.view_event"),
             _entry(_("History"), "history", "history", "pools.view_event", "claims.view_entry"),
             _entry(_("Findings"), "report", "pools_finding_changelist", "pools.view_finding"),
             _entry(_("Leaks"), "water_drop", "pools_leak_changelist", "pools.view_leak"),
@@ -125,10 +155,24 @@ _MENU = [
                 "pools_checkrun_changelist",
                 "pools.view_checkrun",
             ),
+            _entry(
+                _("Webhook decisions"), "rule", "claims_decision_changelist", "claims.view_decision"
+            ),
+        ],
+    },
+    {
+        "title": _("Guides"),
+        "collapsible": True,
+        "items": [
+            _entry(_("Pool for a pod"), "alt_route", "pool_for_pod", "pools.view_pool"),
+            _entry(_("Node demand calculator"), "memory", "node_demand", "pools.view_pool"),
+            _entry(_("Cilium readiness check"), "checklist", "preflight", "pools.view_cluster"),
+            _entry(_("Overlaps"), "join_inner", "overlaps", "pools.view_pool"),
         ],
     },
     {
         "title": _("Administration"),
+        "collapsible": True,
         "items": [
             _entry(_("Users"), "person", "auth_user_changelist", "auth.view_user"),
             _entry(_("Groups"), "group", "auth_group_changelist", "auth.view_group"),

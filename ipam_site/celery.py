@@ -6,11 +6,18 @@ from typing import Any
 import celery
 from celery import signals
 
+from pools.platform import garbage
+
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "ipam_site.settings")
 
 app = celery.Celery("cadastre")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
+
+
+@signals.worker_process_init.connect
+def _tune_garbage_collection(**_: object) -> None:
+    garbage.collect_seldom()
 
 
 @signals.worker_process_shutdown.connect

@@ -10,8 +10,9 @@ import ssl
 
 from gunicorn import glogging
 
-from ipam_site import data_folder, env, garbage, logs, tls
+from ipam_site import data_folder, env, logs, tls
 from ipam_site.supervisor import processes
+from pools.platform import garbage
 
 wsgi_app = "ipam_site.wsgi:application"
 bind = env.text("WEB_BIND", "127.0.0.1:8000")

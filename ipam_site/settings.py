@@ -171,6 +171,7 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 # The language of the whole site, whatever language a browser prefers: the register also stores texts
 # (events, notes, conditions in clusters), which must be in one language.
 LANGUAGE_CODE = "en-us"
+FORMAT_MODULE_PATH = ["ipam_site.formats"]
 LOCALE_PATHS = [BASE_DIR / "locale"]
 TIME_ZONE = "UTC"
 USE_TZ = True

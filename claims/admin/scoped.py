@@ -7,17 +7,19 @@ here offer visible objects only. Custom views use `rows` and `request_scope`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, TypeVar
 
 from django.db.models import ForeignKey, ManyToManyField, Model, QuerySet
 from django.http import Http404, HttpRequest
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from claims.access import namespaces
-from claims.models import IPPool, Network
+from claims.models import Network
 from pools.models import Cluster
-from pools.platform.admin import lists
+from pools.platform.admin import display, filters, lists
 
 Row = TypeVar("Row", bound=Model)
 MOST = 500  # choices that a filter or a form offers
@@ -48,14 +50,11 @@ def row_or_404(queryset: QuerySet[Row], object_id: object) -> Row:
     return row
 
 
-class Scoped(lists.ReadOnlyAdmin[Row]):
+class Scoped(lists.ListAdmin[Row]):
     """Base of the lists of VM networks; name it before other bases."""
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Row]:
         return namespaces.visible(super().get_queryset(request), request_scope(request))
-
-    def row_or_404(self, request: HttpRequest, object_id: object) -> Row:
-        return row_or_404(self.get_queryset(request), object_id)
 
     def formfield_for_foreignkey(
         self, db_field: ForeignKey[Any, Any], request: HttpRequest, **options: Any
@@ -70,45 +69,38 @@ class Scoped(lists.ReadOnlyAdmin[Row]):
         return super().formfield_for_manytomany(db_field, request, **options)
 
 
-class ScopedClusterFilter(lists.ChoiceFilter):
-    """Filter by cluster; `lookup` leads from a row to its cluster id."""
-
-    title = _("cluster")
-    parameter_name = "cluster"
-    lookup = "cluster_id"
-
-    def options(self, request: HttpRequest) -> list[tuple[str, str]]:
-        clusters = rows(request, Cluster).order_by("name").values_list("pk", "name")
-        return [(str(pk), name) for pk, name in clusters]
-
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        return queryset.filter(**{self.lookup: self.selected_id()}) if self.value() else queryset
+def mark_links(request: HttpRequest, listed: list[Any]) -> None:
+    """Mark rows whose user may open their clusters, for `cluster_link`."""
+    for row in listed:
+        row.shown_links = request_scope(request).everything
 
 
-class NetworkFilter(lists.ChoiceFilter):
-    """Filter by network; `lookup` leads from a row to its network id."""
-
-    title = _("network")
-    parameter_name = "network"
-    lookup = "network_id"
-
-    def options(self, request: HttpRequest) -> list[tuple[str, str]]:
-        networks = (
-            rows(request, Network).select_related("cluster").order_by("cluster__name", "name")
-        )
-        return [(str(network.pk), str(network)) for network in networks[:MOST]]
-
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        return queryset.filter(**{self.lookup: self.selected_id()}) if self.value() else queryset
+def cluster_link(row: Any) -> str:
+    """Return the row's cluster as a link for those who may open it, else its name."""
+    return display.row_link(row.cluster) if row.shown_links else row.cluster.name
 
 
-class IPPoolFilter(NetworkFilter):
-    """Filter by IPPool; `lookup` leads from a row to its IPPool id."""
+def addresses(values: Sequence[str | None]) -> SafeString:
+    """Return addresses and MACs, one below the other; None and "" are left out."""
+    shown = [display.address(value) for value in values if value]
+    return display.stack(shown, wraps=False)
 
-    title = _("IPPool")
-    parameter_name = "ippool"
-    lookup = "ippool_id"
 
-    def options(self, request: HttpRequest) -> list[tuple[str, str]]:
-        ippools = rows(request, IPPool).select_related("cluster").order_by("cluster__name", "name")
-        return [(str(ippool.pk), str(ippool)) for ippool in ippools[:MOST]]
+# --- filters that offer what the user may see; `lookup` leads from a row to the id -----------------
+
+
+def _cluster_choices(request: HttpRequest) -> QuerySet[Cluster, tuple[int, str]]:
+    return rows(request, Cluster).order_by("name").values_list("pk", "name")
+
+
+def _network_choices(request: HttpRequest) -> list[tuple[int, str]]:
+    networks = rows(request, Network).select_related("cluster").order_by("cluster__name", "name")
+    return [(network.pk, str(network)) for network in networks[:MOST]]
+
+
+def cluster_filter(lookup: str = "cluster_id") -> type[filters.ChoiceFilter]:
+    return filters.by_id(_("cluster"), "cluster", _cluster_choices, lookup)
+
+
+def network_filter(lookup: str = "network_id") -> type[filters.ChoiceFilter]:
+    return filters.by_id(_("network"), "network", _network_choices, lookup)

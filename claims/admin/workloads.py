@@ -9,7 +9,7 @@ from django import forms
 from django.contrib import admin, messages
 from django.db.models import Q
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
-from django.urls import URLPattern, path, reverse
+from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
@@ -23,6 +23,7 @@ from pools.core import errors
 from pools.models import Cluster
 from pools.platform.admin import export, lists, pages
 from pools.platform.admin import forms as fields
+from pools.platform.admin.lists import Page
 
 LIST = "admin:claims_workload_changelist"
 MOST_SHOWN = 100  # rows of the page, and steps of an adoption plan
@@ -40,36 +41,6 @@ _EXPORT_COLUMNS = (
     "running_ips",
     "reasons",
 )
-
-
-@admin.register(Workload)
-class WorkloadAdmin(scoped.Scoped[Workload]):
-    def changelist_view(self, request: HttpRequest, *_args: Any, **_more: Any) -> HttpResponse:
-        pages.require(request, "claims.view_workload")
-        network_id = request.GET.get("network", "")
-        return (
-            _network_page(request, _get_network(request, network_id))
-            if network_id
-            else _overview_page(request)
-        )
-
-    def change_view(
-        self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
-    ) -> HttpResponse:
-        """Redirect to the page of the workload's network, filtered to this workload."""
-        pages.require(request, "claims.view_workload")
-        row = self.row_or_404(request, object_id)
-        return HttpResponseRedirect(_url(row.network_id, workload=row.pk))
-
-    def export_view(self, request: HttpRequest, form: str = "csv") -> HttpResponseBase:
-        """Download the rows of a network, with the filter of the page."""
-        pages.require(request, "claims.view_workload")
-        network = _get_network(request, request.GET.get("network", ""))
-        return export.download(form, "workloads", _EXPORT_COLUMNS, _export_rows(request, network))
-
-    def get_urls(self) -> list[URLPattern]:
-        view = self.admin_site.admin_view(_adopt_view)
-        return [path("adopt/", view, name="claims_workload_adopt"), *super().get_urls()]
 
 
 def _url(network_id: int, **more: Any) -> str:
@@ -309,3 +280,29 @@ def _adoption_message(plan: adoption.Plan) -> str:
         "counts": ", ".join(f"{number} {label}" for number, label in counts if number)
         or gettext("no changes"),
     }
+
+
+def _page(_request: HttpRequest, row: Workload) -> HttpResponse:
+    """Redirect to the page of the workload's network, filtered to this workload."""
+    return HttpResponseRedirect(_url(row.network_id, workload=row.pk))
+
+
+@admin.register(Workload)
+class WorkloadAdmin(scoped.Scoped[Workload]):
+    list_pages = (Page("adopt", _adopt_view),)
+    row_pages = (Page("change", _page),)
+
+    def changelist_view(self, request: HttpRequest, *_args: Any, **_more: Any) -> HttpResponse:
+        pages.require(request, "claims.view_workload")
+        network_id = request.GET.get("network", "")
+        return (
+            _network_page(request, _get_network(request, network_id))
+            if network_id
+            else _overview_page(request)
+        )
+
+    def export_view(self, request: HttpRequest, form: str = "csv") -> HttpResponseBase:
+        """Download the rows of a network, with the filter of the page."""
+        pages.require(request, "claims.view_workload")
+        network = _get_network(request, request.GET.get("network", ""))
+        return export.download(form, "workloads", _EXPORT_COLUMNS, _export_rows(request, network))

@@ -35,8 +35,8 @@ class Migration(migrations.Migration):
                 ('user', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='memberships', to=settings.AUTH_USER_MODEL)),
             ],
             options={
-                'verbose_name': 'membership',
-                'verbose_name_plural': 'memberships',
+                'verbose_name': 'VM owner',
+                'verbose_name_plural': 'VM owners',
                 'ordering': ['cluster__name', 'user__username', 'group__name'],
             },
         ),

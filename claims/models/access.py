@@ -34,8 +34,8 @@ class Membership(models.Model):
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
-        verbose_name = _("membership")
-        verbose_name_plural = _("memberships")
+        verbose_name = _("VM owner")
+        verbose_name_plural = _("VM owners")
         ordering = ["cluster__name", "user__username", "group__name"]
         constraints = [
             models.CheckConstraint(

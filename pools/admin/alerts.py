@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
+from django import forms
 from django.conf import settings
-from django.contrib import admin
-from django.db.models import F, QuerySet
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.contrib import admin, messages
+from django.db import transaction
+from django.db.models import F, Q, QuerySet
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
@@ -15,48 +18,16 @@ from django.utils.translation import gettext_lazy as _
 
 from pools.models import Alert, Delivery
 from pools.models.alerts import Level
-from pools.platform import scheduler
-from pools.platform.admin import display, lists, pages
-from pools.platform.alerts import open_alerts
+from pools.platform import database, scheduler
+from pools.platform.admin import columns, display, filters, lists, pages
+from pools.platform.admin import forms as fields
+from pools.platform.admin.columns import Column
+from pools.platform.admin.lists import Page
+from pools.platform.alerts import acknowledgement, open_alerts
 from pools.platform.conditions import registry
 
 MOST = 50  # deliveries on the page of an alert
-_STATES = {"true": _("open"), "false": _("ended")}
-
-
-class AlertStateFilter(lists.ChoiceFilter):
-    title = _("state")
-    parameter_name = "open"
-
-    def options(self, request: HttpRequest) -> list[tuple[str, str]]:
-        return [(key, str(label)) for key, label in _STATES.items()]
-
-    def queryset(self, request: HttpRequest, rows: QuerySet[Alert]) -> QuerySet[Alert]:
-        if self.value() in _STATES:
-            return rows.filter(ended_at__isnull=self.value() == "true")
-        return rows
-
-
-class AlertLevelFilter(lists.ChoiceFilter):
-    title = _("level")
-    parameter_name = "level"
-
-    def options(self, request: HttpRequest) -> list[tuple[str, str]]:
-        return [(str(value), str(label)) for value, label in Level.choices]
-
-    def queryset(self, request: HttpRequest, rows: QuerySet[Alert]) -> QuerySet[Alert]:
-        return rows.filter(level=self.value()) if self.value() else rows
-
-
-class AlertCodeFilter(lists.ChoiceFilter):
-    title = _("condition")
-    parameter_name = "code"
-
-    def options(self, request: HttpRequest) -> list[tuple[str, str]]:
-        return [(code, registry.words(code)) for code in sorted(registry.codes())]
-
-    def queryset(self, request: HttpRequest, rows: QuerySet[Alert]) -> QuerySet[Alert]:
-        return rows.filter(code=self.value()) if self.value() else rows
+LIST = "admin:pools_alert_changelist"
 
 
 def count(request: HttpRequest) -> str:
@@ -77,106 +48,146 @@ def scheduler_context() -> dict[str, Any]:
     return {"silence": silence, "awaited": seconds is None and not Alert.objects.exists()}
 
 
-def runbook_view(request: HttpRequest, runbook: str) -> HttpResponse:
-    """Show a runbook: what a condition means, and what to do about it."""
-    pages.require(request, "pools.view_alert")
-    path = settings.BASE_DIR / "docs" / "runbooks" / f"{runbook}.md"
-    if runbook not in registry.runbooks() or not path.is_file():
-        raise Http404(gettext("This runbook does not exist."))
-    _title, _, text = path.read_text().partition("\n")
+class AcknowledgeForm(forms.Form):
+    reason = fields.reason_field(help_text=_("Shown with the alert: who does what about it."))
+    duration = fields.DurationField(
+        label=_("For"),
+        help_text=_("For example 4 hours or 3 days; empty: until the alert ends."),
+    )
+    same_cause = forms.BooleanField(
+        label=_("Alerts with the same cause too"),
+        required=False,
+        initial=True,
+        widget=fields.tick(),
+    )
+
+    def clean_duration(self) -> timedelta | None:
+        seconds = self.cleaned_data["duration"]
+        if seconds == 0:
+            raise forms.ValidationError(_("Enter a duration above 0."), code="out_of_range")
+        return timedelta(seconds=seconds) if seconds else None
+
+
+def _acknowledge(request: HttpRequest, alert: Alert) -> HttpResponse:
+    """Acknowledge an alert, or withdraw its acknowledgement (`withdraw`)."""
+    if request.method != "POST":
+        return HttpResponseRedirect(display.url_of(alert))
+    if "withdraw" in request.POST:
+        with pages.errors_as_messages(request):
+            acknowledgement.withdraw(alert)
+            messages.success(request, gettext("The acknowledgement was withdrawn."))
+        return HttpResponseRedirect(display.url_of(alert))
+    form = AcknowledgeForm(request.POST)
+    if not form.is_valid():
+        return _page(request, alert, form)
+    cleaned_data = form.cleaned_data
+    duration = cleaned_data["duration"]
+    others = open_alerts.same_cause(alert) if cleaned_data["same_cause"] else ()
+    with pages.errors_as_messages(request), transaction.atomic():
+        for row in (alert, *others):
+            acknowledgement.acknowledge(
+                row,
+                by=request.user.get_username(),
+                reason=cleaned_data["reason"],
+                until=database.now() + duration if duration else None,
+            )
+        messages.success(request, gettext("The alert was acknowledged."))
+    return HttpResponseRedirect(display.url_of(alert))
+
+
+def _page(
+    request: HttpRequest, alert: Alert, submitted: AcknowledgeForm | None = None
+) -> HttpResponse:
+    form = submitted or AcknowledgeForm()
+    group = open_alerts.same_cause(alert)[:MOST]
+    if not group:
+        del form.fields["same_cause"]
+    deliveries: QuerySet[Delivery] = Delivery.objects.none()
+    if request.user.has_perm("pools.view_delivery"):
+        deliveries = Delivery.objects.filter(alert=alert).select_related("target").defer("body")
+    before = Alert.objects.filter(code=alert.code, subject=alert.subject).exclude(pk=alert.pk)
     return pages.page(
         request,
-        "runbook.html",
-        title=gettext("Runbook %(runbook)s") % {"runbook": runbook},
-        text=text.strip(),
+        "alert.html",
+        title=alert.title,
+        opts=Alert._meta,
+        original=alert,
+        row=alert,
+        condition=registry.words(alert.code),
+        runbook=registry.runbook(alert.code),
+        group=group,
+        deliveries=deliveries[:MOST],
+        before=before[:MOST],
+        form=form if alert.is_open and request.user.has_perm("pools.change_alert") else None,
+        call=f"alerts/{alert.pk}/",
     )
+
+
+def _runbook(alert: Alert) -> SafeString:
+    runbook = registry.runbook(alert.code)
+    if not runbook:
+        return display.DASH
+    return display.link(reverse("admin:runbook", args=[runbook]), gettext("Runbook"))
+
+
+def _end(alert: Alert) -> SafeString | str:
+    if alert.ended_at:
+        return display.timestamp(alert.ended_at)
+    if alert.is_acknowledged:
+        return display.state("acknowledged", alert.acknowledged_reason)
+    return gettext("open")
+
+
+def _code_choices(_request: HttpRequest) -> list[tuple[str, str]]:
+    return [(code, registry.words(code)) for code in sorted(registry.codes())]
 
 
 @admin.register(Alert)
-class AlertAdmin(lists.ReadOnlyAdmin[Alert]):
+class AlertAdmin(lists.ListAdmin[Alert]):
     list_display = (
-        "shown_level",
-        "shown_title",
-        "shown_code",
-        "shown_since",
-        "shown_end",
-        "shown_link",
-        "shown_runbook",
+        columns.state("level", _("level")),
+        columns.link("title", _("alert")),
+        Column("code", _("condition"), lambda alert: registry.words(alert.code)),
+        columns.timestamp("since", _("since")),
+        Column("ended_at", _("ended"), _end),
+        Column(
+            "subject",
+            _("subject"),
+            lambda alert: display.link(alert.url, gettext("Show")) if alert.url else display.DASH,
+        ),
+        Column("runbook", _("runbook"), _runbook),
     )
-    list_display_links = None
-    list_filter = (AlertStateFilter, AlertLevelFilter, AlertCodeFilter)
-    exported = ("id", "code", "subject", "level", "title", "detail", "since", "ended_at")
+    list_filter = (
+        filters.by_condition(
+            _("state"),
+            "open",
+            {
+                "true": (_("open"), Q(ended_at=None)),
+                "acknowledged": (
+                    _("acknowledged"),
+                    Q(ended_at=None, acknowledged_at__isnull=False),
+                ),
+                "false": (_("ended"), Q(ended_at__isnull=False)),
+            },
+        ),
+        filters.by_value(_("level"), "level", Level),
+        filters.by_value(_("condition"), "code", _code_choices),
+    )
+    exported = (
+        "id", "code", "subject", "level", "title", "detail", "since", "ended_at",
+        "acknowledged_at", "acknowledged_by", "acknowledged_until", "acknowledged_reason",
+    )  # fmt: skip
     search_fields = ("title", "detail", "subject")
     search_help_text = _("Title, detail or subject (for example cluster/3)")
     # Open alerts first, by severity; then ended ones, the newest first.
     ordering = (F("ended_at").desc(nulls_first=True), open_alerts.SEVERITY, "-id")
-    sortable_by = ()
-    paginator = lists.BoundedPaginator
     list_before_template = "cadastre/alerts_intro.html"
+    row_pages = (
+        Page("change", _page),
+        Page("acknowledge", _acknowledge, "pools.view_alert", "pools.change_alert"),
+        # Alerts have no history of their own.
+        Page("history", lambda _request, _alert: HttpResponseRedirect(reverse(LIST))),
+    )
 
-    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
-        return super().changelist_view(request, {**(extra_context or {}), **scheduler_context()})
-
-    @admin.display(description=_("level"))
-    def shown_level(self, alert: Alert) -> SafeString:
-        return display.state(alert.level)
-
-    @admin.display(description=_("alert"))
-    def shown_title(self, alert: Alert) -> SafeString:
-        return display.row_link(alert, alert.title)
-
-    @admin.display(description=_("condition"))
-    def shown_code(self, alert: Alert) -> str:
-        return registry.words(alert.code)
-
-    @admin.display(description=_("since"))
-    def shown_since(self, alert: Alert) -> SafeString:
-        return display.timestamp(alert.since)
-
-    @admin.display(description=_("ended"))
-    def shown_end(self, alert: Alert) -> SafeString:
-        return display.timestamp(alert.ended_at) if alert.ended_at else SafeString(gettext("open"))
-
-    @admin.display(description=_("subject"))
-    def shown_link(self, alert: Alert) -> SafeString:
-        return display.link(alert.url, gettext("Show")) if alert.url else display.DASH
-
-    @admin.display(description=_("runbook"))
-    def shown_runbook(self, alert: Alert) -> SafeString:
-        runbook = registry.runbook(alert.code)
-        if not runbook:
-            return display.DASH
-        return display.link(reverse("admin:runbook", args=[runbook]), gettext("Runbook"))
-
-    def change_view(
-        self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
-    ) -> HttpResponse:
-        pages.require(request, "pools.view_alert")
-        alert = Alert.objects.filter(pk=lists.parse_id(object_id)).first()
-        if alert is None:
-            raise Http404(gettext("This alert does not exist."))
-        deliveries: QuerySet[Delivery] = Delivery.objects.none()
-        if request.user.has_perm("pools.view_delivery"):
-            deliveries = Delivery.objects.filter(alert=alert).select_related("target").defer("body")
-        before = Alert.objects.filter(code=alert.code, subject=alert.subject).exclude(pk=alert.pk)
-        return pages.page(
-            request,
-            "alert.html",
-            title=alert.title,
-            opts=Alert._meta,
-            original=alert,
-            row=alert,
-            condition=registry.words(alert.code),
-            runbook=registry.runbook(alert.code),
-            group=open_alerts.same_cause(alert)[:MOST],
-            deliveries=deliveries[:MOST],
-            before=before[:MOST],
-            call=f"alerts/{alert.pk}/",
-        )
-
-    def history_view(
-        self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
-    ) -> HttpResponse:
-        """Redirect to the list: alerts have no history of their own."""
-        pages.require(request, "pools.view_alert")
-        return HttpResponseRedirect(reverse("admin:pools_alert_changelist"))
+    def list_context(self, request: HttpRequest) -> dict[str, Any]:
+        return scheduler_context()

@@ -6,8 +6,8 @@ from typing import Any
 
 from django.contrib import admin, messages
 from django.db.models import QuerySet
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
-from django.urls import URLPattern, path, reverse
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
@@ -15,113 +15,12 @@ from django.utils.translation import gettext_lazy as _
 from pools import tasks
 from pools.models import CheckRun, Pool
 from pools.platform import database
-from pools.platform.admin import display, lists, pages
+from pools.platform.admin import columns, display, lists, pages
+from pools.platform.admin.columns import Column
+from pools.platform.admin.lists import Page
 from pools.platform.checks import registry, reports, runs
 
 _STATE_LABELS = {reports.NOT_LOOKED: "unchecked"}
-
-
-@admin.register(CheckRun)
-class CheckRunAdmin(lists.ReadOnlyAdmin[CheckRun]):
-    list_display = (
-        "shown_asked",
-        "actor",
-        "shown_state",
-        "shown_checks",
-        "shown_violations",
-        "shown_repaired",
-        "shown_duration",
-    )
-    list_display_links = None
-    exported = (
-        "id",
-        "requested_at",
-        "started_at",
-        "ended_at",
-        "actor",
-        "repair",
-        "only",
-        "complete",
-        "violations",
-        "repaired",
-    )
-    ordering = ("-id",)
-    sortable_by = ()
-    paginator = lists.BoundedPaginator
-    list_before_template = "cadastre/checks_intro.html"
-
-    def get_queryset(self, request: HttpRequest) -> QuerySet[CheckRun]:
-        return super().get_queryset(request).defer("report")
-
-    @admin.display(description=_("requested"))
-    def shown_asked(self, run: CheckRun) -> SafeString:
-        return display.link(display.url_of(run), display.timestamp(run.requested_at))
-
-    @admin.display(description=_("state"))
-    def shown_state(self, run: CheckRun) -> SafeString:
-        return state(run)
-
-    @admin.display(description=_("checks"))
-    def shown_checks(self, run: CheckRun) -> str:
-        return ", ".join(run.only) or gettext("all")
-
-    @admin.display(description=_("violations"))
-    def shown_violations(self, run: CheckRun) -> SafeString:
-        return display.number(run.violations)
-
-    @admin.display(description=_("repaired"))
-    def shown_repaired(self, run: CheckRun) -> SafeString:
-        return display.number(run.repaired) if run.repair else display.DASH
-
-    @admin.display(description=_("duration"))
-    def shown_duration(self, run: CheckRun) -> str:
-        return duration(run)
-
-    def get_urls(self) -> list[URLPattern]:
-        urls = [
-            path("run/", pages.in_admin(run_now), name="pools_checkrun_run"),
-            path("repair/", pages.in_admin(repair), name="pools_checkrun_repair"),
-        ]
-        return urls + super().get_urls()
-
-    def changelist_view(
-        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
-    ) -> HttpResponse:
-        statuses = reports.latest_statuses()
-        more = {
-            "statuses": with_pools(statuses),
-            "violated": [status for status in statuses if status.bad],
-            "repairable": any(status.bad and status.check.mend for status in statuses),
-            **(extra_context or {}),
-        }
-        return super().changelist_view(request, more)
-
-    def change_view(
-        self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
-    ) -> HttpResponse:
-        pages.require(request, "pools.view_checkrun")
-        run = CheckRun.objects.filter(pk=lists.parse_id(object_id)).first()
-        if run is None:
-            raise Http404(gettext("This check run does not exist."))
-        statuses = [
-            reports.CheckStatus(registry.get(entry["code"]), entry, run)
-            for entry in run.report
-            if entry["code"] in registry.codes()
-        ]
-        return pages.page(
-            request,
-            "check.html",
-            title=gettext("Check run %(id)s") % {"id": run.pk},
-            opts=CheckRun._meta,
-            original=run,
-            run=run,
-            state=state(run),
-            is_pending=runs.state(run, database.now()) in {"waiting", "running"},
-            duration=duration(run),
-            sentence=reports.sentence(run),
-            statuses=with_pools(statuses),
-            call=f"checks/{run.pk}/",
-        )
 
 
 def state(run: CheckRun) -> SafeString:
@@ -215,3 +114,73 @@ def _start_run(request: HttpRequest, **options: Any) -> HttpResponse:
 
 def _back() -> HttpResponse:
     return HttpResponseRedirect(reverse("admin:pools_checkrun_changelist"))
+
+
+def _page(request: HttpRequest, run: CheckRun) -> HttpResponse:
+    statuses = [
+        reports.CheckStatus(registry.get(entry["code"]), entry, run)
+        for entry in run.report
+        if entry["code"] in registry.codes()
+    ]
+    return pages.page(
+        request,
+        "check.html",
+        title=gettext("Check run %(id)s") % {"id": run.pk},
+        opts=CheckRun._meta,
+        original=run,
+        run=run,
+        state=state(run),
+        is_pending=runs.state(run, database.now()) in {"waiting", "running"},
+        duration=duration(run),
+        sentence=reports.sentence(run),
+        statuses=with_pools(statuses),
+        call=f"checks/{run.pk}/",
+    )
+
+
+@admin.register(CheckRun)
+class CheckRunAdmin(lists.ListAdmin[CheckRun]):
+    list_display = (
+        Column(
+            "requested_at",
+            _("requested"),
+            lambda run: display.link(display.url_of(run), display.timestamp(run.requested_at)),
+        ),
+        "actor",
+        Column("state", _("state"), state),
+        Column("checks", _("checks"), lambda run: ", ".join(run.only) or gettext("all")),
+        columns.number("violations", _("violations")),
+        Column(
+            "repaired",
+            _("repaired"),
+            lambda run: display.number(run.repaired) if run.repair else display.DASH,
+        ),
+        Column("duration", _("duration"), duration),
+    )
+    exported = (
+        "id",
+        "requested_at",
+        "started_at",
+        "ended_at",
+        "actor",
+        "repair",
+        "only",
+        "complete",
+        "violations",
+        "repaired",
+    )
+    ordering = ("-id",)
+    list_before_template = "cadastre/checks_intro.html"
+    list_pages = (Page("run", run_now), Page("repair", repair))
+    row_pages = (Page("change", _page),)
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[CheckRun]:
+        return super().get_queryset(request).defer("report")
+
+    def list_context(self, request: HttpRequest) -> dict[str, Any]:
+        statuses = reports.latest_statuses()
+        return {
+            "statuses": with_pools(statuses),
+            "violated": [status for status in statuses if status.bad],
+            "repairable": any(status.bad and status.check.mend for status in statuses),
+        }

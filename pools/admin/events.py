@@ -8,17 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 from django.contrib import admin
 from django.db.models import Q, QuerySet
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
-from django.urls import reverse
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from pools.admin.pools import blocks, pools
+from pools.admin.clusters.field import cluster_choices
+from pools.admin.pools import blocks
 from pools.models import BlockEvent, Cluster, Event, FailureEvent, Pool
 from pools.platform import events
-from pools.platform.admin import display, lists, pages, search_text
+from pools.platform.admin import columns, display, filters, lists, pages, search_text
+from pools.platform.admin.columns import Column
+from pools.platform.admin.lists import Page
 
 if TYPE_CHECKING:
     from django_stubs_ext import StrOrPromise
@@ -74,123 +75,22 @@ SEARCHES: list[Search] = []  # filled by pools.extension
 RECENT = 100_000  # events; searches by actor, request and environment are limited to the newest
 
 
-class EventTypeFilter(lists.ChoiceFilter):
-    title = _("event type")
-    parameter_name = "type"
-
-    def options(self, request: HttpRequest) -> list[tuple[str, str]]:
-        return [
-            ("block", gettext("allocated")),
-            ("released", gettext("released or reclaimed")),
-            ("failed", gettext("allocation failed")),
-            ("cooldown", gettext("cooldown ended")),
-            *((subject, str(label)) for subject, label in SUBJECTS.items()),
-        ]
-
-    def queryset(self, request: HttpRequest, rows: QuerySet[Event]) -> QuerySet[Event]:
-        chosen = self.value() or ""
-        if chosen in TYPES:
-            return rows.filter(type__in=TYPES[chosen])
-        if chosen in SUBJECTS:
-            return rows.filter(type__startswith=f"{chosen}.")
-        return rows
+def _type_choices(_request: HttpRequest) -> list[tuple[str, StrOrPromise]]:
+    return [
+        ("block", _("allocated")),
+        ("released", _("released or reclaimed")),
+        ("failed", _("allocation failed")),
+        ("cooldown", _("cooldown ended")),
+        *SUBJECTS.items(),
+    ]
 
 
-class EventClusterFilter(lists.ChoiceFilter):
-    title = _("cluster")
-    parameter_name = "cluster"
-    options = pools.PoolClusterFilter.options
-
-    def queryset(self, request: HttpRequest, rows: QuerySet[Event]) -> QuerySet[Event]:
-        return rows.filter(cluster_id=self.selected_id()) if self.value() else rows
-
-
-class EventPoolFilter(lists.ChoiceFilter):
-    title = _("pool")
-    parameter_name = "pool"
-    options = blocks.BlockPoolFilter.options
-
-    def queryset(self, request: HttpRequest, rows: QuerySet[Event]) -> QuerySet[Event]:
-        return rows.filter(pool_id=self.selected_id()) if self.value() else rows
-
-
-@admin.register(Event)
-class EventAdmin(lists.ReadOnlyAdmin[Event]):
-    list_display = (
-        "shown_at",
-        "shown_type",
-        "shown_what",
-        "shown_holder",
-        "org",
-        "env",
-        "actor",
-        "shown_why",
-    )
-    list_display_links = None
-    list_filter = (EventTypeFilter, EventClusterFilter, EventPoolFilter)
-    exported = (
-        "id",
-        "at",
-        "type",
-        "cidr",
-        "holder_kind",
-        "holder_id",
-        "org",
-        "env",
-        "actor",
-        "request_id",
-        "reason",
-        "message",
-    )
-    search_fields = ("holder_id",)
-    search_help_text = _("Address, CIDR, holder, environment, actor or request ID")
-    ordering = ("-id",)
-    sortable_by = ()
-    paginator = lists.BoundedPaginator
-    list_before_template = "cadastre/events_intro.html"
-
-    def get_search_results(
-        self, request: HttpRequest, queryset: QuerySet[Event], search_term: str
-    ) -> tuple[QuerySet[Event], bool]:
-        if not search_term:
-            return queryset, False
-        return _filter_events(queryset, search_text.parse(search_term)), False
-
-    @admin.display(description=_("when"))
-    def shown_at(self, event: Event) -> SafeString:
-        return display.link(display.url_of(event), display.timestamp(event.at))
-
-    @admin.display(description=_("event"))
-    def shown_type(self, event: Event) -> SafeString:
-        return type_label(event)
-
-    @admin.display(description=_("address or object"))
-    def shown_what(self, event: Event) -> SafeString:
-        return display.address_link(event.cidr) if event.cidr else format_html("{}", event.message)
-
-    @admin.display(description=_("holder"))
-    def shown_holder(self, event: Event) -> SafeString:
-        return display.holder(event.holder_kind, event.holder_id)
-
-    @admin.display(description=_("reason"))
-    def shown_why(self, event: Event) -> str:
-        return event.reason
-
-    def change_view(
-        self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
-    ) -> HttpResponse:
-        pages.require(request, "pools.view_event")
-        number = lists.parse_id(object_id)
-        event = Event.objects.filter(pk=number).first()
-        if event is None:
-            raise Http404(gettext("This event does not exist."))
-        return _event_page(request, event)
-
-    def history_view(
-        self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
-    ) -> HttpResponse:
-        pages.require(request, "pools.view_event")
-        return HttpResponseRedirect(reverse("admin:pools_event_change", args=[object_id]))
+def _by_type(_request: HttpRequest, rows: QuerySet[Event], chosen: str) -> QuerySet[Event]:
+    if chosen in TYPES:
+        return rows.filter(type__in=TYPES[chosen])
+    if chosen in SUBJECTS:
+        return rows.filter(type__startswith=f"{chosen}.")
+    return rows
 
 
 def type_label(event: Event) -> SafeString:
@@ -287,3 +187,60 @@ def _changes(before: Any, after: Any) -> list[tuple[str, str, str, bool]]:
 
 def _text(value: Any) -> str:
     return "" if value is None else str(value)
+
+
+# --- the list -------------------------------------------------------------------------------------
+
+
+def _object(event: Event) -> SafeString | str:
+    return display.address_link(event.cidr) if event.cidr else event.message
+
+
+def _search(rows: QuerySet[Event], text: str) -> QuerySet[Event]:
+    return _filter_events(rows, search_text.parse(text))
+
+
+@admin.register(Event)
+class EventAdmin(lists.ListAdmin[Event]):
+    list_display = (
+        Column(
+            "at",
+            _("when"),
+            lambda event: display.link(display.url_of(event), display.timestamp(event.at)),
+        ),
+        Column("type", _("event"), type_label),
+        Column("object", _("address or object"), _object),
+        columns.holder(),
+        "org",
+        "env",
+        "actor",
+        Column("reason", _("reason"), lambda event: event.reason),
+    )
+    list_filter = (
+        filters.custom(_("event type"), "type", _type_choices, _by_type),
+        filters.by_id(_("cluster"), "cluster", cluster_choices, "cluster_id"),
+        filters.by_id(_("pool"), "pool", blocks.pool_choices, "pool_id"),
+    )
+    exported = (
+        "id",
+        "at",
+        "type",
+        "cidr",
+        "holder_kind",
+        "holder_id",
+        "org",
+        "env",
+        "actor",
+        "request_id",
+        "reason",
+        "message",
+    )
+    search_fields = ("holder_id",)
+    search_help_text = _("Address, CIDR, holder, environment, actor or request ID")
+    search = staticmethod(_search)
+    ordering = ("-id",)
+    list_before_template = "cadastre/events_intro.html"
+    row_pages = (
+        Page("change", _event_page),
+        Page("history", lambda _request, event: HttpResponseRedirect(display.url_of(event))),
+    )

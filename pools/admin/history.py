@@ -118,6 +118,9 @@ def _parse_time(text: str, problems: list[str]) -> datetime | None:
     if not text.strip():
         return None
     timestamp = text.strip()
+    if "T" not in timestamp:
+        day, _blank, time = timestamp.partition(" ")
+        timestamp = f"{day}T{time.strip() or '00:00'}"
     if (
         "T" in timestamp
         and not timestamp.endswith("Z")

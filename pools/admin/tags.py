@@ -8,7 +8,7 @@ from django import template
 from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 
-from pools.admin import events, journal, recovery_mode
+from pools.admin import documentation, events, journal, recovery_mode
 from pools.admin.clusters import drift, sync_runs
 from pools.admin.pools import usage_bars
 from pools.models import Block, Event
@@ -47,6 +47,12 @@ register.filter("journal_kind", journal.kind_label)
 def recovery(context: template.Context) -> recovery_mode.Banner | None:
     """Return the recovery-mode banner; None outside recovery mode."""
     return recovery_mode.banner(context.get("request"))
+
+
+@register.simple_tag(takes_context=True)
+def chapter(context: template.Context) -> str:
+    """Return the URL of the chapter of the documentation about this page."""
+    return documentation.chapter_url(context["request"])
 
 
 @register.simple_tag(takes_context=True)

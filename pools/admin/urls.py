@@ -6,7 +6,7 @@ from typing import Any
 
 from django.urls import URLPattern, path
 
-from pools.admin import alerts, find, history, journal
+from pools.admin import documentation, find, history, journal
 from pools.admin.clusters import guides, nodes
 from pools.admin.pools import imports
 
@@ -29,7 +29,14 @@ def admin_urls(site: Any) -> list[URLPattern]:
         path("import/", site.admin_view(imports.view), name="import"),
         path("node-demand/", site.admin_view(guides.demand_of_node), name="node_demand"),
         path("overlaps/", site.admin_view(guides.overlap_list), name="overlaps"),
-        path("runbooks/<slug:runbook>/", site.admin_view(alerts.runbook_view), name="runbook"),
+        path(
+            "docs/<path:chapter>/",
+            site.admin_view(documentation.chapter_view),
+            name="documentation",
+        ),
+        path(
+            "runbooks/<slug:runbook>/", site.admin_view(documentation.runbook_view), name="runbook"
+        ),
         path("pool-for-pod/", site.admin_view(guides.pool_for_pod), name="pool_for_pod"),
         path("preflight/", site.admin_view(guides.preflight), name="preflight"),
     ]

@@ -12,15 +12,17 @@ from django.contrib.auth.models import Group, User
 from django.core.exceptions import PermissionDenied
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse
-from django.urls import URLPattern, path
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 from knox.models import AuthToken
 from unfold import admin as unfold
 from unfold import forms as unfold_forms
 
-from pools.platform.admin import display, lists, pages
+from pools.platform.admin import columns, display, lists, pages
 from pools.platform.admin import forms as fields
+from pools.platform.admin.columns import Column
+from pools.platform.admin.lists import Page
 
 if TYPE_CHECKING:
     _Users = auth_admin.UserAdmin[User]
@@ -51,12 +53,15 @@ class _History:
         return model_admin.history_view(request, object_id, extra_context)
 
 
+GROUPS = Column("groups", _("groups"), lambda user: ", ".join(map(str, user.groups.all())))
+
+
 @admin.register(User)
 class UserAdmin(_History, _Users):
     form = unfold_forms.UserChangeForm
     add_form = unfold_forms.UserCreationForm
     change_password_form = unfold_forms.AdminPasswordChangeForm
-    list_display = ("username", "email", "shown_groups", "is_staff", "is_superuser", "last_login")
+    list_display = ("username", "email", GROUPS, "is_staff", "is_superuser", "last_login")
     list_filter = ("is_staff", "is_superuser", "is_active", "groups")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[User]:
@@ -77,10 +82,6 @@ class UserAdmin(_History, _Users):
     def get_actions(self, request: HttpRequest) -> dict[str, Any]:
         """Remove bulk deletion: it does not check the permission for each user."""
         return {}
-
-    @admin.display(description=_("groups"))
-    def shown_groups(self, user: User) -> str:
-        return ", ".join(group.name for group in user.groups.all())
 
 
 def _may_touch(request: HttpRequest, user: User | None) -> bool:
@@ -117,15 +118,45 @@ class TokenForm(forms.Form):
         field.queryset = owners
 
 
+def _create(request: HttpRequest) -> HttpResponse:
+    form = TokenForm(request.POST or None, user=request.user)
+    token = ""
+    if request.method == "POST" and form.is_valid():
+        owner, days = form.cleaned_data["user"], form.cleaned_data["days"]
+        tokens: Any = AuthToken.objects
+        # The token is in this response only: the register stores its digest.
+        token = tokens.create(owner, expiry=timedelta(days=days))[1]
+    return pages.page(
+        request,
+        "token.html",
+        title=gettext("Create API token"),
+        opts=AuthToken._meta,
+        form=form,
+        token=token,
+    )
+
+
+def _last_use(token: AuthToken) -> SafeString | str:
+    use = getattr(token, "use", None)
+    return display.timestamp(use.used_at) if use else gettext("never")
+
+
 @admin.register(AuthToken)
-class TokenAdmin(lists.ReadOnlyAdmin[AuthToken]):
-    list_display = ("user", "shown_created", "shown_use", "shown_expiry")
-    list_display_links = None
+class TokenAdmin(lists.ListAdmin[AuthToken]):
+    list_display = (
+        "user",
+        columns.timestamp("created", _("created"), ordering="created"),
+        Column("last_used", _("last used"), _last_use, ordering="use__used_at"),
+        columns.timestamp("expiry", _("expires"), ordering="expiry"),
+    )
+    sortable_by = ("user",)
     fields = ("user", "created", "expiry")
     readonly_fields = fields
     ordering = ("-created",)
     list_before_template = "cadastre/tokens_intro.html"
+    row_name, row_names = _("token"), _("tokens")
     actions = ("revoke",)
+    list_pages = (Page("create", _create),)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[AuthToken]:
         rows = super().get_queryset(request).select_related("user", "use")
@@ -153,19 +184,6 @@ class TokenAdmin(lists.ReadOnlyAdmin[AuthToken]):
     def _is_owner(self, request: HttpRequest, token: AuthToken) -> bool:
         return bool(token.user_id == request.user.pk)
 
-    @admin.display(description=_("created"), ordering="created")
-    def shown_created(self, token: AuthToken) -> str:
-        return display.timestamp(token.created)
-
-    @admin.display(description=_("last used"), ordering="use__used_at")
-    def shown_use(self, token: AuthToken) -> str:
-        use = getattr(token, "use", None)
-        return display.timestamp(use.used_at) if use else gettext("never")
-
-    @admin.display(description=_("expires"), ordering="expiry")
-    def shown_expiry(self, token: AuthToken) -> str:
-        return display.timestamp(token.expiry)
-
     @admin.action(description=_("Revoke"))
     def revoke(self, request: HttpRequest, rows: QuerySet[AuthToken]) -> None:
         mine = [token for token in rows if self.has_delete_permission(request, token)]
@@ -176,25 +194,3 @@ class TokenAdmin(lists.ReadOnlyAdmin[AuthToken]):
             ngettext("%(number)s token was revoked.", "%(number)s tokens were revoked.", len(mine))
             % {"number": len(mine)},
         )
-
-    def get_urls(self) -> list[URLPattern]:
-        create = path("create/", pages.in_admin(_create), name="knox_authtoken_create")
-        return [create, *super().get_urls()]
-
-
-def _create(request: HttpRequest) -> HttpResponse:
-    form = TokenForm(request.POST or None, user=request.user)
-    token = ""
-    if request.method == "POST" and form.is_valid():
-        owner, days = form.cleaned_data["user"], form.cleaned_data["days"]
-        tokens: Any = AuthToken.objects
-        # The token is in this response only: the register stores its digest.
-        token = tokens.create(owner, expiry=timedelta(days=days))[1]
-    return pages.page(
-        request,
-        "token.html",
-        title=gettext("Create API token"),
-        opts=AuthToken._meta,
-        form=form,
-        token=token,
-    )

@@ -8,7 +8,7 @@ from django import forms
 from django.contrib import admin, messages
 from django.db.models import Count, Q, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
-from django.urls import URLPattern, path, reverse
+from django.urls import reverse
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
@@ -16,8 +16,10 @@ from django.views.decorators.debug import sensitive_variables
 
 from pools.core import errors
 from pools.models import Delivery, WebhookTarget
-from pools.platform.admin import display, lists, pages
+from pools.platform.admin import columns, display, lists, pages
 from pools.platform.admin import forms as fields
+from pools.platform.admin.columns import Column
+from pools.platform.admin.lists import Page
 from pools.platform.alerts import outbox, targets
 from pools.platform.conditions import registry
 
@@ -64,139 +66,6 @@ class TargetForm(forms.Form):
         return {**self.cleaned_data, "ca": self.cleaned_data["ca"] or ""}
 
 
-@admin.register(WebhookTarget)
-class WebhookTargetAdmin(lists.ReadOnlyAdmin[WebhookTarget]):
-    list_display = ("shown_name", "shown_state", "shown_url", "shown_codes", "shown_counts")
-    list_display_links = None
-    search_fields = ("name", "url")
-    search_help_text = _("Name or URL")
-    exported = ("id", "name", "url", "codes", "enabled", "created_at")
-    ordering = ("name",)
-    sortable_by = ()
-    list_before_template = "cadastre/webhook_targets_intro.html"
-
-    def get_queryset(self, request: HttpRequest) -> QuerySet[WebhookTarget]:
-        count = Count("deliveries", filter=Q(deliveries__state="pending"))
-        return super().get_queryset(request).defer("sealed").annotate(waiting=count)
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return request.user.has_perm("pools.add_webhooktarget")
-
-    @admin.display(description=_("name"))
-    def shown_name(self, target: WebhookTarget) -> SafeString:
-        return display.row_link(target)
-
-    @admin.display(description=_("state"))
-    def shown_state(self, target: WebhookTarget) -> SafeString:
-        return state(target)
-
-    @admin.display(description=_("URL"))
-    def shown_url(self, target: WebhookTarget) -> SafeString:
-        return display.address(target.url)
-
-    @admin.display(description=_("conditions"))
-    def shown_codes(self, target: WebhookTarget) -> str:
-        return ", ".join(map(registry.words, target.codes)) or gettext("all")
-
-    @admin.display(description=_("pending deliveries"))
-    def shown_counts(self, target: Any) -> SafeString:
-        return display.number(target.waiting)
-
-    # --- pages ------------------------------------------------------------------------------------
-
-    def get_urls(self) -> list[URLPattern]:
-        urls = [
-            path(
-                f"<int:target_id>/{name}/", pages.in_admin(view), name=f"pools_webhooktarget_{name}"
-            )
-            for name, view in (("rotate", _rotate), ("test", _test))
-        ]
-        again = path(
-            "<int:target_id>/again/<int:delivery_id>/",
-            pages.in_admin(_resend),
-            name="pools_webhooktarget_again",
-        )
-        return [*urls, again, *super().get_urls()]
-
-    @sensitive_variables("secret")
-    def add_view(self, request: HttpRequest, *_args: Any, **_options: Any) -> HttpResponse:
-        pages.require(request, "pools.add_webhooktarget")
-        form = TargetForm(request.POST or None)
-        if request.method == "POST" and form.is_valid():
-            try:
-                target, secret = targets.create(author=pages.author(request), **form.values())
-            except errors.IpamError as error:
-                pages.add_errors(form, error)
-            else:
-                return _secret_page(request, target, secret)
-        return pages.page(
-            request, "webhook_form.html", title=gettext("Add a webhook"), opts=self.opts, form=form
-        )
-
-    def change_view(
-        self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
-    ) -> HttpResponse:
-        pages.require(request, "pools.view_webhooktarget")
-        row = _row(lists.parse_id(object_id))
-        names = ("name", "url", "ca", "codes", "enabled")
-        form = TargetForm(
-            request.POST or None, initial={name: getattr(row, name) for name in names}
-        )
-        if request.method == "POST":
-            pages.require(request, "pools.change_webhooktarget")
-            if form.is_valid():
-                try:
-                    targets.change(row, form.values(), author=pages.author(request))
-                except errors.IpamError as error:
-                    pages.add_errors(form, error)
-                else:
-                    messages.success(request, gettext("The webhook was changed."))
-                    return HttpResponseRedirect(display.url_of(row))
-        deliveries: QuerySet[Delivery] = Delivery.objects.none()
-        if request.user.has_perm("pools.view_delivery"):
-            deliveries = Delivery.objects.filter(target=row).select_related("alert").defer("body")
-        return pages.page(
-            request,
-            "webhook_target.html",
-            title=row.name,
-            opts=self.opts,
-            original=row,
-            row=row,
-            form=form,
-            state=state(row),
-            deliveries=deliveries[:MOST],
-            counts=targets.counts(row),
-            call=f"webhook-targets/{row.pk}/",
-        )
-
-    def delete_view(
-        self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
-    ) -> HttpResponse:
-        pages.require(request, "pools.delete_webhooktarget")
-        row = _row(lists.parse_id(object_id))
-        if request.method == "POST":
-            targets.delete(row, author=pages.author(request))
-            messages.success(
-                request, gettext("Webhook %(webhook)s was deleted.") % {"webhook": row.name}
-            )
-            return HttpResponseRedirect(reverse(LIST))
-        return pages.page(
-            request,
-            "webhook_delete.html",
-            title=gettext("Delete webhook %(webhook)s?") % {"webhook": row.name},
-            opts=self.opts,
-            original=row,
-            row=row,
-            counts=targets.counts(row),
-        )
-
-    def history_view(
-        self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
-    ) -> HttpResponse:
-        pages.require(request, "pools.view_webhooktarget")
-        return HttpResponseRedirect(reverse(LIST))
-
-
 def state(target: WebhookTarget) -> SafeString:
     """Return the state of a webhook: disabled, failing or ok."""
     if not target.enabled:
@@ -214,26 +83,24 @@ def state(target: WebhookTarget) -> SafeString:
     return display.state("ok")
 
 
-def _row(pk: int) -> WebhookTarget:
-    row = WebhookTarget.objects.defer("sealed").filter(pk=pk).first()
-    if row is None:
-        raise Http404(gettext("This webhook does not exist."))
-    return row
-
-
 @sensitive_variables("secret")
-def _rotate(request: HttpRequest, target_id: int) -> HttpResponse:
-    pages.require(request, "pools.change_webhooktarget")
-    row = _row(target_id)
+def _rotate(request: HttpRequest, row: WebhookTarget) -> HttpResponse:
     if request.method != "POST":
-        return HttpResponseRedirect(display.url_of(row))
+        return pages.confirmation(
+            request,
+            row,
+            title=gettext("Rotate the secret of %(webhook)s?") % {"webhook": row.name},
+            effects=[
+                gettext("Messages are signed with a new secret, which is shown once."),
+                gettext("The receiver refuses messages until it has the new secret."),
+            ],
+            button=gettext("Rotate secret"),
+        )
     secret = targets.rotate(row, author=pages.author(request))
     return _secret_page(request, row, secret)
 
 
-def _test(request: HttpRequest, target_id: int) -> HttpResponse:
-    pages.require(request, "pools.change_webhooktarget")
-    row = _row(target_id)
+def _test(request: HttpRequest, row: WebhookTarget) -> HttpResponse:
     if request.method == "POST":
         with pages.errors_as_messages(request):
             outbox.write_test(row)
@@ -247,9 +114,7 @@ def _test(request: HttpRequest, target_id: int) -> HttpResponse:
     return HttpResponseRedirect(display.url_of(row))
 
 
-def _resend(request: HttpRequest, target_id: int, delivery_id: int) -> HttpResponse:
-    pages.require(request, "pools.change_webhooktarget")
-    row = _row(target_id)
+def _resend(request: HttpRequest, row: WebhookTarget, delivery_id: int) -> HttpResponse:
     delivery = Delivery.objects.filter(target=row, pk=delivery_id).first()
     if delivery is None:
         raise Http404(gettext("This delivery does not exist."))
@@ -274,3 +139,104 @@ def _secret_page(request: HttpRequest, row: WebhookTarget, secret: str) -> HttpR
         row=row,
         secret=secret,
     )
+
+
+@sensitive_variables("secret")
+def _add(request: HttpRequest) -> HttpResponse:
+    form = TargetForm(request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        try:
+            target, secret = targets.create(author=pages.author(request), **form.values())
+        except errors.IpamError as error:
+            pages.add_errors(form, error)
+        else:
+            return _secret_page(request, target, secret)
+    return pages.page(
+        request,
+        "webhook_form.html",
+        title=gettext("Add a webhook"),
+        opts=WebhookTarget._meta,
+        form=form,
+    )
+
+
+def _page(request: HttpRequest, row: WebhookTarget) -> HttpResponse:
+    names = ("name", "url", "ca", "codes", "enabled")
+    form = TargetForm(request.POST or None, initial={name: getattr(row, name) for name in names})
+    if request.method == "POST":
+        pages.require(request, "pools.change_webhooktarget")
+        if form.is_valid():
+            try:
+                targets.change(row, form.values(), author=pages.author(request))
+            except errors.IpamError as error:
+                pages.add_errors(form, error)
+            else:
+                messages.success(request, gettext("The webhook was changed."))
+                return HttpResponseRedirect(display.url_of(row))
+    deliveries: QuerySet[Delivery] = Delivery.objects.none()
+    if request.user.has_perm("pools.view_delivery"):
+        deliveries = Delivery.objects.filter(target=row).select_related("alert").defer("body")
+    return pages.page(
+        request,
+        "webhook_target.html",
+        title=row.name,
+        opts=WebhookTarget._meta,
+        original=row,
+        row=row,
+        form=form,
+        state=state(row),
+        deliveries=deliveries[:MOST],
+        counts=targets.counts(row),
+        call=f"webhook-targets/{row.pk}/",
+    )
+
+
+def _delete(request: HttpRequest, row: WebhookTarget) -> HttpResponse:
+    if request.method == "POST":
+        targets.delete(row, author=pages.author(request))
+        messages.success(
+            request, gettext("Webhook %(webhook)s was deleted.") % {"webhook": row.name}
+        )
+        return HttpResponseRedirect(reverse(LIST))
+    return pages.page(
+        request,
+        "webhook_delete.html",
+        title=gettext("Delete webhook %(webhook)s?") % {"webhook": row.name},
+        opts=WebhookTarget._meta,
+        original=row,
+        row=row,
+        counts=targets.counts(row),
+    )
+
+
+@admin.register(WebhookTarget)
+class WebhookTargetAdmin(lists.ListAdmin[WebhookTarget]):
+    list_display = (
+        columns.link("name", _("name")),
+        Column("state", _("state"), state),
+        columns.address("url", _("URL")),
+        Column(
+            "codes",
+            _("conditions"),
+            lambda target: ", ".join(map(registry.words, target.codes)) or gettext("all"),
+        ),
+        columns.number("waiting", _("pending deliveries")),
+    )
+    search_fields = ("name", "url")
+    search_help_text = _("Name or URL")
+    exported = ("id", "name", "url", "codes", "enabled", "created_at")
+    ordering = ("name",)
+    list_before_template = "cadastre/webhook_targets_intro.html"
+    list_pages = (Page("add", _add, "pools.add_webhooktarget"),)
+    row_pages = (
+        Page("change", _page),
+        Page("delete", _delete, "pools.delete_webhooktarget"),
+        Page("rotate", _rotate, "pools.change_webhooktarget"),
+        Page("test", _test, "pools.change_webhooktarget"),
+        Page("again", _resend, "pools.change_webhooktarget", path="again/<int:delivery_id>"),
+        Page("history", lambda _request, _target: HttpResponseRedirect(reverse(LIST))),
+    )
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[WebhookTarget]:
+        count = Count("deliveries", filter=Q(deliveries__state="pending"))
+        return super().get_queryset(request).defer("sealed").annotate(waiting=count)

@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
-from django.db.models import QuerySet
+from typing import Any
+
+from django.db.models import Q, QuerySet
+from drf_spectacular.utils import OpenApiExample, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from pools.core import errors
 from pools.models import Alert
 from pools.models.alerts import Level
+from pools.platform.alerts import acknowledgement
 from pools.platform.alerts.representation import AlertSerializer
-from pools.platform.rest import filters, generics
+from pools.platform.rest import fields, filters, generics, views
+from pools.platform.rest.serializers import Serializer
 
 
 class AlertFilter(filters.FilterSet):
     open = filters.flag(
         method="filter_open", help_text="true: only open alerts; false: only ended ones."
+    )
+    acknowledged = filters.flag(
+        method="filter_acknowledged",
+        help_text="true: only open alerts that are acknowledged; false: only others.",
     )
     level = filters.choice(*Level.values)
     code = filters.Filter(help_text="For example pool_nearly_full.")
@@ -22,6 +32,27 @@ class AlertFilter(filters.FilterSet):
 
     def filter_open(self, rows: QuerySet[Alert], _name: str, is_open: bool) -> QuerySet[Alert]:
         return rows.filter(ended_at__isnull=is_open)
+
+    def filter_acknowledged(
+        self, rows: QuerySet[Alert], _name: str, is_acknowledged: bool
+    ) -> QuerySet[Alert]:
+        condition = Q(ended_at=None, acknowledged_at__isnull=False)
+        return rows.filter(condition if is_acknowledged else ~condition)
+
+
+class AcknowledgementSerializer(Serializer):
+    """The acknowledgement of an alert: with a reason, and until a time unless until the alert ends."""
+
+    acknowledged = fields.FlagField()
+    acknowledged_until = fields.TimeField(required=False)
+    acknowledged_reason = fields.ReasonField(required=False)
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        if attrs["acknowledged"] and "acknowledged_reason" not in attrs:
+            raise errors.InvalidInput.for_field(
+                "acknowledged_reason", "required", "say why the alert is acknowledged"
+            )
+        return attrs
 
 
 class Alerts(generics.ListView):
@@ -35,7 +66,7 @@ class Alerts(generics.ListView):
 
 
 class AlertView(generics.DetailView):
-    needs = {"GET": ("pools.view_alert",)}
+    needs = {"GET": ("pools.view_alert",), "PATCH": ("pools.change_alert",)}
     queryset = Alert.objects.all()
     serializer_class = AlertSerializer
     lookup_url_kwarg = "alert_id"
@@ -43,3 +74,33 @@ class AlertView(generics.DetailView):
     def get(self, request: Request, alert_id: int) -> Response:
         """An alert."""
         return self.retrieve(request)
+
+    @extend_schema(
+        request=AcknowledgementSerializer,
+        responses=AlertSerializer,
+        examples=[
+            OpenApiExample(
+                "until Monday",
+                {
+                    "acknowledged": True,
+                    "acknowledged_until": "2026-12-07T08:00:00Z",
+                    "acknowledged_reason": "the new CIDR is ordered",
+                },
+                request_only=True,
+            )
+        ],
+    )
+    def patch(self, request: Request, alert_id: int) -> Response:
+        """Acknowledge an open alert, or withdraw its acknowledgement."""
+        values = self.read(request, AcknowledgementSerializer)
+        alert = self.get_object()
+        if values["acknowledged"]:
+            acknowledgement.acknowledge(
+                alert,
+                by=views.author(request).actor,
+                reason=values["acknowledged_reason"],
+                until=values.get("acknowledged_until"),
+            )
+        else:
+            acknowledgement.withdraw(alert)
+        return Response(self.represent(alert))

@@ -15,7 +15,7 @@ from pools.cidr_migrations.migrations import MigrationPlan
 from pools.cilium import configuration as cilium_configuration
 from pools.cilium import exports
 from pools.core import addresses, errors
-from pools.core.cilium import ciliumnode, configuration, pod_cidr_operator, preflight
+from pools.core.cilium import ciliumnode, configuration, pod_cidr_plan, preflight
 from pools.core.cilium.podippool import CidrEntry, Family, PodIPPool, Shape
 from pools.core.cilium.preflight import PreflightFinding, RuleResult
 from pools.models import Connection, Pool
@@ -174,7 +174,7 @@ def _check_pods(
         return
     drained = list(nodes)
     for network in ipaddress.summarize_address_range(plan.span.first, plan.span.last):
-        drained = pod_cidr_operator.drain_nodes(drained, network)
+        drained = pod_cidr_plan.drain_nodes(drained, network)
     moved = sum(node != other for node, other in zip(nodes, drained, strict=True))
     failing = _newly_failing_nodes(
         changed_manifests, drained, plan.pool.name, present_plan=_plan(manifests, nodes)
@@ -197,12 +197,12 @@ def _with_change(manifest: PodIPPool, plan: MigrationPlan) -> PodIPPool:
     return replace(manifest, families={**manifest.families, family: new_family})
 
 
-_Plan = Mapping[str, pod_cidr_operator.OperatorOutcome]
+_Plan = Mapping[str, pod_cidr_plan.NodePlan]
 
 
 def _plan(pools: Sequence[PodIPPool], nodes: Sequence[ciliumnode.NodeDemand]) -> _Plan:
     families = sorted({family for pool in pools for family in pool.families})
-    return pod_cidr_operator.plan(pools, nodes, families=families)
+    return pod_cidr_plan.plan(pools, nodes, families=families)
 
 
 def _newly_failing_nodes(
@@ -215,13 +215,13 @@ def _newly_failing_nodes(
     """Return the nodes whose requests to the pool would fail and do not fail at present."""
     return [
         node
-        for node, outcome in _plan(pools, nodes).items()
-        if _fails_for_pool(outcome, name) and not _fails_for_pool(present_plan[node], name)
+        for node, node_plan in _plan(pools, nodes).items()
+        if _fails_for_pool(node_plan, name) and not _fails_for_pool(present_plan[node], name)
     ]
 
 
-def _fails_for_pool(outcome: pod_cidr_operator.OperatorOutcome, name: str) -> bool:
-    return any(f'from pool "{name}"' in failure for failure in outcome.errors)
+def _fails_for_pool(node_plan: pod_cidr_plan.NodePlan, name: str) -> bool:
+    return any(f'from pool "{name}"' in failure for failure in node_plan.errors)
 
 
 def _check_shape(plan: MigrationPlan) -> Iterator[PreflightFinding]:

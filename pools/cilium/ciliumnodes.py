@@ -5,7 +5,7 @@ spec.ipam.pools.allocated until the node is observed to list it. A node that lac
 of another holder or of nobody, or has unpublished blocks is `pending`; every sync processes it again.
 Other nodes cost nothing.
 
-Allocation and error messages follow pools/core/cilium/pod_cidr_operator. Intended differences: no block
+Allocation and error messages are those of Cilium's operator (tests/core/cilium_operator.py). Intended differences: no block
 is allocated in its cooldown, or if a CIDR in use overlaps it, even under another pool or size; an
 unpublished block is published again, not released; the number of blocks at once is limited; and a CIDR is
 not removed from a node because of a holder that does not use it.

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from pools.cilium import configuration as cilium_configuration
 from pools.core import addresses
-from pools.core.cilium import ciliumnode, configuration, multipool, pod_cidr_operator, podippool
+from pools.core.cilium import ciliumnode, configuration, multipool, pod_cidr_plan, podippool
 from pools.models import Cluster
 
 Numbers = Mapping[str, Mapping[int, int]]  # by pool and family
@@ -73,14 +73,14 @@ def forecast(
         existing_node or ciliumnode.NodeDemand(node or NEW_NODE), requested=requested
     )
     other_nodes = [demand for demand in nodes if demand.name != target_node.name]
-    plan = pod_cidr_operator.plan(
+    plans = pod_cidr_plan.plan(
         cilium_state.pools, [*other_nodes, target_node], families=cilium_state.families()
     )
-    outcome = plan[target_node.name]
+    node_plan = plans[target_node.name]
     pools = {pool.name: pool for pool in cilium_state.pools}
     needs = (
         replace(
-            _pool_need(name, family, pools.get(name), target_node, outcome),
+            _pool_need(name, family, pools.get(name), target_node, node_plan),
             in_use=in_use.get(name, {}).get(family, 0),
             pending=pending.get(name, {}).get(family, 0),
             pre_allocated=buffers.get(name, 0),
@@ -91,7 +91,12 @@ def forecast(
         if needed
     )
     return NodeForecast(
-        target_node.name, existing_node is not None, buffers, assumed, tuple(needs), outcome.errors
+        target_node.name,
+        existing_node is not None,
+        buffers,
+        assumed,
+        tuple(needs),
+        node_plan.errors,
     )
 
 
@@ -100,7 +105,7 @@ def _pool_need(
     family: int,
     pool: podippool.PodIPPool | None,
     node: ciliumnode.NodeDemand,
-    outcome: pod_cidr_operator.OperatorOutcome,
+    node_plan: pod_cidr_plan.NodePlan,
 ) -> PoolNeed:
     """Return the addresses that the node has of a pool, and the blocks that it gets."""
     held, problem = 0, "there is no such pool"
@@ -108,9 +113,6 @@ def _pool_need(
         held = cilium_configuration.usable_addresses(pool, node.held_cidrs().get(name, []))[family]
         problem = "" if family in pool.families else f"the pool has no IPv{family} CIDRs"
     blocks = tuple(
-        step.cidr
-        for step in outcome.steps
-        if step.verb is pod_cidr_operator.Verb.ALLOCATE
-        and (step.pool, step.cidr.version) == (name, family)
+        cidr for pool_name, cidr in node_plan.blocks if (pool_name, cidr.version) == (name, family)
     )
     return PoolNeed(name, family, held=held, blocks=blocks, problem=problem)

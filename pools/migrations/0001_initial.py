@@ -28,7 +28,7 @@ class Migration(migrations.Migration):
     operations = [
         pools.sql.Install(
             app='pools',
-            names=['clock.v15'],
+            names=['clock.v14'],
         ),
         migrations.CreateModel(
             name='Event',
@@ -281,8 +281,8 @@ class Migration(migrations.Migration):
                 ('ignored_reason', models.CharField(blank=True, default='', max_length=500)),
             ],
             options={
-                'verbose_name': 'difference',
-                'verbose_name_plural': 'differences',
+                'verbose_name': 'drifted field',
+                'verbose_name_plural': 'drifted fields',
                 'ordering': ['cluster_id', 'kind', 'namespace', 'name', 'path'],
             },
         ),
@@ -820,6 +820,10 @@ class Migration(migrations.Migration):
                 ('since', models.DateTimeField()),
                 ('seen_at', models.DateTimeField()),
                 ('ended_at', models.DateTimeField(null=True)),
+                ('acknowledged_at', models.DateTimeField(null=True)),
+                ('acknowledged_by', models.CharField(blank=True, db_default='', default='', max_length=150)),
+                ('acknowledged_until', models.DateTimeField(null=True)),
+                ('acknowledged_reason', models.CharField(blank=True, db_default='', default='', max_length=500)),
             ],
             options={
                 'ordering': ['-id'],

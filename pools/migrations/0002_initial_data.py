@@ -15,7 +15,7 @@ _OPERATOR = [
     "allocate", "add_pool", "change_pool", "delete_pool", "add_poolcidr", "change_poolcidr",
     "delete_poolcidr", "add_reservedrange", "change_reservedrange", "delete_reservedrange",
     "add_environment", "change_environment", "delete_environment",
-    "reconcile", "change_drift", "reclaim", "report_references", "run_checks",
+    "reconcile", "change_drift", "reclaim", "report_references", "run_checks", "change_alert",
 ]  # fmt: skip
 _ADMINISTRATOR = [
     "force_release", "add_cluster", "change_cluster", "delete_cluster", "change_block",

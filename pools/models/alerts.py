@@ -32,6 +32,11 @@ class Alert(models.Model):
     since = models.DateTimeField()
     seen_at = models.DateTimeField()
     ended_at = models.DateTimeField(null=True)
+    # Who works on it; without a time until it ends (pools/platform/alerts/acknowledgement.py).
+    acknowledged_at = models.DateTimeField(null=True)
+    acknowledged_by = models.CharField(max_length=150, blank=True, default="", db_default="")
+    acknowledged_until = models.DateTimeField(null=True)
+    acknowledged_reason = models.CharField(max_length=500, blank=True, default="", db_default="")
 
     class Meta:
         ordering = ["-id"]
@@ -48,6 +53,11 @@ class Alert(models.Model):
     def is_open(self) -> bool:
         """True until the condition ends."""
         return self.ended_at is None
+
+    @property
+    def is_acknowledged(self) -> bool:
+        """True while somebody works on the open alert."""
+        return self.ended_at is None and self.acknowledged_at is not None
 
 
 class WebhookTarget(models.Model):

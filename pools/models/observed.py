@@ -171,8 +171,8 @@ class Drift(models.Model):
     ignored_reason = models.CharField(max_length=500, blank=True, default="")
 
     class Meta:
-        verbose_name = _("difference")
-        verbose_name_plural = _("differences")
+        verbose_name = _("drifted field")
+        verbose_name_plural = _("drifted fields")
         ordering = ["cluster_id", "kind", "namespace", "name", "path"]
         constraints = [
             models.UniqueConstraint(

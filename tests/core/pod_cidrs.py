@@ -7,7 +7,7 @@ from ipaddress import ip_network
 
 from pools.core import addresses
 from pools.core.cilium import ciliumnode, podippool
-from pools.core.cilium.pod_cidr_operator import Operator
+from tests.core.cilium_operator import Operator
 
 
 def pool(

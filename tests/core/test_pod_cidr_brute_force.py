@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from pools.core import addresses
 from pools.core.cilium import ciliumnode
-from pools.core.cilium.pod_cidr_operator import Verb
+from tests.core.cilium_operator import Verb
 from tests.core.pod_cidrs import node, pool, started, texts
 
 CIDRS = ["10.0.1.0/27", "10.0.0.0/28"]

@@ -7,7 +7,7 @@ from ipaddress import ip_network
 import pytest
 
 from pools.core.cilium import ciliumnode
-from pools.core.cilium.pod_cidr_operator import NOT_READY, Operator, Verb, drain_nodes, plan
+from tests.core.cilium_operator import NOT_READY, Operator, Verb
 from tests.core.pod_cidrs import node, pool, started, texts
 
 
@@ -126,19 +126,3 @@ def test_huge_networks_and_huge_demands_end() -> None:
     assert str(outcome.steps[0].cidr) == "fd00::1:0:0:0/120"
     assert len(outcome.steps) == 100
     assert outcome.errors[0].endswith("more than 100 blocks at once")
-
-
-def test_does_the_new_cidr_fit_the_present_nodes() -> None:
-    nodes = [node(name, demands={"a": 300}, a=cidrs) for name, cidrs in OLD.items()]
-    old = ip_network("10.0.0.0/16")
-    after = drain_nodes(nodes, old)
-    assert all(one.held_cidrs() == {"a": []} for one in after)
-    fits = plan([pool("a", "10.1.0.0/22")], after, families=[4])
-    assert [len(outcome.cidrs(Verb.ALLOCATE)) for outcome in fits.values()] == [2, 2]
-    tight = plan([pool("a", "10.1.0.0/23")], after, families=[4])
-    assert [bool(outcome.errors) for outcome in tight.values()] == [False, True]
-    now = plan([pool("a", "10.0.0.0/22")], nodes, families=[4])
-    assert {name: texts(outcome.cidrs(Verb.OCCUPY)) for name, outcome in now.items()} == OLD
-
-
-OLD = {"n1": ["10.0.0.0/24", "10.0.1.0/24"], "n2": ["10.0.2.0/24", "10.0.3.0/24"]}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ipaddress import ip_network
 
-from pools.core.cilium.pod_cidr_operator import Operator, Verb
+from tests.core.cilium_operator import Operator, Verb
 from tests.core.pod_cidrs import node, pool, started, texts
 
 

@@ -36,6 +36,7 @@ def test_preview_confirmation_and_filters(visit: Visit) -> None:
     )
     content.get_by_label("Cooldown", exact=True).fill("2 days")
     content.get_by_role("button", name="Preview").click()
+    content.locator("tbody tr").first.wait_for()
     assert content.locator("tbody tr").count() == 2
     assert "2 days" in content.locator("tbody").inner_text()
     content.get_by_role("button", name="Change all").click()

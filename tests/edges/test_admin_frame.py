@@ -20,7 +20,7 @@ pytestmark = pytest.mark.django_db
         ("pools_block", "Address space", "Blocks"),
         ("pools_allocationrequest", "Address space", "Requests"),
         ("pools_cluster", "Clusters", "Clusters"),
-        ("pools_event", "Operations", "Events"),
+        ("pools_leak", "Operations", "Leaks"),
         ("auth_user", "Administration", "Users"),
         ("knox_authtoken", "Administration", "Tokens"),
     ],
@@ -40,8 +40,12 @@ def test_the_filters_that_hold_are_told() -> None:
     pool = factories.pool("10.0.0.0/24")
     url = reverse("admin:pools_block_changelist", query={"pool": pool.pk, "state": "held"})
     page = people.browser().get(url).content.decode()
-    chips = re.findall(r'<span class="cad-chip">(.*?)</span>', page)
-    assert sorted(chips) == sorted(["state: held", f"pool: {pool.cluster.name}/{pool.name}"])
+    chips = dict(re.findall(r'<a class="cad-chip" href="([^"]*)"[^>]*>(.*?) <span', page))
+    assert chips["?state=held"] == f"pool: {pool.cluster.name}/{pool.name}"
+    assert chips[f"?pool={pool.pk}"] == "state: held"
+    assert sorted(chips.values()) == sorted(
+        ["state: held", f"pool: {pool.cluster.name}/{pool.name}"]
+    )
     empty = people.browser().get(reverse("admin:pools_block_changelist")).content.decode()
     assert "cad-chip" not in empty
 

@@ -162,3 +162,16 @@ def test_deleting_names_the_holders_and_refuses() -> None:
     factories.give_back(block)
     assert client.post(url, {}).status_code == 302
     assert not Pool.objects.filter(pk=pool.pk).exists()
+
+
+def test_capacity_is_previewed_with_and_without_first_and_last_addresses() -> None:
+    cluster = factories.cluster()
+    data = {
+        "cluster": cluster.pk, "name": "public", "category": "ipv4", "mask_size_v4": "32",
+        "cidrs-TOTAL_FORMS": "1", "cidrs-INITIAL_FORMS": "0", "cidrs-0-cidr": "198.51.100.0/30",
+        "allow_first_ip": "on", "_preview": "1",
+    }  # fmt: skip
+    answer = people.browser().post(reverse("admin:pools_pool_add"), data)
+    (capacity,) = answer.context["capacities"]
+    assert (capacity.chosen, capacity.without, capacity.with_both) == (3, 2, 4)
+    assert not Pool.objects.exists()

@@ -1,6 +1,6 @@
 """Any life of nodes: what the handler writes is what Cilium's operator writes, error texts too.
 
-The operator is pools/core/cilium/pod_cidr_operator.py, itself held to a naive one. Cooldown 0, one process;
+The operator is tests/core/cilium_operator.py, itself held to a naive one. Cooldown 0, one process;
 pool `a` has CIDRs of 8 and 4 blocks of /30 (two addresses each), pool `b` one of 4. After each step
 every node is served, in the order in which the nodes were first seen. What the handler does otherwise
 on purpose is in other tests: it never takes from a node what no other node lists, it hands out at
@@ -23,13 +23,14 @@ from pools.cilium.ciliumnodes import CiliumNodes
 from pools.clusters.reconcile import ingest
 from pools.clusters.reconcile.handler import SyncContext
 from pools.core import addresses
-from pools.core.cilium import ciliumnode, pod_cidr_operator
+from pools.core.cilium import ciliumnode
 from pools.core.kubernetes import resources
 from pools.models import Connection, Pool
 from pools.models.connections import Mode
 from pools.models.fields import Now
 from pools.register import manifests, pools
 from tests import factories
+from tests.core import cilium_operator
 from tests.handlers.node_world import MANAGED_RESOURCES, manifest
 
 pytestmark = pytest.mark.django_db
@@ -59,7 +60,7 @@ class Both:
             managed_resources=MANAGED_RESOURCES,
         )
         self.handler = CiliumNodes()
-        self.operator = pod_cidr_operator.Operator()
+        self.operator = cilium_operator.Operator()
         self.operator.finish_restore()
         self.nodes: dict[str, dict[str, Any]] = {}
         self.version = 0

@@ -57,7 +57,7 @@ def test_nothing_is_kept_of_a_cluster_that_does_not_answer(fake: FakeCluster) ->
 
 def test_loopback_only_where_it_is_allowed(fake: FakeCluster, settings: Any) -> None:
     settings.IPAM_ALLOW_LOOPBACK_CLUSTERS = False
-    with pytest.raises(faults.AddressNotAllowed):
+    with pytest.raises(faults.AddressNotAllowed, match="IPAM_ALLOW_LOOPBACK_CLUSTERS=1 allows it"):
         _connect(fake)
     assert len(fake.log) == 0
 

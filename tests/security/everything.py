@@ -166,6 +166,7 @@ def _alerts(made: Everything) -> None:
     delivery = outbox.write_test(target).pk
     made.values |= {
         "runbook": "IpamClusterStale",
+        "chapter": "concepts",
         "alert_id": alert.pk,
         "target_id": target.pk,
         "delivery_id": delivery,

@@ -107,6 +107,7 @@ API: dict[str, Case] = {
         {"token": "t", "reason": "known"}, status=409
     ),
     "PATCH /clusters/{cluster}/network-settings/": case({"annotation": "addresses"}),
+    "PATCH /alerts/{alert_id}/": case({"acknowledged": True, "acknowledged_reason": "known"}),
     "POST /webhook-targets/": case({"name": "n", "url": "https://example.org/"}),
     "PATCH /webhook-targets/{target_id}/": case({"enabled": False}),
     "DELETE /clusters/{cluster}/ (force)": case(query="?force=true&reason=gone", cluster="empty"),
@@ -143,7 +144,7 @@ API: dict[str, Case] = {
 # Pages that are asked about a row by the query, or in an address whose parameters belong together.
 PAGES: dict[str, Case] = {
     "/admin/autocomplete/": case(query="?app_label=claims&model_name=entry&field_name=ippool"),
-    "/admin/pools/pool/{pool_id}/migrations/{migration_id}/": case(pool_id="pods"),
+    "/admin/pools/pool/{object_id}/migrations/{migration_id}/": case(object_id="pods"),
     "/admin/pools/block/release/": case(query="?id={block_id}"),
     "/admin/pools/block/end-cooldown/": case(query="?id={cooling}"),
     "/admin/pools/pool/bulk-edit/": case(query="?id={pool_id}"),

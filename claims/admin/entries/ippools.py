@@ -8,7 +8,7 @@ from django import forms
 from django.contrib import admin, messages
 from django.db.models import Count, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.urls import URLPattern, path, reverse
+from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext, ngettext_lazy
@@ -24,10 +24,13 @@ from pools.admin.clusters import field as cluster_fields
 from pools.core import errors
 from pools.models import Cluster
 from pools.platform import documents
-from pools.platform.admin import display, lists, pages
+from pools.platform.admin import columns, display, filters, lists, pages
 from pools.platform.admin import forms as fields
+from pools.platform.admin.columns import Column
+from pools.platform.admin.lists import Page
 
 LIST = "admin:claims_ippool_changelist"
+_FIRST_ENTRIES = 25  # entries in the table of an IPPool's page; the list of entries has all
 _MOST_SHOWN = 50  # entries with conflicts, and invalid entries, on an IPPool's page
 _SHOWN_YAML = 500  # entries; a larger manifest is downloaded
 _CONFLICT_HELP = _("also used by another entry, a claim, a running VM, or the network itself")
@@ -48,43 +51,6 @@ _CONDITION_MEANINGS = {
 }
 
 
-class IPPoolList(lists.BoundedList):
-    """Adds the number of visible entries to the IPPools of a page."""
-
-    def get_results(self, request: HttpRequest) -> None:
-        super().get_results(request)
-        ippool_rows: list[Any] = list(self.result_list)
-        rows = scoped.rows(request, Entry).filter(ippool__in=ippool_rows).order_by()
-        counts = dict(rows.values_list("ippool").annotate(number=Count("pk")))
-        for ippool in ippool_rows:
-            ippool.shown_number = counts.get(ippool.pk, 0)
-            ippool.shown_all = scoped.request_scope(request).everything
-        self.result_list = ippool_rows
-
-
-class IPPoolClusterFilter(scoped.ScopedClusterFilter):
-    pass
-
-
-class IPPoolDuplicateFilter(lists.ChoiceFilter):
-    """Offered only to users who see all namespaces, because the counts include all of them."""
-
-    title = _("duplicates")
-    parameter_name = "duplicate"
-
-    def options(self, request: HttpRequest) -> list[tuple[str, str]]:
-        return (
-            [("yes", gettext("with duplicates"))]
-            if scoped.request_scope(request).everything
-            else []
-        )
-
-    def queryset(self, request: HttpRequest, rows: QuerySet[IPPool]) -> QuerySet[IPPool]:
-        if self.value() != "yes" or not scoped.request_scope(request).everything:
-            return rows
-        return rows.exclude(duplicate_macs=0, duplicate_ips=0)
-
-
 class IPPoolForm(forms.Form):
     cluster = cluster_fields.cluster_field()
     name = fields.name_field(help_text=_("Name of the IPPool object in the cluster."))
@@ -102,210 +68,6 @@ class IPPoolForm(forms.Form):
 class IPPoolChangeForm(forms.Form):
     name = fields.name_field()
     note = fields.reason_field(required=False, help_text="")
-
-
-@admin.register(IPPool)
-class IPPoolAdmin(scoped.Scoped[IPPool]):
-    list_display = (
-        "shown_name",
-        "shown_cluster",
-        "shown_network",
-        "shown_entries",
-        "shown_success",
-        "shown_duplicates",
-        "shown_sync_state",
-    )
-    list_display_links = None
-    list_per_page = 50
-    list_filter = (IPPoolClusterFilter, IPPoolDuplicateFilter)
-    exported = ("id", "cluster.name", "name", "network.name", "note")
-    search_fields = ("name", "network__name")
-    search_help_text = _("Name of the IPPool or of its network")
-    ordering = ("cluster__name", "name")
-    list_before_template = "cadastre/ippools_intro.html"
-
-    def get_queryset(self, request: HttpRequest) -> QuerySet[IPPool]:
-        return super().get_queryset(request).select_related("cluster", "network__cluster")
-
-    def get_changelist(self, request: HttpRequest, **_options: Any) -> type[IPPoolList]:
-        return IPPoolList
-
-    @admin.display(description=_("name"), ordering="name")
-    def shown_name(self, ippool: IPPool) -> SafeString:
-        return display.row_link(ippool, ippool.name)
-
-    @admin.display(description=_("cluster"), ordering="cluster__name")
-    def shown_cluster(self, ippool: Any) -> SafeString | str:
-        return display.row_link(ippool.cluster) if ippool.shown_all else ippool.cluster.name
-
-    @admin.display(description=_("network"), ordering="network__name")
-    def shown_network(self, ippool: IPPool) -> SafeString:
-        return display.row_link(ippool.network, ippool.network.name)
-
-    @admin.display(description=_("entries"))
-    def shown_entries(self, ippool: Any) -> SafeString:
-        url = reverse("admin:claims_entry_changelist", query={"network": ippool.network_id})
-        return format_html('<a href="{}">{}</a>', url, display.number(ippool.shown_number))
-
-    @admin.display(description=_("success"))
-    def shown_success(self, ippool: Any) -> SafeString:
-        if not (ippool.shown_all and ippool.conditions):
-            return display.DASH
-        return _condition_badge(ippool.conditions[0])
-
-    @admin.display(description=_("duplicates and conflicts"))
-    def shown_duplicates(self, ippool: Any) -> SafeString:
-        if not ippool.shown_all:
-            return display.DASH
-        return _duplicate_links(ippool) or display.DASH
-
-    @admin.display(description=_("sync"))
-    def shown_sync_state(self, ippool: IPPool) -> str:
-        return sync_state(ippool)
-
-    # --- pages ------------------------------------------------------------------------------------
-
-    def changelist_view(
-        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
-    ) -> HttpResponse:
-        more = {
-            "nothing_yet": not scoped.rows(request, IPPool).exists(),
-            "clusters_exist": scoped.rows(request, Cluster).exists(),
-            "everything": scoped.request_scope(request).everything,
-            **(extra_context or {}),
-        }
-        return super().changelist_view(request, more)
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return request.user.has_perm("claims.add_ippool")
-
-    def get_urls(self) -> list[URLPattern]:
-        views = [("edit", self.edit_view), ("entries", self.entries_view)]
-        return [
-            *(
-                path(f"<int:ippool_id>/{name}/", pages.in_admin(view), name=f"claims_ippool_{name}")
-                for name, view in views
-            ),
-            *super().get_urls(),
-        ]
-
-    def add_view(self, request: HttpRequest, *_args: Any, **_options: Any) -> HttpResponse:
-        pages.require(request, "claims.add_ippool")
-        initial = {name: request.GET.get(name) for name in ("cluster", "network_name")}
-        form = IPPoolForm(request.POST or None, initial=initial)
-        if request.method == "POST" and form.is_valid():
-            cleaned_data = form.cleaned_data
-            try:
-                ippool = ippools.create(
-                    cleaned_data["cluster"],
-                    cleaned_data["name"],
-                    cleaned_data["network_name"],
-                    note=cleaned_data["note"] or "",
-                    author=pages.author(request),
-                )
-            except errors.IpamError as error:
-                pages.add_errors(form, error)
-            else:
-                messages.success(
-                    request,
-                    (
-                        gettext("The IPPool %(ippool)s was created. Add its entries.")
-                        % {"ippool": ippool.name}
-                    ),
-                )
-                return HttpResponseRedirect(display.url_of(ippool))
-        names = Network.objects.filter(ippool=None).order_by("name").values_list("name", flat=True)
-        return pages.page(
-            request,
-            "ippool_form.html",
-            title=gettext("Add an IPPool"),
-            opts=IPPool._meta,
-            form=form,
-            names=dict.fromkeys(names[: scoped.MOST]),
-            clusters_exist=Cluster.objects.exists(),
-        )
-
-    def edit_view(self, request: HttpRequest, ippool_id: int) -> HttpResponse:
-        pages.require(request, "claims.change_ippool")
-        ippool = self.row_or_404(request, ippool_id)
-        form = IPPoolChangeForm(
-            request.POST or None, initial={"name": ippool.name, "note": ippool.note}
-        )
-        if ippool.uid:
-            form.fields["name"].disabled = True
-            form.fields["name"].help_text = gettext(
-                "Cannot be changed: the object exists in the cluster under this name."
-            )
-        if request.method == "POST" and form.is_valid():
-            cleaned_data = form.cleaned_data
-            try:
-                ippools.change(
-                    ippool.pk,
-                    name=cleaned_data["name"],
-                    note=cleaned_data["note"] or "",
-                    author=pages.author(request),
-                )
-            except errors.IpamError as error:
-                pages.add_errors(form, error)
-            else:
-                messages.success(
-                    request,
-                    gettext("The IPPool %(ippool)s was changed.")
-                    % {"ippool": cleaned_data["name"]},
-                )
-                return HttpResponseRedirect(display.url_of(ippool))
-        return pages.page(
-            request,
-            "ippool_form.html",
-            title=(gettext("Edit %(ippool)s") % {"ippool": ippool.name}),
-            opts=IPPool._meta,
-            original=ippool,
-            ippool=ippool,
-            form=form,
-        )
-
-    def entries_view(self, request: HttpRequest, ippool_id: int) -> HttpResponse:
-        pages.require(request, "claims.view_entry")
-        return entry_rows.view(request, self.row_or_404(request, ippool_id))
-
-    def change_view(
-        self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
-    ) -> HttpResponse:
-        pages.require(request, "claims.view_ippool")
-        return _page(request, self.row_or_404(request, object_id))
-
-    def delete_view(
-        self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
-    ) -> HttpResponse:
-        pages.require(request, "claims.delete_ippool", "claims.view_every_namespace")
-        ippool = self.row_or_404(request, object_id)
-        if request.method == "POST":
-            try:
-                ippools.delete(ippool.pk, author=pages.author(request))
-            except errors.IpamError as error:
-                messages.error(request, pages.sentence(error.message))
-                return HttpResponseRedirect(display.url_of(ippool))
-            messages.success(
-                request, (gettext("The IPPool %(ippool)s was deleted.") % {"ippool": ippool.name})
-            )
-            return HttpResponseRedirect(reverse(LIST))
-        return pages.page(
-            request,
-            "ippool_delete.html",
-            title=(gettext("Delete %(ippool)s?") % {"ippool": ippool.name}),
-            opts=IPPool._meta,
-            original=ippool,
-            ippool=ippool,
-            entries=ippool.entries.count(),
-        )
-
-    def history_view(
-        self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
-    ) -> HttpResponse:
-        pages.require(request, "claims.view_ippool", "pools.view_event")
-        ippool = self.row_or_404(request, object_id)
-        query = {"q": ippool.name, "type": "ippool"}
-        return HttpResponseRedirect(reverse("admin:pools_event_changelist", query=query))
 
 
 def sync_state(ippool: IPPool) -> str:
@@ -369,8 +131,16 @@ def _page(request: HttpRequest, ippool: IPPool) -> HttpResponse:
             :_MOST_SHOWN
         ]
     )
-    duplicates_by_entry = duplicates.of_entries(conflicting_entries, scope)
+    first_entries = list(rows.order_by("mac", "pk")[:_FIRST_ENTRIES])
+    duplicates_by_entry = duplicates.of_entries([*conflicting_entries, *first_entries], scope)
     count = rows.count()
+
+    def with_badges(entries: list[Entry]) -> list[tuple[Entry, SafeString]]:
+        return [
+            (entry, duplicate_list.badge(duplicates_by_entry[entry.pk], ippool.network))
+            for entry in entries
+        ]
+
     manifest = ""
     if count <= _SHOWN_YAML:
         manifest = documents.dump_yaml(ippools.manifest(ippool, rows=rows, status=scope.everything))
@@ -400,10 +170,8 @@ def _page(request: HttpRequest, ippool: IPPool) -> HttpResponse:
             if condition["type"] in _CONDITION_MEANINGS
         ],
         conflict_links=_duplicate_links(ippool) if scope.everything else "",
-        conflicting_entries=[
-            (entry, duplicate_list.badge(duplicates_by_entry[entry.pk], ippool.network))
-            for entry in conflicting_entries
-        ],
+        conflicting_entries=with_badges(conflicting_entries),
+        first_entries=with_badges(first_entries),
         more_conflicts=len(conflicting_entries) == _MOST_SHOWN,
         problems=ippool.problems[:_MOST_SHOWN] if scope.everything else [],
         nads=ippools.associated_nads([ippool], scope)[ippool.pk],
@@ -419,3 +187,178 @@ def _is_decided_by_cluster(ippool: IPPool) -> bool:
         and ippool.gone_at is None
         and not ippools.writes_ippools(ippool.cluster_id)
     )
+
+
+def _add(request: HttpRequest) -> HttpResponse:
+    initial = {name: request.GET.get(name) for name in ("cluster", "network_name")}
+    form = IPPoolForm(request.POST or None, initial=initial)
+    if request.method == "POST" and form.is_valid():
+        cleaned_data = form.cleaned_data
+        try:
+            ippool = ippools.create(
+                cleaned_data["cluster"],
+                cleaned_data["name"],
+                cleaned_data["network_name"],
+                note=cleaned_data["note"] or "",
+                author=pages.author(request),
+            )
+        except errors.IpamError as error:
+            pages.add_errors(form, error)
+        else:
+            messages.success(
+                request,
+                (
+                    gettext("The IPPool %(ippool)s was created. Add its entries.")
+                    % {"ippool": ippool.name}
+                ),
+            )
+            return HttpResponseRedirect(display.url_of(ippool))
+    names = Network.objects.filter(ippool=None).order_by("name").values_list("name", flat=True)
+    return pages.page(
+        request,
+        "ippool_form.html",
+        title=gettext("Add an IPPool"),
+        opts=IPPool._meta,
+        form=form,
+        names=dict.fromkeys(names[: scoped.MOST]),
+        clusters_exist=Cluster.objects.exists(),
+    )
+
+
+def _edit(request: HttpRequest, ippool: IPPool) -> HttpResponse:
+    form = IPPoolChangeForm(
+        request.POST or None, initial={"name": ippool.name, "note": ippool.note}
+    )
+    if ippool.uid:
+        form.fields["name"].disabled = True
+        form.fields["name"].help_text = gettext(
+            "Cannot be changed: the object exists in the cluster under this name."
+        )
+    if request.method == "POST" and form.is_valid():
+        cleaned_data = form.cleaned_data
+        try:
+            ippools.change(
+                ippool.pk,
+                name=cleaned_data["name"],
+                note=cleaned_data["note"] or "",
+                author=pages.author(request),
+            )
+        except errors.IpamError as error:
+            pages.add_errors(form, error)
+        else:
+            messages.success(
+                request,
+                gettext("The IPPool %(ippool)s was changed.") % {"ippool": cleaned_data["name"]},
+            )
+            return HttpResponseRedirect(display.url_of(ippool))
+    return pages.page(
+        request,
+        "ippool_form.html",
+        title=(gettext("Edit %(ippool)s") % {"ippool": ippool.name}),
+        opts=IPPool._meta,
+        original=ippool,
+        ippool=ippool,
+        form=form,
+    )
+
+
+def _delete(request: HttpRequest, ippool: IPPool) -> HttpResponse:
+    if request.method == "POST":
+        try:
+            ippools.delete(ippool.pk, author=pages.author(request))
+        except errors.IpamError as error:
+            messages.error(request, pages.sentence(error.message))
+            return HttpResponseRedirect(display.url_of(ippool))
+        messages.success(
+            request, (gettext("The IPPool %(ippool)s was deleted.") % {"ippool": ippool.name})
+        )
+        return HttpResponseRedirect(reverse(LIST))
+    return pages.page(
+        request,
+        "ippool_delete.html",
+        title=(gettext("Delete %(ippool)s?") % {"ippool": ippool.name}),
+        opts=IPPool._meta,
+        original=ippool,
+        ippool=ippool,
+        entries=ippool.entries.count(),
+    )
+
+
+# --- the list -------------------------------------------------------------------------------------
+
+
+def _duplicate_choices(request: HttpRequest) -> list[tuple[str, str]]:
+    """Only for users who see all namespaces, because the counts include all of them."""
+    everything = scoped.request_scope(request).everything
+    return [("yes", gettext("with duplicates"))] if everything else []
+
+
+def _with_duplicates(request: HttpRequest, rows: QuerySet[IPPool], value: str) -> QuerySet[IPPool]:
+    if value != "yes" or not scoped.request_scope(request).everything:
+        return rows
+    return rows.exclude(duplicate_macs=0, duplicate_ips=0)
+
+
+def _entries(ippool: Any) -> SafeString:
+    url = reverse("admin:claims_entry_changelist", query={"network": ippool.network_id})
+    return format_html('<a href="{}">{}</a>', url, display.number(ippool.shown_number))
+
+
+def _success(ippool: Any) -> SafeString:
+    if not (ippool.shown_links and ippool.conditions):
+        return display.DASH
+    return _condition_badge(ippool.conditions[0])
+
+
+def _conflicts(ippool: Any) -> SafeString | str:
+    return (_duplicate_links(ippool) if ippool.shown_links else "") or display.DASH
+
+
+@admin.register(IPPool)
+class IPPoolAdmin(scoped.Scoped[IPPool]):
+    list_display = (
+        columns.link("name", _("name"), ordering="name"),
+        Column("cluster", _("cluster"), scoped.cluster_link, ordering="cluster__name"),
+        columns.related("network", _("network"), text="name", ordering="network__name"),
+        Column("entries", _("entries"), _entries),
+        Column("success", _("success"), _success),
+        Column("duplicates", _("duplicates and conflicts"), _conflicts),
+        Column("sync", _("sync"), sync_state),
+    )
+    list_per_page = 50
+    list_filter = (
+        scoped.cluster_filter(),
+        filters.custom(_("duplicates"), "duplicate", _duplicate_choices, _with_duplicates),
+    )
+    exported = ("id", "cluster.name", "name", "network.name", "note")
+    search_fields = ("name", "network__name")
+    search_help_text = _("Name of the IPPool or of its network")
+    ordering = ("cluster__name", "name")
+    list_select_related = ("cluster", "network__cluster")
+    list_before_template = "cadastre/ippools_intro.html"
+    list_pages = (Page("add", _add, "claims.add_ippool"),)
+    row_pages = (
+        Page("change", _page),
+        Page("edit", _edit, "claims.change_ippool"),
+        Page("delete", _delete, "claims.delete_ippool", "claims.view_every_namespace"),
+        Page("entries", entry_rows.view, "claims.view_entry"),
+        lists.history(
+            lambda ippool: {"q": ippool.name, "type": "ippool"},
+            "claims.view_ippool",
+            "pools.view_event",
+        ),
+    )
+
+    def prepare_rows(self, request: HttpRequest, rows: list[Any]) -> None:
+        entries = scoped.rows(request, Entry).filter(ippool__in=rows).order_by()
+        counts = dict(entries.values_list("ippool").annotate(number=Count("pk")))
+        scoped.mark_links(request, rows)
+        for ippool in rows:
+            ippool.shown_number = counts.get(ippool.pk, 0)
+
+    def list_context(self, request: HttpRequest) -> dict[str, Any]:
+        return {
+            "nothing_yet": not scoped.rows(request, IPPool).exists(),
+            "clusters_exist": scoped.rows(request, Cluster).exists(),
+            "everything": scoped.request_scope(request).everything,
+        }

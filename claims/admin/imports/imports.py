@@ -5,71 +5,83 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib import admin
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse
-from django.urls import URLPattern, path
-from django.utils.html import format_html, format_html_join
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from claims.admin import scoped
-from claims.admin.imports import display, form, page
-from claims.admin.imports import progress as import_progress
+from claims.admin.imports import display, form, page, progress
 from claims.imports import drafts
 from claims.models import Network, VMImport
 from claims.models.imports import ImportTarget
+from pools.platform.admin import columns, filters, lists
 from pools.platform.admin import display as admin_display
-from pools.platform.admin import lists, pages
+from pools.platform.admin.columns import Column
+from pools.platform.admin.lists import Page
 
 
-class ImportList(lists.BoundedList):
-    """Marks whether the imports of a page may link to their clusters."""
-
-    def get_results(self, request: HttpRequest) -> None:
-        super().get_results(request)
-        vm_imports: list[Any] = list(self.result_list)
-        for vm_import in vm_imports:
-            vm_import.shown_links = scoped.request_scope(request).everything
-        self.result_list = vm_imports
+def _search(rows: QuerySet[VMImport], text: str) -> QuerySet[VMImport]:
+    if "\0" in text:
+        return rows
+    return rows.filter(Q(file_name__icontains=text) | Q(actor__icontains=text))
 
 
-class StatusFilter(lists.ChoiceFilter):
-    title = _("status")
-    parameter_name = "status"
-
-    def options(self, request: HttpRequest) -> list[tuple[str, str]]:
-        return [(status, str(label)) for status, label in display.STATUS_LABELS.items()]
-
-    def queryset(self, request: HttpRequest, rows: QuerySet[Any]) -> QuerySet[Any]:
-        return rows.filter(status=self.value()) if self.value() else rows
+def _name(vm_import: VMImport) -> SafeString:
+    name = vm_import.file_name or gettext("Import %(vm_import)s") % {"vm_import": vm_import.pk}
+    return format_html(
+        '<span class="cad-stack">{}<span class="cad-dim">{}</span></span>',
+        admin_display.row_link(vm_import, name),
+        display.format_name(vm_import),
+    )
 
 
-class TargetFilter(lists.ChoiceFilter):
-    title = _("target")
-    parameter_name = "target"
+def _counts(vm_import: VMImport) -> SafeString:
+    return admin_display.stack(
+        [
+            format_html(
+                '<span class="cad-nowrap">{} {}</span>',
+                display.row_status_badge(name),
+                admin_display.digits(vm_import.counts[name]),
+            )
+            for name in display.ROW_STATUS_HELP
+            if vm_import.counts.get(name)
+        ]
+    )
 
-    def options(self, request: HttpRequest) -> list[tuple[str, str]]:
-        return [(str(value), str(label)) for value, label in ImportTarget.choices]
 
-    def queryset(self, request: HttpRequest, rows: QuerySet[Any]) -> QuerySet[Any]:
-        return rows.filter(target=self.value()) if self.value() else rows
+def _network(vm_import: VMImport) -> SafeString:
+    network = (
+        admin_display.row_link(vm_import.network, vm_import.network.name)
+        if vm_import.network
+        else gettext("by port group")
+    )
+    return format_html(
+        '<span class="cad-stack"><span>{}</span><span class="cad-dim">{}</span></span>',
+        network,
+        scoped.cluster_link(vm_import),
+    )
 
 
 @admin.register(VMImport)
-class ImportAdmin(lists.ReadOnlyAdmin[VMImport]):
+class ImportAdmin(lists.ListAdmin[VMImport]):
     list_display = (
-        "shown_name",
-        "shown_status",
-        "shown_counts",
-        "shown_where",
-        "shown_target",
-        "shown_by",
-        "shown_when",
+        Column("name", _("import"), _name),
+        Column("status", _("status"), display.import_status_badge),
+        Column("rows", _("rows"), _counts),
+        Column("network", _("network"), _network),
+        columns.label("target", _("target objects")),
+        columns.text("actor", _("user")),
+        columns.timestamp("created_at", _("started")),
     )
-    list_display_links = None
     list_per_page = 50
-    list_filter = (StatusFilter, TargetFilter, scoped.ScopedClusterFilter)
+    list_filter = (
+        filters.by_value(_("status"), "status", display.STATUS_LABELS),
+        filters.by_value(_("target"), "target", ImportTarget),
+        scoped.cluster_filter(),
+    )
     exported = (
         "id",
         "file_name",
@@ -85,124 +97,29 @@ class ImportAdmin(lists.ReadOnlyAdmin[VMImport]):
     )
     search_fields = ("file_name",)
     search_help_text = _("File name or user")
+    search = staticmethod(_search)
     ordering = ("-pk",)
-    sortable_by = ()
-    paginator = lists.BoundedPaginator
     list_before_template = "cadastre/imports_intro.html"
+    list_pages = (
+        Page("add", form.add, "claims.add_vmimport"),
+        Page("check", form.check),
+    )
+    row_pages = (Page("change", page.view), Page("progress", progress.view))
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[VMImport]:
         return drafts.visible_imports(request.user)
 
-    def get_changelist(self, request: HttpRequest, **_options: Any) -> type[ImportList]:
-        return ImportList
+    def prepare_rows(self, request: HttpRequest, rows: list[Any]) -> None:
+        scoped.mark_links(request, rows)
 
-    def get_search_results(
-        self, request: HttpRequest, queryset: QuerySet[VMImport], search_term: str
-    ) -> tuple[QuerySet[VMImport], bool]:
-        search_text = search_term.strip()
-        if not search_text or "\0" in search_text:
-            return queryset, False
-        matches_by_name = queryset.filter(file_name__icontains=search_text)
-        return matches_by_name | queryset.filter(actor__icontains=search_text), False
-
-    @admin.display(description=_("import"))
-    def shown_name(self, vm_import: VMImport) -> SafeString:
-        return format_html(
-            '<span class="cad-stack">{}<span class="cad-dim">{}</span></span>',
-            admin_display.row_link(
-                vm_import,
-                vm_import.file_name
-                or (gettext("Import %(vm_import)s") % {"vm_import": vm_import.pk}),
-            ),
-            display.format_name(vm_import),
-        )
-
-    @admin.display(description=_("status"))
-    def shown_status(self, vm_import: VMImport) -> SafeString:
-        return display.import_status_badge(vm_import)
-
-    @admin.display(description=_("rows"))
-    def shown_counts(self, vm_import: VMImport) -> SafeString:
-        status_counts = [
-            (display.row_status_badge(name), admin_display.digits(vm_import.counts[name]))
-            for name in display.ROW_STATUS_HELP
-            if vm_import.counts.get(name)
-        ]
-        if not status_counts:
-            return admin_display.DASH
-        lines = format_html_join("", '<span class="cad-nowrap">{} {}</span>', status_counts)
-        return format_html('<span class="cad-stack">{}</span>', lines)
-
-    @admin.display(description=_("network"))
-    def shown_where(self, vm_import: Any) -> SafeString:
-        cluster = (
-            admin_display.row_link(vm_import.cluster)
-            if vm_import.shown_links
-            else vm_import.cluster.name
-        )
-        network = (
-            admin_display.row_link(vm_import.network, vm_import.network.name)
-            if vm_import.network
-            else gettext("by port group")
-        )
-        return format_html(
-            '<span class="cad-stack"><span>{}</span><span class="cad-dim">{}</span></span>',
-            network,
-            cluster,
-        )
-
-    @admin.display(description=_("target objects"))
-    def shown_target(self, vm_import: VMImport) -> str:
-        return vm_import.get_target_display()
-
-    @admin.display(description=_("user"))
-    def shown_by(self, vm_import: VMImport) -> str | SafeString:
-        return vm_import.actor or admin_display.DASH
-
-    @admin.display(description=_("started"))
-    def shown_when(self, vm_import: VMImport) -> SafeString:
-        return admin_display.timestamp(vm_import.created_at)
-
-    # --- pages ------------------------------------------------------------------------------------
-
-    def changelist_view(
-        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
-    ) -> HttpResponse:
-        more = {
+    def list_context(self, request: HttpRequest) -> dict[str, Any]:
+        return {
             "nothing_yet": not drafts.visible_imports(request.user).exists(),
             "networks_exist": scoped.rows(request, Network).exists(),
-            **(extra_context or {}),
         }
-        return super().changelist_view(request, more)
 
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return request.user.has_perm("claims.add_vmimport")
-
-    def get_urls(self) -> list[URLPattern]:
-        check = pages.in_admin(form.check)
-        progress = pages.in_admin(self.progress_view)
-        return [
-            path("check/", check, name="claims_vmimport_check"),
-            path("<int:import_id>/progress/", progress, name="claims_vmimport_progress"),
-            *super().get_urls(),
-        ]
-
-    def add_view(self, request: HttpRequest, *_args: Any, **_options: Any) -> HttpResponse:
-        pages.require(request, "claims.add_vmimport")
-        return form.add(request)
+    def add_view(self, request: HttpRequest, *arguments: Any, **options: Any) -> HttpResponse:
+        return super().add_view(request, *arguments, **options)
 
     # CSRF protection would read the file to find the token: form.add checks the size first.
     add_view.csrf_exempt = True  # type: ignore[attr-defined]
-
-    def change_view(
-        self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
-    ) -> HttpResponse:
-        pages.require(request, "claims.view_vmimport")
-        vm_import = scoped.row_or_404(drafts.visible_imports(request.user), object_id)
-        return page.view(request, vm_import)
-
-    def progress_view(self, request: HttpRequest, import_id: int) -> HttpResponse:
-        pages.require(request, "claims.view_vmimport")
-        return import_progress.view(
-            scoped.row_or_404(drafts.visible_imports(request.user), import_id)
-        )

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
-from django.utils.translation import gettext, ngettext_lazy
+from django.utils.translation import gettext, ngettext, ngettext_lazy
 
 from claims.access import namespaces
 from claims.admin import scoped
@@ -25,7 +26,8 @@ from pools.platform.admin import lists, pages
 PER_PAGE = 50
 _CANCELLABLE = (Status.QUEUED, Status.DRAFTING, Status.DRAFTED, Status.COMMITTING)
 # Reasons that do not make a row invalid.
-_NOTE_CODES = frozenset({"prefix_added", "vm_name_changed", "repeated_row", "reserved_subnet"})
+_NOTE_CODES = frozenset({"prefix_added", "repeated_row", "reserved_subnet", "no_nad"})
+_RENAMED = "vm_name_changed"  # shown by the name itself
 # Lines of a file that are not imported: labels for one and for many.
 _SKIPPED_LABELS: dict[str, Any] = {
     "blank": ngettext_lazy("%(number)s blank line", "%(number)s blank lines", "count"),
@@ -57,6 +59,10 @@ def view(request: HttpRequest, vm_import: VMImport) -> HttpResponse:
             mapping_errors = mapping.save_mapping(request, vm_import)
         if not mapping_errors:
             return HttpResponseRedirect(request.get_full_path())
+    question = _QUESTIONS.get((request.GET.get("ask", ""), vm_import.status))
+    if question is not None:
+        pages.require(request, "claims.change_vmimport")
+        return question(request, vm_import)
     working = progress.progress_values(vm_import)["working"]
     rows = (
         None
@@ -94,6 +100,66 @@ def view(request: HttpRequest, vm_import: VMImport) -> HttpResponse:
         ),
         call=f"imports/{vm_import.pk}/",
     )
+
+
+def _undo_page(request: HttpRequest, vm_import: VMImport) -> HttpResponse:
+    """Return the page that says what undoing deletes, before it does."""
+    effect, effects = _commit_effect(vm_import), []
+    if new := effect["new"]:
+        text = ngettext(
+            "%(number)s record that the import created is deleted.",
+            "%(number)s records that the import created are deleted.",
+            new,
+        )
+        effects.append(text % {"number": admin_display.digits(new)})
+    if changed := effect["changed"]:
+        text = ngettext(
+            "%(number)s changed record gets its previous values.",
+            "%(number)s changed records get their previous values.",
+            changed,
+        )
+        effects.append(text % {"number": admin_display.digits(changed)})
+    if _is_written_to_cluster(vm_import):
+        text = gettext("The next sync writes these changes to %(cluster)s.")
+        effects.append(text % {"cluster": vm_import.cluster.name})
+    text = gettext(
+        "The import cannot be undone while a VM runs with one of these records, or if one was"
+        " changed afterwards."
+    )
+    return pages.confirmation(
+        request,
+        vm_import,
+        title=gettext("Undo %(name)s?") % {"name": _name(vm_import)},
+        effects=[*effects, text],
+        button=gettext("Undo the import"),
+        action="undo",
+    )
+
+
+def _discard_page(request: HttpRequest, vm_import: VMImport) -> HttpResponse:
+    rows = admin_display.digits(sum(vm_import.counts.values()))
+    return pages.confirmation(
+        request,
+        vm_import,
+        title=gettext("Discard the draft of %(name)s?") % {"name": _name(vm_import)},
+        effects=[
+            gettext("Rows that are deleted, with their corrections: %(rows)s.") % {"rows": rows},
+            gettext("Nothing was written to the register."),
+        ],
+        button=gettext("Discard draft"),
+        action="cancel",
+    )
+
+
+# By the parameter `ask` and the status of the import: the page that asks before an action.
+_QUESTIONS: dict[tuple[str, str], Callable[[HttpRequest, VMImport], HttpResponse]] = {
+    ("undo", Status.COMMITTED): _undo_page,
+    ("discard", Status.DRAFTED): _discard_page,
+}
+
+
+def _name(vm_import: VMImport) -> str:
+    return vm_import.file_name or gettext("import %(number)s") % {"number": vm_import.pk}
 
 
 def _skipped_text(name: str, count: int) -> str:
@@ -135,9 +201,12 @@ def _rows(request: HttpRequest, vm_import: VMImport) -> dict[str, Any]:
         rows.filter(number__gt=min(after, (1 << 31) - 1)).order_by("number")[: PER_PAGE + 1]
     )
     query = {"status": chosen_status, "q": search_text}
+    lines = list(_row_contexts(vm_import, page[:PER_PAGE]))
     more = page[PER_PAGE - 1].number if len(page) > PER_PAGE else 0
     return {
-        "rows": list(_row_contexts(vm_import, page[:PER_PAGE])),
+        "rows": lines,
+        "shared_notes": _share_notes(lines),
+        "renamed": any(line["renamed"] for line in lines),
         "chips": list(_chips(vm_import, chosen_status, search_text)),
         "search_text": search_text,
         "status": chosen_status,
@@ -207,7 +276,9 @@ def _address_choices(row: ImportRow) -> Iterator[tuple[str, str]]:
 def _reasons(row: ImportRow) -> list[dict[str, Any]]:
     """Return the reasons of a row, errors before notes; equal reasons of file and network appear once."""
     reasons_by_message = {
-        reason["message"]: reason for reason in reversed(row.reasons) if reason["code"] != "differs"
+        reason["message"]: reason
+        for reason in reversed(row.reasons)
+        if reason["code"] not in {"differs", _RENAMED}
     }
     distinct_reasons = [
         reason
@@ -219,6 +290,17 @@ def _reasons(row: ImportRow) -> list[dict[str, Any]]:
         for reason in distinct_reasons
     ]
     return sorted(reason_rows, key=lambda reason: bool(reason["note"]))
+
+
+def _share_notes(lines: list[dict[str, Any]]) -> list[tuple[str, int]]:
+    """Return each note that several rows have, and how many; in the rows it is replaced by its number."""
+    notes = [reason for line in lines for reason in line["reasons"] if reason["note"]]
+    counts = Counter(note["message"] for note in notes)
+    shared = [(message, count) for message, count in counts.items() if count > 1]
+    numbers = {message: number for number, (message, _count) in enumerate(shared, 1)}
+    for note in notes:
+        note["number"] = numbers.get(note["message"], 0)
+    return shared
 
 
 # --- after the commit -----------------------------------------------------------------------------
@@ -235,11 +317,6 @@ def _available_waves(request: HttpRequest, vm_import: VMImport) -> list[Wave] | 
 def _committed_context(vm_import: VMImport, *, may_change: bool) -> dict[str, Any]:
     counts = vm_status.status_counts(vm_import)
     written = vm_import.counts.get("new", 0) + vm_import.counts.get("changed", 0)
-    follows = (
-        ippools.writes_ippools(vm_import.cluster_id)
-        if vm_import.target == ImportTarget.IPPOOL
-        else networks.is_managed(vm_import.cluster)
-    )
     return {
         "vm_statuses": [
             (display.vm_status_badge(name), admin_display.digits(number))
@@ -247,5 +324,12 @@ def _committed_context(vm_import: VMImport, *, may_change: bool) -> dict[str, An
             if number
         ],
         "may_undo": may_change and written > 0,
-        "follows": follows,
+        "follows": _is_written_to_cluster(vm_import),
     }
+
+
+def _is_written_to_cluster(vm_import: VMImport) -> bool:
+    """Return True if the next sync writes the records of the import to their cluster."""
+    if vm_import.target == ImportTarget.IPPOOL:
+        return ippools.writes_ippools(vm_import.cluster_id)
+    return networks.is_managed(vm_import.cluster)

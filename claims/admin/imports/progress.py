@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.http import HttpResponse, JsonResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.utils.translation import gettext
 
 from claims.admin.imports import display
@@ -52,5 +52,5 @@ def _progress_text(vm_import: VMImport, import_progress: progress.ImportProgress
     }
 
 
-def view(vm_import: VMImport) -> HttpResponse:
+def view(_request: HttpRequest, vm_import: VMImport) -> HttpResponse:
     return JsonResponse(progress_values(vm_import))

@@ -21,8 +21,8 @@ from pools.platform.admin import forms as fields
 
 
 def _datetime_input() -> forms.Widget:
-    attrs = {"type": "datetime-local", "class": "cad-input cad-input-short"}
-    return forms.DateTimeInput(attrs=attrs, format="%Y-%m-%dT%H:%M")
+    attrs = {"class": "cad-input cad-input-short", "placeholder": "2026-12-05 22:00"}
+    return forms.DateTimeInput(attrs=attrs, format="%Y-%m-%d %H:%M")  # no text: a format
 
 
 class WaveForm(forms.Form):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -66,6 +67,10 @@ def view(request: HttpRequest, wave: Wave) -> HttpResponse:
         for machine in report.machines
         if not chosen_status or machine.status == chosen_status
     ]
+    shown = machines if on_paper else machines[:MOST_VMS]
+    counts = Counter(message for machine in shown for _code, message in machine.reasons)
+    shared = [(message, count) for message, count in counts.items() if count > 1]
+    numbers = {message: number for number, (message, _count) in enumerate(shared, 1)}
     return pages.page(
         request,
         "wave.html",
@@ -76,7 +81,8 @@ def view(request: HttpRequest, wave: Wave) -> HttpResponse:
         report=report,
         headline=_headline(report),
         chips=list(_chips(report, wave, chosen_status)),
-        machines=[_vm_row(machine) for machine in (machines if on_paper else machines[:MOST_VMS])],
+        machines=[_vm_row(machine, numbers) for machine in shown],
+        shared_reasons=shared,
         hidden=0 if on_paper else max(len(machines) - MOST_VMS, 0),
         on_paper=on_paper,
         networks=[
@@ -132,9 +138,11 @@ def _chips(report: WaveReadiness, wave: Wave, chosen_status: str) -> Iterator[di
             }
 
 
-def _vm_row(machine: WaveMachine) -> dict[str, Any]:
+def _vm_row(machine: WaveMachine, numbers: dict[str, int]) -> dict[str, Any]:
+    """Return a row; a reason that several VMs have stands above the table, and the row has its number."""
     return {
         "machine": machine,
+        "reasons": [(code, text, numbers.get(text, 0)) for code, text in machine.reasons],
         "badge": readiness_badge(machine.status),
         "interfaces": [
             (

@@ -143,6 +143,7 @@ register_reasons AS (
   UNION ALL
     SELECT j.number, false, 'no_nad', 'The namespace ' || j.namespace || ' has no network'
         || ' attachment definition of ' || n.name || ': the network does not serve it.'
+        || ' Use a namespace that it serves, or label this one so that the network selects it.'
     FROM checked_rows j JOIN claims_network n ON n.id = j.network_id
     WHERE j.namespace <> ''
         AND EXISTS (SELECT FROM claims_nad d WHERE d.network_id = n.id)

@@ -7,27 +7,24 @@ from typing import Any
 
 from django import forms
 from django.contrib import admin, messages
-from django.db.models import Q, QuerySet
+from django.db.models import Q
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
-from django.urls import URLPattern, path, reverse
+from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from pools.admin.clusters import observed, sync_runs, takeovers
+from pools.admin.clusters import observed, takeovers
 from pools.clusters import drift
 from pools.models import Connection, Drift
-from pools.platform.admin import display, lists, pages
+from pools.platform.admin import columns, display, filters, lists, pages
 from pools.platform.admin import forms as fields
+from pools.platform.admin.columns import Column
+from pools.platform.admin.lists import Page
 from pools.platform.outbound.faults import FieldConflict
 
 MOST = 100  # differences on one page
-_STATES = {
-    "open": Q(ignored_at=None, conflict=""),
-    "conflict": ~Q(conflict=""),
-    "ignored": Q(ignored_at__isnull=False),
-}
 VERBS = {
     "apply": _("Apply the registered values"),
     "adopt": _("Adopt the values of the cluster"),
@@ -40,26 +37,6 @@ BUTTONS = {
     "ignore": _("Ignore"),
     "unignore": _("Stop ignoring"),
 }
-
-
-class DriftStateFilter(lists.ChoiceFilter):
-    title = _("state")
-    parameter_name = "state"
-
-    def options(self, request: HttpRequest) -> list[tuple[str, str]]:
-        return [
-            ("open", gettext("open")),
-            ("conflict", gettext("write conflict")),
-            ("ignored", gettext("ignored")),
-        ]
-
-    def queryset(self, request: HttpRequest, rows: QuerySet[Drift]) -> QuerySet[Drift]:
-        which = _STATES.get(self.value() or "")
-        return rows.filter(which) if which else rows
-
-
-class DriftKindFilter(observed.ObjectKindFilter):
-    """The filter of cluster objects."""
 
 
 def value(json_value: object) -> SafeString:
@@ -78,130 +55,6 @@ def state(row: Drift) -> SafeString:
             "ignored", f"{row.ignored_by or gettext('deleted user')}: {row.ignored_reason}"
         )
     return display.state("conflict" if row.conflict else "open", row.conflict)
-
-
-@admin.register(Drift)
-class DriftAdmin(lists.ReadOnlyAdmin[Drift]):
-    list_display = (
-        "shown_object",
-        "shown_cluster",
-        "shown_path",
-        "shown_desired",
-        "shown_observed",
-        "shown_managers",
-        "shown_state",
-        "shown_since",
-    )
-    list_display_links = None
-    list_filter = (sync_runs.RunClusterFilter, DriftStateFilter, DriftKindFilter)
-    exported = (
-        "cluster.name",
-        "kind",
-        "namespace",
-        "name",
-        "path",
-        "desired",
-        "observed",
-        "managers",
-        "conflict",
-        "since",
-        "ignored_at",
-        "ignored_reason",
-    )
-    search_fields = ("name", "path")
-    search_help_text = _("Object or field")
-    ordering = ("cluster_id", "kind", "namespace", "name", "path")
-    sortable_by = ()
-    paginator = lists.BoundedPaginator
-    actions = ("apply", "adopt", "ignore", "unignore")
-    list_before_template = "cadastre/drift_intro.html"
-
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Drift]:
-        return super().get_queryset(request).select_related("cluster", "ignored_by")
-
-    @admin.display(description=_("object"))
-    def shown_object(self, row: Drift) -> SafeString:
-        name = f"{row.namespace}/{row.name}" if row.namespace else row.name
-        return format_html(
-            '<span class="cad-kind">{}</span> {}', row.kind, display.row_link(row, name)
-        )
-
-    @admin.display(description=_("cluster"))
-    def shown_cluster(self, row: Drift) -> SafeString:
-        return display.row_link(row.cluster)
-
-    @admin.display(description=_("field"))
-    def shown_path(self, row: Drift) -> SafeString:
-        return format_html('<span class="cad-mono">{}</span>', row.path)
-
-    @admin.display(description=_("desired"))
-    def shown_desired(self, row: Drift) -> SafeString:
-        return value(row.desired)
-
-    @admin.display(description=_("observed"))
-    def shown_observed(self, row: Drift) -> SafeString:
-        return value(row.observed)
-
-    @admin.display(description=_("field managers"))
-    def shown_managers(self, row: Drift) -> str:
-        return ", ".join(map(str, row.managers)) or gettext("none")
-
-    @admin.display(description=_("state"))
-    def shown_state(self, row: Drift) -> SafeString:
-        return state(row)
-
-    @admin.display(description=_("since"))
-    def shown_since(self, row: Drift) -> SafeString:
-        return display.timestamp(row.since)
-
-    # --- deciding ---------------------------------------------------------------------------------
-
-    def has_settle_permission(self, request: HttpRequest) -> bool:
-        return request.user.has_perm("pools.change_drift")
-
-    def has_adopt_permission(self, request: HttpRequest) -> bool:
-        return request.user.has_perms(("pools.change_drift", "pools.change_pool"))
-
-    @admin.action(description=VERBS["apply"], permissions=["settle"])
-    def apply(self, request: HttpRequest, rows: QuerySet[Drift]) -> HttpResponse:
-        return _decision_page(request, rows, "apply")
-
-    @admin.action(description=VERBS["adopt"], permissions=["adopt"])
-    def adopt(self, request: HttpRequest, rows: QuerySet[Drift]) -> HttpResponse:
-        return _decision_page(request, rows, "adopt")
-
-    @admin.action(description=VERBS["ignore"], permissions=["settle"])
-    def ignore(self, request: HttpRequest, rows: QuerySet[Drift]) -> HttpResponse:
-        return _decision_page(request, rows, "ignore")
-
-    @admin.action(description=VERBS["unignore"], permissions=["settle"])
-    def unignore(self, request: HttpRequest, rows: QuerySet[Drift]) -> HttpResponse:
-        return _decision_page(request, rows, "unignore")
-
-    def get_urls(self) -> list[URLPattern]:
-        urls = [
-            path("settle/", pages.in_admin(decide), name="pools_drift_settle"),
-            path(
-                "<int:drift_id>/take-over/",
-                pages.in_admin(takeovers.view),
-                name="pools_drift_takeover",
-            ),
-        ]
-        return [*urls, *super().get_urls()]
-
-    def change_view(
-        self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
-    ) -> HttpResponse:
-        pages.require(request, "pools.view_drift")
-        row = Drift.objects.filter(pk=lists.parse_id(object_id)).first()
-        if row is None:
-            raise Http404(gettext("This difference does not exist; it may be resolved."))
-        return _plan(request, row)
-
-
-def _decision_page(request: HttpRequest, rows: QuerySet[Drift], verb: str) -> HttpResponse:
-    ids = [str(pk) for pk in rows.values_list("pk", flat=True)[:MOST]]
-    return lists.action_page(request, "admin:pools_drift_settle", verb=verb, id=ids)
 
 
 def _plan(request: HttpRequest, row: Drift) -> HttpResponse:
@@ -321,3 +174,73 @@ def _apply(
             gettext("Take over"),
         )
         messages.warning(request, text)
+
+
+def _action(verb: str, *permissions: str) -> Any:
+    return lists.action(verb, VERBS[verb], "admin:pools_drift_settle", *permissions, verb=verb)
+
+
+@admin.register(Drift)
+class DriftAdmin(lists.ListAdmin[Drift]):
+    list_display = (
+        Column("object", _("object"), observed.object_name),
+        columns.related("cluster", _("cluster")),
+        Column(
+            "path",
+            _("field"),
+            lambda row: format_html('<span class="cad-mono">{}</span>', row.path),
+        ),
+        Column("desired", _("desired"), lambda row: value(row.desired)),
+        Column("observed", _("observed"), lambda row: value(row.observed)),
+        Column(
+            "managers",
+            _("field managers"),
+            lambda row: ", ".join(map(str, row.managers)) or gettext("none"),
+        ),
+        Column("state", _("state"), state),
+        columns.timestamp("since", _("since")),
+    )
+    list_filter = (
+        observed.cluster_filter,
+        filters.by_condition(
+            _("state"),
+            "state",
+            {
+                "open": (_("open"), Q(ignored_at=None, conflict="")),
+                "conflict": (_("write conflict"), ~Q(conflict="")),
+                "ignored": (_("ignored"), Q(ignored_at__isnull=False)),
+            },
+        ),
+        observed.kind_filter,
+    )
+    exported = (
+        "cluster.name",
+        "kind",
+        "namespace",
+        "name",
+        "path",
+        "desired",
+        "observed",
+        "managers",
+        "conflict",
+        "since",
+        "ignored_at",
+        "ignored_reason",
+    )
+    search_fields = ("name", "path")
+    search_help_text = _("Object or field")
+    ordering = ("cluster_id", "kind", "namespace", "name", "path")
+    list_select_related = ("cluster", "ignored_by")
+    actions = (
+        _action("apply", "pools.change_drift"),
+        _action("adopt", "pools.change_drift", "pools.change_pool"),
+        _action("ignore", "pools.change_drift"),
+        _action("unignore", "pools.change_drift"),
+    )
+    list_before_template = "cadastre/drift_intro.html"
+    list_pages = (Page("settle", decide),)
+    row_pages = (
+        Page("change", _plan),
+        Page("takeover", takeovers.view, "pools.change_drift", path="take-over"),
+    )
+    missing = _("This difference does not exist; it may be resolved.")

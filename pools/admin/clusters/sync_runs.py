@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from django.contrib import admin
-from django.db.models import QuerySet
-from django.http import HttpRequest
+from django.db.models import Q
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from pools.admin.pools import pools
+from pools.admin.clusters.field import cluster_choices
 from pools.models import SyncRun
-from pools.platform.admin import display, lists
+from pools.platform.admin import columns, display, filters, lists
+from pools.platform.admin.columns import Column
 
 _COUNTS = ("seen", "changed", "written", "failed")
 
@@ -74,35 +74,31 @@ def counts(run: SyncRun) -> SafeString:
     )
 
 
-class RunClusterFilter(pools.PoolClusterFilter):
-    """The filter of pools."""
-
-
-class RunOutcomeFilter(lists.ChoiceFilter):
-    title = _("outcome")
-    parameter_name = "outcome"
-
-    def options(self, request: HttpRequest) -> list[tuple[str, str]]:
-        return [("succeeded", gettext("succeeded")), ("failed", gettext("failed"))]
-
-    def queryset(self, request: HttpRequest, rows: QuerySet[SyncRun]) -> QuerySet[SyncRun]:
-        if not self.value():
-            return rows
-        return rows.filter(ended_at__isnull=False, succeeded=self.value() == "succeeded")
+OUTCOME = Column("outcome", _("outcome"), outcome)
+COUNTS = Column("counts", _("seen, changed, written, failed"), counts)
 
 
 @admin.register(SyncRun)
-class SyncRunAdmin(lists.ReadOnlyAdmin[SyncRun]):
+class SyncRunAdmin(lists.ListAdmin[SyncRun]):
     list_display = (
-        "shown_began",
-        "shown_cluster",
-        "shown_outcome",
+        columns.timestamp("started_at", _("started")),
+        columns.related("cluster", _("cluster")),
+        OUTCOME,
         "trigger",
-        "shown_duration",
-        "shown_counts",
+        Column("duration", _("duration"), duration),
+        COUNTS,
     )
-    list_display_links = None
-    list_filter = (RunClusterFilter, RunOutcomeFilter)
+    list_filter = (
+        filters.by_id(_("cluster"), "cluster", cluster_choices, "cluster_id"),
+        filters.by_condition(
+            _("outcome"),
+            "outcome",
+            {
+                "succeeded": (_("succeeded"), Q(ended_at__isnull=False, succeeded=True)),
+                "failed": (_("failed"), Q(ended_at__isnull=False, succeeded=False)),
+            },
+        ),
+    )
     exported = (
         "id",
         "cluster.name",
@@ -114,31 +110,7 @@ class SyncRunAdmin(lists.ReadOnlyAdmin[SyncRun]):
         "error",
     )
     ordering = ("-id",)
-    sortable_by = ()
-    paginator = lists.BoundedPaginator
+    list_select_related = ("cluster",)
     list_before_template = "cadastre/runs_intro.html"
-    fields = ("cluster", "trigger", "started_at", "ended_at", "shown_outcome", "shown_counts")
-    readonly_fields = fields
-
-    def get_queryset(self, request: HttpRequest) -> QuerySet[SyncRun]:
-        return super().get_queryset(request).select_related("cluster")
-
-    @admin.display(description=_("started"))
-    def shown_began(self, run: SyncRun) -> SafeString:
-        return display.timestamp(run.started_at)
-
-    @admin.display(description=_("cluster"))
-    def shown_cluster(self, run: SyncRun) -> SafeString:
-        return display.row_link(run.cluster)
-
-    @admin.display(description=_("outcome"))
-    def shown_outcome(self, run: SyncRun) -> SafeString:
-        return outcome(run)
-
-    @admin.display(description=_("duration"))
-    def shown_duration(self, run: SyncRun) -> str:
-        return duration(run)
-
-    @admin.display(description=_("seen, changed, written, failed"))
-    def shown_counts(self, run: Any) -> SafeString:
-        return counts(run)
+    fields: ClassVar[Any] = ("cluster", "trigger", "started_at", "ended_at", OUTCOME, COUNTS)
+    readonly_fields: ClassVar[Any] = fields

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django import forms
 from django.contrib import messages
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
@@ -20,12 +20,8 @@ class TakeoverForm(forms.Form):
     reason = fields.reason_field(label=_("Reason"))
 
 
-def view(request: HttpRequest, drift_id: int) -> HttpResponse:
+def view(request: HttpRequest, row: Drift) -> HttpResponse:
     """Show the current fields in the cluster; by POST with the token of the preview, take them over."""
-    pages.require(request, "pools.change_drift")
-    row = Drift.objects.filter(pk=drift_id).select_related("cluster").first()
-    if row is None:
-        raise Http404(gettext("This difference does not exist; it may be resolved."))
     pages.require(request, *drift.adopt_permissions(row.kind))
     cluster_object = drift.ClusterObject(row.cluster, row.kind, row.name, row.namespace)
     form = TakeoverForm(request.POST or None)

@@ -52,10 +52,11 @@ class MoreRows:
 
 @dataclass
 class OverviewAlerts:
-    """The rows with errors and warnings, those with information only, and what is left out."""
+    """The rows with errors and warnings, those with information only or acknowledged, and what is left out."""
 
     urgent: list[AlertRow] = field(default_factory=list)
     info: list[AlertRow] = field(default_factory=list)
+    acknowledged: list[AlertRow] = field(default_factory=list)
     more: list[MoreRows] = field(default_factory=list)
 
 
@@ -70,6 +71,9 @@ def overview_alerts(request: HttpRequest) -> OverviewAlerts | None:
         if counts[code] <= SHOWN:
             rows = result.info if group.lead.level == Level.INFO else result.urgent
             rows.append(_row(group))
+    result.acknowledged = [
+        _row(group) for group in open_alerts.alert_groups(acknowledged=True)[:SHOWN]
+    ]
     changelist = "admin:pools_alert_changelist"
     result.more = [
         MoreRows(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from django import forms
@@ -33,6 +34,10 @@ def add(request: HttpRequest) -> HttpResponse:
     pool_forms = pool_form.PoolForms(None, request.POST or None, initial)
     if request.method == "POST" and pool_forms.is_valid():
         try:
+            if "_preview" in request.POST:
+                capacities = pool_forms.capacities()
+                title = gettext("Add pool")
+                return _form_page(request, pool_forms, title=title, capacities=capacities)
             pool = pools.create(pool_forms.spec(), author=pages.author(request))
         except errors.IpamError as error:
             pool_forms.add_errors(error)
@@ -78,7 +83,11 @@ def edit(request: HttpRequest, pool: Pool) -> HttpResponse:
 
 
 def _form_page(
-    request: HttpRequest, pool_forms: pool_form.PoolForms, *, title: str
+    request: HttpRequest,
+    pool_forms: pool_form.PoolForms,
+    *,
+    title: str,
+    capacities: Sequence[pool_form.Capacity] = (),
 ) -> HttpResponse:
     return pages.page(
         request,
@@ -89,6 +98,7 @@ def _form_page(
         pool=pool_forms.pool,
         form=pool_forms.form,
         cidrs=pool_forms.cidrs,
+        capacities=capacities,
         invalid=pool_forms.form.is_bound
         and (pool_forms.form.errors or any(pool_forms.cidrs.errors)),
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from django import forms
@@ -58,11 +59,19 @@ class PoolForm(forms.Form):
         label=_("Use the first address of each CIDR (network address)"),
         required=False,
         widget=fields.tick(),
+        help_text=_(
+            "Only for blocks of one address, and cannot be changed later. Without it a CIDR gives one"
+            " address less: a public /30 without both has 2 addresses instead of 4."
+        ),
     )
     allow_last_ip = forms.BooleanField(
         label=_("Use the last address of each CIDR (broadcast address)"),
         required=False,
         widget=fields.tick(),
+        help_text=_(
+            "IPv4 only, and cannot be changed later. Leave it off where hosts share the CIDR as one"
+            " subnet; use it for addresses that are routed one by one."
+        ),
     )
     version = forms.IntegerField(required=False, widget=forms.HiddenInput())
 
@@ -105,6 +114,16 @@ class CidrForm(forms.Form):
 
 CidrFormSet = forms.formset_factory(CidrForm, extra=2)
 MoreCidrsFormSet = forms.formset_factory(CidrForm, extra=0)
+
+
+@dataclass(frozen=True)
+class Capacity:
+    """The blocks of a family: as chosen, without and with the first and last addresses."""
+
+    family: int
+    chosen: int
+    without: int
+    with_both: int
 
 
 class PoolForms:
@@ -169,6 +188,20 @@ class PoolForms:
                 families[family] = Family(tuple(entries), mask_size)
         return families
 
+    def capacities(self) -> list[Capacity]:
+        """Return the capacity of each family, before the pool is added."""
+        values = self.form.cleaned_data
+        first, last = values["allow_first_ip"], values["allow_last_ip"]
+        return [
+            Capacity(
+                number,
+                chosen=_block_count(family, first=first, last=last),
+                without=_block_count(family, first=False, last=False),
+                with_both=_block_count(family, first=True, last=True),
+            )
+            for number, family in self.families().items()
+        ]
+
     def spec(self) -> pools.PoolSpec:
         values = self.form.cleaned_data
         return pools.PoolSpec(
@@ -217,6 +250,15 @@ class PoolForms:
             if row.cleaned_data.get("cidr") and str(row.cleaned_data["cidr"]) in message
         ]
         return self.cidrs.forms[min(positions)[1]] if positions else None
+
+
+def _block_count(family: Family, *, first: bool, last: bool) -> int:
+    """Return the number of blocks that the CIDRs of a family have, less the reserved ones."""
+    layouts = (
+        (blocks.Layout(entry.cidr, family.mask_size, first, last), entry.reserved)
+        for entry in family.cidrs
+    )
+    return sum(blocks.total(layout.allocatable(reserved)) for layout, reserved in layouts)
 
 
 _FORM_FIELDS = {

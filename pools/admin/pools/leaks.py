@@ -9,17 +9,18 @@ from typing import Any
 from django import forms
 from django.contrib import admin, messages
 from django.db.models import QuerySet
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
-from django.urls import URLPattern, path
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
-from pools.admin.clusters import sync_runs
+from pools.admin.clusters.field import cluster_choices
 from pools.admin.pools import blocks
 from pools.models import Block, Leak, ReferenceFeed
-from pools.platform.admin import display, lists, pages
+from pools.platform.admin import columns, display, filters, lists, pages
 from pools.platform.admin import forms as fields
+from pools.platform.admin.columns import Column
+from pools.platform.admin.lists import Page
 from pools.register.leaks import detection, listing
 from pools.register.leaks import reclaim as leak_reclaim
 
@@ -28,195 +29,40 @@ FEEDS = 20  # shown above the list
 _KINDS = ("node", "instance", "env", "vm", "pod")
 
 
-class LeakStateFilter(lists.ChoiceFilter):
-    title = _("state")
-    parameter_name = "state"
-
-    def options(self, request: HttpRequest) -> list[tuple[str, str]]:
-        return [("leaked", gettext("leaked")), ("suspected", gettext("suspected"))]
-
-    def queryset(self, request: HttpRequest, rows: QuerySet[Leak]) -> QuerySet[Leak]:
-        return rows.filter(confirmed_at__isnull=self.value() == "suspected")
+def _by_state(_request: HttpRequest, rows: QuerySet[Leak], state: str) -> QuerySet[Leak]:
+    """Without a state, leaked ones."""
+    return rows.filter(confirmed_at__isnull=state == "suspected")
 
 
-class LeakHolderTypeFilter(lists.ChoiceFilter):
-    title = _("holder type")
-    parameter_name = "kind"
-
-    def options(self, request: HttpRequest) -> list[tuple[str, str]]:
-        # Known and reported kinds: distinct kinds of all rows would cost a scan per page.
-        reported_kinds = (
-            ReferenceFeed.objects.order_by().values_list("holder_kind", flat=True).distinct()[:50]
-        )
-        return [(kind, kind) for kind in sorted({*_KINDS, *reported_kinds})]
-
-    def queryset(self, request: HttpRequest, rows: QuerySet[Leak]) -> QuerySet[Leak]:
-        return rows.filter(holder_kind=self.value()) if self.value() else rows
-
-
-class LeakSourceFilter(lists.ChoiceFilter):
-    title = _("source")
-    parameter_name = "source"
-
-    def options(self, request: HttpRequest) -> list[tuple[str, str]]:
-        return [
-            (name, name)
-            for name in (detection.TOOLING, *(source.name for source in detection.SOURCES))
-        ]
-
-    def queryset(self, request: HttpRequest, rows: QuerySet[Leak]) -> QuerySet[Leak]:
-        return rows.filter(source=self.value()) if self.value() else rows
-
-
-class LeakPoolFilter(blocks.BlockPoolFilter):
-    def queryset(self, request: HttpRequest, rows: QuerySet[Any]) -> QuerySet[Any]:
-        return rows.filter(block__pool=self.selected_id()) if self.value() else rows
-
-
-@admin.register(Leak)
-class LeakAdmin(lists.ReadOnlyAdmin[Leak]):
-    list_display = (
-        "shown_age",
-        "shown_held",
-        "shown_holder",
-        "shown_block",
-        "shown_pool",
-        "shown_cluster",
-        "shown_source",
-        "shown_why",
+def _kind_choices(_request: HttpRequest) -> list[tuple[str, str]]:
+    # Known and reported kinds: distinct kinds of all rows would cost a scan per page.
+    reported_kinds = (
+        ReferenceFeed.objects.order_by().values_list("holder_kind", flat=True).distinct()[:50]
     )
-    list_display_links = None
-    list_filter = (
-        LeakStateFilter,
-        sync_runs.RunClusterFilter,
-        LeakHolderTypeFilter,
-        LeakSourceFilter,
-        LeakPoolFilter,
+    return [(kind, kind) for kind in sorted({*_KINDS, *reported_kinds})]
+
+
+def _source_choices(_request: HttpRequest) -> list[tuple[str, str]]:
+    names = (detection.TOOLING, *(source.name for source in detection.SOURCES))
+    return [(name, name) for name in names]
+
+
+def _search(rows: QuerySet[Leak], text: str) -> QuerySet[Leak]:
+    return rows.filter(block__in=blocks.filter_blocks(Block.objects.filter(state="held"), text))
+
+
+def _page(request: HttpRequest, row: Leak) -> HttpResponse:
+    return pages.page(
+        request,
+        "leak.html",
+        title=display.plain_cidr(row.block.cidr),
+        opts=Leak._meta,
+        original=row,
+        row=row,
+        why=listing.describe_observation(row),
+        state=state(row),
+        call=f"leaks/?holder_kind={row.holder_kind}&holder_id={row.holder_id}",
     )
-    # `ipam reclaim --from-report` reads this export.
-    exported = (
-        "block_id",
-        "block.cidr",
-        "block.pool.name",
-        "cluster.name",
-        "holder_kind",
-        "holder_id",
-        "holder_uid",
-        "org",
-        "env",
-        "allocated_at",
-        "missed_at",
-        "observed_at",
-        "observations",
-        "confirmed_at",
-        "source",
-    )
-    search_fields = ("holder_id",)
-    search_help_text = _("Holder, address or CIDR")
-    ordering = ("id",)
-    sortable_by = ()
-    paginator = lists.BoundedPaginator
-    actions = ("reclaim_selected",)
-    list_before_template = "cadastre/leaks_intro.html"
-
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Leak]:
-        return detection.current_leaks().select_related("block__pool__cluster", "cluster")
-
-    def get_search_results(
-        self, request: HttpRequest, queryset: QuerySet[Leak], search_term: str
-    ) -> tuple[QuerySet[Leak], bool]:
-        if not search_term.strip():
-            return queryset, False
-        held_blocks = blocks.filter_blocks(Block.objects.filter(state="held"), search_term)
-        return queryset.filter(block__in=held_blocks), False
-
-    @admin.display(description=_("unreferenced since"))
-    def shown_age(self, row: Leak) -> SafeString:
-        return display.timestamp(row.missed_at)
-
-    @admin.display(description=_("held since"))
-    def shown_held(self, row: Leak) -> SafeString:
-        return display.timestamp(row.allocated_at)
-
-    @admin.display(description=_("holder"))
-    def shown_holder(self, row: Leak) -> SafeString:
-        return display.holder(row.holder_kind, row.holder_id)
-
-    @admin.display(description=_("address or block"))
-    def shown_block(self, row: Leak) -> SafeString:
-        return display.address(row.block.cidr, display.url_of(row))
-
-    @admin.display(description=_("pool"))
-    def shown_pool(self, row: Leak) -> SafeString:
-        return display.row_link(row.block.pool, row.block.pool.name)
-
-    @admin.display(description=_("cluster"))
-    def shown_cluster(self, row: Leak) -> SafeString:
-        return display.row_link(row.cluster)
-
-    @admin.display(description=_("source"))
-    def shown_source(self, row: Leak) -> str:
-        return row.source
-
-    @admin.display(description=_("reason"))
-    def shown_why(self, row: Leak) -> str:
-        return listing.describe_observation(row)
-
-    # --- reclaiming -------------------------------------------------------------------------------
-
-    def has_reclaim_permission(self, request: HttpRequest) -> bool:
-        return request.user.has_perm("pools.reclaim")
-
-    @admin.action(description=_("Reclaim"), permissions=["reclaim"])
-    def reclaim_selected(self, request: HttpRequest, rows: QuerySet[Leak]) -> HttpResponse:
-        ids = list(rows.values_list("pk", flat=True)[: MOST + 1])
-        if len(ids) > MOST:
-            messages.warning(
-                request,
-                ngettext(
-                    "Only the first selected block is shown.",
-                    "Only the first %(number)s selected blocks are shown.",
-                    MOST,
-                )
-                % {"number": MOST},
-            )
-        return lists.action_page(request, "admin:pools_leak_reclaim", id=ids[:MOST])
-
-    def get_urls(self) -> list[URLPattern]:
-        reclaim_url = path("reclaim/", pages.in_admin(reclaim), name="pools_leak_reclaim")
-        return [reclaim_url, *super().get_urls()]
-
-    def changelist_view(
-        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
-    ) -> HttpResponse:
-        feeds = ReferenceFeed.objects.select_related("cluster").order_by("-reported_at")
-        may_view_feeds = request.user.has_perm("pools.view_referencefeed")
-        more = {"feeds": list(feeds[:FEEDS]) if may_view_feeds else [], **(extra_context or {})}
-        return super().changelist_view(request, more)
-
-    def change_view(
-        self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
-    ) -> HttpResponse:
-        pages.require(request, "pools.view_leak")
-        row = self.get_queryset(request).filter(pk=lists.parse_id(object_id)).first()
-        if row is None:
-            raise Http404(
-                gettext(
-                    "This leak does not exist. Its holder may have been observed again, or "
-                    "its block was released."
-                )
-            )
-        return pages.page(
-            request,
-            "leak.html",
-            title=display.plain_cidr(row.block.cidr),
-            opts=Leak._meta,
-            original=row,
-            row=row,
-            why=listing.describe_observation(row),
-            state=state(row),
-            call=f"leaks/?holder_kind={row.holder_kind}&holder_id={row.holder_id}",
-        )
 
 
 def state(row: Leak) -> SafeString:
@@ -326,3 +172,76 @@ def _result_row(result: leak_reclaim.ReclaimResult) -> dict[str, Any]:
         "state": display.state("refused" if result.error else "succeeded"),
         "message": _result_message(result),
     }
+
+
+@admin.register(Leak)
+class LeakAdmin(lists.ListAdmin[Leak]):
+    list_display = (
+        columns.timestamp("missed_at", _("unreferenced since")),
+        columns.timestamp("allocated_at", _("held since")),
+        columns.holder(),
+        Column(
+            "block",
+            _("address or block"),
+            lambda row: display.address(row.block.cidr, display.url_of(row)),
+        ),
+        columns.related("block.pool", _("pool"), text="name"),
+        columns.related("cluster", _("cluster")),
+        columns.text("source", _("source")),
+        Column("reason", _("reason"), listing.describe_observation),
+    )
+    list_filter = (
+        filters.custom(
+            _("state"),
+            "state",
+            {"leaked": _("leaked"), "suspected": _("suspected")},
+            _by_state,
+            has_default=True,
+        ),
+        filters.by_id(_("cluster"), "cluster", cluster_choices, "cluster_id"),
+        filters.by_value(_("holder type"), "kind", _kind_choices, "holder_kind"),
+        filters.by_value(_("source"), "source", _source_choices),
+        filters.by_id(_("pool"), "pool", blocks.pool_choices, "block__pool"),
+    )
+    # `ipam reclaim --from-report` reads this export.
+    exported = (
+        "block_id",
+        "block.cidr",
+        "block.pool.name",
+        "cluster.name",
+        "holder_kind",
+        "holder_id",
+        "holder_uid",
+        "org",
+        "env",
+        "allocated_at",
+        "missed_at",
+        "observed_at",
+        "observations",
+        "confirmed_at",
+        "source",
+    )
+    search_fields = ("holder_id",)
+    search_help_text = _("Holder, address or CIDR")
+    search = staticmethod(_search)
+    ordering = ("id",)
+    list_select_related = ("block__pool__cluster", "cluster")
+    actions = (
+        lists.action(
+            "reclaim_selected", _("Reclaim"), "admin:pools_leak_reclaim", "pools.reclaim", most=MOST
+        ),
+    )
+    list_before_template = "cadastre/leaks_intro.html"
+    list_pages = (Page("reclaim", reclaim),)
+    row_pages = (Page("change", _page),)
+    missing = _(
+        "This leak does not exist. Its holder may have been observed again, or its block was released."
+    )
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Leak]:
+        return detection.current_leaks()
+
+    def list_context(self, request: HttpRequest) -> dict[str, Any]:
+        feeds = ReferenceFeed.objects.select_related("cluster").order_by("-reported_at")
+        may_view_feeds = request.user.has_perm("pools.view_referencefeed")
+        return {"feeds": list(feeds[:FEEDS]) if may_view_feeds else []}

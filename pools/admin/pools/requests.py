@@ -2,56 +2,66 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from django.contrib import admin, messages
 from django.db.models import QuerySet
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext
 
-from pools.admin.pools import pools
+from pools.admin.clusters.field import cluster_choices
 from pools.models import AllocationRequest, Block
 from pools.models.blocks import LIVE
 from pools.models.requests import RequestState
-from pools.platform.admin import display, lists, pages
+from pools.platform.admin import columns, display, filters, lists, pages
+from pools.platform.admin.columns import Column
+from pools.platform.admin.lists import Page
 from pools.register.allocator import requests
 
 
-class RequestStateFilter(lists.ChoiceFilter):
-    title = _("state")
-    parameter_name = "state"
-
-    def options(self, request: HttpRequest) -> list[tuple[str, str]]:
-        return [(str(value), str(label)) for value, label in RequestState.choices]
-
-    def queryset(
-        self, request: HttpRequest, rows: QuerySet[AllocationRequest]
-    ) -> QuerySet[AllocationRequest]:
-        return rows.filter(state=self.value()) if self.value() else rows
+def _next_try(row: AllocationRequest) -> SafeString:
+    return display.timestamp(row.next_try_at if row.state == RequestState.PENDING else None)
 
 
-class RequestClusterFilter(pools.PoolClusterFilter):
-    def queryset(self, request: HttpRequest, rows: QuerySet[Any]) -> QuerySet[Any]:
-        return rows.filter(pool__cluster_id=self.selected_id()) if self.value() else rows
+def _page(request: HttpRequest, row: AllocationRequest) -> HttpResponse:
+    demand = requests.demand_from_json(row.demand)
+    blocks = Block.objects.filter(pk__in=row.block_ids, state__in=LIVE)
+    return pages.page(
+        request,
+        "request.html",
+        title=str(row),
+        opts=AllocationRequest._meta,
+        original=row,
+        row=row,
+        pending=row.state == RequestState.PENDING,
+        count=max(demand.count, len(demand.holders)),
+        exact=demand.cidr,
+        blocks=blocks.select_related("pool__cluster"),
+        call=f"requests/{row.pk}/",
+    )
 
 
 @admin.register(AllocationRequest)
-class RequestAdmin(lists.ReadOnlyAdmin[AllocationRequest]):
+class RequestAdmin(lists.ListAdmin[AllocationRequest]):
     list_display = (
-        "shown_holder",
-        "shown_state",
-        "shown_pool",
+        Column(
+            "holder",
+            _("holder"),
+            lambda row: display.row_link(row, f"{row.holder_kind} {row.holder_id}"),
+        ),
+        columns.state("state", _("state")),
+        columns.related("pool", _("pool")),
         "org",
         "env",
-        "shown_age",
-        "shown_next",
+        columns.timestamp("created_at", _("waiting since")),
+        Column("next_try_at", _("next attempt"), _next_try),
         "attempts",
         "last_error",
     )
-    list_display_links = None
-    list_filter = (RequestStateFilter, RequestClusterFilter)
+    list_filter = (
+        filters.by_value(_("state"), "state", RequestState),
+        filters.by_id(_("cluster"), "cluster", cluster_choices, "pool__cluster_id"),
+    )
     exported = (
         "id",
         "pool.cluster.name",
@@ -70,37 +80,10 @@ class RequestAdmin(lists.ReadOnlyAdmin[AllocationRequest]):
     search_fields = ("holder_id", "env", "org")
     search_help_text = _("Holder, environment or organization")
     ordering = ("-id",)
-    sortable_by = ()
-    paginator = lists.BoundedPaginator
+    list_select_related = ("pool__cluster",)
     actions = ("cancel",)
     list_before_template = "cadastre/requests_intro.html"
-
-    def get_queryset(self, request: HttpRequest) -> QuerySet[AllocationRequest]:
-        return super().get_queryset(request).select_related("pool__cluster")
-
-    @admin.display(description=_("holder"))
-    def shown_holder(self, row: AllocationRequest) -> SafeString:
-        return display.row_link(row, f"{row.holder_kind} {row.holder_id}")
-
-    @admin.display(description=_("state"))
-    def shown_state(self, row: AllocationRequest) -> SafeString:
-        return display.state(row.state)
-
-    @admin.display(description=_("pool"))
-    def shown_pool(self, row: AllocationRequest) -> SafeString:
-        return display.row_link(row.pool)
-
-    @admin.display(description=_("waiting since"))
-    def shown_age(self, row: AllocationRequest) -> SafeString:
-        return display.timestamp(row.created_at)
-
-    @admin.display(description=_("next attempt"))
-    def shown_next(self, row: AllocationRequest) -> SafeString:
-        return (
-            display.timestamp(row.next_try_at)
-            if row.state == RequestState.PENDING
-            else display.DASH
-        )
+    row_pages = (Page("change", _page),)
 
     def has_allocate_permission(self, request: HttpRequest) -> bool:
         return request.user.has_perm("pools.allocate")
@@ -119,27 +102,4 @@ class RequestAdmin(lists.ReadOnlyAdmin[AllocationRequest]):
                 len(pending),
             )
             % {"number": len(pending)},
-        )
-
-    def change_view(
-        self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
-    ) -> HttpResponse:
-        pages.require(request, "pools.view_allocationrequest")
-        row = self.get_queryset(request).filter(pk=lists.parse_id(object_id)).first()
-        if row is None:
-            raise Http404(gettext("This request does not exist."))
-        demand = requests.demand_from_json(row.demand)
-        blocks = Block.objects.filter(pk__in=row.block_ids, state__in=LIVE)
-        return pages.page(
-            request,
-            "request.html",
-            title=str(row),
-            opts=AllocationRequest._meta,
-            original=row,
-            row=row,
-            pending=row.state == RequestState.PENDING,
-            count=max(demand.count, len(demand.holders)),
-            exact=demand.cidr,
-            blocks=blocks.select_related("pool__cluster"),
-            call=f"requests/{row.pk}/",
         )

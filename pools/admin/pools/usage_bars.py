@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
-from pools.platform.admin.display import digits
+from pools.platform.admin import display
+from pools.platform.admin.columns import Column
 from pools.register import usage
 
 
@@ -64,9 +67,20 @@ def bars(families: Mapping[int, usage.Usage]) -> SafeString:
     )
 
 
+def column() -> Column:
+    """The column of a list whose rows have a pool's usage as `shown_usage`."""
+    return Column("utilization", _("utilization"), _stacked)
+
+
+def _stacked(row: Any) -> SafeString:
+    if not row.shown_usage:
+        return display.DASH
+    return format_html('<span class="cad-stack">{}</span>', bars(row.shown_usage))
+
+
 def _counts(counts: usage.Usage) -> str:
     numbers = (counts.held, counts.cooling, counts.reserved, counts.free, counts.capacity)
-    held, cooling, reserved, free, capacity = (digits(number) for number in numbers)
+    held, cooling, reserved, free, capacity = (display.digits(number) for number in numbers)
     text = (
         gettext(
             "about %(held)s held, %(cooling)s cooling, %(reserved)s reserved, %(free)s free of %(capacity)s"

@@ -10,11 +10,9 @@ from __future__ import annotations
 import builtins
 import contextlib
 import functools
-import gc
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent import futures
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 from urllib import parse
@@ -42,10 +40,6 @@ _WATCH_GRACE = 15  # seconds after the end of a watch until the server counts as
 _APPLY = "application/apply-patch+yaml"
 _JSON_PATCH = "application/json-patch+json"
 _VERBS = {"GET": "get", "POST": "create", "PATCH": "apply", "PUT": "update", "DELETE": "delete"}
-_TOKEN = re.compile(
-    rb'"continue": ?"([\w=-]+)"'
-)  # format of API servers; other tokens are read from the parsed page
-_METADATA = 4096  # bytes at both ends of a page that are searched for it
 # The server parses the body of an apply as YAML, where these end a line or are invalid.
 _NOT_IN_YAML = re.compile("[\x7f-\xa0\u2028\u2029\ufeff\ufffe\uffff]")
 
@@ -100,7 +94,12 @@ class ClusterClient:
         target = guard.parse_url(access.server)
 
         def addresses() -> list[str]:
-            return guard.resolve(target, allow_loopback=allow_loopback, resolver=resolver)
+            return guard.resolve(
+                target,
+                allow_loopback=allow_loopback,
+                loopback_setting="IPAM_ALLOW_LOOPBACK_CLUSTERS",
+                resolver=resolver,
+            )
 
         self._access = access
         self._cluster = cluster
@@ -239,33 +238,20 @@ class ClusterClient:
     def _list(self, resource: Resource, namespace: str, project: Projection | None) -> Listing:
         path, token = _path(resource, namespace=namespace), ""
         items: builtins.list[Manifest] = []
-        raw = self._page(path, token)
-        with futures.ThreadPoolExecutor(1, "page") as ahead:
-            for _ in range(MOST_PAGES):
-                # The next page is requested while this one is parsed: still one request at a time.
-                guess = _guess_token(raw)
-                following = ahead.submit(self._page, path, guess) if guess else None
-                page = responses.parse_object(raw)
-                if not str(page.get("kind")).endswith("List"):
-                    raise faults.MalformedResponse("the response is not a list")
-                metadata = responses.get_object(page, "metadata")
-                listed = responses.get_objects(page, "items")
-                items += listed if project is None else filter(None, map(project, listed))
-                before, token = token, metadata.get("continue") or ""
-                if not token:
-                    return Listing(items, responses.get_string(metadata, "resourceVersion"))
-                if token == before:
-                    break
-                if following is not None:
-                    futures.wait([following])
-                raw = (
-                    following.result() if following and guess == token else self._page(path, token)
-                )
+        for _ in range(MOST_PAGES):
+            query = {"limit": str(PAGE)} | ({"continue": token} if token else {})
+            page = self._call("GET", path, query)
+            if not str(page.get("kind")).endswith("List"):
+                raise faults.MalformedResponse("the response is not a list")
+            metadata = responses.get_object(page, "metadata")
+            listed = responses.get_objects(page, "items")
+            items += listed if project is None else filter(None, map(project, listed))
+            before, token = token, metadata.get("continue") or ""
+            if not token:
+                return Listing(items, responses.get_string(metadata, "resourceVersion"))
+            if token == before:
+                break
         raise faults.MalformedResponse("the list does not end")
-
-    def _page(self, path: str, token: str) -> bytes:
-        query = {"limit": str(PAGE)} | ({"continue": token} if token else {})
-        return self._raw("GET", path, query)
 
     def get(self, resource: Resource, name: str, namespace: str = "") -> Manifest:
         """Return one object. Also raises NotFound."""
@@ -408,23 +394,13 @@ class ClusterClient:
         body: Body | None = None,
         content_type: str = "application/json",
     ) -> Manifest:
-        return responses.parse_object(self._raw(method, path, query or {}, body, content_type))
-
-    def _raw(
-        self,
-        method: str,
-        path: str,
-        query: Mapping[str, str],
-        body: Body | None = None,
-        content_type: str = "application/json",
-    ) -> bytes:
-        response = self._send(method, path, query, body=body, content_type=content_type)
+        response = self._send(method, path, query or {}, body=body, content_type=content_type)
         if not 200 <= response.status < 300:
             refusal = self._refusal(response)
             if isinstance(refusal, faults.StaleVersion):
                 process_metrics.count("ipam_stale_writes_rejected_total")
             raise refusal
-        return self._body(response)
+        return responses.parse_object(self._body(response))
 
     def _send(
         self,
@@ -482,16 +458,7 @@ def _official_client() -> Any:
     """Return `kubernetes.client`; imported at the first use, because the import takes half a second."""
     from kubernetes import client  # noqa: PLC0415
 
-    # Its thousand modules are never freed. Without the freeze, the garbage collector traverses them
-    # while pages of JSON are parsed, which doubles the time of a list.
-    gc.freeze()
     return client
-
-
-def _guess_token(page: bytes) -> str:
-    """Return the probable `continue` token, from the beginning or the end of a page; "" for none."""
-    match = _TOKEN.search(page[:_METADATA]) or _TOKEN.search(page[-_METADATA:])
-    return match[1].decode() if match else ""
 
 
 def _parse_event(event: Manifest) -> WatchEvent:

@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import gc
 import logging
-import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -108,7 +106,6 @@ def run(
     with (
         record_outcome(lease, record, counts, dry=dry) as outcome,
         leases.renew_in_background(lease),
-        _without_collector(),
         open_client(connection) as client,
     ):
         outcome.version = client.version()
@@ -123,8 +120,6 @@ def run(
                 KindCounts(), "the observers"
             ):  # their failure is not that of the sync
                 observers.notify(context, counts, record.started_at)
-        # Free the objects before the garbage collector is enabled again.
-        del context
     return record
 
 
@@ -258,23 +253,6 @@ def make_context(
         from_watch=from_watch,
         changed_keys=changed_keys,
     )
-
-
-_collector_off = threading.Semaphore(1)
-
-
-@contextlib.contextmanager
-def _without_collector() -> Iterator[None]:
-    """Disable the garbage collector: it would traverse ten thousand objects without cycles repeatedly."""
-    ours = gc.isenabled() and _collector_off.acquire(blocking=False)
-    if ours:
-        gc.disable()
-    try:
-        yield
-    finally:
-        if ours:
-            gc.enable()
-            _collector_off.release()
 
 
 @contextlib.contextmanager

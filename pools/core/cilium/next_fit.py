@@ -49,18 +49,22 @@ class CidrBlocks:
 
 
 class PoolBlocks:
-    """The blocks of one pool: its CIDRs in order, its mask sizes and its flags."""
+    """The blocks of one pool: its CIDRs in the order of the manifest."""
 
     def __init__(self, pool: podippool.PodIPPool) -> None:
-        self.mask_sizes = {family: part.mask_size for family, part in pool.families.items()}
-        self.allow = (pool.allow_first_ip, pool.allow_last_ip)
+        self._allow = (pool.allow_first_ip, pool.allow_last_ip)
         self.cidrs: dict[int, list[CidrBlocks]] = {4: [], 6: []}
+        for family, part in pool.families.items():
+            for entry in part.cidrs:
+                cidr_blocks = CidrBlocks(entry.cidr, part.mask_size)
+                cidr_blocks.withhold(entry.reserved)
+                self.cidrs[family].append(cidr_blocks)
 
     def usable(self, held: Iterable[addresses.Network], family: int) -> int:
         return sum(self.usable_in(cidr) for cidr in held if cidr.version == family)
 
     def usable_in(self, cidr: addresses.Network) -> int:
-        first, last = self.allow
+        first, last = self._allow
         return multipool.usable_addresses(cidr, allow_first=first, allow_last=last)
 
     def locate(self, cidr: addresses.Network) -> tuple[CidrBlocks, blocks.Span] | None:
@@ -79,11 +83,6 @@ class PoolBlocks:
             return f"cidr {cidr} has already been allocated"
         part.used.add(span)
         return ""
-
-    def release(self, cidr: addresses.Network) -> None:
-        if location := self.locate(cidr):
-            part, span = location
-            part.used.remove(span)
 
     def take(self, family: int) -> addresses.Network | None:
         for part in self.cidrs[family]:

@@ -21,7 +21,7 @@ from kombu.exceptions import OperationalError
 from pools import tasks
 from pools.clusters.reconcile import registry
 from pools.clusters.reconcile import watcher as reconcile_watcher
-from pools.platform import heartbeat
+from pools.platform import garbage, heartbeat
 from pools.platform.conditions import evaluation
 
 _INTERVAL = 30  # seconds
@@ -52,6 +52,7 @@ class Command(base.BaseCommand):
         threading.Thread(target=_stop, args=[watcher, signals], daemon=True, name="stop").start()
         threading.Thread(target=_evaluate_for_scheduler, daemon=True, name="alerts").start()
         self.stderr.write(f"watching as {watcher.name}")
+        garbage.collect_seldom()
         watcher.run()
         # End at once, although threads may still wait for a cluster.
         sys.stdout.flush()

@@ -1,6 +1,6 @@
 """Change or delete several rows of a list on one page: choose, preview, confirm; all rows or none.
 
-A list takes part with a `BulkEdit` value, its `action` and its `url`.
+A list takes part with a `BulkEdit` value, its `action` and its `page`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from django.contrib import messages
 from django.db import models, transaction
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.urls import URLPattern, path
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
@@ -108,37 +107,24 @@ class BulkEdit:
     def _names(self) -> str:
         return f"admin:{self.model._meta.app_label}_{self.model._meta.model_name}"
 
-    def action(self) -> Callable[..., HttpResponse | None]:
+    def action(self) -> Callable[..., HttpResponse]:
         """Return the action of the list."""
+        name = f"bulk_{self.verb}"
+        title = _("Delete") if self.deletes else _("Edit")
+        return lists.action(name, title, f"{self._names}_{name}", *self.permissions, most=MOST)
 
-        def open_page(
-            _list: Any, request: HttpRequest, queryset: QuerySet[Any]
-        ) -> HttpResponse | None:
-            ids = list(queryset.values_list("pk", flat=True)[: MOST + 1])
-            if len(ids) > MOST:
-                messages.error(request, _limit_message())
-                return None
-            return lists.action_page(request, f"{self._names}_bulk_{self.verb}", id=ids)
-
-        action: Any = open_page
-        action.__name__ = f"bulk_{self.verb}"
-        action.short_description = _("Delete") if self.deletes else _("Edit")
-        action.permissions = self.permissions
-        return open_page
-
-    def url(self) -> URLPattern:
-        """Return the URL of the page."""
-        name = f"{self._names.removeprefix('admin:')}_bulk_{self.verb}"
-        return path(f"bulk-{self.verb}/", pages.in_admin(self.view), name=name)
+    def page(self) -> lists.Page:
+        """Return the page of the list."""
+        return lists.Page(
+            f"bulk_{self.verb}", self.view, *self.permissions, path=f"bulk-{self.verb}"
+        )
 
     def view(self, request: HttpRequest) -> HttpResponse:
         """Show the form, then the preview, then change all rows or none."""
-        pages.require(request, *self.permissions)
         list_url = lists.list_url(request, f"{self._names}_changelist")
         rows = self._selected_rows(request)
-        if not rows or len(rows) > MOST:
-            text = _limit_message() if rows else gettext("None of the selected rows exists.")
-            messages.warning(request, text)
+        if not rows:
+            messages.warning(request, gettext("None of the selected rows exists."))
             return HttpResponseRedirect(list_url)
         form = self.form(request.POST or None)
         previews: list[RowPreview] = []
@@ -157,7 +143,7 @@ class BulkEdit:
 
     def _selected_rows(self, request: HttpRequest) -> list[Any]:
         texts = request.POST.getlist("id") or request.GET.getlist("id")
-        ids = [number for text in texts[: MOST + 1] if (number := lists.parse_id(text))]
+        ids = [number for text in texts[:MOST] if (number := lists.parse_id(text))]
         return list(self.rows(request).filter(pk__in=ids).order_by("pk"))
 
     def _change_all(
@@ -221,10 +207,6 @@ class BulkEdit:
             deletes=self.deletes,
             back=list_url,
         )
-
-
-def _limit_message() -> str:
-    return gettext("Select at most %(most)s rows.") % {"most": MOST}
 
 
 def _digest(previews: list[RowPreview]) -> str:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from django.urls import reverse
 from django.utils import formats, timezone
 from django.utils.functional import lazy
-from django.utils.html import format_html
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext, pgettext
@@ -48,6 +49,7 @@ _STATES: dict[str, tuple[str, StrOrPromise]] = {
     "error": ("■", gettext_lazy("error")),
     "warning": ("▲", gettext_lazy("warning")),
     "info": ("●", gettext_lazy("info")),
+    "acknowledged": ("✓", gettext_lazy("acknowledged")),
     "violated": ("■", gettext_lazy("violated")),
     "clean": ("●", gettext_lazy("clean")),
     "repaired": ("✓", gettext_lazy("repaired")),
@@ -233,4 +235,18 @@ def holder(kind: str, holder_id: str) -> SafeString:
         kind,
         url,
         holder_id,
+    )
+
+
+def stack(lines: Sequence[object], *, most: int = 0, wraps: bool = True) -> SafeString:
+    """Lines, one below the other; with `most`, the number of the others in the last line."""
+    if not lines:
+        return DASH
+    shown = list(lines[:most] if most else lines)
+    if len(shown) < len(lines):
+        shown.append(_("and %(number)s more") % {"number": len(lines) - len(shown)})
+    return format_html(
+        '<span class="cad-stack{}">{}</span>',
+        "" if wraps else " cad-nowrap",
+        format_html_join("", "<span>{}</span>", ((line,) for line in shown)),
     )

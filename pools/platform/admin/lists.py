@@ -1,16 +1,23 @@
-"""Base classes of the admin's lists: paging without counting a large table, filters, permissions."""
+"""The base class of the admin's lists: what a list shows and which pages it has is data.
+
+A list names its columns (`columns`), filters (`filters`), actions (`action`) and pages (`Page`).
+Its paginator does not count a large table.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
+from django.contrib import messages
 from django.contrib.admin.options import IncorrectLookupParameters
-from django.contrib.admin.views.main import ChangeList
+from django.contrib.admin.views.main import PAGE_VAR, ChangeList
 from django.core import paginator
 from django.core.exceptions import BadRequest, PermissionDenied
 from django.db import connection, models
 from django.http import (
+    Http404,
     HttpRequest,
     HttpResponse,
     HttpResponseBase,
@@ -19,14 +26,15 @@ from django.http import (
 )
 from django.urls import URLPattern, path, reverse
 from django.utils.functional import cached_property
-from django.utils.translation import gettext
+from django.utils.translation import gettext, ngettext
 from unfold import admin as unfold
-from unfold.contrib.filters.admin import DropdownFilter
 
-from pools.platform.admin import export
+from pools.platform.admin import export, pages
+from pools.platform.admin.columns import Column
 
 if TYPE_CHECKING:
     from django.contrib.admin import ModelAdmin as Base
+    from django_stubs_ext import StrOrPromise
 else:
     Base = unfold.ModelAdmin
 
@@ -34,6 +42,8 @@ Row = TypeVar("Row", bound=models.Model)
 
 FILTERS = "_changelist_filters"  # the parameter in which Django keeps the filters of a list
 REACH = 10_000  # rows that can be paged through; a search reaches the others
+EVENTS = "admin:pools_event_changelist"
+_DJANGO_PAGES = ("add", "change", "delete", "history")  # their URLs are Django's
 
 
 def action_page(request: HttpRequest, name: str, **query: Any) -> HttpResponse:
@@ -45,6 +55,71 @@ def action_page(request: HttpRequest, name: str, **query: Any) -> HttpResponse:
 def list_url(request: HttpRequest, name: str) -> str:
     """Return the URL of the list that an action was started from, with its filters."""
     return reverse(name, query=QueryDict(request.GET.get(FILTERS, "")))
+
+
+def parse_id(text: str) -> int:
+    """Return the id in a query parameter, or 0, which no row has, if the text is no id."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 18 else 0
+
+
+class Page:
+    """A page of a list, or of a row of it.
+
+    `admin:APP_MODEL_NAME` is the name of its URL, which ends with `path`, by default the name. The
+    user needs all `permissions`; a page of a row without any needs the permission to view the row.
+    They are checked before the row is read, so that a 404 does not reveal which rows exist.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        view: Callable[..., HttpResponseBase],
+        *permissions: str,
+        path: str = "",
+    ) -> None:
+        self.name = name
+        self.view = view
+        self.permissions = permissions
+        self.path = path or name
+
+
+def history(query: Callable[[Any], dict[str, Any]], *permissions: str) -> Page:
+    """The history of a row is the list of events, filtered with `query(row)`."""
+    return Page(
+        "history",
+        lambda _request, row: HttpResponseRedirect(reverse(EVENTS, query=query(row))),
+        *permissions,
+    )
+
+
+def action(
+    name: str,
+    title: StrOrPromise,
+    page: str,
+    *permissions: str,
+    most: int = 100,
+    **query: str,
+) -> Callable[..., HttpResponse]:
+    """An action that opens a page with the ids of the selected rows as `id`, at most `most`."""
+
+    def open_page(_admin: Any, request: HttpRequest, rows: models.QuerySet[Any]) -> HttpResponse:
+        ids = list(rows.values_list("pk", flat=True)[: most + 1])
+        if len(ids) > most:
+            messages.warning(
+                request,
+                ngettext(
+                    "Only the first selected row is shown.",
+                    "Only the first %(number)s selected rows are shown.",
+                    most,
+                )
+                % {"number": most},
+            )
+        return action_page(request, page, **query, id=ids[:most])
+
+    open_page.__name__ = name
+    open_page.short_description = title  # type: ignore[attr-defined]  # read by Django
+    open_page.permissions = permissions  # type: ignore[attr-defined]
+    return open_page
 
 
 class BoundedPaginator(paginator.Paginator[Any]):
@@ -72,13 +147,22 @@ class BoundedList(ChangeList):
     """A list that knows whether it has more rows than can be paged through."""
 
     most_exported = export.MOST
+    model_admin: ListAdmin[Any]
 
-    def active_filters(self) -> list[str]:
-        """Return the active filters as text."""
-        labels = (
-            choice.label() for choice in self.filter_specs if isinstance(choice, ChoiceFilter)
-        )
-        return [words for words in labels if words]
+    def get_results(self, request: HttpRequest) -> None:
+        super().get_results(request)
+        rows = list(self.result_list)
+        self.model_admin.prepare_rows(request, rows)
+        self.result_list = rows
+
+    def active_filters(self) -> list[tuple[str, str]]:
+        """Return the active filters as text, each with the query of the list without it."""
+        choices: list[Any] = self.filter_specs
+        return [
+            (label, self.get_query_string({choice.parameter_name: None, PAGE_VAR: None}))
+            for choice in choices
+            if hasattr(choice, "label") and (label := choice.label())
+        ]
 
     @property
     def beyond(self) -> bool:
@@ -95,26 +179,63 @@ def estimated_rows(model: type[models.Model]) -> int:
         return int(cursor.fetchone()[0])
 
 
-class ReadOnlyAdmin(Base[Row]):
-    """A list whose rows cannot be added, changed or deleted in the admin."""
+class ListAdmin(Base[Row]):
+    """A list whose rows are added, changed and deleted by the pages that it names, not by Django's forms."""
 
     list_per_page = 100
     list_max_show_all = 200
-    show_full_result_count = False
+    list_display_links = None
     list_filter_submit = True
     list_fullwidth = True
+    show_full_result_count = False
     show_facets = False  # type: ignore[assignment]  # facets count every choice
+    paginator = BoundedPaginator
+    changelist: ClassVar[type[BoundedList]] = BoundedList
     actions: Sequence[Any] = ()
-    exported: Sequence[str] = ()  # exported attributes of a row; without any the list has no export
+    # Names of model fields; a Column is sortable if it has an order.
+    sortable_by: ClassVar[tuple[str, ...]] = ()
+    list_pages: ClassVar[Sequence[Page]] = ()
+    row_pages: ClassVar[Sequence[Page]] = ()
+    exported: ClassVar[
+        Sequence[str]
+    ] = ()  # exported attributes of a row; without any the list has no export
+    missing: ClassVar[StrOrPromise] = ""  # the message of a 404
+    # Returns the rows that match a text, if it is not what Django finds in `search_fields`.
+    search: Callable[[models.QuerySet[Any], str], models.QuerySet[Any]] | None = None
+
+    # --- the list ---------------------------------------------------------------------------------
+
+    def list_context(self, request: HttpRequest) -> dict[str, Any]:
+        """Return what the templates of the list need beside its rows."""
+        return {}
+
+    def prepare_rows(self, request: HttpRequest, rows: list[Any]) -> None:
+        """Add to the rows of a page what its columns show, with a few queries for all of them."""
+
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        return super().changelist_view(
+            request, {**self.list_context(request), **(extra_context or {})}
+        )
 
     def get_changelist(self, request: HttpRequest, **_options: Any) -> type[ChangeList]:
-        return BoundedList
+        return self.changelist
 
-    def get_urls(self) -> list[URLPattern]:
-        name = f"{self.opts.app_label}_{self.opts.model_name}_export"
-        view = self.admin_site.admin_view(self.export_view)
-        paths = [path("export/", view, name=name), path("export/<str:form>/", view, name=name)]
-        return paths + super().get_urls()
+    def get_sortable_by(self, request: HttpRequest) -> list[Any]:
+        return [
+            column
+            for column in self.get_list_display(request)
+            if isinstance(column, Column) or column in self.sortable_by
+        ]
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: models.QuerySet[Row], search_term: str
+    ) -> tuple[models.QuerySet[Row], bool]:
+        text = search_term.strip()
+        if self.search is None or not text:
+            return super().get_search_results(request, queryset, search_term)
+        return self.search(queryset, text), False
 
     def export_view(self, request: HttpRequest, form: str = "csv") -> HttpResponseBase:
         """Export the rows of the list, with its filters, search and order."""
@@ -134,53 +255,103 @@ class ReadOnlyAdmin(Base[Row]):
             form, name, head, (read(row) for row in rows.iterator(chunk_size=2000))
         )
 
+    def get_actions(self, request: HttpRequest) -> dict[str, Any]:
+        """Remove the actions that the user may not take, and the bulk deletion, which bypasses the services."""
+        actions = super().get_actions(request)
+        actions.pop("delete_selected", None)
+        return {
+            name: entry
+            for name, entry in actions.items()
+            if entry and request.user.has_perms(getattr(entry[0], "permissions", ()))
+        }
+
+    # --- its pages --------------------------------------------------------------------------------
+
+    def get_urls(self) -> list[URLPattern]:
+        prefix = f"{self.opts.app_label}_{self.opts.model_name}"
+        export_view = self.admin_site.admin_view(self.export_view)
+        urls = [
+            path("export/", export_view, name=f"{prefix}_export"),
+            path("export/<str:form>/", export_view, name=f"{prefix}_export"),
+        ]
+        for place, served in (("", self.list_pages), ("<int:object_id>/", self.row_pages)):
+            urls += [
+                path(
+                    f"{place}{page.path}/",
+                    self.admin_site.admin_view(partial(self._serve, page)),
+                    name=f"{prefix}_{page.name}",
+                )
+                for page in served
+                if page.name not in _DJANGO_PAGES
+            ]
+        return urls + super().get_urls()
+
+    def _serve(
+        self, page: Page, request: HttpRequest, object_id: object = None, **more: Any
+    ) -> Any:
+        """Check the permissions, then read the row, then call the view."""
+        if object_id is None:
+            pages.require(request, *page.permissions)
+            return page.view(request, **more)
+        view_row = f"{self.opts.app_label}.view_{self.opts.model_name}"
+        pages.require(request, *(page.permissions or (view_row,)))
+        return page.view(request, self.row_or_404(request, object_id), **more)
+
+    def row_or_404(self, request: HttpRequest, object_id: object) -> Row:
+        """Return a row of the list. A hidden row, a missing row and an invalid id are the same 404."""
+        rows = self.get_queryset(request)
+        if self.list_select_related:
+            rows = rows.select_related(*self.list_select_related)  # type: ignore[misc]
+        row = rows.filter(pk=parse_id(str(object_id))).first()
+        if row is None:
+            raise Http404(
+                self.missing
+                or gettext("This %(object)s does not exist.") % {"object": self.opts.verbose_name}
+            )
+        return row
+
+    def _page(self, served: Iterable[Page], name: str) -> Page | None:
+        return next((page for page in served if page.name == name), None)
+
+    def add_view(self, request: HttpRequest, *arguments: Any, **options: Any) -> HttpResponse:
+        page = self._page(self.list_pages, "add")
+        if page is None:
+            return super().add_view(request, *arguments, **options)
+        return self._serve(page, request)  # type: ignore[no-any-return]
+
+    def change_view(
+        self, request: HttpRequest, object_id: str, *arguments: Any, **options: Any
+    ) -> HttpResponse:
+        page = self._page(self.row_pages, "change")
+        if page is None:
+            return super().change_view(request, object_id, *arguments, **options)
+        return self._serve(page, request, object_id)  # type: ignore[no-any-return]
+
+    def delete_view(
+        self, request: HttpRequest, object_id: str, *arguments: Any, **options: Any
+    ) -> HttpResponse:
+        page = self._page(self.row_pages, "delete")
+        if page is None:
+            return super().delete_view(request, object_id, *arguments, **options)
+        return self._serve(page, request, object_id)  # type: ignore[no-any-return]
+
     def history_view(
         self, request: HttpRequest, object_id: str, extra_context: Any = None
     ) -> HttpResponse:
         """Check the permission first: Django looks up the row first, which reveals which rows exist."""
+        page = self._page(self.row_pages, "history")
+        if page is not None:
+            return self._serve(page, request, object_id)  # type: ignore[no-any-return]
         if not self.has_view_permission(request):
             raise PermissionDenied
         return super().history_view(request, object_id, extra_context)
 
-    def get_actions(self, request: HttpRequest) -> dict[str, Any]:
-        """Remove the bulk deletion, which would bypass the services, and actions that need more permissions."""
-        actions = super().get_actions(request)
-        actions.pop("delete_selected", None)
-        return {
-            name: action
-            for name, action in actions.items()
-            if action and request.user.has_perms(getattr(action[0], "permissions", ()))
-        }
-
     def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
+        page = self._page(self.list_pages, "add")
+        return page is not None and request.user.has_perms(page.permissions)
 
     def has_change_permission(self, request: HttpRequest, obj: Row | None = None) -> bool:
         return False
 
     def has_delete_permission(self, request: HttpRequest, obj: Row | None = None) -> bool:
         return False
-
-
-class ChoiceFilter(DropdownFilter):
-    """A filter whose choices and condition are functions of the subclass."""
-
-    def options(self, request: HttpRequest) -> list[tuple[str, str]]:
-        raise NotImplementedError
-
-    def lookups(self, request: HttpRequest, _admin: Any) -> list[tuple[str, str]]:
-        return self.options(request)
-
-    def label(self) -> str:
-        """Return `state: draining`, or "" if nothing is selected."""
-        label = dict(self.lookup_choices).get(self.value() or "")
-        return f"{self.title}: {label}" if label else ""
-
-    def selected_id(self) -> int:
-        """Return the selected id, or 0, which no row has, if the value is no id."""
-        return parse_id(self.value() or "")
-
-
-def parse_id(text: str) -> int:
-    """Return the id in a query parameter, or 0, which no row has, if the text is no id."""
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 18 else 0

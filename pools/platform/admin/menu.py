@@ -1,4 +1,4 @@
-"""Titles of the menu, which headings and page titles use too."""
+"""The menu: titles, which headings and page titles use too, and the chapters about its pages."""
 
 from __future__ import annotations
 
@@ -15,3 +15,15 @@ def entry(url: object) -> dict[str, str]:
             if str(item["link"]) == str(url):
                 return {"group": str(group["title"]), "title": str(item["title"])}
     return {}
+
+
+def chapter(path: str) -> str:
+    """Return the chapter of the documentation about a page: that of the nearest menu item; "" without one."""
+    groups: list[dict[str, Any]] = settings.UNFOLD["SIDEBAR"]["navigation"]
+    chapters = {
+        str(item["link"]): str(item.get("chapter", ""))
+        for group in groups
+        for item in group["items"]
+    }
+    above = [link for link in chapters if path.startswith(link)]
+    return chapters[max(above, key=len)] if above else ""

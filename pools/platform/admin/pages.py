@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -37,6 +37,20 @@ def page(
     return TemplateResponse(
         request, f"cadastre/{template}", {**frame, "title": title, **context}, status=status
     )
+
+
+def confirmation(
+    request: HttpRequest,
+    row: Any,
+    *,
+    title: str,
+    effects: Sequence[str],
+    button: str,
+    action: str = "",
+) -> TemplateResponse:
+    """Return the page that asks before a dangerous action on a row; `action` is the value that it posts."""
+    context = {"row": row, "effects": effects, "button": button, "action": action}
+    return page(request, "confirm.html", title=title, opts=row._meta, original=row, **context)
 
 
 def require(request: HttpRequest, *permissions: str) -> None:

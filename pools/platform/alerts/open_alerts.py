@@ -46,18 +46,20 @@ def open_alerts() -> QuerySet[Alert]:
 
 
 def urgent_alerts() -> QuerySet[Alert]:
-    """Return the open alerts that somebody has to act on: errors and warnings."""
-    return open_alerts().exclude(level=Level.INFO)
+    """Return the open alerts that somebody has to act on: errors and warnings that nobody acknowledged."""
+    return open_alerts().exclude(level=Level.INFO).filter(acknowledged_at=None)
 
 
-def alert_groups() -> list[AlertGroup]:
+def alert_groups(*, acknowledged: bool = False) -> list[AlertGroup]:
     """Return the open alerts grouped by cause, the group with the most severe alert first.
+
+    Alerts that are acknowledged are in groups of their own, which `acknowledged` returns.
 
     Within a group, alerts of one level are in the order in which the conditions are registered.
     """
     positions = {code: position for position, code in enumerate(registry.codes())}
     alerts_by_cause: dict[object, list[Alert]] = defaultdict(list)
-    for alert in open_alerts()[:MOST]:
+    for alert in open_alerts().filter(acknowledged_at__isnull=not acknowledged)[:MOST]:
         alerts_by_cause[alert.cause or (alert.code, alert.subject)].append(alert)
     levels = list(Level)
     return [

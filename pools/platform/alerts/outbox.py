@@ -37,7 +37,7 @@ _ANCHOR_TYPE = "cadastre.audit.anchor"
 def write(changes: Sequence[tuple[DeliveryEvent, Alert]], now: datetime) -> int:
     """Write a message for each alert and each target that selects its code; return their number.
 
-    Alerts of the level info are not sent.
+    Not sent are alerts of the level info, and a change of the level of an alert that is acknowledged.
 
     Call it in the transaction of the alerts.
     """
@@ -47,7 +47,9 @@ def write(changes: Sequence[tuple[DeliveryEvent, Alert]], now: datetime) -> int:
         _delivery(target, event, alert, now)
         for target in WebhookTarget.objects.filter(enabled=True)
         for event, alert in changes
-        if alert.level != Level.INFO and (not target.codes or alert.code in target.codes)
+        if alert.level != Level.INFO
+        and not (event is DeliveryEvent.CHANGED and alert.is_acknowledged)
+        and (not target.codes or alert.code in target.codes)
     ]
     Delivery.objects.bulk_create(rows, batch_size=1000)
     return len(rows)

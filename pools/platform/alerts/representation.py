@@ -48,3 +48,8 @@ class AlertSerializer(Representation):
     cause = fields.TextField()
     link = LinkField(source="url")
     runbook = RunbookField(source="code")
+    acknowledged = fields.FlagField(source="is_acknowledged")
+    acknowledged_at = fields.TimeField(allow_null=True)
+    acknowledged_by = fields.TextField()
+    acknowledged_until = fields.TimeField(allow_null=True)
+    acknowledged_reason = fields.TextField()

@@ -19,7 +19,7 @@ from django.utils.translation import gettext
 from pools.models import Alert, Delivery
 from pools.models.alerts import DeliveryEvent, DeliveryState, Level
 from pools.platform import advisory_locks, database, scheduler
-from pools.platform.alerts import outbox
+from pools.platform.alerts import acknowledgement, outbox
 from pools.platform.conditions import registry
 from pools.platform.conditions.registry import ActiveCondition, Key
 
@@ -46,6 +46,7 @@ def evaluate() -> Outcome:
         if not _lock():
             return Outcome(skipped=True)
         now = database.now()
+        acknowledgement.end_expired(now)
         open_alerts = {
             (alert.code, alert.subject): alert for alert in Alert.objects.filter(ended_at=None)
         }
@@ -173,9 +174,16 @@ def _differs(alert: Alert, condition: ActiveCondition) -> bool:
 
 
 def _update(alert: Alert, condition: ActiveCondition, now: datetime) -> bool:
-    """Copy the condition to its alert. Return True if the alert's level changed."""
+    """Copy the condition to its alert. Return True if the alert's level changed.
+
+    A more severe level ends the acknowledgement: it was given for the less severe one.
+    """
     current, previous_level = _alert(condition, now), alert.level
-    for name in _FIELDS:
-        setattr(alert, name, getattr(current, name))
-    alert.save(update_fields=_FIELDS)
+    values = {name: getattr(current, name) for name in _FIELDS}
+    levels = list(Level)
+    if levels.index(Level(current.level)) < levels.index(Level(previous_level)):
+        values |= acknowledgement.NONE
+    for name, value in values.items():
+        setattr(alert, name, value)
+    alert.save(update_fields=values)
     return alert.level != previous_level

@@ -135,6 +135,11 @@ ALL: tuple[Family, ...] = (
         "Open alerts by the code of their condition and by level: error, warning, info.",
     ),
     _gauge(
+        "ipam_alerts_acknowledged",
+        "code level",
+        "Open alerts that somebody acknowledged; `ipam_alerts_open` counts them too.",
+    ),
+    _gauge(
         "ipam_alert_threshold",
         "code level",
         "Thresholds of conditions, from the settings: a share of a pool (0 to 1), or seconds.",

@@ -183,9 +183,13 @@ def system_resolver(host: str, port: int) -> list[str]:
 
 
 def resolve(
-    target: Target, *, allow_loopback: bool = False, resolver: Resolver = system_resolver
+    target: Target,
+    *,
+    allow_loopback: bool = False,
+    loopback_setting: str = "",
+    resolver: Resolver = system_resolver,
 ) -> list[str]:
-    """Return the addresses to connect to, in order.
+    """Return the addresses to connect to, in order; a refusal of loopback names the setting that allows it.
 
     One forbidden address refuses all: an attacker who controls the records of the name would only have to
     try more often. Raises AddressNotAllowed, Unreachable (the name cannot be resolved).
@@ -203,5 +207,10 @@ def resolve(
             kind = "no plain address"
         if kind:
             where = text if text == target.host else f"{target.host} leads to {text}, which"
-            raise faults.AddressNotAllowed(f"{where} is {kind}")
+            remedy = (
+                f"; the setting {loopback_setting}=1 allows it"
+                if kind == _LOOPBACK and loopback_setting
+                else ""
+            )
+            raise faults.AddressNotAllowed(f"{where} is {kind}{remedy}")
     return list(addresses)

@@ -55,7 +55,12 @@ def post(
     target = guard.parse_url(access.server)
 
     def addresses() -> list[str]:
-        return guard.resolve(target, allow_loopback=allow_loopback, resolver=resolver)
+        return guard.resolve(
+            target,
+            allow_loopback=allow_loopback,
+            loopback_setting="IPAM_ALLOW_LOOPBACK_WEBHOOKS",
+            resolver=resolver,
+        )
 
     connections = transport.Connections(access, addresses)
     late = threading.Timer(WHOLE, connections.interrupt)

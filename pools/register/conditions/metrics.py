@@ -16,12 +16,19 @@ from pools.register.conditions import clusters, pools, register
 
 
 def values() -> Iterator[Value]:
-    """Yield the number of open alerts of each code and level, and the thresholds."""
+    """Yield the numbers of open and acknowledged alerts of each code and level, and the thresholds."""
     rows = Alert.objects.filter(ended_at=None).order_by().values_list("code", "level")
-    counts = {(code, level): count for code, level, count in rows.annotate(count=Count("pk"))}
+    counts = {
+        (code, level): (count, acknowledged)
+        for code, level, count, acknowledged in rows.annotate(
+            count=Count("pk"), acknowledged=Count("acknowledged_at")
+        )
+    }
     for code in registry.codes():
         for level in Level:
-            yield value("ipam_alerts_open", counts.get((code, level), 0), code=code, level=level)
+            count, acknowledged = counts.get((code, level), (0, 0))
+            yield value("ipam_alerts_open", count, code=code, level=level)
+            yield value("ipam_alerts_acknowledged", acknowledged, code=code, level=level)
     for code, level, threshold in (
         (pools.NEARLY_FULL, Level.WARNING, settings.IPAM_ALERT_WARNING_PERCENT / 100),
         (pools.NEARLY_FULL, Level.ERROR, settings.IPAM_ALERT_ERROR_PERCENT / 100),

@@ -17,6 +17,20 @@ ENOUGH = 2  # whoever may not ask at all is not asked thirty times
 FORM = "application/x-www-form-urlencoded"
 
 
+def kinds_of(address: answers.Address) -> list[Any]:
+    """The kinds of things that an address is about, of those that a VM owner can have, and another one.
+
+    An id belongs to one table only: an address answers the ids of all other tables alike.
+    """
+    kinds = []
+    for kind in two_worlds.KINDS:
+        name = kind._meta.model_name
+        ids = {f"{name}_id", f"{name.removeprefix('ipam')}_id"}
+        if ids & {*address.names} or f"/{name}/" in address.path:
+            kinds.append(kind)
+    return [*kinds, next(kind for kind in two_worlds.KINDS if kind not in kinds)]
+
+
 def clients(owner: two_worlds.Owner) -> list[tuple[str, Client]]:
     return [(API, owner.api()), (ADMIN, owner.browser())]
 

@@ -24,6 +24,7 @@ from tests.claims.access.sweeping import (
     alike,
     clients,
     combinations,
+    kinds_of,
     some,
 )
 
@@ -35,11 +36,12 @@ def all_answers(
 ) -> dict[str, tuple[int, str]]:
     """Of every address, filled with whatever is the owner's."""
     names = ["prod", "alpha", "web-0", "02:aa:aa:aa:aa:00", "10.60.0.20"]
-    values = {"int": owner.ids(), "word": ["claims"]}
     found = {}
     for prefix, client in asking:
         for address in answers.addresses(prefix):
-            each = [values.get(kind, [*owner.ids(), *names]) for kind in address.kinds]
+            ids = owner.ids(kinds_of(address))
+            values = {"int": ids, "word": ["claims"], "path": ids}
+            each = [values.get(kind, [*ids, *names]) for kind in address.kinds]
             refusals = 0
             for combination in itertools.product(*each):
                 path = address.filled(*(quote(str(one), safe="") for one in combination))
@@ -76,14 +78,14 @@ def test_what_is_foreign_is_answered_like_what_is_absent(
     two_worlds.add_foreign(owner)
     client = owner.browser() if prefix == ADMIN else owner.api()
     ids, texts = two_worlds.foreign_values()
-    kinds = ids[: len(two_worlds.KINDS)]
     for turn, address in enumerate(answers.addresses(prefix)):
         if not address.kinds:
             continue
         methods = {"GET", "POST"} if prefix == ADMIN else {"GET", *WRITES}
-        # The API is asked for everything; pages, which cost more, and pairs for what owners see.
+        # The API is asked for everything; pages, which cost more, and pairs for what they are about.
         one = prefix != ADMIN and len(address.kinds) == 1
-        asked = (ids, texts) if one else (kinds, some(texts, turn, 4))
+        about = [ids[two_worlds.KINDS.index(kind)] for kind in kinds_of(address)]
+        asked = (ids, texts) if one else (about, some(texts, turn, 2))
         refusals = 0
         for values in combinations(owner, address.kinds, *asked):
             path = address.filled(*(quote(str(one), safe="") for one in values))

@@ -7,6 +7,7 @@ its ids have beginnings of their own. Each foreign text has a twin of the same s
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 from django.apps import apps
@@ -115,9 +116,9 @@ class Owner:
         client.force_login(self.user)
         return client
 
-    def ids(self) -> list[int]:
+    def ids(self, kinds: Sequence[Any] = KINDS) -> list[int]:
         """An id of each kind of thing that is their own."""
-        return [model.objects.order_by("pk")[0].pk for model in KINDS]
+        return [kind.objects.order_by("pk")[0].pk for kind in kinds]
 
 
 def add_foreign(owner: Owner) -> None:

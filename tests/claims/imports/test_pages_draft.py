@@ -9,7 +9,7 @@ from django.urls import reverse
 from claims.imports import drafts as import_drafts
 from claims.imports.mapping import ImportOptions
 from claims.imports.uploads import Upload
-from claims.models import Entry, ImportRow, Network, PortGroup, VMImport
+from claims.models import NAD, Entry, ImportRow, Network, PortGroup, VMImport
 from claims.models.imports import Status
 from tests.claims import worlds
 from tests.claims.imports import drafts, pages
@@ -146,3 +146,31 @@ def test_work_under_way_shows_how_far_it_is(
 def test_a_failed_import_says_why(client: Client, of: VMImport) -> None:
     VMImport.objects.update(status=Status.FAILED, error="The archive is damaged.")
     assert "Import failed.</strong> The archive is damaged." in pages.page(client, of)
+
+
+def test_undoing_asks_and_says_what_it_deletes(client: Client, network: Network) -> None:
+    of = drafts.draft(network, drafts.row("web", A, "10.0.0.5"), drafts.row("db", B, "10.0.0.6"))
+    pages.do(client, of, "commit", skip_bad="false")
+    page = pages.page(client, of)
+    assert 'value="undo"' not in page
+    assert "?ask=undo" in page
+    question = pages.page(client, of, ask="undo")
+    assert "2 records that the import created are deleted." in question
+    assert Entry.objects.count() == 2
+    assert "The import was undone." in pages.do(client, of, "undo")
+
+
+def test_what_several_rows_have_in_common_is_said_once(client: Client, network: Network) -> None:
+    NAD.objects.create(network=network, namespace="blue", name="n")
+    of = drafts.draft(
+        network,
+        drafts.row("Web_01", A, "10.0.0.5"),
+        drafts.row("db", B, "10.0.0.6"),
+        namespace="apps",
+    )
+    page = pages.page(client, of)
+    assert page.count("The namespace apps has no network attachment definition") == 3  # on hover
+    assert "so that the network selects it. <span" in page
+    assert page.count("(2 of the rows below)") == 2
+    assert "MTV renames VMs" in page
+    assert "In the cluster the VM is named" not in page

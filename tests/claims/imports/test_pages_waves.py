@@ -51,8 +51,8 @@ def test_a_wave_is_made_changed_and_deleted(client: Client, network: Network) ->
     assert "has a wave Saturday" in pages.text(again)
     assert "2026-12-05T22:00" in pages.text(again)
     assert "Saturday" in pages.text(client.get(reverse(LIST), {"q": "satur"}))
-    assert "planned for Sat 5 Dec 2026, 22:00 UTC" in pages.text(client.get(url(wave)))
-    assert 'value="2026-12-05T22:00"' in pages.text(client.get(url(wave), {"edit": "1"}))
+    assert "planned for Sat 2026-12-05 22:00 UTC" in pages.text(client.get(url(wave)))
+    assert 'value="2026-12-05 22:00"' in pages.text(client.get(url(wave), {"edit": "1"}))
     client.post(f"{url(wave)}?edit=1", {"name": "Sunday", "note": "later"})
     wave.refresh_from_db()
     assert (wave.name, wave.note, wave.planned_at) == ("Sunday", "later", None)
@@ -96,7 +96,7 @@ def test_the_page_says_what_is_not_ready(client: Client, network: Network, wave:
     assert "No entry and no IPAMClaim" not in only
     paper = pages.text(client.get(url(wave), {"print": "1"}))
     assert "No entry and no IPAMClaim" in paper
-    assert "Remove selected VMs" not in paper
+    assert "Remove the selected VMs" not in paper
     kept = do(client, wave, "add", vms="blue/ok\nblue/Not A Name")
     assert "Line 2 (blue/Not A Name)" in kept
     assert "blue/ok blue/Not A Name</textarea>" in kept

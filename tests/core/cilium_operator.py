@@ -1,8 +1,8 @@
 """A model of Cilium's operator: the PodCIDRs that a node gets (operator/pkg/ipam/allocator/multipool).
 
-It predicts the effect of a change of pools on nodes, and tests compare the allocator of the database
-with it. It has no clock, no cooldown and no other clusters. Like the operator, it does not detect that
-two pools overlap. Error strings are the operator's.
+What the handler of CiliumNodes writes and what `pod_cidr_plan` predicts is compared with it. It has no
+clock, no cooldown and no other clusters. Like the operator, it does not detect that two pools overlap.
+Error strings are the operator's.
 
 One behaviour differs: a CIDR that a node lists and that is not in its pool (any more) becomes an orphan,
 with the operator's error. The operator does so only if it saw the CIDR leave the pool; after a restart
@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from pools.core import addresses
 from pools.core import demand as demands
@@ -64,6 +64,7 @@ class Operator:
         self.ready = False
         self._families = sorted(families)
         self._max_blocks = max_blocks  # blocks in one call: a node may request 2^63 addresses
+        self._manifests: dict[str, podippool.PodIPPool] = {}
         self._pools: dict[str, next_fit.PoolBlocks] = {}
         self._held: dict[str, Held] = {}
         self._orphans: dict[str, Held] = {}
@@ -95,29 +96,19 @@ class Operator:
         adopted.
         """
         new = next_fit.PoolBlocks(pool)
-        old = self._pools.get(pool.name)
-        if refused := old and _forbidden_change(pool.name, old, new):
+        before = self._manifests.get(pool.name)
+        if refused := before and _forbidden_change(before, pool):
             return OperatorOutcome(errors=(refused,))
         for family, part in pool.families.items():
-            listed = {entry.cidr: entry for entry in part.cidrs}
-            kept_blocks = (
-                [
-                    cidr_blocks
-                    for cidr_blocks in old.cidrs[family]
-                    if cidr_blocks.layout.cidr in listed
-                ]
-                if old
-                else []
-            )
-            kept_cidrs = {cidr_blocks.layout.cidr for cidr_blocks in kept_blocks}
-            added = [
-                next_fit.CidrBlocks(cidr, part.mask_size)
-                for cidr in listed
-                if cidr not in kept_cidrs
-            ]
-            new.cidrs[family] = kept_blocks + added
-            for cidr_blocks in new.cidrs[family]:
-                cidr_blocks.withhold(listed[cidr_blocks.layout.cidr].reserved)
+            reserved = {entry.cidr: entry.reserved for entry in part.cidrs}
+            old = self._pools[pool.name].cidrs[family] if before else []
+            kept = [blocks for blocks in old if blocks.layout.cidr in reserved]
+            kept_cidrs = {blocks.layout.cidr for blocks in kept}
+            added = [blocks for blocks in new.cidrs[family] if blocks.layout.cidr not in kept_cidrs]
+            new.cidrs[family] = kept + added
+            for blocks in kept:
+                blocks.withhold(reserved[blocks.layout.cidr])
+        self._manifests[pool.name] = pool
         self._pools[pool.name] = new
         orphaned = tuple(self._orphan(pool.name, new))
         adopted = self._adopt(new)
@@ -125,6 +116,7 @@ class Operator:
 
     def delete_pool(self, name: str) -> OperatorOutcome:
         """Delete a pool; its blocks in use stay with the nodes as orphans."""
+        self._manifests.pop(name, None)
         if self._pools.pop(name, None) is None:
             return OperatorOutcome(errors=(f'pool "{name}" requested for deletion doesn\'t exist',))
         return OperatorOutcome(tuple(self._orphan(name, None)))
@@ -134,7 +126,7 @@ class Operator:
         steps = []
         for pool, cidrs in self._held.pop(name, {}).items():
             for cidr in _sort_cidrs(cidrs):
-                self._pools[pool].release(cidr)
+                _release(self._pools[pool], cidr)
                 steps.append(PodCIDRStep(Verb.RELEASE, name, pool, cidr))
         for pool, cidrs in self._orphans.pop(name, {}).items():
             steps += [PodCIDRStep(Verb.RELEASE, name, pool, cidr) for cidr in _sort_cidrs(cidrs)]
@@ -184,7 +176,7 @@ class Operator:
     ) -> Iterator[PodCIDRStep]:
         for name, cidrs in list(self._held.get(node, {}).items()):
             for cidr in _sort_cidrs(cidrs.difference(listed.get(name, ()))):
-                self._pools[name].release(cidr)
+                _release(self._pools[name], cidr)
                 _discard(self._held, node, name, cidr)
                 yield PodCIDRStep(Verb.RELEASE, node, name, cidr)
         for name, cidrs in list(self._orphans.get(node, {}).items()):
@@ -272,59 +264,23 @@ class Operator:
         _discard(self._orphans, node, name, cidr)
 
 
-def plan(
-    pools: Iterable[podippool.PodIPPool],
-    nodes: Iterable[ciliumnode.NodeDemand],
-    *,
-    families: Collection[int] = (4, 6),
-) -> dict[str, OperatorOutcome]:
-    """Return the outcome of each node, by name, if the operator started now with these pools.
-
-    The nodes are served in their order, after all of them were restored.
-    """
-    operator = Operator(families)
-    for pool in pools:
-        operator.upsert_pool(pool)
-    nodes = list(nodes)
-    first_steps = {node.name: operator.allocate_to_node(node).steps for node in nodes}
-    operator.finish_restore()
-    served = ((node.name, operator.allocate_to_node(node)) for node in nodes)
-    return {
-        name: OperatorOutcome((*first_steps[name], *outcome.steps), outcome.errors)
-        for name, outcome in served
-    }
+def _release(pool: next_fit.PoolBlocks, cidr: addresses.Network) -> None:
+    if location := pool.locate(cidr):
+        part, span = location
+        part.used.remove(span)
 
 
-def drain_nodes(
-    nodes: Iterable[ciliumnode.NodeDemand], cidr: addresses.Network
-) -> list[ciliumnode.NodeDemand]:
-    """Return the nodes without their allocated CIDRs that overlap `cidr`."""
-    return [
-        replace(
-            node,
-            allocated=tuple(
-                replace(
-                    entry,
-                    cidrs=tuple(
-                        held_cidr for held_cidr in entry.cidrs if not held_cidr.overlaps(cidr)
-                    ),
-                )
-                for entry in node.allocated
-            ),
-        )
-        for node in nodes
-    ]
+def _forbidden_change(old: podippool.PodIPPool, new: podippool.PodIPPool) -> str:
+    def mask_size(pool: podippool.PodIPPool, family: int) -> int:
+        return pool.families[family].mask_size if family in pool.families else 0
 
-
-def _forbidden_change(name: str, old: next_fit.PoolBlocks, new: next_fit.PoolBlocks) -> str:
     for family in (4, 6):
-        if old.mask_sizes.get(family, 0) != new.mask_sizes.get(family, 0):
-            return f'cannot change IPv{family} mask size in existing pool "{name}"'
-    for field, before, after in zip(
-        ("allowFirstIP", "allowLastIP"), old.allow, new.allow, strict=True
-    ):
-        if before != after:
-            return f'cannot change {field} in existing pool "{name}"'
+        if mask_size(old, family) != mask_size(new, family):
+            return f'cannot change IPv{family} mask size in existing pool "{new.name}"'
+    for field in ("allow_first_ip", "allow_last_ip"):
+        if getattr(old, field) != getattr(new, field):
+            name = {"allow_first_ip": "allowFirstIP", "allow_last_ip": "allowLastIP"}[field]
+            return f'cannot change {name} in existing pool "{new.name}"'
     return ""
 
 

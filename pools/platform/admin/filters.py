@@ -1,0 +1,107 @@
+"""Filters of the admin's lists: functions that return a filter class for `list_filter`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from django.db.models import Choices, Q, QuerySet
+from django.db.models.enums import ChoicesType
+from django.http import HttpRequest
+from unfold.contrib.filters.admin import DropdownFilter
+
+from pools.platform.admin import lists
+
+if TYPE_CHECKING:
+    from django_stubs_ext import StrOrPromise
+
+Offered = Callable[[HttpRequest], Iterable[tuple[object, object]]]  # (value, label) of each choice
+# From the request, all rows and the chosen value to the rows that match.
+Apply = Callable[[HttpRequest, QuerySet[Any], str], QuerySet[Any]]
+
+
+class ChoiceFilter(DropdownFilter):
+    """A filter whose choices and condition are functions; the functions below make subclasses of it."""
+
+    offered: Offered
+    apply: Apply
+    has_default = False  # True: `apply` is called with "" if nothing is chosen
+
+    def lookups(self, request: HttpRequest, _admin: Any) -> list[tuple[str, str]]:
+        return [(str(value), str(label)) for value, label in self.offered(request)]
+
+    def queryset(self, request: HttpRequest, rows: QuerySet[Any]) -> QuerySet[Any]:
+        value = self.value() or ""
+        return self.apply(request, rows, value) if value or self.has_default else rows
+
+    def label(self) -> str:
+        """Return `state: draining`, or "" if nothing is selected."""
+        label = dict(self.lookup_choices).get(self.value() or "")
+        return f"{self.title}: {label}" if label else ""
+
+
+def custom(
+    title: StrOrPromise,
+    parameter: str,
+    choices: Offered | type[Choices] | Mapping[str, StrOrPromise],
+    apply: Apply,
+    *,
+    has_default: bool = False,
+) -> type[ChoiceFilter]:
+    """Filter with a function of the request, the rows and the chosen value."""
+    attributes = {
+        "title": title,
+        "parameter_name": parameter,
+        "offered": staticmethod(_offered(choices)),
+        "apply": staticmethod(apply),
+        "has_default": has_default,
+    }
+    return type(f"{parameter.title()}Filter", (ChoiceFilter,), attributes)
+
+
+def by_value(
+    title: StrOrPromise,
+    parameter: str,
+    choices: Offered | type[Choices] | Mapping[str, StrOrPromise],
+    lookup: str = "",
+) -> type[ChoiceFilter]:
+    """Filter by the column `lookup`, by default the one that is named as the parameter."""
+    return custom(
+        title,
+        parameter,
+        choices,
+        lambda _request, rows, value: rows.filter(**{lookup or parameter: value}),
+    )
+
+
+def by_id(title: StrOrPromise, parameter: str, choices: Offered, lookup: str) -> type[ChoiceFilter]:
+    """Filter by a foreign key; a value that is no id matches no row."""
+    return custom(
+        title,
+        parameter,
+        choices,
+        lambda _request, rows, value: rows.filter(**{lookup: lists.parse_id(value)}),
+    )
+
+
+def by_condition(
+    title: StrOrPromise, parameter: str, conditions: Mapping[str, tuple[StrOrPromise, Q]]
+) -> type[ChoiceFilter]:
+    """Filter by one of some conditions: (label, condition) by value. Any other value matches all rows."""
+
+    def apply(_request: HttpRequest, rows: QuerySet[Any], value: str) -> QuerySet[Any]:
+        return rows.filter(conditions[value][1]) if value in conditions else rows
+
+    labels = {value: label for value, (label, _condition) in conditions.items()}
+    return custom(title, parameter, labels, apply)
+
+
+def _offered(choices: Offered | type[Choices] | Mapping[str, StrOrPromise]) -> Offered:
+    if isinstance(choices, Mapping):
+        pairs: Iterable[tuple[object, object]] = choices.items()
+    elif isinstance(choices, ChoicesType):
+        # An empty value is that of a row without a value; in a filter it would mean all rows.
+        pairs = [(value, label) for value, label in choices.choices if value]
+    else:
+        return choices
+    return lambda _request: pairs
