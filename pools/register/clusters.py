@@ -136,7 +136,10 @@ def _set_prefix(cluster: Cluster, prefix: IPv6Network, *, author: events.Author)
 
 def _lock_cluster(cluster: Cluster) -> Cluster:
     """Lock and return the cluster's row; changes of pools read its prefix (pools/register/pools.py)."""
-    return Cluster.objects.select_for_update(no_key=True).get(pk=cluster.pk)
+    row = Cluster.objects.select_for_update(no_key=True).filter(pk=cluster.pk).first()
+    if row is None:
+        raise errors.NotFound("There is no such cluster.")
+    return row
 
 
 def _require_pools_within(cluster: Cluster, prefix: IPv6Network) -> QuerySet[PoolCIDR]:

@@ -113,11 +113,10 @@ def test_a_preview_that_is_out_of_date_is_shown_again() -> None:
 def test_the_number_of_rows_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bulk_edit, "MOST", 2)
     rows = _pools()
-    browser = people.browser()
-    data = {"action": "bulk_edit", "_selected_action": [row.pk for row in rows]}
-    assert "at most 2 rows" in browser.post(LIST, data, follow=True).content.decode()
     url = reverse("admin:pools_pool_bulk_edit", query={"id": [row.pk for row in rows]})
-    assert "at most 2 rows" in browser.get(url, follow=True).content.decode()
+    assert people.browser().get(url).context["rows"] == rows[:2]
+    nothing = people.browser().get(reverse("admin:pools_pool_bulk_edit"), follow=True)
+    assert "None of the selected rows" in nothing.content.decode()
 
 
 def test_who_may_not_change_them_is_not_offered_it() -> None:

@@ -15,8 +15,8 @@ from django.db import connection
 
 from pools.clusters import recovery_mode
 from pools.core import errors
-from pools.models import Block, Recovery
-from pools.register import backups
+from pools.models import Block, Environment, JournalEntry, Recovery
+from pools.register import backups, environments, journal
 from tests import factories, servers
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("committed")]
@@ -68,6 +68,8 @@ def test_what_is_restored_is_what_was_backed_up(tmp_path: pathlib.Path) -> None:
     pool = factories.pool("10.0.0.0/24", cooldown=3600)
     factories.give_back(factories.take(pool))
     factories.take(pool)
+    environments.declare(pool.cluster, "acme", "shop", author=factories.BY, description="Shop")
+    journal.add(pool, "Moved.", "info", user=None, author=factories.BY)
     before = _dump()
     assert str(file) in _command("backup", str(file))
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
@@ -75,6 +77,8 @@ def test_what_is_restored_is_what_was_backed_up(tmp_path: pathlib.Path) -> None:
     later = factories.take(pool)
     _command("restore", str(file), "--replace", "--without-recovery")
     assert _dump() == before
+    assert Environment.objects.get(env="shop").description == "Shop"
+    assert JournalEntry.objects.get().subject == pool
     assert recovery_mode.current_recovery() is None
     # The register works, triggers and all; its sequences go on behind what it has.
     assert factories.take(pool)["cidr"] == later["cidr"]

@@ -68,7 +68,7 @@ def test_an_event_that_comes_back_is_an_added_one(clock) -> None:
     factories.cluster()
     as_owner(
         "INSERT INTO pools_clusterevent (pgh_id, pgh_created_at, pgh_label, pgh_obj_id, pgh_context,"
-        " name, instance_gateway, instance_mtu, instance_dns)"
-        f" {clusters}, instance_mtu, instance_dns FROM pools_clusterevent LIMIT 1"
+        " name, instance_gateway, instance_mtu, instance_dns, description)"
+        f" {clusters}, instance_mtu, instance_dns, description FROM pools_clusterevent LIMIT 1"
     )
     assert [fault.code for fault in verification.verify().faults] == ["event_added"]

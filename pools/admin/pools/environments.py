@@ -157,6 +157,7 @@ class EnvironmentAdmin(lists.ListAdmin[Environment]):
     list_display = (
         columns.link("env", _("environment")),
         "org",
+        "description",
         columns.related("cluster", _("cluster")),
         Column(
             "state",

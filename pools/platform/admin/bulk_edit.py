@@ -41,8 +41,9 @@ class BulkForm(forms.Form):
         super().__init__(*args, **options)
         self._names = list(self.fields)
         for name in self._names:
+            label = gettext("Change: %(field)s") % {"field": self.fields[name].label}
             self.fields[f"{_TICK}{name}"] = forms.BooleanField(
-                required=False, widget=fields.tick(), label=_("Change this field")
+                required=False, widget=fields.tick(), label=label
             )
         self.fields["reason"] = fields.reason_field(label=_("Reason"))
 
@@ -106,23 +107,11 @@ class BulkEdit:
     def _names(self) -> str:
         return f"admin:{self.model._meta.app_label}_{self.model._meta.model_name}"
 
-    def action(self) -> Callable[..., HttpResponse | None]:
+    def action(self) -> Callable[..., HttpResponse]:
         """Return the action of the list."""
-
-        def open_page(
-            _list: Any, request: HttpRequest, queryset: QuerySet[Any]
-        ) -> HttpResponse | None:
-            ids = list(queryset.values_list("pk", flat=True)[: MOST + 1])
-            if len(ids) > MOST:
-                messages.error(request, _limit_message())
-                return None
-            return lists.action_page(request, f"{self._names}_bulk_{self.verb}", id=ids)
-
-        action: Any = open_page
-        action.__name__ = f"bulk_{self.verb}"
-        action.short_description = _("Delete") if self.deletes else _("Edit")
-        action.permissions = self.permissions
-        return open_page
+        name = f"bulk_{self.verb}"
+        title = _("Delete") if self.deletes else _("Edit")
+        return lists.action(name, title, f"{self._names}_{name}", *self.permissions, most=MOST)
 
     def page(self) -> lists.Page:
         """Return the page of the list."""
@@ -134,9 +123,8 @@ class BulkEdit:
         """Show the form, then the preview, then change all rows or none."""
         list_url = lists.list_url(request, f"{self._names}_changelist")
         rows = self._selected_rows(request)
-        if not rows or len(rows) > MOST:
-            text = _limit_message() if rows else gettext("None of the selected rows exists.")
-            messages.warning(request, text)
+        if not rows:
+            messages.warning(request, gettext("None of the selected rows exists."))
             return HttpResponseRedirect(list_url)
         form = self.form(request.POST or None)
         previews: list[RowPreview] = []
@@ -155,7 +143,7 @@ class BulkEdit:
 
     def _selected_rows(self, request: HttpRequest) -> list[Any]:
         texts = request.POST.getlist("id") or request.GET.getlist("id")
-        ids = [number for text in texts[: MOST + 1] if (number := lists.parse_id(text))]
+        ids = [number for text in texts[:MOST] if (number := lists.parse_id(text))]
         return list(self.rows(request).filter(pk__in=ids).order_by("pk"))
 
     def _change_all(
@@ -219,10 +207,6 @@ class BulkEdit:
             deletes=self.deletes,
             back=list_url,
         )
-
-
-def _limit_message() -> str:
-    return gettext("Select at most %(most)s rows.") % {"most": MOST}
 
 
 def _digest(previews: list[RowPreview]) -> str:
