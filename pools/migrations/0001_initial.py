@@ -28,7 +28,7 @@ class Migration(migrations.Migration):
     operations = [
         pools.sql.Install(
             app='pools',
-            names=['clock.v14'],
+            names=['clock.v15'],
         ),
         migrations.CreateModel(
             name='Event',

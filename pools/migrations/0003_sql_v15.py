@@ -15,6 +15,6 @@ class Migration(migrations.Migration):
     operations = [
         pools.sql.Install(
             app='pools',
-            names=['rules.v14', 'allocate.v14', 'observed_cidrs.v14', 'recovery.v14', 'event_log.v14', 'pgtrigger.v14', 'storage.v14'],
+            names=['rules.v15', 'allocate.v15', 'observed_cidrs.v15', 'recovery.v15', 'event_log.v15', 'pgtrigger.v15', 'storage.v15'],
         ),
     ]

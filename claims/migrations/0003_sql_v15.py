@@ -10,12 +10,12 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('claims', '0002_initial_data'),
-        ('pools', '0003_sql_v14'),
+        ('pools', '0003_sql_v15'),
     ]
 
     operations = [
         pools.sql.Install(
             app='claims',
-            names=['memberships.v14', 'contradictions.v14', 'launchers.v14', 'workload_comparison.v14', 'storage.v14', 'event_log.v14', 'pgtrigger.v14'],
+            names=['memberships.v15', 'contradictions.v15', 'launchers.v15', 'workload_comparison.v15', 'storage.v15', 'event_log.v15', 'pgtrigger.v15'],
         ),
     ]
