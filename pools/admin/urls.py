@@ -9,6 +9,7 @@ from django.urls import URLPattern, path
 from pools.admin import alerts, find, history
 from pools.admin.clusters import guides, nodes
 from pools.admin.pools import imports
+from pools.platform.admin import preferences
 
 
 def admin_urls(site: Any) -> list[URLPattern]:
@@ -21,6 +22,21 @@ def admin_urls(site: Any) -> list[URLPattern]:
         ),
         path("nodes/", site.admin_view(nodes.view), name="nodes"),
         path("import/", site.admin_view(imports.view), name="import"),
+        path(
+            "lists/<str:label>/columns/",  # no text: a URL
+            site.admin_view(preferences.columns_view),
+            name="list_columns",
+        ),
+        path(
+            "lists/<str:label>/filters/",  # no text: a URL
+            site.admin_view(preferences.filters_view),
+            name="list_filters",
+        ),
+        path(
+            "lists/<str:label>/filters/<int:filter_id>/",  # no text: a URL
+            site.admin_view(preferences.filter_view),
+            name="list_filter",
+        ),
         path("node-demand/", site.admin_view(guides.demand_of_node), name="node_demand"),
         path("overlaps/", site.admin_view(guides.overlap_list), name="overlaps"),
         path("runbooks/<slug:runbook>/", site.admin_view(alerts.runbook_view), name="runbook"),

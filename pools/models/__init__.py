@@ -30,6 +30,7 @@ from pools.models.logins import LoginFailures
 from pools.models.measures import CountedUntil, Measure
 from pools.models.observed import Drift, Finding, ObservedObject, SyncRun
 from pools.models.pools import Pool, PoolCIDR, ReservedRange
+from pools.models.preferences import ListColumns, SavedFilter
 from pools.models.recovery import Recovery
 from pools.models.references import Leak, Reference, ReferenceFeed
 from pools.models.requests import AllocationRequest, Environment, IdempotencyKey, PoolUsage
@@ -63,6 +64,7 @@ __all__ = [
     "HostAddressField",
     "IdempotencyKey",
     "Leak",
+    "ListColumns",
     "LoginFailures",
     "Measure",
     "ObservedObject",
@@ -79,6 +81,7 @@ __all__ = [
     "ReservedRangeEvent",
     "Sample",
     "SampleSum",
+    "SavedFilter",
     "SegmentName",
     "SegmentTally",
     "SyncRun",

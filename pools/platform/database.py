@@ -195,6 +195,7 @@ _MEANINGS: dict[str, type[errors.Conflict]] = {
     "pool_name_unique": errors.AlreadyExists,
     "pools_cluster_name_key": errors.AlreadyExists,
     "pools_cluster_name_uniq": errors.AlreadyExists,
+    "saved_filter_name_unique": errors.AlreadyExists,
     "pool_is_immutable": errors.ImmutableInUse,
 }
 

@@ -15,6 +15,6 @@ class Migration(migrations.Migration):
     operations = [
         pools.sql.Install(
             app='pools',
-            names=['rules.v11', 'allocate.v11', 'observed_cidrs.v11', 'recovery.v11', 'event_log.v11', 'pgtrigger.v11', 'storage.v11'],
+            names=['rules.v12', 'allocate.v12', 'observed_cidrs.v12', 'recovery.v12', 'event_log.v12', 'pgtrigger.v12', 'storage.v12'],
         ),
     ]

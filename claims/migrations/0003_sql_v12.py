@@ -10,12 +10,12 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('claims', '0002_initial_data'),
-        ('pools', '0003_sql_v11'),
+        ('pools', '0003_sql_v12'),
     ]
 
     operations = [
         pools.sql.Install(
             app='claims',
-            names=['memberships.v11', 'contradictions.v11', 'launchers.v11', 'workload_comparison.v11', 'storage.v11', 'event_log.v11', 'pgtrigger.v11'],
+            names=['memberships.v12', 'contradictions.v12', 'launchers.v12', 'workload_comparison.v12', 'storage.v12', 'event_log.v12', 'pgtrigger.v12'],
         ),
     ]
