@@ -216,6 +216,7 @@ class EventAdmin(lists.ListAdmin[Event]):
         "actor",
         Column("reason", _("reason"), lambda event: event.reason),
     )
+    more_columns = (columns.text("request_id", _("request ID")),)
     list_filter = (
         filters.custom(_("event type"), "type", _type_choices, _by_type),
         filters.by_id(_("cluster"), "cluster", cluster_choices, "cluster_id"),

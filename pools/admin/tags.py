@@ -12,7 +12,7 @@ from pools.admin import documentation, events, journal, recovery_mode
 from pools.admin.clusters import drift, sync_runs
 from pools.admin.pools import usage_bars
 from pools.models import Block, Event
-from pools.platform.admin import display, lists, menu, pages
+from pools.platform.admin import display, lists, menu, pages, preferences
 from pools.register import usage
 
 register = template.Library()
@@ -47,6 +47,15 @@ register.filter("journal_kind", journal.kind_label)
 def recovery(context: template.Context) -> recovery_mode.Banner | None:
     """Return the recovery-mode banner; None outside recovery mode."""
     return recovery_mode.banner(context.get("request"))
+
+
+@register.inclusion_tag("cadastre/list_tools.html", takes_context=True)
+def list_tools(context: template.Context) -> dict[str, Any]:
+    """Return the menus of a list: its columns and its saved filters; other lists of Django have none."""
+    changelist = context["cl"]
+    if not isinstance(changelist.model_admin, lists.ListAdmin):
+        return {}
+    return preferences.tools(context["request"], changelist)
 
 
 @register.simple_tag(takes_context=True)

@@ -9,6 +9,7 @@ from django.urls import URLPattern, path
 from pools.admin import documentation, find, history, journal
 from pools.admin.clusters import guides, nodes
 from pools.admin.pools import imports
+from pools.platform.admin import preferences
 
 
 def admin_urls(site: Any) -> list[URLPattern]:
@@ -27,6 +28,21 @@ def admin_urls(site: Any) -> list[URLPattern]:
         path("delete-note/<int:note_id>/", site.admin_view(journal.delete), name="journal_delete"),
         path("nodes/", site.admin_view(nodes.view), name="nodes"),
         path("import/", site.admin_view(imports.view), name="import"),
+        path(
+            "lists/<str:label>/columns/",  # no text: a URL
+            site.admin_view(preferences.columns_view),
+            name="list_columns",
+        ),
+        path(
+            "lists/<str:label>/filters/",  # no text: a URL
+            site.admin_view(preferences.filters_view),
+            name="list_filters",
+        ),
+        path(
+            "lists/<str:label>/filters/<int:filter_id>/",  # no text: a URL
+            site.admin_view(preferences.filter_view),
+            name="list_filter",
+        ),
         path("node-demand/", site.admin_view(guides.demand_of_node), name="node_demand"),
         path("overlaps/", site.admin_view(guides.overlap_list), name="overlaps"),
         path(

@@ -28,7 +28,7 @@ class Migration(migrations.Migration):
     operations = [
         pools.sql.Install(
             app='pools',
-            names=['clock.v15'],
+            names=['clock.v16'],
         ),
         migrations.CreateModel(
             name='Event',
@@ -434,6 +434,17 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
+            name='ListColumns',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('list', models.CharField(max_length=100)),
+                ('columns', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=100), size=None)),
+            ],
+            options={
+                'default_permissions': (),
+            },
+        ),
+        migrations.CreateModel(
             name='LoginFailures',
             fields=[
                 ('key', models.CharField(max_length=64, primary_key=True, serialize=False)),
@@ -698,6 +709,21 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['day', 'by', 'org', 'name', 'family'],
+            },
+        ),
+        migrations.CreateModel(
+            name='SavedFilter',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('list', models.CharField(max_length=100)),
+                ('name', models.CharField(max_length=80)),
+                ('query', models.CharField(blank=True, default='', max_length=2000)),
+                ('shared', models.BooleanField(default=False)),
+            ],
+            options={
+                'verbose_name': 'saved filter',
+                'verbose_name_plural': 'saved filters',
+                'default_permissions': ('change',),
             },
         ),
         migrations.CreateModel(
@@ -1056,6 +1082,11 @@ class Migration(migrations.Migration):
             name='cluster',
             field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='leaks', to='pools.cluster'),
         ),
+        migrations.AddField(
+            model_name='listcolumns',
+            name='user',
+            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to=settings.AUTH_USER_MODEL),
+        ),
         migrations.AddConstraint(
             model_name='measure',
             constraint=models.UniqueConstraint(fields=('name', 'labels'), name='measure_unique'),
@@ -1211,6 +1242,11 @@ class Migration(migrations.Migration):
             constraint=models.UniqueConstraint(fields=('by', 'day', 'org', 'name', 'family', 'rest'), name='sample_sum_unique'),
         ),
         migrations.AddField(
+            model_name='savedfilter',
+            name='owner',
+            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to=settings.AUTH_USER_MODEL),
+        ),
+        migrations.AddField(
             model_name='segmentname',
             name='segment',
             field=models.ForeignKey(db_constraint=False, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', to='pools.auditsegment'),
@@ -1359,6 +1395,14 @@ class Migration(migrations.Migration):
         migrations.AddIndex(
             model_name='leak',
             index=models.Index(condition=models.Q(('confirmed_at__isnull', False)), fields=['cluster', 'id'], name='leak_confirmed'),
+        ),
+        migrations.AddConstraint(
+            model_name='listcolumns',
+            constraint=models.UniqueConstraint(fields=('user', 'list'), name='list_columns_unique'),
+        ),
+        migrations.AddConstraint(
+            model_name='listcolumns',
+            constraint=models.CheckConstraint(condition=models.Q(('columns__len__gt', 0)), name='list_has_columns'),
         ),
         migrations.AddIndex(
             model_name='observedobject',
@@ -1583,6 +1627,10 @@ class Migration(migrations.Migration):
         pgtrigger.migrations.AddTrigger(
             model_name='reservedrangeevent',
             trigger=pgtrigger.compiler.Trigger(name='append_only', sql=pgtrigger.compiler.UpsertTriggerSql(func="RAISE EXCEPTION 'pgtrigger: Cannot update or delete rows from % table', TG_TABLE_NAME;", hash='bfeec519e0e6184040f5e80134066682998e2c74', operation='UPDATE OR DELETE', pgid='pgtrigger_append_only_1af91', table='pools_reservedrangeevent', when='BEFORE')),
+        ),
+        migrations.AddConstraint(
+            model_name='savedfilter',
+            constraint=models.UniqueConstraint(fields=('owner', 'list', 'name'), name='saved_filter_name_unique', violation_error_code='already_exists', violation_error_message='You have a filter with this name for this list.'),
         ),
         migrations.AddConstraint(
             model_name='segmentname',

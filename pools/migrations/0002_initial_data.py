@@ -21,7 +21,7 @@ _ADMINISTRATOR = [
     "force_release", "add_cluster", "change_cluster", "delete_cluster", "change_block",
     "change_allocationrequest", "add_connection", "change_connection", "delete_connection",
     "delete_journalentry", "repair", "recover", "view_webhooktarget", "add_webhooktarget", "change_webhooktarget",
-    "delete_webhooktarget", "view_delivery",
+    "delete_webhooktarget", "view_delivery", "change_savedfilter",
     "add_user", "change_user", "delete_user", "view_user", "view_group", "add_authtoken",
     "delete_authtoken", "view_authtoken",
 ]  # fmt: skip

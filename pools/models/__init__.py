@@ -33,6 +33,7 @@ from pools.models.logins import LoginFailures
 from pools.models.measures import CountedUntil, Measure
 from pools.models.observed import Drift, Finding, ObservedObject, SyncRun
 from pools.models.pools import Pool, PoolCIDR, ReservedRange
+from pools.models.preferences import ListColumns, SavedFilter
 from pools.models.recovery import Recovery
 from pools.models.references import Leak, Reference, ReferenceFeed
 from pools.models.requests import AllocationRequest, Environment, IdempotencyKey, PoolUsage
@@ -69,6 +70,7 @@ __all__ = [
     "JournalEntry",
     "JournalEntryEvent",
     "Leak",
+    "ListColumns",
     "LoginFailures",
     "Measure",
     "ObservedObject",
@@ -85,6 +87,7 @@ __all__ = [
     "ReservedRangeEvent",
     "Sample",
     "SampleSum",
+    "SavedFilter",
     "SegmentName",
     "SegmentTally",
     "SyncRun",

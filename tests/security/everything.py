@@ -22,6 +22,7 @@ from pools.models import (
     Finding,
     Leak,
     ObservedObject,
+    SavedFilter,
     SyncRun,
 )
 from pools.models.fields import Now
@@ -73,6 +74,10 @@ def create() -> Everything:
     _networks(made)
     stranger = User.objects.create(username="stranger")
     memberships.create(made.owner.cluster, ["zulu-ns"], author=factories.BY, user=stranger)
+    saved = SavedFilter.objects.create(
+        owner=made.owner.user, list="knox.authtoken", name="mine", shared=True
+    )
+    made.values |= {"label": saved.list, "filter_id": saved.pk}
     made.rows |= {
         "auth.user": User.objects.create(username="somebody").pk,
         "auth.group": Group.objects.get(name="viewer").pk,

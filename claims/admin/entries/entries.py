@@ -140,6 +140,12 @@ class EntryAdmin(scoped.Scoped[Entry]):
             lambda entry: duplicate_list.badge(entry.shown_duplicates, entry.ippool.network),
         ),
     )
+    more_columns = (
+        columns.text("note", _("note")),
+        Column("cluster", _("cluster"), lambda entry: entry.ippool.cluster.name),
+        Column("ippool", _("IPPool"), lambda entry: entry.ippool.name),
+        columns.timestamp("created_at", _("created"), ordering="created_at"),
+    )
     list_per_page = 50
     list_filter = (
         filters.custom(_("duplicates"), "duplicate", _DUPLICATES, _duplicate),

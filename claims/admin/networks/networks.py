@@ -103,6 +103,12 @@ class NetworkAdmin(scoped.Scoped[Network]):
         Column("entries", _("entries"), lambda network: display.number(network.shown_number)),
         usage_bars.column(),
     )
+    more_columns = (
+        columns.text("topology", _("topology"), ordering="topology"),
+        columns.text("role", _("role"), ordering="role"),
+        columns.text("mtu", _("MTU")),
+        columns.timestamp("created_at", _("created"), ordering="created_at"),
+    )
     list_per_page = 50
     list_filter = (
         scoped.cluster_filter(),

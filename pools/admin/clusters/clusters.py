@@ -279,6 +279,11 @@ class ClusterAdmin(lists.ListAdmin[Cluster]):
         ),
         columns.address("cluster_prefix", _("cluster prefix"), ordering="cluster_prefix"),
     )
+    more_columns = (
+        columns.text("description", _("description"), ordering="description"),
+        columns.number("instance_mtu", _("MTU of instances")),
+        columns.timestamp("created_at", _("created"), ordering="created_at"),
+    )
     list_filter = (filters.custom(_("state"), "state", _state_choices, _by_state),)
     search_fields = ("name", "description")
     search_help_text = _("Name")

@@ -200,6 +200,10 @@ class DriftAdmin(lists.ListAdmin[Drift]):
         Column("state", _("state"), state),
         columns.timestamp("since", _("since")),
     )
+    more_columns = (
+        columns.timestamp("ignored_at", _("ignored since")),
+        columns.text("ignored_reason", _("reason")),
+    )
     list_filter = (
         observed.cluster_filter,
         filters.by_condition(

@@ -138,6 +138,12 @@ class BlockAdmin(lists.ListAdmin[Block]):
         "org",
         "env",
     )
+    more_columns = (
+        columns.text("holder_uid", _("holder UID")),
+        columns.timestamp("allocated_at", _("allocated")),
+        columns.timestamp("released_at", _("released")),
+        Column("withheld", _("withheld"), lambda block: _("yes") if block.withheld else _("no")),
+    )
     list_filter = (
         filters.by_value(_("state"), "state", {state: state.label for state in LIVE}),
         filters.custom(_("category"), "category", Category, _by_category),

@@ -190,6 +190,11 @@ class LeakAdmin(lists.ListAdmin[Leak]):
         columns.text("source", _("source")),
         Column("reason", _("reason"), listing.describe_observation),
     )
+    more_columns = (
+        columns.text("holder_uid", _("holder UID")),
+        columns.timestamp("confirmed_at", _("confirmed")),
+        columns.number("observations", _("observations")),
+    )
     list_filter = (
         filters.custom(
             _("state"),

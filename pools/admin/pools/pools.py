@@ -91,6 +91,12 @@ class PoolAdmin(lists.ListAdmin[Pool]):
         Column("forecast", _("forecast"), lambda pool: pool_forecasts.column(pool.shown_forecasts)),
         Column("state", _("state"), lambda pool: display.state(pool.shown_state)),
     )
+    more_columns = (
+        columns.text("description", _("description"), ordering="description"),
+        Column("space", _("address space"), lambda pool: str(pool.space)),
+        Column("cooldown", _("cooldown"), lambda pool: display.duration(pool.cooldown_seconds)),
+        columns.timestamp("created_at", _("created"), ordering="created_at"),
+    )
     list_per_page = 50
     list_filter = (
         filters.by_id(_("cluster"), "cluster", cluster_choices, "cluster_id"),

@@ -29,7 +29,7 @@ from django.utils.functional import cached_property
 from django.utils.translation import gettext, ngettext
 from unfold import admin as unfold
 
-from pools.platform.admin import export, pages
+from pools.platform.admin import export, pages, preferences
 from pools.platform.admin.columns import Column
 
 if TYPE_CHECKING:
@@ -203,6 +203,10 @@ class ListAdmin(Base[Row]):
     # Returns the rows that match a text, if it is not what Django finds in `search_fields`.
     search: Callable[[models.QuerySet[Any], str], models.QuerySet[Any]] | None = None
 
+    more_columns: ClassVar[
+        tuple[Column | str, ...]
+    ] = ()  # that users may choose, not shown at first
+
     # --- the list ---------------------------------------------------------------------------------
 
     def list_context(self, request: HttpRequest) -> dict[str, Any]:
@@ -221,6 +225,9 @@ class ListAdmin(Base[Row]):
 
     def get_changelist(self, request: HttpRequest, **_options: Any) -> type[ChangeList]:
         return self.changelist
+
+    def get_list_display(self, request: HttpRequest) -> tuple[Any, ...]:
+        return preferences.shown_columns(request, self)
 
     def get_sortable_by(self, request: HttpRequest) -> list[Any]:
         return [

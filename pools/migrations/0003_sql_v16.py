@@ -15,6 +15,6 @@ class Migration(migrations.Migration):
     operations = [
         pools.sql.Install(
             app='pools',
-            names=['rules.v15', 'allocate.v15', 'observed_cidrs.v15', 'recovery.v15', 'event_log.v15', 'pgtrigger.v15', 'storage.v15'],
+            names=['rules.v16', 'allocate.v16', 'observed_cidrs.v16', 'recovery.v16', 'event_log.v16', 'pgtrigger.v16', 'storage.v16'],
         ),
     ]

@@ -10,12 +10,12 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('claims', '0002_initial_data'),
-        ('pools', '0003_sql_v15'),
+        ('pools', '0003_sql_v16'),
     ]
 
     operations = [
         pools.sql.Install(
             app='claims',
-            names=['memberships.v15', 'contradictions.v15', 'launchers.v15', 'workload_comparison.v15', 'storage.v15', 'event_log.v15', 'pgtrigger.v15'],
+            names=['memberships.v16', 'contradictions.v16', 'launchers.v16', 'workload_comparison.v16', 'storage.v16', 'event_log.v16', 'pgtrigger.v16'],
         ),
     ]
