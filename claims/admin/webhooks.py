@@ -72,20 +72,9 @@ class DecisionAdmin(scoped.Scoped[Decision]):
     search_fields = ("=vm", "=namespace", "=code", "=network", "=name")
     search_help_text = _("Full name of a VM, namespace or network, or a full code")
     exported = (
-        "id",
-        "at",
-        "cluster.name",
-        "path",
-        "operation",
-        "namespace",
-        "name",
-        "vm",
-        "network",
-        "code",
-        "message",
-        "allowed",
-        "milliseconds",
-    )
+        "id", "at", "cluster.name", "path", "operation", "namespace", "name", "vm", "network",
+        "code", "message", "allowed", "milliseconds",
+    )  # fmt: skip
     ordering = ("-id",)
     list_select_related = ("cluster",)
     list_before_template = "cadastre/decisions_intro.html"

@@ -158,17 +158,9 @@ class CheckRunAdmin(lists.ListAdmin[CheckRun]):
         Column("duration", _("duration"), duration),
     )
     exported = (
-        "id",
-        "requested_at",
-        "started_at",
-        "ended_at",
-        "actor",
-        "repair",
-        "only",
-        "complete",
-        "violations",
-        "repaired",
-    )
+        "id", "requested_at", "started_at", "ended_at", "actor", "repair", "only", "complete",
+        "violations", "repaired",
+    )  # fmt: skip
     ordering = ("-id",)
     list_before_template = "cadastre/checks_intro.html"
     list_pages = (Page("run", run_now), Page("repair", repair))

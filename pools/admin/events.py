@@ -223,19 +223,9 @@ class EventAdmin(lists.ListAdmin[Event]):
         filters.by_id(_("pool"), "pool", blocks.pool_choices, "pool_id"),
     )
     exported = (
-        "id",
-        "at",
-        "type",
-        "cidr",
-        "holder_kind",
-        "holder_id",
-        "org",
-        "env",
-        "actor",
-        "request_id",
-        "reason",
-        "message",
-    )
+        "id", "at", "type", "cidr", "holder_kind", "holder_id", "org", "env", "actor",
+        "request_id", "reason", "message",
+    )  # fmt: skip
     search_fields = ("holder_id",)
     search_help_text = _("Address, CIDR, holder, environment, actor or request ID")
     search = staticmethod(_search)

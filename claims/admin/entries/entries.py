@@ -77,6 +77,8 @@ def _duplicate(_request: HttpRequest, rows: QuerySet[Entry], kind: str) -> Query
 
 
 def _namespace_choices(request: HttpRequest) -> list[tuple[str, str]]:
+    if scoped.request_scope(request).everything:
+        return [(name, name) for name in search.used_namespaces(scoped.MOST)]
     names = scoped.rows(request, Entry).exclude(namespace="").order_by("namespace")
     namespaces = names.values_list("namespace", flat=True).distinct()[: scoped.MOST]
     return [(name, name) for name in namespaces]
@@ -155,21 +157,13 @@ class EntryAdmin(scoped.Scoped[Entry]):
         filters.by_value(_("source"), "source", tables.SOURCE_LABELS),
     )
     exported = (
-        "id",
-        "ippool.cluster.name",
-        "ippool.network.name",
-        "ippool.name",
-        "mac",
-        "ips",
-        "vm",
-        "namespace",
-        "source",
-        "note",
-    )
+        "id", "ippool.cluster.name", "ippool.network.name", "ippool.name", "mac", "ips", "vm",
+        "namespace", "source", "note",
+    )  # fmt: skip
     search_fields = ("vm",)
     search_help_text = _("MAC, IP address, VM, namespace or note")
     search = staticmethod(search.matching_entries)
-    ordering = ("ippool", "mac", "id")
+    ordering = ("ippool_id", "mac", "id")
     sortable_by = ("namespace",)
     list_select_related = ("ippool__network__cluster", "ippool__cluster")
     list_before_template = "cadastre/entries_intro.html"

@@ -83,18 +83,9 @@ class ImportAdmin(lists.ListAdmin[VMImport]):
         scoped.cluster_filter(),
     )
     exported = (
-        "id",
-        "file_name",
-        "format",
-        "cluster.name",
-        "target",
-        "status",
-        "counts",
-        "actor",
-        "created_at",
-        "committed_at",
-        "undone_at",
-    )
+        "id", "file_name", "format", "cluster.name", "target", "status", "counts", "actor",
+        "created_at", "committed_at", "undone_at",
+    )  # fmt: skip
     search_fields = ("file_name",)
     search_help_text = _("File name or user")
     search = staticmethod(_search)

@@ -77,19 +77,9 @@ class IPAMClaimAdmin(scoped.Scoped[IPAMClaim]):
         scoped.network_filter(),
     )
     exported = (
-        "cluster.name",
-        "namespace",
-        "name",
-        "network.name",
-        "vm",
-        "mac",
-        "ips_requested",
-        "ips",
-        "owner_pod",
-        "state",
-        "created_at",
-        "note",
-    )
+        "cluster.name", "namespace", "name", "network.name", "vm", "mac", "ips_requested", "ips",
+        "owner_pod", "state", "created_at", "note",
+    )  # fmt: skip
     search_fields = ("name",)
     search_help_text = _("Name, VM, MAC or address")
     search = staticmethod(search.matching_claims)

@@ -128,21 +128,10 @@ class NetworkAdmin(scoped.Scoped[Network]):
         ),
     )
     exported = (
-        "id",
-        "cluster.name",
-        "name",
-        "kind",
-        "namespace",
-        "topology",
-        "role",
-        "lifecycle",
-        "subnets",
-        "default_gateways",
-        "reserved_subnets",
-        "infrastructure_subnets",
-        "applied",
+        "id", "cluster.name", "name", "kind", "namespace", "topology", "role", "lifecycle",
+        "subnets", "default_gateways", "reserved_subnets", "infrastructure_subnets", "applied",
         "description",
-    )
+    )  # fmt: skip
     search_fields = ("name",)
     search_help_text = _("Name, address or CIDR")
     search = staticmethod(_search)

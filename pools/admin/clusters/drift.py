@@ -218,19 +218,9 @@ class DriftAdmin(lists.ListAdmin[Drift]):
         observed.kind_filter,
     )
     exported = (
-        "cluster.name",
-        "kind",
-        "namespace",
-        "name",
-        "path",
-        "desired",
-        "observed",
-        "managers",
-        "conflict",
-        "since",
-        "ignored_at",
-        "ignored_reason",
-    )
+        "cluster.name", "kind", "namespace", "name", "path", "desired", "observed", "managers",
+        "conflict", "since", "ignored_at", "ignored_reason",
+    )  # fmt: skip
     search_fields = ("name", "path")
     search_help_text = _("Object or field")
     ordering = ("cluster_id", "kind", "namespace", "name", "path")

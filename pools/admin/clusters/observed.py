@@ -85,15 +85,9 @@ class ObjectAdmin(lists.ListAdmin[ObservedObject]):
         ),
     )
     exported = (
-        "cluster.name",
-        "kind",
-        "namespace",
-        "name",
-        "uid",
-        "problem_code",
-        "problem",
+        "cluster.name", "kind", "namespace", "name", "uid", "problem_code", "problem",
         "changed_at",
-    )
+    )  # fmt: skip
     search_fields = ("name",)
     search_help_text = _("Name of the object")
     ordering = ("cluster_id", "kind", "namespace", "name", "id")

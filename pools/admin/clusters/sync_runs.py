@@ -100,15 +100,9 @@ class SyncRunAdmin(lists.ListAdmin[SyncRun]):
         ),
     )
     exported = (
-        "id",
-        "cluster.name",
-        "trigger",
-        "started_at",
-        "ended_at",
-        "succeeded",
-        "error_code",
+        "id", "cluster.name", "trigger", "started_at", "ended_at", "succeeded", "error_code",
         "error",
-    )
+    )  # fmt: skip
     ordering = ("-id",)
     list_select_related = ("cluster",)
     list_before_template = "cadastre/runs_intro.html"

@@ -151,20 +151,9 @@ class BlockAdmin(lists.ListAdmin[Block]):
         filters.custom(_("pool"), "pool", pool_choices, _by_pool),
     )
     exported = (
-        "cidr",
-        "holder_kind",
-        "holder_id",
-        "holder_uid",
-        "state",
-        "withheld",
-        "allocated_at",
-        "released_at",
-        "available_from",
-        "pool.name",
-        "pool.cluster.name",
-        "org",
-        "env",
-    )
+        "cidr", "holder_kind", "holder_id", "holder_uid", "state", "withheld", "allocated_at",
+        "released_at", "available_from", "pool.name", "pool.cluster.name", "org", "env",
+    )  # fmt: skip
     search_fields = ("holder_id",)
     search_help_text = _("Address, CIDR, holder or environment")
     ordering = ("space_id", "cidr")

@@ -210,22 +210,10 @@ class LeakAdmin(lists.ListAdmin[Leak]):
     )
     # `ipam reclaim --from-report` reads this export.
     exported = (
-        "block_id",
-        "block.cidr",
-        "block.pool.name",
-        "cluster.name",
-        "holder_kind",
-        "holder_id",
-        "holder_uid",
-        "org",
-        "env",
-        "allocated_at",
-        "missed_at",
-        "observed_at",
-        "observations",
-        "confirmed_at",
-        "source",
-    )
+        "block_id", "block.cidr", "block.pool.name", "cluster.name", "holder_kind", "holder_id",
+        "holder_uid", "org", "env", "allocated_at", "missed_at", "observed_at", "observations",
+        "confirmed_at", "source",
+    )  # fmt: skip
     search_fields = ("holder_id",)
     search_help_text = _("Holder, address or CIDR")
     search = staticmethod(_search)

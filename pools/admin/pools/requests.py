@@ -63,20 +63,9 @@ class RequestAdmin(lists.ListAdmin[AllocationRequest]):
         filters.by_id(_("cluster"), "cluster", cluster_choices, "pool__cluster_id"),
     )
     exported = (
-        "id",
-        "pool.cluster.name",
-        "pool.name",
-        "holder_kind",
-        "holder_id",
-        "org",
-        "env",
-        "state",
-        "attempts",
-        "created_at",
-        "next_try_at",
-        "ended_at",
-        "last_error",
-    )
+        "id", "pool.cluster.name", "pool.name", "holder_kind", "holder_id", "org", "env", "state",
+        "attempts", "created_at", "next_try_at", "ended_at", "last_error",
+    )  # fmt: skip
     search_fields = ("holder_id", "env", "org")
     search_help_text = _("Holder, environment or organization")
     ordering = ("-id",)

@@ -192,20 +192,17 @@ class ListAdmin(Base[Row]):
     paginator = BoundedPaginator
     changelist: ClassVar[type[BoundedList]] = BoundedList
     actions: Sequence[Any] = ()
+    # Columns that users may choose, beside those of `list_display`.
+    more_columns: ClassVar[tuple[Column | str, ...]] = ()
     # Names of model fields; a Column is sortable if it has an order.
     sortable_by: ClassVar[tuple[str, ...]] = ()
     list_pages: ClassVar[Sequence[Page]] = ()
     row_pages: ClassVar[Sequence[Page]] = ()
-    exported: ClassVar[
-        Sequence[str]
-    ] = ()  # exported attributes of a row; without any the list has no export
+    # Exported attributes of a row; without any the list has no export.
+    exported: ClassVar[Sequence[str]] = ()
     missing: ClassVar[StrOrPromise] = ""  # the message of a 404
     # Returns the rows that match a text, if it is not what Django finds in `search_fields`.
     search: Callable[[models.QuerySet[Any], str], models.QuerySet[Any]] | None = None
-
-    more_columns: ClassVar[
-        tuple[Column | str, ...]
-    ] = ()  # that users may choose, not shown at first
 
     # --- the list ---------------------------------------------------------------------------------
 
@@ -307,8 +304,8 @@ class ListAdmin(Base[Row]):
     def row_or_404(self, request: HttpRequest, object_id: object) -> Row:
         """Return a row of the list. A hidden row, a missing row and an invalid id are the same 404."""
         rows = self.get_queryset(request)
-        if self.list_select_related:
-            rows = rows.select_related(*self.list_select_related)  # type: ignore[misc]
+        if isinstance(self.list_select_related, tuple):
+            rows = rows.select_related(*self.list_select_related)
         row = rows.filter(pk=parse_id(str(object_id))).first()
         if row is None:
             raise Http404(
