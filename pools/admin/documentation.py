@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+import itertools
 import posixpath
 import re
+from collections.abc import Iterable, Iterator
 
 from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import reverse
-from django.utils.html import conditional_escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
 
 from pools.platform.admin import menu, pages
 from pools.platform.conditions import registry
 
 START = "README"
 _NAME = re.compile(r"(?:[A-Za-z0-9_-]+/)*[A-Za-z0-9_-]+")
-_LINK = re.compile(r"\[([^\]\n]+)\]\(([^()\s]+)\)")
-_HEADING = re.compile(r"^(#{1,4}) (.*)$", re.MULTILINE)
+_MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable("table")
 
 
 def chapter_view(request: HttpRequest, chapter: str) -> HttpResponse:
@@ -61,27 +63,39 @@ def _read(name: str) -> str:
 
 
 def _html(text: str, folder: str) -> SafeString:
-    """Return Markdown as text with headings and links; it is readable as it is written."""
-    parts: list[str] = []
-    position = 0
-    for match in _LINK.finditer(text):
-        parts += [
-            conditional_escape(text[position : match.start()]),
-            _link(match[1], match[2], folder),
-        ]
-        position = match.end()
-    parts.append(conditional_escape(text[position:]))
-    html = _HEADING.sub(r"<strong>\2</strong>", "".join(parts))
-    return mark_safe(html)  # noqa: S308 - every part is escaped above
+    """Return Markdown as HTML, in which links to chapters of the same documentation lead to their pages."""
+    tokens = _MARKDOWN.parse(text)
+    for heading, content in itertools.pairwise(tokens):
+        if heading.type == "heading_open":
+            # The name that Markdown's readers give a heading.
+            heading.attrSet("id", re.sub(r"[^\w -]", "", content.content.lower()).replace(" ", "-"))
+    for token in tokens:
+        if token.children:
+            token.children = list(_shown(token.children, folder))
+    html: str = _MARKDOWN.renderer.render(tokens, _MARKDOWN.options, {})
+    return mark_safe(html)  # noqa: S308 - HTML in the text is escaped
 
 
-def _link(label: str, target: str, folder: str) -> str:
-    """Return a link to another chapter or site; the label alone if its target is not shipped."""
-    if target.startswith("https://"):
-        return format_html('<a class="cad-link" href="{}">{}</a>', target, label)
-    path, _hash, _anchor = target.partition("#")
+def _shown(tokens: Iterable[Token], folder: str) -> Iterator[Token]:
+    """Yield tokens with the URLs of pages; without pictures and links to files, which are not shipped."""
+    is_link = True
+    for token in tokens:
+        if token.type == "link_open":
+            url = _url(str(token.attrGet("href")), folder)
+            is_link = bool(url)
+            token.attrs = {"href": url, "class": "cad-link"}
+        if token.type == "image" or (token.type in {"link_open", "link_close"} and not is_link):
+            continue
+        yield token
+
+
+def _url(target: str, folder: str) -> str:
+    """Return the URL of a link: a site, a heading or a chapter; "" for anything else."""
+    path, _, heading = target.partition("#")
+    if target.startswith(("https://", "#")):
+        return target
     name = posixpath.normpath(posixpath.join(folder, path)).removesuffix(".md")
     if not path.endswith(".md") or not _NAME.fullmatch(name):
-        return conditional_escape(label)
+        return ""
     url = reverse("admin:documentation", args=[name])
-    return format_html('<a class="cad-link" href="{}">{}</a>', url, label)
+    return f"{url}#{heading}" if heading else url

@@ -88,17 +88,17 @@ def pending_requests(environment: Environment) -> QuerySet[AllocationRequest]:
 
 def _holdings(environment: Environment) -> Iterator[str]:
     held = blocks(environment).filter(state=BlockState.HELD).order_by("space_id", "cidr")
-    yield from _named(
+    yield from _list_names(
         held, "held block", lambda block: f"{block.cidr} of {block.holder_kind} {block.holder_id}"
     )
-    yield from _named(
+    yield from _list_names(
         pending_requests(environment).order_by("pk"),
         "pending request",
         lambda request: f"{request.pk} for {request.holder_kind} {request.holder_id}",
     )
 
 
-def _named(rows: QuerySet[Any], what: str, name: Any) -> Iterator[str]:
+def _list_names(rows: QuerySet[Any], what: str, name: Any) -> Iterator[str]:
     count = rows.count()
     if count:
         names = ", ".join(map(name, rows[:_MOST_NAMED]))

@@ -8,6 +8,7 @@ import pytest
 from django.conf import settings
 from django.urls import reverse
 
+from pools.admin import documentation
 from pools.platform.admin import menu
 from tests import people
 
@@ -33,9 +34,13 @@ def test_links_of_all_chapters_and_runbooks_lead_to_pages() -> None:
     for path in docs.rglob("*.md"):
         name = path.relative_to(docs).with_suffix("").as_posix()
         page = client.get(reverse("admin:documentation", args=[name])).content.decode()
-        text = page[page.index('<pre class="cad-text">') :]
-        for target in re.findall(r'href="/admin/docs/([^"]+)/"', text):
+        text = page[page.index("<article ") :]
+        for target, heading in re.findall(r'href="/admin/docs/([^"]+)/(?:#([^"]+))?"', text):
             assert (docs / f"{target}.md").is_file(), (name, target)
+            if heading:
+                other = client.get(f"/admin/docs/{target}/").content.decode()
+                assert f'id="{heading}"' in other, (name, target, heading)
+        assert "<img" not in text
 
 
 @pytest.mark.parametrize("name", ["nothing", "../README", "reference/../../README", "a.b", "\0"])
@@ -43,8 +48,15 @@ def test_other_files_are_not_shown(name: str) -> None:
     assert people.browser().get(f"/admin/docs/{name}/").status_code in {404, 400}
 
 
-def test_markdown_is_escaped() -> None:
-    page = people.browser().get(reverse("admin:documentation", args=["api"])).content.decode()
-    text = page[page.index('<pre class="cad-text">') : page.index("</pre>")]
-    assert "<script" not in text
-    assert not re.search(r"<(?!/?(?:a|strong|pre)\b)", text)
+def test_markdown_is_rendered_and_html_in_it_escaped() -> None:
+    html = documentation._html(
+        "## A `b` c\n\n| x | y |\n|---|---|\n| 1 | <script>alert(1)</script> |\n\n"
+        "[link](../api.md#codes) [file](../x.yaml) [bad](javascript:alert(1)) ![picture](a.png)",
+        "reference",
+    )
+    assert '<h2 id="a-b-c">A <code>b</code> c</h2>' in html
+    assert "<td>1</td>\n<td>&lt;script&gt;" in html
+    assert '<a href="/admin/docs/api/#codes" class="cad-link">link</a> file ' in html
+    assert "<img" not in html
+    assert "<script" not in html
+    assert 'href="javascript' not in html

@@ -57,6 +57,15 @@ def test_a_filter_is_saved_and_applied(pool: Pool) -> None:
     assert menu(client)["Held"]["url"] == answer.url.removeprefix(BLOCKS)
 
 
+def test_all_values_of_a_filter_are_saved(pool: Pool) -> None:
+    client = people.browser(VIEWER)
+    page = client.get(f"{BLOCKS}?state=held&state=cooling")
+    answer = save(client, query=page.context["query"])
+    assert SavedFilter.objects.get().query == "state=held&state=cooling"
+    assert answer.url == f"{BLOCKS}?state=held&state=cooling"
+    assert menu(client)["Held"]["url"] == "?state=held&state=cooling"
+
+
 def test_the_order_follows_the_columns(pool: Pool) -> None:
     client = people.browser(VIEWER)
     save(client, query="o=-cidr")

@@ -43,7 +43,7 @@ def read(row: Any, path: str) -> Any:
     return reduce(getattr, path.split("."), row)
 
 
-def _of(
+def _attribute(
     path: str, title: StrOrPromise, cell: Callable[[Any], object], ordering: str | None
 ) -> Column:
     name = path.rpartition(".")[2]
@@ -52,12 +52,12 @@ def _of(
 
 def text(path: str, title: StrOrPromise, *, ordering: str | None = None) -> Column:
     """A value as it is; a dash if it is empty."""
-    return _of(path, title, lambda value: value or display.DASH, ordering)
+    return _attribute(path, title, lambda value: value or display.DASH, ordering)
 
 
 def code(path: str, title: StrOrPromise) -> Column:
     """A name of a program, in monospace."""
-    return _of(
+    return _attribute(
         path,
         title,
         lambda value: format_html('<code class="cad-mono cad-nowrap">{}</code>', value),
@@ -73,21 +73,21 @@ def label(field: str, title: StrOrPromise, *, ordering: str | None = None) -> Co
 
 
 def timestamp(path: str, title: StrOrPromise, *, ordering: str | None = None) -> Column:
-    return _of(path, title, display.timestamp, ordering)
+    return _attribute(path, title, display.timestamp, ordering)
 
 
 def address(path: str, title: StrOrPromise, *, ordering: str | None = None) -> Column:
-    return _of(
+    return _attribute(
         path, title, lambda value: display.address(value) if value else display.DASH, ordering
     )
 
 
 def state(path: str, title: StrOrPromise) -> Column:
-    return _of(path, title, display.state, None)
+    return _attribute(path, title, display.state, None)
 
 
 def number(path: str, title: StrOrPromise) -> Column:
-    return _of(path, title, display.number, None)
+    return _attribute(path, title, display.number, None)
 
 
 def link(path: str, title: StrOrPromise, *, ordering: str | None = None) -> Column:
@@ -101,7 +101,7 @@ def related(
     path: str, title: StrOrPromise, *, text: str = "", ordering: str | None = None
 ) -> Column:
     """A link to a related row; its text is the related row's attribute `text`, by default its name."""
-    return _of(
+    return _attribute(
         path,
         title,
         lambda row: display.row_link(row, getattr(row, text) if text else ""),

@@ -29,7 +29,7 @@ from django.utils.functional import cached_property
 from django.utils.translation import gettext, ngettext
 from unfold import admin as unfold
 
-from pools.platform.admin import export, pages, preferences
+from pools.platform.admin import display, export, pages, preferences
 from pools.platform.admin.columns import Column
 
 if TYPE_CHECKING:
@@ -185,6 +185,7 @@ class ListAdmin(Base[Row]):
     list_per_page = 100
     list_max_show_all = 200
     list_display_links = None
+    empty_value_display = display.DASH
     list_filter_submit = True
     list_fullwidth = True
     show_full_result_count = False

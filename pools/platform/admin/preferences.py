@@ -109,7 +109,8 @@ def filters_view(request: HttpRequest, label: str) -> HttpResponse:
     """Save the filters, search and order in `query` under a name."""
     model_admin = _list_or_404(request, label)
     parameters = request.POST if request.method == "POST" else request.GET
-    query = urlencode(_storable(model_admin, QueryDict(parameters.get("query", ""))))
+    stored = _storable(model_admin, QueryDict(parameters.get("query", "")))
+    query = urlencode(stored, doseq=True)
     row = SavedFilter(owner_id=_user_id(request), list=label, query=query)
     return _form_page(request, row, gettext("Save filter"))
 
@@ -164,11 +165,12 @@ def _may_change(request: HttpRequest, row: SavedFilter) -> bool:
     return row.owner_id == _user_id(request) or request.user.has_perm(CHANGE)
 
 
-def _storable(model_admin: ListAdmin[Any], query: QueryDict) -> dict[str, str]:
-    """Return the search, the order and the filters of a query that the list has."""
+def _storable(model_admin: ListAdmin[Any], query: QueryDict) -> dict[str, list[str]]:
+    """Return the search, the order and the filters of a query that the list has, each with its values."""
     names = {SEARCH_VAR, ORDER_VAR}
     names |= {getattr(item, "parameter_name", "") for item in model_admin.list_filter}
-    return {name: str(query[name]) for name in sorted(names & set(query)) if query[name]}
+    values = {name: list(filter(None, query.getlist(name))) for name in sorted(names & set(query))}
+    return {name: texts for name, texts in values.items() if texts}
 
 
 def _column_numbers(request: HttpRequest, model_admin: ListAdmin[Any]) -> dict[str, str]:
@@ -186,11 +188,11 @@ def _translated_order(order: str, words: dict[str, str]) -> str:
 
 def _applied(
     model_admin: ListAdmin[Any], row: SavedFilter, numbers: dict[str, str]
-) -> dict[str, str]:
+) -> dict[str, list[str]]:
     """Return the query of the list; its order leaves out columns that are not shown."""
     query = _storable(model_admin, QueryDict(row.query))
-    order = _translated_order(query.pop(ORDER_VAR, ""), numbers)
-    return {**query, ORDER_VAR: order} if order else query
+    order = _translated_order("".join(query.pop(ORDER_VAR, ())[-1:]), numbers)
+    return {**query, ORDER_VAR: [order]} if order else query
 
 
 # --- the list -------------------------------------------------------------------------------------
@@ -206,8 +208,8 @@ def tools(request: HttpRequest, changelist: ChangeList) -> dict[str, Any]:
     numbers = _column_numbers(request, model_admin)
     names = {number: name for name, number in numbers.items()}
     if ORDER_VAR in query:
-        query[ORDER_VAR] = _translated_order(query[ORDER_VAR], names)
-    text = urlencode(query)
+        query[ORDER_VAR] = [_translated_order(query[ORDER_VAR][-1], names)]
+    text = urlencode(query, doseq=True)
     return {
         "list": label,
         "query": text,
@@ -222,7 +224,7 @@ def tools(request: HttpRequest, changelist: ChangeList) -> dict[str, Any]:
         "saved": [
             {
                 "row": row,
-                "url": f"?{urlencode(_applied(model_admin, row, numbers))}",
+                "url": f"?{urlencode(_applied(model_admin, row, numbers), doseq=True)}",
                 "is_current": row.query == text,
                 "may_change": _may_change(request, row),
             }
@@ -244,5 +246,5 @@ def _list_or_404(request: HttpRequest, label: str) -> ListAdmin[Any]:
     return model_admin  # type: ignore[no-any-return]
 
 
-def _list_url(label: str, query: dict[str, str]) -> str:
+def _list_url(label: str, query: dict[str, list[str]]) -> str:
     return reverse(f"admin:{label.replace('.', '_')}_changelist", query=query or None)
