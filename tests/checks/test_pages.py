@@ -116,5 +116,5 @@ def test_the_number_of_queries_does_not_grow_with_what_is_wrong(
     for _ in range(5):
         check()
     browser = people.browser((SEE, RUN, REPAIR))
-    with django_assert_max_num_queries(15):
+    with django_assert_max_num_queries(16):
         browser.get(reverse(LIST))

@@ -72,9 +72,7 @@ def test_a_list_is_complete(
 
 
 def test_what_looks_like_the_next_page_is_none() -> None:
-    """The next page is asked for before this one is parsed."""
     pages = {
-        b"decoy": b'{"items": [{"not": "this"}], "kind": "XList", "metadata": {"resourceVersion": "1"}}',
         b"true": b'{"items": [{"continue": "x"}], "kind": "XList", "metadata": {"resourceVersion": "2"}}',
         b"": b'{"items": [{"continue": "decoy"}], "kind": "XList", "metadata": {"continue": "true"}}',
     }
@@ -91,7 +89,7 @@ def test_what_looks_like_the_next_page_is_none() -> None:
     ):
         listing = gateway.list(POOLS)
     assert listing == api_client.Listing([{"continue": "decoy"}, {"continue": "x"}], "2")
-    assert asked[:3] == [b"", b"decoy", b"true"]
+    assert asked == [b"", b"true"]
 
 
 def test_a_list_that_expires_begins_again(

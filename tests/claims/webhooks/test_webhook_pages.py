@@ -43,7 +43,7 @@ def _text(client: Client, name: str, *arguments: Any, **query: str) -> str:
 
 def test_the_list_and_a_decision(door: Door) -> None:
     viewer = _browser("viewer")
-    assert "No webhook decisions yet" in _text(viewer, DECISIONS)
+    assert "No webhook decisions." in _text(viewer, DECISIONS)
     door.ask(pod())
     door.ask(pod("other"))
     text = _text(viewer, DECISIONS)
