@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from django.db.models import Count, Q, Sum
 from django.utils.translation import gettext, ngettext, ngettext_lazy
+from django.utils.translation import gettext_lazy as _
 
 from claims.ipamclaims import states
 from claims.models import NAD, IPAMClaim, IPPool, Network
@@ -139,7 +140,18 @@ def _ippools_without_network(_levels: OpenLevels) -> Iterator[ActiveCondition]:
 
 ALL = (
     Condition({clusters.DUPLICATE: "IpamDuplicateAddress"}, _duplicates),
-    Condition(dict.fromkeys(CLAIM_CODES.values(), ""), _claims),
-    Condition({UNSUITABLE: ""}, _unsuitable_networks),
-    Condition({UNKNOWN: ""}, _ippools_without_network),
+    Condition(
+        {
+            CLAIM_CODES[states.CONFLICT]: "IpamClaimsFailing",
+            CLAIM_CODES[states.FAILED]: "IpamClaimsFailing",
+            CLAIM_CODES[states.LEAKED]: "IpamClaimsOrphaned",
+        },
+        _claims,
+    ),
+    Condition({UNSUITABLE: "IpamNetworksUnsuitable"}, _unsuitable_networks),
+    Condition(
+        {UNKNOWN: "IpamIPPoolsWithoutNetwork"},
+        _ippools_without_network,
+        labels={UNKNOWN: _("IPPools without network")},
+    ),
 )

@@ -109,7 +109,7 @@ def test_runbooks_are_pages() -> None:
     client = people.browser(["view_alert"])
     for runbook in registry.runbooks():
         page = client.get(reverse("admin:runbook", args=[runbook])).content.decode()
-        assert "<strong>Mitigation" in page, runbook
+        assert '<h2 id="mitigation">Mitigation</h2>' in page, runbook
     assert client.get("/admin/runbooks/nonsense/").status_code == 404
     assert people.browser(["view_pool"]).get("/admin/runbooks/IpamLeakGrowing/").status_code == 403
 

@@ -10,7 +10,7 @@ from django.urls import resolve, reverse
 
 from pools.models import Alert, Delivery, Measure, WebhookTarget
 from pools.platform.alerts import outbox, sending, targets
-from pools.platform.conditions import evaluation
+from pools.platform.conditions import evaluation, registry
 from tests import factories, people
 from tests.alerts.receivers import Receiver
 
@@ -55,6 +55,12 @@ def test_open_alerts_come_first_and_the_menu_counts_them() -> None:
     assert client.get(page(alert)).status_code == 200
     assert b"pool nearly full" in client.get(page(alert)).content
     assert b"Webhooks" not in client.get(page(alert)).content
+
+
+def test_conditions_are_listed_in_words_with_proper_names() -> None:
+    assert registry.words("pool_nearly_full") == "pool nearly full"
+    assert registry.words("ippools_without_network") == "IPPools without network"
+    assert registry.words("cidrs_overlapping") == "CIDRs overlapping"
 
 
 def test_without_the_permission_nothing_is_seen() -> None:

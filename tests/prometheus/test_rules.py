@@ -17,6 +17,7 @@ from django.urls import resolve
 
 from pools.clusters import connections
 from pools.clusters.reconcile import leases
+from pools.platform.conditions import registry
 from tests.prometheus import files
 
 PROMTOOL = shutil.which("promtool")
@@ -25,6 +26,7 @@ needs_promtool = pytest.mark.skipif(
 )
 TESTS = sorted((files.PROMETHEUS / "tests").glob("*.yaml"))
 ALERTS = sorted({rule["alert"] for rule in files.rules()})
+RUNBOOKS = sorted({*ALERTS, *registry.runbooks()})
 HEADINGS = ["Meaning", "Impact", "Diagnosis", "Mitigation"]
 ROOT = "https://cadastre.example.org/docs/runbooks/"
 
@@ -64,9 +66,8 @@ def test_each_alert_is_tested_firing_and_not_firing(alert: str) -> None:
     assert quiet
 
 
-def test_each_test_is_of_an_alert_and_each_runbook_too() -> None:
+def test_each_test_is_of_an_alert() -> None:
     assert [path.stem for path in TESTS] == ALERTS
-    assert sorted(path.stem for path in files.RUNBOOKS.glob("*.md")) == ALERTS
 
 
 def test_what_the_issue_asks_for_is_there() -> None:
@@ -104,20 +105,42 @@ def test_a_stale_cluster_is_one_whose_pass_is_overdue() -> None:
 # --- runbooks -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("alert", ALERTS)
+def test_each_runbook_is_of_an_alert_or_a_condition_and_listed() -> None:
+    assert sorted(path.stem for path in files.RUNBOOKS.glob("*.md")) == RUNBOOKS
+    listed = re.findall(
+        r"\(runbooks/(\w+)\.md\)", (files.RUNBOOKS.parent / "README.md").read_text()
+    )
+    assert sorted(listed) == RUNBOOKS
+
+
+@pytest.mark.parametrize("code", registry.codes())
+def test_each_condition_has_a_runbook(code: str) -> None:
+    text = (files.RUNBOOKS / f"{registry.runbook(code)}.md").read_text()
+    if registry.runbook(code) not in ALERTS:
+        assert f"`{code}`" in text
+    reference = (files.RUNBOOKS.parent / "reference" / "alerts.md").read_text()
+    (row,) = re.findall(rf"^\| `{code}` .*$", reference, re.MULTILINE)
+    assert f"(../runbooks/{registry.runbook(code)}.md)" in row
+
+
+@pytest.mark.parametrize("alert", RUNBOOKS)
 def test_a_runbook_has_its_parts(alert: str) -> None:
     text = (files.RUNBOOKS / f"{alert}.md").read_text()
     assert text.startswith(f"# {alert}\n")
     assert re.findall(r"^## (.*)$", text, re.MULTILINE) == HEADINGS
     severities = {r["labels"]["severity"] for r in files.rules() if r["alert"] == alert}
-    assert set(re.findall(r"warning|page", text.splitlines()[2])) == severities
+    if not severities:  # of a condition only
+        reference = (files.RUNBOOKS.parent / "reference" / "alerts.md").read_text()
+        levels = re.findall(rf"^\| `\w+` \| ([a-z, ]+) \|.*/{alert}\.md", reference, re.MULTILINE)
+        severities = {level for row in levels for level in row.split(", ")}
+    assert set(re.findall(r"info|warning|error|page", text.splitlines()[2])) == severities
     for link in re.findall(r"\]\(([^)]+\.md)\)", text):
         assert (files.RUNBOOKS / link).is_file(), link
     for named in re.findall(r"docs/([a-z/-]+\.md)", text):
         assert (files.RUNBOOKS.parent / named).is_file(), named
 
 
-@pytest.mark.parametrize("alert", ALERTS)
+@pytest.mark.parametrize("alert", RUNBOOKS)
 def test_the_commands_of_a_runbook_exist(alert: str) -> None:
     text = (files.RUNBOOKS / f"{alert}.md").read_text()
     for line in re.findall(r"`(manage\.py [^`]+)`|^ {4,}(manage\.py .+)$", text, re.MULTILINE):
@@ -132,7 +155,7 @@ def test_the_commands_of_a_runbook_exist(alert: str) -> None:
             pytest.fail(f"{command}: {error}")
 
 
-@pytest.mark.parametrize("alert", ALERTS)
+@pytest.mark.parametrize("alert", RUNBOOKS)
 def test_the_addresses_of_a_runbook_exist(alert: str) -> None:
     text = (files.RUNBOOKS / f"{alert}.md").read_text()
     found = re.findall(r"/api/v1/[\w/{}…-]*", text)

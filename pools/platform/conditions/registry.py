@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from pools.models.alerts import Level
+
+if TYPE_CHECKING:
+    from django_stubs_ext import StrOrPromise
 
 Key = tuple[str, str]  # code and subject
 OpenLevels = Mapping[Key, Level]  # the levels of the open alerts of a condition
@@ -36,11 +40,13 @@ class Condition:
     """A function that returns every subject with one of the codes, in a bounded number of statements.
 
     Its argument are the levels of the open alerts with its codes, so that a value that fluctuates
-    around a threshold can keep its level. `runbooks` has the page of docs/runbooks for each code, or "".
+    around a threshold can keep its level. `runbooks` has the page of docs/runbooks for each code,
+    `labels` the text of a code with a proper name.
     """
 
     runbooks: Mapping[str, str]
     find: Callable[[OpenLevels], Iterable[ActiveCondition]]
+    labels: Mapping[str, StrOrPromise] = field(default_factory=dict)
 
     @property
     def codes(self) -> tuple[str, ...]:
@@ -68,5 +74,6 @@ def runbooks() -> frozenset[str]:
 
 
 def words(code: str) -> str:
-    """Return a code as text: `pool_nearly_full` -> `pool nearly full`."""
-    return code.replace("_", " ")
+    """Return a code as text: its label, or `pool_nearly_full` -> `pool nearly full`."""
+    labels = (condition.labels[code] for condition in CONDITIONS if code in condition.labels)
+    return str(next(labels, code.replace("_", " ")))

@@ -199,7 +199,7 @@ ALL = (
     Condition({STALE: "IpamClusterStale"}, _stale_clusters),
     Condition({FAILING: "IpamClusterStale", EXPIRING: "IpamClusterStale"}, _failing_connections),
     Condition({DUPLICATE: "IpamDuplicateAddress"}, _duplicate_pod_cidrs),
-    Condition({FINDINGS: ""}, _findings),
-    Condition({DRIFT: "", CONFLICT: ""}, _drift),
+    Condition({FINDINGS: "IpamClusterFindings"}, _findings),
+    Condition({DRIFT: "IpamClusterDrift", CONFLICT: "IpamClusterDrift"}, _drift),
     Condition({LEAKED: "IpamLeakGrowing"}, _leaked_blocks),
 )

@@ -12,6 +12,7 @@ from urllib.parse import urlencode
 from django.conf import settings
 from django.db.models import Count
 from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext_lazy as _
 
 from pools.core import shares
 from pools.core.forecast import ForecastState
@@ -244,6 +245,12 @@ ALL = (
     Condition({FAILING: "IpamAllocationFailing"}, _refusal_conditions),
     Condition({WAITING: "IpamAllocationFailing"}, _waiting_conditions),
     Condition({DEGRADED: "IpamAllocationFailing"}, _degraded_environments),
-    Condition({DRAINING: ""}, _draining_conditions),
-    Condition({OVERLAPPING: ""}, _overlapping_conditions),
+    Condition(
+        {DRAINING: "IpamCIDRDraining"}, _draining_conditions, labels={DRAINING: _("CIDR draining")}
+    ),
+    Condition(
+        {OVERLAPPING: "IpamCIDRsOverlapping"},
+        _overlapping_conditions,
+        labels={OVERLAPPING: _("CIDRs overlapping")},
+    ),
 )
