@@ -27,8 +27,10 @@ _LABELS = r"""() => [...document.querySelectorAll('#content a[href]')]
     .filter(link => /\/(find\/\?q=|(cluster|pool|block|environment|network|ippool|entry|ipamclaim|workload)\/\d+\/change\/)/
         .test(link.getAttribute('href')) && !link.closest('svg, .cad-alerts'))
     .map(link => link.innerText.trim()).filter(text => text && !text.includes('\n'))"""
-# Not names: what a link does, a time or a number.
-_WORDS = re.compile(r"\d+ .*|now|.*(page|see|open|all|edit|history|show|look).*", re.IGNORECASE)
+# Not names: what a link does, a time, a number, the user of a duplicate address.
+_WORDS = re.compile(
+    r"\d+ .*|now|.* of .* in .*|.*(page|see|open|all|edit|history|show|look).*", re.IGNORECASE
+)
 
 
 def _is_found(visit: Visit, label: str) -> bool:

@@ -97,8 +97,9 @@ def test_blocks_are_filtered_and_released(visit: Visit) -> None:
 
 def test_filters_of_a_list(visit: Visit) -> None:
     visit.open("/admin/pools/block/")
-    visit.page.get_by_text("Filters").first.click()
-    visit.page.select_option("select[name=state]", "cooling")
+    visit.page.get_by_text(re.compile(r"^\s*Filters")).first.click()
+    visit.page.locator("select[name=state] + .select2").click()
+    visit.page.locator(".select2-results__option", has_text="cooling").click()
     visit.page.get_by_role("button", name=re.compile("Apply")).click()
     visit.page.wait_for_url("**state=cooling**")
     assert visit.page.locator(".cad-state-cooling").count() == 44
