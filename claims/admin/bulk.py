@@ -24,7 +24,7 @@ from pools.platform.admin import forms as fields
 
 class NetworkBulkForm(bulk_edit.BulkForm):
     clearable = frozenset({"description"})
-    description = fields.reason_field(label=_("Description"), required=False, help_text="")
+    description = fields.description_field()
     applied = forms.BooleanField(
         label=_("Apply it to the cluster"),
         required=False,

@@ -39,9 +39,15 @@ class ClusterOwnerAdmin(lists.ListAdmin[ClusterOwner]):
     search_fields = ("subject", "namespace", "binding")
     search_help_text = _("User, group, namespace or RoleBinding")
     exported = (
-        "id", "subject_kind", "subject", "connection.cluster.name", "namespace", "role",
-        "binding", "since",
-    )  # fmt: skip
+        "id",
+        "subject_kind",
+        "subject",
+        "connection.cluster.name",
+        "namespace",
+        "role",
+        "binding",
+        "since",
+    )
     ordering = ("connection__cluster__name", "namespace", "subject", "id")
     list_select_related = ("connection__cluster",)
     list_before_template = "cadastre/cluster_owners_intro.html"

@@ -8,24 +8,14 @@ from django.db.models.functions import Cast
 from claims.models import Entry, IndexEntry
 from pools.core import addresses, errors
 from pools.platform import database
+from pools.sql import statements
 
-# One look into the index for each namespace: SELECT DISTINCT would read all entries.
-_NAMESPACES = """
-WITH RECURSIVE used (namespace) AS (
-    (SELECT namespace FROM claims_entry WHERE namespace > '' ORDER BY namespace LIMIT 1)
-    UNION ALL
-    SELECT (
-        SELECT entry.namespace FROM claims_entry AS entry WHERE entry.namespace > used.namespace
-        ORDER BY entry.namespace LIMIT 1
-    ) FROM used WHERE used.namespace IS NOT NULL
-)
-SELECT namespace FROM used WHERE namespace IS NOT NULL LIMIT %s
-"""
+_NAMESPACES = statements.read("claims/used_namespaces")
 
 
 def used_namespaces(limit: int) -> list[str]:
     """Return the first namespaces that entries name, in their order."""
-    return [namespace for (namespace,) in database.rows(_NAMESPACES, [limit])]
+    return [namespace for (namespace,) in database.rows(_NAMESPACES, {"most": limit})]
 
 
 def matching_entries(rows: QuerySet[Entry], text: str) -> QuerySet[Entry]:

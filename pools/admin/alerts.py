@@ -84,12 +84,13 @@ def _acknowledge(request: HttpRequest, alert: Alert) -> HttpResponse:
     duration = cleaned_data["duration"]
     others = open_alerts.same_cause(alert) if cleaned_data["same_cause"] else ()
     with pages.errors_as_messages(request), transaction.atomic():
+        until = database.now() + duration if duration else None
         for row in (alert, *others):
             acknowledgement.acknowledge(
                 row,
                 by=request.user.get_username(),
                 reason=cleaned_data["reason"],
-                until=database.now() + duration if duration else None,
+                until=until,
             )
         messages.success(request, gettext("The alert was acknowledged."))
     return HttpResponseRedirect(display.url_of(alert))
@@ -163,10 +164,7 @@ class AlertAdmin(lists.ListAdmin[Alert]):
             "open",
             {
                 "true": (_("open"), Q(ended_at=None)),
-                "acknowledged": (
-                    _("acknowledged"),
-                    Q(ended_at=None, acknowledged_at__isnull=False),
-                ),
+                "acknowledged": (_("acknowledged"), acknowledgement.ACKNOWLEDGED),
                 "false": (_("ended"), Q(ended_at__isnull=False)),
             },
         ),

@@ -13,7 +13,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
-from pools.admin.clusters.field import cluster_choices
+from pools.admin.clusters.field import cluster_filter
 from pools.admin.pools import blocks
 from pools.models import BlockEvent, Cluster, Event, FailureEvent, Pool
 from pools.platform import events
@@ -219,7 +219,7 @@ class EventAdmin(lists.ListAdmin[Event]):
     more_columns = (columns.text("request_id", _("request ID")),)
     list_filter = (
         filters.custom(_("event type"), "type", _type_choices, _by_type),
-        filters.by_id(_("cluster"), "cluster", cluster_choices, "cluster_id"),
+        cluster_filter(),
         filters.by_id(_("pool"), "pool", blocks.pool_choices, "pool_id"),
     )
     exported = (

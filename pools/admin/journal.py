@@ -92,13 +92,12 @@ def delete(request: HttpRequest, note_id: int) -> HttpResponse:
         journal.delete(entry, user=request.user, author=pages.author(request))
         messages.success(request, gettext("The note was deleted."))
         return HttpResponseRedirect(f"{display.url_of(row)}#journal")
-    return pages.page(
+    return pages.confirmation(
         request,
-        "delete.html",
+        row,
         title=gettext("Delete this note?"),
-        opts=row._meta,
-        original=row,
-        effect=entry.text,
+        effects=[entry.text],
+        button=gettext("Yes, delete it"),
         back=url_of(row),
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 from drf_spectacular.utils import OpenApiExample, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -36,7 +36,7 @@ class AlertFilter(filters.FilterSet):
     def filter_acknowledged(
         self, rows: QuerySet[Alert], _name: str, is_acknowledged: bool
     ) -> QuerySet[Alert]:
-        condition = Q(ended_at=None, acknowledged_at__isnull=False)
+        condition = acknowledgement.ACKNOWLEDGED
         return rows.filter(condition if is_acknowledged else ~condition)
 
 

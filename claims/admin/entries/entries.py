@@ -157,9 +157,17 @@ class EntryAdmin(scoped.Scoped[Entry]):
         filters.by_value(_("source"), "source", tables.SOURCE_LABELS),
     )
     exported = (
-        "id", "ippool.cluster.name", "ippool.network.name", "ippool.name", "mac", "ips", "vm",
-        "namespace", "source", "note",
-    )  # fmt: skip
+        "id",
+        "ippool.cluster.name",
+        "ippool.network.name",
+        "ippool.name",
+        "mac",
+        "ips",
+        "vm",
+        "namespace",
+        "source",
+        "note",
+    )
     search_fields = ("vm",)
     search_help_text = _("MAC, IP address, VM, namespace or note")
     search = staticmethod(search.matching_entries)

@@ -31,10 +31,8 @@ def _search(rows: QuerySet[VMImport], text: str) -> QuerySet[VMImport]:
 
 def _name(vm_import: VMImport) -> SafeString:
     name = vm_import.file_name or gettext("Import %(vm_import)s") % {"vm_import": vm_import.pk}
-    return format_html(
-        '<span class="cad-stack">{}<span class="cad-dim">{}</span></span>',
-        admin_display.row_link(vm_import, name),
-        display.format_name(vm_import),
+    return admin_display.two_lines(
+        admin_display.row_link(vm_import, name), display.format_name(vm_import)
     )
 
 
@@ -58,11 +56,7 @@ def _network(vm_import: VMImport) -> SafeString:
         if vm_import.network
         else gettext("by port group")
     )
-    return format_html(
-        '<span class="cad-stack"><span>{}</span><span class="cad-dim">{}</span></span>',
-        network,
-        scoped.cluster_link(vm_import),
-    )
+    return admin_display.two_lines(network, scoped.cluster_link(vm_import))
 
 
 @admin.register(VMImport)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -12,7 +11,7 @@ from django.urls import reverse
 from django.utils.translation import gettext, ngettext, ngettext_lazy
 
 from claims.access import namespaces
-from claims.admin import scoped
+from claims.admin import scoped, tables
 from claims.admin.imports import actions, display, mapping, progress
 from claims.core import address_requests
 from claims.entries import ippools
@@ -295,9 +294,7 @@ def _reasons(row: ImportRow) -> list[dict[str, Any]]:
 def _share_notes(lines: list[dict[str, Any]]) -> list[tuple[str, int]]:
     """Return each note that several rows have, and how many; in the rows it is replaced by its number."""
     notes = [reason for line in lines for reason in line["reasons"] if reason["note"]]
-    counts = Counter(note["message"] for note in notes)
-    shared = [(message, count) for message, count in counts.items() if count > 1]
-    numbers = {message: number for number, (message, _count) in enumerate(shared, 1)}
+    shared, numbers = tables.shared_texts(note["message"] for note in notes)
     for note in notes:
         note["number"] = numbers.get(note["message"], 0)
     return shared

@@ -30,18 +30,12 @@ def _name(claim: IPAMClaim) -> SafeString:
 def _vm(claim: Any) -> SafeString:
     link = tables.vm_link(claim.namespace, claim.vm, claim.vm)
     pods = ", ".join(claim.pods) or gettext("no pod")
-    return _stacked(link, pods)
+    return display.two_lines(link, pods)
 
 
 def _network(claim: IPAMClaim) -> SafeString:
-    return _stacked(display.row_link(claim.network, claim.network.name), claim.cluster.name)
-
-
-def _stacked(above: SafeString, below: str) -> SafeString:
-    return format_html(
-        '<span class="cad-stack"><span>{}</span><span class="cad-dim">{}</span></span>',
-        above,
-        below,
+    return display.two_lines(
+        display.row_link(claim.network, claim.network.name), claim.cluster.name
     )
 
 

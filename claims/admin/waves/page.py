@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +13,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
+from claims.admin import tables
 from claims.admin.imports import display
 from claims.imports import drafts
 from claims.models import VMImport, Wave
@@ -68,9 +68,9 @@ def view(request: HttpRequest, wave: Wave) -> HttpResponse:
         if not chosen_status or machine.status == chosen_status
     ]
     shown = machines if on_paper else machines[:MOST_VMS]
-    counts = Counter(message for machine in shown for _code, message in machine.reasons)
-    shared = [(message, count) for message, count in counts.items() if count > 1]
-    numbers = {message: number for number, (message, _count) in enumerate(shared, 1)}
+    shared, numbers = tables.shared_texts(
+        message for machine in shown for _code, message in machine.reasons
+    )
     return pages.page(
         request,
         "wave.html",

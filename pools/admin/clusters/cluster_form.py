@@ -22,7 +22,7 @@ from pools.register import clusters
 class ClusterChangeForm(forms.Form):
     """The fields that `PATCH clusters/{name}/` changes."""
 
-    description = fields.reason_field(label=_("Description"), required=False, help_text="")
+    description = fields.description_field()
     instance_gateway = fields.address_field(
         label=_("Instance gateway"),
         help_text=_("The address of the host on the link of each instance."),

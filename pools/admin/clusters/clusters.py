@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 class ClusterForm(forms.Form):
     name = fields.name_field(label=_("Name"))
-    description = fields.reason_field(label=_("Description"), required=False, help_text="")
+    description = fields.description_field()
     cluster_prefix = fields.cidr_field(
         label=_("Cluster prefix"),
         required=False,

@@ -16,6 +16,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from pools.admin.clusters import observed, takeovers
+from pools.admin.clusters.field import cluster_filter
 from pools.clusters import drift
 from pools.models import Connection, Drift
 from pools.platform.admin import columns, display, filters, lists, pages
@@ -205,7 +206,7 @@ class DriftAdmin(lists.ListAdmin[Drift]):
         columns.text("ignored_reason", _("reason")),
     )
     list_filter = (
-        observed.cluster_filter,
+        cluster_filter(),
         filters.by_condition(
             _("state"),
             "state",

@@ -11,7 +11,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
-from pools.admin.clusters.field import cluster_choices
+from pools.admin.clusters.field import cluster_filter
 from pools.clusters.reconcile import registry
 from pools.models import Drift, Finding, ObservedObject
 from pools.models.observed import Severity
@@ -25,7 +25,6 @@ kind_filter = filters.by_value(
     "kind",
     lambda _request: [(handler.kind, handler.kind) for handler in registry.HANDLERS],
 )
-cluster_filter = filters.by_id(_("cluster"), "cluster", cluster_choices, "cluster_id")
 
 
 def object_name(row: ObservedObject | Drift) -> SafeString:
@@ -72,7 +71,7 @@ class ObjectAdmin(lists.ListAdmin[ObservedObject]):
         columns.timestamp("missed_at", _("missing since")),
     )
     list_filter = (
-        cluster_filter,
+        cluster_filter(),
         kind_filter,
         filters.by_condition(
             _("state"),
@@ -85,9 +84,15 @@ class ObjectAdmin(lists.ListAdmin[ObservedObject]):
         ),
     )
     exported = (
-        "cluster.name", "kind", "namespace", "name", "uid", "problem_code", "problem",
+        "cluster.name",
+        "kind",
+        "namespace",
+        "name",
+        "uid",
+        "problem_code",
+        "problem",
         "changed_at",
-    )  # fmt: skip
+    )
     search_fields = ("name",)
     search_help_text = _("Name of the object")
     ordering = ("cluster_id", "kind", "namespace", "name", "id")
@@ -108,7 +113,7 @@ class FindingAdmin(lists.ListAdmin[Finding]):
         "message",
         columns.timestamp("since", _("since")),
     )
-    list_filter = (cluster_filter, filters.by_value(_("severity"), "severity", Severity))
+    list_filter = (cluster_filter(), filters.by_value(_("severity"), "severity", Severity))
     exported = ("cluster.name", "kind", "code", "subject", "severity", "message", "since")
     search_fields = ("subject", "message")
     search_help_text = _("Subject or message")

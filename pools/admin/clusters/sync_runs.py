@@ -11,7 +11,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from pools.admin.clusters.field import cluster_choices
+from pools.admin.clusters.field import cluster_filter
 from pools.models import SyncRun
 from pools.platform.admin import columns, display, filters, lists
 from pools.platform.admin.columns import Column
@@ -89,7 +89,7 @@ class SyncRunAdmin(lists.ListAdmin[SyncRun]):
         COUNTS,
     )
     list_filter = (
-        filters.by_id(_("cluster"), "cluster", cluster_choices, "cluster_id"),
+        cluster_filter(),
         filters.by_condition(
             _("outcome"),
             "outcome",
@@ -100,9 +100,15 @@ class SyncRunAdmin(lists.ListAdmin[SyncRun]):
         ),
     )
     exported = (
-        "id", "cluster.name", "trigger", "started_at", "ended_at", "succeeded", "error_code",
+        "id",
+        "cluster.name",
+        "trigger",
+        "started_at",
+        "ended_at",
+        "succeeded",
+        "error_code",
         "error",
-    )  # fmt: skip
+    )
     ordering = ("-id",)
     list_select_related = ("cluster",)
     list_before_template = "cadastre/runs_intro.html"

@@ -17,7 +17,7 @@ from pools.register import environments, pools
 
 class PoolBulkForm(bulk_edit.BulkForm):
     clearable = frozenset({"description"})
-    description = fields.reason_field(label=_("Description"), required=False, help_text="")
+    description = fields.description_field()
     cooldown_seconds = fields.DurationField(
         label=_("Cooldown"),
         help_text=_("Time before a released block can be allocated to another holder."),
@@ -26,7 +26,7 @@ class PoolBulkForm(bulk_edit.BulkForm):
 
 class EnvironmentBulkForm(bulk_edit.BulkForm):
     clearable = frozenset({"description"})
-    description = fields.reason_field(label=_("Description"), required=False, help_text="")
+    description = fields.description_field()
 
 
 def _change_pool(pool: Pool, values: Mapping[str, Any], author: events.Author) -> Pool:

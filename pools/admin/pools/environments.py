@@ -15,7 +15,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from pools.admin.clusters.field import cluster_choices, cluster_field
+from pools.admin.clusters.field import cluster_field, cluster_filter
 from pools.admin.pools import bulk
 from pools.core import errors
 from pools.models import Environment
@@ -34,7 +34,7 @@ class EnvironmentForm(forms.Form):
     cluster = cluster_field()
     org = fields.identifier_field(label=_("Organization"), required=False)
     env = fields.identifier_field(label=_("Environment"))
-    description = fields.reason_field(label=_("Description"), required=False, help_text="")
+    description = fields.description_field()
 
 
 class EnvironmentChangeForm(forms.Form):
@@ -106,16 +106,14 @@ def _delete(request: HttpRequest, environment: Environment) -> HttpResponse:
             )
             return HttpResponseRedirect(reverse(LIST))
         return HttpResponseRedirect(display.url_of(environment))
-    return pages.page(
+    return pages.confirmation(
         request,
-        "delete.html",
+        environment,
         title=gettext("Delete environment %(environment)s?") % {"environment": environment},
-        opts=Environment._meta,
-        original=environment,
-        effect=gettext(
-            "Its history stays. It appears again with the next allocation that names it."
-        ),
-        back=display.url_of(environment),
+        effects=[
+            gettext("Its history stays. It appears again with the next allocation that names it.")
+        ],
+        button=gettext("Yes, delete it"),
     )
 
 
@@ -177,7 +175,7 @@ class EnvironmentAdmin(lists.ListAdmin[Environment]):
                 "ok": (_("ok"), Q(degraded_since=None)),
             },
         ),
-        filters.by_id(_("cluster"), "cluster", cluster_choices, "cluster_id"),
+        cluster_filter(),
     )
     exported = ("cluster.name", "org", "env", "degraded_since", "reason", "message", "description")
     search_fields = ("env", "org", "description")

@@ -54,7 +54,7 @@ class PoolForm(forms.Form):
             "for other pools."
         ),
     )
-    description = fields.reason_field(label=_("Description"), required=False, help_text="")
+    description = fields.description_field()
     allow_first_ip = forms.BooleanField(
         label=_("Use the first address of each CIDR (network address)"),
         required=False,

@@ -14,7 +14,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
-from pools.admin.clusters.field import cluster_choices
+from pools.admin.clusters.field import cluster_filter
 from pools.admin.pools import blocks
 from pools.models import Block, Leak, ReferenceFeed
 from pools.platform.admin import columns, display, filters, lists, pages
@@ -203,7 +203,7 @@ class LeakAdmin(lists.ListAdmin[Leak]):
             _by_state,
             has_default=True,
         ),
-        filters.by_id(_("cluster"), "cluster", cluster_choices, "cluster_id"),
+        cluster_filter(),
         filters.by_value(_("holder type"), "kind", _kind_choices, "holder_kind"),
         filters.by_value(_("source"), "source", _source_choices),
         filters.by_id(_("pool"), "pool", blocks.pool_choices, "block__pool"),

@@ -12,7 +12,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from pools.admin.clusters.field import cluster_choices
+from pools.admin.clusters.field import cluster_filter
 from pools.admin.pools import actions as pool_actions
 from pools.admin.pools import bulk, cidr_migrations, page, usage_bars, yaml_page
 from pools.admin.pools import forecasts as pool_forecasts
@@ -99,7 +99,7 @@ class PoolAdmin(lists.ListAdmin[Pool]):
     )
     list_per_page = 50
     list_filter = (
-        filters.by_id(_("cluster"), "cluster", cluster_choices, "cluster_id"),
+        cluster_filter(),
         filters.by_value(_("category"), "category", Category),
         filters.custom(_("state"), "state", _state_choices, _by_state),
     )

@@ -9,7 +9,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 
-from pools.admin.clusters.field import cluster_choices
+from pools.admin.clusters.field import cluster_filter
 from pools.models import AllocationRequest, Block
 from pools.models.blocks import LIVE
 from pools.models.requests import RequestState
@@ -60,7 +60,7 @@ class RequestAdmin(lists.ListAdmin[AllocationRequest]):
     )
     list_filter = (
         filters.by_value(_("state"), "state", RequestState),
-        filters.by_id(_("cluster"), "cluster", cluster_choices, "pool__cluster_id"),
+        cluster_filter("pool__cluster_id"),
     )
     exported = (
         "id", "pool.cluster.name", "pool.name", "holder_kind", "holder_id", "org", "env", "state",

@@ -238,6 +238,15 @@ def holder(kind: str, holder_id: str) -> SafeString:
     )
 
 
+def two_lines(above: object, below: object) -> SafeString:
+    """A value, and a detail of it in the line below."""
+    return format_html(
+        '<span class="cad-stack"><span>{}</span><span class="cad-dim">{}</span></span>',
+        above,
+        below,
+    )
+
+
 def stack(lines: Sequence[object], *, most: int = 0, wraps: bool = True) -> SafeString:
     """Lines, one below the other; with `most`, the number of the others in the last line."""
     if not lines:

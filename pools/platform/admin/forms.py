@@ -124,6 +124,11 @@ def reason_field(**options: Any) -> ParsedField:
     return ParsedField(holders.parse_reason, **options)
 
 
+def description_field() -> ParsedField:
+    """The description of an object, which may be empty."""
+    return reason_field(label=gettext_lazy("Description"), required=False, help_text="")
+
+
 def note_field(**options: Any) -> ParsedField:
     """Free text of several lines."""
     options.setdefault("widget", widgets.UnfoldAdminTextareaWidget(attrs={"rows": "3"}))

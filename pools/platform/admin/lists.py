@@ -166,7 +166,8 @@ class BoundedList(ChangeList):
 
     @property
     def beyond(self) -> bool:
-        return getattr(self.paginator, "more", False)
+        paginator: Any = self.paginator
+        return bool(paginator.more)
 
 
 def estimated_rows(model: type[models.Model]) -> int:

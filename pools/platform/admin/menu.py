@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 from django.conf import settings
@@ -19,11 +20,16 @@ def entry(url: object) -> dict[str, str]:
 
 def chapter(path: str) -> str:
     """Return the chapter of the documentation about a page: that of the nearest menu item; "" without one."""
+    chapters = _chapters()
+    above = [link for link in chapters if path.startswith(link)]
+    return chapters[max(above, key=len)] if above else ""
+
+
+@cache  # every page asks, and a link is a URL that is made anew each time
+def _chapters() -> dict[str, str]:
     groups: list[dict[str, Any]] = settings.UNFOLD["SIDEBAR"]["navigation"]
-    chapters = {
+    return {
         str(item["link"]): str(item.get("chapter", ""))
         for group in groups
         for item in group["items"]
     }
-    above = [link for link in chapters if path.startswith(link)]
-    return chapters[max(above, key=len)] if above else ""

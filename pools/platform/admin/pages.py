@@ -47,9 +47,14 @@ def confirmation(
     effects: Sequence[str],
     button: str,
     action: str = "",
+    back: str = "",
 ) -> TemplateResponse:
-    """Return the page that asks before a dangerous action on a row; `action` is the value that it posts."""
-    context = {"row": row, "effects": effects, "button": button, "action": action}
+    """Return the page that asks before a dangerous action on a row.
+
+    With `action` it posts this value to the page of the row, otherwise to itself. `back` is the page that
+    *Cancel* leads to, by default that of the row.
+    """
+    context = {"row": row, "effects": effects, "button": button, "action": action, "back": back}
     return page(request, "confirm.html", title=title, opts=row._meta, original=row, **context)
 
 

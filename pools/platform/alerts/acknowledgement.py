@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
 from pools.core import errors
 from pools.models import Alert
 from pools.platform import database
 
+ACKNOWLEDGED = Q(ended_at=None, acknowledged_at__isnull=False)  # Alert.is_acknowledged
 # The values of an alert that nobody acknowledged.
 NONE = {
     "acknowledged_at": None,
