@@ -105,6 +105,8 @@ class IPAMClaims(_ClaimView, generics.ListView):
     needs = {"GET": _VIEW, "POST": _VIEW}  # the response contains the written claim
     idempotent = ("POST",)
     filterset_class = IPAMClaimFilter
+    limited_by = ("cluster",)
+    limited_by_body = True
     orderings = {"id": ("id",), "name": ("name", "id"), "vm": ("vm", "id")}
 
     @extend_schema(responses={201: IPAMClaimSerializer}, examples=[_EXAMPLE])
@@ -177,6 +179,7 @@ class VMManifest(generics.GenericView):
     """The manifest of a VM. The POST writes nothing, so it needs only the permission to view."""
 
     needs = {"POST": ("claims.view_network",)}
+    posts_a_question = True
     serializer_class = VMManifestSerializer
 
     @extend_schema(responses=OpenApiTypes.OBJECT, parameters=[manifests.FORMAT])

@@ -150,6 +150,8 @@ class IPPools(_IPPoolView, generics.ListView):
     needs = {"GET": ("claims.view_ippool",), "POST": ("claims.add_ippool",)}
     idempotent = ("POST",)
     filterset_class = IPPoolFilter
+    limited_by = ("cluster",)
+    limited_by_body = True
     orderings = {"id": ("id",), "name": ("name", "id")}
 
     @extend_schema(responses={201: IPPoolSerializer}, examples=[_EXAMPLE])

@@ -116,6 +116,8 @@ class Networks(_NetworkView, generics.ListView):
     needs = {"GET": ("claims.view_network",), "POST": ("claims.add_network",)}
     idempotent = ("POST",)
     filterset_class = NetworkFilter
+    limited_by = ("cluster",)
+    limited_by_body = True
     orderings = {"id": ("id",), "name": ("name", "id")}
 
     @extend_schema(responses={201: NetworkSerializer}, examples=[_EXAMPLE])

@@ -9,10 +9,16 @@ from django.db.models import Model, QuerySet
 from rest_framework.request import Request
 
 from claims.access import namespaces
+from claims.models import IPAMClaim, IPPool, Network, VMImport
 from pools.api import lookups
 from pools.core import errors
 from pools.models import Cluster
-from pools.platform.rest import fields, filters, generics
+from pools.platform.rest import fields, filters, generics, token_scopes
+
+for parameter, model in (
+    ("network_id", Network), ("ippool_id", IPPool), ("claim_id", IPAMClaim), ("import_id", VMImport),
+):  # fmt: skip
+    token_scopes.register_path_object(parameter, model, cluster="cluster_id")
 
 Row = TypeVar("Row", bound=Model)
 

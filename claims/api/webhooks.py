@@ -94,6 +94,7 @@ class Decisions(scoped.ScopedView, generics.ListView):
     queryset = Decision.objects.prefetch_related("cluster")
     serializer_class = DecisionSerializer
     filterset_class = DecisionFilter
+    limited_by = ("cluster",)
     ordering = "-id"
 
 

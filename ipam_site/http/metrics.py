@@ -62,7 +62,10 @@ def _by_header(request: http.HttpRequest) -> http.HttpResponseBase:
         return _error(503)
     if user_and_token is None:
         return _error(401)
-    return _answer(request) if user_and_token[0].has_perm(PERMISSION) else _error(403)
+    user, token = user_and_token
+    # The metrics are of all clusters.
+    is_confined = getattr(token, "limits", None) is not None and token.limits.is_confined  # type: ignore[attr-defined]
+    return _answer(request) if user.has_perm(PERMISSION) and not is_confined else _error(403)
 
 
 def _is_scraper(header: str) -> bool:

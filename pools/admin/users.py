@@ -19,6 +19,8 @@ from knox.models import AuthToken
 from unfold import admin as unfold
 from unfold import forms as unfold_forms
 
+from pools.models import TokenLevel, TokenScope
+from pools.platform import tokens
 from pools.platform.admin import columns, display, lists, pages
 from pools.platform.admin import forms as fields
 from pools.platform.admin.columns import Column
@@ -98,11 +100,24 @@ class TokenForm(forms.Form):
     user = forms.ModelChoiceField(
         User.objects.order_by("username"), label=_("User"), widget=fields.select()
     )
+    description = forms.CharField(
+        label=_("Description"), max_length=200, required=False, widget=fields.text(),
+        help_text=_("What uses the token."),
+    )  # fmt: skip
+    level = forms.TypedChoiceField(
+        label=_("Level"), choices=TokenLevel.choices, initial=TokenLevel.ALLOCATE, required=False,
+        empty_value=TokenLevel.ADMINISTER, widget=fields.select(),
+        help_text=_("A token never has more rights than its owner."),
+    )  # fmt: skip
+    limited_to = fields.ParsedField(
+        tokens.parse_subject, label=_("Limited to"), required=False,
+        help_text=_("One cluster (prod) or one pool (prod/green-pool). Empty: no limit."),
+    )  # fmt: skip
     days = forms.IntegerField(
         label=_("Validity in days"),
         initial=365,
         min_value=1,
-        max_value=3650,
+        max_value=tokens.LONGEST_VALIDITY,
         widget=fields.text(inputmode="numeric"),
     )
 
@@ -116,16 +131,24 @@ class TokenForm(forms.Form):
             owners = owners.filter(Q(is_superuser=False) | Q(pk=user.pk))
         field: Any = self.fields["user"]
         field.queryset = owners
+        if not user.has_perms(["pools.view_cluster", "pools.view_pool"]):
+            # The answer would tell whether there is such a cluster.
+            del self.fields["limited_to"]
 
 
 def _create(request: HttpRequest) -> HttpResponse:
     form = TokenForm(request.POST or None, user=request.user)
     token = ""
     if request.method == "POST" and form.is_valid():
-        owner, days = form.cleaned_data["user"], form.cleaned_data["days"]
-        tokens: Any = AuthToken.objects
+        values = form.cleaned_data
         # The token is in this response only: the register stores its digest.
-        token = tokens.create(owner, expiry=timedelta(days=days))[1]
+        token = tokens.create(
+            values["user"],
+            validity=timedelta(days=values["days"]),
+            level=values["level"],
+            subject=values.get("limited_to") or tokens.ANYTHING,
+            description=values["description"],
+        )
     return pages.page(
         request,
         "token.html",
@@ -141,10 +164,25 @@ def _last_use(token: AuthToken) -> SafeString | str:
     return display.timestamp(use.used_at) if use else gettext("never")
 
 
+def _scope(token: AuthToken) -> TokenScope:
+    return getattr(token, "scope", None) or TokenScope()
+
+
+def _subject(scope: TokenScope) -> str:
+    if scope.cluster_id is None and scope.pool_id is None:
+        return ""
+    # Without a constraint, the row may be gone.
+    related: Any = scope._state.fields_cache
+    return str(tokens.Subject(related.get("cluster"), related.get("pool"))) or gettext("removed")
+
+
 @admin.register(AuthToken)
 class TokenAdmin(lists.ListAdmin[AuthToken]):
     list_display = (
         "user",
+        Column("description", _("description"), lambda token: _scope(token).description),
+        Column("level", _("level"), lambda token: _scope(token).get_level_display()),
+        Column("limited_to", _("limited to"), lambda token: _subject(_scope(token))),
         columns.timestamp("created", _("created"), ordering="created"),
         Column("last_used", _("last used"), _last_use, ordering="use__used_at"),
         columns.timestamp("expiry", _("expires"), ordering="expiry"),
@@ -159,7 +197,8 @@ class TokenAdmin(lists.ListAdmin[AuthToken]):
     list_pages = (Page("create", _create),)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[AuthToken]:
-        rows = super().get_queryset(request).select_related("user", "use")
+        rows = super().get_queryset(request)
+        rows = rows.select_related("user", "use", "scope__cluster", "scope__pool__cluster")
         if request.user.has_perm("knox.view_authtoken"):
             return rows
         return rows.filter(user_id=request.user.pk or 0)

@@ -125,6 +125,7 @@ _UNFILTERED = Block.objects.annotate(plain_state=Concat("state", Value(""))).fil
 class Blocks(_BlockView, generics.ListView):
     needs = {"GET": ("pools.view_block",)}
     filterset_class = BlockFilter
+    limited_by = ("cluster", "pool")
     keys_only = True
     # "cidr" sorts by address within each address space: that is the order of an index.
     orderings = {"id": ("id",), "cidr": ("space_id", "cidr")}

@@ -76,6 +76,8 @@ class Environments(_EnvironmentView, generics.ListView):
     needs = {"GET": ("pools.view_environment",), "POST": ("pools.add_environment",)}
     idempotent = ("POST",)
     filterset_class = EnvironmentFilter
+    limited_by = ("cluster",)
+    limited_by_body = True
 
     @extend_schema(
         request=EnvironmentCreateSerializer,

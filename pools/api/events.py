@@ -71,6 +71,7 @@ class Events(generics.ListView):
     queryset = Event.objects.all()
     serializer_class = EventSerializer
     filterset_class = EventFilter
+    limited_by = ("cluster", "pool")
     ordering = "-id"
 
     def load(self, rows: list[Any]) -> None:

@@ -135,6 +135,7 @@ class Leaks(generics.ListView):
     queryset = Leak.objects.all()
     serializer_class = LeakSerializer
     filterset_class = LeakFilter
+    limited_by = ("cluster", "pool")
 
     def get_queryset(self) -> QuerySet[Leak]:
         return detection.confirmed_leaks()

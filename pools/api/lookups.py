@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from django.db.models import Q
-
 from pools.core import errors, holders
 from pools.models import Cluster, Pool
 from pools.register.history import addresses as history_addresses
@@ -51,14 +49,13 @@ def find_cluster(value: str) -> Cluster | None:
 
 
 def pools(value: str, name: str) -> list[int]:
-    """Return the ids of the pools with this name or id; several clusters may use the same name.
+    """Return the ids of the pools with this name, else of the one with this id.
 
-    Raises InvalidInput (unknown_pool).
+    Several clusters may use the same name. Raises InvalidInput (unknown_pool).
     """
-    condition = Q(name=value)
-    if value.isascii() and value.isdigit() and len(value) < 18:
-        condition |= Q(pk=int(value))
-    ids = list(Pool.objects.filter(condition).values_list("pk", flat=True))
+    ids = list(Pool.objects.filter(name=value).values_list("pk", flat=True))
+    if not ids and value.isascii() and value.isdigit() and len(value) < 18:
+        ids = list(Pool.objects.filter(pk=int(value)).values_list("pk", flat=True))
     if not ids:
         raise errors.InvalidInput.for_field(name, "unknown_pool", "there is no such pool", value)
     return ids

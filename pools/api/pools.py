@@ -140,6 +140,8 @@ class Pools(_PoolView, generics.ListView):
     needs = {"GET": ("pools.view_pool",), "POST": ("pools.add_pool",)}
     idempotent = ("POST",)
     filterset_class = PoolFilter
+    limited_by = ("cluster",)
+    limited_by_body = True
     orderings = {"id": ("id",), "name": ("name", "id")}
 
     @extend_schema(responses={201: PoolSerializer}, examples=[_EXAMPLE])

@@ -68,6 +68,7 @@ class Requests(_RequestView, generics.ListView):
 
     needs = {"GET": ("pools.view_allocationrequest",)}
     filterset_class = AllocationRequestFilter
+    limited_by = ("cluster", "pool")
 
 
 class RequestView(_RequestView, generics.DetailView):

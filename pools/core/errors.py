@@ -113,6 +113,12 @@ class NotAllowed(IpamError):
     reason = "Forbidden"
 
 
+class TokenScope(NotAllowed):
+    """The token is limited and may not be used for this."""
+
+    code = "token_scope"
+
+
 class Conflict(IpamError):
     """The current state of the register does not permit this."""
 

@@ -28,7 +28,7 @@ class Migration(migrations.Migration):
     operations = [
         pools.sql.Install(
             app='pools',
-            names=['clock.v16'],
+            names=['clock.v17'],
         ),
         migrations.CreateModel(
             name='Event',
@@ -762,6 +762,14 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
+            name='TokenScope',
+            fields=[
+                ('token', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='scope', serialize=False, to=settings.KNOX_TOKEN_MODEL)),
+                ('description', models.CharField(blank=True, max_length=200)),
+                ('level', models.CharField(choices=[('read', 'read'), ('allocate', 'allocate and release'), ('administer', 'everything that its owner may')], default='administer', max_length=10)),
+            ],
+        ),
+        migrations.CreateModel(
             name='TokenUse',
             fields=[
                 ('token', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='use', serialize=False, to=settings.KNOX_TOKEN_MODEL)),
@@ -1262,6 +1270,16 @@ class Migration(migrations.Migration):
             field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='runs', to='pools.cluster'),
         ),
         migrations.AddField(
+            model_name='tokenscope',
+            name='cluster',
+            field=models.ForeignKey(db_constraint=False, db_index=False, null=True, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', to='pools.cluster'),
+        ),
+        migrations.AddField(
+            model_name='tokenscope',
+            name='pool',
+            field=models.ForeignKey(db_constraint=False, db_index=False, null=True, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', to='pools.pool'),
+        ),
+        migrations.AddField(
             model_name='delivery',
             name='target',
             field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='deliveries', to='pools.webhooktarget'),
@@ -1643,6 +1661,14 @@ class Migration(migrations.Migration):
         migrations.AddIndex(
             model_name='syncrun',
             index=models.Index(fields=['cluster', '-id'], name='sync_run_cluster'),
+        ),
+        migrations.AddConstraint(
+            model_name='tokenscope',
+            constraint=models.CheckConstraint(condition=models.Q(('level__in', ['read', 'allocate', 'administer'])), name='token_scope_level'),
+        ),
+        migrations.AddConstraint(
+            model_name='tokenscope',
+            constraint=models.CheckConstraint(condition=models.Q(('cluster', None), ('pool', None), _connector='OR'), name='token_scope_one_limit'),
         ),
         migrations.AddIndex(
             model_name='delivery',

@@ -38,7 +38,7 @@ from pools.models.recovery import Recovery
 from pools.models.references import Leak, Reference, ReferenceFeed
 from pools.models.requests import AllocationRequest, Environment, IdempotencyKey, PoolUsage
 from pools.models.samples import PoolForecast, Sample, SampleSum
-from pools.models.tokens import TokenUse
+from pools.models.tokens import TokenLevel, TokenScope, TokenUse
 
 __all__ = [
     "AddressSpace",
@@ -91,6 +91,8 @@ __all__ = [
     "SegmentName",
     "SegmentTally",
     "SyncRun",
+    "TokenLevel",
+    "TokenScope",
     "TokenUse",
     "Watcher",
     "WebhookTarget",

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 from django.contrib.auth.models import Permission
+from django.test import Client
 from django.urls import reverse
 from knox.models import AuthToken
 
-from tests import people
+from pools.models import TokenScope
+from tests import factories, people
 
 pytestmark = pytest.mark.django_db
 
@@ -72,3 +74,41 @@ def test_one_revokes_ones_own_and_who_may_those_of_others() -> None:
     data = {"action": "revoke", "_selected_action": [row.pk]}
     client.post(reverse("admin:knox_authtoken_changelist"), data)
     assert not AuthToken.objects.exists()
+
+
+def test_a_limited_token_is_made_and_listed() -> None:
+    client = people.browser()
+    url = reverse("admin:knox_authtoken_create")
+    me = client.get(url).context["user"]
+    pool = factories.pool("10.0.0.0/24")
+    name = f"{pool.cluster.name}/{pool.name}"
+    data = {"user": me.pk, "days": 7, "level": "allocate", "description": "Jenkins"}
+    text = client.post(url, data | {"limited_to": name}).context["token"]
+    scope = TokenScope.objects.get()
+    assert (scope.level, scope.pool, scope.cluster) == ("allocate", pool, None)
+    api = Client(headers={"Authorization": f"Token {text}"})
+    assert api.get(f"/api/v1/pools/{pool.pk}/").status_code == 200
+    page = client.get(reverse("admin:knox_authtoken_changelist")).content.decode()
+    for part in (name, "Jenkins", "allocate and release"):
+        assert part in page
+    TokenScope.objects.update(pool=2**40)
+    assert "removed" in client.get(reverse("admin:knox_authtoken_changelist")).content.decode()
+
+
+@pytest.mark.parametrize("name", ["nowhere", "a b", "/", "prod/none/x", "é"])
+def test_what_a_token_cannot_be_limited_to(name: str) -> None:
+    client = people.browser()
+    url = reverse("admin:knox_authtoken_create")
+    me = client.get(url).context["user"]
+    data = {"user": me.pk, "days": 7, "limited_to": name}
+    assert client.post(url, data).context["form"].errors["limited_to"]
+    assert not AuthToken.objects.exists()
+
+
+def test_who_sees_no_clusters_names_none() -> None:
+    client = people.browser(())
+    url = reverse("admin:knox_authtoken_create")
+    assert "limited_to" not in client.get(url).context["form"].fields
+    me = client.get(url).context["user"]
+    client.post(url, {"user": me.pk, "days": 7, "level": "read", "limited_to": "nowhere"})
+    assert TokenScope.objects.get().level == "read"

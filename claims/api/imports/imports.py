@@ -74,6 +74,8 @@ class Imports(_ImportView, generics.ListView):
     idempotent = ("POST",)
     largest_body = formats.LARGEST
     filterset_class = ImportFilter
+    limited_by = ("cluster",)
+    limited_by_body = True
     ordering = "-id"
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:

@@ -5,7 +5,10 @@ from typing import Any
 
 from django.contrib import auth
 from django.core.management import base
-from knox import models
+
+from pools.core import errors
+from pools.models import TokenLevel
+from pools.platform import tokens
 
 
 class Command(base.BaseCommand):
@@ -16,6 +19,11 @@ class Command(base.BaseCommand):
         parser.add_argument(
             "--days", type=int, help="days until the token expires (default: TOKEN_DAYS or 365)"
         )
+        parser.add_argument("--level", choices=TokenLevel.values, default=TokenLevel.ADMINISTER)
+        parser.add_argument(
+            "--limited-to", default="", help="one cluster (prod) or one pool (prod/green-pool)"
+        )
+        parser.add_argument("--description", default="", help="what uses the token")
 
     def handle(self, **options: Any) -> None:
         user_model = auth.get_user_model()
@@ -23,13 +31,21 @@ class Command(base.BaseCommand):
             user = user_model.objects.get_by_natural_key(options["user"])
         except user_model.DoesNotExist as error:
             raise base.CommandError(f"There is no user {options['user']!r}.") from error
-        self.stdout.write(_token(user, options["days"]))
-
-
-def _token(user: object, days: int | None) -> str:
-    if days is not None and days < 1:
-        raise base.CommandError("--days must be at least 1.")
-    # A user may have several tokens. knox stores only their digests.
-    validity = {} if days is None else {"expiry": datetime.timedelta(days=days)}
-    tokens: Any = models.AuthToken.objects
-    return str(tokens.create(user, **validity)[1])
+        days = options["days"]
+        if days is not None and not 1 <= days <= tokens.LONGEST_VALIDITY:
+            raise base.CommandError(f"--days must be 1 to {tokens.LONGEST_VALIDITY}.")
+        if len(options["description"]) > 200:
+            raise base.CommandError("--description has at most 200 characters.")
+        try:
+            subject = tokens.parse_subject(options["limited_to"], field="--limited-to")
+        except errors.InvalidInput as error:
+            raise base.CommandError(f"--limited-to: {error}") from error
+        # A user may have several tokens. knox stores only their digests.
+        token = tokens.create(
+            user,
+            validity=None if days is None else datetime.timedelta(days=days),
+            level=options["level"],
+            subject=subject,
+            description=options["description"],
+        )
+        self.stdout.write(token)

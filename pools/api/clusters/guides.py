@@ -36,6 +36,7 @@ class PoolForPod(generics.GenericView):
     """Changes nothing, although the method is POST: the view permission is enough."""
 
     needs = {"POST": ("pools.view_pool",)}
+    posts_a_question = True
     serializer_class = ExplanationSerializer
 
     @extend_schema(
@@ -72,6 +73,7 @@ class PoolForPod(generics.GenericView):
 
 class NodeDemand(generics.GenericView):
     needs = {"POST": ("pools.view_pool",)}
+    posts_a_question = True
     serializer_class = NodeForecastSerializer
 
     @extend_schema(

@@ -23,7 +23,9 @@ from knox.settings import CONSTANTS
 from rest_framework import authentication, exceptions
 from rest_framework.request import Request
 
+from pools.models import TokenLevel
 from pools.platform import prepared
+from pools.platform.rest import token_scopes
 
 KEYWORD = "Token"
 NOTE_USE_EVERY = 600  # seconds between two records of the use of a token
@@ -60,7 +62,7 @@ class SessionAuthentication(authentication.SessionAuthentication):
 def _owner(token: str) -> tuple[AbstractUser, AuthToken]:
     digest = crypto.hash_token(token)
     # Several tokens may share the prefix that they are looked up by.
-    for stored_digest, expiry, permissions, *columns in _tokens(
+    for stored_digest, expiry, permissions, scope, *columns in _tokens(
         token[: CONSTANTS.TOKEN_KEY_LENGTH]
     ):
         expires_at = None if expiry is None else datetime.fromtimestamp(expiry, UTC)
@@ -69,10 +71,16 @@ def _owner(token: str) -> tuple[AbstractUser, AuthToken]:
         user: Any = get_user_model().from_db(connection.alias, _FIELDS, columns)
         if not user.is_active:
             raise exceptions.AuthenticationFailed("The user of this token is not active.")
+        auth_token: Any = AuthToken(digest=stored_digest, expiry=expires_at, user=user)
         # The cache in which Django's ModelBackend stores the permissions that it reads.
         user._perm_cache = set(permissions)
+        if scope is not None:
+            level, *limit = scope
+            auth_token.limits = token_scopes.Limits(TokenLevel(level), *limit)
+            user._perm_cache = auth_token.limits.usable_permissions(permissions)
+            user.is_superuser = False  # else every check of a permission would succeed
         _record_use(stored_digest)
-        return user, AuthToken(digest=stored_digest, expiry=expires_at, user=user)
+        return user, auth_token
     raise exceptions.AuthenticationFailed("The token is not valid.")
 
 
@@ -115,24 +123,29 @@ _FIELDS = [
 ]
 _COLUMNS = ", ".join(f'u."{field}"' for field in _FIELDS)
 
-# A token, its user, and the permissions of the user and the user's groups; a superuser needs none.
+# A token, its user, the permissions of the user and the user's groups, and the token's limits. A superuser
+# needs no permissions, unless the token is limited to some of them.
 _OWNER = f"""
     SELECT COALESCE(json_agg(json_build_array(
-      t.digest, extract(epoch FROM t.expiry), CASE WHEN u.is_superuser THEN '{{}}' ELSE ARRAY(
+      t.digest, extract(epoch FROM t.expiry), CASE WHEN u.is_superuser AND s.token_id IS NULL THEN '{{}}' ELSE ARRAY(
         SELECT c.app_label || '.' || p.codename
         FROM auth_permission p JOIN django_content_type c ON c.id = p.content_type_id
-        WHERE p.id IN (
+        WHERE u.is_superuser OR p.id IN (
             SELECT permission_id FROM auth_user_user_permissions WHERE user_id = u.id
             UNION ALL
             SELECT g.permission_id FROM auth_group_permissions g
             JOIN auth_user_groups ug ON ug.group_id = g.group_id WHERE ug.user_id = u.id)
-      ) END, {_COLUMNS})), '[]')::text
-    FROM knox_authtoken t JOIN auth_user u ON u.id = t.user_id WHERE t.token_key = $1
+      ) END, CASE WHEN s.token_id IS NOT NULL THEN json_build_array(s.level, s.cluster_id, s.pool_id) END,
+      {_COLUMNS})), '[]')::text
+    FROM knox_authtoken t JOIN auth_user u ON u.id = t.user_id
+    LEFT JOIN pools_tokenscope s ON s.token_id = t.digest
+        AND (s.level <> 'administer' OR num_nonnulls(s.cluster_id, s.pool_id) > 0)
+    WHERE t.token_key = $1
 """  # noqa: S608  # no value is formatted in
 
 
 def _tokens(key: str) -> list[list[Any]]:
-    """Return [digest, expiry in seconds, permissions, *user columns] of the tokens with a prefix.
+    """Return [digest, expiry in seconds, permissions, limits or None, *user columns] of the tokens with a prefix.
 
     The query is harmless to repeat: if the server has closed the connection, it is repeated on a new one,
     instead of checking the connection before each request (CONN_HEALTH_CHECKS).

@@ -11,7 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from pools.core import errors
-from pools.platform import documents, idempotency
+from pools.platform import idempotency
 from pools.platform.rest import filters, keyset, parsing, query, views
 
 
@@ -35,8 +35,6 @@ class GenericView(views.View, generics.GenericAPIView[Any]):
     orderings: Mapping[str, Sequence[str]] = {"id": ("id",)}
     ordering = "id"
     keys_only = False  # pages have only `pk` and the ordering's columns; the view reads the rest
-    absent = "There is no such object."
-    largest_body = documents.LARGEST  # bytes
 
     @cached_property
     def parameters(self) -> query.Query:

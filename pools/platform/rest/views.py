@@ -12,8 +12,8 @@ from rest_framework import negotiation, views
 from rest_framework.request import Request
 
 from pools.core import errors
-from pools.platform import database, events, idempotency
-from pools.platform.rest import authentication, parsing, permissions
+from pools.platform import database, documents, events, idempotency
+from pools.platform.rest import authentication, parsing, permissions, token_scopes
 
 JSON = parsing.JSON
 REQUEST_ID = "ipam.request_id"  # key in request.META; the site's middleware puts it there
@@ -46,6 +46,12 @@ class View(views.APIView):
     content_negotiation_class = OnlyJSON
     parser_classes = (parsing.JSONParser,)
     needs: Needs = {}
+    # What a limited token may do here (token_scopes.py).
+    absent = "There is no such object."  # the answer for an object out of its cluster or pool
+    posts_a_question = False  # POST changes nothing
+    limited_by: tuple[str, ...] = ()  # filters of a list: cluster, pool
+    limited_by_body = False  # POST is about the cluster that the body names
+    largest_body = documents.LARGEST  # bytes
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         """Authenticate and check permissions; there are no versions, formats or throttles."""
@@ -54,6 +60,7 @@ class View(views.APIView):
         request.accepted_renderer, request.accepted_media_type = self.get_renderers()[0], JSON
         self.perform_authentication(request)
         self.check_permissions(request)
+        token_scopes.enforce(request, self)
         if not all(map(_is_storable, kwargs.values())):
             raise errors.NotFound("There is no such object.")
 

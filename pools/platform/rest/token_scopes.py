@@ -1,0 +1,151 @@
+"""Limits of API tokens: a level of rights, and one cluster or one pool.
+
+A level takes rights away from the token's owner (`usable_permissions`). A limit to a cluster or a pool holds
+for endpoints that are about one object in it, and for lists that have a filter for it; all other endpoints
+are closed to such a token, new ones too until they say how they are limited.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from django.db.models import Model
+from rest_framework.permissions import SAFE_METHODS
+from rest_framework.request import Request
+
+from pools.core import errors
+from pools.models import AllocationRequest, Block, Cluster, Environment, Pool, TokenLevel
+from pools.platform.rest import parsing
+
+# What the level "allocate" has beside permissions to view: blocks, and the addresses of VMs.
+_ALLOCATING = frozenset(
+    {
+        "pools.allocate",
+        "claims.request_address",
+        *(f"claims.{verb}_{name}" for verb in ("add", "change") for name in ("entry", "ipamclaim", "vmimport")),
+        "claims.delete_entry",
+        "claims.delete_ipamclaim",
+    }
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What one token may do at most; see models.TokenScope."""
+
+    level: TokenLevel
+    cluster_id: int | None = None
+    pool_id: int | None = None
+
+    @property
+    def is_confined(self) -> bool:
+        """True for a token of one cluster or pool."""
+        return self.cluster_id is not None or self.pool_id is not None
+
+    def usable_permissions(self, permissions: Iterable[str]) -> set[str]:
+        """Return those of the owner's permissions that the token's level includes."""
+        if self.level == TokenLevel.ADMINISTER:
+            return set(permissions)
+        allocates = self.level == TokenLevel.ALLOCATE
+        return {
+            name
+            for name in permissions
+            if name.partition(".")[2].startswith("view_") or (allocates and name in _ALLOCATING)
+        }
+
+
+class _PathObject(NamedTuple):
+    model: type[Model]
+    cluster: str  # lookup of the id of its cluster
+    pool: str | None  # lookup of the id of its pool; None for objects that belong to no pool
+
+
+_path_objects = {
+    "pool_id": _PathObject(Pool, "cluster_id", "pk"),
+    "block_id": _PathObject(Block, "pool__cluster_id", "pool_id"),
+    "request_id": _PathObject(AllocationRequest, "pool__cluster_id", "pool_id"),
+    "environment_id": _PathObject(Environment, "cluster_id", None),
+}
+
+
+def register_path_object(parameter: str, model: type[Model], *, cluster: str) -> None:
+    """Say to which cluster the object belongs whose id is this parameter of a path."""
+    _path_objects[parameter] = _PathObject(model, cluster, None)
+
+
+def enforce(request: Request, view: Any) -> None:
+    """Raise TokenScope or NotFound unless the request's token may be used for this endpoint."""
+    limits: Limits | None = getattr(request.auth, "limits", None)
+    if limits is None or request.method == "OPTIONS":
+        return
+    is_reading = request.method in SAFE_METHODS or view.posts_a_question
+    if limits.level == TokenLevel.READ and not is_reading:
+        raise errors.TokenScope("This token may only read.")
+    if limits.is_confined:
+        _confine(request, view, limits)
+
+
+def _confine(request: Request, view: Any, limits: Limits) -> None:
+    cluster, pool = _read_subject(limits)
+    subject = f"the pool {pool.name}" if pool else f"the cluster {cluster.name}"
+    path = {name: value for name, value in view.kwargs.items() if name in _path_objects}
+    named_cluster = view.kwargs.get("cluster")
+    if path or (named_cluster is not None and pool is None):
+        is_inside = all(_is_inside(limits, name, value) for name, value in path.items())
+        if not is_inside or (named_cluster is not None and not _names(cluster, named_cluster)):
+            raise errors.NotFound(view.absent)
+    elif request.method in SAFE_METHODS and ("pool" if pool else "cluster") in view.limited_by:
+        _narrow_list(request, {"cluster": cluster} | ({"pool": pool} if pool else {}), subject)
+    elif not (pool is None and request.method == "POST" and view.limited_by_body):
+        raise errors.TokenScope(f"This endpoint is closed to a token of {subject}.")
+    elif not _names(cluster, _cluster_of_body(request, view)):
+        raise errors.TokenScope(f"This token is limited to {subject}.")
+
+
+def _read_subject(limits: Limits) -> tuple[Cluster, Pool | None]:
+    if limits.pool_id is not None:
+        pool = Pool.objects.select_related("cluster").filter(pk=limits.pool_id).first()
+        if pool is not None:
+            return pool.cluster, pool
+    elif limits.cluster_id is not None:
+        cluster = Cluster.objects.filter(pk=limits.cluster_id).first()
+        if cluster is not None:
+            return cluster, None
+    raise errors.TokenScope("What this token was limited to has been removed.")
+
+
+def _is_inside(limits: Limits, parameter: str, value: int) -> bool:
+    model, cluster, pool = _path_objects[parameter]
+    if limits.pool_id is None:
+        condition = {cluster: limits.cluster_id}
+    elif pool is None:
+        return False
+    else:
+        condition = {pool: limits.pool_id}
+    return model._default_manager.filter(pk=value).filter(**condition).exists()
+
+
+def _names(cluster: Cluster, value: object) -> bool:
+    """Return True for the cluster's name, and for its id unless another cluster has it as its name."""
+    return value == cluster.name or (
+        value == str(cluster.pk) and not Cluster.objects.filter(name=value).exists()
+    )
+
+
+def _cluster_of_body(request: Request, view: Any) -> object:
+    if parsing.media_type(request) != parsing.JSON:
+        return request._request.POST.get("cluster")
+    body = parsing.document(request, limit=view.largest_body)
+    return body.get("cluster") if isinstance(body, dict) else None
+
+
+def _narrow_list(request: Request, rows: dict[str, Any], subject: str) -> None:
+    """Add the filters that keep the list inside; names, as an id may be the name of another row."""
+    parameters = request.query_params.copy()
+    for name, row in rows.items():
+        if not set(parameters.getlist(name)) <= {"", row.name, str(row.pk)}:
+            raise errors.TokenScope(f"This token is limited to {subject}.")
+        parameters[name] = row.name
+    request._request.GET = parameters  # type: ignore[assignment]  # a mutable QueryDict

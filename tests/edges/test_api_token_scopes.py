@@ -1,0 +1,214 @@
+"""A token may have a level and be limited to one cluster or one pool; what it cannot be limited for is closed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from django.core import management
+from django.core.management import CommandError
+from django.test import Client
+from django.urls import get_resolver
+
+from pools.models import Cluster, Pool, TokenScope
+from pools.platform import tokens
+from tests.edges import api as apis
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def fleet() -> apis.Api:
+    """The clusters `prod` and `test`, each with the pool `vms` and a block that `held` holds."""
+    api = apis.Api()
+    for number, cluster in enumerate(("prod", "test")):
+        api.cluster(cluster)
+        for name, part in (("vms", 0), ("more", 1)):
+            body = {
+                "cluster": cluster, "name": name, "category": "vm",
+                "ipv4": {"mask_size": 32, "cidrs": [{"cidr": f"10.{number}.{part}.0/28"}]},
+            }  # fmt: skip
+            api.take(api.create("pools/", body)["id"], "held")
+    return api
+
+
+def _pool(cluster: str, name: str = "vms") -> int:
+    return Pool.objects.get(cluster__name=cluster, name=name).pk
+
+
+@pytest.fixture
+def limited(fleet: apis.Api) -> Callable[..., Callable[..., Any]]:
+    def make(level: str = "administer", to: str = "", role: str = "") -> Callable[..., Any]:
+        text = tokens.create(
+            apis.user(role), level=level, subject=tokens.parse_subject(to), description="test"
+        )
+        api = object.__new__(apis.Api)
+        api.client = Client(headers={"Authorization": f"Token {text}"})
+        return api
+
+    return make
+
+
+@pytest.mark.parametrize("role", ["", "administrator"])
+def test_a_reading_token_changes_nothing(limited: Any, role: str) -> None:
+    api = limited("read", role=role)
+    assert api("GET", "pools/").json()["results"]
+    assert api("GET", f"pools/{_pool('prod')}/").status_code == 200
+    for method, path, body in (
+        ("POST", f"pools/{_pool('prod')}/allocations/", apis.holder("a")),
+        ("PATCH", f"pools/{_pool('prod')}/", {"description": "x"}),
+        ("DELETE", f"pools/{_pool('prod')}/", None),
+        ("POST", "clusters/", {"name": "new"}),
+        ("POST", "journal/", {}),
+    ):
+        assert api(method, path, body).status_code == 403, path
+    assert api("POST", "clusters/prod/pool-for-pod/", {"namespace": "a"}).status_code != 403
+
+
+def test_an_allocating_token_changes_blocks_only(limited: Any) -> None:
+    api = limited("allocate")
+    block = api("POST", f"pools/{_pool('prod')}/allocations/", apis.holder("a")).json()["blocks"][0]
+    assert api("POST", f"blocks/{block['id']}/release/", apis.holder("a")).status_code == 200
+    apis.refused(
+        api("POST", f"blocks/{block['id']}/release/", {"force": True, "reason": "x"}),
+        403,
+        "permission_denied",
+    )
+    apis.refused(
+        api("PATCH", f"pools/{_pool('prod')}/", {"description": "x"}), 403, "permission_denied"
+    )
+
+
+def test_a_token_has_no_more_rights_than_its_owner(limited: Any) -> None:
+    api = limited("administer", role="viewer")
+    assert api("POST", f"pools/{_pool('prod')}/allocations/", apis.holder("a")).status_code == 403
+
+
+def test_a_token_of_a_cluster(limited: Any) -> None:
+    api = limited(to="prod")
+    for path in ("pools/", "blocks/", "events/", "environments/", "networks/", "imports/"):
+        rows = api("GET", path).json()["results"]
+        assert {row["cluster"] for row in rows} <= {"prod"}, path
+    assert len(api("GET", "blocks/").json()["results"]) == 2
+    assert (
+        len(api("GET", f"blocks/?cluster={Cluster.objects.get(name='prod').pk}").json()["results"])
+        == 2
+    )
+    apis.refused(api("GET", "blocks/?cluster=test"), 403, "token_scope")
+    apis.refused(api("GET", f"pools/{_pool('test')}/"), 404, "not_found")
+    apis.refused(api("GET", "clusters/test/"), 404, "not_found")
+    assert api("GET", "clusters/prod/").json()["name"] == "prod"
+    assert api("PATCH", f"pools/{_pool('prod')}/", {"description": "x"}).status_code == 200
+    body = {
+        "name": "new", "category": "vm", "ipv4": {"mask_size": 32, "cidrs": [{"cidr": "10.9.0.0/28"}]},
+    }  # fmt: skip
+    assert api("POST", "pools/", {"cluster": "prod", **body}).status_code == 201
+    apis.refused(api("POST", "pools/", {"cluster": "test", **body}), 403, "token_scope")
+    apis.refused(api("POST", "pools/", body), 403, "token_scope")
+
+
+def test_a_token_of_a_pool(limited: Any) -> None:
+    api = limited("allocate", to="prod/vms")
+    (block,) = api("GET", "blocks/").json()["results"]
+    assert (block["cluster"], block["pool"]) == ("prod", "vms")
+    assert api("GET", f"blocks/{block['id']}/").status_code == 200
+    assert api("POST", f"pools/{_pool('prod')}/allocations/", apis.holder("a")).status_code == 201
+    for path in (f"pools/{_pool('prod', 'more')}/", f"pools/{_pool('test')}/"):
+        apis.refused(api("GET", path), 404, "not_found")
+    for path in ("pools/", "clusters/prod/", "environments/", "alerts/"):
+        apis.refused(api("GET", path), 403, "token_scope")
+    apis.refused(api("GET", f"blocks/?pool={_pool('test')}"), 403, "token_scope")
+
+
+def test_names_that_are_numbers(fleet: apis.Api, limited: Any) -> None:
+    """A pool whose name is the id of another one is not that other one."""
+    inside = _pool("prod")
+    Pool.objects.filter(pk=_pool("prod", "more")).update(name=str(inside))
+    Pool.objects.filter(pk=_pool("test")).update(name=str(inside))
+    Cluster.objects.filter(name="test").update(name=str(Cluster.objects.get(name="prod").pk))
+    of_pool, of_cluster = limited(to="prod/vms"), limited(to="prod")
+    assert [row["pool"] for row in of_pool("GET", "blocks/").json()["results"]] == ["vms"]
+    rows = of_cluster("GET", "blocks/").json()["results"]
+    assert {row["cluster"] for row in rows} == {"prod"}
+    other = Cluster.objects.get(name="prod").pk
+    apis.refused(of_cluster("GET", f"clusters/{other}/"), 404, "not_found")
+
+
+def test_every_other_endpoint_is_closed(limited: Any) -> None:
+    """What says nothing about limits answers a limited token with 403, or 404 for an object of elsewhere."""
+    api = limited(to="prod")
+    paths = {
+        "alerts/", "audit/", "checks/", "clusters/", "overlaps/", "references/", "utilization/",
+        "webhook-targets/", "waves/", "memberships/", "addresses/10.1.0.2/", "history/?address=10.1.0.2",
+    }  # fmt: skip
+    for path in sorted(paths):
+        assert api("GET", path).status_code in {403, 404}, path
+    assert api.client.get("/metrics").status_code == 403
+
+
+def test_no_limited_list_shows_another_cluster(limited: Any) -> None:
+    """All lists without an object in their path, of both applications."""
+    from pools.platform.rest import views
+
+    lists = [
+        pattern
+        for prefix, patterns in _patterns()
+        for pattern in patterns
+        if not pattern.pattern.converters and prefix == "api/v1/"
+    ]
+    assert len(lists) > 20
+    api = limited(to="prod")
+    opened = []
+    for pattern in lists:
+        view = getattr(pattern.callback, "view_class", object)
+        answer = api("GET", str(pattern.pattern))
+        if issubclass(view, views.View) and answer.status_code == 200:
+            opened.append(str(pattern.pattern))
+            assert b"10.1." not in answer.content, pattern
+            assert b'"test"' not in answer.content, pattern
+    assert "blocks/" in opened
+
+
+def _patterns() -> list[tuple[str, list[Any]]]:
+    return [
+        (str(resolver.pattern), [p for p in resolver.url_patterns if hasattr(p, "callback")])
+        for resolver in get_resolver().url_patterns
+        if hasattr(resolver, "url_patterns")
+    ]
+
+
+@pytest.mark.parametrize("subject", ["prod", "prod/vms"])
+def test_what_it_was_limited_to_is_gone(limited: Any, subject: str) -> None:
+    api = limited(to=subject)
+    TokenScope.objects.filter(cluster__isnull=False).update(cluster=2**40)
+    TokenScope.objects.filter(pool__isnull=False).update(pool=2**40)
+    for path in ("blocks/", f"pools/{_pool('prod')}/", "clusters/"):
+        apis.refused(api("GET", path), 403, "token_scope")
+
+
+def test_a_superuser_keeps_all_rights_within_the_limit(limited: Any) -> None:
+    api = limited("administer", to="prod")
+    block = api("GET", "blocks/").json()["results"][0]
+    body = {"force": True, "reason": "x"}
+    assert api("POST", f"blocks/{block['id']}/release/", body).status_code == 200
+
+
+def test_the_command(fleet: apis.Api, capsys: pytest.CaptureFixture[str]) -> None:
+    name = fleet.user.username
+    management.call_command("token", name, "--level=read", "--limited-to=prod/vms", "--days=3")
+    text = capsys.readouterr().out.strip()
+    client = Client(headers={"Authorization": f"Token {text}"})
+    assert client.get(f"{apis.ROOT}blocks/").status_code == 200
+    assert client.get(f"{apis.ROOT}clusters/").status_code == 403
+    for option in (
+        "--limited-to=nowhere",
+        "--limited-to=prod/none",
+        "--limited-to=a b",
+        "--days=0",
+    ):
+        with pytest.raises(CommandError):
+            management.call_command("token", name, option)
+    assert TokenScope.objects.count() == 1
