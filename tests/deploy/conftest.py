@@ -1,4 +1,4 @@
-"""The last release's register, migrated as an upgrade does it: while others work with it."""
+"""The last release's register, migrated as an upgrade does it, while others work with it; a real API server."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from django.conf import settings
 from psycopg import sql
 
 from tests import servers
-from tests.deploy import catalog, release
+from tests.deploy import catalog, real_api, release
 
 # The limits of a web request and of the migration job (deploy/kustomize, compose.yaml).
 _WEB = "-c lock_timeout=2s -c statement_timeout=5s"
@@ -129,3 +129,23 @@ def upgrade(worker_id: str) -> Iterator[Upgrade]:
     yield upgrade_register(release.PROJECT, name)
     with psycopg.connect(url_of("postgres"), autocommit=True) as connection:
         servers.drop(connection, name)
+
+
+@pytest.fixture(scope="module")
+def cluster(request: pytest.FixtureRequest) -> Iterator[real_api.Guarded]:
+    if not request.config.getoption("--real"):
+        pytest.skip("needs --real: make test-cluster")
+    with real_api.Guarded() as running:
+        if running.old:
+            running.put(real_api.RESTRICTED)
+        for group, kinds in real_api.FOREIGN.items():
+            for kind in kinds:
+                running.put(real_api.definition(group, kind))
+        yield running
+
+
+@pytest.fixture(scope="module")
+def kubectl(
+    cluster: real_api.Guarded, tmp_path_factory: pytest.TempPathFactory
+) -> real_api.Kubectl:
+    return real_api.Kubectl(cluster, tmp_path_factory.mktemp("kubectl"))

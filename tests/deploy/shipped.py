@@ -15,7 +15,7 @@ from ipam_site.supervisor import run
 
 PROJECT = pathlib.Path(__file__).parents[2]
 DEPLOY = PROJECT / "deploy"
-OVERLAYS = ("base", "overlays/example")
+OVERLAYS = ("base", "overlays/example", "overlays/openshift")
 Manifest = dict[str, Any]
 
 # What the processes themselves read of the environment beside settings.py and gunicorn_conf.py.
@@ -64,6 +64,7 @@ def environment(each: Manifest, manifests: list[Manifest]) -> dict[str, str]:
     settings = {
         key: value
         for source in each.get("envFrom", [])
+        if not source["configMapRef"].get("optional")
         for key, value in of(manifests, "ConfigMap")[source["configMapRef"]["name"]]["data"].items()
     }
     return settings | {one["name"]: one["value"] for one in each.get("env", [])}

@@ -1,4 +1,7 @@
-"""The Kubernetes manifests agree with the code, with compose and with the supervisor."""
+"""The kustomizations and the chart agree with the code, with compose and with the supervisor.
+
+The chart's default objects are those of the kustomizations (tests/deploy/helm): here are its other examples.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +15,16 @@ import yaml
 import ipam_site
 from ipam_site.http import health, metrics
 from tests.deploy import shipped
+from tests.deploy.helm import chart, program
+
+CHART_EXAMPLES = ("everything", "external-tls", "openshift-reencrypt")
 
 
-@pytest.fixture(scope="module", params=shipped.OVERLAYS)
+@pytest.fixture(scope="module", params=(*shipped.OVERLAYS, *CHART_EXAMPLES))
 def manifests(request: pytest.FixtureRequest) -> list[shipped.Manifest]:
+    if request.param in CHART_EXAMPLES:
+        helm = program.require_programs()[-1]
+        return chart.installed(chart.render(helm, request.param))
     return shipped.built(request.param)
 
 
@@ -51,7 +60,7 @@ def test_all_run_one_image_of_this_version(manifests: list[shipped.Manifest]) ->
         for container in (*pod.get("initContainers", []), *pod["containers"])
     }
     (image,) = images
-    assert image.rpartition(":")[2] == ipam_site.__version__
+    assert "@sha256:" in image or image.rpartition(":")[2] == ipam_site.__version__
 
 
 def test_probes_ask_what_there_is(
@@ -69,7 +78,8 @@ def test_probes_ask_what_there_is(
         for probe in ("startupProbe", "readinessProbe", "livenessProbe"):
             asked = container[probe]["httpGet"]
             assert asked["port"] in ports
-            assert (asked.get("scheme") == "HTTPS") == (name == "webhooks")
+            speaks_tls = "WEB_TLS_CERT" in shipped.environment(container, manifests)
+            assert (asked.get("scheme") == "HTTPS") == speaks_tls
             assert answers(rf.get(asked["path"])).status_code == 200
         # Liveness asks nobody else: a database that is away restarts nothing.
         assert container["livenessProbe"]["httpGet"]["path"] == "/healthz"
@@ -125,22 +135,36 @@ def test_services_budgets_and_policies_select_pods_that_there_are(
 def test_nothing_is_open_that_no_policy_opens(manifests: list[shipped.Manifest]) -> None:
     policies = shipped.of(manifests, "NetworkPolicy")
     deny = policies["cadastre-default-deny"]["spec"]
-    assert deny == {"podSelector": {}, "policyTypes": ["Ingress", "Egress"]}
+    assert deny["policyTypes"] == ["Ingress", "Egress"]
+    # All pods of the namespace, or all of the release.
+    denied = deny.pop("podSelector").get("matchLabels", {})
+    for one in shipped.of(manifests, "Deployment", "Job").values():
+        assert denied.items() <= one["spec"]["template"]["metadata"]["labels"].items()
+    assert list(deny) == ["policyTypes"]
     out = {
         port["port"]
-        for one in policies.values()
+        for name, one in policies.items()
+        if name != "cadastre-extra"
         for rule in one["spec"].get("egress", [])
         for port in rule["ports"]  # a rule without ports would open them all
     }
-    assert out == {53, 5432, 6379, 443, 6443}
+    (name_server,) = out - {5432, 6379, 443, 6443}
+    assert name_server in {53, 5353}  # 5353 is OpenShift's
 
 
 def test_the_secret_has_what_the_settings_name(manifests: list[shipped.Manifest]) -> None:
-    (config,) = shipped.of(manifests, "ConfigMap").values()
-    files = {key: value for key, value in config["data"].items() if key.endswith("_FILE")}
     wanted = {"DATABASE_URL", "REDIS_URL", "SECRET_KEY", "IPAM_KEY_RING"}
-    assert files == {f"{name}_FILE": f"/etc/cadastre/secrets/{name}" for name in wanted}
-    assert not any(one["kind"] == "Secret" for one in manifests)
+    for pod in shipped.pods(manifests).values():
+        settings = shipped.environment(shipped.container(pod), manifests)
+        files = {
+            key: value
+            for key, value in settings.items()
+            if key.endswith("_FILE") and key != "IPAM_METRICS_TOKEN_FILE"
+        }
+        assert files == {f"{name}_FILE": f"/etc/cadastre/secrets/{name}" for name in wanted}
+    for one in shipped.of(manifests, "Secret").values():
+        assert one["type"] == "kubernetes.io/service-account-token"
+        assert not {"data", "stringData"} & set(one)
 
 
 def test_prometheus_is_told_the_same_alerts_and_may_ask() -> None:

@@ -1,0 +1,249 @@
+{{/*
+The template of a process's pods. root; component; values (of the process); args; env; optionally
+settings (the ConfigMap's name), scheme and port (it listens), health (the name for worker_health), tls (the
+Secret with its certificate), waits (for the schema), restartPolicy, serviceAccountName.
+*/}}
+{{- define "cadastre.podTemplate" -}}
+{{- $root := .root -}}
+{{- $values := .values -}}
+{{- $all := $root.Values.pods -}}
+{{- $settings := .settings | default (include "cadastre.fullname" $root) -}}
+{{- $context := $root.Values.podSecurityContext -}}
+{{- if $root.Values.openshift.enabled -}}
+{{- $context = omit $context "runAsUser" "runAsGroup" "fsGroup" -}}
+{{- end -}}
+metadata:
+  labels:
+    {{- include "cadastre.labels" (dict "root" $root "component" .component) | nindent 4 }}
+    {{- with merge (dict) ($values.labels | default dict) $all.labels }}
+    {{- toYaml . | nindent 4 }}
+    {{- end }}
+  annotations:
+    checksum/settings: {{ include "cadastre.settings" $root | sha256sum }}
+    {{- with merge (dict) $values.annotations $all.annotations $root.Values.commonAnnotations }}
+    {{- toYaml . | nindent 4 }}
+    {{- end }}
+spec:
+  serviceAccountName: {{ .serviceAccountName | default (include "cadastre.serviceAccountName" $root) }}
+  automountServiceAccountToken: false
+  enableServiceLinks: false
+  {{- with $root.Values.imagePullSecrets }}
+  imagePullSecrets:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  {{- with .restartPolicy }}
+  restartPolicy: {{ . }}
+  {{- end }}
+  {{- with $values.terminationGracePeriodSeconds }}
+  terminationGracePeriodSeconds: {{ . }}
+  {{- end }}
+  {{- with $values.priorityClassName | default $all.priorityClassName }}
+  priorityClassName: {{ . }}
+  {{- end }}
+  securityContext:
+    {{- toYaml $context | nindent 4 }}
+  {{- with $values.topologySpreadConstraints }}
+  topologySpreadConstraints:
+  {{- range . }}
+  {{- $selector := dict "matchLabels" (include "cadastre.selector" $ | fromYaml) }}
+  - {{- merge (dict) . (dict "labelSelector" $selector) | toYaml | nindent 4 }}
+  {{- end }}
+  {{- end }}
+  {{- with merge (dict) ($values.nodeSelector | default dict) $all.nodeSelector }}
+  nodeSelector:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  {{- with concat ($values.tolerations | default list) $all.tolerations }}
+  tolerations:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  {{- with $values.affinity | default $all.affinity }}
+  affinity:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  {{- if .waits }}
+  initContainers:
+  - name: schema
+    image: {{ include "cadastre.image" $root }}
+    imagePullPolicy: {{ $root.Values.image.pullPolicy }}
+    command: [/bin/sh, -c, "until python -m django migrate --check; do sleep 3; done"]
+    env:
+    - {name: IPAM_ROLE, value: command}
+    {{- with $all.extraEnv }}
+    {{- toYaml . | nindent 4 }}
+    {{- end }}
+    envFrom:
+    - configMapRef: {name: {{ $settings }}}
+    {{- with $all.extraEnvFrom }}
+    {{- toYaml . | nindent 4 }}
+    {{- end }}
+    securityContext:
+      {{- toYaml $root.Values.securityContext | nindent 6 }}
+    resources:
+      {{- toYaml $root.Values.waitForSchema.resources | nindent 6 }}
+    volumeMounts:
+    - {name: secrets, mountPath: /etc/cadastre/secrets, readOnly: true}
+    - {name: tmp, mountPath: /tmp}
+    {{- with $all.extraVolumeMounts }}
+    {{- toYaml . | nindent 4 }}
+    {{- end }}
+  {{- end }}
+  containers:
+  - name: cadastre
+    image: {{ include "cadastre.image" $root }}
+    imagePullPolicy: {{ $root.Values.image.pullPolicy }}
+    args: {{ toJson .args }}
+    env:
+    {{- range $name, $value := .env }}
+    - {name: {{ $name }}, value: {{ $value | toString | quote }}}
+    {{- end }}
+    {{- with concat $all.extraEnv $values.env }}
+    {{- toYaml . | nindent 4 }}
+    {{- end }}
+    envFrom:
+    - configMapRef: {name: {{ $settings }}}
+    {{- with $all.extraEnvFrom }}
+    {{- toYaml . | nindent 4 }}
+    {{- end }}
+    {{- if .scheme }}
+    ports:
+    - {name: {{ .scheme }}, containerPort: {{ .port }}, protocol: TCP}
+    {{- $probe := dict "port" .scheme }}
+    {{- if eq .scheme "https" }}
+    {{- $probe = dict "port" .scheme "scheme" "HTTPS" }}
+    {{- end }}
+    startupProbe:
+      httpGet: {{ merge (dict "path" "/healthz") $probe | toJson }}
+      {{- toYaml $values.startupProbe | nindent 6 }}
+    readinessProbe:
+      httpGet: {{ merge (dict "path" "/readyz") $probe | toJson }}
+      {{- toYaml $values.readinessProbe | nindent 6 }}
+    livenessProbe:
+      httpGet: {{ merge (dict "path" "/healthz") $probe | toJson }}
+      {{- toYaml $values.livenessProbe | nindent 6 }}
+    lifecycle:
+      preStop:
+        exec:
+          # /readyz is red from now on, also for balancers outside of the cluster.
+          command: [/bin/sh, -c, "touch /run/cadastre/draining; sleep {{ $values.drainSeconds }}"]
+    {{- else if .health }}
+    startupProbe:
+      exec: {command: [python, manage.py, worker_health, {{ .health }}]}
+      {{- toYaml $values.startupProbe | nindent 6 }}
+    livenessProbe:
+      exec: {command: [python, manage.py, worker_health, {{ .health }}]}
+      {{- toYaml $values.livenessProbe | nindent 6 }}
+    {{- end }}
+    securityContext:
+      {{- toYaml $root.Values.securityContext | nindent 6 }}
+    resources:
+      {{- toYaml $values.resources | nindent 6 }}
+    volumeMounts:
+    - {name: secrets, mountPath: /etc/cadastre/secrets, readOnly: true}
+    - {name: run, mountPath: /run/cadastre}
+    - {name: tmp, mountPath: /tmp}
+    {{- if .tls }}
+    # A renewed certificate is used from the next connection on; nothing is restarted.
+    - {name: tls, mountPath: /etc/cadastre/tls, readOnly: true}
+    {{- end }}
+    {{- with concat $all.extraVolumeMounts ($values.extraVolumeMounts | default list) }}
+    {{- toYaml . | nindent 4 }}
+    {{- end }}
+  volumes:
+  - {{- include "cadastre.secretsVolume" $root | nindent 4 }}
+  - name: run
+    emptyDir: {medium: Memory, sizeLimit: 1Mi}
+  - name: tmp
+    emptyDir: {sizeLimit: 512Mi}
+  {{- with .tls }}
+  - name: tls
+    secret: {secretName: {{ . }}, defaultMode: 0440}
+  {{- end }}
+  {{- with concat $all.extraVolumes ($values.extraVolumes | default list) }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
+{{- end -}}
+
+{{/* A process: its Deployment, its budget and its autoscaler. As the pod's template. */}}
+{{- define "cadastre.process" -}}
+{{- $root := .root -}}
+{{- $values := .values -}}
+{{- $scaling := $values.autoscaling | default dict -}}
+{{- $budget := $values.disruptionBudget | default dict -}}
+{{- $metadata := include "cadastre.metadata" (dict "root" $root "suffix" .component "component" .component) -}}
+{{- $selector := include "cadastre.selector" . -}}
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  {{- $metadata | nindent 2 }}
+spec:
+  {{- if not $scaling.enabled }}
+  replicas: {{ $values.replicas }}
+  {{- end }}
+  revisionHistoryLimit: 5
+  selector:
+    matchLabels:
+      {{- $selector | nindent 6 }}
+  strategy:
+    {{- if eq .component "beat" }}
+    type: Recreate
+    {{- else }}
+    rollingUpdate: {maxSurge: 1, maxUnavailable: 0}
+    {{- end }}
+  template:
+    {{- include "cadastre.podTemplate" . | nindent 4 }}
+{{- if $scaling.enabled }}
+---
+apiVersion: autoscaling/v2
+kind: HorizontalPodAutoscaler
+metadata:
+  {{- $metadata | nindent 2 }}
+spec:
+  scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: {{ include "cadastre.fullname" $root }}-{{ .component }}}
+  minReplicas: {{ $scaling.minReplicas }}
+  maxReplicas: {{ $scaling.maxReplicas }}
+  metrics:
+  - type: Resource
+    resource:
+      name: cpu
+      target: {type: Utilization, averageUtilization: {{ $scaling.targetCPU }}}
+  {{- with $scaling.behavior }}
+  behavior:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+{{- end }}
+{{- if $budget.enabled }}
+---
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata:
+  {{- $metadata | nindent 2 }}
+spec:
+  {{- if hasKey $budget "minAvailable" }}
+  minAvailable: {{ $budget.minAvailable }}
+  {{- else }}
+  maxUnavailable: {{ $budget.maxUnavailable }}
+  {{- end }}
+  unhealthyPodEvictionPolicy: AlwaysAllow
+  selector:
+    matchLabels:
+      {{- $selector | nindent 6 }}
+{{- end }}
+{{- end -}}
+
+{{/* A Service of web pods or of webhook pods. root, component, values, scheme, port. */}}
+{{- define "cadastre.service" -}}
+{{- with .values.service -}}
+apiVersion: v1
+kind: Service
+metadata:
+  {{- include "cadastre.metadata" (dict "root" $.root "suffix" $.component "component" $.component "annotations" .annotations) | nindent 2 }}
+spec:
+  type: {{ .type }}
+  ipFamilyPolicy: {{ .ipFamilyPolicy }}
+  selector:
+    {{- include "cadastre.selector" $ | nindent 4 }}
+  ports:
+  - {name: {{ $.scheme }}, port: {{ $.port }}, targetPort: {{ $.scheme }}, protocol: TCP}
+{{- end }}
+{{- end -}}
