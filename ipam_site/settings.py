@@ -87,6 +87,26 @@ IPAM_CSP_BY_PREFIX = {
 DATA_UPLOAD_MAX_MEMORY_SIZE = 10 * 1024 * 1024
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 10_000
 
+# --- sign-on with the organization's directory (docs/how-to/sign-on.md) ------------------------------
+
+# What groups of the directory grant: a JSON object from groups to roles, and a regular expression with the
+# named groups `namespace` and perhaps `cluster`, which makes VM owners. `check` validates both.
+IPAM_SIGN_ON_ROLES = env.text("IPAM_SIGN_ON_ROLES") or "\n".join(
+    env.lines_of_file("IPAM_SIGN_ON_ROLES_FILE")
+)
+IPAM_SIGN_ON_NAMESPACES = env.text("IPAM_SIGN_ON_NAMESPACES")
+# OpenID Connect, if the issuer is set.
+IPAM_OIDC_ISSUER = env.text("IPAM_OIDC_ISSUER")
+IPAM_OIDC_CLIENT_ID = env.text("IPAM_OIDC_CLIENT_ID")
+IPAM_OIDC_CLIENT_SECRET = env.secret("IPAM_OIDC_CLIENT_SECRET")
+IPAM_OIDC_NAME = env.text("IPAM_OIDC_NAME", "OpenID Connect")
+IPAM_OIDC_SCOPES = env.words("IPAM_OIDC_SCOPES", ["openid", "profile", "email"])
+IPAM_OIDC_USERNAME_CLAIM = env.text("IPAM_OIDC_USERNAME_CLAIM", "preferred_username")
+IPAM_OIDC_EMAIL_CLAIM = env.text("IPAM_OIDC_EMAIL_CLAIM", "email")
+IPAM_OIDC_GROUPS_CLAIM = env.text("IPAM_OIDC_GROUPS_CLAIM", "groups")
+# Certificates (PEM) that the provider's must come from, instead of the system's authorities.
+IPAM_OIDC_CA_FILE = env.text("IPAM_OIDC_CA_FILE")
+
 # --- applications ---------------------------------------------------------------------------------
 
 INSTALLED_APPS = [
@@ -161,7 +181,7 @@ AUTH_PASSWORD_VALIDATORS = [
     )
 ]
 AUTHENTICATION_BACKENDS = [
-    "django.contrib.auth.backends.ModelBackend",
+    "ipam_site.backends.Accounts",
     "ipam_site.backends.ClusterOwners",
 ]
 LOGIN_URL = "admin:login"
