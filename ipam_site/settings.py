@@ -18,6 +18,7 @@ from django.core import exceptions
 
 import ipam_site
 from ipam_site import admin_site, data_folder, database_url, env, logs
+from ipam_site.sign_on import ldap_settings
 from ipam_site.supervisor import programs
 
 # Allows ModelAdmin[Pool] and QuerySet[Block] at run time.
@@ -106,6 +107,16 @@ IPAM_OIDC_EMAIL_CLAIM = env.text("IPAM_OIDC_EMAIL_CLAIM", "email")
 IPAM_OIDC_GROUPS_CLAIM = env.text("IPAM_OIDC_GROUPS_CLAIM", "groups")
 # Certificates (PEM) that the provider's must come from, instead of the system's authorities.
 IPAM_OIDC_CA_FILE = env.text("IPAM_OIDC_CA_FILE")
+# LDAP, if the URL is set.
+IPAM_LDAP_URL = env.text("IPAM_LDAP_URL")
+IPAM_LDAP_BIND_DN = env.text("IPAM_LDAP_BIND_DN")
+IPAM_LDAP_BIND_PASSWORD = env.secret("IPAM_LDAP_BIND_PASSWORD")
+IPAM_LDAP_USER_BASE = env.text("IPAM_LDAP_USER_BASE")
+IPAM_LDAP_USERNAME_ATTRIBUTE = env.text("IPAM_LDAP_USERNAME_ATTRIBUTE", "uid")
+IPAM_LDAP_GROUP_BASE = env.text("IPAM_LDAP_GROUP_BASE")
+IPAM_LDAP_GROUP_FILTER = env.text("IPAM_LDAP_GROUP_FILTER", "(objectClass=*)")
+IPAM_LDAP_GROUP_TYPE = env.text("IPAM_LDAP_GROUP_TYPE", "member")
+IPAM_LDAP_CA_FILE = env.text("IPAM_LDAP_CA_FILE")
 
 # --- applications ---------------------------------------------------------------------------------
 
@@ -184,6 +195,8 @@ AUTHENTICATION_BACKENDS = [
     "ipam_site.backends.Accounts",
     "ipam_site.backends.ClusterOwners",
 ]
+if IPAM_LDAP_URL and ldap_settings.is_installed():  # otherwise `check` fails
+    AUTHENTICATION_BACKENDS.append(ldap_settings.BACKEND)
 LOGIN_URL = "admin:login"
 LOGIN_REDIRECT_URL = "admin:index"
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"

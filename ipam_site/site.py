@@ -12,13 +12,14 @@ from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, reverse
+from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
-from django.utils.translation import ngettext
 from django.views.i18n import JavaScriptCatalog
 from unfold import forms, sites
 
-from claims.access import cluster_owners
+from claims.access import cluster_owners, directory
 from ipam_site.sign_on import oidc, views
+from ipam_site.sign_on.ldap_settings import DirectoryUnreachable
 from pools.platform import login_limits
 
 
@@ -44,7 +45,15 @@ class SignIn(forms.AuthenticationForm):
                 minutes,
             )
             raise ValidationError(message % {"minutes": minutes}, code="too_many_attempts")
-        cleaned = super().clean()
+        try:
+            cleaned = super().clean()
+        except directory.SignInRefused as refusal:
+            raise ValidationError(refusal.message, code=refusal.code) from refusal
+        except DirectoryUnreachable as error:
+            raise ValidationError(
+                gettext("The directory of the organization does not answer. Try again later."),
+                code="directory_unreachable",
+            ) from error
         login_limits.record_success(attempt)
         return cleaned
 

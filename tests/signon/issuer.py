@@ -11,6 +11,7 @@ import threading
 import time
 import urllib.parse
 from collections.abc import Iterator
+from datetime import timedelta
 from typing import Any
 
 from joserfc import jwk, jwt
@@ -46,7 +47,7 @@ class Issuer:
         self.documents["/jwks"] = {"keys": [key.as_dict(private=False) for key in keys]}
 
     def claims(self, begun: str, **claims: Any) -> dict[str, Any]:
-        """Claims that would be accepted, for the redirect of a sign-in; None leaves one out."""
+        """Claims that would be accepted, for the redirect of a sign-in; None leaves one out, a timedelta is a time."""
         now = int(time.time())
         query = dict(urllib.parse.parse_qsl(urllib.parse.urlsplit(begun).query))
         good = {
@@ -59,7 +60,11 @@ class Issuer:
             "preferred_username": "ada",
             "groups": ["auditors"],
         }
-        return {key: value for key, value in (good | claims).items() if value is not None}
+        return {
+            key: now + int(value.total_seconds()) if isinstance(value, timedelta) else value
+            for key, value in (good | claims).items()
+            if value is not None
+        }
 
     def sign(self, claims: dict[str, Any], algorithm: str = "RS256", key: Any = None) -> str:
         key = key or self.keys[algorithm]

@@ -17,11 +17,14 @@ from typing import Any
 import pytest
 import requests
 
+from ipam_site import data_folder
 from ipam_site.supervisor import processes
 from tests import eventually
 from tests.kube.certificates import Authority
 
-FOLDER = pathlib.Path(__file__).parent / "provider"
+FILES = pathlib.Path(__file__).parent / "provider"
+# Not in the folder of the tests, whose files other tests read.
+FOLDER = data_folder.PROJECT / ".provider_cache"
 SECRET = "a secret of at least thirty-two characters"
 SITE = "https://testserver/"
 
@@ -30,10 +33,13 @@ def _install() -> None:
     """Install the packages of package-lock.json once, for all processes of the tests."""
     if not (shutil.which("node") and shutil.which("npm")):
         pytest.skip("sign-on with a real provider needs node and npm (Debian: apt-get install npm)")
+    FOLDER.mkdir(exist_ok=True)
     done = FOLDER / "node_modules" / ".installed"
-    lock = FOLDER / "package-lock.json"
+    lock = FILES / "package-lock.json"
     with (FOLDER / ".lock").open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
+        for path in FILES.iterdir():
+            shutil.copy(path, FOLDER)
         if done.exists() and done.read_text() == lock.read_text():
             return
         installed = subprocess.run(
