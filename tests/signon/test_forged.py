@@ -73,6 +73,7 @@ def test_a_right_token_is_accepted(client: Client, issuer: Issuer, algorithm: st
         {"iss": "https://localhost:1"},
         {"iss": None},
         {"aud": "another client"},
+        {"aud": "another client", "azp": "cadastre-RS256"},
         {"aud": None},
         {"aud": ["another client", "cadastre-RS256"], "azp": "another client"},
         {"aud": ["another client", "cadastre-RS256"]},
