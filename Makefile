@@ -186,4 +186,4 @@ release-schema: $(DEV)
 
 # The virtual environment and the caches; never the data.
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .provider_cache

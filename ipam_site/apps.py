@@ -10,3 +10,4 @@ class SiteConfig(AppConfig):
 
     def ready(self) -> None:
         checks.register(site_checks.key_ring, deploy=True)
+        checks.register(site_checks.sign_on)

@@ -1,4 +1,4 @@
-"""Permissions of users in addition to their own and those of their groups."""
+"""Sign-in with a password of this site, and permissions in addition to those of users and their groups."""
 
 from __future__ import annotations
 
@@ -6,8 +6,26 @@ from typing import Any
 
 from django.contrib.auth import backends
 from django.db.models import Model
+from django.http import HttpRequest
 
 from claims.access import cluster_owners
+from pools.models import DirectoryAccount
+
+
+class Accounts(backends.ModelBackend):
+    """Django's accounts, of which those of a directory sign in there, and never with a password of this site."""
+
+    def authenticate(
+        self,
+        request: HttpRequest | None,
+        username: str | None = None,
+        password: str | None = None,
+        **kwargs: Any,
+    ) -> Any:
+        user = super().authenticate(request, username, password, **kwargs)
+        if user is not None and DirectoryAccount.objects.filter(user_id=user.pk).exists():
+            return None
+        return user
 
 
 class ClusterOwners(backends.BaseBackend):

@@ -1,11 +1,18 @@
-"""Checks of Cadastre's own settings for `manage.py check --deploy`."""
+"""Checks of Cadastre's own settings for `manage.py check`."""
 
 from __future__ import annotations
 
+import os
+import re
+from collections.abc import Iterator
 from typing import Any
+from urllib import parse
 
+from django.conf import settings
 from django.core import checks
 
+from claims.core import directory_groups
+from ipam_site.sign_on import ldap_settings
 from pools.platform.outbound import faults, secrets
 
 
@@ -17,3 +24,69 @@ def key_ring(**_: Any) -> list[checks.CheckMessage]:
         hint = "IPAM_KEY_RING=$(openssl rand -base64 32)"
         return [checks.Error(error.message, hint=hint, id="ipam.E001")]
     return []
+
+
+def sign_on(**_: Any) -> list[checks.CheckMessage]:
+    """Check the settings of the sign-on with a directory."""
+    return [
+        checks.Error(f"{name}: {message}", hint="docs/how-to/sign-on.md", id="ipam.E002")
+        for name, message in _sign_on_errors()
+    ]
+
+
+def _sign_on_errors() -> Iterator[tuple[str, str]]:
+    roles, pattern = settings.IPAM_SIGN_ON_ROLES, settings.IPAM_SIGN_ON_NAMESPACES
+    for name, parse_text, text in (
+        ("IPAM_SIGN_ON_ROLES", directory_groups.parse_roles, roles),
+        ("IPAM_SIGN_ON_NAMESPACES", directory_groups.parse_pattern, pattern),
+    ):
+        try:
+            parse_text(text)
+        except ValueError as error:
+            yield name, str(error)
+    if (settings.IPAM_OIDC_ISSUER or settings.IPAM_LDAP_URL) and not roles and not pattern:
+        yield (
+            "IPAM_SIGN_ON_ROLES",
+            "no group of the directory grants anything: nobody can sign in",
+        )
+    if settings.IPAM_LDAP_URL:
+        yield from _ldap_errors()
+    if settings.IPAM_OIDC_ISSUER:
+        yield from _oidc_errors()
+    elif settings.IPAM_OIDC_CLIENT_ID:
+        yield "IPAM_OIDC_ISSUER", "must be set, because IPAM_OIDC_CLIENT_ID is"
+
+
+def _oidc_errors() -> Iterator[tuple[str, str]]:
+    issuer = parse.urlsplit(settings.IPAM_OIDC_ISSUER)
+    if issuer.scheme != "https" or not issuer.hostname or issuer.query or issuer.fragment:
+        yield "IPAM_OIDC_ISSUER", "must be an https URL without a query"
+    if not settings.IPAM_OIDC_CLIENT_ID:
+        yield "IPAM_OIDC_CLIENT_ID", "must be set, because IPAM_OIDC_ISSUER is"
+    if "openid" not in settings.IPAM_OIDC_SCOPES:
+        yield "IPAM_OIDC_SCOPES", "must contain openid"
+    yield from _file_errors("IPAM_OIDC_CA_FILE")
+
+
+def _ldap_errors() -> Iterator[tuple[str, str]]:
+    if not ldap_settings.is_installed():
+        yield "IPAM_LDAP_URL", "LDAP needs the packages of requirements-ldap.txt"
+    url = parse.urlsplit(settings.IPAM_LDAP_URL)
+    if url.scheme not in {"ldap", "ldaps"} or not url.hostname:
+        yield "IPAM_LDAP_URL", "must be an ldaps:// URL, or ldap:// for StartTLS"
+    for name in ("IPAM_LDAP_USER_BASE", "IPAM_LDAP_GROUP_BASE"):
+        if not getattr(settings, name):
+            yield name, "must be set, because IPAM_LDAP_URL is"
+    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9-]*", settings.IPAM_LDAP_USERNAME_ATTRIBUTE):
+        yield "IPAM_LDAP_USERNAME_ATTRIBUTE", "must be the name of an attribute"
+    if not re.fullmatch(r"\(.+\)", settings.IPAM_LDAP_GROUP_FILTER):
+        yield "IPAM_LDAP_GROUP_FILTER", "must be a filter in parentheses"
+    if settings.IPAM_LDAP_GROUP_TYPE not in ldap_settings.GROUP_TYPES:
+        yield "IPAM_LDAP_GROUP_TYPE", f"must be one of {', '.join(ldap_settings.GROUP_TYPES)}"
+    yield from _file_errors("IPAM_LDAP_CA_FILE")
+
+
+def _file_errors(name: str) -> Iterator[tuple[str, str]]:
+    path = getattr(settings, name)
+    if path and not os.access(path, os.R_OK):
+        yield name, f"{path} cannot be read"

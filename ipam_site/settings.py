@@ -18,6 +18,7 @@ from django.core import exceptions
 
 import ipam_site
 from ipam_site import admin_site, data_folder, database_url, env, logs
+from ipam_site.sign_on import ldap_settings
 from ipam_site.supervisor import programs
 
 # Allows ModelAdmin[Pool] and QuerySet[Block] at run time.
@@ -86,6 +87,36 @@ IPAM_CSP_BY_PREFIX = {
 # A request body above these limits is refused before it is parsed.
 DATA_UPLOAD_MAX_MEMORY_SIZE = 10 * 1024 * 1024
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 10_000
+
+# --- sign-on with the organization's directory (docs/how-to/sign-on.md) ------------------------------
+
+# What groups of the directory grant: a JSON object from groups to roles, and a regular expression with the
+# named groups `namespace` and perhaps `cluster`, which makes VM owners. `check` validates both.
+IPAM_SIGN_ON_ROLES = env.text("IPAM_SIGN_ON_ROLES") or "\n".join(
+    env.lines_of_file("IPAM_SIGN_ON_ROLES_FILE")
+)
+IPAM_SIGN_ON_NAMESPACES = env.text("IPAM_SIGN_ON_NAMESPACES")
+# OpenID Connect, if the issuer is set.
+IPAM_OIDC_ISSUER = env.text("IPAM_OIDC_ISSUER")
+IPAM_OIDC_CLIENT_ID = env.text("IPAM_OIDC_CLIENT_ID")
+IPAM_OIDC_CLIENT_SECRET = env.secret("IPAM_OIDC_CLIENT_SECRET")
+IPAM_OIDC_NAME = env.text("IPAM_OIDC_NAME", "OpenID Connect")
+IPAM_OIDC_SCOPES = env.words("IPAM_OIDC_SCOPES", ["openid", "profile", "email"])
+IPAM_OIDC_USERNAME_CLAIM = env.text("IPAM_OIDC_USERNAME_CLAIM", "preferred_username")
+IPAM_OIDC_EMAIL_CLAIM = env.text("IPAM_OIDC_EMAIL_CLAIM", "email")
+IPAM_OIDC_GROUPS_CLAIM = env.text("IPAM_OIDC_GROUPS_CLAIM", "groups")
+# Certificates (PEM) that the provider's must come from, instead of the system's authorities.
+IPAM_OIDC_CA_FILE = env.text("IPAM_OIDC_CA_FILE")
+# LDAP, if the URL is set.
+IPAM_LDAP_URL = env.text("IPAM_LDAP_URL")
+IPAM_LDAP_BIND_DN = env.text("IPAM_LDAP_BIND_DN")
+IPAM_LDAP_BIND_PASSWORD = env.secret("IPAM_LDAP_BIND_PASSWORD")
+IPAM_LDAP_USER_BASE = env.text("IPAM_LDAP_USER_BASE")
+IPAM_LDAP_USERNAME_ATTRIBUTE = env.text("IPAM_LDAP_USERNAME_ATTRIBUTE", "uid")
+IPAM_LDAP_GROUP_BASE = env.text("IPAM_LDAP_GROUP_BASE")
+IPAM_LDAP_GROUP_FILTER = env.text("IPAM_LDAP_GROUP_FILTER", "(objectClass=*)")
+IPAM_LDAP_GROUP_TYPE = env.text("IPAM_LDAP_GROUP_TYPE", "member")
+IPAM_LDAP_CA_FILE = env.text("IPAM_LDAP_CA_FILE")
 
 # --- applications ---------------------------------------------------------------------------------
 
@@ -161,9 +192,11 @@ AUTH_PASSWORD_VALIDATORS = [
     )
 ]
 AUTHENTICATION_BACKENDS = [
-    "django.contrib.auth.backends.ModelBackend",
+    "ipam_site.backends.Accounts",
     "ipam_site.backends.ClusterOwners",
 ]
+if IPAM_LDAP_URL and ldap_settings.is_installed():  # otherwise `check` fails
+    AUTHENTICATION_BACKENDS.append(ldap_settings.BACKEND)
 LOGIN_URL = "admin:login"
 LOGIN_REDIRECT_URL = "admin:index"
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"

@@ -6,16 +6,20 @@ import math
 from typing import Any, cast
 
 from django.conf import settings
+from django.contrib.auth import REDIRECT_FIELD_NAME
 from django.contrib.auth.forms import AuthenticationForm
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse
-from django.urls import URLPattern
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, reverse
+from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
-from django.utils.translation import ngettext
 from django.views.i18n import JavaScriptCatalog
 from unfold import forms, sites
 
-from claims.access import cluster_owners
+from claims.access import cluster_owners, directory
+from ipam_site.sign_on import oidc, views
+from ipam_site.sign_on.ldap_settings import DirectoryUnreachable
 from pools.platform import login_limits
 
 
@@ -41,7 +45,15 @@ class SignIn(forms.AuthenticationForm):
                 minutes,
             )
             raise ValidationError(message % {"minutes": minutes}, code="too_many_attempts")
-        cleaned = super().clean()
+        try:
+            cleaned = super().clean()
+        except directory.SignInRefused as refusal:
+            raise ValidationError(refusal.message, code=refusal.code) from refusal
+        except DirectoryUnreachable as error:
+            raise ValidationError(
+                gettext("The directory of the organization does not answer. Try again later."),
+                code="directory_unreachable",
+            ) from error
         login_limits.record_success(attempt)
         return cleaned
 
@@ -78,12 +90,30 @@ class Site(sites.UnfoldAdminSite):
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
         """Return the sign-in page, with 429 and Retry-After after too many failed attempts."""
-        response = super().login(request, extra_context)
+        next_url = request.GET.get(REDIRECT_FIELD_NAME, "")
+        sign_on = {
+            "sign_on_url": views.start_url(next_url),
+            "sign_on_name": settings.IPAM_OIDC_NAME,
+        }
+        response = super().login(request, {**sign_on, **(extra_context or {})})
         form = (getattr(response, "context_data", None) or {}).get("form")
         if isinstance(form, SignIn) and form.retry_after:
             response.status_code = 429
             response.headers["Retry-After"] = str(form.retry_after)
         return response
+
+    def logout(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> TemplateResponse:
+        """Sign out, and offer to sign out at the directory as well.
+
+        The content security policy forbids that a form leads there: the page has a link.
+        """
+        id_token = request.session.get(views.ID_TOKEN, "")
+        back = request.build_absolute_uri(reverse("admin:login"))
+        url = oidc.logout_url(id_token, back) if id_token and oidc.is_enabled() else ""
+        context = {"sign_on_logout_url": url, "sign_on_name": settings.IPAM_OIDC_NAME}
+        return super().logout(request, {**context, **(extra_context or {})})
 
     def extra_urls(self) -> list[URLPattern]:
         """Return the URL patterns directly below /admin/."""

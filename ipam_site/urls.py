@@ -7,6 +7,7 @@ from django.views.decorators import http
 from django.views.generic import base
 
 from ipam_site.http import metrics
+from ipam_site.sign_on import views as sign_on
 
 _ICON = base.RedirectView.as_view(url=static("cadastre/icon.svg"))
 
@@ -15,6 +16,8 @@ urlpatterns: list[URLPattern | URLResolver] = [
     # Browsers request it for pages without an icon of their own.
     path("favicon.ico", http.require_safe(_ICON), name="favicon"),
     path("metrics", metrics.by_session),
+    path("sign-on/", sign_on.start, name="sign_on"),
+    path("sign-on/callback/", sign_on.callback, name="sign_on_callback"),
     path("admin/", admin.site.urls),
     path("api/v1/", include("pools.api.urls")),
     path("api/v1/", include("claims.api.urls")),

@@ -26,6 +26,7 @@ from pools.models import (
     Cluster,
     ClusterEvent,
     ConnectionEvent,
+    DirectoryAccountEvent,
     EnvironmentEvent,
     FailureEvent,
     JournalEntryEvent,
@@ -158,6 +159,7 @@ ADDRESS_SPACE = Extension(
         WebhookTargetEvent,
         EnvironmentEvent,
         JournalEntryEvent,
+        DirectoryAccountEvent,
     ),
     event_subjects={
         "pool": _("pools, CIDRs, ranges"),
@@ -166,6 +168,7 @@ ADDRESS_SPACE = Extension(
         "environment": _("environments"),
         "journal": _("journal"),
         "webhook": _("webhooks"),
+        "directory_account": _("directory accounts"),
     },
     history_searchers=searchers.SEARCHERS,
     history_permissions=(search.VIEW_EVENTS,),

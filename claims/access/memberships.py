@@ -73,7 +73,7 @@ def create(
         )
         _save(membership)
         if group_row is None:
-            _add_to_role(user)
+            add_to_role(user)
         else:
             _grant_permissions(group_row)
             # Users who join the group later get the flag from the administrator who adds them.
@@ -116,7 +116,7 @@ def _save(membership: Membership) -> None:
         raise already_exists from error
 
 
-def _add_to_role(user: User) -> None:
+def add_to_role(user: User) -> None:
     user.groups.add(Group.objects.get_or_create(name=OWNERS)[0])
     if not user.is_staff:
         user.is_staff = True  # required for the admin site

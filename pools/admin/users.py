@@ -6,12 +6,14 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from django import forms
-from django.contrib import admin
+from django.contrib import admin, messages
+from django.contrib.admin.utils import unquote
 from django.contrib.auth import admin as auth_admin
 from django.contrib.auth.models import Group, User
 from django.core.exceptions import PermissionDenied
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
@@ -19,7 +21,7 @@ from knox.models import AuthToken
 from unfold import admin as unfold
 from unfold import forms as unfold_forms
 
-from pools.models import TokenLevel, TokenScope
+from pools.models import DirectoryAccount, TokenLevel, TokenScope
 from pools.platform import tokens
 from pools.platform.admin import columns, display, lists, pages
 from pools.platform.admin import forms as fields
@@ -58,16 +60,74 @@ class _History:
 GROUPS = Column("groups", _("groups"), lambda user: ", ".join(map(str, user.groups.all())))
 
 
+def _source(user: User) -> str:
+    account: DirectoryAccount | None = getattr(user, "directory_account", None)
+    return account.get_source_display() if account else gettext("this site")
+
+
 @admin.register(User)
 class UserAdmin(_History, _Users):
     form = unfold_forms.UserChangeForm
     add_form = unfold_forms.UserCreationForm
     change_password_form = unfold_forms.AdminPasswordChangeForm
-    list_display = ("username", "email", GROUPS, "is_staff", "is_superuser", "last_login")
-    list_filter = ("is_staff", "is_superuser", "is_active", "groups")
+    list_display = (
+        "username",
+        "email",
+        Column("source", _("source"), _source),
+        GROUPS,
+        "is_staff",
+        "is_superuser",
+        "last_login",
+    )
+    list_filter = (
+        "is_staff",
+        "is_superuser",
+        "is_active",
+        "groups",
+        "directory_account__source",
+    )
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[User]:
-        return super().get_queryset(request).prefetch_related("groups")
+        return (
+            super()
+            .get_queryset(request)
+            .select_related("directory_account")
+            .prefetch_related("groups")
+        )
+
+    def get_form(  # type: ignore[override]  # as in Django's own UserAdmin
+        self, request: HttpRequest, obj: User | None = None, **kwargs: Any
+    ) -> Any:
+        """Say on the page of a directory account that the directory decides on its rights."""
+        form = super().get_form(request, obj, **kwargs)
+        if obj is not None and hasattr(obj, "directory_account") and "groups" in form.base_fields:
+            form.base_fields["groups"].help_text = gettext(
+                "This account signs in at the directory of the organization, and each sign-in sets groups,"
+                " permissions and VM ownership anew."
+            )
+        return form
+
+    def user_change_password(
+        self,
+        request: HttpRequest,
+        id: str,  # noqa: A002  # Django's name
+        form_url: str = "",
+    ) -> HttpResponse:
+        """Refuse a password for a directory account: nobody could sign in with it."""
+        user = (
+            self.get_object(request, unquote(id)) if self.has_change_permission(request) else None
+        )
+        if user is None or not hasattr(user, "directory_account"):
+            return super().user_change_password(request, id, form_url)
+        self.message_user(
+            request,
+            gettext(
+                "%(user)s signs in at the directory of the organization, without a password here."
+            )
+            % {"user": user},
+            messages.ERROR,
+        )
+        return redirect("admin:auth_user_change", user.pk)
 
     def get_readonly_fields(self, request: HttpRequest, obj: User | None = None) -> tuple[str, ...]:
         """Only superusers may grant superuser status and individual permissions."""

@@ -28,7 +28,7 @@ class Migration(migrations.Migration):
     operations = [
         pools.sql.Install(
             app='pools',
-            names=['clock.v17'],
+            names=['clock.v18'],
         ),
         migrations.CreateModel(
             name='Event',
@@ -261,6 +261,40 @@ class Migration(migrations.Migration):
             options={
                 'verbose_name_plural': 'deliveries',
                 'ordering': ['-id'],
+            },
+        ),
+        migrations.CreateModel(
+            name='DirectoryAccount',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('source', models.CharField(choices=[('oidc', 'OpenID Connect'), ('ldap', 'LDAP')], max_length=4, verbose_name='source')),
+                ('subject', models.CharField(max_length=1024)),
+                ('username', models.CharField(max_length=150)),
+                ('roles', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=150), default=list, size=None)),
+                ('refusal', models.CharField(blank=True, default='', max_length=63)),
+                ('refused_at', models.DateTimeField(null=True)),
+            ],
+            options={
+                'verbose_name': 'directory account',
+                'verbose_name_plural': 'directory accounts',
+                'default_permissions': (),
+            },
+        ),
+        migrations.CreateModel(
+            name='DirectoryAccountEvent',
+            fields=[
+                ('pgh_created_at', models.DateTimeField(auto_now_add=True)),
+                ('pgh_label', models.TextField(help_text='The event label.')),
+                ('pgh_id', models.BigIntegerField(db_default=models.Func(models.Value('pools_event_number'), function='nextval'), primary_key=True, serialize=False)),
+                ('pgh_context', pghistory.utils.JSONField(null=True)),
+                ('source', models.CharField(choices=[('oidc', 'OpenID Connect'), ('ldap', 'LDAP')], max_length=4, verbose_name='source')),
+                ('username', models.CharField(max_length=150)),
+                ('roles', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=150), default=list, size=None)),
+                ('refusal', models.CharField(blank=True, default='', max_length=63)),
+                ('refused_at', models.DateTimeField(null=True)),
+            ],
+            options={
+                'abstract': False,
             },
         ),
         migrations.CreateModel(
@@ -1016,6 +1050,21 @@ class Migration(migrations.Migration):
             field=models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='deliveries', to='pools.alert'),
         ),
         migrations.AddField(
+            model_name='directoryaccount',
+            name='user',
+            field=models.OneToOneField(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='directory_account', to=settings.AUTH_USER_MODEL),
+        ),
+        migrations.AddField(
+            model_name='directoryaccountevent',
+            name='pgh_obj',
+            field=models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', to='pools.directoryaccount'),
+        ),
+        migrations.AddField(
+            model_name='directoryaccountevent',
+            name='user',
+            field=models.ForeignKey(db_constraint=False, db_index=False, null=True, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', related_query_name='+', to=settings.AUTH_USER_MODEL),
+        ),
+        migrations.AddField(
             model_name='drift',
             name='cluster',
             field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='drifts', to='pools.cluster'),
@@ -1369,6 +1418,26 @@ class Migration(migrations.Migration):
         pgtrigger.migrations.AddTrigger(
             model_name='connectionevent',
             trigger=pgtrigger.compiler.Trigger(name='append_only', sql=pgtrigger.compiler.UpsertTriggerSql(func="RAISE EXCEPTION 'pgtrigger: Cannot update or delete rows from % table', TG_TABLE_NAME;", hash='e7f937d52a17da13cdb312150e25caff3de26d5e', operation='UPDATE OR DELETE', pgid='pgtrigger_append_only_b82a8', table='pools_connectionevent', when='BEFORE')),
+        ),
+        migrations.AddConstraint(
+            model_name='directoryaccount',
+            constraint=models.UniqueConstraint(fields=('source', 'subject'), name='directory_account_subject_unique'),
+        ),
+        pgtrigger.migrations.AddTrigger(
+            model_name='directoryaccount',
+            trigger=pgtrigger.compiler.Trigger(name='created_insert', sql=pgtrigger.compiler.UpsertTriggerSql(func='INSERT INTO "pools_directoryaccountevent" ("pgh_context", "pgh_created_at", "pgh_label", "pgh_obj_id", "refusal", "refused_at", "roles", "source", "user_id", "username") VALUES (COALESCE(NULLIF(CURRENT_SETTING(\'pghistory.context_metadata\', TRUE), \'\'), NULL)::JSONB, ipam_now(), \'created\', NEW."id", NEW."refusal", NEW."refused_at", NEW."roles", NEW."source", NEW."user_id", NEW."username"); RETURN NULL;', hash='eb0aaa021dfb7c62f332da960e3723509294924d', operation='INSERT', pgid='pgtrigger_created_insert_b87d8', table='pools_directoryaccount', when='AFTER')),
+        ),
+        pgtrigger.migrations.AddTrigger(
+            model_name='directoryaccount',
+            trigger=pgtrigger.compiler.Trigger(name='changed_update', sql=pgtrigger.compiler.UpsertTriggerSql(condition='WHEN (OLD."refusal" IS DISTINCT FROM (NEW."refusal") OR OLD."refused_at" IS DISTINCT FROM (NEW."refused_at") OR OLD."roles" IS DISTINCT FROM (NEW."roles") OR OLD."source" IS DISTINCT FROM (NEW."source") OR OLD."user_id" IS DISTINCT FROM (NEW."user_id") OR OLD."username" IS DISTINCT FROM (NEW."username"))', func='INSERT INTO "pools_directoryaccountevent" ("pgh_context", "pgh_created_at", "pgh_label", "pgh_obj_id", "refusal", "refused_at", "roles", "source", "user_id", "username") VALUES (COALESCE(NULLIF(CURRENT_SETTING(\'pghistory.context_metadata\', TRUE), \'\'), NULL)::JSONB, ipam_now(), \'changed\', NEW."id", NEW."refusal", NEW."refused_at", NEW."roles", NEW."source", NEW."user_id", NEW."username"); RETURN NULL;', hash='e57c783c6c5d68c9415a3221a8c9520bc4a7b9da', operation='UPDATE', pgid='pgtrigger_changed_update_e0b67', table='pools_directoryaccount', when='AFTER')),
+        ),
+        pgtrigger.migrations.AddTrigger(
+            model_name='directoryaccount',
+            trigger=pgtrigger.compiler.Trigger(name='deleted_delete', sql=pgtrigger.compiler.UpsertTriggerSql(func='INSERT INTO "pools_directoryaccountevent" ("pgh_context", "pgh_created_at", "pgh_label", "pgh_obj_id", "refusal", "refused_at", "roles", "source", "user_id", "username") VALUES (COALESCE(NULLIF(CURRENT_SETTING(\'pghistory.context_metadata\', TRUE), \'\'), NULL)::JSONB, ipam_now(), \'deleted\', OLD."id", OLD."refusal", OLD."refused_at", OLD."roles", OLD."source", OLD."user_id", OLD."username"); RETURN NULL;', hash='015b071e5dcc25d6028a330663b3ff3a626b3d72', operation='DELETE', pgid='pgtrigger_deleted_delete_15bb2', table='pools_directoryaccount', when='AFTER')),
+        ),
+        pgtrigger.migrations.AddTrigger(
+            model_name='directoryaccountevent',
+            trigger=pgtrigger.compiler.Trigger(name='append_only', sql=pgtrigger.compiler.UpsertTriggerSql(func="RAISE EXCEPTION 'pgtrigger: Cannot update or delete rows from % table', TG_TABLE_NAME;", hash='6c9d5ab2d0f90c07ce11d9935671d83ce58c6c35', operation='UPDATE OR DELETE', pgid='pgtrigger_append_only_9b171', table='pools_directoryaccountevent', when='BEFORE')),
         ),
         migrations.AddConstraint(
             model_name='drift',

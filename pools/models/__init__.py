@@ -1,5 +1,6 @@
 """The tables of the register. Constraints and triggers enforce the rules; services make decisions."""
 
+from pools.models.accounts import DirectoryAccount, DirectorySource
 from pools.models.alerts import Alert, Delivery, WebhookTarget
 from pools.models.audit import (
     AuditLayout,
@@ -19,6 +20,7 @@ from pools.models.history import (
     BlockEvent,
     ClusterEvent,
     ConnectionEvent,
+    DirectoryAccountEvent,
     EnvironmentEvent,
     Event,
     FailureEvent,
@@ -58,6 +60,9 @@ __all__ = [
     "ConnectionEvent",
     "CountedUntil",
     "Delivery",
+    "DirectoryAccount",
+    "DirectoryAccountEvent",
+    "DirectorySource",
     "Drift",
     "Environment",
     "EnvironmentEvent",

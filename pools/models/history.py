@@ -17,6 +17,7 @@ from django.db.models import Func, Value
 from django.utils.translation import gettext_lazy as _
 from pghistory import trigger as pghistory_trigger
 
+from pools.models.accounts import DirectoryAccount
 from pools.models.alerts import WebhookTarget
 from pools.models.blocks import Block, BlockState
 from pools.models.clusters import Cluster
@@ -250,6 +251,11 @@ EnvironmentEvent = create_event_model(
 
 JournalEntryEvent = _lifecycle_event_model(
     JournalEntry, ["cluster", "content_type", "object_id", "kind", "text", "author"]
+)
+
+
+DirectoryAccountEvent = _lifecycle_event_model(
+    DirectoryAccount, ["user", "source", "username", "roles", "refusal", "refused_at"]
 )
 
 

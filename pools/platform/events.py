@@ -22,7 +22,7 @@ from pools.models import Pool
 class Author:
     """Who changed something, through which interface, and why, if a reason is required.
 
-    `source` is `api`, `admin`, `command`, `worker` or `cluster`. `forced` distinguishes a reclaim from a
+    `source` is `api`, `admin`, `command`, `worker`, `cluster` or `sign-on`. `forced` distinguishes a reclaim from a
     release that has a reason.
     """
 

@@ -78,7 +78,15 @@ UNION ALL
     e.cluster_id, CASE t.model WHEN 'pool' THEN e.object_id END, '', '', '', '', '',
     COALESCE(e.pgh_context ->> 'actor', ''), COALESCE(e.pgh_context ->> 'request_id', ''),
     COALESCE(e.pgh_context ->> 'reason', ''), e.text
-  FROM pools_journalentryevent e LEFT JOIN django_content_type t ON t.id = e.content_type_id;
+  FROM pools_journalentryevent e LEFT JOIN django_content_type t ON t.id = e.content_type_id
+UNION ALL
+  SELECT e.pgh_id, e.pgh_created_at,
+    'directory_account.' || CASE WHEN e.refusal <> '' AND e.pgh_label <> 'deleted'
+                                 THEN 'sign_in_refused' ELSE e.pgh_label END,
+    'directoryaccountevent', e.pgh_obj_id, NULL::bigint, NULL::bigint, '', 'user', e.username, '', '',
+    COALESCE(e.pgh_context ->> 'actor', ''), COALESCE(e.pgh_context ->> 'request_id', ''),
+    e.refusal, array_to_string(e.roles, ', ')
+  FROM pools_directoryaccountevent e;
 
 -- The status of each environment (rule `exhaustion-is-definite`), for whoever reads the database.
 CREATE OR REPLACE VIEW env_status_view AS

@@ -22,7 +22,7 @@ from claims.models import (
     Wave,
 )
 from pools.core import errors
-from pools.models import AuditSegment, AuditVerification, BlockEvent, Connection
+from pools.models import AuditSegment, AuditVerification, BlockEvent, Connection, DirectoryAccount
 from pools.platform import database, events
 from pools.platform.alerts import targets
 from pools.platform.audit import anchors, sealing, verification
@@ -54,6 +54,7 @@ def sealed(monkeypatch: pytest.MonkeyPatch) -> sealing.SealResult:
     targets.create("ops", "https://hooks.example.org/", author=factories.BY)
     environments.declare(one, "acme", "shop", author=factories.BY)
     journal.add(one, "Moved.", "info", user=None, author=factories.BY)
+    DirectoryAccount.objects.create(source="ldap", subject="olga", username="olga")
     return sealing.seal()
 
 

@@ -9,13 +9,12 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
-        ('claims', '0002_initial_data'),
-        ('pools', '0003_sql_v17'),
+        ('pools', '0002_initial_data'),
     ]
 
     operations = [
         pools.sql.Install(
-            app='claims',
-            names=['memberships.v17', 'contradictions.v17', 'launchers.v17', 'workload_comparison.v17', 'storage.v17', 'event_log.v17', 'pgtrigger.v17'],
+            app='pools',
+            names=['rules.v18', 'allocate.v18', 'observed_cidrs.v18', 'recovery.v18', 'event_log.v18', 'pgtrigger.v18', 'storage.v18'],
         ),
     ]

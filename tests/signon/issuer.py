@@ -1,0 +1,115 @@
+"""An issuer of the tests that answers whatever a test wants, also what no provider would."""
+
+from __future__ import annotations
+
+import contextlib
+import http.server
+import json
+import pathlib
+import ssl
+import threading
+import time
+import urllib.parse
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+from joserfc import jwk, jwt
+
+from tests.kube.certificates import Authority
+
+CLIENT = "cadastre-RS256"
+
+
+class Issuer:
+    """`documents` are answered by path; `issue` makes the answer of the token endpoint."""
+
+    def __init__(self, url: str, ca_file: str) -> None:
+        self.url, self.ca_file = url, ca_file
+        self.keys = {
+            "RS256": jwk.generate_key("RSA", 2048, {"kid": "rsa"}),
+            "ES256": jwk.generate_key("EC", "P-256", {"kid": "ec"}),
+        }
+        self.documents: dict[str, Any] = {
+            "/.well-known/openid-configuration": {
+                "issuer": url,
+                "authorization_endpoint": f"{url}/auth",
+                "token_endpoint": f"{url}/token",
+                "jwks_uri": f"{url}/jwks",
+                # What a careless provider would allow.
+                "id_token_signing_alg_values_supported": ["none", "HS256", "RS256", "ES256"],
+            }
+        }
+        self.publish(*self.keys.values())
+        self.is_broken = False
+
+    def publish(self, *keys: Any) -> None:
+        self.documents["/jwks"] = {"keys": [key.as_dict(private=False) for key in keys]}
+
+    def claims(self, begun: str, **claims: Any) -> dict[str, Any]:
+        """Claims that would be accepted, for the redirect of a sign-in; None leaves one out, a timedelta is a time."""
+        now = int(time.time())
+        query = dict(urllib.parse.parse_qsl(urllib.parse.urlsplit(begun).query))
+        good = {
+            "iss": self.url,
+            "aud": CLIENT,
+            "sub": "u1",
+            "exp": now + 300,
+            "iat": now,
+            "nonce": query["nonce"],
+            "preferred_username": "ada",
+            "groups": ["auditors"],
+        }
+        return {
+            key: now + int(value.total_seconds()) if isinstance(value, timedelta) else value
+            for key, value in (good | claims).items()
+            if value is not None
+        }
+
+    def sign(self, claims: dict[str, Any], algorithm: str = "RS256", key: Any = None) -> str:
+        key = key or self.keys[algorithm]
+        header = {"alg": algorithm, "kid": key.kid}
+        return jwt.encode(header, claims, key, algorithms=[algorithm])
+
+    def issue(self, id_token: str | None) -> None:
+        answer = {"access_token": "a", "token_type": "Bearer", "expires_in": 60}
+        self.documents["/token"] = answer | ({"id_token": id_token} if id_token else {})
+
+
+class _Handler(http.server.BaseHTTPRequestHandler):
+    issuer: Issuer
+
+    def do_GET(self) -> None:
+        document = self.issuer.documents.get(self.path)
+        status = 500 if self.issuer.is_broken else 404 if document is None else 200
+        body = json.dumps(document).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.do_GET()
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+@contextlib.contextmanager
+def running(folder: pathlib.Path) -> Iterator[Issuer]:
+    authority = Authority()
+    (folder / "ca.pem").write_text(authority.pem)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.server().load_into(context)
+    handler = type("Handler", (_Handler,), {})
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+        issuer = Issuer(f"https://localhost:{server.server_port}", str(folder / "ca.pem"))
+        handler.issuer = issuer
+        threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+        try:
+            yield issuer
+        finally:
+            server.shutdown()
