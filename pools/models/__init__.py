@@ -14,11 +14,13 @@ from pools.models.checks import CheckRun
 from pools.models.cidr_migrations import CIDRMigration
 from pools.models.clusters import AddressSpace, Cluster
 from pools.models.connections import Connection, Watcher
+from pools.models.containers import Container
 from pools.models.fields import HostAddressField
 from pools.models.history import (
     BlockEvent,
     ClusterEvent,
     ConnectionEvent,
+    ContainerEvent,
     EnvironmentEvent,
     Event,
     FailureEvent,
@@ -56,6 +58,8 @@ __all__ = [
     "ClusterEvent",
     "Connection",
     "ConnectionEvent",
+    "Container",
+    "ContainerEvent",
     "CountedUntil",
     "Delivery",
     "Drift",

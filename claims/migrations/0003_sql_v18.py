@@ -9,12 +9,13 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
-        ('pools', '0002_initial_data'),
+        ('claims', '0002_initial_data'),
+        ('pools', '0003_sql_v18'),
     ]
 
     operations = [
         pools.sql.Install(
-            app='pools',
-            names=['rules.v16', 'allocate.v16', 'observed_cidrs.v16', 'recovery.v16', 'event_log.v16', 'pgtrigger.v16', 'storage.v16'],
+            app='claims',
+            names=['memberships.v18', 'contradictions.v18', 'launchers.v18', 'workload_comparison.v18', 'storage.v18', 'event_log.v18', 'pgtrigger.v18'],
         ),
     ]

@@ -9,13 +9,12 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
-        ('claims', '0002_initial_data'),
-        ('pools', '0003_sql_v16'),
+        ('pools', '0002_initial_data'),
     ]
 
     operations = [
         pools.sql.Install(
-            app='claims',
-            names=['memberships.v16', 'contradictions.v16', 'launchers.v16', 'workload_comparison.v16', 'storage.v16', 'event_log.v16', 'pgtrigger.v16'],
+            app='pools',
+            names=['rules.v18', 'allocate.v18', 'observed_cidrs.v18', 'recovery.v18', 'event_log.v18', 'plan.v18', 'pgtrigger.v18', 'storage.v18'],
         ),
     ]
