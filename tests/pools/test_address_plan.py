@@ -9,6 +9,7 @@ import pytest
 
 from pools.core import errors, free_prefixes
 from pools.models import AddressSpace, Container, PoolCIDR
+from pools.register import usage
 from pools.register.plan import containers, free_space, next_prefix, scopes, tree
 from tests import factories
 from tests.edges import api as apis
@@ -83,6 +84,22 @@ def test_a_cluster_is_shown_with_the_containers_around_it() -> None:
     assert _shown(level) == ["10.0.0.0/16"]
     level = tree.read_level(scopes.fleet_scope(), ip_network("10.0.0.0/16"), level_filter=chosen)
     assert _shown(level) == ["10.0.0.0/24"]
+
+
+def test_the_usage_of_each_cidr_adds_up_to_that_of_the_pool() -> None:
+    pool = factories.pool(
+        "10.0.0.0/29", "10.0.1.0/29", "fd00::/125", reserved=["10.0.1.2-10.0.1.3"], cooldown=600
+    )
+    for _ in range(8):
+        block = factories.take(pool, family=4)
+    factories.give_back(block)
+    by_cidr = usage.usage_by_cidr(PoolCIDR.objects.select_related("pool"))
+    whole = usage.pool_usage(pool)
+    for family in (4, 6):
+        parts = [by_cidr[row.pk] for row in pool.cidrs.all() if row.cidr.version == family]
+        for name in ("capacity", "held", "cooling", "reserved", "free"):
+            total = sum(getattr(part, name) for part in parts)
+            assert total == getattr(whole[family], name), (family, name)
 
 
 def test_first_fit_and_best_fit() -> None:

@@ -14,7 +14,7 @@ from pools.api.plan import containers as containers_api
 from pools.core import addresses, blocks, errors
 from pools.models import Container
 from pools.models.pools import Category
-from pools.platform.rest import fields, filters, generics, query, views
+from pools.platform.rest import fields, generics, query, views
 from pools.platform.rest.serializers import Representation, Serializer
 from pools.register.plan import free_space, next_prefix, scopes, tree
 
@@ -70,44 +70,42 @@ class PlanLevelSerializer(Representation):
     results = fields.ListField(child=PlanRowSerializer())
 
 
-class PlanFilter(filters.FilterSet):
-    parent = filters.cidr(
-        help_text="The CIDR whose level is shown; without it the outermost CIDRs."
-    )
-    address_space = filters.Filter(
-        containers_api.parse_space, help_text="Its name; without it the fleet."
-    )
-    cluster = filters.Filter(lookups.cluster, help_text="Name or id; then nothing is free.")
-    family = filters.choice("4", "6")
-    behind = filters.Filter(
-        lambda value, name: addresses.parse_address(value, field=name),
-        help_text="The address behind which the page begins: `next` of the page before.",
-    )
-    limit = filters.integer(1, 1000, help_text="Rows of a page, by default 100.")
-
-
 class AddressPlan(generics.GenericView):
-    """The address plan."""
+    """The address plan; pages by the last address of a row, because free parts are rows of no table."""
 
     needs = {"GET": ("pools.view_container",)}
-    queryset = Container.objects.none()
     serializer_class = PlanLevelSerializer
-    filterset_class = PlanFilter
-    pagination_class: Any = None
 
+    @extend_schema(
+        parameters=[
+            OpenApiParameter(
+                "parent", str, description="Whose level is shown; else the outermost."
+            ),
+            OpenApiParameter("address_space", str, description="Its name; else the fleet."),
+            OpenApiParameter("cluster", str, description="Name or id; then nothing is free."),
+            OpenApiParameter("family", str, enum=["4", "6"]),
+            OpenApiParameter("behind", str, description="`next` of the page before."),
+            OpenApiParameter("limit", int, description="1 to 1000 (100)."),
+        ]
+    )
     def get(self, request: Request) -> Response:
         """One level of the tree of CIDRs, with what is free between them."""
-        values = filters.bind(self, request, self.get_queryset()).values()
-        self.parameters.raise_problems()
-        parent = values.get("parent")
+        parameters = self.parameters
+        parent = parameters.parse("parent", query.block)
+        space = parameters.parse("address_space", containers_api.parse_space)
+        cluster = parameters.parse("cluster", lookups.cluster)
+        family = parameters.parse("family", query.choice("4", "6"))
+        behind = parameters.parse(
+            "behind", lambda value, name: addresses.parse_address(value, field=name)
+        )
+        limit = parameters.parse("limit", query.integer(1, 1000))
+        parameters.raise_problems()
         level = tree.read_level(
-            scopes.scope_of_space(values.get("address_space")),
+            scopes.scope_of_space(space),
             addresses.parse_block(parent) if parent else None,
-            level_filter=tree.LevelFilter(
-                int(values["family"]) if "family" in values else None, values.get("cluster")
-            ),
-            behind=values.get("behind"),
-            limit=values.get("limit", tree.MOST),
+            level_filter=tree.LevelFilter(int(family) if family else None, cluster),
+            behind=behind,
+            limit=limit or tree.MOST,
         )
         results = [_represent(row) for row in level.rows]
         return Response(

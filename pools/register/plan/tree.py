@@ -6,7 +6,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from ipaddress import ip_network, summarize_address_range
-from typing import Any
 
 from django.db.models import Q
 
@@ -29,8 +28,8 @@ _MEASURE_COVERAGE = statements.read("pools/plan_coverage")
 class PlanRow:
     """A CIDR of the plan with all objects that have it; without any it is free.
 
-    `share` is how much of it the CIDRs inside it cover, None without any. `families` has the usage of the
-    pools that have the CIDR.
+    `share` is how much of it the CIDRs inside it cover, None without any. `usages` are those of
+    the CIDRs of pools.
     """
 
     cidr: addresses.Network
@@ -263,15 +262,14 @@ def _measure(scope: Scope, rows: list[PlanRow]) -> None:
     """Add the shares, the usages and whether there are reserved ranges, by a few queries."""
     shares = _coverage(scope, [row.cidr for row in rows if not row.free])
     pool_cidrs = [pool_cidr for row in rows for pool_cidr in row.pool_cidrs]
-    pools: dict[int, Any] = {pool_cidr.pool_id: pool_cidr.pool for pool_cidr in pool_cidrs}
-    usages = usage.usage_by_pool(pools.values())
+    usages = usage.usage_by_cidr(pool_cidrs)
     with_ranges = set(
         ReservedRange.objects.filter(pool_cidr__in=pool_cidrs).values_list("pool_cidr", flat=True)
     )
     for row in rows:
         row.share = shares.get(row.cidr)
         row.has_ranges = any(pool_cidr.pk in with_ranges for pool_cidr in row.pool_cidrs)
-        row.usages = [usages[c.pool_id][row.cidr.version] for c in row.pool_cidrs]
+        row.usages = [usages[pool_cidr.pk] for pool_cidr in row.pool_cidrs]
 
 
 def _coverage(scope: Scope, networks: list[addresses.Network]) -> dict[addresses.Network, float]:
