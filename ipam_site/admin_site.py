@@ -16,6 +16,8 @@ _CHAPTERS = {
     "find": "reference/lists-and-exports",
     "pools_alert_changelist": "reference/alerts",
     "pools_event_changelist": "reference/history-and-audit",
+    "plan": "reference/address-plan",
+    "pools_container_changelist": "reference/address-plan",
     "pools_pool_changelist": "tutorials/administration",
     "pools_block_changelist": "reference/allocation",
     "pools_environment_changelist": "reference/allocation",
@@ -89,6 +91,13 @@ _MENU = [
     {
         "title": _("Address space"),
         "items": [
+            _entry(_("Address plan"), "account_tree", "plan", "pools.view_container"),
+            _entry(
+                _("Network containers"),
+                "folder_open",
+                "pools_container_changelist",
+                "pools.view_container",
+            ),
             _entry(_("Pools"), "stacks", "pools_pool_changelist", "pools.view_pool"),
             _entry(_("Blocks"), "grid_view", "pools_block_changelist", "pools.view_block"),
             _entry(

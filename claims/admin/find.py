@@ -18,6 +18,8 @@ from pools.admin import find
 from pools.core import errors
 from pools.platform.admin import search_text
 
+SHORTEST_PART = 2  # characters of a name that is searched for as a part
+
 
 @dataclass(frozen=True)
 class _TableFilters:
@@ -28,6 +30,7 @@ class _TableFilters:
     workloads: Q
     networks: Q
     ippools: Q
+    found: bool = False  # the address index has rows
 
 
 def finder(request: HttpRequest, searched: search_text.SearchText) -> Iterator[find.Section]:
@@ -42,9 +45,42 @@ def finder(request: HttpRequest, searched: search_text.SearchText) -> Iterator[f
         "networks": _rows(request, Network, filters.networks, "cluster"),
         "ippools": _rows(request, IPPool, filters.ippools, "cluster", "network__cluster"),
     }
+    if searched.network is None and not any(
+        rows_by_table[name] for name in ("entries", "claims", "workloads")
+    ):
+        rows_by_table |= _rows_by_part(request, searched.text)
     shown = [getattr(tables, name)(rows) for name, rows in rows_by_table.items() if rows]
     if shown:
         yield find.Section("cadastre/tables.html", {"tables": shown})
+
+
+def _rows_by_part(request: HttpRequest, text: str) -> dict[str, list[Any]]:
+    """Return the entries, claims and workloads whose VM's name contains a text.
+
+    Each first query reads an index that has its columns, and no rows, until it has enough.
+    """
+    namespace, slash, name = text.lower().rpartition("/")
+    if len(name) < SHORTEST_PART:
+        return {}
+    tables_of_names: tuple[tuple[str, Any, str, tuple[str, ...]], ...] = (
+        ("entries", Entry, "vm", ("namespace", "vm")),
+        ("claims", IPAMClaim, "vm", ("cluster", "namespace", "vm")),
+        ("workloads", Workload, "name", ("namespace", "name")),
+    )
+    related = {"entries": "ippool__network__cluster"}
+    rows_by_table = {}
+    for table, model, column, index in tables_of_names:
+        rows = scoped.rows(request, model).filter(**{f"{column}__contains": name})
+        if slash:
+            rows = rows.filter(namespace=namespace)
+        keys = list(rows.order_by(*index).values_list(*index)[: find.MOST])
+        condition = Q(pk__in=[])
+        for key in dict.fromkeys(keys):
+            condition |= Q(**dict(zip(index, key, strict=True)))
+        rows_by_table[table] = _rows(
+            request, model, condition, related.get(table, "network__cluster")
+        )
+    return rows_by_table
 
 
 def _rows(request: HttpRequest, model: Any, query: Q, *related: str) -> list[Any]:
@@ -57,6 +93,12 @@ def _table_filters(request: HttpRequest, searched: search_text.SearchText) -> _T
         return _index_filters(
             request, {"mac": macs.parse_mac(searched.text, lenient=True)}, Q(pk__in=[])
         )
+    part = macs.parse_mac_part(searched.text)
+    if part is not None:
+        lookup = {"mac__gte": part[0], "mac__lte": part[1]}
+        filters = _index_filters(request, lookup, Q(pk__in=[]))
+        if filters.found:
+            return filters
     if searched.network is None:
         return _name_filters(request, searched.text)
     lookup = {"address__net_contained_or_equal": str(searched.network)}
@@ -76,6 +118,7 @@ def _index_filters(request: HttpRequest, lookup: dict[str, str], network_query: 
         Q(pk__in={index_entry.workload_id for index_entry in index_entries}),
         network_query,
         Q(pk__in=[]),
+        found=bool(index_entries),
     )
 
 
@@ -102,6 +145,8 @@ def recognize_mac(text: str) -> str | None:
 
     The search box then does not report a MAC address as an invalid IPv6 address.
     """
+    if macs.parse_mac_part(text) is not None:
+        return ""
     try:
         macs.parse_mac(text, lenient=True)
     except errors.InvalidInput as error:

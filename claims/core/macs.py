@@ -16,6 +16,9 @@ _FORMS = (
     re.compile(rf"{_HEX}{{6}}-{_HEX}{{6}}"),
     re.compile(rf"{_HEX}{{12}}"),
 )
+_PART = re.compile(
+    rf"{_HEX}{{2}}(:{_HEX}{{2}}){{1,4}}:?|{_HEX}{{2}}(-{_HEX}{{2}}){{2,4}}-?|{_HEX}{{4}}\.({_HEX}{{4}}\.?)?"
+)
 _SHORT = re.compile(rf"{_HEX}{{1,2}}([:-]){_HEX}{{1,2}}(\1{_HEX}{{1,2}}){{4}}")
 _EUI64 = re.compile(rf"{_HEX}{{2}}([:-]){_HEX}{{2}}(\1{_HEX}{{2}}){{6}}|{_HEX}{{16}}")
 _YAML_SEXAGESIMAL = "write it in quotes: YAML reads a MAC of digits as a number"
@@ -52,6 +55,26 @@ def parse_mac(value: object, *, field: str = "", lenient: bool = False) -> str:
     if int(digits[:2], 16) & 1:
         message = "is a multicast or broadcast address, which no interface can have"
         raise errors.InvalidInput.for_field(field, "multicast_mac", message, value)
+    return ":".join(digits[i : i + 2] for i in range(0, 12, 2))
+
+
+def parse_mac_part(text: str) -> tuple[str, str] | None:
+    """Return the first and the last MAC that begin with a text of two to five octets; None for another text.
+
+    The octets are written with colons or dashes, or as groups of four digits with dots: `00:1a:4b`, `001a.4b12`.
+    """
+    if not _PART.fullmatch(text.strip(" ")):
+        return None
+    digits = re.sub("[^0-9a-f]", "", text.lower())
+    if int(digits[:2], 16) & 1:  # multicast, which no interface has
+        return None
+    first, last = digits.ljust(12, "0"), digits.ljust(12, "f")
+    if int(first, 16) == 0:
+        first = "1".zfill(12)
+    return _with_colons(first), _with_colons(last)
+
+
+def _with_colons(digits: str) -> str:
     return ":".join(digits[i : i + 2] for i in range(0, 12, 2))
 
 

@@ -2,6 +2,7 @@
 
 from pools.admin import alerts, checks, events, recovery_mode, users, webhook_targets
 from pools.admin.clusters import clusters, drift, observed, sync_runs
+from pools.admin.plan import containers
 from pools.admin.pools import blocks, environments, leaks, pools, requests
 
 __all__ = [
@@ -9,6 +10,7 @@ __all__ = [
     "blocks",
     "checks",
     "clusters",
+    "containers",
     "drift",
     "environments",
     "events",

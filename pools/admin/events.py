@@ -15,7 +15,7 @@ from django.utils.translation import gettext_lazy as _
 
 from pools.admin.clusters.field import cluster_filter
 from pools.admin.pools import blocks
-from pools.models import BlockEvent, Cluster, Event, FailureEvent, Pool
+from pools.models import BlockEvent, Cluster, ContainerEvent, Event, FailureEvent, Pool
 from pools.platform import events
 from pools.platform.admin import columns, display, filters, lists, pages, search_text
 from pools.platform.admin.columns import Column
@@ -112,8 +112,10 @@ def _filter_events(rows: QuerySet[Event], searched: search_text.SearchText) -> Q
     if searched.network is not None:
         last = f"{searched.network.broadcast_address}/{searched.network.max_prefixlen}"
         inside = BlockEvent.objects.filter(cidr__gte=str(searched.network), cidr__lte=last)
-        ids = inside.order_by("-pgh_id").values_list("pgh_id", flat=True)[: lists.REACH]
-        return rows.filter(pk__in=list(ids))
+        ids = list(inside.order_by("-pgh_id").values_list("pgh_id", flat=True)[: lists.REACH])
+        planned = ContainerEvent.objects.filter(cidr__net_contained_or_equal=str(searched.network))
+        ids += planned.order_by("-pgh_id").values_list("pgh_id", flat=True)[: lists.REACH]
+        return rows.filter(pk__in=ids)
     ids = [
         number
         for kind in (BlockEvent, FailureEvent)

@@ -14,7 +14,16 @@ from django.utils.translation import gettext
 from pools.admin.pools import blocks as block_list
 from pools.clusters.reconcile import registry
 from pools.core import addresses
-from pools.models import Block, BlockEvent, Cluster, Environment, ObservedObject, Pool, PoolCIDR
+from pools.models import (
+    Block,
+    BlockEvent,
+    Cluster,
+    Container,
+    Environment,
+    ObservedObject,
+    Pool,
+    PoolCIDR,
+)
 from pools.models.blocks import LIVE
 from pools.platform.admin import pages, search_text
 from pools.register import neighbours
@@ -53,8 +62,13 @@ class AddressMatch:
         return "reserved" if self.reserved else "free"
 
 
+def may_search(request: HttpRequest) -> bool:
+    """Return True if the user may use the Find page."""
+    return any(request.user.has_perm(name) for name in PERMISSIONS)
+
+
 def view(request: HttpRequest) -> HttpResponse:
-    if not any(request.user.has_perm(name) for name in PERMISSIONS):
+    if not may_search(request):
         raise PermissionDenied
     searched = search_text.parse(request.GET.get("q", ""))
     results, sections = _search(request, searched)
@@ -85,8 +99,20 @@ def _search(
     results: dict[str, Any] = {}
     if request.user.has_perm("pools.view_block"):
         results = _search_register(request, searched)
+    if request.user.has_perm("pools.view_container"):
+        results["containers"] = _search_containers(searched)
     sections = [section for finder in FINDERS for section in finder(request, searched)]
     return results if any(results.values()) else {}, sections
+
+
+def _search_containers(searched: search_text.SearchText) -> list[Container]:
+    """Return the network containers around or inside a CIDR, or with this part of a name."""
+    text = searched.text
+    condition = Q(name__icontains=text) | Q(description__icontains=text)
+    if searched.network is not None:
+        condition = Q(cidr__net_overlaps=str(searched.network))
+    rows = Container.objects.filter(condition).select_related("space__cluster")
+    return list(rows.order_by("cidr", "pk")[:MOST])
 
 
 def _search_register(request: HttpRequest, searched: search_text.SearchText) -> dict[str, Any]:

@@ -5,14 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from django import template
+from django.urls import reverse
 from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 
-from pools.admin import documentation, events, journal, recovery_mode
+from pools.admin import documentation, events, find, journal, recovery_mode
 from pools.admin.clusters import drift, sync_runs
 from pools.admin.pools import usage_bars
 from pools.models import Block, Event
-from pools.platform.admin import display, lists, menu, pages, preferences
+from pools.platform.admin import display, lists, menu, pages, preferences, search_text
 from pools.register import usage
 
 register = template.Library()
@@ -68,6 +69,14 @@ def chapter(context: template.Context) -> str:
 def back(context: template.Context, name: str) -> str:
     """Return the URL of the list that an action was started from, with its filters."""
     return lists.list_url(context["request"], name)
+
+
+@register.inclusion_tag("cadastre/search_field.html", takes_context=True)
+def search_field(context: template.Context) -> dict[str, Any]:
+    """Show the search field of the frame, except on the Find page, which has one."""
+    request = context["request"]
+    here = request.path == reverse("admin:find")
+    return {"shown": not here and find.may_search(request), "longest": search_text.LONGEST}
 
 
 @register.inclusion_tag("cadastre/journal.html", takes_context=True, name="journal")

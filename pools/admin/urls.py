@@ -8,6 +8,7 @@ from django.urls import URLPattern, path
 
 from pools.admin import documentation, find, history, journal
 from pools.admin.clusters import guides, nodes
+from pools.admin.plan import plan
 from pools.admin.pools import imports
 from pools.platform.admin import preferences
 
@@ -26,6 +27,7 @@ def admin_urls(site: Any) -> list[URLPattern]:
             name="journal",
         ),
         path("delete-note/<int:note_id>/", site.admin_view(journal.delete), name="journal_delete"),
+        path("address-plan/", site.admin_view(plan.view), name="plan"),
         path("nodes/", site.admin_view(nodes.view), name="nodes"),
         path("import/", site.admin_view(imports.view), name="import"),
         path(

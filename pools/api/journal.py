@@ -33,7 +33,7 @@ class JournalEntrySerializer(Representation):
     id = fields.IntegerField()
     object_type = fields.ChoiceField(_TYPES, source="content_type.model")
     object_id = fields.IntegerField()
-    cluster = fields.TextField(source="cluster.name")
+    cluster = fields.TextField(source="cluster.name", allow_null=True)
     kind = fields.ChoiceField(JournalKind.values)
     text = fields.NoteField()
     author = fields.TextField()

@@ -25,6 +25,7 @@ from pools.api import (
     webhook_targets,
 )
 from pools.api.clusters import clusters, connections, drift, guides, observed
+from pools.api.plan import address_plan, containers
 from pools.platform.rest import docs
 
 app_name = "api"
@@ -68,6 +69,19 @@ urlpatterns = [
     path("clusters/<str:cluster>/node-demand/", guides.NodeDemand.as_view(), name="node-demand"),
     path("clusters/<str:cluster>/pool-for-pod/", guides.PoolForPod.as_view(), name="pool-for-pod"),
     path("clusters/<str:cluster>/preflight/", guides.Preflight.as_view(), name="preflight"),
+    path("containers/", containers.Containers.as_view(), name="containers"),
+    path("containers/<int:container_id>/", containers.ContainerDetail.as_view(), name="container"),
+    path(
+        "containers/<int:container_id>/available-prefixes/",
+        address_plan.AvailablePrefixes.as_view(),
+        name="available-prefixes",
+    ),
+    path(
+        "containers/<int:container_id>/next-prefix/",
+        address_plan.NextPrefix.as_view(),
+        name="next-prefix",
+    ),
+    path("address-plan/", address_plan.AddressPlan.as_view(), name="address-plan"),
     path("overlaps/", guides.Overlaps.as_view(), name="overlaps"),
     path("pools/", pools.Pools.as_view(), name="pools"),
     path("pools/import/", imports.PoolImport.as_view(), name="pool-import"),

@@ -237,6 +237,13 @@ class CIDROverlap(Conflict):
     reason = "CIDROverlap"
 
 
+class NoFreePrefix(Conflict):
+    """The network container has no free prefix of this length."""
+
+    code = "no_free_prefix"
+    reason = "NoFreePrefix"
+
+
 class RangesOverlap(Conflict):
     """The reserved range overlaps another of the same CIDR."""
 

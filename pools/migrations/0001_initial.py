@@ -28,7 +28,7 @@ class Migration(migrations.Migration):
     operations = [
         pools.sql.Install(
             app='pools',
-            names=['clock.v18'],
+            names=['clock.v19'],
         ),
         migrations.CreateModel(
             name='Event',
@@ -229,6 +229,37 @@ class Migration(migrations.Migration):
                 ('paused', models.BooleanField(default=False)),
                 ('in_cluster', models.BooleanField(default=False)),
                 ('identity', models.CharField(blank=True, default='', editable=False, max_length=64)),
+            ],
+            options={
+                'abstract': False,
+            },
+        ),
+        migrations.CreateModel(
+            name='Container',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('cidr', netfields.fields.CidrAddressField(max_length=43)),
+                ('name', models.CharField(blank=True, default='', max_length=253)),
+                ('description', models.CharField(blank=True, default='', max_length=500)),
+                ('version', models.PositiveBigIntegerField(default=1, editable=False)),
+                ('created_at', models.DateTimeField(auto_now_add=True)),
+            ],
+            options={
+                'verbose_name': 'network container',
+                'verbose_name_plural': 'network containers',
+                'ordering': ['cidr', 'id'],
+            },
+        ),
+        migrations.CreateModel(
+            name='ContainerEvent',
+            fields=[
+                ('pgh_created_at', models.DateTimeField(auto_now_add=True)),
+                ('pgh_label', models.TextField(help_text='The event label.')),
+                ('pgh_id', models.BigIntegerField(db_default=models.Func(models.Value('pools_event_number'), function='nextval'), primary_key=True, serialize=False)),
+                ('pgh_context', pghistory.utils.JSONField(null=True)),
+                ('cidr', netfields.fields.CidrAddressField(max_length=43)),
+                ('name', models.CharField(blank=True, default='', max_length=253)),
+                ('description', models.CharField(blank=True, default='', max_length=500)),
             ],
             options={
                 'abstract': False,
@@ -1045,6 +1076,21 @@ class Migration(migrations.Migration):
             field=models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', to='pools.connection'),
         ),
         migrations.AddField(
+            model_name='container',
+            name='space',
+            field=models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='containers', to='pools.addressspace'),
+        ),
+        migrations.AddField(
+            model_name='containerevent',
+            name='pgh_obj',
+            field=models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', to='pools.container'),
+        ),
+        migrations.AddField(
+            model_name='containerevent',
+            name='space',
+            field=models.ForeignKey(blank=True, db_constraint=False, db_index=False, null=True, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', related_query_name='+', to='pools.addressspace'),
+        ),
+        migrations.AddField(
             model_name='delivery',
             name='alert',
             field=models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='deliveries', to='pools.alert'),
@@ -1102,7 +1148,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='journalentry',
             name='cluster',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='pools.cluster'),
+            field=models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='pools.cluster'),
         ),
         migrations.AddField(
             model_name='journalentry',
@@ -1117,7 +1163,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='journalentryevent',
             name='cluster',
-            field=models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', related_query_name='+', to='pools.cluster'),
+            field=models.ForeignKey(db_constraint=False, db_index=False, null=True, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', related_query_name='+', to='pools.cluster'),
         ),
         migrations.AddField(
             model_name='journalentryevent',
@@ -1420,6 +1466,26 @@ class Migration(migrations.Migration):
             trigger=pgtrigger.compiler.Trigger(name='append_only', sql=pgtrigger.compiler.UpsertTriggerSql(func="RAISE EXCEPTION 'pgtrigger: Cannot update or delete rows from % table', TG_TABLE_NAME;", hash='e7f937d52a17da13cdb312150e25caff3de26d5e', operation='UPDATE OR DELETE', pgid='pgtrigger_append_only_b82a8', table='pools_connectionevent', when='BEFORE')),
         ),
         migrations.AddConstraint(
+            model_name='container',
+            constraint=models.UniqueConstraint(fields=('cidr', 'space'), name='container_unique', nulls_distinct=False, violation_error_code='already_exists', violation_error_message='The address space already has a container of this CIDR.'),
+        ),
+        pgtrigger.migrations.AddTrigger(
+            model_name='container',
+            trigger=pgtrigger.compiler.Trigger(name='created_insert', sql=pgtrigger.compiler.UpsertTriggerSql(func='INSERT INTO "pools_containerevent" ("cidr", "description", "name", "pgh_context", "pgh_created_at", "pgh_label", "pgh_obj_id", "space_id") VALUES (NEW."cidr", NEW."description", NEW."name", COALESCE(NULLIF(CURRENT_SETTING(\'pghistory.context_metadata\', TRUE), \'\'), NULL)::JSONB, ipam_now(), \'created\', NEW."id", NEW."space_id"); RETURN NULL;', hash='cb090e749cd895a6bc2e429cbfda3cf5c6d71d28', operation='INSERT', pgid='pgtrigger_created_insert_e02bf', table='pools_container', when='AFTER')),
+        ),
+        pgtrigger.migrations.AddTrigger(
+            model_name='container',
+            trigger=pgtrigger.compiler.Trigger(name='changed_update', sql=pgtrigger.compiler.UpsertTriggerSql(condition='WHEN (OLD."cidr" IS DISTINCT FROM (NEW."cidr") OR OLD."description" IS DISTINCT FROM (NEW."description") OR OLD."name" IS DISTINCT FROM (NEW."name") OR OLD."space_id" IS DISTINCT FROM (NEW."space_id"))', func='INSERT INTO "pools_containerevent" ("cidr", "description", "name", "pgh_context", "pgh_created_at", "pgh_label", "pgh_obj_id", "space_id") VALUES (NEW."cidr", NEW."description", NEW."name", COALESCE(NULLIF(CURRENT_SETTING(\'pghistory.context_metadata\', TRUE), \'\'), NULL)::JSONB, ipam_now(), \'changed\', NEW."id", NEW."space_id"); RETURN NULL;', hash='cbeb759aa2731696ce4fb39b155780e27f7f7595', operation='UPDATE', pgid='pgtrigger_changed_update_94dcb', table='pools_container', when='AFTER')),
+        ),
+        pgtrigger.migrations.AddTrigger(
+            model_name='container',
+            trigger=pgtrigger.compiler.Trigger(name='deleted_delete', sql=pgtrigger.compiler.UpsertTriggerSql(func='INSERT INTO "pools_containerevent" ("cidr", "description", "name", "pgh_context", "pgh_created_at", "pgh_label", "pgh_obj_id", "space_id") VALUES (OLD."cidr", OLD."description", OLD."name", COALESCE(NULLIF(CURRENT_SETTING(\'pghistory.context_metadata\', TRUE), \'\'), NULL)::JSONB, ipam_now(), \'deleted\', OLD."id", OLD."space_id"); RETURN NULL;', hash='af3d4e80d36f998aeb65e6ffdbd29907b9c53727', operation='DELETE', pgid='pgtrigger_deleted_delete_ebd78', table='pools_container', when='AFTER')),
+        ),
+        pgtrigger.migrations.AddTrigger(
+            model_name='containerevent',
+            trigger=pgtrigger.compiler.Trigger(name='append_only', sql=pgtrigger.compiler.UpsertTriggerSql(func="RAISE EXCEPTION 'pgtrigger: Cannot update or delete rows from % table', TG_TABLE_NAME;", hash='1962d0354d433c81f2aa0d6386f996a226e2c9b8', operation='UPDATE OR DELETE', pgid='pgtrigger_append_only_448d6', table='pools_containerevent', when='BEFORE')),
+        ),
+        migrations.AddConstraint(
             model_name='directoryaccount',
             constraint=models.UniqueConstraint(fields=('source', 'subject'), name='directory_account_subject_unique'),
         ),
@@ -1634,6 +1700,10 @@ class Migration(migrations.Migration):
         migrations.AddIndex(
             model_name='allocationrequest',
             index=models.Index(condition=models.Q(('state', 'pending')), fields=['next_try_at'], name='request_next_try'),
+        ),
+        migrations.AddIndex(
+            model_name='poolcidr',
+            index=models.Index(fields=['cidr', 'space'], name='pool_cidr_order'),
         ),
         migrations.AddConstraint(
             model_name='poolcidr',

@@ -15,11 +15,13 @@ from pools.models.checks import CheckRun
 from pools.models.cidr_migrations import CIDRMigration
 from pools.models.clusters import AddressSpace, Cluster
 from pools.models.connections import Connection, Watcher
+from pools.models.containers import Container
 from pools.models.fields import HostAddressField
 from pools.models.history import (
     BlockEvent,
     ClusterEvent,
     ConnectionEvent,
+    ContainerEvent,
     DirectoryAccountEvent,
     EnvironmentEvent,
     Event,
@@ -58,6 +60,8 @@ __all__ = [
     "ClusterEvent",
     "Connection",
     "ConnectionEvent",
+    "Container",
+    "ContainerEvent",
     "CountedUntil",
     "Delivery",
     "DirectoryAccount",

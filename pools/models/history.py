@@ -22,6 +22,7 @@ from pools.models.alerts import WebhookTarget
 from pools.models.blocks import Block, BlockState
 from pools.models.clusters import Cluster
 from pools.models.connections import Connection
+from pools.models.containers import Container
 from pools.models.journal import JournalEntry
 from pools.models.pools import Category, Pool, PoolCIDR, ReservedRange
 from pools.models.requests import Environment
@@ -237,6 +238,9 @@ PoolCIDREvent = _lifecycle_event_model(
 ReservedRangeEvent = _lifecycle_event_model(
     ReservedRange, ["pool", "pool_cidr", "first", "last", "reason"]
 )
+
+
+ContainerEvent = _lifecycle_event_model(Container, ["space", "cidr", "name", "description"])
 
 
 # An environment that appears with an allocation has the event of its block, and none of its own.

@@ -21,13 +21,14 @@ class JournalKind(models.TextChoices):
 
 
 class JournalEntry(models.Model):
-    """A note about an object of a cluster, or about the cluster itself.
+    """A note about an object of a cluster or of the fleet, or about a cluster itself.
 
     An object that has a journal declares a GenericRelation, so that its notes are deleted with it. The
     events of the notes stay.
     """
 
-    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="+")
+    # None: the note is about an object of the fleet.
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, null=True, related_name="+")
     content_type = models.ForeignKey(
         ContentType, on_delete=models.CASCADE, related_name="+", db_index=False
     )

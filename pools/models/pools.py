@@ -152,6 +152,7 @@ class PoolCIDR(models.Model):
                 message=_("This CIDR overlaps another CIDR of the address space."),
             ),
         ]
+        indexes = [models.Index(fields=["cidr", "space"], name="pool_cidr_order")]
 
     def __str__(self) -> str:
         return str(self.cidr)

@@ -1,4 +1,4 @@
-"""The journal of clusters, pools and networks: notes that people write about an object over time.
+"""The journal of clusters, pools, network containers and networks: notes that people write about an object over time.
 
 Whoever may see an object reads its journal; whoever may change it writes there. A note is deleted by its
 author, or with the permission `pools.delete_journalentry`.

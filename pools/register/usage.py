@@ -75,24 +75,73 @@ def pool_usage(pool: Pool) -> dict[int, Usage]:
 def usage_by_pool(pools: Iterable[Pool]) -> dict[int, dict[int, Usage]]:
     """Return usages by pool id and family; `approximate` for pools with more than LARGE blocks in use."""
     chosen = list(pools)
-    large: dict[int, dict[int, _BlockCounts]] = defaultdict(dict)
-    rows = PoolUsage.objects.filter(pool__in=chosen)
-    for row in rows:
-        large[row.pool_id][row.family] = _BlockCounts(row.held, row.cooling, row.withheld)
-    large = defaultdict(
-        dict,
-        {
-            pool_id: families
-            for pool_id, families in large.items()
-            if sum(
-                family_counts.held + family_counts.cooling for family_counts in families.values()
-            )
-            > LARGE
-        },
-    )
+    large = _last_counts_of_large_pools(chosen)
     counted = _count_blocks([pool.pk for pool in chosen if pool.pk not in large])
     counted.update(large)
     return _calculate_usages(chosen, counted, set(large))
+
+
+def usage_by_cidr(cidrs: Iterable[PoolCIDR]) -> dict[int, Usage]:
+    """Return the usages of CIDRs by their ids.
+
+    A CIDR of a pool with more than LARGE blocks in use has the usage of the pool, which is `approximate`.
+    """
+    chosen = list(cidrs)
+    pools = {row.pool_id: row.pool for row in chosen}
+    large = _last_counts_of_large_pools(list(pools.values()))
+    usages_of_pools = usage_by_pool(pools[pool_id] for pool_id in large)
+    ranges: dict[int, list[addresses.AddressRange]] = defaultdict(list)
+    for reserved in ReservedRange.objects.filter(pool_cidr__in=chosen).order_by("first"):
+        span = addresses.AddressRange(reserved.first, reserved.last)
+        ranges[reserved.pool_cidr_id].append(span)
+    counts = _count_blocks_of_cidrs([row for row in chosen if row.pool_id not in large])
+    usages = {}
+    for row in chosen:
+        if row.pool_id in large:
+            usages[row.pk] = usages_of_pools[row.pool_id][row.cidr.version]
+            continue
+        pool, count = row.pool, counts[row.pk]
+        mask_size = pool.mask_size(row.cidr.version) or 0
+        usable, allocatable = _count_sizes(
+            row.cidr, mask_size, pool.allow_first_ip, pool.allow_last_ip, tuple(ranges[row.pk])
+        )
+        reserved_count = (usable if row.closed else usable - allocatable) - count.withheld
+        usages[row.pk] = Usage(usable, count.held, count.cooling, reserved_count)
+    return usages
+
+
+def _count_blocks_of_cidrs(cidrs: list[PoolCIDR]) -> dict[int, _BlockCounts]:
+    grids = [blocks.Layout(row.cidr, row.pool.mask_size(row.cidr.version) or 0) for row in cidrs]
+    values = {
+        "numbers": [row.pk for row in cidrs],
+        "spaces": [row.space_id for row in cidrs],
+        "firsts": [str(grid.block_at(0)) for grid in grids],
+        "lasts": [str(grid.block_at(grid.count - 1)) for grid in grids],
+    }
+    counts: dict[int, _BlockCounts] = defaultdict(_BlockCounts)
+    for pk, state, withheld, number in database.rows(_COUNT_BLOCKS_OF_CIDRS, values, prepare=False):
+        count = counts[pk]
+        counts[pk] = replace(
+            count,
+            **{state: getattr(count, state) + number},
+            withheld=count.withheld + number * withheld,
+        )
+    return counts
+
+
+_COUNT_BLOCKS_OF_CIDRS = statements.read("pools/block_counts_of_cidrs")
+
+
+def _last_counts_of_large_pools(pools: list[Pool]) -> dict[int, dict[int, _BlockCounts]]:
+    """Return the worker's last counts of the pools with more than LARGE blocks in use."""
+    counts: dict[int, dict[int, _BlockCounts]] = defaultdict(dict)
+    for row in PoolUsage.objects.filter(pool__in=pools):
+        counts[row.pool_id][row.family] = _BlockCounts(row.held, row.cooling, row.withheld)
+    return {
+        pool_id: defaultdict(_BlockCounts, families)
+        for pool_id, families in counts.items()
+        if sum(count.held + count.cooling for count in families.values()) > LARGE
+    }
 
 
 def refresh_counts() -> int:

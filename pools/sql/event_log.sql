@@ -68,6 +68,12 @@ UNION ALL
     e.name || ' at ' || e.host
   FROM pools_webhooktargetevent e
 UNION ALL
+  SELECT e.pgh_id, e.pgh_created_at, 'container.' || e.pgh_label, 'containerevent', e.pgh_obj_id,
+    s.cluster_id, NULL::bigint, e.cidr::text, '', '', '', '',
+    COALESCE(e.pgh_context ->> 'actor', ''), COALESCE(e.pgh_context ->> 'request_id', ''),
+    COALESCE(e.pgh_context ->> 'reason', ''), e.name
+  FROM pools_containerevent e LEFT JOIN pools_addressspace s ON s.id = e.space_id
+UNION ALL
   SELECT e.pgh_id, e.pgh_created_at, 'environment.' || e.pgh_label, 'environmentevent', e.pgh_obj_id,
     e.cluster_id, NULL::bigint, '', '', '', e.org, e.env, COALESCE(e.pgh_context ->> 'actor', ''),
     COALESCE(e.pgh_context ->> 'request_id', ''), COALESCE(e.pgh_context ->> 'reason', ''),

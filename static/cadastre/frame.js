@@ -15,6 +15,17 @@ document.addEventListener("DOMContentLoaded", () => {
   document.querySelectorAll(".material-symbols-outlined").forEach(hideIcon);
 });
 
+// `/` goes to the search field, unless somebody types into another one.
+document.addEventListener("keydown", (event) => {
+  if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.target.closest("input, textarea, select, [contenteditable]")) return;
+  const search = document.querySelector("#cad-search, #find");
+  if (!search) return;
+  event.preventDefault();
+  search.focus();
+  search.select();
+});
+
 function addSkipLink() {
   const link = document.createElement("a");
   link.href = "#content";

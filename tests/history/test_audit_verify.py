@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import re
 from datetime import timedelta
+from ipaddress import ip_network
 from typing import Any
 
 import pytest
@@ -27,6 +28,7 @@ from pools.platform import database, events
 from pools.platform.alerts import targets
 from pools.platform.audit import anchors, sealing, verification
 from pools.register import environments, journal
+from pools.register.plan import containers
 from tests import factories
 
 
@@ -52,6 +54,7 @@ def sealed(monkeypatch: pytest.MonkeyPatch) -> sealing.SealResult:
     VMImport.objects.create(cluster=one)
     Wave.objects.create(cluster=one, name="saturday")
     targets.create("ops", "https://hooks.example.org/", author=factories.BY)
+    containers.create(ip_network("10.0.0.0/8"), author=factories.BY)
     environments.declare(one, "acme", "shop", author=factories.BY)
     journal.add(one, "Moved.", "info", user=None, author=factories.BY)
     DirectoryAccount.objects.create(source="ldap", subject="olga", username="olga")

@@ -114,6 +114,7 @@ def _register(made: Everything, api: apis.Api) -> None:
     declared = environments.declare(
         Cluster.objects.get(name="prod"), "acme", "declared", author=factories.BY
     ).pk
+    container = api.create("containers/", {"cidr": "10.0.0.0/8"})["id"]
     migration = api.create(f"pools/{pods['id']}/migrations/", {"cidr": "10.6.0.0/16"})
     check = api("POST", "checks/", {"only": ["leases"]}).json()["id"]
     made.values |= {
@@ -122,12 +123,12 @@ def _register(made: Everything, api: apis.Api) -> None:
         "migration_id": migration["id"], "request_id": waits["id"], "check_id": check,
         "uid": "u", "kind": "vm", "holder": "a", "address": "10.0.0.1", "instance": "i-1",
         "form": "csv", "empty": "empty", "adopt": "adopt", "content_type_id": 1,
-        "app_label": "pools", "url": "nowhere", "environment_id": environment, "declared": declared,
+        "app_label": "pools", "url": "nowhere", "environment_id": environment, "container_id": container, "declared": declared,
     }  # fmt: skip
     made.rows |= {
         "pools.pool": spare, "pools.block": held["id"], "pools.checkrun": check,
         "pools.allocationrequest": waits["id"],
-        "pools.environment": declared,
+        "pools.environment": declared, "pools.container": container,
     }  # fmt: skip
 
 

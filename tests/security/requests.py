@@ -84,6 +84,12 @@ API: dict[str, Case] = {
     "POST /clusters/": case({"name": "new"}),
     "PATCH /clusters/{cluster}/": case({"description": "x"}),
     "DELETE /clusters/{cluster}/": case(cluster="empty"),
+    "POST /containers/": case({"cidr": "10.128.0.0/12"}),
+    "GET /containers/{container_id}/available-prefixes/": case(query="?prefix_length=20"),
+    "POST /containers/{container_id}/next-prefix/": case(
+        {"prefix_length": 20, "purpose": "container"}
+    ),
+    "PATCH /containers/{container_id}/": case({"description": "x"}),
     "POST /environments/": case({"cluster": "prod", "env": "new"}),
     "PATCH /environments/{environment_id}/": case({"description": "x"}),
     "DELETE /environments/{environment_id}/": case(environment_id="declared"),

@@ -104,7 +104,8 @@ def _list_link(name: str, cluster: Cluster, number: object) -> SafeString:
 
 
 def _add(request: HttpRequest) -> HttpResponse:
-    form = ClusterForm(request.POST or None)
+    initial = {"cluster_prefix": request.GET.get("cluster_prefix", "")}
+    form = ClusterForm(request.POST or None, initial=initial)
     if request.method == "POST" and form.is_valid() and "_preview" not in request.POST:
         try:
             cluster = _create(form, request)

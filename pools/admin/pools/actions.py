@@ -31,7 +31,9 @@ _KIND_OF = {"pod": "node", "node": "node", "instance": "instance", "ipv4": "env"
 def add(request: HttpRequest) -> HttpResponse:
     pages.require(request, "pools.add_pool")
     initial = {name: request.GET[name] for name in ("cluster", "category") if name in request.GET}
-    pool_forms = pool_form.PoolForms(None, request.POST or None, initial)
+    pool_forms = pool_form.PoolForms(
+        None, request.POST or None, initial, cidr=request.GET.get("cidr", "")
+    )
     if request.method == "POST" and pool_forms.is_valid():
         try:
             if "_preview" in request.POST:

@@ -129,10 +129,12 @@ class Capacity:
 class PoolForms:
     """The form of a new or existing pool, and the forms of its CIDRs."""
 
-    def __init__(self, pool: Pool | None, data: QueryDict | None, initial: Any = None) -> None:
+    def __init__(
+        self, pool: Pool | None, data: QueryDict | None, initial: Any = None, *, cidr: str = ""
+    ) -> None:
         self.pool = pool
         pool_initial = {**(initial or {}), **(_pool_values(pool) if pool else {})}
-        cidrs = _cidrs(pool) if pool else []
+        cidrs = _cidrs(pool) if pool else [{"cidr": cidr}] if cidr else []
         kind = MoreCidrsFormSet if pool else CidrFormSet
         self.form = PoolForm(data, initial=pool_initial)
         self.cidrs = kind(data, initial=cidrs, prefix="cidrs")

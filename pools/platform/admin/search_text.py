@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _
 from pools.core import addresses, errors
 
 LONGEST = 253
+_GROUPS = re.compile(r"(?:[0-9a-f]{1,4}:){1,7}[0-9a-f]{0,4}", re.IGNORECASE)
 _OCTETS = re.compile(r"\d{1,3}(?:\.\d{1,3}){0,2}\.?")
 # Returns a hint, "" for a valid text, or None for a text that it does not recognize. Recognizers come
 # before CIDRs, because a MAC address may look like an address.
@@ -55,7 +56,7 @@ def parse(text: str) -> SearchText:
             return SearchText(cleaned, ip_network(cleaned, strict=False), hint=error.message)
         if "/" in cleaned and _looks_like_address(cleaned):
             hint = error.message
-    part = _parse_octets(cleaned)
+    part = _parse_octets(cleaned) or _parse_groups(cleaned)
     return SearchText(cleaned, part) if part else _parse_range(cleaned, hint)
 
 
@@ -77,6 +78,15 @@ def _parse_octets(text: str) -> addresses.Network | None:
         return ip_network(f"{'.'.join([*octets, '0', '0', '0'][:4])}/{8 * len(octets)}")
     except ValueError:
         return None
+
+
+def _parse_groups(text: str) -> addresses.Network | None:
+    """Return the CIDR of the first groups of an IPv6 address, `2001:db8:10` or `fd00:`; None for another text."""
+    groups = text.rstrip(":").split(":")
+    # Groups of two digits are rather the beginning of a MAC address.
+    if not _GROUPS.fullmatch(text) or len(groups) > 7 or max(map(len, groups)) < 3:
+        return None
+    return ip_network(f"{':'.join(groups)}::/{16 * len(groups)}")
 
 
 def _enclosing(span: addresses.AddressRange) -> addresses.Network:

@@ -38,6 +38,7 @@ from pools.models import (
 from pools.platform import events
 from pools.register import clusters, environments, journal, manifests, pools
 from pools.register.allocator import allocation, requests
+from pools.register.demo import plan
 from pools.register.leaks import references
 
 FRANKFURT, BERLIN = "demo-frankfurt", "demo-berlin"
@@ -107,6 +108,8 @@ def load() -> bool:
             return False
         # In the order of time, so that the numbers of the events are in that order too.
         further = (step for part in PARTS for step in part.steps())
+        with _clock_moved_back(91):
+            plan.load(author=AUTHOR)
         steps = [*_frankfurt(), *_berlin(), *further]
         for step in sorted(steps, key=lambda step: -step.days_ago):
             with _clock_moved_back(step.days_ago):
@@ -129,6 +132,8 @@ def clear() -> int:
             for part in PARTS:
                 part.forget(cluster)
             _delete_cluster(cluster)
+        if demo_clusters:
+            plan.forget()
         cursor.execute("SELECT set_config('ipam.forget', '', true)")
     return len(demo_clusters)
 

@@ -11,6 +11,7 @@ from pools.models import (
     BlockEvent,
     ClusterEvent,
     ConnectionEvent,
+    ContainerEvent,
     EnvironmentEvent,
     FailureEvent,
     JournalEntryEvent,
@@ -92,6 +93,17 @@ def _cluster_pools_condition(criteria: HistoryQuery) -> Q:
     return Q(pool_id__in=pools)
 
 
+def _container_condition(criteria: HistoryQuery) -> Q | None:
+    condition = filter_by_name(replace(criteria, network=None, cluster_id=None), name="name")
+    if condition is None:
+        return None
+    if criteria.network is not None:
+        condition &= Q(cidr__net_overlaps=str(criteria.network))
+    if criteria.cluster_id is not None:
+        condition &= Q(space__cluster=criteria.cluster_id)
+    return condition
+
+
 SEARCHERS = (
     Searcher(BlockEvent, "block", _block_condition),
     Searcher(FailureEvent, "failure", _failure_condition),
@@ -122,5 +134,6 @@ SEARCHERS = (
         "journal",
         lambda criteria: filter_by_name(criteria, cluster="cluster_id"),
     ),
+    Searcher(ContainerEvent, "container", _container_condition),
     Searcher(WebhookTargetEvent, "webhook", lambda criteria: filter_by_name(criteria, name="name")),
 )

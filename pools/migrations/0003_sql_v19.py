@@ -9,13 +9,12 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
-        ('claims', '0002_initial_data'),
-        ('pools', '0003_sql_v18'),
+        ('pools', '0002_initial_data'),
     ]
 
     operations = [
         pools.sql.Install(
-            app='claims',
-            names=['memberships.v18', 'contradictions.v18', 'launchers.v18', 'workload_comparison.v18', 'storage.v18', 'event_log.v18', 'pgtrigger.v18'],
+            app='pools',
+            names=['rules.v19', 'allocate.v19', 'observed_cidrs.v19', 'recovery.v19', 'event_log.v19', 'plan.v19', 'pgtrigger.v19', 'storage.v19'],
         ),
     ]

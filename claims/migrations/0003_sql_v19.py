@@ -9,12 +9,13 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
-        ('pools', '0002_initial_data'),
+        ('claims', '0002_initial_data'),
+        ('pools', '0003_sql_v19'),
     ]
 
     operations = [
         pools.sql.Install(
-            app='pools',
-            names=['rules.v18', 'allocate.v18', 'observed_cidrs.v18', 'recovery.v18', 'event_log.v18', 'pgtrigger.v18', 'storage.v18'],
+            app='claims',
+            names=['memberships.v19', 'contradictions.v19', 'launchers.v19', 'workload_comparison.v19', 'storage.v19', 'event_log.v19', 'pgtrigger.v19'],
         ),
     ]

@@ -1,0 +1,180 @@
+"""Network containers: list, page, forms to add and edit, deletion."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from django import forms
+from django.contrib import admin, messages
+from django.db.models import Q, QuerySet
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+
+from pools.admin.plan import plan
+from pools.core import errors
+from pools.models import AddressSpace, Container
+from pools.platform.admin import columns, display, filters, lists, pages, search_text
+from pools.platform.admin import forms as fields
+from pools.platform.admin.columns import Column
+from pools.platform.admin.lists import Page
+from pools.register.plan import containers
+
+LIST = "admin:pools_container_changelist"
+
+
+class ContainerForm(forms.Form):
+    space = forms.ModelChoiceField(
+        AddressSpace.objects.select_related("cluster").order_by("cluster__name", "name"),
+        label=_("Address space"),
+        required=False,
+        empty_label=plan.FLEET,
+        widget=fields.select(),
+        help_text=_(
+            "The fleet, which has the CIDRs of all clusters, or one cluster or isolated VM network."
+        ),
+    )
+    cidr = fields.cidr_field(label="CIDR", widget=fields.addresses_text(placeholder="10.0.0.0/8"))
+    name = fields.reason_field(label=_("Name"), required=False, help_text="")
+    description = fields.description_field()
+
+
+def _values(form: forms.Form) -> dict[str, Any]:
+    texts = {name: form.cleaned_data[name] or "" for name in ("name", "description")}
+    return {**form.cleaned_data, **texts}
+
+
+def _add(request: HttpRequest) -> HttpResponse:
+    initial = {name: request.GET[name] for name in ("space", "cidr") if name in request.GET}
+    form = ContainerForm(request.POST or None, initial=initial)
+    if request.method == "POST" and form.is_valid():
+        try:
+            container = containers.create(author=pages.author(request), **_values(form))
+        except errors.IpamError as error:
+            pages.add_errors(form, error, lambda _problem: "cidr")
+        else:
+            messages.success(
+                request,
+                gettext("The network container %(container)s was added.")
+                % {"container": container},
+            )
+            return HttpResponseRedirect(display.url_of(container))
+    return pages.page(
+        request,
+        "edit_form.html",
+        title=gettext("Add network container"),
+        intro=gettext(
+            "A network container groups the CIDRs inside it. No addresses are allocated from it."
+        ),
+        opts=Container._meta,
+        form=form,
+        button=gettext("Add"),
+        back=reverse(LIST),
+    )
+
+
+def _edit(request: HttpRequest, container: Container) -> HttpResponse:
+    names = ("space", "cidr", "name", "description")
+    form = ContainerForm(
+        request.POST or None, initial={name: getattr(container, name) for name in names}
+    )
+    form.fields["space"].disabled = True
+    if request.method == "POST" and form.is_valid():
+        values = _values(form)
+        del values["space"]
+        try:
+            changed = containers.change(container.pk, values, author=pages.author(request))
+        except errors.IpamError as error:
+            pages.add_errors(form, error, lambda _problem: "cidr")
+        else:
+            messages.success(
+                request,
+                gettext("The network container %(container)s was changed.")
+                % {"container": changed},
+            )
+            return HttpResponseRedirect(display.url_of(container))
+    return pages.page(
+        request,
+        "edit_form.html",
+        title=gettext("Edit %(container)s") % {"container": container},
+        opts=Container._meta,
+        original=container,
+        form=form,
+        button=gettext("Save"),
+        back=display.url_of(container),
+    )
+
+
+def _delete(request: HttpRequest, container: Container) -> HttpResponse:
+    if request.method == "POST":
+        with pages.errors_as_messages(request):
+            containers.delete(container.pk, author=pages.author(request))
+            messages.success(
+                request,
+                gettext("The network container %(container)s was deleted.")
+                % {"container": container},
+            )
+        return HttpResponseRedirect(reverse(LIST))
+    return pages.confirmation(
+        request,
+        container,
+        title=gettext("Delete the network container %(container)s?") % {"container": container},
+        effects=[gettext("The containers, pools and prefixes inside it stay as they are.")],
+        button=gettext("Yes, delete it"),
+    )
+
+
+def _page(request: HttpRequest, container: Container) -> HttpResponse:
+    return pages.page(
+        request,
+        "container.html",
+        title=str(container),
+        opts=Container._meta,
+        original=container,
+        row=container,
+        call=f"containers/{container.pk}/",
+    )
+
+
+def _search(rows: QuerySet[Container], text: str) -> QuerySet[Container]:
+    searched = search_text.parse(text)
+    if searched.network is not None:
+        return rows.filter(cidr__net_overlaps=str(searched.network))
+    return rows.filter(Q(name__icontains=searched.text) | Q(description__icontains=searched.text))
+
+
+def _space_choices(_request: HttpRequest) -> Iterable[tuple[int, str]]:
+    used = Container.objects.exclude(space=None).values("space")
+    for space in AddressSpace.objects.filter(pk__in=used).select_related("cluster"):
+        yield space.pk, str(space)
+
+
+@admin.register(Container)
+class ContainerAdmin(lists.ListAdmin[Container]):
+    list_display = (
+        Column("cidr", "CIDR", lambda row: display.row_link(row, str(row.cidr)), ordering="cidr"),
+        columns.text("name", _("name"), ordering="name"),
+        Column("space", _("address space"), lambda row: str(row.space or plan.FLEET)),
+        columns.text("description", _("description")),
+    )
+    more_columns = (columns.timestamp("created_at", _("created"), ordering="created_at"),)
+    list_filter = (
+        filters.by_condition(_("address space"), "fleet", {"fleet": (plan.FLEET, Q(space=None))}),
+        filters.by_id(_("cluster or network"), "space", _space_choices, "space_id"),
+    )
+    exported = ("id", "space", "cidr", "name", "description", "created_at")
+    search_fields = ("name",)
+    search_help_text = _("Name, address or CIDR")
+    search = staticmethod(_search)
+    ordering = ("cidr", "id")
+    list_select_related = ("space__cluster",)
+    list_pages = (Page("add", _add, "pools.add_container"),)
+    row_pages = (
+        Page("change", _page),
+        Page("edit", _edit, "pools.change_container"),
+        Page("delete", _delete, "pools.delete_container"),
+        Page("free", plan.free_prefixes, path="free-prefixes"),
+        lists.history(lambda row: {"q": str(row.cidr)}, "pools.view_event"),
+    )

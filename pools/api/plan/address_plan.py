@@ -1,0 +1,257 @@
+"""address-plan/: the tree of CIDRs; what is free in a network container, and the next free prefix of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from drf_spectacular.utils import OpenApiExample, OpenApiParameter, extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from pools.api import lookups
+from pools.api import pools as pools_api
+from pools.api.plan import containers as containers_api
+from pools.core import addresses, blocks, errors
+from pools.models import Container
+from pools.models.pools import Category
+from pools.platform.rest import fields, generics, query, views
+from pools.platform.rest.serializers import Representation, Serializer
+from pools.register.plan import free_space, next_prefix, scopes, tree
+
+_ORDERS = tuple(order.value for order in free_space.Order)
+_PURPOSES = ("container", "pool", "cluster_prefix")
+_FIELDS_OF_PURPOSE = {
+    "container": ({"name", "description"}, set()),
+    "pool": (
+        {"cluster", "name", "category", "mask_size", "cooldown_seconds", "description"},
+        {"cluster", "name", "category", "mask_size"},
+    ),
+    "cluster_prefix": ({"cluster"}, {"cluster"}),
+}
+_RIGHTS = {"pool": "pools.add_pool", "cluster_prefix": "pools.change_cluster"}
+_EXAMPLE = OpenApiExample(
+    "a pool",
+    {
+        "prefix_length": 20,
+        "purpose": "pool",
+        "cluster": "prod",
+        "name": "green-pool",
+        "category": "pod",
+        "mask_size": 24,
+    },
+    request_only=True,
+)
+
+
+class PlanObjectSerializer(Representation):
+    """What has a CIDR: a container, a pool, the prefix of a cluster, or a reserved range of a pool."""
+
+    type = fields.ChoiceField(("container", "pool", "cluster_prefix", "reserved_range"))
+    id = fields.IntegerField()
+    name = fields.TextField()
+    cluster = fields.TextField(allow_null=True)
+    utilization = fields.RatioField(allow_null=True)
+
+
+class PlanRowSerializer(Representation):
+    """A CIDR of the plan, or a free part; `covered` is the share that the CIDRs inside it cover."""
+
+    cidr = fields.CIDRField()
+    free = fields.FlagField()
+    expandable = fields.FlagField()
+    covered = fields.RatioField(allow_null=True)
+    objects = fields.ListField(child=PlanObjectSerializer())
+
+
+class PlanLevelSerializer(Representation):
+    """A level of the tree; `next` is `behind` of the next page."""
+
+    next = fields.TextField(allow_null=True)
+    results = fields.ListField(child=PlanRowSerializer())
+
+
+class AddressPlan(generics.GenericView):
+    """The address plan; pages by the last address of a row, because free parts are rows of no table."""
+
+    needs = {"GET": ("pools.view_container",)}
+    serializer_class = PlanLevelSerializer
+
+    @extend_schema(
+        parameters=[
+            OpenApiParameter(
+                "parent", str, description="Whose level is shown; else the outermost."
+            ),
+            OpenApiParameter("address_space", str, description="Its name; else the fleet."),
+            OpenApiParameter("cluster", str, description="Name or id; then nothing is free."),
+            OpenApiParameter("family", str, enum=["4", "6"]),
+            OpenApiParameter("behind", str, description="`next` of the page before."),
+            OpenApiParameter("limit", int, description="1 to 1000 (100)."),
+        ]
+    )
+    def get(self, request: Request) -> Response:
+        """One level of the tree of CIDRs, with what is free between them."""
+        parameters = self.parameters
+        parent = parameters.parse("parent", query.block)
+        space = parameters.parse("address_space", containers_api.parse_space)
+        cluster = parameters.parse("cluster", lookups.cluster)
+        family = parameters.parse("family", query.choice("4", "6"))
+        behind = parameters.parse(
+            "behind", lambda value, name: addresses.parse_address(value, field=name)
+        )
+        limit = parameters.parse("limit", query.integer(1, 1000))
+        parameters.raise_problems()
+        level = tree.read_level(
+            scopes.scope_of_space(space),
+            addresses.parse_block(parent) if parent else None,
+            level_filter=tree.LevelFilter(int(family) if family else None, cluster),
+            behind=behind,
+            limit=limit or tree.MOST,
+        )
+        results = [_represent(row) for row in level.rows]
+        return Response(
+            PlanLevelSerializer({"next": level.following or None, "results": results}).data
+        )
+
+
+class FreePrefixesSerializer(Representation):
+    results = fields.ListField(child=fields.CIDRField())
+
+
+class AvailablePrefixes(containers_api.ContainerView):
+    needs = {"GET": ("pools.view_container",)}
+
+    @extend_schema(
+        responses=FreePrefixesSerializer,
+        parameters=[
+            OpenApiParameter("prefix_length", int, required=True),
+            OpenApiParameter("limit", int, description="At most 100, which is the default."),
+            OpenApiParameter("order", str, enum=_ORDERS),
+        ],
+    )
+    def get(self, request: Request, container_id: int) -> Response:
+        """The free prefixes of a length in a network container."""
+        container = self.get_object()
+        length = self.parameters.parse("prefix_length", query.integer(1, 128))
+        limit = self.parameters.parse("limit", query.integer(1, free_space.MOST))
+        order = self.parameters.parse("order", query.choice(*_ORDERS))
+        if length is None:
+            self.parameters.report.add("prefix_length", "required", "is required")
+        self.parameters.raise_problems()
+        prefixes = free_space.find_prefixes(
+            container.cidr,
+            length or 0,
+            scopes.scope_of(container),
+            order=free_space.Order(order or "first_fit"),
+            limit=limit or free_space.MOST,
+        )
+        return Response({"results": [str(prefix) for prefix in prefixes]})
+
+
+class NextPrefixSerializer(Serializer):
+    """What is created in the next free prefix; the fields beside depend on the purpose."""
+
+    prefix_length = fields.IntegerField(min_value=1, max_value=128)
+    purpose = fields.ChoiceField(_PURPOSES)
+    name = fields.TextField(required=False)
+    description = fields.DescriptionField(required=False)
+    cluster = fields.TextField(lookups.cluster_by_name, required=False)
+    category = fields.ChoiceField([c for c in Category.values if c != Category.VM], required=False)
+    mask_size = fields.IntegerField(min_value=1, max_value=128, required=False)
+    cooldown_seconds = fields.CooldownField(required=False)
+
+    def validate(self, attrs: dict[str, Any]) -> Any:
+        allowed, required = _FIELDS_OF_PURPOSE[attrs["purpose"]]
+        problems = [
+            errors.FieldProblem(name, "unknown_field", f"not for {attrs['purpose']}")
+            for name in attrs.keys() - allowed - {"prefix_length", "purpose"}
+        ]
+        problems += [
+            errors.FieldProblem(name, "required", "is required")
+            for name in sorted(required - attrs.keys())
+        ]
+        if problems:
+            raise errors.InvalidInput.all(problems)
+        return attrs
+
+
+class CreatedPrefixSerializer(Representation):
+    """What was created: its prefix, and the id of the container, the pool or the cluster."""
+
+    purpose = fields.ChoiceField(_PURPOSES)
+    cidr = fields.CIDRField()
+    id = fields.IntegerField()
+
+
+class NextPrefix(containers_api.ContainerView):
+    needs = {"POST": ("pools.add_container",)}
+    idempotent = ("POST",)
+
+    @extend_schema(
+        request=NextPrefixSerializer,
+        responses={201: CreatedPrefixSerializer},
+        examples=[_EXAMPLE],
+    )
+    def post(self, request: Request, container_id: int) -> Response:
+        """Create a container, a pool or the prefix of a cluster in the next free prefix, atomically."""
+        values = self.read(request, NextPrefixSerializer)
+        container = self.get_object()
+        length, purpose = values.pop("prefix_length"), values.pop("purpose")
+        if purpose in _RIGHTS:
+            views.require(request, _RIGHTS[purpose])
+        _check_names(container, purpose, values)
+        author = views.author(request)
+
+        def create() -> dict[str, Any]:
+            return {"purpose": purpose, **_create(container, purpose, length, values, author)}
+
+        return self.once(request, create, status=201)
+
+
+def _check_names(container: Container, purpose: str, values: dict[str, Any]) -> None:
+    if "mask_size" in values:
+        blocks.check_mask_size(values["mask_size"], container.cidr.version, field="mask_size")
+    if purpose == "pool":
+        pools_api.PoolSerializer().fields["name"].run_validation(values["name"])
+
+
+def _create(
+    container: Container, purpose: str, length: int, values: dict[str, Any], author: Any
+) -> dict[str, Any]:
+    if purpose == "container":
+        created = next_prefix.create_container(container.pk, length, author=author, **values)
+        return {"cidr": str(created.cidr), "id": created.pk}
+    if purpose == "pool":
+        pool = next_prefix.create_pool(container.pk, length, author=author, **values)
+        return {"cidr": str(pool.cidrs.get().cidr), "id": pool.pk}
+    cluster = next_prefix.set_cluster_prefix(container.pk, length, author=author, **values)
+    return {"cidr": str(cluster.cluster_prefix), "id": cluster.pk}
+
+
+def _represent(row: tree.PlanRow) -> dict[str, Any]:
+    return {
+        "cidr": row.cidr,
+        "free": row.free,
+        "expandable": row.expandable,
+        "covered": row.share,
+        "objects": list(_objects(row)),
+    }
+
+
+def _objects(row: tree.PlanRow) -> Any:
+    for container in row.containers:
+        cluster = container.cluster.name if container.cluster else None
+        yield _object("container", container.pk, container.name, cluster)
+    for owner in row.clusters:
+        yield _object("cluster_prefix", owner.pk, owner.name, owner.name)
+    for pool_cidr, counts in zip(row.pool_cidrs, row.usages, strict=True):
+        pool = pool_cidr.pool
+        yield _object("pool", pool.pk, pool.name, pool.cluster.name, counts.ratio)
+    for reserved in row.reserved_ranges:
+        cluster = reserved.pool.cluster.name
+        yield _object("reserved_range", reserved.pk, reserved.reason, cluster)
+
+
+def _object(
+    kind: str, pk: int, name: str, cluster: str | None, utilization: float | None = None
+) -> dict[str, Any]:
+    return {"type": kind, "id": pk, "name": name, "cluster": cluster, "utilization": utilization}

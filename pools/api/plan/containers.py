@@ -1,0 +1,129 @@
+"""containers/: network containers of the address plan; ETag and If-Match."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from drf_spectacular.utils import OpenApiExample, extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from pools.api import pools as pools_api
+from pools.core import errors
+from pools.models import AddressSpace, Container
+from pools.platform.rest import fields, filters, generics, parsing, schema, views
+from pools.platform.rest.serializers import Serializer
+from pools.register.plan import containers
+
+_EXAMPLE = OpenApiExample(
+    "of the fleet",
+    {"cidr": "10.0.0.0/8", "name": "Data centres", "description": "Everything behind the VPN"},
+    request_only=True,
+)
+
+
+def parse_space(value: object, field: str) -> AddressSpace:
+    """Return the address space `CLUSTER`, or `CLUSTER/NETWORK` of an isolated VM network. Raises InvalidInput."""
+    text = parsing.text(value, field)
+    space = containers.find_space(text)
+    if space is None:
+        raise errors.InvalidInput.for_field(
+            field, "unknown_address_space", "there is no such address space", text
+        )
+    return space
+
+
+class ContainerSerializer(Serializer):
+    """A CIDR of the address plan that groups others; without an address space it is one of the fleet."""
+
+    id = fields.IntegerField(read_only=True)
+    address_space = fields.TextField(parse_space, source="space", required=False, allow_null=True)
+    cidr = fields.CIDRField()
+    name = fields.DescriptionField(required=False)
+    description = fields.DescriptionField(required=False)
+    version = fields.IntegerField(read_only=True)
+    created_at = fields.TimeField(read_only=True)
+
+
+class ContainerFilter(filters.FilterSet):
+    address_space = filters.Filter(
+        "parse_space",
+        method="filter_space",
+        help_text="Its name, or `fleet` for those of the fleet.",
+    )
+    within = filters.cidr(
+        field_name="cidr",
+        lookup_expr="net_contained_or_equal",
+        help_text="Containers inside this CIDR, or equal to it.",
+    )
+    cidr = filters.cidr(help_text="The exact CIDR.")
+
+    def parse_space(self, value: str, name: str) -> Any:
+        return "fleet" if value == "fleet" else parse_space(value, name)
+
+    def filter_space(self, rows: Any, _name: str, space: Any) -> Any:
+        return rows.filter(space=None if space == "fleet" else space)
+
+
+class ContainerView(generics.GenericView):
+    """The parts that the endpoints of containers share."""
+
+    queryset = Container.objects.select_related("space__cluster")
+    serializer_class: Any = ContainerSerializer
+    lookup_url_kwarg = "container_id"
+    absent = "There is no such network container."
+
+    def answer(self, container: Container) -> Response:
+        shown = self.get_serializer(container).data
+        return Response(shown, headers={"ETag": f'"{container.version}"'})
+
+
+class Containers(ContainerView, generics.ListView):
+    """Network containers."""
+
+    needs = {"GET": ("pools.view_container",), "POST": ("pools.add_container",)}
+    idempotent = ("POST",)
+    filterset_class = ContainerFilter
+    orderings = {"id": ("id",), "cidr": ("cidr", "id")}
+
+    @extend_schema(responses={201: ContainerSerializer}, examples=[_EXAMPLE])
+    def post(self, request: Request) -> Response:
+        """Create a network container."""
+        values, author = self.read(request), views.author(request)
+        return self.once(
+            request, lambda: self.represent(containers.create(author=author, **values)), status=201
+        )
+
+
+class ContainerDetail(ContainerView):
+    """A network container."""
+
+    needs = {
+        "GET": ("pools.view_container",),
+        "PATCH": ("pools.change_container",),
+        "DELETE": ("pools.delete_container",),
+    }
+    problem_statuses = (412,)
+
+    def get(self, request: Request, container_id: int) -> Response:
+        """A network container."""
+        return self.answer(self.get_object())
+
+    @extend_schema(parameters=[schema.IF_MATCH])
+    def patch(self, request: Request, container_id: int) -> Response:
+        """Change the CIDR, the name or the description; the address space never changes."""
+        container = self.get_object()
+        values = self.read(request, partial=True)
+        if values.pop("space", container.space) != container.space:
+            raise errors.ImmutableInUse("The address space of a network container never changes.")
+        required = pools_api.version(request, container.version)
+        return self.answer(
+            containers.change(container_id, values, author=views.author(request), version=required)
+        )
+
+    @extend_schema(parameters=[schema.IF_MATCH])
+    def delete(self, request: Request, container_id: int) -> Response:
+        """Delete a network container; what is inside stays."""
+        required = pools_api.version(request, self.get_object().version)
+        containers.delete(container_id, author=views.author(request), version=required)
+        return Response(status=204)

@@ -1,0 +1,90 @@
+"""Create, change and delete network containers: the CIDRs of the address plan that group others.
+
+A container holds nothing by itself: it nests in other containers freely, and its deletion changes nothing
+of what it contains.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from django.db import connection, models
+
+from pools.core import addresses, errors
+from pools.models import AddressSpace, Container
+from pools.platform import advisory_locks, database, events
+
+
+def lock_plan() -> None:
+    """Take the lock of the address plan, before any other lock, until the transaction ends."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(%s, 0)", [advisory_locks.ADDRESS_PLAN])
+
+
+def create(
+    cidr: addresses.Network,
+    *,
+    author: events.Author,
+    space: AddressSpace | None = None,
+    name: str = "",
+    description: str = "",
+) -> Container:
+    """Create a container; without an address space it is one of the fleet. Raises AlreadyExists."""
+    with events.recorded_by(author):
+        lock_plan()
+        container = Container(cidr=cidr, space=space, name=name, description=description)
+        _refuse_second(container)
+        database.save(container)
+    return container
+
+
+def change(
+    container_id: int,
+    values: Mapping[str, object],
+    *,
+    author: events.Author,
+    version: int | None = None,
+) -> Container:
+    """Change the CIDR, the name or the description. Raises NotFound, VersionMismatch, AlreadyExists."""
+    with events.recorded_by(author):
+        lock_plan()
+        container = _get_locked(container_id, version)
+        for name, value in values.items():
+            setattr(container, name, value)
+        _refuse_second(container)
+        container.version += 1
+        database.save(container)
+    return container
+
+
+def delete(container_id: int, *, author: events.Author, version: int | None = None) -> None:
+    """Delete a container; what is inside stays. Raises NotFound, VersionMismatch."""
+    with events.recorded_by(author):
+        lock_plan()
+        _get_locked(container_id, version).delete()
+
+
+def find_space(text: str) -> AddressSpace | None:
+    """Return the address space of this name: `CLUSTER`, or `CLUSTER/NETWORK` of an isolated network."""
+    cluster, _, name = text.partition("/")
+    if "\0" in text:  # PostgreSQL text cannot contain it
+        return None
+    spaces = AddressSpace.objects.select_related("cluster")
+    return spaces.filter(cluster__name=cluster, name=name).first()
+
+
+def _get_locked(container_id: int, version: int | None) -> Container:
+    rows: models.QuerySet[Container] = Container.objects.select_related("space__cluster")
+    container = rows.filter(pk=container_id).first()
+    if container is None:
+        raise errors.NotFound("There is no such network container.")
+    if version is not None and container.version != version:
+        raise errors.VersionMismatch
+    return container
+
+
+def _refuse_second(container: Container) -> None:
+    rows = Container.objects.filter(cidr=str(container.cidr), space=container.space)
+    if rows.exclude(pk=container.pk).exists():
+        scope = f"The address space {container.space}" if container.space else "The fleet"
+        raise errors.AlreadyExists(f"{scope} already has a container {container.cidr}.")

@@ -1,0 +1,287 @@
+"""The address plan as a tree by containment: the rows of one level, with what is free between them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from ipaddress import ip_network, summarize_address_range
+
+from django.db.models import Q
+
+from pools.core import addresses, free_prefixes, overlaps
+from pools.models import AddressSpace, Cluster, Container, PoolCIDR, ReservedRange
+from pools.platform import database
+from pools.register import usage
+from pools.register.plan.scopes import Scope
+from pools.sql import statements
+
+MOST = 100  # rows of a page
+_FIRST = {4: "0.0.0.0/0", 6: "::/0"}
+_LAST = {4: "255.255.255.255", 6: "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff"}
+
+_FIND_LEVEL = statements.read("pools/plan_level")
+_MEASURE_COVERAGE = statements.read("pools/plan_coverage")
+
+
+@dataclass
+class PlanRow:
+    """A CIDR of the plan with all objects that have it; without any it is free.
+
+    `share` is how much of it the CIDRs inside it cover, None without any. `usages` are those of
+    the CIDRs of pools.
+    """
+
+    cidr: addresses.Network
+    containers: list[Container] = field(default_factory=list)
+    clusters: list[Cluster] = field(default_factory=list)
+    pool_cidrs: list[PoolCIDR] = field(default_factory=list)
+    reserved_ranges: list[ReservedRange] = field(default_factory=list)
+    share: float | None = None
+    usages: list[usage.Usage] = field(default_factory=list)
+    has_ranges: bool = False
+
+    @property
+    def free(self) -> bool:
+        return not (self.containers or self.clusters or self.pool_cidrs or self.reserved_ranges)
+
+    @property
+    def divisible(self) -> bool:
+        """True for a container whose free parts can be used."""
+        return bool(self.containers) and not (self.pool_cidrs or self.clusters)
+
+    @property
+    def expandable(self) -> bool:
+        return self.share is not None or self.has_ranges or bool(self.containers)
+
+
+@dataclass(frozen=True)
+class Level:
+    """A page of the rows of a level; `following` is the address behind which the next page begins, or ""."""
+
+    rows: list[PlanRow]
+    following: str = ""
+
+
+@dataclass(frozen=True)
+class LevelFilter:
+    """What a level shows: a family, or the CIDRs of one cluster with the containers around them."""
+
+    family: int | None = None
+    cluster: Cluster | None = None
+
+
+def read_level(
+    scope: Scope,
+    parent: addresses.Network | None = None,
+    *,
+    level_filter: LevelFilter = LevelFilter(),
+    behind: addresses.Address | None = None,
+    limit: int = MOST,
+) -> Level:
+    """Return the CIDRs directly inside a parent, or the outermost ones, from behind an address on.
+
+    Between the CIDRs inside a container are its free parts. Reserved ranges are inside of pools' CIDRs.
+    With a cluster nothing is free: other clusters may have what looks like it.
+    """
+    shown = _narrow(scope, level_filter)
+    parent_row = _describe(scope, [parent])[0] if parent else None
+    networks = _find_networks(
+        shown,
+        parent,
+        level_filter.family,
+        behind,
+        limit + 1,
+        narrowed=level_filter.cluster is not None,
+    )
+    ranges = _find_ranges(parent_row, behind, limit + 1)
+    used = sorted({*networks, *ranges}, key=_sort_key)
+    if parent_row and parent_row.divisible and level_filter.cluster is None:
+        used = list(
+            _with_free_parts(parent_row.cidr, used, behind, complete=len(networks) <= limit)
+        )
+    page = used[:limit]
+    following = str(page[-1].broadcast_address) if len(used) > limit else ""
+    rows = _describe(scope, page)
+    for row in rows:
+        row.reserved_ranges = ranges.get(row.cidr, [])
+    if level_filter.cluster is not None:
+        rows = _of_cluster(shown, level_filter.cluster, rows)
+    _measure(scope, rows)
+    return Level(rows, following)
+
+
+def find_path(scope: Scope, network: addresses.Network) -> list[PlanRow]:
+    """Return the CIDRs of the plan that contain a network or equal it, the widest first."""
+    around = [network.supernet(new_prefix=length) for length in range(1, network.prefixlen + 1)]
+    rows = [row for row in _describe(scope, around) if not row.free]
+    _measure(scope, rows)
+    return rows
+
+
+def find_names(scope: Scope, text: str, *, limit: int = MOST) -> list[PlanRow]:
+    """Return the CIDRs of containers, pools and clusters whose name contains a text."""
+    containers = Container.objects.filter(scope.containers).filter(
+        Q(name__icontains=text) | Q(description__icontains=text)
+    )
+    pool_cidrs = PoolCIDR.objects.filter(space__in=scope.spaces).filter(
+        Q(pool__name__icontains=text) | Q(pool__cluster__name__icontains=text)
+    )
+    clusters = Cluster.objects.filter(spaces__in=scope.spaces, name__icontains=text)
+    clusters = clusters.exclude(cluster_prefix=None)
+    found = [
+        *containers.values_list("cidr", flat=True)[:limit],
+        *pool_cidrs.order_by("cidr").values_list("cidr", flat=True)[:limit],
+        *clusters.values_list("cluster_prefix", flat=True)[:limit],
+    ]
+    rows = _describe(scope, sorted(set(found), key=_sort_key)[:limit])
+    _measure(scope, rows)
+    return rows
+
+
+def _narrow(scope: Scope, level_filter: LevelFilter) -> Scope:
+    if level_filter.cluster is None:
+        return scope
+    own = AddressSpace.objects.filter(cluster=level_filter.cluster, pk__in=scope.spaces)
+    return replace(scope, spaces=tuple(own.values_list("pk", flat=True)))
+
+
+def _find_networks(
+    scope: Scope,
+    parent: addresses.Network | None,
+    family: int | None,
+    behind: addresses.Address | None,
+    most: int,
+    *,
+    narrowed: bool,
+) -> list[addresses.Network]:
+    first, last = _FIRST[family or 4], _LAST[family or 6]
+    if parent is not None:
+        first, last = str(parent), str(parent.broadcast_address)
+    values = {"behind": str(behind) if behind else first, "through": last, "most": most}
+
+    def find(spaces: Iterable[int], *, fleet: bool) -> list[addresses.Network]:
+        chosen = {**values, "spaces": list(spaces), "fleet": fleet}
+        return [ip_network(text) for (text,) in database.rows(_FIND_LEVEL, chosen, prepare=False)]
+
+    if not (narrowed and scope.fleet):
+        return find(scope.spaces, fleet=scope.fleet)
+    # Few of all CIDRs are in the spaces of one cluster: one lookup for both would read the others.
+    return _outermost(find((), fleet=True), find(scope.spaces, fleet=False), most)
+
+
+def _outermost(
+    one: list[addresses.Network], other: list[addresses.Network], most: int
+) -> list[addresses.Network]:
+    """Return the outermost of two levels, without what lies behind the end of one that has more."""
+    ends = [level[-1] for level in (one, other) if len(level) == most]
+    end = min(map(_sort_key, ends), default=None)
+    merged: list[addresses.Network] = []
+    for network in sorted({*one, *other}, key=_sort_key):
+        if end is not None and _sort_key(network) > end:
+            break
+        if not merged or not overlaps.contains(merged[-1], network):
+            merged.append(network)
+    return merged[:most]
+
+
+def _find_ranges(
+    parent: PlanRow | None, behind: addresses.Address | None, most: int
+) -> dict[addresses.Network, list[ReservedRange]]:
+    """Return the reserved ranges inside a pool's CIDR that are CIDRs."""
+    ranges: dict[addresses.Network, list[ReservedRange]] = defaultdict(list)
+    if parent is None or not parent.pool_cidrs:
+        return ranges
+    rows = ReservedRange.objects.filter(pool_cidr__in=parent.pool_cidrs)
+    if behind is not None:
+        rows = rows.filter(first__gt=str(behind))
+    for row in rows.select_related("pool__cluster").order_by("first")[:most]:
+        networks = list(summarize_address_range(row.first, row.last))
+        if len(networks) == 1 and networks[0] != parent.cidr:
+            ranges[networks[0]].append(row)
+    return ranges
+
+
+def _with_free_parts(
+    parent: addresses.Network,
+    networks: list[addresses.Network],
+    behind: addresses.Address | None,
+    *,
+    complete: bool,
+) -> Iterator[addresses.Network]:
+    """Yield the networks of a level and the free prefixes between them, in address order."""
+    position = int(behind) + 1 if behind else int(parent.network_address)
+    for network in networks:
+        first = int(network.network_address)
+        if position < first:
+            yield from free_prefixes.split((position, first - 1), parent.version)
+        yield network
+        position = int(network.broadcast_address) + 1
+    last = int(parent.broadcast_address)
+    if complete and position <= last:
+        yield from free_prefixes.split((position, last), parent.version)
+
+
+def _describe(scope: Scope, networks: Iterable[addresses.Network]) -> list[PlanRow]:
+    """Return rows of the networks with the objects that have them, by three queries."""
+    rows = {network: PlanRow(network) for network in networks}
+    texts = [str(network) for network in rows]
+    containers = Container.objects.filter(scope.containers, cidr__in=texts)
+    for container in containers.select_related("space__cluster"):
+        rows[container.cidr].containers.append(container)
+    pool_cidrs = PoolCIDR.objects.filter(space__in=scope.spaces, cidr__in=texts)
+    for pool_cidr in pool_cidrs.select_related("pool__cluster").order_by("pk"):
+        rows[pool_cidr.cidr].pool_cidrs.append(pool_cidr)
+    clusters = Cluster.objects.filter(
+        spaces__in=scope.spaces, spaces__name=AddressSpace.OWN, cluster_prefix__in=texts
+    )
+    for cluster in clusters:
+        if cluster.cluster_prefix is not None:
+            rows[cluster.cluster_prefix].clusters.append(cluster)
+    return list(rows.values())
+
+
+def _of_cluster(scope: Scope, cluster: Cluster, rows: list[PlanRow]) -> list[PlanRow]:
+    """Return the rows that the cluster has, or that contain something that it has."""
+    around = _coverage(replace(scope, fleet=False), [row.cidr for row in rows])
+    for row in rows:
+        row.pool_cidrs = [cidr for cidr in row.pool_cidrs if cidr.pool.cluster_id == cluster.pk]
+        row.clusters = [owner for owner in row.clusters if owner.pk == cluster.pk]
+    return [
+        row
+        for row in rows
+        if row.cidr in around
+        or row.pool_cidrs
+        or row.clusters
+        or row.reserved_ranges
+        or any(container.cluster == cluster for container in row.containers)
+    ]
+
+
+def _measure(scope: Scope, rows: list[PlanRow]) -> None:
+    """Add the shares, the usages and whether there are reserved ranges, by a few queries."""
+    shares = _coverage(scope, [row.cidr for row in rows if not row.free])
+    pool_cidrs = [pool_cidr for row in rows for pool_cidr in row.pool_cidrs]
+    usages = usage.usage_by_cidr(pool_cidrs)
+    with_ranges = set(
+        ReservedRange.objects.filter(pool_cidr__in=pool_cidrs).values_list("pool_cidr", flat=True)
+    )
+    for row in rows:
+        row.share = shares.get(row.cidr)
+        row.has_ranges = any(pool_cidr.pk in with_ranges for pool_cidr in row.pool_cidrs)
+        row.usages = [usages[pool_cidr.pk] for pool_cidr in row.pool_cidrs]
+
+
+def _coverage(scope: Scope, networks: list[addresses.Network]) -> dict[addresses.Network, float]:
+    """Return the share of each network that the CIDRs inside it cover; those without any are left out."""
+    values = {
+        "parents": [str(network) for network in networks],
+        "spaces": list(scope.spaces),
+        "fleet": scope.fleet,
+    }
+    rows = database.rows(_MEASURE_COVERAGE, values, prepare=False)
+    return {ip_network(text): share for text, share in rows if share is not None}
+
+
+def _sort_key(network: addresses.Network) -> tuple[int, int, int]:
+    return network.version, int(network.network_address), network.prefixlen

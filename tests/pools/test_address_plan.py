@@ -1,0 +1,203 @@
+"""The address plan: the tree of CIDRs, what is free in it, and the next free prefix."""
+
+from __future__ import annotations
+
+from ipaddress import ip_address, ip_network
+from typing import Any
+
+import pytest
+
+from pools.core import errors, free_prefixes
+from pools.models import AddressSpace, Container, PoolCIDR
+from pools.register import usage
+from pools.register.plan import containers, free_space, next_prefix, scopes, tree
+from tests import factories
+from tests.edges import api as apis
+
+pytestmark = pytest.mark.django_db
+
+
+def _container(text: str, **options: Any) -> Container:
+    return containers.create(ip_network(text), author=factories.BY, **options)
+
+
+def _shown(level: tree.Level) -> list[str]:
+    return [f"{row.cidr}{' free' if row.free else ''}" for row in level.rows]
+
+
+def test_levels_by_containment_with_free_parts() -> None:
+    _container("10.0.0.0/8")
+    _container("10.0.0.0/22")
+    factories.pool("10.0.1.0/24", name="a")
+    factories.pool("10.0.3.0/25", name="b")
+    factories.pool("192.168.0.0/16", name="c")
+    scope = scopes.fleet_scope()
+    assert _shown(tree.read_level(scope)) == ["10.0.0.0/8", "192.168.0.0/16"]
+    inner = tree.read_level(scope, ip_network("10.0.0.0/22"))
+    assert _shown(inner) == [
+        "10.0.0.0/24 free",
+        "10.0.1.0/24",
+        "10.0.2.0/24 free",
+        "10.0.3.0/25",
+        "10.0.3.128/25 free",
+    ]
+    (outer, *_) = tree.read_level(scope, ip_network("10.0.0.0/8")).rows
+    assert outer.share == pytest.approx(0.375)
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3])
+def test_pages_add_up_to_the_level(limit: int) -> None:
+    _container("10.0.0.0/22")
+    for number, text in enumerate(("10.0.0.64/26", "10.0.1.0/24", "10.0.3.0/25")):
+        factories.pool(text, name=f"p{number}")
+    scope, parent = scopes.fleet_scope(), ip_network("10.0.0.0/22")
+    whole = _shown(tree.read_level(scope, parent))
+    rows, behind = [], None
+    while True:
+        page = tree.read_level(scope, parent, behind=behind, limit=limit)
+        rows += _shown(page)
+        if not page.following:
+            break
+        behind = ip_address(page.following)
+    assert rows == whole
+
+
+def test_clusters_with_the_same_cidr_share_a_row_of_the_fleet() -> None:
+    first, second = factories.cluster(), factories.cluster()
+    for cluster in (first, second):
+        factories.pool("10.0.0.0/24", within=cluster, name="p")
+    (row,) = tree.read_level(scopes.fleet_scope()).rows
+    assert [cidr.pool.cluster for cidr in row.pool_cidrs] == [first, second]
+    own = scopes.scope_of_space(AddressSpace.objects.get(cluster=first))
+    (row,) = tree.read_level(own).rows
+    assert [cidr.pool.cluster for cidr in row.pool_cidrs] == [first]
+
+
+def test_a_cluster_is_shown_with_the_containers_around_it() -> None:
+    _container("10.0.0.0/16")
+    _container("10.1.0.0/16")
+    first, second = factories.cluster(), factories.cluster()
+    factories.pool("10.0.0.0/24", within=first, name="p")
+    factories.pool("10.1.0.0/24", within=second, name="p")
+    chosen = tree.LevelFilter(cluster=first)
+    level = tree.read_level(scopes.fleet_scope(), level_filter=chosen)
+    assert _shown(level) == ["10.0.0.0/16"]
+    level = tree.read_level(scopes.fleet_scope(), ip_network("10.0.0.0/16"), level_filter=chosen)
+    assert _shown(level) == ["10.0.0.0/24"]
+
+
+def test_the_usage_of_each_cidr_adds_up_to_that_of_the_pool() -> None:
+    pool = factories.pool(
+        "10.0.0.0/29", "10.0.1.0/29", "fd00::/125", reserved=["10.0.1.2-10.0.1.3"], cooldown=600
+    )
+    for _ in range(8):
+        block = factories.take(pool, family=4)
+    factories.give_back(block)
+    by_cidr = usage.usage_by_cidr(PoolCIDR.objects.select_related("pool"))
+    whole = usage.pool_usage(pool)
+    for family in (4, 6):
+        parts = [by_cidr[row.pk] for row in pool.cidrs.all() if row.cidr.version == family]
+        for name in ("capacity", "held", "cooling", "reserved", "free"):
+            total = sum(getattr(part, name) for part in parts)
+            assert total == getattr(whole[family], name), (family, name)
+
+
+def test_first_fit_and_best_fit() -> None:
+    container = _container("10.0.0.0/16")
+    factories.pool("10.0.128.0/18", name="a")
+    factories.pool("10.0.192.0/20", name="b")
+
+    def find(order: free_space.Order, limit: int) -> list[str]:
+        scope = scopes.scope_of(container)
+        prefixes = free_space.find_prefixes(container.cidr, 20, scope, order=order, limit=limit)
+        return [str(prefix) for prefix in prefixes]
+
+    assert find(free_space.Order.FIRST_FIT, 2) == ["10.0.0.0/20", "10.0.16.0/20"]
+    assert find(free_space.Order.BEST_FIT, 2) == ["10.0.208.0/20", "10.0.224.0/20"]
+
+
+@pytest.mark.parametrize("parent", ["10.0.0.0/24", "2001:db8::/120"])
+def test_arithmetic_against_every_address(parent: str) -> None:
+    network = ip_network(parent)
+    inner = [
+        list(network.subnets(new_prefix=network.prefixlen + 4))[3],
+        list(network.subnets(new_prefix=network.prefixlen + 7))[60],
+    ]
+    gaps = list(free_prefixes.gaps(network, sorted(inner)))
+    parts = [part for gap in gaps for part in free_prefixes.split(gap, network.version)]
+    addresses = [address for part in parts for address in part]
+    assert addresses == [a for a in network if not any(a in taken for taken in inner)]
+    length = network.prefixlen + 4
+    expected = [
+        prefix
+        for prefix in network.subnets(new_prefix=length)
+        if not any(prefix.overlaps(taken) for taken in inner)
+    ]
+    assert free_prefixes.first_fit(gaps, network.version, length, 100) == expected
+    best = free_prefixes.best_fit(gaps, network.version, length, 100)
+    assert sorted(best) == expected
+
+
+def test_the_next_prefix_becomes_a_container_a_pool_or_a_cluster_prefix() -> None:
+    api = apis.Api()
+    api.cluster("prod")
+    four = api.create("containers/", {"cidr": "10.0.0.0/16"})["id"]
+    six = api.create("containers/", {"cidr": "2001:db8::/40"})["id"]
+    path = f"containers/{four}/next-prefix/"
+    made = api.create(path, {"prefix_length": 20, "purpose": "container", "name": "Rack"})
+    assert made["cidr"] == "10.0.0.0/20"
+    pool = {"cluster": "prod", "name": "green", "category": "pod", "mask_size": 24}
+    body = {"prefix_length": 20, "purpose": "pool", **pool}
+    first = api("POST", path, body, Idempotency_Key="k")
+    assert first.json()["cidr"] == "10.0.16.0/20"
+    assert api("POST", path, body, Idempotency_Key="k").json() == first.json()
+    assert str(PoolCIDR.objects.get(pool=first.json()["id"]).cidr) == "10.0.16.0/20"
+    body = {"prefix_length": 48, "purpose": "cluster_prefix", "cluster": "prod"}
+    assert api.create(f"containers/{six}/next-prefix/", body)["cidr"] == "2001:db8::/48"
+    answer = api("GET", f"containers/{four}/available-prefixes/?prefix_length=20&limit=1")
+    assert answer.json() == {"results": ["10.0.32.0/20"]}
+    level = api("GET", "address-plan/?parent=10.0.0.0/16&limit=2").json()
+    assert [row["cidr"] for row in level["results"]] == ["10.0.0.0/20", "10.0.16.0/20"]
+    assert level["next"] == "10.0.31.255"
+
+
+def test_nothing_is_free() -> None:
+    container = _container("10.0.0.0/24")
+    factories.pool("10.0.0.0/24")
+    author = factories.BY
+    with pytest.raises(errors.NoFreePrefix):
+        next_prefix.create_container(container.pk, 25, author=author)
+    answer = apis.Api("operator")(
+        "POST",
+        f"containers/{container.pk}/next-prefix/",
+        {"prefix_length": 25, "purpose": "container"},
+    )
+    assert (answer.status_code, answer.json()["code"]) == (409, "no_free_prefix")
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        ({"prefix_length": 24, "purpose": "container"}, "prefix_length"),
+        ({"prefix_length": 33, "purpose": "container"}, "prefix_length"),
+        ({"prefix_length": 25, "purpose": "container", "mask_size": 25}, "unknown_field"),
+        ({"prefix_length": 25, "purpose": "pool", "name": "n"}, "required"),
+        ({"prefix_length": 25, "purpose": "tunnel"}, "invalid_choice"),
+    ],
+)
+def test_bad_input_creates_nothing(body: Any, code: str) -> None:
+    container = _container("10.0.0.0/24")
+    answer = apis.Api()("POST", f"containers/{container.pk}/next-prefix/", body)
+    assert (answer.status_code, answer.json()["code"]) == (400, code)
+    assert Container.objects.count() == 1
+
+
+def test_a_container_of_a_space_serves_its_own_cluster_only() -> None:
+    first, second = factories.cluster(), factories.cluster()
+    container = _container("10.0.0.0/24", space=AddressSpace.objects.get(cluster=first))
+    with pytest.raises(errors.InvalidInput) as refused:
+        next_prefix.create_pool(
+            container.pk, 25, cluster=second, name="n", category="pod", mask_size=26,
+            author=factories.BY,
+        )  # fmt: skip
+    assert refused.value.code == "other_address_space"
