@@ -13,13 +13,14 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
-from pools.admin.clusters.field import cluster_filter
+from pools.admin.clusters.field import cluster_choices
 from pools.admin.pools import blocks
 from pools.models import BlockEvent, Cluster, Event, FailureEvent, Pool
 from pools.platform import events
 from pools.platform.admin import columns, display, filters, lists, pages, search_text
 from pools.platform.admin.columns import Column
 from pools.platform.admin.lists import Page
+from pools.register import event_filters
 
 if TYPE_CHECKING:
     from django_stubs_ext import StrOrPromise
@@ -86,11 +87,22 @@ def _type_choices(_request: HttpRequest) -> list[tuple[str, StrOrPromise]]:
 
 
 def _by_type(_request: HttpRequest, rows: QuerySet[Event], chosen: str) -> QuerySet[Event]:
+    # The condition on the table keeps PostgreSQL from reading the others.
     if chosen in TYPES:
-        return rows.filter(type__in=TYPES[chosen])
+        table = "failureevent" if chosen == "failed" else "blockevent"
+        return rows.filter(table=table, type__in=TYPES[chosen])
     if chosen in SUBJECTS:
-        return rows.filter(type__startswith=f"{chosen}.")
+        others = rows.exclude(table__in=("blockevent", "failureevent"))
+        return others.filter(type__startswith=f"{chosen}.")
     return rows
+
+
+def _by_cluster(_request: HttpRequest, rows: QuerySet[Event], value: str) -> QuerySet[Event]:
+    return event_filters.of_cluster(rows, lists.parse_id(value))
+
+
+def _by_pool(_request: HttpRequest, rows: QuerySet[Event], value: str) -> QuerySet[Event]:
+    return event_filters.of_pools(rows, [lists.parse_id(value)])
 
 
 def type_label(event: Event) -> SafeString:
@@ -113,7 +125,7 @@ def _filter_events(rows: QuerySet[Event], searched: search_text.SearchText) -> Q
         last = f"{searched.network.broadcast_address}/{searched.network.max_prefixlen}"
         inside = BlockEvent.objects.filter(cidr__gte=str(searched.network), cidr__lte=last)
         ids = inside.order_by("-pgh_id").values_list("pgh_id", flat=True)[: lists.REACH]
-        return rows.filter(pk__in=list(ids))
+        return rows.filter(table="blockevent", pk__in=list(ids))
     ids = [
         number
         for kind in (BlockEvent, FailureEvent)
@@ -219,8 +231,8 @@ class EventAdmin(lists.ListAdmin[Event]):
     more_columns = (columns.text("request_id", _("request ID")),)
     list_filter = (
         filters.custom(_("event type"), "type", _type_choices, _by_type),
-        cluster_filter(),
-        filters.by_id(_("pool"), "pool", blocks.pool_choices, "pool_id"),
+        filters.custom(_("cluster"), "cluster", cluster_choices, _by_cluster),
+        filters.custom(_("pool"), "pool", blocks.pool_choices, _by_pool),
     )
     exported = (
         "id", "at", "type", "cidr", "holder_kind", "holder_id", "org", "env", "actor",

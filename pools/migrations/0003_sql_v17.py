@@ -15,6 +15,6 @@ class Migration(migrations.Migration):
     operations = [
         pools.sql.Install(
             app='pools',
-            names=['rules.v16', 'allocate.v16', 'observed_cidrs.v16', 'recovery.v16', 'event_log.v16', 'pgtrigger.v16', 'storage.v16'],
+            names=['rules.v17', 'allocate.v17', 'observed_cidrs.v17', 'recovery.v17', 'event_log.v17', 'pgtrigger.v17', 'storage.v17'],
         ),
     ]

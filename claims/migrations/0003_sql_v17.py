@@ -10,12 +10,12 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('claims', '0002_initial_data'),
-        ('pools', '0003_sql_v16'),
+        ('pools', '0003_sql_v17'),
     ]
 
     operations = [
         pools.sql.Install(
             app='claims',
-            names=['memberships.v16', 'contradictions.v16', 'launchers.v16', 'workload_comparison.v16', 'storage.v16', 'event_log.v16', 'pgtrigger.v16'],
+            names=['memberships.v17', 'contradictions.v17', 'launchers.v17', 'workload_comparison.v17', 'storage.v17', 'event_log.v17', 'pgtrigger.v17'],
         ),
     ]
