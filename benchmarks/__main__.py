@@ -24,7 +24,7 @@ def main() -> int:
     parser.add_argument(
         "names",
         nargs="*",
-        help="hot_pool http batch fill lists reconcile fleet entries imports metrics (default: all)",
+        help="hot_pool http batch fill lists admin_lists reconcile fleet entries imports metrics (default: all)",
     )
     parser.add_argument("--seconds", type=float, default=8, help="length of one measurement")
     parser.add_argument("--rows", type=int, default=1_000_000, help="size of the large register")

@@ -15,7 +15,17 @@ from django.core.management import call_command
 from django.db import connection
 from django.test import Client, override_settings
 
-from benchmarks import clients, entries, fleet, floor, imports, metrics, passes, registers
+from benchmarks import (
+    admin_lists,
+    clients,
+    entries,
+    fleet,
+    floor,
+    imports,
+    metrics,
+    passes,
+    registers,
+)
 from pools.models import Pool
 from pools.models.pools import Category
 from pools.register.allocator import allocation, requests
@@ -34,6 +44,7 @@ def run(names: list[str], port: int, seconds: float, rows: int) -> Iterator[Resu
         "batch": batch,
         "fill": lambda: fill(rows),
         "lists": lambda: lists(rows),
+        "admin_lists": lambda: admin_lists.measure(rows),
         "reconcile": reconcile,
         "fleet": over_fleet,
         "entries": entries.measure,

@@ -79,5 +79,6 @@ VM_NETWORKS = Extension(
     find_permissions=("claims.view_entry",),
     search_recognizers=(find.recognize_mac,),
     event_searches=(events.search_events,),
+    event_references=history.EVENT_REFERENCES,
     demo_parts=(DemoPart(demo.steps, demo.forget),),
 )

@@ -10,7 +10,7 @@ from kombu.exceptions import OperationalError
 
 from claims.address_index import conflicts
 from claims.imports import leases, worker
-from claims.workloads import webhook_decisions
+from claims.workloads import results, webhook_decisions
 
 log = logging.getLogger(__name__)
 
@@ -28,6 +28,11 @@ def tidy_decisions() -> int:
 def recheck_duplicates() -> int:
     """Recheck conflicts with reserved ranges, whose changes do not touch the address index."""
     return conflicts.recheck_all()
+
+
+@shared_task
+def refresh_workload_counts() -> int:
+    return results.refresh_counts()
 
 
 @shared_task

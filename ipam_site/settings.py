@@ -391,6 +391,7 @@ CELERY_BEAT_SCHEDULE = {
     },
     "tidy decisions": _every(3600, "claims.tasks.tidy_decisions"),
     "recheck duplicates": _every(300, "claims.tasks.recheck_duplicates"),
+    "refresh workload counts": _every(600, "claims.tasks.refresh_workload_counts"),
 }
 
 # --- history --------------------------------------------------------------------------------------

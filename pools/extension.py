@@ -49,7 +49,7 @@ from pools.platform.conditions.registry import Condition
 from pools.platform.history import search
 from pools.platform.metrics import registry as metric_registry
 from pools.platform.metrics import totals
-from pools.register import journal, operating_metrics
+from pools.register import event_filters, journal, operating_metrics
 from pools.register import metrics as register_metrics
 from pools.register.checks import (
     blocks,
@@ -111,6 +111,7 @@ class Extension:
     find_permissions: Sequence[str] = ()
     search_recognizers: Sequence[search_text.Recognizer] = ()
     event_searches: Sequence[admin_events.Search] = ()
+    event_references: Sequence[event_filters.Reference] = ()
     demo_parts: Sequence[demo.DemoPart] = ()
 
 
@@ -139,6 +140,7 @@ def install(extension: Extension) -> None:
     find.PERMISSIONS.extend(extension.find_permissions)
     search_text.RECOGNIZERS.extend(extension.search_recognizers)
     admin_events.SEARCHES.extend(extension.event_searches)
+    event_filters.REFERENCES.extend(extension.event_references)
     demo.PARTS.extend(extension.demo_parts)
 
 

@@ -15,6 +15,7 @@ from django.utils.translation import gettext_lazy as _
 
 from claims.admin import scoped
 from claims.models import Decision, NetworkSettings
+from claims.models.decisions import SEARCHED
 from claims.models.settings import Annotation
 from claims.networks import settings
 from pools.core import addresses
@@ -69,7 +70,7 @@ class DecisionAdmin(scoped.Scoped[Decision]):
             },
         ),
     )
-    search_fields = ("=vm", "=namespace", "=code", "=network", "=name")
+    search_fields = tuple(f"={field}" for field in SEARCHED)
     search_help_text = _("Full name of a VM, namespace or network, or a full code")
     exported = (
         "id", "at", "cluster.name", "path", "operation", "namespace", "name", "vm", "network",

@@ -66,7 +66,7 @@ def _overview_page(request: HttpRequest) -> HttpResponse:
         rows = rows.filter(cluster_id=cluster)
     networks = list(rows.filter(pk__gt=after).order_by("pk")[: NETWORKS_PER_PAGE + 1])
     shown = networks[:NETWORKS_PER_PAGE]
-    counts_by_network = results.counts_by_network(
+    counts_by_network, counted_at = results.overview_counts(
         [network.pk for network in shown], scoped.request_scope(request)
     )
     last = shown[-1].pk if len(networks) > NETWORKS_PER_PAGE else 0
@@ -76,6 +76,7 @@ def _overview_page(request: HttpRequest) -> HttpResponse:
         title=gettext("Workloads"),
         clusters=clusters,
         cluster=cluster,
+        counted_at=counted_at,
         results=[str(result) for result in ComparisonResult],
         networks=[
             (

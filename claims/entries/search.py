@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from django.db.models import Q, QuerySet, TextField
 from django.db.models.functions import Cast
 
@@ -10,6 +12,7 @@ from pools.core import addresses, errors
 from pools.platform import database
 from pools.sql import statements
 
+_MAC_PART = re.compile(r"[0-9a-fA-F:.-]+")
 _NAMESPACES = statements.read("claims/used_namespaces")
 
 
@@ -46,10 +49,12 @@ def _address_lookup(text: str) -> dict[str, str] | None:
 def _by_text(rows: QuerySet[Entry], text: str) -> QuerySet[Entry]:
     namespace, slash, vm = text.partition("/")
     query = Q(vm__icontains=text) | Q(namespace__icontains=text) | Q(note__icontains=text)
-    query |= Q(mac_text__contains=_canonical_mac_part(text))
+    if _MAC_PART.fullmatch(text):  # each condition is evaluated for all entries
+        rows = rows.annotate(mac_text=Cast("mac", TextField()))
+        query |= Q(mac_text__contains=_canonical_mac_part(text))
     if slash:
         query |= Q(namespace=namespace, vm__startswith=vm)
-    return rows.annotate(mac_text=Cast("mac", TextField())).filter(query)
+    return rows.filter(query)
 
 
 def _canonical_mac_part(text: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from django.db.models import Q, QuerySet, TextField
@@ -9,11 +10,16 @@ from django.db.models.functions import Cast
 
 from claims.models import IPAMClaim
 
+# Characters of MAC addresses, and of lists of addresses as PostgreSQL writes them.
+_ADDRESS_PART = re.compile(r'[0-9a-f:./{},"]+')
+
 
 def matching_claims(rows: QuerySet[IPAMClaim], text: str) -> QuerySet[Any]:
     """Return the claims whose name, VM, MAC or address contains `text`, or whose namespace is `text`."""
     text = text.strip().lower()
     query = Q(name__icontains=text) | Q(vm__icontains=text) | Q(namespace=text)
+    if not _ADDRESS_PART.fullmatch(text):  # each further condition is evaluated for all claims
+        return rows.filter(query)
     annotated_rows = rows.annotate(
         ips_text=Cast("ips", TextField()),
         asked_text=Cast("ips_requested", TextField()),

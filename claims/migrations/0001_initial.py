@@ -4,6 +4,7 @@ import claims.models.fields
 import django.contrib.postgres.fields
 import django.contrib.postgres.indexes
 import django.db.models.deletion
+import django.db.models.functions.text
 import pghistory.utils
 import pgtrigger.compiler
 import pgtrigger.migrations
@@ -567,6 +568,21 @@ class Migration(migrations.Migration):
             ],
         ),
         migrations.CreateModel(
+            name='WorkloadCounts',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('matching', models.PositiveIntegerField()),
+                ('missing', models.PositiveIntegerField()),
+                ('different', models.PositiveIntegerField()),
+                ('unknown', models.PositiveIntegerField()),
+                ('counted_at', models.DateTimeField()),
+                ('network', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='claims.network')),
+            ],
+            options={
+                'default_permissions': (),
+            },
+        ),
+        migrations.CreateModel(
             name='ClusterGroupMember',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
@@ -625,7 +641,7 @@ class Migration(migrations.Migration):
                 'verbose_name': 'decision',
                 'verbose_name_plural': 'decisions',
                 'ordering': ['-id'],
-                'indexes': [models.Index(fields=['cluster', '-id'], name='decision_cluster'), models.Index(fields=['cluster', 'namespace', 'vm'], name='decision_vm'), models.Index(fields=['at'], name='decision_at')],
+                'indexes': [models.Index(fields=['cluster', '-id'], name='decision_cluster'), models.Index(fields=['cluster', 'namespace', 'vm'], name='decision_vm'), models.Index(fields=['at'], name='decision_at'), models.Index(django.db.models.functions.text.Upper('vm'), name='decision_vm_any_case'), models.Index(django.db.models.functions.text.Upper('namespace'), name='decision_namespace_any_case'), models.Index(django.db.models.functions.text.Upper('code'), name='decision_code_any_case'), models.Index(django.db.models.functions.text.Upper('network'), name='decision_network_any_case'), models.Index(django.db.models.functions.text.Upper('name'), name='decision_name_any_case')],
             },
         ),
         migrations.CreateModel(
@@ -660,6 +676,10 @@ class Migration(migrations.Migration):
         migrations.AddIndex(
             model_name='entry',
             index=models.Index(fields=['namespace', 'vm'], name='entry_vm'),
+        ),
+        migrations.AddIndex(
+            model_name='entry',
+            index=models.Index(fields=['vm', '-id'], name='entry_vm_alone'),
         ),
         pgtrigger.migrations.AddTrigger(
             model_name='entry',
@@ -779,7 +799,15 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name='ipamclaim',
-            index=models.Index(fields=['cluster', 'namespace', 'vm'], name='ipamclaim_vm'),
+            index=models.Index(fields=['vm', 'namespace', 'cluster'], name='ipamclaim_vm'),
+        ),
+        migrations.AddIndex(
+            model_name='ipamclaim',
+            index=models.Index(fields=['namespace', 'name'], name='ipamclaim_namespace'),
+        ),
+        migrations.AddIndex(
+            model_name='ipamclaim',
+            index=models.Index(fields=['name'], name='ipamclaim_name'),
         ),
         migrations.AddConstraint(
             model_name='ipamclaim',
@@ -876,6 +904,10 @@ class Migration(migrations.Migration):
         migrations.AddIndex(
             model_name='workload',
             index=models.Index(fields=['namespace', 'name'], name='workload_name'),
+        ),
+        migrations.AddIndex(
+            model_name='workload',
+            index=models.Index(fields=['name'], name='workload_name_alone'),
         ),
         migrations.AddConstraint(
             model_name='workload',

@@ -19,7 +19,11 @@ from claims.models.ipamclaims import IPAMClaim
 from claims.models.ippools import Entry, IPPool
 from claims.models.networks import NAD, Network
 from claims.models.settings import NetworkSettings
-from claims.models.workload_comparisons import NamespaceWorkloadComparison, WorkloadComparison
+from claims.models.workload_comparisons import (
+    NamespaceWorkloadComparison,
+    WorkloadComparison,
+    WorkloadCounts,
+)
 from claims.models.workloads import Workload
 
 __all__ = [
@@ -52,4 +56,5 @@ __all__ = [
     "WaveVM",
     "Workload",
     "WorkloadComparison",
+    "WorkloadCounts",
 ]

@@ -1,9 +1,13 @@
 from __future__ import annotations
 
 from django.db import models
+from django.db.models.functions import Upper
 from django.utils.translation import gettext_lazy as _
 
 from pools.models import Cluster
+
+# Fields that the list searches for a whole value, in any case.
+SEARCHED = ("vm", "namespace", "code", "network", "name")
 
 
 class Decision(models.Model):
@@ -34,6 +38,7 @@ class Decision(models.Model):
             models.Index(fields=["cluster", "-id"], name="decision_cluster"),
             models.Index(fields=["cluster", "namespace", "vm"], name="decision_vm"),
             models.Index(fields=["at"], name="decision_at"),
+            *(models.Index(Upper(field), name=f"decision_{field}_any_case") for field in SEARCHED),
         ]
 
     def __str__(self) -> str:

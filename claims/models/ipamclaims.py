@@ -49,7 +49,12 @@ class IPAMClaim(models.Model):
                 violation_error_message=_("The namespace already has an IPAMClaim with this name."),
             ),
         ]
-        indexes = [models.Index(fields=["cluster", "namespace", "vm"], name="ipamclaim_vm")]
+        # Not beginning with the cluster, because pages search in all clusters.
+        indexes = [
+            models.Index(fields=["vm", "namespace", "cluster"], name="ipamclaim_vm"),
+            models.Index(fields=["namespace", "name"], name="ipamclaim_namespace"),
+            models.Index(fields=["name"], name="ipamclaim_name"),
+        ]
 
     def __str__(self) -> str:
         return f"{self.namespace}/{self.name}"

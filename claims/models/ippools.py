@@ -96,6 +96,7 @@ class Entry(models.Model):
         indexes = [
             models.Index(fields=["ippool", "mac", "id"], name="entry_mac"),
             models.Index(fields=["namespace", "vm"], name="entry_vm"),
+            models.Index(fields=["vm", "-id"], name="entry_vm_alone"),
         ]
 
     def __str__(self) -> str:

@@ -67,3 +67,24 @@ class NamespaceWorkloadComparison(_Comparison):
         abstract = False
         managed = False
         db_table = "claims_namespace_workload_comparison"
+
+
+class WorkloadCounts(models.Model):
+    """Stored counts of a comparison by result, of a network that is too large to compare for an overview."""
+
+    network = models.OneToOneField(Network, on_delete=models.CASCADE, related_name="+")
+    matching = models.PositiveIntegerField()
+    missing = models.PositiveIntegerField()
+    different = models.PositiveIntegerField()
+    unknown = models.PositiveIntegerField()
+    counted_at = models.DateTimeField()
+
+    class Meta:
+        default_permissions = ()
+
+    def __str__(self) -> str:
+        return f"{self.network_id}: {self.matching} matching"
+
+    def as_dict(self) -> dict[str, int]:
+        """Return the number of rows by result."""
+        return {result: getattr(self, result) for result in ComparisonResult.values}

@@ -46,7 +46,10 @@ class Workload(models.Model):
                 fields=["network", "kind", "uid", "interface"], name="workload_unique"
             ),
         ]
-        indexes = [models.Index(fields=["namespace", "name"], name="workload_name")]
+        indexes = [
+            models.Index(fields=["namespace", "name"], name="workload_name"),
+            models.Index(fields=["name"], name="workload_name_alone"),
+        ]
 
     def __str__(self) -> str:
         return f"{self.namespace}/{self.name}"

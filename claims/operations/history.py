@@ -28,6 +28,7 @@ from pools.core import addresses, errors
 from pools.models import ClusterEvent
 from pools.platform.history import search
 from pools.platform.history.search import HistoryQuery, Searcher
+from pools.register.event_filters import Reference
 
 MOST = 1000  # objects of a MAC or a VM
 SMALL = 256  # addresses of a CIDR that can be searched one by one
@@ -223,3 +224,26 @@ def _cluster_name(event: Any) -> str:
         cluster_id = ippool_events.values_list("cluster_id", flat=True).first()
     cluster_events = ClusterEvent.objects.filter(pgh_obj_id=cluster_id or 0).order_by("-pgh_id")
     return cluster_events.values_list("name", flat=True).first() or ""
+
+
+def _ippools_of_cluster(cluster_id: int) -> set[int]:
+    """Return the ids of the IPPools that a cluster has or had."""
+    deleted = IPPoolEvent.objects.filter(cluster_id=cluster_id).values_list("pgh_obj_id", flat=True)
+    return {*IPPool.objects.filter(cluster_id=cluster_id).values_list("pk", flat=True), *deleted}
+
+
+EVENT_REFERENCES = (
+    Reference(
+        EntryEvent,
+        "ippool_id",
+        of_pools=lambda ids: set(
+            IPPool.objects.filter(network__pool__in=ids).values_list("pk", flat=True)
+        ),
+        of_cluster=_ippools_of_cluster,
+    ),
+    Reference(
+        IPAMClaimEvent,
+        "network_id",
+        of_pools=lambda ids: set(Network.objects.filter(pool__in=ids).values_list("pk", flat=True)),
+    ),
+)

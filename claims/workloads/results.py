@@ -7,6 +7,7 @@ of other namespaces do not exist: each namespace is compared by itself.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from django.db.models import Count, QuerySet
@@ -20,15 +21,18 @@ from claims.models import (
     NamespaceWorkloadComparison,
     Workload,
     WorkloadComparison,
+    WorkloadCounts,
 )
 from claims.models.workload_comparisons import ComparisonResult
 from claims.models.workloads import WorkloadKind
 from pools.core.block_fields import format_time
+from pools.models.fields import Now
 from pools.platform import database
 from pools.sql import statements
 
 VM_KIND = "VirtualMachine"
 ORDER = ("section", "item", "beside")
+LARGE = 500  # entries, claims and workloads; the overview shows the worker's last counts of larger networks
 
 JsonObject = dict[str, Any]
 
@@ -56,6 +60,33 @@ def counts_by_network(
     for pk, result, number in result_rows.values_list("network_id", "result").annotate(Count("id")):
         counts[pk][result] = number
     return counts
+
+
+def overview_counts(
+    network_ids: Sequence[int], scope: Scope = EVERYTHING
+) -> tuple[dict[int, dict[str, int]], datetime | None]:
+    """Return the number of rows by result for each network, and when the oldest stored ones were counted.
+
+    Networks with more than LARGE rows have the worker's last counts, if the scope is everything.
+    """
+    rows = WorkloadCounts.objects.filter(network__in=network_ids) if scope.everything else ()
+    stored = {row.network_id: row for row in rows}
+    counts = counts_by_network([pk for pk in network_ids if pk not in stored], scope)
+    counts |= {pk: row.as_dict() for pk, row in stored.items()}
+    return counts, min((row.counted_at for row in stored.values()), default=None)
+
+
+def refresh_counts() -> int:
+    """Compare the large networks, one statement each, and store their counts; return their number."""
+    large = [pk for (pk,) in database.rows(_LARGE_NETWORKS, {"large": LARGE})]
+    WorkloadCounts.objects.exclude(network__in=large).delete()
+    for pk in large:
+        values = {**result_counts(pk), "counted_at": Now()}
+        WorkloadCounts.objects.update_or_create(network_id=pk, defaults=values)
+    return len(large)
+
+
+_LARGE_NETWORKS = statements.read("claims/large_networks")
 
 
 def render_rows(result_rows: Sequence[Mapping[str, Any]]) -> list[JsonObject]:

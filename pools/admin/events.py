@@ -13,13 +13,14 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
-from pools.admin.clusters.field import cluster_filter
+from pools.admin.clusters.field import cluster_choices
 from pools.admin.pools import blocks
 from pools.models import BlockEvent, Cluster, ContainerEvent, Event, FailureEvent, Pool
 from pools.platform import events
 from pools.platform.admin import columns, display, filters, lists, pages, search_text
 from pools.platform.admin.columns import Column
 from pools.platform.admin.lists import Page
+from pools.register import event_filters
 
 if TYPE_CHECKING:
     from django_stubs_ext import StrOrPromise
@@ -86,11 +87,22 @@ def _type_choices(_request: HttpRequest) -> list[tuple[str, StrOrPromise]]:
 
 
 def _by_type(_request: HttpRequest, rows: QuerySet[Event], chosen: str) -> QuerySet[Event]:
+    # The condition on the table keeps PostgreSQL from reading the others.
     if chosen in TYPES:
-        return rows.filter(type__in=TYPES[chosen])
+        table = "failureevent" if chosen == "failed" else "blockevent"
+        return rows.filter(table=table, type__in=TYPES[chosen])
     if chosen in SUBJECTS:
-        return rows.filter(type__startswith=f"{chosen}.")
+        others = rows.exclude(table__in=("blockevent", "failureevent"))
+        return others.filter(type__startswith=f"{chosen}.")
     return rows
+
+
+def _by_cluster(_request: HttpRequest, rows: QuerySet[Event], value: str) -> QuerySet[Event]:
+    return event_filters.of_cluster(rows, lists.parse_id(value))
+
+
+def _by_pool(_request: HttpRequest, rows: QuerySet[Event], value: str) -> QuerySet[Event]:
+    return event_filters.of_pools(rows, [lists.parse_id(value)])
 
 
 def type_label(event: Event) -> SafeString:
@@ -112,16 +124,16 @@ def _filter_events(rows: QuerySet[Event], searched: search_text.SearchText) -> Q
     if searched.network is not None:
         last = f"{searched.network.broadcast_address}/{searched.network.max_prefixlen}"
         inside = BlockEvent.objects.filter(cidr__gte=str(searched.network), cidr__lte=last)
-        ids = list(inside.order_by("-pgh_id").values_list("pgh_id", flat=True)[: lists.REACH])
         planned = ContainerEvent.objects.filter(cidr__net_contained_or_equal=str(searched.network))
-        ids += planned.order_by("-pgh_id").values_list("pgh_id", flat=True)[: lists.REACH]
-        return rows.filter(pk__in=ids)
+        # Each table is searched by its own ids: the view reads no other table for them.
+        return rows.filter(
+            Q(table="blockevent", pk__in=_newest(inside))
+            | Q(table="containerevent", pk__in=_newest(planned))
+        )
     ids = [
         number
         for kind in (BlockEvent, FailureEvent)
-        for number in kind.objects.filter(holder_id=searched.text)
-        .order_by("-pgh_id")
-        .values_list("pgh_id", flat=True)[: lists.REACH]
+        for number in _newest(kind.objects.filter(holder_id=searched.text))
     ]
     ids += [number for further in SEARCHES for number in further(searched)]
     if ids:
@@ -130,6 +142,10 @@ def _filter_events(rows: QuerySet[Event], searched: search_text.SearchText) -> Q
     recent = rows.filter(pk__gt=newest - RECENT)
     text = searched.text
     return recent.filter(Q(actor=text) | Q(request_id=text) | Q(env=text))
+
+
+def _newest(rows: QuerySet[Any]) -> list[int]:
+    return list(rows.order_by("-pgh_id").values_list("pgh_id", flat=True)[: lists.REACH])
 
 
 # --- one event ------------------------------------------------------------------------------------
@@ -221,8 +237,8 @@ class EventAdmin(lists.ListAdmin[Event]):
     more_columns = (columns.text("request_id", _("request ID")),)
     list_filter = (
         filters.custom(_("event type"), "type", _type_choices, _by_type),
-        cluster_filter(),
-        filters.by_id(_("pool"), "pool", blocks.pool_choices, "pool_id"),
+        filters.custom(_("cluster"), "cluster", cluster_choices, _by_cluster),
+        filters.custom(_("pool"), "pool", blocks.pool_choices, _by_pool),
     )
     exported = (
         "id", "at", "type", "cidr", "holder_kind", "holder_id", "org", "env", "actor",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.core.exceptions import PermissionDenied
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext
 
@@ -25,7 +25,7 @@ from pools.models import (
     PoolCIDR,
 )
 from pools.models.blocks import LIVE
-from pools.platform.admin import pages, search_text
+from pools.platform.admin import lists, pages, search_text
 from pools.register import neighbours
 from pools.register.history import addresses as history_addresses
 
@@ -170,12 +170,19 @@ def _search_name(text: str) -> dict[str, Any]:
     rows = Block.objects.filter(state__in=LIVE).select_related("pool__cluster")
     before = BlockEvent.objects.filter(holder_id=text).order_by("-pgh_id")
     return {
-        "blocks": list(block_list.filter_blocks(rows, text).order_by("space_id", "cidr")[:MOST]),
+        "blocks": list(_first_blocks(block_list.filter_blocks(rows, text))),
         "past": list(before.values_list("cidr", "pgh_label", "pgh_created_at")[:MOST]),
         "pools": list(Pool.objects.filter(pools).select_related("cluster")[:MOST]),
         "clusters": list(Cluster.objects.filter(name__icontains=text)[:MOST]),
         "environments": list(Environment.objects.filter(tenant).select_related("cluster")[:MOST]),
     }
+
+
+def _first_blocks(blocks: QuerySet[Block]) -> QuerySet[Block]:
+    """Return the first blocks of a search in their order."""
+    ids = lists.find_ids(blocks, lists.REACH + 1)
+    rows = blocks if len(ids) > lists.REACH else blocks.filter(pk__in=ids)
+    return rows.order_by("space_id", "cidr")[:MOST]
 
 
 def _search_objects(text: str) -> list[ObservedObject]:

@@ -12,6 +12,7 @@ from pools.models import Cluster, ClusterEvent, Event, Pool, PoolEvent
 from pools.platform.history import snapshots
 from pools.platform.rest import fields, filters, generics, query
 from pools.platform.rest.serializers import Representation
+from pools.register import event_filters
 
 
 class EventHolderSerializer(Representation):
@@ -44,9 +45,7 @@ class EventSerializer(Representation):
 
 class EventFilter(filters.FilterSet):
     cluster = filters.Filter(lookups.cluster, method="filter_cluster", help_text="Name or id.")
-    pool = filters.Filter(
-        lookups.pools, field_name="pool_id", lookup_expr="in", help_text="Name or id."
-    )
+    pool = filters.Filter(lookups.pools, method="filter_pools", help_text="Name or id.")
     type = filters.Filter(help_text="Such as instance.allocated.")
     holder_kind = filters.Filter()
     holder_id = filters.Filter()
@@ -58,10 +57,13 @@ class EventFilter(filters.FilterSet):
     since = filters.time(field_name="at", lookup_expr="gte", help_text="Included.")
     until = filters.time(field_name="at", lookup_expr="lt", help_text="Not included.")
 
+    def filter_pools(self, rows: QuerySet[Event], _name: str, pools: list[int]) -> QuerySet[Event]:
+        return event_filters.of_pools(rows, pools)
+
     def filter_cluster(
         self, rows: QuerySet[Event], _name: str, cluster: Cluster
     ) -> QuerySet[Event]:
-        return rows.filter(cluster_id=cluster.pk)
+        return event_filters.of_cluster(rows, cluster.pk)
 
 
 class Events(generics.ListView):

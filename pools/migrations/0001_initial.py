@@ -28,7 +28,7 @@ class Migration(migrations.Migration):
     operations = [
         pools.sql.Install(
             app='pools',
-            names=['clock.v19'],
+            names=['clock.v20'],
         ),
         migrations.CreateModel(
             name='Event',
@@ -1513,6 +1513,10 @@ class Migration(migrations.Migration):
             model_name='environmentevent',
             trigger=pgtrigger.compiler.Trigger(name='append_only', sql=pgtrigger.compiler.UpsertTriggerSql(func="RAISE EXCEPTION 'pgtrigger: Cannot update or delete rows from % table', TG_TABLE_NAME;", hash='3a8b9edad901f546fe62ca2b96936510b96dc2be', operation='UPDATE OR DELETE', pgid='pgtrigger_append_only_aa526', table='pools_environmentevent', when='BEFORE')),
         ),
+        migrations.AddIndex(
+            model_name='finding',
+            index=models.Index(fields=['-since', '-id'], name='finding_since'),
+        ),
         migrations.AddConstraint(
             model_name='finding',
             constraint=models.UniqueConstraint(fields=('cluster', 'kind', 'code', 'subject'), name='finding_unique'),
@@ -1604,6 +1608,18 @@ class Migration(migrations.Migration):
         pgtrigger.migrations.AddTrigger(
             model_name='failureevent',
             trigger=pgtrigger.compiler.Trigger(name='append_only', sql=pgtrigger.compiler.UpsertTriggerSql(func="RAISE EXCEPTION 'pgtrigger: Cannot update or delete rows from % table', TG_TABLE_NAME;", hash='4bfdf5243b8f3cad0574b7ea82365e971214aed0', operation='UPDATE OR DELETE', pgid='pgtrigger_append_only_1add0', table='pools_failureevent', when='BEFORE')),
+        ),
+        migrations.AddIndex(
+            model_name='environment',
+            index=models.Index(models.OrderBy(models.F('degraded_since'), descending=True, nulls_last=True), models.F('org'), models.F('env'), models.F('id'), name='environment_list'),
+        ),
+        migrations.AddIndex(
+            model_name='environment',
+            index=models.Index(fields=['org', '-id'], name='environment_org'),
+        ),
+        migrations.AddIndex(
+            model_name='environment',
+            index=models.Index(fields=['env'], name='environment_env'),
         ),
         migrations.AddConstraint(
             model_name='environment',
@@ -1700,6 +1716,10 @@ class Migration(migrations.Migration):
         migrations.AddIndex(
             model_name='allocationrequest',
             index=models.Index(condition=models.Q(('state', 'pending')), fields=['next_try_at'], name='request_next_try'),
+        ),
+        migrations.AddIndex(
+            model_name='allocationrequest',
+            index=models.Index(fields=['state', '-id'], name='request_state'),
         ),
         migrations.AddIndex(
             model_name='poolcidr',

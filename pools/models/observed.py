@@ -141,6 +141,7 @@ class Finding(models.Model):
                 fields=["cluster", "kind", "code", "subject"], name="finding_unique"
             ),
         ]
+        indexes = [models.Index(fields=["-since", "-id"], name="finding_since")]
 
     def __str__(self) -> str:
         return f"{self.code}: {self.subject}"

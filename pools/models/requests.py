@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
-from django.db.models import Q
+from django.db.models import F, Q
 from django.utils.translation import gettext_lazy as _
 
 from pools.models.clusters import Cluster
@@ -49,6 +49,14 @@ class Environment(models.Model):
                 | Q(degraded_since__isnull=False) & ~Q(reason=""),
             ),
         ]
+        indexes = [
+            models.Index(  # the order of the list, degraded ones first
+                F("degraded_since").desc(nulls_last=True), "org", "env", "id",
+                name="environment_list",
+            ),
+            models.Index(fields=["org", "-id"], name="environment_org"),
+            models.Index(fields=["env"], name="environment_env"),
+        ]  # fmt: skip
 
     def __str__(self) -> str:
         return f"{self.org}/{self.env}" if self.org else self.env
@@ -101,6 +109,7 @@ class AllocationRequest(models.Model):
             models.Index(
                 fields=["next_try_at"], condition=Q(state="pending"), name="request_next_try"
             ),
+            models.Index(fields=["state", "-id"], name="request_state"),
         ]
 
     def __str__(self) -> str:

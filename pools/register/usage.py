@@ -178,7 +178,8 @@ _COUNT_LARGE_POOLS = statements.read("pools/block_counts_of_large_pools")
 def _count_blocks(pool_ids: list[int]) -> dict[int, dict[int, _BlockCounts]]:
     rows = Block.objects.filter(pool__in=pool_ids, state__in=LIVE)
     columns = ("pool_id", "family", "state", "withheld")
-    return _add_up(rows.values_list(*columns).annotate(number=Count("id")))
+    # Not Count("id"), which is not in the index of these columns.
+    return _add_up(rows.values_list(*columns).annotate(number=Count("*")))
 
 
 def _add_up(live: Iterable[tuple[Any, ...]]) -> dict[int, dict[int, _BlockCounts]]:

@@ -1,5 +1,6 @@
--- All event tables as one log. Each branch keeps its primary key as `id`, so that the newest
--- events of all tables are found by merging their indexes.
+-- All event tables as one log. Each branch keeps its primary key as `id` and has the same types of
+-- columns (text, not varchar), and those of large tables join no other table, so that the newest events
+-- of all tables are found by merging their indexes.
 CREATE OR REPLACE VIEW pools_event_log AS
   SELECT e.pgh_id AS id, e.pgh_created_at AS at,
     CASE WHEN e.pgh_label = 'released' AND e.pgh_context ? 'reason'
@@ -12,26 +13,28 @@ CREATE OR REPLACE VIEW pools_event_log AS
          WHEN e.category = 'ipv4' AND e.holder_kind = 'env' THEN 'env.ipv4_addon_enabled'
          WHEN e.holder_kind = 'instance' THEN 'instance.allocated'
          ELSE 'block.allocated' END AS type,
-    'blockevent'::text AS "table", e.pgh_obj_id AS object_id, p.cluster_id, e.pool_id,
+    'blockevent'::text AS "table", e.pgh_obj_id AS object_id,
+    (SELECT cluster_id FROM pools_addressspace WHERE id = e.space_id) AS cluster_id, e.pool_id,
     e.cidr::text AS cidr, e.holder_kind::text, e.holder_id::text, e.org::text, e.env::text,
     COALESCE(e.pgh_context ->> 'actor', '') AS actor,
     COALESCE(e.pgh_context ->> 'request_id', '') AS request_id,
-    COALESCE(e.pgh_context ->> 'reason', '') AS reason, '' AS message
-  FROM pools_blockevent e LEFT JOIN pools_addressspace p ON p.id = e.space_id
+    COALESCE(e.pgh_context ->> 'reason', '') AS reason, ''::text AS message
+  FROM pools_blockevent e
 UNION ALL
   SELECT e.pgh_id, e.pgh_created_at,
     CASE WHEN e.category = 'node' THEN 'node.enrollment_failed'
          WHEN e.category = 'ipv4' AND e.holder_kind = 'env' THEN 'env.ipv4_addon_failed'
          WHEN e.holder_kind = 'instance' THEN 'instance.allocation_failed'
          ELSE 'block.allocation_failed' END,
-    'failureevent', e.pgh_obj_id, p.cluster_id, e.pgh_obj_id, '', e.holder_kind, e.holder_id,
-    e.org, e.env, COALESCE(e.pgh_context ->> 'actor', ''),
-    COALESCE(e.pgh_context ->> 'request_id', ''), e.code, e.message
-  FROM pools_failureevent e LEFT JOIN pools_pool p ON p.id = e.pgh_obj_id
+    'failureevent', e.pgh_obj_id,
+    (SELECT cluster_id FROM pools_pool WHERE id = e.pgh_obj_id), e.pgh_obj_id, '', e.holder_kind::text,
+    e.holder_id::text, e.org::text, e.env::text, COALESCE(e.pgh_context ->> 'actor', ''),
+    COALESCE(e.pgh_context ->> 'request_id', ''), e.code::text, e.message::text
+  FROM pools_failureevent e
 UNION ALL
   SELECT e.pgh_id, e.pgh_created_at, 'pool.' || e.pgh_label, 'poolevent', e.pgh_obj_id,
     e.cluster_id, e.pgh_obj_id, '', '', '', '', '', COALESCE(e.pgh_context ->> 'actor', ''),
-    COALESCE(e.pgh_context ->> 'request_id', ''), COALESCE(e.pgh_context ->> 'reason', ''), e.name
+    COALESCE(e.pgh_context ->> 'request_id', ''), COALESCE(e.pgh_context ->> 'reason', ''), e.name::text
   FROM pools_poolevent e
 UNION ALL
   SELECT e.pgh_id, e.pgh_created_at,
@@ -48,18 +51,18 @@ UNION ALL
     'reservedrangeevent', e.pgh_obj_id, p.cluster_id, e.pool_id,
     host(e.first) || '-' || host(e.last), '', '', '', '',
     COALESCE(e.pgh_context ->> 'actor', ''), COALESCE(e.pgh_context ->> 'request_id', ''),
-    COALESCE(e.pgh_context ->> 'reason', ''), e.reason
+    COALESCE(e.pgh_context ->> 'reason', ''), e.reason::text
   FROM pools_reservedrangeevent e LEFT JOIN pools_pool p ON p.id = e.pool_id
 UNION ALL
   SELECT e.pgh_id, e.pgh_created_at, 'cluster.' || e.pgh_label, 'clusterevent', e.pgh_obj_id,
     e.pgh_obj_id, NULL::bigint, COALESCE(e.cluster_prefix::text, ''), '', '', '', '',
     COALESCE(e.pgh_context ->> 'actor', ''), COALESCE(e.pgh_context ->> 'request_id', ''),
-    COALESCE(e.pgh_context ->> 'reason', ''), e.name
+    COALESCE(e.pgh_context ->> 'reason', ''), e.name::text
   FROM pools_clusterevent e
 UNION ALL
   SELECT e.pgh_id, e.pgh_created_at, 'connection.' || e.pgh_label, 'connectionevent', e.pgh_obj_id,
     e.cluster_id, NULL::bigint, '', '', '', '', '', COALESCE(e.pgh_context ->> 'actor', ''),
-    COALESCE(e.pgh_context ->> 'request_id', ''), COALESCE(e.pgh_context ->> 'reason', ''), e.server
+    COALESCE(e.pgh_context ->> 'request_id', ''), COALESCE(e.pgh_context ->> 'reason', ''), e.server::text
   FROM pools_connectionevent e
 UNION ALL
   SELECT e.pgh_id, e.pgh_created_at, 'webhook.' || e.pgh_label, 'webhooktargetevent', e.pgh_obj_id,
@@ -71,11 +74,11 @@ UNION ALL
   SELECT e.pgh_id, e.pgh_created_at, 'container.' || e.pgh_label, 'containerevent', e.pgh_obj_id,
     s.cluster_id, NULL::bigint, e.cidr::text, '', '', '', '',
     COALESCE(e.pgh_context ->> 'actor', ''), COALESCE(e.pgh_context ->> 'request_id', ''),
-    COALESCE(e.pgh_context ->> 'reason', ''), e.name
+    COALESCE(e.pgh_context ->> 'reason', ''), e.name::text
   FROM pools_containerevent e LEFT JOIN pools_addressspace s ON s.id = e.space_id
 UNION ALL
   SELECT e.pgh_id, e.pgh_created_at, 'environment.' || e.pgh_label, 'environmentevent', e.pgh_obj_id,
-    e.cluster_id, NULL::bigint, '', '', '', e.org, e.env, COALESCE(e.pgh_context ->> 'actor', ''),
+    e.cluster_id, NULL::bigint, '', '', '', e.org::text, e.env::text, COALESCE(e.pgh_context ->> 'actor', ''),
     COALESCE(e.pgh_context ->> 'request_id', ''), COALESCE(e.pgh_context ->> 'reason', ''),
     concat_ws('/', NULLIF(e.org, ''), e.env)
   FROM pools_environmentevent e
@@ -89,9 +92,9 @@ UNION ALL
   SELECT e.pgh_id, e.pgh_created_at,
     'directory_account.' || CASE WHEN e.refusal <> '' AND e.pgh_label <> 'deleted'
                                  THEN 'sign_in_refused' ELSE e.pgh_label END,
-    'directoryaccountevent', e.pgh_obj_id, NULL::bigint, NULL::bigint, '', 'user', e.username, '', '',
+    'directoryaccountevent', e.pgh_obj_id, NULL::bigint, NULL::bigint, '', 'user', e.username::text, '', '',
     COALESCE(e.pgh_context ->> 'actor', ''), COALESCE(e.pgh_context ->> 'request_id', ''),
-    e.refusal, array_to_string(e.roles, ', ')
+    e.refusal::text, array_to_string(e.roles, ', ')
   FROM pools_directoryaccountevent e;
 
 -- The status of each environment (rule `exhaustion-is-definite`), for whoever reads the database.

@@ -5,12 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from django.contrib import admin
 from django.core.paginator import Paginator
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from pools.models import Block, Event
+from pools.admin.clusters.drift import DriftAdmin
+from pools.admin.clusters.observed import FindingAdmin
+from pools.admin.pools.environments import EnvironmentAdmin
+from pools.models import Block, Environment, Event, Pool
 from pools.platform.admin import lists
 from tests import factories, people
 
@@ -104,3 +108,118 @@ def test_the_paginator_is_exact_up_to_its_reach() -> None:
     bounded, exact = lists.BoundedPaginator(rows, 2), Paginator(rows, 2)
     assert (bounded.count, bounded.num_pages) == (exact.count, exact.num_pages)
     assert not bounded.more
+
+
+def test_the_newest_events_are_merged_from_the_indexes() -> None:
+    """A branch with other types, or a large one with a join, would be read and sorted as a whole."""
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off")
+        plan = Event.objects.order_by("-id")[:100].explain()
+    assert "Merge Append" in plan
+    for table in (
+        "pools_blockevent", "pools_failureevent", "claims_entryevent", "claims_ipamclaimevent",
+    ):  # fmt: skip
+        assert f"Index Scan Backward using {table}_pkey" in plan
+
+
+def test_events_are_filtered_by_cluster_and_by_type() -> None:
+    pool, other = factories.pool("10.0.0.0/24"), factories.pool("10.0.0.0/24")
+    factories.take(pool)
+    factories.take(other)
+    Pool.objects.filter(pk=other.pk).update(description="changed")
+    client = people.browser()
+    url = reverse("admin:pools_event_changelist")
+
+    def types(**query: Any) -> dict[str, set[int]]:
+        found: dict[str, set[int]] = {}
+        for event in client.get(url, query).context["cl"].result_list:
+            found.setdefault(event.type, set()).add(event.cluster_id)
+        return found
+
+    of_other = types(cluster=other.cluster_id)
+    assert {"block.allocated", "pool.changed", "cluster.created"} <= {*of_other}
+    assert all(clusters == {other.cluster_id} for clusters in of_other.values())
+    assert {*types(type="pool")} >= {"pool.created", "pool.changed"}
+    assert all(name.startswith("pool.") for name in types(type="pool"))
+    assert len(types(type="block")) == 1
+    assert types(type="failed") == {}
+
+
+def test_a_search_with_few_results_does_not_count_them() -> None:
+    factories.take(factories.pool("10.0.0.0/24"))
+    client = people.browser()
+    with CaptureQueriesContext(connection) as queries:
+        answer = client.get(reverse("admin:pools_block_changelist"))
+    assert answer.context["cl"].result_count == 1
+    counts = [query["sql"] for query in queries if "COUNT(" in query["sql"].upper()]
+    assert not [sql for sql in counts if "pools_block" in sql]
+
+
+def test_a_large_table_is_sorted_by_indexes_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = factories.cluster()
+    for org in ("b", "a", "c"):
+        Environment.objects.create(cluster=cluster, org=org, env=org * 2)
+    client = people.browser()
+    url = reverse("admin:pools_environment_changelist")
+
+    def orgs(order: str) -> str:
+        return "".join(row.org for row in client.get(url, {"o": order}).context["cl"].result_list)
+
+    assert orgs("-2") == "cba"
+    assert orgs("-3") == "abc"  # the description is not offered
+    monkeypatch.setattr(lists, "MOST_SORTED", -1)
+    assert orgs("-2") == "cba"
+    monkeypatch.setattr(EnvironmentAdmin, "indexed_orders", ("id",))
+    assert orgs("-2") == "abc"
+
+
+def test_a_search_that_finds_nothing_reads_the_table_once() -> None:
+    Environment.objects.create(cluster=factories.cluster(), org="acme", env="prod")
+    client = people.browser()
+    url = reverse("admin:pools_environment_changelist")
+    with CaptureQueriesContext(connection) as queries:
+        answer = client.get(url, {"q": "absent"})
+    assert answer.context["cl"].result_count == 0
+    assert len([query for query in queries if "LIKE UPPER" in query["sql"]]) == 1
+
+
+@pytest.mark.parametrize("reach", [1, 10_000])
+def test_a_search_keeps_the_order_of_the_list(monkeypatch: pytest.MonkeyPatch, reach: int) -> None:
+    cluster = factories.cluster()
+    for org in ("b", "a", "c"):
+        Environment.objects.create(cluster=cluster, org=org, env="prod")
+    monkeypatch.setattr(lists, "REACH", reach)
+    url = reverse("admin:pools_environment_changelist")
+    for query, orgs in (({"q": "PRO"}, "abc"), ({"q": "pro", "o": "-2"}, "cba")):
+        changelist = people.browser().get(url, query).context["cl"]
+        assert "".join(row.org for row in changelist.result_list) == orgs
+        assert changelist.beyond == (reach == 1)
+
+
+@pytest.mark.parametrize(
+    ("admin_class", "index"),
+    [
+        (EnvironmentAdmin, "environment_list"),
+        (FindingAdmin, "finding_since"),
+        (DriftAdmin, "drift_unique"),
+    ],
+)
+def test_the_order_of_a_list_is_that_of_an_index(admin_class: Any, index: str) -> None:
+    model = next(
+        model for model, shown in admin.site._registry.items() if type(shown) is admin_class
+    )
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off")
+        plan = model._default_manager.order_by(*admin_class.ordering)[:100].explain()
+    assert f"using {index}" in plan
+    assert "Sort" not in plan
+
+
+def test_a_count_of_pools_reads_an_index_alone() -> None:
+    many(factories.pool("10.0.0.0/16"), 300)
+    with connection.cursor() as cursor, CaptureQueriesContext(connection) as queries:
+        people.browser().get(reverse("admin:pools_pool_changelist"))
+        (count,) = (query["sql"] for query in queries if 'COUNT(*) AS "number"' in query["sql"])
+        cursor.execute("SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off")
+        cursor.execute(f"EXPLAIN {count}")
+        assert "Index Only Scan using block_pool_state" in str(cursor.fetchall())

@@ -30,10 +30,14 @@ _DUPLICATES = {"mac": _("duplicate MAC"), "ip": _("duplicate IP")}
 
 def running_workloads(request: HttpRequest, entries: list[Any]) -> dict[tuple[int, str], Workload]:
     """Return the visible workloads that run with the MACs of the entries, by network id and MAC."""
-    rows = scoped.rows(request, Workload).filter(
+    # Workloads have no index for MACs, the address index has one.
+    index_entries = IndexEntry.objects.filter(
+        workload__isnull=False,
         network__in={entry.ippool.network_id for entry in entries},
         mac__in={entry.mac for entry in entries},
     )
+    ids = list(index_entries.values_list("workload_id", flat=True))
+    rows = scoped.rows(request, Workload).filter(pk__in=ids)
     return {(row.network_id, row.mac or ""): row for row in rows.order_by("-pk")}
 
 
@@ -146,7 +150,7 @@ class EntryAdmin(scoped.Scoped[Entry]):
         columns.text("note", _("note")),
         Column("cluster", _("cluster"), lambda entry: entry.ippool.cluster.name),
         Column("ippool", _("IPPool"), lambda entry: entry.ippool.name),
-        columns.timestamp("created_at", _("created"), ordering="created_at"),
+        columns.timestamp("created_at", _("created"), ordering="id"),
     )
     list_per_page = 50
     list_filter = (
@@ -173,6 +177,7 @@ class EntryAdmin(scoped.Scoped[Entry]):
     search = staticmethod(search.matching_entries)
     ordering = ("ippool_id", "mac", "id")
     sortable_by = ("namespace",)
+    indexed_orders = ("id", "namespace", "vm")
     list_select_related = ("ippool__network__cluster", "ippool__cluster")
     list_before_template = "cadastre/entries_intro.html"
     actions = (bulk.ENTRIES.action(), bulk.ENTRY_DELETION.action())

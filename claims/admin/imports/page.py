@@ -19,6 +19,7 @@ from claims.imports import corrections, drafts, search, vm_status
 from claims.models import ImportRow, VMImport, Wave
 from claims.models.imports import ImportTarget, RowStatus, Status
 from claims.networks import networks
+from pools.platform import database
 from pools.platform.admin import display as admin_display
 from pools.platform.admin import lists, pages
 
@@ -196,9 +197,9 @@ def _rows(request: HttpRequest, vm_import: VMImport) -> dict[str, Any]:
         rows = rows.filter(status=chosen_status)
     if search_text:
         rows = search.matching_rows(rows, search_text)
-    page = list(
-        rows.filter(number__gt=min(after, (1 << 31) - 1)).order_by("number")[: PER_PAGE + 1]
-    )
+    rows = rows.filter(number__gt=min(after, (1 << 31) - 1)).order_by("number")
+    with database.in_parallel():
+        page = list(rows[: PER_PAGE + 1])
     query = {"status": chosen_status, "q": search_text}
     lines = list(_row_contexts(vm_import, page[:PER_PAGE]))
     more = page[PER_PAGE - 1].number if len(page) > PER_PAGE else 0

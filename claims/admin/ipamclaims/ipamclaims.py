@@ -56,7 +56,7 @@ class IPAMClaimAdmin(scoped.Scoped[IPAMClaim]):
         ),
         Column("assigned", _("assigned"), lambda claim: scoped.addresses(claim.ips)),
         Column("state", _("state"), _state),
-        columns.timestamp("created_at", _("age"), ordering="created_at"),
+        columns.timestamp("created_at", _("age"), ordering="id"),
         Column(
             "next_step",
             _("what to do next"),

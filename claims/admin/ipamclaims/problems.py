@@ -13,7 +13,7 @@ from claims.admin.ipamclaims import form
 from claims.core.ipamclaims import ipamclaim
 from claims.ipamclaims import findings as codes
 from claims.models import IPAMClaim
-from pools.models import Finding
+from pools.models import Cluster, Finding
 from pools.platform.admin import pages
 
 MOST_PER_CODE = 200  # findings on the page
@@ -36,7 +36,10 @@ def _claim_findings(request: HttpRequest) -> Any:
     """Return the findings if the user sees all namespaces: a finding may name several."""
     if not scoped.request_scope(request).everything:
         return Finding.objects.none()
-    rows = Finding.objects.filter(kind=ipamclaim.KIND).select_related("cluster")
+    # The unique index begins with the cluster.
+    clusters = list(Cluster.objects.values_list("pk", flat=True))
+    rows = Finding.objects.filter(cluster__in=clusters, kind=ipamclaim.KIND)
+    rows = rows.select_related("cluster")
     return rows.order_by("cluster__name", "subject")
 
 

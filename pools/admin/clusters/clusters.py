@@ -27,7 +27,7 @@ from pools.platform.admin import forms as fields
 from pools.platform.admin.columns import Column
 from pools.platform.admin.lists import Page
 from pools.platform.alerts import open_alerts
-from pools.register import clusters, usage
+from pools.register import clusters, event_filters, usage
 
 if TYPE_CHECKING:
     from django_stubs_ext import StrOrPromise
@@ -136,7 +136,7 @@ def _page(request: HttpRequest, cluster: Cluster) -> HttpResponse:
         (pool, families[pool.pk], page.pool_state(families[pool.pk], list(pool.cidrs.all())))
         for pool in pools
     ]
-    events = Event.objects.filter(cluster_id=cluster.pk).order_by("-id")[:10]
+    events = event_filters.of_cluster(Event.objects.all(), cluster.pk).order_by("-id")[:10]
     return pages.page(
         request,
         "cluster.html",

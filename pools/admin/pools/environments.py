@@ -182,6 +182,8 @@ class EnvironmentAdmin(lists.ListAdmin[Environment]):
     search_help_text = _("Environment or organization")
     ordering = (F("degraded_since").desc(nulls_last=True), "org", "env", "id")
     sortable_by = ("org",)
+    indexed_orders = ("id", "org")
+    finds_neighbours = True
     list_select_related = ("cluster",)
     list_before_template = "cadastre/environments_intro.html"
     actions = (bulk.ENVIRONMENTS.action(),)

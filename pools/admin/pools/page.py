@@ -21,7 +21,7 @@ from pools.models.blocks import LIVE
 from pools.models.pools import Pending
 from pools.platform.admin import display, pages
 from pools.platform.alerts import open_alerts
-from pools.register import block_lists, draining, occupancy, usage
+from pools.register import block_lists, draining, event_filters, occupancy, usage
 from pools.register.allocator import window
 from pools.register.utilization import forecasts, series
 
@@ -103,7 +103,7 @@ def view(request: HttpRequest, pool: Pool, **links: Any) -> HttpResponse:
         owned_elsewhere=drift.conflicts_of_pool(pool),
         cidr_states=[(cidr, cidr_state(cidr)) for cidr in cidrs],
         blocks=list(live.order_by("space_id", "cidr")[:FIRST]),
-        events=Event.objects.filter(pool_id=pool.pk).order_by("-id")[:FIRST],
+        events=event_filters.of_pools(Event.objects.all(), [pool.pk]).order_by("-id")[:FIRST],
         waiting=AllocationRequest.objects.filter(pool=pool, state="pending").count(),
         **links,
     )

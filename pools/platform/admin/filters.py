@@ -99,13 +99,18 @@ def by_value(
 
 
 def by_id(title: StrOrPromise, parameter: str, choices: Offered, lookup: str) -> type[ChoiceFilter]:
-    """Filter by a foreign key; a value that is no id matches no row."""
-    return custom(
-        title,
-        parameter,
-        choices,
-        lambda _request, rows, value: rows.filter(**{lookup: lists.parse_id(value)}),
-    )
+    """Filter by a foreign key, also of a related row; a value that is no id matches no row."""
+    relation, _relations, column = lookup.partition("__")
+
+    def apply(_request: HttpRequest, rows: QuerySet[Any], value: str) -> QuerySet[Any]:
+        if not column:
+            return rows.filter(**{lookup: lists.parse_id(value)})
+        # The related rows first: the index of the list's order begins with the key to them.
+        related: Any = rows.model._meta.get_field(relation).related_model
+        ids = related.objects.filter(**{column: lists.parse_id(value)}).values_list("pk", flat=True)
+        return rows.filter(**{f"{relation}__in": list(ids)})
+
+    return custom(title, parameter, choices, apply)
 
 
 def by_condition(

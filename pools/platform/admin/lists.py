@@ -6,6 +6,7 @@ Its paginator does not count a large table.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
@@ -29,6 +30,7 @@ from django.utils.functional import cached_property
 from django.utils.translation import gettext, ngettext
 from unfold import admin as unfold
 
+from pools.platform import database
 from pools.platform.admin import display, export, pages, preferences
 from pools.platform.admin.columns import Column
 
@@ -42,6 +44,7 @@ Row = TypeVar("Row", bound=models.Model)
 
 FILTERS = "_changelist_filters"  # the parameter in which Django keeps the filters of a list
 REACH = 10_000  # rows that can be paged through; a search reaches the others
+MOST_SORTED = 100_000  # rows of a table that is sorted without an index
 EVENTS = "admin:pools_event_changelist"
 _DJANGO_PAGES = ("add", "change", "delete", "history")  # their URLs are Django's
 
@@ -122,6 +125,15 @@ def action(
     return open_page
 
 
+def find_ids(rows: models.QuerySet[Any], most: int) -> list[Any]:
+    """Return the ids of up to `most` rows of a search, in any order, by one pass over the table.
+
+    Searching in an order, PostgreSQL would rather read the whole index of that order.
+    """
+    with database.in_parallel():
+        return list(rows.order_by().values_list("pk", flat=True)[:most])
+
+
 class BoundedPaginator(paginator.Paginator[Any]):
     """Counts up to REACH rows; `more` is True if there are more, which only a search reaches.
 
@@ -130,11 +142,19 @@ class BoundedPaginator(paginator.Paginator[Any]):
     """
 
     @cached_property
+    def first_rows(self) -> list[Any]:
+        """The rows of the first page, and one more if there is a second page."""
+        rows: Any = self.object_list
+        return list(rows[: self.per_page + 1])
+
+    @cached_property
     def count(self) -> int:
         return min(self._counted, REACH)
 
     @cached_property
     def _counted(self) -> int:
+        if len(self.first_rows) <= self.per_page:  # a search without results reads the table once
+            return len(self.first_rows)
         rows: Any = self.object_list
         return int(rows.order_by().values("pk")[: REACH + 1].count())
 
@@ -147,13 +167,36 @@ class BoundedList(ChangeList):
     """A list that knows whether it has more rows than can be paged through."""
 
     most_exported = export.MOST
+    many_matches = False  # a search found more rows than the list reaches
     model_admin: ListAdmin[Any]
 
+    def get_queryset(
+        self, request: HttpRequest, exclude_parameters: Any = None
+    ) -> models.QuerySet[Any]:
+        """Find the rows of a search before they are sorted."""
+        rows = super().get_queryset(request, exclude_parameters)
+        if not self.query:
+            return rows
+        ids = find_ids(rows, REACH + 1)
+        self.many_matches = len(ids) > REACH
+        return rows if len(ids) > REACH else rows.filter(pk__in=ids)
+
     def get_results(self, request: HttpRequest) -> None:
-        super().get_results(request)
-        rows = list(self.result_list)
+        whole = self.many_matches and self.model_admin.finds_neighbours
+        with database.in_parallel(ordered=False) if whole else contextlib.nullcontext():
+            super().get_results(request)
+            paginator = self.paginator
+            if self.page_num == 1 and not self.show_all and isinstance(paginator, BoundedPaginator):
+                rows = paginator.first_rows[: self.list_per_page]
+            else:
+                rows = list(self.result_list)
         self.model_admin.prepare_rows(request, rows)
         self.result_list = rows
+
+    def get_ordering_field(self, field_name: Any) -> Any:
+        """Ignore an order of the URL that the list does not offer."""
+        offered = self.sortable_by is None or field_name in self.sortable_by
+        return super().get_ordering_field(field_name) if offered else None
 
     def active_filters(self) -> list[tuple[str, str]]:
         """Return the active filters as text, each with the query of the list without it."""
@@ -198,6 +241,11 @@ class ListAdmin(Base[Row]):
     more_columns: ClassVar[tuple[Column | str, ...]] = ()
     # Names of model fields; a Column is sortable if it has an order.
     sortable_by: ClassVar[tuple[str, ...]] = ()
+    # The orders that an index serves; by others a table of more than MOST_SORTED rows is not sorted.
+    indexed_orders: ClassVar[tuple[str, ...]] = ("id",)
+    # Rows that a search finds are neighbours in the order of the list. In this order PostgreSQL would read
+    # the table up to them before it finds the first.
+    finds_neighbours: ClassVar[bool] = False
     list_pages: ClassVar[Sequence[Page]] = ()
     row_pages: ClassVar[Sequence[Page]] = ()
     # Exported attributes of a row; without any the list has no export.
@@ -229,11 +277,16 @@ class ListAdmin(Base[Row]):
         return preferences.shown_columns(request, self)
 
     def get_sortable_by(self, request: HttpRequest) -> list[Any]:
-        return [
-            column
-            for column in self.get_list_display(request)
+        columns = self.get_list_display(request)
+        orders = {
+            column: column.admin_order_field if isinstance(column, Column) else column
+            for column in columns
             if isinstance(column, Column) or column in self.sortable_by
-        ]
+        }
+        slow = {order for order in orders.values() if order} - {*self.indexed_orders}
+        if slow and estimated_rows(self.model) > MOST_SORTED:
+            return [column for column, order in orders.items() if order not in slow]
+        return list(orders)
 
     def get_search_results(
         self, request: HttpRequest, queryset: models.QuerySet[Row], search_term: str

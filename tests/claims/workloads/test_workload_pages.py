@@ -6,10 +6,14 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import Permission
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
+from claims import tasks
 from claims.models import NAD, Entry, Membership, Network
+from claims.workloads import results
 from tests import people
 from tests.claims import worlds
 
@@ -44,6 +48,28 @@ def test_networks_with_their_counts(network: Network) -> None:
     for result in ("missing", "different", "unknown"):
         assert f"network={network.pk}&amp;result={result}" in page
     assert f"network={network.pk}&amp;result=matching" not in page
+
+
+def test_the_overview_of_large_networks_has_stored_counts(
+    network: Network, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert tasks.refresh_workload_counts() == 0, "the network is small"
+    live = results.overview_counts([network.pk])
+    assert live == (results.counts_by_network([network.pk]), None)
+    monkeypatch.setattr(results, "LARGE", 2)
+    assert tasks.refresh_workload_counts() == 1
+    worlds.workload(network, "newer", "02:00:00:00:00:0d", "10.0.0.9/24", kind="pod")
+    stored, counted_at = results.overview_counts([network.pk])
+    assert (stored, counted_at is not None) == (live[0], True)
+    assert results.result_counts(network.pk)["unknown"] == stored[network.pk]["unknown"] + 1
+    with CaptureQueriesContext(connection) as queries:
+        page = text(people.browser(), LIST)
+    assert "The numbers of large networks were counted" in page
+    assert not [query for query in queries if "claims_workload_comparison" in query["sql"]]
+    assert tasks.refresh_workload_counts() == 1
+    monkeypatch.setattr(results, "LARGE", 500)
+    assert tasks.refresh_workload_counts() == 0
+    assert results.overview_counts([network.pk])[1] is None
 
 
 def test_a_network(network: Network) -> None:

@@ -9,12 +9,13 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
-        ('pools', '0002_initial_data'),
+        ('claims', '0002_initial_data'),
+        ('pools', '0003_sql_v20'),
     ]
 
     operations = [
         pools.sql.Install(
-            app='pools',
-            names=['rules.v19', 'allocate.v19', 'observed_cidrs.v19', 'recovery.v19', 'event_log.v19', 'plan.v19', 'pgtrigger.v19', 'storage.v19'],
+            app='claims',
+            names=['memberships.v20', 'contradictions.v20', 'launchers.v20', 'workload_comparison.v20', 'storage.v20', 'event_log.v20', 'pgtrigger.v20'],
         ),
     ]

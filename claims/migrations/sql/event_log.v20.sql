@@ -1,5 +1,6 @@
--- All event tables as one log. Each branch keeps its primary key as `id`, so that the newest
--- events of all tables are found by merging their indexes.
+-- All event tables as one log. Each branch keeps its primary key as `id` and has the same types of
+-- columns (text, not varchar), and those of large tables join no other table, so that the newest events
+-- of all tables are found by merging their indexes.
 CREATE OR REPLACE VIEW pools_event_log AS
   SELECT e.pgh_id AS id, e.pgh_created_at AS at,
     CASE WHEN e.pgh_label = 'released' AND e.pgh_context ? 'reason'
@@ -12,26 +13,28 @@ CREATE OR REPLACE VIEW pools_event_log AS
          WHEN e.category = 'ipv4' AND e.holder_kind = 'env' THEN 'env.ipv4_addon_enabled'
          WHEN e.holder_kind = 'instance' THEN 'instance.allocated'
          ELSE 'block.allocated' END AS type,
-    'blockevent'::text AS "table", e.pgh_obj_id AS object_id, p.cluster_id, e.pool_id,
+    'blockevent'::text AS "table", e.pgh_obj_id AS object_id,
+    (SELECT cluster_id FROM pools_addressspace WHERE id = e.space_id) AS cluster_id, e.pool_id,
     e.cidr::text AS cidr, e.holder_kind::text, e.holder_id::text, e.org::text, e.env::text,
     COALESCE(e.pgh_context ->> 'actor', '') AS actor,
     COALESCE(e.pgh_context ->> 'request_id', '') AS request_id,
-    COALESCE(e.pgh_context ->> 'reason', '') AS reason, '' AS message
-  FROM pools_blockevent e LEFT JOIN pools_addressspace p ON p.id = e.space_id
+    COALESCE(e.pgh_context ->> 'reason', '') AS reason, ''::text AS message
+  FROM pools_blockevent e
 UNION ALL
   SELECT e.pgh_id, e.pgh_created_at,
     CASE WHEN e.category = 'node' THEN 'node.enrollment_failed'
          WHEN e.category = 'ipv4' AND e.holder_kind = 'env' THEN 'env.ipv4_addon_failed'
          WHEN e.holder_kind = 'instance' THEN 'instance.allocation_failed'
          ELSE 'block.allocation_failed' END,
-    'failureevent', e.pgh_obj_id, p.cluster_id, e.pgh_obj_id, '', e.holder_kind, e.holder_id,
-    e.org, e.env, COALESCE(e.pgh_context ->> 'actor', ''),
-    COALESCE(e.pgh_context ->> 'request_id', ''), e.code, e.message
-  FROM pools_failureevent e LEFT JOIN pools_pool p ON p.id = e.pgh_obj_id
+    'failureevent', e.pgh_obj_id,
+    (SELECT cluster_id FROM pools_pool WHERE id = e.pgh_obj_id), e.pgh_obj_id, '', e.holder_kind::text,
+    e.holder_id::text, e.org::text, e.env::text, COALESCE(e.pgh_context ->> 'actor', ''),
+    COALESCE(e.pgh_context ->> 'request_id', ''), e.code::text, e.message::text
+  FROM pools_failureevent e
 UNION ALL
   SELECT e.pgh_id, e.pgh_created_at, 'pool.' || e.pgh_label, 'poolevent', e.pgh_obj_id,
     e.cluster_id, e.pgh_obj_id, '', '', '', '', '', COALESCE(e.pgh_context ->> 'actor', ''),
-    COALESCE(e.pgh_context ->> 'request_id', ''), COALESCE(e.pgh_context ->> 'reason', ''), e.name
+    COALESCE(e.pgh_context ->> 'request_id', ''), COALESCE(e.pgh_context ->> 'reason', ''), e.name::text
   FROM pools_poolevent e
 UNION ALL
   SELECT e.pgh_id, e.pgh_created_at,
@@ -48,18 +51,18 @@ UNION ALL
     'reservedrangeevent', e.pgh_obj_id, p.cluster_id, e.pool_id,
     host(e.first) || '-' || host(e.last), '', '', '', '',
     COALESCE(e.pgh_context ->> 'actor', ''), COALESCE(e.pgh_context ->> 'request_id', ''),
-    COALESCE(e.pgh_context ->> 'reason', ''), e.reason
+    COALESCE(e.pgh_context ->> 'reason', ''), e.reason::text
   FROM pools_reservedrangeevent e LEFT JOIN pools_pool p ON p.id = e.pool_id
 UNION ALL
   SELECT e.pgh_id, e.pgh_created_at, 'cluster.' || e.pgh_label, 'clusterevent', e.pgh_obj_id,
     e.pgh_obj_id, NULL::bigint, COALESCE(e.cluster_prefix::text, ''), '', '', '', '',
     COALESCE(e.pgh_context ->> 'actor', ''), COALESCE(e.pgh_context ->> 'request_id', ''),
-    COALESCE(e.pgh_context ->> 'reason', ''), e.name
+    COALESCE(e.pgh_context ->> 'reason', ''), e.name::text
   FROM pools_clusterevent e
 UNION ALL
   SELECT e.pgh_id, e.pgh_created_at, 'connection.' || e.pgh_label, 'connectionevent', e.pgh_obj_id,
     e.cluster_id, NULL::bigint, '', '', '', '', '', COALESCE(e.pgh_context ->> 'actor', ''),
-    COALESCE(e.pgh_context ->> 'request_id', ''), COALESCE(e.pgh_context ->> 'reason', ''), e.server
+    COALESCE(e.pgh_context ->> 'request_id', ''), COALESCE(e.pgh_context ->> 'reason', ''), e.server::text
   FROM pools_connectionevent e
 UNION ALL
   SELECT e.pgh_id, e.pgh_created_at, 'webhook.' || e.pgh_label, 'webhooktargetevent', e.pgh_obj_id,
@@ -71,11 +74,11 @@ UNION ALL
   SELECT e.pgh_id, e.pgh_created_at, 'container.' || e.pgh_label, 'containerevent', e.pgh_obj_id,
     s.cluster_id, NULL::bigint, e.cidr::text, '', '', '', '',
     COALESCE(e.pgh_context ->> 'actor', ''), COALESCE(e.pgh_context ->> 'request_id', ''),
-    COALESCE(e.pgh_context ->> 'reason', ''), e.name
+    COALESCE(e.pgh_context ->> 'reason', ''), e.name::text
   FROM pools_containerevent e LEFT JOIN pools_addressspace s ON s.id = e.space_id
 UNION ALL
   SELECT e.pgh_id, e.pgh_created_at, 'environment.' || e.pgh_label, 'environmentevent', e.pgh_obj_id,
-    e.cluster_id, NULL::bigint, '', '', '', e.org, e.env, COALESCE(e.pgh_context ->> 'actor', ''),
+    e.cluster_id, NULL::bigint, '', '', '', e.org::text, e.env::text, COALESCE(e.pgh_context ->> 'actor', ''),
     COALESCE(e.pgh_context ->> 'request_id', ''), COALESCE(e.pgh_context ->> 'reason', ''),
     concat_ws('/', NULLIF(e.org, ''), e.env)
   FROM pools_environmentevent e
@@ -89,49 +92,50 @@ UNION ALL
   SELECT e.pgh_id, e.pgh_created_at,
     'directory_account.' || CASE WHEN e.refusal <> '' AND e.pgh_label <> 'deleted'
                                  THEN 'sign_in_refused' ELSE e.pgh_label END,
-    'directoryaccountevent', e.pgh_obj_id, NULL::bigint, NULL::bigint, '', 'user', e.username, '', '',
+    'directoryaccountevent', e.pgh_obj_id, NULL::bigint, NULL::bigint, '', 'user', e.username::text, '', '',
     COALESCE(e.pgh_context ->> 'actor', ''), COALESCE(e.pgh_context ->> 'request_id', ''),
-    e.refusal, array_to_string(e.roles, ', ')
+    e.refusal::text, array_to_string(e.roles, ', ')
   FROM pools_directoryaccountevent e
 -- Branches of the view pools_event_log (pools/sql/event_log.sql): events of VM networks. The block of an
 -- event is its first address with a full prefix length, so that a search for the block finds it.
 UNION ALL
   SELECT e.pgh_id, e.pgh_created_at, 'network.' || e.pgh_label, 'networkevent', e.pgh_obj_id,
     e.cluster_id, n.pool_id, '', '', '', '', '', COALESCE(e.pgh_context ->> 'actor', ''),
-    COALESCE(e.pgh_context ->> 'request_id', ''), COALESCE(e.pgh_context ->> 'reason', ''), e.name
+    COALESCE(e.pgh_context ->> 'request_id', ''), COALESCE(e.pgh_context ->> 'reason', ''), e.name::text
   FROM claims_networkevent e LEFT JOIN claims_network n ON n.id = e.pgh_obj_id
 UNION ALL
   SELECT e.pgh_id, e.pgh_created_at, 'ippool.' || e.pgh_label, 'ippoolevent', e.pgh_obj_id,
     e.cluster_id, n.pool_id, '', '', '', '', '', COALESCE(e.pgh_context ->> 'actor', ''),
-    COALESCE(e.pgh_context ->> 'request_id', ''), COALESCE(e.pgh_context ->> 'reason', ''), e.name
+    COALESCE(e.pgh_context ->> 'request_id', ''), COALESCE(e.pgh_context ->> 'reason', ''), e.name::text
   FROM claims_ippoolevent e LEFT JOIN claims_network n ON n.id = e.network_id
 UNION ALL
   SELECT e.pgh_id, e.pgh_created_at, 'entry.' || e.pgh_label, 'entryevent', e.pgh_obj_id,
-    COALESCE(i.cluster_id, (SELECT o.cluster_id FROM claims_ippoolevent o
-                            WHERE o.pgh_obj_id = e.ippool_id ORDER BY o.pgh_id DESC LIMIT 1)),
-    n.pool_id,
+    COALESCE((SELECT cluster_id FROM claims_ippool WHERE id = e.ippool_id),
+             (SELECT o.cluster_id FROM claims_ippoolevent o
+              WHERE o.pgh_obj_id = e.ippool_id ORDER BY o.pgh_id DESC LIMIT 1)),
+    (SELECT n.pool_id FROM claims_ippool i JOIN claims_network n ON n.id = i.network_id
+     WHERE i.id = e.ippool_id),
     COALESCE(split_part(e.ips[1], '/', 1) || CASE WHEN e.ips[1] LIKE '%:%' THEN '/128'
                                                   ELSE '/32' END, ''),
     CASE WHEN e.vm = '' THEN 'mac' ELSE 'vm' END,
     CASE WHEN e.vm = '' THEN e.mac::text ELSE e.namespace || '/' || e.vm END, '', '',
     COALESCE(e.pgh_context ->> 'actor', ''), COALESCE(e.pgh_context ->> 'request_id', ''),
     COALESCE(e.pgh_context ->> 'reason', ''), e.mac::text || ' ' || array_to_string(e.ips, ', ')
-  FROM claims_entryevent e LEFT JOIN claims_ippool i ON i.id = e.ippool_id
-    LEFT JOIN claims_network n ON n.id = i.network_id
+  FROM claims_entryevent e
 UNION ALL
   SELECT e.pgh_id, e.pgh_created_at, 'ipamclaim.' || e.pgh_label, 'ipamclaimevent', e.pgh_obj_id,
-    e.cluster_id, n.pool_id,
+    e.cluster_id, (SELECT pool_id FROM claims_network WHERE id = e.network_id),
     COALESCE(split_part(e.ips[1], '/', 1) || CASE WHEN e.ips[1] LIKE '%:%' THEN '/128'
                                                   ELSE '/32' END, ''),
     CASE WHEN e.vm <> '' THEN 'vm' WHEN e.mac IS NOT NULL THEN 'mac' ELSE '' END,
     CASE WHEN e.vm <> '' THEN e.namespace || '/' || e.vm ELSE COALESCE(e.mac::text, '') END, '', '',
     COALESCE(e.pgh_context ->> 'actor', ''), COALESCE(e.pgh_context ->> 'request_id', ''),
     COALESCE(e.pgh_context ->> 'reason', ''), e.namespace || '/' || e.name
-  FROM claims_ipamclaimevent e LEFT JOIN claims_network n ON n.id = e.network_id
+  FROM claims_ipamclaimevent e
 UNION ALL
   SELECT e.pgh_id, e.pgh_created_at, 'membership.' || e.pgh_label, 'membershipevent', e.pgh_obj_id,
     e.cluster_id, NULL::bigint, '', CASE WHEN e.user_id IS NULL THEN 'group' ELSE 'user' END,
-    COALESCE(u.username, g.name, ''), '', '', COALESCE(e.pgh_context ->> 'actor', ''),
+    COALESCE(u.username, g.name, '')::text, '', '', COALESCE(e.pgh_context ->> 'actor', ''),
     COALESCE(e.pgh_context ->> 'request_id', ''), COALESCE(e.pgh_context ->> 'reason', ''),
     'VM owner in ' || array_to_string(e.namespaces, ', ')
   FROM claims_membershipevent e LEFT JOIN auth_user u ON u.id = e.user_id
@@ -149,12 +153,12 @@ UNION ALL
 UNION ALL
   SELECT e.pgh_id, e.pgh_created_at, 'wave.' || e.pgh_label, 'waveevent', e.pgh_obj_id,
     e.cluster_id, NULL::bigint, '', '', '', '', '', COALESCE(e.pgh_context ->> 'actor', ''),
-    COALESCE(e.pgh_context ->> 'request_id', ''), COALESCE(e.pgh_context ->> 'reason', ''), e.name
+    COALESCE(e.pgh_context ->> 'request_id', ''), COALESCE(e.pgh_context ->> 'reason', ''), e.name::text
   FROM claims_waveevent e
 UNION ALL
   SELECT e.pgh_id, e.pgh_created_at, 'network_settings.' || e.pgh_label, 'networksettingsevent',
     e.pgh_obj_id, e.cluster_id, NULL::bigint, '', '', '', '', '',
     COALESCE(e.pgh_context ->> 'actor', ''), COALESCE(e.pgh_context ->> 'request_id', ''),
-    COALESCE(e.pgh_context ->> 'reason', ''), e.annotation
+    COALESCE(e.pgh_context ->> 'reason', ''), e.annotation::text
   FROM claims_networksettingsevent e
 ;

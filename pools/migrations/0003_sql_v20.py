@@ -9,13 +9,12 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
-        ('claims', '0002_initial_data'),
-        ('pools', '0003_sql_v19'),
+        ('pools', '0002_initial_data'),
     ]
 
     operations = [
         pools.sql.Install(
-            app='claims',
-            names=['memberships.v19', 'contradictions.v19', 'launchers.v19', 'workload_comparison.v19', 'storage.v19', 'event_log.v19', 'pgtrigger.v19'],
+            app='pools',
+            names=['rules.v20', 'allocate.v20', 'observed_cidrs.v20', 'recovery.v20', 'event_log.v20', 'plan.v20', 'pgtrigger.v20', 'storage.v20'],
         ),
     ]
