@@ -25,7 +25,7 @@ STATIC := $(VENV)/static
 bare = env -u DATABASE_URL -u DEBUG -u IPAM_HTTPS IPAM_DATA=/nonexistent
 
 .DEFAULT_GOAL := help
-.PHONY: help run test tests check fmt test-core test-database test-cluster test-e2e screenshots bench chaos clean lock sbom prometheus-rule chart helm release-schema freeze-sql squash-migrations messages
+.PHONY: help run test tests check fmt test-core test-database test-cluster test-e2e test-ha screenshots bench chaos clean lock sbom prometheus-rule chart helm release-schema freeze-sql squash-migrations messages
 
 help:
 	@sed -n '2,4s/^# \{0,3\}//p' Makefile
@@ -103,7 +103,7 @@ $(HELM_PROGRAMS): tests/deploy/helm/requirements.txt tests/deploy/helm/program.p
 helm: $(HELM_PROGRAMS)
 
 tests: $(DEV) $(HELM_PROGRAMS)
-	$(PY) -m pytest -n $(JOBS) $(SHARED) --ignore=tests/concurrent $(ARGS)
+	$(PY) -m pytest -n $(JOBS) $(SHARED) --ignore=tests/concurrent --ignore=tests/ha $(ARGS)
 	$(PY) -m pytest tests/concurrent
 
 test: check tests
@@ -112,6 +112,10 @@ test: check tests
 test-database: $(DEV)
 	$(PY) -m pytest -n $(JOBS) $(SHARED) $(addprefix tests/,pools checks history leaks metrics \
 		claims/ipamclaims claims/ippools claims/test_address_index.py) $(ARGS)
+
+# What a fail-over costs, and a pooler: as root, with Debian's packages (docs/how-to/high-availability.md). 5 minutes.
+test-ha: $(DEV)
+	$(PY) -m pytest tests/ha -s $(ARGS)
 
 test-core: $(DEV)
 	$(PY) -m pytest tests/core

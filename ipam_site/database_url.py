@@ -23,6 +23,10 @@ _OPTIONS = frozenset(
     }
 )  # fmt: skip
 
+# What PgBouncer answers to settings of a session.
+POOLER_REFUSES = "unsupported startup parameter"
+POOLER_HINT = "DATABASE_URL leads to a pooler that takes no settings of a session: set DB_POOLER=1"
+
 
 def parse_url(url: str) -> dict[str, Any]:
     """Return NAME, USER, PASSWORD, HOST, PORT and OPTIONS (the query) of a PostgreSQL URL.

@@ -241,6 +241,10 @@ IPAM_SERVERS_FROM = (
 # Without a URL, commands that need no database still run; others get "connection refused".
 _NOWHERE = "postgresql://127.0.0.1:1/cadastre"
 
+# A pooler in transaction mode refuses or drops settings of a session, so that none are sent; the pooler or
+# the role has to have them (ipam_site/http/health.py looks).
+DB_POOLER = env.boolean("DB_POOLER", False)
+
 
 def _database(url: str) -> dict[str, Any]:
     entry = database_url.parse_url(url)
@@ -261,10 +265,11 @@ def _database(url: str) -> dict[str, Any]:
         "keepalives_idle": "10",
         "keepalives_interval": "5",
         "keepalives_count": "2",
-        # Off for a pooler in transaction mode without support for prepared statements (PgBouncer
-        # before 1.21).
-        "prepare_threshold": 5 if env.boolean("DB_PREPARED_STATEMENTS", True) else None,
+        # PgBouncer keeps track of prepared statements from version 1.21 on.
+        "prepare_threshold": 5 if env.boolean("DB_PREPARED_STATEMENTS", not DB_POOLER) else None,
     }
+    if not DB_POOLER:
+        defaults["options"] = f"{limit_options} {options.pop('options', '')}".strip()
     return {
         "ENGINE": "django.db.backends.postgresql",
         # One connection for the life of the thread: opening one costs as much as ten allocations.
@@ -272,11 +277,9 @@ def _database(url: str) -> dict[str, Any]:
         "CONN_HEALTH_CHECKS": True,
         **entry,
         # The options of the URL come last, so that they win.
-        "OPTIONS": {
-            **defaults,
-            **options,
-            "options": f"{limit_options} {options.get('options', '')}".strip(),
-        },
+        "OPTIONS": {**defaults, **options},
+        # A cursor on the server outlives the transaction, with which a pooler takes the connection back.
+        "DISABLE_SERVER_SIDE_CURSORS": DB_POOLER,
     }
 
 

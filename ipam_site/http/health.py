@@ -21,7 +21,7 @@ from django.conf import settings
 from django.db import connection
 from django.db.migrations import loader
 
-from ipam_site import database_watch
+from ipam_site import database_url, database_watch
 
 # A probe is answered within this time, even if a server hangs. Connecting has a lower limit.
 _SECONDS = 3.0
@@ -29,6 +29,11 @@ _CONNECT_SECONDS = 2
 
 
 log = logging.getLogger(__name__)
+
+_HINTS = {
+    "pooler": database_url.POOLER_HINT,
+    "no limits": "the pooler's connections have no statement_timeout or no lock_timeout: give it or the role both",
+}
 
 
 class Readiness(TypedDict):
@@ -59,6 +64,8 @@ def readiness() -> Readiness:
     answers = [_database.ask(), _redis.ask()]
     until = time.monotonic() + _SECONDS
     database, broker = [_await_result(answer, until) for answer in answers]
+    if hint := _HINTS.get(database):
+        log.error("%s (docs/how-to/high-availability.md)", hint)
     if database == "ok" and database_watch.is_refusing():
         database = "hung"  # this process still refuses requests
     draining = (settings.IPAM_DATA / "draining").exists()
@@ -110,16 +117,32 @@ def _ask_database() -> str:
     # A new connection: the persistent one of the thread may be broken.
     parameters = connection.get_connection_params()
     parameters["connect_timeout"] = _CONNECT_SECONDS
-    parameters["options"] += f" -c statement_timeout={_CONNECT_SECONDS}s"
+    if not settings.DB_POOLER:
+        parameters["options"] += f" -c statement_timeout={_CONNECT_SECONDS}s"
     try:
         with psycopg.connect(**parameters, autocommit=True) as probe:
+            if not _has_limits(probe):
+                return "no limits" if settings.DB_POOLER else "pooler"
             if probe.execute("SHOW transaction_read_only").fetchone() != ("off",):
                 return "read-only"
             return "ok" if _is_migrated(probe) else "migrations missing"
     except psycopg.errors.UndefinedTable:
         return "migrations missing"
-    except psycopg.Error:
-        return "away"
+    except psycopg.Error as error:
+        return "pooler" if database_url.POOLER_REFUSES in str(error) else "away"
+
+
+def _has_limits(probe: psycopg.Connection) -> bool:
+    """Return True if statements and waits for locks are limited on this connection.
+
+    The limits that a session asks for are lost in a pooler that ignores them (PgBouncer with
+    `ignore_startup_parameters = options`): a slow statement would hold its thread forever.
+    """
+    limits = "SELECT current_setting('statement_timeout'), current_setting('lock_timeout')"
+    statement, lock = probe.execute(limits).fetchone() or ("0", "0")
+    return "0" not in {statement, lock} and (
+        settings.DB_POOLER or statement == f"{_CONNECT_SECONDS}s"
+    )
 
 
 def _is_migrated(probe: psycopg.Connection) -> bool:
