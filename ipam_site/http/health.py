@@ -140,9 +140,9 @@ def _has_limits(probe: psycopg.Connection) -> bool:
     """
     limits = "SELECT current_setting('statement_timeout'), current_setting('lock_timeout')"
     statement, lock = probe.execute(limits).fetchone() or ("0", "0")
-    return "0" not in {statement, lock} and (
-        settings.DB_POOLER or statement == f"{_CONNECT_SECONDS}s"
-    )
+    if settings.DB_POOLER:
+        return "0" not in {statement, lock}
+    return bool(statement == f"{_CONNECT_SECONDS}s")
 
 
 def _is_migrated(probe: psycopg.Connection) -> bool:
