@@ -98,7 +98,7 @@ def test_everything_works(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPa
             )  # fmt: skip
             assert report.violations == ()
             assert report.deadlocks == 0
-            assert report.too_weak(rate=30, faults=3) == []
+            assert report.too_weak(rate=10, faults=2) == []
             site.command("demo")
             browser = running_site.Browser(site.url)
             assert browser.login("admin", site.password)
