@@ -73,6 +73,14 @@ def test_every_page_answers_and_escapes_what_clusters_say(cluster: Cluster) -> N
         assert EVIL not in answer.content.decode(), page
 
 
+def test_the_plan_of_an_object_lists_its_differences_and_decisions(cluster: Cluster) -> None:
+    first = Drift.objects.filter(cluster=cluster).earliest("pk")
+    page = people.browser().get(reverse("admin:pools_drift_change", args=[first.pk]))
+    text = page.content.decode()
+    for part in ("spec.ipv4.cidrs", "spec.ipv4.maskSize", "2 fields differ", 'value="ignore"'):
+        assert part in text
+
+
 @pytest.mark.parametrize("name", LISTS)
 def test_an_empty_list_explains_itself(name: str) -> None:
     page = people.browser().get(reverse(f"admin:pools_{name}_changelist"))

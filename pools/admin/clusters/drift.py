@@ -63,7 +63,7 @@ def _plan(request: HttpRequest, row: Drift) -> HttpResponse:
     rows = drift.differences(drift.ClusterObject(row.cluster, row.kind, row.name, row.namespace))
     return pages.page(
         request,
-        "plan.html",
+        "drift_plan.html",
         title=f"{row.kind} {row.name}",
         opts=Drift._meta,
         original=row,
