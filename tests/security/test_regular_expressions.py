@@ -154,10 +154,13 @@ def test_time_is_proportional_to_the_text(name: str) -> None:
         # The short one first: what explodes shows there.
         small = _seconds(name, flat(short))
         assert small < 5, short[:200]
-        large = _seconds(name, flat(long))
-        if large > QUICK:
-            small = max(small, 1e-4)
-            assert large / small < GROWTH, (small, large, long[:80])
+        # The best of three: a busy machine slows some, a bad pattern all of them.
+        for _ in range(3):
+            large = _seconds(name, flat(long))
+            if large <= QUICK or large / max(small, 1e-4) < GROWTH:
+                break
+        else:
+            raise AssertionError((small, large, long[:80]))
 
 
 def test_patterns_are_found() -> None:
