@@ -16,8 +16,11 @@ from pools.models import Cluster
 from pools.platform.rest import fields, filters, generics, token_scopes
 
 for parameter, model in (
-    ("network_id", Network), ("ippool_id", IPPool), ("claim_id", IPAMClaim), ("import_id", VMImport),
-):  # fmt: skip
+    ("network_id", Network),
+    ("ippool_id", IPPool),
+    ("claim_id", IPAMClaim),
+    ("import_id", VMImport),
+):
     token_scopes.register_path_object(parameter, model, cluster="cluster_id")
 
 Row = TypeVar("Row", bound=Model)

@@ -161,18 +161,27 @@ class TokenForm(forms.Form):
         User.objects.order_by("username"), label=_("User"), widget=fields.select()
     )
     description = forms.CharField(
-        label=_("Description"), max_length=200, required=False, widget=fields.text(),
+        label=_("Description"),
+        max_length=200,
+        required=False,
+        widget=fields.text(),
         help_text=_("What uses the token."),
-    )  # fmt: skip
+    )
     level = forms.TypedChoiceField(
-        label=_("Level"), choices=TokenLevel.choices, initial=TokenLevel.ALLOCATE, required=False,
-        empty_value=TokenLevel.ADMINISTER, widget=fields.select(),
+        label=_("Level"),
+        choices=TokenLevel.choices,
+        initial=TokenLevel.ALLOCATE,
+        required=False,
+        empty_value=TokenLevel.ADMINISTER,
+        widget=fields.select(),
         help_text=_("A token never has more rights than its owner."),
-    )  # fmt: skip
+    )
     limited_to = fields.ParsedField(
-        tokens.parse_subject, label=_("Limited to"), required=False,
+        tokens.parse_subject,
+        label=_("Limited to"),
+        required=False,
         help_text=_("One cluster (prod) or one pool (prod/green-pool). Empty: no limit."),
-    )  # fmt: skip
+    )
     days = forms.IntegerField(
         label=_("Validity in days"),
         initial=365,

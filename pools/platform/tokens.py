@@ -69,7 +69,10 @@ def create(
     with transaction.atomic():
         row, text = tokens.create(owner, **({} if validity is None else {"expiry": validity}))
         TokenScope.objects.create(
-            token=row, level=level, cluster=subject.cluster, pool=subject.pool,
+            token=row,
+            level=level,
+            cluster=subject.cluster,
+            pool=subject.pool,
             description=description,
-        )  # fmt: skip
+        )
     return str(text)

@@ -24,11 +24,15 @@ _ALLOCATING = frozenset(
     {
         "pools.allocate",
         "claims.request_address",
-        *(f"claims.{verb}_{name}" for verb in ("add", "change") for name in ("entry", "ipamclaim", "vmimport")),
+        *(
+            f"claims.{verb}_{name}"
+            for verb in ("add", "change")
+            for name in ("entry", "ipamclaim", "vmimport")
+        ),
         "claims.delete_entry",
         "claims.delete_ipamclaim",
     }
-)  # fmt: skip
+)
 
 
 @dataclass(frozen=True)
