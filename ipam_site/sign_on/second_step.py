@@ -67,7 +67,7 @@ def view(request: HttpRequest) -> HttpResponse:
     user = _user(pending)
     if user is None:
         request.session.pop(_PENDING, None)
-        return redirect("admin:login")
+        return redirect("admin:index")  # and from there to the sign-in
     form = CodeForm(request.POST or None)
     retry_after = 0
     if request.method == "POST" and form.is_valid():

@@ -138,7 +138,7 @@ def test_a_sign_in_needs_the_code_and_keeps_the_way(olga: Enrolled) -> None:
     assert answer.headers["Location"] == "/admin/pools/pool/"
     assert client.session.session_key != key
     assert client.get("/admin/pools/pool/").status_code == 200
-    assert client.get(CODE).headers["Location"] == LOGIN
+    assert client.get(CODE).headers["Location"] == "/admin/"
 
 
 def test_the_way_does_not_lead_elsewhere(olga: Enrolled) -> None:
@@ -165,7 +165,7 @@ def test_a_half_open_session_reaches_nothing(olga: Enrolled, path: str) -> None:
 def test_a_wrong_password_says_nothing_of_the_factor(olga: Enrolled) -> None:
     client = give_password(olga.user, password="wrong")
     assert client.answer.status_code == 200  # type: ignore[attr-defined]
-    assert client.get(CODE).headers["Location"] == LOGIN
+    assert client.get(CODE).headers["Location"] == "/admin/"
 
 
 def test_the_step_ends_with_a_new_password_and_with_its_time(
@@ -173,11 +173,11 @@ def test_the_step_ends_with_a_new_password_and_with_its_time(
 ) -> None:
     late = give_password(olga.user)
     olga.clock.now += 601
-    assert late.post(CODE, {"code": olga.code()}).headers["Location"] == LOGIN
+    assert late.post(CODE, {"code": olga.code()}).headers["Location"] == "/admin/"
     client = give_password(olga.user)
     olga.user.set_password("another long pass phrase")
     olga.user.save()
-    assert client.post(CODE, {"code": olga.code()}).headers["Location"] == LOGIN
+    assert client.post(CODE, {"code": olga.code()}).headers["Location"] == "/admin/"
     assert not is_signed_in(client)
 
 
