@@ -361,3 +361,7 @@ def test_a_user_without_a_password_enrols_nothing() -> None:
     client.force_login(user)
     assert 'id="secret"' not in client.get(PAGE).text
     assert not User.objects.filter(second_factor__isnull=False).exists()
+
+
+def test_the_menu_of_the_user_leads_to_the_page() -> None:
+    assert f'href="{PAGE}"' in people.browser().get("/admin/").text
