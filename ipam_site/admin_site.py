@@ -244,6 +244,9 @@ UNFOLD: dict[str, Any] = {
             "950": _blue(26, 0.09),
         }
     },
+    "ACCOUNT": {
+        "navigation": [{"title": _("Second factor"), "link": reverse_lazy("admin:second_factor")}]
+    },
     "DASHBOARD_CALLBACK": "pools.admin.overview.overview.context",
     "SIDEBAR": {"show_search": False, "show_all_applications": False, "navigation": _MENU},
 }

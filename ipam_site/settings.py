@@ -55,6 +55,12 @@ if IPAM_BEHIND_PROXY:
 # Failed sign-ins within 15 minutes, after which further ones are refused.
 IPAM_LOGIN_FAILURES_PER_ACCOUNT = env.integer("IPAM_LOGIN_FAILURES_PER_ACCOUNT", 10, minimum=1)
 IPAM_LOGIN_FAILURES_PER_ADDRESS = env.integer("IPAM_LOGIN_FAILURES_PER_ADDRESS", 50, minimum=1)
+# Which accounts of this site must have a second factor: optional, administrators or everybody.
+IPAM_SECOND_FACTOR = env.text("IPAM_SECOND_FACTOR", "optional")
+if IPAM_SECOND_FACTOR not in {"optional", "administrators", "everybody"}:
+    raise exceptions.ImproperlyConfigured(
+        "IPAM_SECOND_FACTOR must be optional, administrators or everybody"
+    )
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
 SESSION_COOKIE_AGE = 12 * 3600
@@ -139,6 +145,7 @@ INSTALLED_APPS = [
     "rest_framework",
     "knox",
     "django_filters",
+    "django_otp",
     "drf_spectacular",
     "drf_spectacular_sidecar",
     "pools",
@@ -162,6 +169,7 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "ipam_site.sign_on.gate.SecondFactorMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
 ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any, cast
 
 from django.conf import settings
@@ -11,40 +10,36 @@ from django.contrib.auth.forms import AuthenticationForm
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
-from django.urls import URLPattern, reverse
-from django.utils.translation import gettext, ngettext
+from django.urls import URLPattern, path, reverse
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from django.views.i18n import JavaScriptCatalog
 from unfold import forms, sites
 
 from claims.access import cluster_owners, directory
-from ipam_site.sign_on import oidc, views
+from ipam_site.sign_on import attempts, enrolment, oidc, second_step, views
 from ipam_site.sign_on.ldap_settings import DirectoryUnreachable
-from pools.platform import login_limits
+from pools.platform import login_limits, second_factor
 
 
 class SignIn(forms.AuthenticationForm):
     """Sign-in of staff, and of VM owners by RoleBindings of clusters, who need not be staff.
 
-    `retry_after` is the number of seconds to wait after too many failed attempts, else 0.
+    `retry_after` is the number of seconds to wait after too many failed attempts, else 0; `needs_code`
+    says that the password alone does not sign in.
     """
 
     retry_after = 0
+    needs_code = False
 
     def clean(self) -> dict[str, Any]:
         name = str(self.cleaned_data.get("username", ""))
         if self.request is None or not name or not self.cleaned_data.get("password"):
             return super().clean()
-        attempt = login_limits.count_attempt(name, _address(self.request))
+        attempt = login_limits.count_attempt(name, attempts.address(self.request))
         if attempt.retry_after:
             self.retry_after = attempt.retry_after
-            minutes = math.ceil(attempt.retry_after / 60)
-            message = ngettext(
-                "Too many sign-ins have failed. Try again in %(minutes)d minute.",
-                "Too many sign-ins have failed. Try again in %(minutes)d minutes.",
-                minutes,
-            )
-            raise ValidationError(message % {"minutes": minutes}, code="too_many_attempts")
+            raise attempts.too_many(attempt.retry_after)
         try:
             cleaned = super().clean()
         except directory.SignInRefused as refusal:
@@ -54,20 +49,25 @@ class SignIn(forms.AuthenticationForm):
                 gettext("The directory of the organization does not answer. Try again later."),
                 code="directory_unreachable",
             ) from error
-        login_limits.record_success(attempt)
+        self.needs_code = second_factor.is_enrolled(self.get_user())
+        if self.needs_code:
+            login_limits.record_password(attempt)
+        else:
+            login_limits.record_success(attempt)
         return cleaned
+
+    def get_user(self) -> Any:
+        """Return the user to sign in. Raises CodeNeeded if the password alone does not do that."""
+        user = super().get_user()
+        if self.needs_code:
+            raise second_step.CodeNeeded(user)
+        return user
 
     def confirm_login_allowed(self, user: Any) -> None:
         if cluster_owners.rights(user):
             AuthenticationForm.confirm_login_allowed(self, user)
         else:
             super().confirm_login_allowed(user)
-
-
-def _address(request: HttpRequest) -> str:
-    """Return the client's address; behind a proxy it is the last one of X-Forwarded-For."""
-    last = request.headers.get("X-Forwarded-For", "").rpartition(",")[2].strip()
-    return last if settings.IPAM_BEHIND_PROXY and last else str(request.META.get("REMOTE_ADDR", ""))
 
 
 class Site(sites.UnfoldAdminSite):
@@ -95,7 +95,10 @@ class Site(sites.UnfoldAdminSite):
             "sign_on_url": views.start_url(next_url),
             "sign_on_name": settings.IPAM_OIDC_NAME,
         }
-        response = super().login(request, {**sign_on, **(extra_context or {})})
+        try:
+            response = super().login(request, {**sign_on, **(extra_context or {})})
+        except second_step.CodeNeeded as needed:
+            return second_step.begin(request, needed.user)
         form = (getattr(response, "context_data", None) or {}).get("form")
         if isinstance(form, SignIn) and form.retry_after:
             response.status_code = 429
@@ -119,4 +122,8 @@ class Site(sites.UnfoldAdminSite):
         """Return the URL patterns directly below /admin/."""
         from pools.admin import urls  # noqa: PLC0415  # its modules register models with this site
 
-        return urls.admin_urls(self)
+        return [
+            path("login/code/", second_step.view, name="second_step"),
+            path("second-factor/", self.admin_view(enrolment.view), name="second_factor"),
+            *urls.admin_urls(self),
+        ]

@@ -36,6 +36,7 @@ from pools.models import (
     PoolCIDREvent,
     PoolEvent,
     ReservedRangeEvent,
+    SecondFactorEvent,
     WebhookTargetEvent,
 )
 from pools.platform import events
@@ -165,6 +166,7 @@ ADDRESS_SPACE = Extension(
         EnvironmentEvent,
         JournalEntryEvent,
         DirectoryAccountEvent,
+        SecondFactorEvent,
     ),
     event_subjects={
         "pool": _("pools, CIDRs, ranges"),
@@ -175,6 +177,7 @@ ADDRESS_SPACE = Extension(
         "journal": _("journal"),
         "webhook": _("webhooks"),
         "directory_account": _("directory accounts"),
+        "second_factor": _("second factors"),
     },
     history_searchers=searchers.SEARCHERS,
     history_permissions=(search.VIEW_EVENTS,),

@@ -16,10 +16,9 @@ from django.views.decorators import http
 
 from claims.access import directory
 from ipam_site.http import error_pages, problems
-from ipam_site.sign_on import oidc
+from ipam_site.sign_on import gate, oidc
 
 ID_TOKEN, _NEXT = "sign_on_id_token", "sign_on_next"
-_BACKEND = "ipam_site.backends.Accounts"
 
 log = logging.getLogger(__name__)
 
@@ -65,15 +64,17 @@ def callback(request: HttpRequest) -> HttpResponse:
         log.warning("sign-on refused: %s", refusal.code)
         return _page(403, refusal.message)
     next_url = request.session.pop(_NEXT, "")
-    auth.login(request, user, backend=_BACKEND)
+    auth.login(request, user, backend=gate.BACKEND)
     request.session[ID_TOKEN] = id_token
-    return redirect(next_url if _is_ours(request, next_url) else settings.LOGIN_REDIRECT_URL)
+    return redirect(target_url(request, next_url))
 
 
-def _is_ours(request: HttpRequest, url: str) -> bool:
-    return url_has_allowed_host_and_scheme(
-        url, allowed_hosts={request.get_host()}, require_https=request.is_secure()
+def target_url(request: HttpRequest, next_url: str) -> str:
+    """Return where a sign-in leads to: `next_url` if it is of this site."""
+    is_ours = url_has_allowed_host_and_scheme(
+        next_url, allowed_hosts={request.get_host()}, require_https=request.is_secure()
     )
+    return next_url if is_ours else settings.LOGIN_REDIRECT_URL
 
 
 def _unreachable(error: Exception) -> HttpResponse:

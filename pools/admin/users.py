@@ -13,7 +13,9 @@ from django.contrib.auth.models import Group, User
 from django.core.exceptions import PermissionDenied
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect
+from django.shortcuts import get_object_or_404, redirect
+from django.urls import URLPattern, path, reverse
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
@@ -22,7 +24,7 @@ from unfold import admin as unfold
 from unfold import forms as unfold_forms
 
 from pools.models import DirectoryAccount, TokenLevel, TokenScope
-from pools.platform import tokens
+from pools.platform import second_factor, tokens
 from pools.platform.admin import columns, display, lists, pages
 from pools.platform.admin import forms as fields
 from pools.platform.admin.columns import Column
@@ -129,9 +131,58 @@ class UserAdmin(_History, _Users):
         )
         return redirect("admin:auth_user_change", user.pk)
 
+    def get_urls(self) -> list[URLPattern]:
+        return [
+            path(
+                "<int:user_id>/reset-second-factor/",
+                self.admin_site.admin_view(self.reset_second_factor),
+                name="reset_second_factor",
+            ),
+            *super().get_urls(),
+        ]
+
+    def reset_second_factor(self, request: HttpRequest, user_id: int) -> HttpResponse:
+        """Remove the second factor of a user who lost it."""
+        if not self.has_change_permission(request):
+            raise PermissionDenied
+        user = get_object_or_404(User, pk=user_id)
+        if not self.has_change_permission(request, user):
+            raise PermissionDenied
+        back = reverse("admin:auth_user_change", args=[user_id])
+        names = {"user": user.get_username()}
+        if request.method != "POST":
+            effects = [
+                gettext("%(user)s then signs in with the password alone, or enrols a new one.")
+                % names,
+                gettext("Make sure that it is %(user)s who asks for it.") % names,
+            ]
+            return pages.confirmation(
+                request, user, title=gettext("Reset second factor of %(user)s") % names,
+                effects=effects, button=gettext("Reset second factor"), back=back,
+            )  # fmt: skip
+        if second_factor.remove(user, author=pages.author(request)):
+            text = gettext("The second factor of %(user)s was removed.")
+            messages.success(request, text % names)
+        else:
+            messages.error(request, gettext("%(user)s has no second factor.") % names)
+        return redirect(back)
+
+    @admin.display(description=_("Second factor"))
+    def factor(self, user: User) -> SafeString | str:
+        if not hasattr(user, "second_factor"):
+            return gettext("none")
+        url = reverse("admin:reset_second_factor", args=[user.pk])
+        return format_html('<a href="{}">{}</a>', url, gettext("Reset second factor"))
+
+    def get_fieldsets(self, request: HttpRequest, obj: User | None = None) -> Any:
+        fieldsets = super().get_fieldsets(request, obj)
+        if obj is None:
+            return fieldsets
+        return [*fieldsets, (_("Second factor"), {"fields": ("factor",)})]
+
     def get_readonly_fields(self, request: HttpRequest, obj: User | None = None) -> tuple[str, ...]:
         """Only superusers may grant superuser status and individual permissions."""
-        fixed = tuple(super().get_readonly_fields(request, obj))
+        fixed = (*super().get_readonly_fields(request, obj), "factor")
         return fixed if request.user.is_superuser else (*fixed, "is_superuser", "user_permissions")
 
     def has_change_permission(self, request: HttpRequest, obj: User | None = None) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -71,15 +71,6 @@ class ClusterInfo:
 
     identity: str = ""
     version: str = ""
-
-
-@dataclass
-class ResealedCredentials:
-    """The number of credentials under the newest key, and the codes of unreadable ones."""
-
-    resealed: int = 0
-    already: int = 0
-    failed: dict[str, str] = field(default_factory=dict)  # by name of the cluster
 
 
 def parse_terms(mode: str, managed_resources: Iterable[str]) -> Terms:
@@ -280,9 +271,9 @@ def make_due(connection: Connection) -> None:
         leases.nudge(connection.cluster_id)
 
 
-def reseal() -> ResealedCredentials:
+def reseal() -> secrets.ResealResult:
     """Encrypt all credentials with the newest key of the key ring. Raises KeyRingInvalid."""
-    ring, result = secrets.key_ring(), ResealedCredentials()
+    ring, result = secrets.key_ring(), secrets.ResealResult()
     rows = Connection.objects.exclude(sealed="").select_related("cluster").order_by("pk")
     for row in rows:
         try:

@@ -28,7 +28,7 @@ class Migration(migrations.Migration):
     operations = [
         pools.sql.Install(
             app='pools',
-            names=['clock.v20'],
+            names=['clock.v21'],
         ),
         migrations.CreateModel(
             name='Event',
@@ -792,6 +792,34 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
+            name='SecondFactor',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('throttling_failure_timestamp', models.DateTimeField(blank=True, default=None, help_text='A timestamp of the last failed verification attempt. Null if last attempt succeeded.', null=True)),
+                ('throttling_failure_count', models.PositiveIntegerField(default=0, help_text='Number of successive failed attempts.')),
+                ('sealed', models.TextField()),
+                ('last_step', models.BigIntegerField()),
+                ('recovery_digests', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=64), size=None)),
+            ],
+            options={
+                'verbose_name': 'second factor',
+                'verbose_name_plural': 'second factors',
+                'default_permissions': (),
+            },
+        ),
+        migrations.CreateModel(
+            name='SecondFactorEvent',
+            fields=[
+                ('pgh_created_at', models.DateTimeField(auto_now_add=True)),
+                ('pgh_label', models.TextField(help_text='The event label.')),
+                ('pgh_id', models.BigIntegerField(db_default=models.Func(models.Value('pools_event_number'), function='nextval'), primary_key=True, serialize=False)),
+                ('pgh_context', pghistory.utils.JSONField(null=True)),
+            ],
+            options={
+                'abstract': False,
+            },
+        ),
+        migrations.CreateModel(
             name='SegmentName',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
@@ -1350,6 +1378,21 @@ class Migration(migrations.Migration):
             field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to=settings.AUTH_USER_MODEL),
         ),
         migrations.AddField(
+            model_name='secondfactor',
+            name='user',
+            field=models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='second_factor', to=settings.AUTH_USER_MODEL),
+        ),
+        migrations.AddField(
+            model_name='secondfactorevent',
+            name='pgh_obj',
+            field=models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', to='pools.secondfactor'),
+        ),
+        migrations.AddField(
+            model_name='secondfactorevent',
+            name='user',
+            field=models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', related_query_name='+', to=settings.AUTH_USER_MODEL),
+        ),
+        migrations.AddField(
             model_name='segmentname',
             name='segment',
             field=models.ForeignKey(db_constraint=False, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', to='pools.auditsegment'),
@@ -1808,6 +1851,22 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name='savedfilter',
             constraint=models.UniqueConstraint(fields=('owner', 'list', 'name'), name='saved_filter_name_unique', violation_error_code='already_exists', violation_error_message='You have a filter with this name for this list.'),
+        ),
+        pgtrigger.migrations.AddTrigger(
+            model_name='secondfactor',
+            trigger=pgtrigger.compiler.Trigger(name='created_insert', sql=pgtrigger.compiler.UpsertTriggerSql(func='INSERT INTO "pools_secondfactorevent" ("pgh_context", "pgh_created_at", "pgh_label", "pgh_obj_id", "user_id") VALUES (COALESCE(NULLIF(CURRENT_SETTING(\'pghistory.context_metadata\', TRUE), \'\'), NULL)::JSONB, ipam_now(), \'created\', NEW."id", NEW."user_id"); RETURN NULL;', hash='a09652ffc6ea90efd5ef03ccc644c5e07d1c303c', operation='INSERT', pgid='pgtrigger_created_insert_5a635', table='pools_secondfactor', when='AFTER')),
+        ),
+        pgtrigger.migrations.AddTrigger(
+            model_name='secondfactor',
+            trigger=pgtrigger.compiler.Trigger(name='recovery_code_used_update', sql=pgtrigger.compiler.UpsertTriggerSql(condition='WHEN (OLD."recovery_digests" IS DISTINCT FROM (NEW."recovery_digests"))', func='INSERT INTO "pools_secondfactorevent" ("pgh_context", "pgh_created_at", "pgh_label", "pgh_obj_id", "user_id") VALUES (COALESCE(NULLIF(CURRENT_SETTING(\'pghistory.context_metadata\', TRUE), \'\'), NULL)::JSONB, ipam_now(), \'recovery_code_used\', NEW."id", NEW."user_id"); RETURN NULL;', hash='ab90b43706c09a614e88cc20c203309201bf2f48', operation='UPDATE', pgid='pgtrigger_recovery_code_used_update_c4cfe', table='pools_secondfactor', when='AFTER')),
+        ),
+        pgtrigger.migrations.AddTrigger(
+            model_name='secondfactor',
+            trigger=pgtrigger.compiler.Trigger(name='deleted_delete', sql=pgtrigger.compiler.UpsertTriggerSql(func='INSERT INTO "pools_secondfactorevent" ("pgh_context", "pgh_created_at", "pgh_label", "pgh_obj_id", "user_id") VALUES (COALESCE(NULLIF(CURRENT_SETTING(\'pghistory.context_metadata\', TRUE), \'\'), NULL)::JSONB, ipam_now(), \'deleted\', OLD."id", OLD."user_id"); RETURN NULL;', hash='066ea8765c04f47e64bc9a518ab5707b279b2912', operation='DELETE', pgid='pgtrigger_deleted_delete_47ca6', table='pools_secondfactor', when='AFTER')),
+        ),
+        pgtrigger.migrations.AddTrigger(
+            model_name='secondfactorevent',
+            trigger=pgtrigger.compiler.Trigger(name='append_only', sql=pgtrigger.compiler.UpsertTriggerSql(func="RAISE EXCEPTION 'pgtrigger: Cannot update or delete rows from % table', TG_TABLE_NAME;", hash='fc3a0b56b93ba8a6143e5d8d4a1200449722b728', operation='UPDATE OR DELETE', pgid='pgtrigger_append_only_18c34', table='pools_secondfactorevent', when='BEFORE')),
         ),
         migrations.AddConstraint(
             model_name='segmentname',

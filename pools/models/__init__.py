@@ -1,6 +1,6 @@
 """The tables of the register. Constraints and triggers enforce the rules; services make decisions."""
 
-from pools.models.accounts import DirectoryAccount, DirectorySource
+from pools.models.accounts import DirectoryAccount, DirectorySource, SecondFactor
 from pools.models.alerts import Alert, Delivery, WebhookTarget
 from pools.models.audit import (
     AuditLayout,
@@ -30,6 +30,7 @@ from pools.models.history import (
     PoolCIDREvent,
     PoolEvent,
     ReservedRangeEvent,
+    SecondFactorEvent,
     WebhookTargetEvent,
 )
 from pools.models.journal import JournalEntry
@@ -97,6 +98,8 @@ __all__ = [
     "Sample",
     "SampleSum",
     "SavedFilter",
+    "SecondFactor",
+    "SecondFactorEvent",
     "SegmentName",
     "SegmentTally",
     "SyncRun",

@@ -1,4 +1,4 @@
-"""Accounts whose persons sign in at a directory of the organization."""
+"""What accounts sign in with: a directory of the organization, or a second factor beside their password here."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.utils.translation import gettext_lazy as _
+from django_otp.models import Device, ThrottlingMixin
 
 
 class DirectorySource(models.TextChoices):
@@ -46,3 +47,33 @@ class DirectoryAccount(models.Model):
 
     def __str__(self) -> str:
         return f"{self.username} ({self.source})"
+
+
+class SecondFactor(ThrottlingMixin, Device):
+    """The authenticator app of an account of this site, confirmed by a first code.
+
+    `sealed` is the secret of the app, sealed with the key ring. `last_step` is the time step of the last
+    accepted code: no code is accepted twice. `recovery_digests` are those of the unused recovery codes.
+    """
+
+    user = models.OneToOneField(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="second_factor"
+    )
+    # An account has one device, and only a confirmed one.
+    name = None  # type: ignore[assignment]  # no column
+    confirmed = None  # type: ignore[assignment]  # no column
+    sealed = models.TextField()
+    last_step = models.BigIntegerField()
+    recovery_digests = ArrayField(models.CharField(max_length=64))
+
+    class Meta:
+        verbose_name = _("second factor")
+        verbose_name_plural = _("second factors")
+        default_permissions = ()
+
+    def __str__(self) -> str:
+        return str(self.user)
+
+    def get_throttle_factor(self) -> int:
+        """Return the seconds to wait after the first wrong code; each further one doubles them."""
+        return 1

@@ -17,7 +17,7 @@ from django.db.models import Func, Value
 from django.utils.translation import gettext_lazy as _
 from pghistory import trigger as pghistory_trigger
 
-from pools.models.accounts import DirectoryAccount
+from pools.models.accounts import DirectoryAccount, SecondFactor
 from pools.models.alerts import WebhookTarget
 from pools.models.blocks import Block, BlockState
 from pools.models.clusters import Cluster
@@ -260,6 +260,16 @@ JournalEntryEvent = _lifecycle_event_model(
 
 DirectoryAccountEvent = _lifecycle_event_model(
     DirectoryAccount, ["user", "source", "username", "roles", "refusal", "refused_at"]
+)
+
+
+# Events contain neither the secret nor the recovery codes.
+SecondFactorEvent = create_event_model(
+    SecondFactor,
+    pghistory.InsertEvent("created"),
+    pghistory.UpdateEvent("recovery_code_used", condition=pgtrigger.AnyChange("recovery_digests")),
+    pghistory.DeleteEvent("deleted"),
+    fields=["user"],
 )
 
 

@@ -54,6 +54,12 @@ def record_success(attempt: Attempt) -> None:
     database.rows(_UNCOUNT, [attempt.address])
 
 
+def record_password(attempt: Attempt) -> None:
+    """Remove this attempt, and no other failure: its password was right, and its code is not known yet."""
+    for key in (attempt.account, attempt.address):
+        database.rows(_UNCOUNT, [key])
+
+
 def tidy() -> int:
     """Delete failures outside the window."""
     return len(database.rows(_TIDY, [WINDOW]))

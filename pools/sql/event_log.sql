@@ -95,7 +95,13 @@ UNION ALL
     'directoryaccountevent', e.pgh_obj_id, NULL::bigint, NULL::bigint, '', 'user', e.username::text, '', '',
     COALESCE(e.pgh_context ->> 'actor', ''), COALESCE(e.pgh_context ->> 'request_id', ''),
     e.refusal::text, array_to_string(e.roles, ', ')
-  FROM pools_directoryaccountevent e;
+  FROM pools_directoryaccountevent e
+UNION ALL
+  SELECT e.pgh_id, e.pgh_created_at, 'second_factor.' || e.pgh_label, 'secondfactorevent', e.pgh_obj_id,
+    NULL::bigint, NULL::bigint, '', 'user', COALESCE(u.username, '')::text, '', '',
+    COALESCE(e.pgh_context ->> 'actor', ''), COALESCE(e.pgh_context ->> 'request_id', ''),
+    COALESCE(e.pgh_context ->> 'reason', ''), ''
+  FROM pools_secondfactorevent e LEFT JOIN auth_user u ON u.id = e.user_id;
 
 -- The status of each environment (rule `exhaustion-is-definite`), for whoever reads the database.
 CREATE OR REPLACE VIEW env_status_view AS

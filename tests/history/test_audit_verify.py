@@ -23,7 +23,14 @@ from claims.models import (
     Wave,
 )
 from pools.core import errors
-from pools.models import AuditSegment, AuditVerification, BlockEvent, Connection, DirectoryAccount
+from pools.models import (
+    AuditSegment,
+    AuditVerification,
+    BlockEvent,
+    Connection,
+    DirectoryAccount,
+    SecondFactor,
+)
 from pools.platform import database, events
 from pools.platform.alerts import targets
 from pools.platform.audit import anchors, sealing, verification
@@ -58,6 +65,9 @@ def sealed(monkeypatch: pytest.MonkeyPatch) -> sealing.SealResult:
     environments.declare(one, "acme", "shop", author=factories.BY)
     journal.add(one, "Moved.", "info", user=None, author=factories.BY)
     DirectoryAccount.objects.create(source="ldap", subject="olga", username="olga")
+    SecondFactor.objects.create(
+        user=User.objects.get(), sealed="", last_step=0, recovery_digests=[]
+    )
     return sealing.seal()
 
 

@@ -8,28 +8,27 @@ from django.core.management import base
 
 from pools.clusters import connections
 from pools.core import errors
+from pools.platform import second_factor
 from pools.platform.alerts import targets
 
 
 class Command(base.BaseCommand):
     help = (
-        "Re-encrypt credentials of clusters and secrets of webhooks with the newest key, after which"
-        " older keys can be removed."
+        "Re-encrypt credentials of clusters, secrets of webhooks and of second factors with the newest"
+        " key, after which older keys can be removed."
     )
 
     def handle(self, **_options: Any) -> None:
         try:
-            credentials, webhook_secrets = connections.reseal(), targets.reseal()
+            results = [connections.reseal(), targets.reseal(), second_factor.reseal()]
         except errors.IpamError as error:
             raise base.CommandError(f"{error.code}: {error.message}") from error
-        resealed, already = (
-            credentials.resealed + webhook_secrets.resealed,
-            credentials.already + webhook_secrets.already,
-        )
+        resealed = sum(result.resealed for result in results)
+        already = sum(result.already for result in results)
         self.stdout.write(
             f"{resealed} re-encrypted, {already} already encrypted with the newest key."
         )
-        failed = [*credentials.failed.items(), *webhook_secrets.failed.items()]
+        failed = [entry for result in results for entry in result.failed.items()]
         for name, code in failed:
             self.stderr.write(f"{name}: {code}")
         if failed:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import secrets as randomness
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -22,15 +21,6 @@ from pools.platform.outbound import faults, secrets, webhook_post
 LONGEST_NAME = 100
 MOST = 100  # targets
 _PREFIX = "cadwh_"  # lets secret scanners recognize a secret that was committed to a repository
-
-
-@dataclass
-class ResealResult:
-    """How many secrets are sealed with the newest key; error codes of those that could not be opened."""
-
-    resealed: int = 0
-    already: int = 0
-    failed: dict[str, str] = field(default_factory=dict)  # by the target's name
 
 
 def parse_name(value: object, field: str = "name") -> str:
@@ -142,9 +132,9 @@ def owner(target_id: int) -> str:
     return f"webhook:{target_id}"
 
 
-def reseal() -> ResealResult:
+def reseal() -> secrets.ResealResult:
     """Seal all secrets with the newest key of the ring. Raises KeyRingInvalid."""
-    ring, result = secrets.key_ring(), ResealResult()
+    ring, result = secrets.key_ring(), secrets.ResealResult()
     for row in WebhookTarget.objects.order_by("pk"):
         try:
             sealed = ring.reseal(row.sealed, owner=owner(row.pk))

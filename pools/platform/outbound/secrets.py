@@ -16,6 +16,7 @@ import binascii
 import hashlib
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 from cryptography import fernet
 from django.conf import settings
@@ -24,6 +25,15 @@ from pools.platform.outbound import faults
 
 _SEALED = re.compile(r"v1\.([0-9a-f]{8})\.([A-Za-z0-9_=-]+)")
 _KEY = re.compile(r"[A-Za-z0-9_-]{43}")
+
+
+@dataclass
+class ResealResult:
+    """How many secrets are sealed with the newest key; error codes of those that could not be opened."""
+
+    resealed: int = 0
+    already: int = 0
+    failed: dict[str, str] = field(default_factory=dict)  # by the owner's name
 
 
 class KeyRing:

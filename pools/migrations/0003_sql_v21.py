@@ -9,13 +9,12 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
-        ('claims', '0002_initial_data'),
-        ('pools', '0003_sql_v20'),
+        ('pools', '0002_initial_data'),
     ]
 
     operations = [
         pools.sql.Install(
-            app='claims',
-            names=['memberships.v20', 'contradictions.v20', 'launchers.v20', 'workload_comparison.v20', 'storage.v20', 'event_log.v20', 'pgtrigger.v20'],
+            app='pools',
+            names=['rules.v21', 'allocate.v21', 'observed_cidrs.v21', 'recovery.v21', 'event_log.v21', 'plan.v21', 'pgtrigger.v21', 'storage.v21'],
         ),
     ]

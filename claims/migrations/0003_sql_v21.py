@@ -9,12 +9,13 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
-        ('pools', '0002_initial_data'),
+        ('claims', '0002_initial_data'),
+        ('pools', '0003_sql_v21'),
     ]
 
     operations = [
         pools.sql.Install(
-            app='pools',
-            names=['rules.v20', 'allocate.v20', 'observed_cidrs.v20', 'recovery.v20', 'event_log.v20', 'plan.v20', 'pgtrigger.v20', 'storage.v20'],
+            app='claims',
+            names=['memberships.v21', 'contradictions.v21', 'launchers.v21', 'workload_comparison.v21', 'storage.v21', 'event_log.v21', 'pgtrigger.v21'],
         ),
     ]

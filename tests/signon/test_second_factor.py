@@ -1,0 +1,367 @@
+"""The second factor of accounts of this site: enrolment, sign-in, and what a half-open session reaches."""
+
+from __future__ import annotations
+
+import base64
+import io
+import re
+import secrets as randomness
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Group, User
+from django.core.management import CommandError, call_command
+from django.test import Client
+from django.urls import reverse
+from django_otp.oath import TOTP
+
+from claims.access import directory
+from claims.access.directory import Person
+from pools.models import DirectorySource, Event, LoginFailures, SecondFactor
+from pools.platform import events, second_factor
+from pools.platform.outbound import secrets
+from tests import people
+
+pytestmark = pytest.mark.django_db
+PASSWORD = "a long enough pass phrase"
+BY = events.Author(actor="test", source="command")
+LOGIN, CODE = "/admin/login/", "/admin/login/code/"
+PAGE = "/admin/second-factor/"
+
+
+@pytest.fixture(autouse=True)
+def _fast(settings: Any) -> None:
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+
+
+class Clock:
+    """The time of codes."""
+
+    def __init__(self) -> None:
+        self.now = 1_800_000_000.0
+
+    def time(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr(second_factor.time, "time", clock.time)
+    return clock
+
+
+def person(**options: Any) -> Any:
+    user = people.user(**options)
+    user.set_password(PASSWORD)
+    user.save()
+    return user
+
+
+def app_code(secret: bytes, clock: Clock) -> str:
+    totp = TOTP(secret)
+    totp.time = clock.now
+    return f"{totp.token():06}"
+
+
+class Enrolled:
+    """A superuser with an app."""
+
+    def __init__(self, clock: Clock, **options: Any) -> None:
+        self.clock = clock
+        self.user = person(**{"is_superuser": True, **options})
+        sealed = second_factor.new_secret(self.user)
+        self.secret = base64.b32decode(second_factor.secret_text(self.user, sealed))
+        enrolment = second_factor.enrol(self.user, sealed, self.code(), author=BY)
+        assert enrolment is not None
+        self.factor, self.recovery_codes = enrolment
+        clock.now += 60
+
+    def code(self) -> str:
+        return app_code(self.secret, self.clock)
+
+
+@pytest.fixture
+def olga(clock: Clock) -> Enrolled:
+    return Enrolled(clock)
+
+
+def give_password(user: Any, next_url: str = "", password: str = PASSWORD) -> Client:
+    client = Client()
+    path = f"{LOGIN}?next={next_url}" if next_url else LOGIN
+    client.answer = client.post(path, {"username": user.username, "password": password})  # type: ignore[attr-defined]
+    return client
+
+
+def is_signed_in(client: Client) -> bool:
+    return "_auth_user_id" in client.session
+
+
+def test_enrolment_shows_the_secret_and_then_the_recovery_codes_once(clock: Clock) -> None:
+    user = person()
+    client = give_password(user)
+    other = give_password(user)
+    shown = client.get(PAGE)
+    secret = re.search(r'id="secret">([A-Z2-7]{32})<', shown.text)
+    assert secret
+    assert "<svg" in shown.text
+    assert secret[1] in client.get(PAGE).text  # until it is confirmed
+    raw = base64.b32decode(secret[1])
+    assert secret[1] not in str(dict(client.session))
+    wrong = client.post(PAGE, {"password": PASSWORD, "code": "000000"})
+    assert "This code is not one of this secret" in wrong.text
+    answer = client.post(PAGE, {"password": "wrong", "code": app_code(raw, clock)})
+    assert "This is not your password" in answer.text
+    assert not SecondFactor.objects.exists()
+    key = client.session.session_key
+    done = client.post(PAGE, {"password": PASSWORD, "code": app_code(raw, clock)})
+    codes = re.findall(r"(?:[a-z2-7]{4}-){3}[a-z2-7]{4}", done.text)
+    assert len(set(codes)) == second_factor.RECOVERY_CODES
+    assert client.session.session_key != key
+    again = client.get(PAGE)
+    assert (secret[1] in again.text, codes[0] in again.text) == (False, False)
+    assert "10 recovery codes are unused" in again.text
+    assert is_signed_in(client)
+    assert other.get("/admin/").status_code == 302  # its session ends
+    stored = str(SecondFactor.objects.values().get())
+    assert not [text for text in (secret[1], raw.hex(), codes[0]) if text in stored]
+    event = Event.objects.get(type="second_factor.created")
+    assert (event.actor, event.holder_id) == (user.username, user.username)
+
+
+def test_a_sign_in_needs_the_code_and_keeps_the_way(olga: Enrolled) -> None:
+    client = give_password(olga.user, "/admin/pools/pool/")
+    assert client.answer.headers["Location"] == CODE  # type: ignore[attr-defined]
+    key = client.session.session_key
+    assert client.get(CODE).status_code == 200
+    answer = client.post(CODE, {"code": f" {olga.code()[:3]} {olga.code()[3:]}"})
+    assert answer.headers["Location"] == "/admin/pools/pool/"
+    assert client.session.session_key != key
+    assert client.get("/admin/pools/pool/").status_code == 200
+    assert client.get(CODE).headers["Location"] == "/admin/"
+
+
+def test_the_way_does_not_lead_elsewhere(olga: Enrolled) -> None:
+    client = give_password(olga.user, "https://evil.example/")
+    answer = client.post(CODE, {"code": olga.code()})
+    assert answer.headers["Location"] == reverse("admin:index")
+
+
+@pytest.mark.parametrize("path", ["/admin/", "/admin/pools/pool/", PAGE, "/admin/knox/authtoken/create/",
+    "/admin/password_change/", "/api/v1/pools/", "/api/v1/docs/", "/metrics"])  # fmt: skip
+def test_a_half_open_session_reaches_nothing(olga: Enrolled, path: str) -> None:
+    client = give_password(olga.user)
+    stranger = Client()
+    answer, strangers = client.get(path), stranger.get(path)
+    assert (answer.status_code, answer.headers.get("Location")) == (
+        strangers.status_code, strangers.headers.get("Location")
+    )  # fmt: skip
+    assert answer.status_code != 200
+    assert not is_signed_in(client)
+    assert client.post(CODE, {"code": "123456"}).status_code == 200
+    assert not is_signed_in(client)
+
+
+def test_a_wrong_password_says_nothing_of_the_factor(olga: Enrolled) -> None:
+    client = give_password(olga.user, password="wrong")
+    assert client.answer.status_code == 200  # type: ignore[attr-defined]
+    assert client.get(CODE).headers["Location"] == "/admin/"
+
+
+def test_the_step_ends_with_a_new_password_and_with_its_time(
+    olga: Enrolled, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    late = give_password(olga.user)
+    olga.clock.now += 601
+    assert late.post(CODE, {"code": olga.code()}).headers["Location"] == "/admin/"
+    client = give_password(olga.user)
+    olga.user.set_password("another long pass phrase")
+    olga.user.save()
+    assert client.post(CODE, {"code": olga.code()}).headers["Location"] == "/admin/"
+    assert not is_signed_in(client)
+
+
+def test_a_code_is_accepted_once(olga: Enrolled) -> None:
+    code = olga.code()
+    assert give_password(olga.user).post(CODE, {"code": code}).status_code == 302
+    replay = give_password(olga.user)
+    assert "This code is wrong, was used before" in replay.post(CODE, {"code": code}).text
+    assert not is_signed_in(replay)
+
+
+def test_a_recovery_code_is_accepted_once(olga: Enrolled) -> None:
+    code = olga.recovery_codes[3]
+    client = give_password(olga.user)
+    assert client.post(CODE, {"code": code.upper()}).status_code == 302
+    assert "9 recovery codes are unused" in client.get(PAGE).text
+    assert Event.objects.get(type="second_factor.recovery_code_used").actor == olga.user.username
+    replay = give_password(olga.user)
+    assert replay.post(CODE, {"code": code}).status_code == 200
+    assert not is_signed_in(replay)
+
+
+def test_the_code_of_somebody_else_is_wrong(olga: Enrolled, clock: Clock) -> None:
+    other = Enrolled(clock)
+    client = give_password(olga.user)
+    for code in (other.code(), other.recovery_codes[0]):
+        assert client.post(CODE, {"code": code}).status_code == 200
+    assert not is_signed_in(client)
+
+
+def test_a_wrong_code_delays_the_next(olga: Enrolled) -> None:
+    client = give_password(olga.user)
+    client.post(CODE, {"code": "000000"})
+    assert client.post(CODE, {"code": olga.code()}).status_code == 200  # within a second
+    SecondFactor.objects.update(throttling_failure_timestamp="2026-01-01T00:00Z")
+    assert client.post(CODE, {"code": olga.code()}).status_code == 302
+    assert SecondFactor.objects.get().throttling_failure_count == 0
+
+
+def test_wrong_codes_close_the_account_also_with_its_password_between(
+    olga: Enrolled, settings: Any
+) -> None:
+    settings.IPAM_LOGIN_FAILURES_PER_ACCOUNT = 3
+    for _ in range(3):
+        assert give_password(olga.user).post(CODE, {"code": "000000"}).status_code == 200
+    SecondFactor.objects.update(throttling_failure_timestamp=None, throttling_failure_count=0)
+    refused = give_password(olga.user)
+    assert refused.answer.status_code == 429  # type: ignore[attr-defined]
+
+
+def test_right_codes_leave_no_failures(olga: Enrolled, settings: Any) -> None:
+    settings.IPAM_LOGIN_FAILURES_PER_ADDRESS = 3
+    for _ in range(5):
+        assert give_password(olga.user).post(CODE, {"code": olga.code()}).status_code == 302
+        olga.clock.now += 60
+    assert sum(LoginFailures.objects.values_list("failures", flat=True)) == 0
+
+
+def test_too_many_codes_of_an_open_step_are_429(olga: Enrolled, settings: Any) -> None:
+    settings.IPAM_LOGIN_FAILURES_PER_ACCOUNT = 2
+    client = give_password(olga.user)
+    for _ in range(2):
+        client.post(CODE, {"code": "000000"})
+    SecondFactor.objects.update(throttling_failure_timestamp=None, throttling_failure_count=0)
+    refused = client.post(CODE, {"code": olga.code()})
+    assert (refused.status_code, int(refused.headers["Retry-After"]) > 0) == (429, True)
+    assert not is_signed_in(client)
+
+
+def test_removing_needs_password_and_code(olga: Enrolled) -> None:
+    client = give_password(olga.user)
+    client.post(CODE, {"code": olga.code()})
+    olga.clock.now += 60
+    for values in (
+        {"password": "wrong", "code": olga.code()}, {"password": PASSWORD, "code": "000000"},
+        {"password": PASSWORD},
+    ):  # fmt: skip
+        assert client.post(PAGE, values).status_code == 200
+    SecondFactor.objects.update(throttling_failure_timestamp=None, throttling_failure_count=0)
+    assert client.post(PAGE, {"password": PASSWORD, "code": olga.code()}).status_code == 302
+    assert Event.objects.get(type="second_factor.deleted").actor == olga.user.username
+    assert 'id="secret"' in client.get(PAGE).text  # a new one can be enrolled
+
+
+@pytest.mark.parametrize("mode", ["optional", "administrators", "everybody"])
+def test_who_must_have_one_reaches_only_the_enrolment(settings: Any, mode: str) -> None:
+    settings.IPAM_SECOND_FACTOR = mode
+    administrator, viewer = person(), person()
+    administrator.groups.add(Group.objects.get(name="administrator"))
+    viewer.groups.add(Group.objects.get(name="viewer"))
+    for user, must in (
+        (administrator, mode != "optional"), (viewer, mode == "everybody"),
+    ):  # fmt: skip
+        client = give_password(user)
+        for path in ("/admin/", "/admin/pools/pool/", "/admin/knox/authtoken/create/"):
+            answer = client.get(path)
+            assert answer.headers.get("Location", "") == (PAGE if must else ""), path
+        assert client.get("/api/v1/pools/").status_code == (403 if must else 200)
+        assert client.get("/metrics").status_code == (403 if must else 200)
+        assert client.get(PAGE).status_code == 200
+        assert ("requires a second factor" in client.get(PAGE).text) == must
+        assert client.post(reverse("admin:logout")).status_code == 200
+
+
+def test_tokens_are_a_factor_of_their_own(settings: Any, olga: Enrolled) -> None:
+    from pools.platform import tokens
+
+    settings.IPAM_SECOND_FACTOR = "everybody"
+    for user in (olga.user, person(is_superuser=True)):
+        headers = {"Authorization": f"Token {tokens.create(user)}"}
+        assert Client().get("/api/v1/pools/", headers=headers).status_code == 200
+
+
+def test_a_directory_account_is_never_asked(settings: Any) -> None:
+    settings.IPAM_SECOND_FACTOR = "everybody"
+    ada = directory.sign_in(Person(DirectorySource.OIDC, "ada", "ada", groups=["net-admins"]))
+    client = Client()
+    client.force_login(ada)
+    assert client.get("/admin/").status_code == 200
+    page = client.get(PAGE)
+    assert ("at the directory of the organization" in page.text, 'id="secret"' in page.text) == (
+        True, False
+    )  # fmt: skip
+    client.post(PAGE, {"password": PASSWORD, "code": "123456"})
+    assert not SecondFactor.objects.exists()
+
+
+def test_an_administrator_resets_it_but_not_that_of_a_superuser(clock: Clock) -> None:
+    root, lost = Enrolled(clock), Enrolled(clock, is_superuser=False)
+    administrator = person()
+    administrator.groups.add(Group.objects.get(name="administrator"))
+    client = give_password(administrator)
+    paths = {
+        user.pk: reverse("admin:reset_second_factor", args=[user.pk])
+        for user in (root.user, lost.user)
+    }
+    assert client.post(paths[root.user.pk]).status_code == 403
+    assert people.browser([]).post(paths[lost.user.pk]).status_code == 403
+    change = reverse("admin:auth_user_change", args=[lost.user.pk])
+    assert paths[lost.user.pk] in client.get(change).text
+    assert client.get(paths[lost.user.pk]).status_code == 200
+    assert SecondFactor.objects.count() == 2
+    assert client.post(paths[lost.user.pk]).headers["Location"] == change
+    assert [factor.user for factor in SecondFactor.objects.all()] == [root.user]
+    event = Event.objects.get(type="second_factor.deleted")
+    assert (event.actor, event.holder_id) == (administrator.username, lost.user.username)
+    assert is_signed_in(give_password(lost.user))
+    assert people.browser().post(paths[root.user.pk]).status_code == 302
+    assert not SecondFactor.objects.exists()
+
+
+def test_the_command_resets_it(olga: Enrolled) -> None:
+    out = io.StringIO()
+    call_command("second_factor", "reset", olga.user.username, stdout=out)
+    assert "was removed" in out.getvalue()
+    assert Event.objects.get(type="second_factor.deleted").actor == "manage.py"
+    assert is_signed_in(give_password(olga.user))
+    with pytest.raises(CommandError, match="has no second factor"):
+        call_command("second_factor", "reset", olga.user.username)
+    with pytest.raises(CommandError, match="There is no user nobody"):
+        call_command("second_factor", "reset", "nobody")
+
+
+def test_the_secret_follows_the_key_ring(olga: Enrolled, settings: Any) -> None:
+    settings.IPAM_KEY_RING = [randomness.token_urlsafe(32), *settings.IPAM_KEY_RING]
+    call_command("rotate_keys", stdout=io.StringIO())
+    settings.IPAM_KEY_RING = settings.IPAM_KEY_RING[:1]
+    assert secrets.key_name(SecondFactor.objects.get().sealed) == secrets.key_ring().newest
+    assert second_factor.verify(olga.user, olga.code(), author=BY) is not None
+    settings.IPAM_KEY_RING = [randomness.token_urlsafe(32)]
+    assert second_factor.verify(olga.user, olga.code(), author=BY) is None
+    SecondFactor.objects.update(throttling_failure_timestamp=None)
+    assert second_factor.verify(olga.user, olga.recovery_codes[0], author=BY) is not None
+
+
+def test_a_user_without_a_password_enrols_nothing() -> None:
+    user = people.user()
+    user.set_unusable_password()
+    user.save()
+    client = Client()
+    client.force_login(user)
+    assert 'id="secret"' not in client.get(PAGE).text
+    assert not User.objects.filter(second_factor__isnull=False).exists()
+
+
+def test_the_menu_of_the_user_leads_to_the_page() -> None:
+    assert f'href="{PAGE}"' in people.browser().get("/admin/").text
