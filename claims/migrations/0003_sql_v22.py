@@ -9,12 +9,13 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
-        ('pools', '0002_initial_data'),
+        ('claims', '0002_initial_data'),
+        ('pools', '0003_sql_v22'),
     ]
 
     operations = [
         pools.sql.Install(
-            app='pools',
-            names=['rules.v21', 'allocate.v21', 'observed_cidrs.v21', 'recovery.v21', 'event_log.v21', 'plan.v21', 'pgtrigger.v21', 'storage.v21'],
+            app='claims',
+            names=['memberships.v22', 'contradictions.v22', 'launchers.v22', 'workload_comparison.v22', 'storage.v22', 'event_log.v22', 'pgtrigger.v22'],
         ),
     ]

@@ -9,13 +9,12 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
-        ('claims', '0002_initial_data'),
-        ('pools', '0003_sql_v21'),
+        ('pools', '0002_initial_data'),
     ]
 
     operations = [
         pools.sql.Install(
-            app='claims',
-            names=['memberships.v21', 'contradictions.v21', 'launchers.v21', 'workload_comparison.v21', 'storage.v21', 'event_log.v21', 'pgtrigger.v21'],
+            app='pools',
+            names=['rules.v22', 'allocate.v22', 'observed_cidrs.v22', 'recovery.v22', 'event_log.v22', 'plan.v22', 'pgtrigger.v22', 'storage.v22'],
         ),
     ]
