@@ -81,9 +81,12 @@ def view(request: HttpRequest) -> HttpResponse:
             return redirect(views.target_url(request, pending["next"]))
         form.add_error("code", attempts.too_many(retry_after) if retry_after else _WRONG)
     response = pages.page(
-        request, "second_step.html", title=gettext("Second factor"), form=form,
+        request,
+        "second_step.html",
+        title=gettext("Second factor"),
+        form=form,
         status=429 if retry_after else 200,
-    )  # fmt: skip
+    )
     if retry_after:
         response.headers["Retry-After"] = str(retry_after)
     return response

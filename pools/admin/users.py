@@ -157,9 +157,13 @@ class UserAdmin(_History, _Users):
                 gettext("Make sure that it is %(user)s who asks for it.") % names,
             ]
             return pages.confirmation(
-                request, user, title=gettext("Reset second factor of %(user)s") % names,
-                effects=effects, button=gettext("Reset second factor"), back=back,
-            )  # fmt: skip
+                request,
+                user,
+                title=gettext("Reset second factor of %(user)s") % names,
+                effects=effects,
+                button=gettext("Reset second factor"),
+                back=back,
+            )
         if second_factor.remove(user, author=pages.author(request)):
             text = gettext("The second factor of %(user)s was removed.")
             messages.success(request, text % names)
