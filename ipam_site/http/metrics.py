@@ -22,7 +22,7 @@ from rest_framework import exceptions
 
 import ipam_site
 from pools.platform.metrics import registry
-from pools.platform.rest import authentication
+from pools.platform.rest import authentication, token_scopes
 
 PATH = "/metrics"
 PERMISSION = "pools.view_measure"
@@ -63,9 +63,10 @@ def _by_header(request: http.HttpRequest) -> http.HttpResponseBase:
     if user_and_token is None:
         return _error(401)
     user, token = user_and_token
-    # The metrics are of all clusters.
-    is_confined = getattr(token, "limits", None) is not None and token.limits.is_confined  # type: ignore[attr-defined]
-    return _answer(request) if user.has_perm(PERMISSION) and not is_confined else _error(403)
+    limits = token_scopes.limits_of(token)
+    if limits is not None and limits.is_confined:  # the metrics are of all clusters
+        return _error(403)
+    return _answer(request) if user.has_perm(PERMISSION) else _error(403)
 
 
 def _is_scraper(header: str) -> bool:

@@ -43,9 +43,13 @@ def find_cluster(value: str) -> Cluster | None:
     if "\0" in value:  # PostgreSQL text cannot contain it
         return None
     row = Cluster.objects.filter(name=value).first()
-    if row is None and value.isascii() and value.isdigit() and len(value) < 18:
+    if row is None and _is_id(value):
         return Cluster.objects.filter(pk=int(value)).first()
     return row
+
+
+def _is_id(value: str) -> bool:
+    return value.isascii() and value.isdigit() and len(value) < 18
 
 
 def pools(value: str, name: str) -> list[int]:
@@ -54,7 +58,7 @@ def pools(value: str, name: str) -> list[int]:
     Several clusters may use the same name. Raises InvalidInput (unknown_pool).
     """
     ids = list(Pool.objects.filter(name=value).values_list("pk", flat=True))
-    if not ids and value.isascii() and value.isdigit() and len(value) < 18:
+    if not ids and _is_id(value):
         ids = list(Pool.objects.filter(pk=int(value)).values_list("pk", flat=True))
     if not ids:
         raise errors.InvalidInput.for_field(name, "unknown_pool", "there is no such pool", value)

@@ -19,7 +19,7 @@ def nested_pairs(networks: Iterable[Owned[Owner]]) -> Iterator[tuple[Owned[Owner
     the current one are a stack. O(n log n) plus the number of pairs.
     """
     around: list[Owned[Owner]] = []
-    for network, owner in sorted(networks, key=lambda pair: _sort_key(pair[0])):
+    for network, owner in sorted(networks, key=lambda pair: sort_key(pair[0])):
         while around and not contains(around[-1][0], network):
             around.pop()
         for outer in around:
@@ -39,7 +39,7 @@ def overlap_groups(
     for network, owner in networks:
         owners.setdefault(network, []).append(owner)
     group: list[addresses.Network] = []
-    for network in sorted(owners, key=_sort_key):
+    for network in sorted(owners, key=sort_key):
         if group and not contains(group[0], network):
             yield from _members_with_overlap(group, owners, space)
             group = []
@@ -83,7 +83,7 @@ def _common_space(spaces: Iterable[object]) -> object:
     return different.pop() if len(different) == 1 else _MANY
 
 
-def _sort_key(network: addresses.Network) -> tuple[int, int, int]:
+def sort_key(network: addresses.Network) -> tuple[int, int, int]:
     return network.version, int(network.network_address), network.prefixlen
 
 

@@ -99,7 +99,6 @@ def view(request: HttpRequest) -> HttpResponse:
         form=form,
         path=path,
         searched=searched,
-        nothing_yet=not Container.objects.exists(),
         call=f"address-plan/?{urlencode({'parent': parent})}" if parent else "address-plan/",
         **context,
     )

@@ -79,9 +79,15 @@ def register_path_object(parameter: str, model: type[Model], *, cluster: str) ->
     _path_objects[parameter] = _PathObject(model, cluster, None)
 
 
+def limits_of(token: Any) -> Limits | None:
+    """Return the limits of an authenticated token; None without any, and for a session."""
+    limits: Limits | None = getattr(token, "limits", None)
+    return limits
+
+
 def enforce(request: Request, view: Any) -> None:
     """Raise TokenScope or NotFound unless the request's token may be used for this endpoint."""
-    limits: Limits | None = getattr(request.auth, "limits", None)
+    limits = limits_of(request.auth)
     if limits is None or request.method == "OPTIONS":
         return
     is_reading = request.method in SAFE_METHODS or view.posts_a_question

@@ -95,7 +95,7 @@ def read_level(
         narrowed=level_filter.cluster is not None,
     )
     ranges = _find_ranges(parent_row, behind, limit + 1)
-    used = sorted({*networks, *ranges}, key=_sort_key)
+    used = sorted({*networks, *ranges}, key=overlaps.sort_key)
     if parent_row and parent_row.divisible and level_filter.cluster is None:
         used = list(
             _with_free_parts(parent_row.cidr, used, behind, complete=len(networks) <= limit)
@@ -134,7 +134,7 @@ def find_names(scope: Scope, text: str, *, limit: int = MOST) -> list[PlanRow]:
         *pool_cidrs.order_by("cidr").values_list("cidr", flat=True)[:limit],
         *clusters.values_list("cluster_prefix", flat=True)[:limit],
     ]
-    rows = _describe(scope, sorted(set(found), key=_sort_key)[:limit])
+    rows = _describe(scope, sorted(set(found), key=overlaps.sort_key)[:limit])
     _measure(scope, rows)
     return rows
 
@@ -175,10 +175,10 @@ def _outermost(
 ) -> list[addresses.Network]:
     """Return the outermost of two levels, without what lies behind the end of one that has more."""
     ends = [level[-1] for level in (one, other) if len(level) == most]
-    end = min(map(_sort_key, ends), default=None)
+    end = min(map(overlaps.sort_key, ends), default=None)
     merged: list[addresses.Network] = []
-    for network in sorted({*one, *other}, key=_sort_key):
-        if end is not None and _sort_key(network) > end:
+    for network in sorted({*one, *other}, key=overlaps.sort_key):
+        if end is not None and overlaps.sort_key(network) > end:
             break
         if not merged or not overlaps.contains(merged[-1], network):
             merged.append(network)
@@ -281,7 +281,3 @@ def _coverage(scope: Scope, networks: list[addresses.Network]) -> dict[addresses
     }
     rows = database.rows(_MEASURE_COVERAGE, values, prepare=False)
     return {ip_network(text): share for text, share in rows if share is not None}
-
-
-def _sort_key(network: addresses.Network) -> tuple[int, int, int]:
-    return network.version, int(network.network_address), network.prefixlen
