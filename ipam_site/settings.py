@@ -17,7 +17,7 @@ from csp import constants as csp
 from django.core import exceptions
 
 import ipam_site
-from ipam_site import admin_site, data_folder, database_url, env, logs
+from ipam_site import admin_site, broker, data_folder, database_url, env, logs
 from ipam_site.sign_on import ldap_settings
 from ipam_site.supervisor import programs
 
@@ -301,7 +301,11 @@ DATABASES = {
 
 REDIS_URL = env.secret("REDIS_URL") or _connections.get("redis_url", "") or "redis://127.0.0.1:1/0"
 
-CELERY_BROKER_URL = REDIS_URL
+# A web request only sends messages as hints, and does not wait long for a broker that is
+# unavailable or hangs.
+CELERY_BROKER_URL, _broker_options = broker.celery_settings(
+    REDIS_URL, seconds=1 if IPAM_ROLE == "web" else 10
+)
 _VISIBILITY_TIMEOUT = 600
 CELERY_BROKER_TRANSPORT_OPTIONS = {
     # An unacknowledged message is redelivered after this time. It is more than twice the hard limit
@@ -310,11 +314,8 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
     # Check for such messages every 5 s; the default is 100 s.
     "unacked_restore_interval": 5,
     "unacked_restore_throttle": 1,
-    # Detect a broker that is unavailable or hangs. A web request only sends messages as hints, and
-    # does not wait long for that.
     "health_check_interval": 25,
-    "socket_timeout": 1 if IPAM_ROLE == "web" else 10,
-    "socket_connect_timeout": 1 if IPAM_ROLE == "web" else 10,
+    **_broker_options,
     "socket_keepalive": True,
 }
 # Other parts of Celery read this setting: it has to be the same value.

@@ -49,11 +49,13 @@ def _waiting(queue: str, data: pathlib.Path) -> bool:
     """Return True if messages wait in the queue, False also if the broker does not answer."""
     import redis  # noqa: PLC0415  # only if the worker made no progress
 
+    from ipam_site import broker  # noqa: PLC0415
+
     url = env.secret("REDIS_URL") or data_folder.connections(data).get("redis_url", "")
     if not url:
         return False
     try:
-        with redis.Redis.from_url(url, socket_timeout=2, socket_connect_timeout=2) as client:
+        with broker.connect(url, seconds=2) as client:
             return bool(client.llen(queue))
     except redis.RedisError:
         return False

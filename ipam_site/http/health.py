@@ -21,7 +21,7 @@ from django.conf import settings
 from django.db import connection
 from django.db.migrations import loader
 
-from ipam_site import database_url, database_watch
+from ipam_site import broker, database_url, database_watch
 
 # A probe is answered within this time, even if a server hangs. Connecting has a lower limit.
 _SECONDS = 3.0
@@ -63,16 +63,16 @@ def readiness() -> Readiness:
     # Both checks start before the first result is awaited: they share the deadline.
     answers = [_database.ask(), _redis.ask()]
     until = time.monotonic() + _SECONDS
-    database, broker = [_await_result(answer, until) for answer in answers]
+    database, redis_status = [_await_result(answer, until) for answer in answers]
     if hint := _HINTS.get(database):
         log.error("%s (docs/how-to/high-availability.md)", hint)
     if database == "ok" and database_watch.is_refusing():
         database = "hung"  # this process still refuses requests
     draining = (settings.IPAM_DATA / "draining").exists()
-    checks = {"database": database, "redis": broker, "draining": "yes" if draining else "no"}
+    checks = {"database": database, "redis": redis_status, "draining": "yes" if draining else "no"}
     if database != "ok" or draining:
         return {"status": "unavailable", "checks": checks}
-    return {"status": "ok" if broker == "ok" else "degraded", "checks": checks}
+    return {"status": "ok" if redis_status == "ok" else "degraded", "checks": checks}
 
 
 class _Check:
@@ -158,9 +158,7 @@ def _is_migrated(probe: psycopg.Connection) -> bool:
 
 def _ask_redis() -> str:
     try:
-        with redis.Redis.from_url(
-            settings.REDIS_URL, socket_timeout=1, socket_connect_timeout=1
-        ) as client:
+        with broker.connect(settings.REDIS_URL, seconds=1) as client:
             client.ping()
     except redis.RedisError:
         return "away"
