@@ -16,6 +16,7 @@ from claims.models import NAD, Entry, IndexEntry, IPAMClaim, IPPool, Network, Wo
 from claims.networks import networks
 from pools.admin import find
 from pools.core import errors
+from pools.platform import database
 from pools.platform.admin import search_text
 
 SHORTEST_PART = 2  # characters of a name that is searched for as a part
@@ -48,7 +49,8 @@ def finder(request: HttpRequest, searched: search_text.SearchText) -> Iterator[f
     if searched.network is None and not any(
         rows_by_table[name] for name in ("entries", "claims", "workloads")
     ):
-        rows_by_table |= _rows_by_part(request, searched.text)
+        with database.in_parallel():
+            rows_by_table |= _rows_by_part(request, searched.text)
     shown = [getattr(tables, name)(rows) for name, rows in rows_by_table.items() if rows]
     if shown:
         yield find.Section("cadastre/tables.html", {"tables": shown})
@@ -64,7 +66,7 @@ def _rows_by_part(request: HttpRequest, text: str) -> dict[str, list[Any]]:
         return {}
     tables_of_names: tuple[tuple[str, Any, str, tuple[str, ...]], ...] = (
         ("entries", Entry, "vm", ("namespace", "vm")),
-        ("claims", IPAMClaim, "vm", ("cluster", "namespace", "vm")),
+        ("claims", IPAMClaim, "vm", ("vm", "namespace", "cluster")),
         ("workloads", Workload, "name", ("namespace", "name")),
     )
     related = {"entries": "ippool__network__cluster"}

@@ -83,7 +83,7 @@ def _overview_page(request: HttpRequest) -> HttpResponse:
                 network,
                 [
                     (number, _url(network.pk, result=result))
-                    for result, number in counts_by_network[network.pk].items()
+                    for result, number in counts_by_network.get(network.pk, {}).items()
                 ],
             )
             for network in shown
@@ -116,7 +116,9 @@ def _network_page(request: HttpRequest, network: Network) -> HttpResponse:
         rows = rows.filter(after_query)
     row_values = list(rows.values()[: MOST_SHOWN + 1])
     shown, chosen_result = row_values[:MOST_SHOWN], _chosen_result(request)
-    counts = results.result_counts(network.pk, scoped.request_scope(request))
+    scope = scoped.request_scope(request)
+    counts_by_network, counted_at = results.overview_counts([network.pk], scope)
+    counts = counts_by_network.get(network.pk) or results.result_counts(network.pk, scope)
     more_url = ""
     if len(row_values) > MOST_SHOWN:
         end = "-".join(str(shown[-1][column]) for column in results.ORDER)
@@ -138,6 +140,7 @@ def _network_page(request: HttpRequest, network: Network) -> HttpResponse:
         more=more_url,
         first=_url(network.pk, result=chosen_result) if "after" in request.GET else "",
         may_adopt=may_adopt and any(counts[result] for result in adoption.ADOPTABLE),
+        counted_at=counted_at,
         adoptable=[(result, counts[result]) for result in adoption.ADOPTABLE if counts[result]],
         exported=[(form, _export_url(form, network, chosen_result)) for form in export.FORMATS],
         call=f"networks/{network.pk}/workloads/"

@@ -50,12 +50,17 @@ class IPAMClaimFilter(scoped.ScopedFilterSet):
     mac = filters.Filter(entries.parse_mac_parameter, help_text="In any notation.")
     ip = filters.Filter(query.cidr, method="filter_ip", help_text="An address or a CIDR.")
     q = filters.Filter(method="filter_text", help_text="A part of the name, the VM or an address.")
-    state = filters.choice(*states.STATES)
+    state = filters.choice(*states.STATES, method="filter_state")
 
     def filter_ip(self, rows: QuerySet[IPAMClaim], _name: str, cidr: str) -> QuerySet[IPAMClaim]:
         lookup = "address__net_contained_or_equal" if "/" in cidr else "address"
         index_entries = IndexEntry.objects.filter(claim__isnull=False, **{lookup: cidr})
         return rows.filter(pk__in=index_entries.values("claim_id"))
+
+    def filter_state(
+        self, rows: QuerySet[IPAMClaim], _name: str, state: str
+    ) -> QuerySet[IPAMClaim]:
+        return states.filter_by_states(rows, [state])
 
     def filter_text(self, rows: QuerySet[IPAMClaim], _name: str, text: str) -> QuerySet[IPAMClaim]:
         return search.matching_claims(rows, text)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 
 from django.db.models import Q, QuerySet, TextField
 from django.db.models.functions import Cast
 
+from claims.address_index.lookup import by_mac as lookup_by_mac
+from claims.core import macs
 from claims.models import Entry, IndexEntry
 from pools.core import addresses, errors
 from pools.platform import database
@@ -22,10 +25,15 @@ def used_namespaces(limit: int) -> list[str]:
 
 
 def matching_entries(rows: QuerySet[Entry], text: str) -> QuerySet[Entry]:
-    """Return the entries that match an address or a CIDR, else a part of a name, a note or a MAC."""
+    """Return the entries that match an address, a CIDR or a MAC, else a part of a name, a note or a MAC."""
     text = text.strip()
     lookup = _address_lookup(text)
     if lookup is None:
+        with contextlib.suppress(errors.InvalidInput):
+            index_entries = lookup_by_mac(macs.parse_mac(text, lenient=True))
+            ids = list(index_entries.filter(entry__isnull=False).values_list("entry_id", flat=True))
+            if ids:  # otherwise a note may contain it
+                return rows.filter(pk__in=ids)
         return _by_text(rows, text)
     return rows.filter(pk__in=IndexEntry.objects.filter(**lookup).values("entry_id"))
 

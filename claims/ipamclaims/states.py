@@ -17,6 +17,8 @@ from claims.models import IndexEntry, IPAMClaim, Workload
 from claims.models.workloads import WorkloadKind
 from pools.models import Connection, Finding
 from pools.models.connections import ManagedResource
+from pools.platform import database
+from pools.sql import statements
 
 BOUND, PENDING, FAILED, CONFLICT, LEAKED = "bound", "pending", "failed", "conflict", "leaked"
 STATES = (BOUND, PENDING, FAILED, CONFLICT, LEAKED)
@@ -51,6 +53,29 @@ def with_state(rows: QuerySet[IPAMClaim]) -> QuerySet[Any]:
             default=Value(BOUND),
         ),
     )
+
+
+def filter_by_states(rows: QuerySet[Any], chosen: Collection[str]) -> QuerySet[Any]:
+    """Filter claims with their state by some states.
+
+    An index says which claims may be in each of them: the state itself is found out for these alone.
+    """
+    rows = rows.filter(state__in=chosen)
+    if BOUND in chosen:
+        return rows
+    candidates = Q(pk__in=[])
+    if LEAKED in chosen:
+        parameters = {"kind": ipamclaim.KIND, "codes": [ipamclaim_findings.LEAKED]}
+        candidates |= Q(pk__in=[pk for (pk,) in database.rows(_WITH_FINDINGS, parameters)])
+    if CONFLICT in chosen:
+        duplicates = IndexEntry.objects.filter(Q(duplicate_mac=True) | Q(duplicate_ip=True))
+        candidates |= Q(pk__in=duplicates.filter(claim__isnull=False).values("claim_id"))
+    if set(chosen) & {CONFLICT, FAILED, PENDING}:
+        candidates |= Q(ips=[])
+    return rows.filter(candidates)
+
+
+_WITH_FINDINGS = statements.read("claims/claims_with_findings")
 
 
 def _refusal_query(*outcomes: ClaimOutcome) -> Q:

@@ -809,6 +809,10 @@ class Migration(migrations.Migration):
             model_name='ipamclaim',
             index=models.Index(fields=['name'], name='ipamclaim_name'),
         ),
+        migrations.AddIndex(
+            model_name='ipamclaim',
+            index=models.Index(condition=models.Q(('ips', [])), fields=['id'], name='ipamclaim_without_ips'),
+        ),
         migrations.AddConstraint(
             model_name='ipamclaim',
             constraint=models.UniqueConstraint(fields=('cluster', 'namespace', 'name'), name='ipamclaim_name_unique', violation_error_code='already_exists', violation_error_message='The namespace already has an IPAMClaim with this name.'),

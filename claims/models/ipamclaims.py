@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
+from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
 from claims.models.fields import MACField
@@ -54,6 +55,8 @@ class IPAMClaim(models.Model):
             models.Index(fields=["vm", "namespace", "cluster"], name="ipamclaim_vm"),
             models.Index(fields=["namespace", "name"], name="ipamclaim_namespace"),
             models.Index(fields=["name"], name="ipamclaim_name"),
+            # The few without an address: pending, refused.
+            models.Index(fields=["id"], condition=Q(ips=[]), name="ipamclaim_without_ips"),
         ]
 
     def __str__(self) -> str:

@@ -67,11 +67,15 @@ def overview_counts(
 ) -> tuple[dict[int, dict[str, int]], datetime | None]:
     """Return the number of rows by result for each network, and when the oldest stored ones were counted.
 
-    Networks with more than LARGE rows have the worker's last counts, if the scope is everything.
+    Networks with more than LARGE rows have the worker's last counts, and none before its first ones, if the
+    scope is everything.
     """
-    rows = WorkloadCounts.objects.filter(network__in=network_ids) if scope.everything else ()
-    stored = {row.network_id: row for row in rows}
-    counts = counts_by_network([pk for pk in network_ids if pk not in stored], scope)
+    large: set[int] = set()
+    if scope.everything:
+        parameters = {"networks": list(network_ids), "large": LARGE}
+        large = {pk for (pk,) in database.rows(_LARGER_THAN, parameters)}
+    stored = {row.network_id: row for row in WorkloadCounts.objects.filter(network__in=large)}
+    counts = counts_by_network([pk for pk in network_ids if pk not in large], scope)
     counts |= {pk: row.as_dict() for pk, row in stored.items()}
     return counts, min((row.counted_at for row in stored.values()), default=None)
 
@@ -86,6 +90,7 @@ def refresh_counts() -> int:
     return len(large)
 
 
+_LARGER_THAN = statements.read("claims/networks_larger_than")
 _LARGE_NETWORKS = statements.read("claims/large_networks")
 
 

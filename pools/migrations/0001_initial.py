@@ -28,7 +28,7 @@ class Migration(migrations.Migration):
     operations = [
         pools.sql.Install(
             app='pools',
-            names=['clock.v22'],
+            names=['clock.v23'],
         ),
         migrations.CreateModel(
             name='Event',

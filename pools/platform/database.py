@@ -154,6 +154,20 @@ def in_parallel(*, ordered: bool = True) -> Iterator[None]:
         rows(_PARALLEL, before)
 
 
+@contextmanager
+def by_index() -> Iterator[None]:
+    """Let PostgreSQL read rows in the order of an index if there is one, however few it expects."""
+    with transaction.atomic(savepoint=False):
+        before = rows(_BY_INDEX, ["off", "off"])[0][:2]
+        yield
+        rows(_BY_INDEX, before)
+
+
+_BY_INDEX = """
+    SELECT current_setting('enable_sort'), current_setting('enable_incremental_sort'),
+        set_config('enable_sort', %s, true), set_config('enable_incremental_sort', %s, true)
+"""
+
 _PARALLEL = """
     SELECT current_setting('max_parallel_workers_per_gather'), current_setting('enable_indexscan'),
         set_config('max_parallel_workers_per_gather', %s, true), set_config('enable_indexscan', %s, true)

@@ -142,10 +142,11 @@ def filter_by_pool(rows: QuerySet[Block], pool_id: int) -> QuerySet[Block]:
 
     The bounds exclude no block; without them PostgreSQL would sort all blocks of the pool for one page.
     """
-    pool_cidrs = PoolCIDR.objects.filter(pool_id=pool_id).values_list("cidr", flat=True)
-    cidrs = sorted(pool_cidrs, key=lambda cidr: (cidr.version, int(cidr.network_address)))
+    pool_cidrs = PoolCIDR.objects.filter(pool_id=pool_id).values_list("space_id", "cidr")
+    cidrs = sorted(pool_cidrs, key=lambda row: (row[1].version, int(row[1].network_address)))
     rows = rows.filter(pool_id=pool_id)
     if not cidrs:
         return rows
-    last = f"{cidrs[-1].broadcast_address}/{cidrs[-1].max_prefixlen}"
-    return rows.filter(cidr__gte=str(cidrs[0]), cidr__lte=last)
+    (space_id, first), (_space_id, last) = cidrs[0], cidrs[-1]
+    end = f"{last.broadcast_address}/{last.max_prefixlen}"
+    return rows.filter(space_id=space_id, cidr__gte=str(first), cidr__lte=end)

@@ -65,7 +65,10 @@ class IPAMClaimAdmin(scoped.Scoped[IPAMClaim]):
     )
     list_filter = (
         filters.by_value(
-            _("state"), "state", lambda _request: [(state, state) for state in states.STATES]
+            _("state"),
+            "state",
+            lambda _request: [(state, state) for state in states.STATES],
+            select=states.filter_by_states,
         ),
         scoped.cluster_filter(),
         scoped.network_filter(),

@@ -19,6 +19,8 @@ Offered = Callable[[HttpRequest], Iterable[tuple[object, object]]]  # (value, la
 # From the request, all rows and the chosen value to the rows that match.
 Apply = Callable[[HttpRequest, QuerySet[Any], str], QuerySet[Any]]
 
+_FEW = 1000  # related rows whose ids a statement names
+
 
 class ChoiceFilter(DropdownFilter):
     """A filter whose choices and condition are functions; the functions below make subclasses of it."""
@@ -46,6 +48,7 @@ class ValuesFilter(ChoiceFilter):
     multiple = True
     all_option: Any = None
     lookup: str
+    select: Callable[[QuerySet[Any], Any], QuerySet[Any]] | None = None
 
     def __init__(self, request: HttpRequest, params: dict[str, Any], *options: Any) -> None:
         self._values = [value for value in params.get(str(self.parameter_name), ()) if value]
@@ -55,7 +58,11 @@ class ValuesFilter(ChoiceFilter):
         return self._values
 
     def queryset(self, request: HttpRequest, rows: QuerySet[Any]) -> QuerySet[Any]:
-        return rows.filter(**{f"{self.lookup}__in": self._values}) if self._values else rows
+        if not self._values:
+            return rows
+        if self.select is not None:
+            return self.select(rows, self._values)
+        return rows.filter(**{f"{self.lookup}__in": self._values})
 
     def label(self) -> str:
         """Return `level: error, warning`, or "" if nothing is selected."""
@@ -87,13 +94,18 @@ def by_value(
     parameter: str,
     choices: Offered | type[Choices] | Mapping[str, StrOrPromise],
     lookup: str = "",
+    select: Callable[[QuerySet[Any], Any], QuerySet[Any]] | None = None,
 ) -> type[ChoiceFilter]:
-    """Filter by the values of the column `lookup`, by default the one that is named as the parameter."""
+    """Filter by the values of the column `lookup`, by default the one that is named as the parameter.
+
+    `select` returns the rows with one of the values, if it is not that column alone.
+    """
     attributes = {
         "title": title,
         "parameter_name": parameter,
         "offered": staticmethod(_offered(choices)),
         "lookup": lookup or parameter,
+        "select": staticmethod(select) if select else None,
     }
     return type(f"{parameter.title()}Filter", (ValuesFilter,), attributes)
 
@@ -105,10 +117,11 @@ def by_id(title: StrOrPromise, parameter: str, choices: Offered, lookup: str) ->
     def apply(_request: HttpRequest, rows: QuerySet[Any], value: str) -> QuerySet[Any]:
         if not column:
             return rows.filter(**{lookup: lists.parse_id(value)})
-        # The related rows first: the index of the list's order begins with the key to them.
+        # The related rows first, if they are few: the index of the list's order begins with the key to them.
         related: Any = rows.model._meta.get_field(relation).related_model
-        ids = related.objects.filter(**{column: lists.parse_id(value)}).values_list("pk", flat=True)
-        return rows.filter(**{f"{relation}__in": list(ids)})
+        key = lists.parse_id(value)
+        ids = list(related.objects.filter(**{column: key}).values_list("pk", flat=True)[: _FEW + 1])
+        return rows.filter(**({f"{relation}__in": ids} if len(ids) <= _FEW else {lookup: key}))
 
     return custom(title, parameter, choices, apply)
 

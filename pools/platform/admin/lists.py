@@ -182,8 +182,7 @@ class BoundedList(ChangeList):
         return rows if len(ids) > REACH else rows.filter(pk__in=ids)
 
     def get_results(self, request: HttpRequest) -> None:
-        whole = self.many_matches and self.model_admin.finds_neighbours
-        with database.in_parallel(ordered=False) if whole else contextlib.nullcontext():
+        with self._reading_many() if self.many_matches else contextlib.nullcontext():
             super().get_results(request)
             paginator = self.paginator
             if self.page_num == 1 and not self.show_all and isinstance(paginator, BoundedPaginator):
@@ -192,6 +191,12 @@ class BoundedList(ChangeList):
                 rows = list(self.result_list)
         self.model_admin.prepare_rows(request, rows)
         self.result_list = rows
+
+    def _reading_many(self) -> contextlib.AbstractContextManager[None]:
+        """PostgreSQL takes a search for text for a rare one, and would sort all rows that it finds."""
+        if self.model_admin.finds_neighbours:
+            return database.in_parallel(ordered=False)
+        return database.by_index()
 
     def get_ordering_field(self, field_name: Any) -> Any:
         """Ignore an order of the URL that the list does not offer."""

@@ -98,6 +98,7 @@ def test_filters(api: apis.Api, network: Network) -> None:
         "state=leaked": ["vm5"],
         "q=10.1.0.7": ["vm5"],
         "q=VM4": ["vm4"],
+        f"q={MAC.upper().replace(':', '-')}": ["vm1"],
         "q=nothing": [],
         "ordering=-vm&limit=2": ["vm7", "vm6"],
     }.items():

@@ -72,6 +72,17 @@ def test_the_overview_of_large_networks_has_stored_counts(
     assert results.overview_counts([network.pk])[1] is None
 
 
+def test_a_large_network_is_not_compared_for_the_overview(
+    network: Network, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(results, "LARGE", 2)
+    with CaptureQueriesContext(connection) as queries:
+        page = text(people.browser(), LIST)
+    assert "not counted yet" in page
+    assert not [query for query in queries if "claims_workload_comparison" in query["sql"]]
+    assert "not counted yet" not in text(people.browser(), LIST, network=network.pk)
+
+
 def test_a_network(network: Network) -> None:
     client = people.browser()
     page = text(client, LIST, network=network.pk)

@@ -1,0 +1,16 @@
+"""Rows of the address index by what they name."""
+
+from __future__ import annotations
+
+from django.db.models import QuerySet
+
+from claims.models import IndexEntry, Network
+
+
+def by_mac(mac: str) -> QuerySet[IndexEntry]:
+    """Return the index entries that name a MAC address, in any network.
+
+    The networks are named, because the index of MAC addresses begins with them.
+    """
+    networks = list(Network.objects.order_by().values_list("pk", flat=True))
+    return IndexEntry.objects.filter(network_id__in=networks, mac=mac)
