@@ -20,6 +20,7 @@ import ipam_site
 from ipam_site import admin_site, data_folder, database_url, env, logs
 from ipam_site.sign_on import ldap_settings
 from ipam_site.supervisor import programs
+from pools.core import errors, metric_labels
 
 # Allows ModelAdmin[Pool] and QuerySet[Block] at run time.
 django_stubs_ext.monkeypatch()
@@ -448,6 +449,11 @@ IPAM_METRICS_TOKEN = (
 )
 if 0 < len(IPAM_METRICS_TOKEN) < 16:
     raise exceptions.ImproperlyConfigured("IPAM_METRICS_TOKEN must have at least 16 characters")
+# Attributes of pools and clusters that are labels of their metrics: owner, tag:NAME, field:NAME.
+try:
+    IPAM_METRIC_LABELS = metric_labels.parse_labels(env.words("IPAM_METRIC_LABELS"))
+except errors.InvalidInput as error:
+    raise exceptions.ImproperlyConfigured(f"IPAM_METRIC_LABELS: {error.message}") from error
 # Revision of the container image, for ipam_build_info.
 IPAM_REVISION = env.text("IPAM_REVISION")
 PGHISTORY_APPEND_ONLY = True
