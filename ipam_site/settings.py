@@ -435,6 +435,8 @@ IPAM_ALERT_CREDENTIAL_DAYS = env.integer("IPAM_ALERT_CREDENTIAL_DAYS", 14, minim
 IPAM_ALERT_DAYS = env.integer("IPAM_ALERT_DAYS", 90, minimum=0)
 # Public URL of this site (https://ipam.example.org), for links in webhook messages.
 IPAM_URL = env.text("IPAM_URL")
+# Event numbers that a webhook target may be behind; older events are left out, which it is told.
+IPAM_WEBHOOK_MOST_EVENTS = env.integer("IPAM_WEBHOOK_MOST_EVENTS", 1_000_000, minimum=1000)
 # Allow receivers of webhooks on this machine, for tests and laptops.
 IPAM_ALLOW_LOOPBACK_WEBHOOKS = env.boolean("IPAM_ALLOW_LOOPBACK_WEBHOOKS", False)
 # Daily samples of pools, for charts, are deleted after this number of days; 0 keeps them forever.

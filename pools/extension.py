@@ -43,6 +43,7 @@ from pools.models import (
 )
 from pools.platform import events
 from pools.platform.admin import search_text
+from pools.platform.alerts import event_feed
 from pools.platform.attributes import registry as attribute_registry
 from pools.platform.audit import verification
 from pools.platform.checks import constraints, triggers
@@ -131,6 +132,7 @@ def install(extension: Extension) -> None:
     detection.SOURCES.extend(extension.leak_sources)
     events.EVENT_TABLES.extend(extension.event_tables)
     admin_events.SUBJECTS.update(extension.event_subjects)
+    event_feed.KINDS.update(extension.event_subjects)
     search.SEARCHERS.extend(extension.history_searchers)
     search.TEXT_READERS.extend(extension.history_readers)
     search.PERMISSIONS.extend(extension.history_permissions)

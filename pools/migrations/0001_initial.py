@@ -28,7 +28,7 @@ class Migration(migrations.Migration):
     operations = [
         pools.sql.Install(
             app='pools',
-            names=['clock.v23'],
+            names=['clock.v25'],
         ),
         migrations.CreateModel(
             name='Event',
@@ -941,6 +941,15 @@ class Migration(migrations.Migration):
                 ('sealed', models.TextField(editable=False)),
                 ('codes', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=63), blank=True, default=list, size=None)),
                 ('enabled', models.BooleanField(default=True)),
+                ('alerts', models.BooleanField(db_default=True, default=True)),
+                ('event_types', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=63), blank=True, db_default=[], default=list, size=None)),
+                ('event_clusters', django.contrib.postgres.fields.ArrayField(base_field=models.BigIntegerField(), blank=True, db_default=[], default=list, size=None)),
+                ('event_pools', django.contrib.postgres.fields.ArrayField(base_field=models.BigIntegerField(), blank=True, db_default=[], default=list, size=None)),
+                ('event_position', models.BigIntegerField(db_default=0, default=0, editable=False)),
+                ('event_sequence', models.BigIntegerField(db_default=0, default=0, editable=False)),
+                ('event_gap_from', models.BigIntegerField(editable=False, null=True)),
+                ('event_gap_to', models.BigIntegerField(editable=False, null=True)),
+                ('events_failing_since', models.DateTimeField(editable=False, null=True)),
                 ('created_at', models.DateTimeField()),
                 ('secret_made_at', models.DateTimeField()),
                 ('failures', models.PositiveIntegerField(default=0, editable=False)),
@@ -965,6 +974,10 @@ class Migration(migrations.Migration):
                 ('host', models.CharField(db_default='', default='', editable=False, max_length=500)),
                 ('codes', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=63), blank=True, default=list, size=None)),
                 ('enabled', models.BooleanField(default=True)),
+                ('alerts', models.BooleanField(db_default=True, default=True)),
+                ('event_types', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=63), blank=True, db_default=[], default=list, size=None)),
+                ('event_clusters', django.contrib.postgres.fields.ArrayField(base_field=models.BigIntegerField(), blank=True, db_default=[], default=list, size=None)),
+                ('event_pools', django.contrib.postgres.fields.ArrayField(base_field=models.BigIntegerField(), blank=True, db_default=[], default=list, size=None)),
                 ('secret_made_at', models.DateTimeField()),
             ],
             options={
@@ -1498,27 +1511,27 @@ class Migration(migrations.Migration):
         ),
         pgtrigger.migrations.AddTrigger(
             model_name='webhooktarget',
-            trigger=pgtrigger.compiler.Trigger(name='created_insert', sql=pgtrigger.compiler.UpsertTriggerSql(func='INSERT INTO "pools_webhooktargetevent" ("codes", "enabled", "host", "name", "pgh_context", "pgh_created_at", "pgh_label", "pgh_obj_id", "secret_made_at") VALUES (NEW."codes", NEW."enabled", NEW."host", NEW."name", COALESCE(NULLIF(CURRENT_SETTING(\'pghistory.context_metadata\', TRUE), \'\'), NULL)::JSONB, ipam_now(), \'created\', NEW."id", NEW."secret_made_at"); RETURN NULL;', hash='4ca449824434e846714cb67f00f4b81a4127ff3a', operation='INSERT', pgid='pgtrigger_created_insert_98c71', table='pools_webhooktarget', when='AFTER')),
+            trigger=pgtrigger.compiler.Trigger(name='created_insert', sql=pgtrigger.compiler.UpsertTriggerSql(func='INSERT INTO "pools_webhooktargetevent" ("alerts", "codes", "enabled", "event_clusters", "event_pools", "event_types", "host", "name", "pgh_context", "pgh_created_at", "pgh_label", "pgh_obj_id", "secret_made_at") VALUES (NEW."alerts", NEW."codes", NEW."enabled", NEW."event_clusters", NEW."event_pools", NEW."event_types", NEW."host", NEW."name", COALESCE(NULLIF(CURRENT_SETTING(\'pghistory.context_metadata\', TRUE), \'\'), NULL)::JSONB, ipam_now(), \'created\', NEW."id", NEW."secret_made_at"); RETURN NULL;', hash='bd5f2dcaf2380fabe0dad120be3f2524dc86f6ac', operation='INSERT', pgid='pgtrigger_created_insert_98c71', table='pools_webhooktarget', when='AFTER')),
         ),
         pgtrigger.migrations.AddTrigger(
             model_name='webhooktarget',
-            trigger=pgtrigger.compiler.Trigger(name='changed_update', sql=pgtrigger.compiler.UpsertTriggerSql(condition='WHEN (OLD."codes" IS DISTINCT FROM (NEW."codes") OR OLD."enabled" IS DISTINCT FROM (NEW."enabled") OR OLD."name" IS DISTINCT FROM (NEW."name"))', func='INSERT INTO "pools_webhooktargetevent" ("codes", "enabled", "host", "name", "pgh_context", "pgh_created_at", "pgh_label", "pgh_obj_id", "secret_made_at") VALUES (NEW."codes", NEW."enabled", NEW."host", NEW."name", COALESCE(NULLIF(CURRENT_SETTING(\'pghistory.context_metadata\', TRUE), \'\'), NULL)::JSONB, ipam_now(), \'changed\', NEW."id", NEW."secret_made_at"); RETURN NULL;', hash='b211d7ac3ccbd6cf9f383261a03dbf8075d36c44', operation='UPDATE', pgid='pgtrigger_changed_update_a6829', table='pools_webhooktarget', when='AFTER')),
+            trigger=pgtrigger.compiler.Trigger(name='changed_update', sql=pgtrigger.compiler.UpsertTriggerSql(condition='WHEN (OLD."alerts" IS DISTINCT FROM (NEW."alerts") OR OLD."codes" IS DISTINCT FROM (NEW."codes") OR OLD."enabled" IS DISTINCT FROM (NEW."enabled") OR OLD."event_clusters" IS DISTINCT FROM (NEW."event_clusters") OR OLD."event_pools" IS DISTINCT FROM (NEW."event_pools") OR OLD."event_types" IS DISTINCT FROM (NEW."event_types") OR OLD."name" IS DISTINCT FROM (NEW."name"))', func='INSERT INTO "pools_webhooktargetevent" ("alerts", "codes", "enabled", "event_clusters", "event_pools", "event_types", "host", "name", "pgh_context", "pgh_created_at", "pgh_label", "pgh_obj_id", "secret_made_at") VALUES (NEW."alerts", NEW."codes", NEW."enabled", NEW."event_clusters", NEW."event_pools", NEW."event_types", NEW."host", NEW."name", COALESCE(NULLIF(CURRENT_SETTING(\'pghistory.context_metadata\', TRUE), \'\'), NULL)::JSONB, ipam_now(), \'changed\', NEW."id", NEW."secret_made_at"); RETURN NULL;', hash='da2c84060f29766ea2c8a77be37a0a9f06bb27ec', operation='UPDATE', pgid='pgtrigger_changed_update_a6829', table='pools_webhooktarget', when='AFTER')),
         ),
         pgtrigger.migrations.AddTrigger(
             model_name='webhooktarget',
-            trigger=pgtrigger.compiler.Trigger(name='url_changed_update', sql=pgtrigger.compiler.UpsertTriggerSql(condition='WHEN (OLD."url" IS DISTINCT FROM (NEW."url"))', func='INSERT INTO "pools_webhooktargetevent" ("codes", "enabled", "host", "name", "pgh_context", "pgh_created_at", "pgh_label", "pgh_obj_id", "secret_made_at") VALUES (NEW."codes", NEW."enabled", NEW."host", NEW."name", COALESCE(NULLIF(CURRENT_SETTING(\'pghistory.context_metadata\', TRUE), \'\'), NULL)::JSONB, ipam_now(), \'url_changed\', NEW."id", NEW."secret_made_at"); RETURN NULL;', hash='d8d5f65b879902a62818476f372dd940f02c7947', operation='UPDATE', pgid='pgtrigger_url_changed_update_de258', table='pools_webhooktarget', when='AFTER')),
+            trigger=pgtrigger.compiler.Trigger(name='url_changed_update', sql=pgtrigger.compiler.UpsertTriggerSql(condition='WHEN (OLD."url" IS DISTINCT FROM (NEW."url"))', func='INSERT INTO "pools_webhooktargetevent" ("alerts", "codes", "enabled", "event_clusters", "event_pools", "event_types", "host", "name", "pgh_context", "pgh_created_at", "pgh_label", "pgh_obj_id", "secret_made_at") VALUES (NEW."alerts", NEW."codes", NEW."enabled", NEW."event_clusters", NEW."event_pools", NEW."event_types", NEW."host", NEW."name", COALESCE(NULLIF(CURRENT_SETTING(\'pghistory.context_metadata\', TRUE), \'\'), NULL)::JSONB, ipam_now(), \'url_changed\', NEW."id", NEW."secret_made_at"); RETURN NULL;', hash='41ac7d58a51f7e00d4216f2bef17bac972bd2a65', operation='UPDATE', pgid='pgtrigger_url_changed_update_de258', table='pools_webhooktarget', when='AFTER')),
         ),
         pgtrigger.migrations.AddTrigger(
             model_name='webhooktarget',
-            trigger=pgtrigger.compiler.Trigger(name='ca_changed_update', sql=pgtrigger.compiler.UpsertTriggerSql(condition='WHEN (OLD."ca" IS DISTINCT FROM (NEW."ca"))', func='INSERT INTO "pools_webhooktargetevent" ("codes", "enabled", "host", "name", "pgh_context", "pgh_created_at", "pgh_label", "pgh_obj_id", "secret_made_at") VALUES (NEW."codes", NEW."enabled", NEW."host", NEW."name", COALESCE(NULLIF(CURRENT_SETTING(\'pghistory.context_metadata\', TRUE), \'\'), NULL)::JSONB, ipam_now(), \'ca_changed\', NEW."id", NEW."secret_made_at"); RETURN NULL;', hash='ff89d0eb508ad67a1c7145473fda4f299c9dcbbc', operation='UPDATE', pgid='pgtrigger_ca_changed_update_ca85b', table='pools_webhooktarget', when='AFTER')),
+            trigger=pgtrigger.compiler.Trigger(name='ca_changed_update', sql=pgtrigger.compiler.UpsertTriggerSql(condition='WHEN (OLD."ca" IS DISTINCT FROM (NEW."ca"))', func='INSERT INTO "pools_webhooktargetevent" ("alerts", "codes", "enabled", "event_clusters", "event_pools", "event_types", "host", "name", "pgh_context", "pgh_created_at", "pgh_label", "pgh_obj_id", "secret_made_at") VALUES (NEW."alerts", NEW."codes", NEW."enabled", NEW."event_clusters", NEW."event_pools", NEW."event_types", NEW."host", NEW."name", COALESCE(NULLIF(CURRENT_SETTING(\'pghistory.context_metadata\', TRUE), \'\'), NULL)::JSONB, ipam_now(), \'ca_changed\', NEW."id", NEW."secret_made_at"); RETURN NULL;', hash='f74eee76db23ffbd1164ec56d865bf00f55e9fca', operation='UPDATE', pgid='pgtrigger_ca_changed_update_ca85b', table='pools_webhooktarget', when='AFTER')),
         ),
         pgtrigger.migrations.AddTrigger(
             model_name='webhooktarget',
-            trigger=pgtrigger.compiler.Trigger(name='secret_replaced_update', sql=pgtrigger.compiler.UpsertTriggerSql(condition='WHEN (OLD."secret_made_at" IS DISTINCT FROM (NEW."secret_made_at") AND NOT (OLD."sealed" = \'\'))', func='INSERT INTO "pools_webhooktargetevent" ("codes", "enabled", "host", "name", "pgh_context", "pgh_created_at", "pgh_label", "pgh_obj_id", "secret_made_at") VALUES (NEW."codes", NEW."enabled", NEW."host", NEW."name", COALESCE(NULLIF(CURRENT_SETTING(\'pghistory.context_metadata\', TRUE), \'\'), NULL)::JSONB, ipam_now(), \'secret_replaced\', NEW."id", NEW."secret_made_at"); RETURN NULL;', hash='916bb67fcb40998a8fa3ce7a12f0a4efaf41e59a', operation='UPDATE', pgid='pgtrigger_secret_replaced_update_d6e56', table='pools_webhooktarget', when='AFTER')),
+            trigger=pgtrigger.compiler.Trigger(name='secret_replaced_update', sql=pgtrigger.compiler.UpsertTriggerSql(condition='WHEN (OLD."secret_made_at" IS DISTINCT FROM (NEW."secret_made_at") AND NOT (OLD."sealed" = \'\'))', func='INSERT INTO "pools_webhooktargetevent" ("alerts", "codes", "enabled", "event_clusters", "event_pools", "event_types", "host", "name", "pgh_context", "pgh_created_at", "pgh_label", "pgh_obj_id", "secret_made_at") VALUES (NEW."alerts", NEW."codes", NEW."enabled", NEW."event_clusters", NEW."event_pools", NEW."event_types", NEW."host", NEW."name", COALESCE(NULLIF(CURRENT_SETTING(\'pghistory.context_metadata\', TRUE), \'\'), NULL)::JSONB, ipam_now(), \'secret_replaced\', NEW."id", NEW."secret_made_at"); RETURN NULL;', hash='0a85f9acb0bede194be434518d1b36f5b0bbfef8', operation='UPDATE', pgid='pgtrigger_secret_replaced_update_d6e56', table='pools_webhooktarget', when='AFTER')),
         ),
         pgtrigger.migrations.AddTrigger(
             model_name='webhooktarget',
-            trigger=pgtrigger.compiler.Trigger(name='deleted_delete', sql=pgtrigger.compiler.UpsertTriggerSql(func='INSERT INTO "pools_webhooktargetevent" ("codes", "enabled", "host", "name", "pgh_context", "pgh_created_at", "pgh_label", "pgh_obj_id", "secret_made_at") VALUES (OLD."codes", OLD."enabled", OLD."host", OLD."name", COALESCE(NULLIF(CURRENT_SETTING(\'pghistory.context_metadata\', TRUE), \'\'), NULL)::JSONB, ipam_now(), \'deleted\', OLD."id", OLD."secret_made_at"); RETURN NULL;', hash='4517272cf762f110067b9d2c434b28e9e38d71c3', operation='DELETE', pgid='pgtrigger_deleted_delete_69aa6', table='pools_webhooktarget', when='AFTER')),
+            trigger=pgtrigger.compiler.Trigger(name='deleted_delete', sql=pgtrigger.compiler.UpsertTriggerSql(func='INSERT INTO "pools_webhooktargetevent" ("alerts", "codes", "enabled", "event_clusters", "event_pools", "event_types", "host", "name", "pgh_context", "pgh_created_at", "pgh_label", "pgh_obj_id", "secret_made_at") VALUES (OLD."alerts", OLD."codes", OLD."enabled", OLD."event_clusters", OLD."event_pools", OLD."event_types", OLD."host", OLD."name", COALESCE(NULLIF(CURRENT_SETTING(\'pghistory.context_metadata\', TRUE), \'\'), NULL)::JSONB, ipam_now(), \'deleted\', OLD."id", OLD."secret_made_at"); RETURN NULL;', hash='f81d84311086be95a3d4b50147f3f35ede420e8d', operation='DELETE', pgid='pgtrigger_deleted_delete_69aa6', table='pools_webhooktarget', when='AFTER')),
         ),
         migrations.AddField(
             model_name='webhooktargetevent',

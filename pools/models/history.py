@@ -286,7 +286,12 @@ SecondFactorEvent = create_event_model(
 WebhookTargetEvent = create_event_model(
     WebhookTarget,
     pghistory.InsertEvent("created"),
-    pghistory.UpdateEvent("changed", condition=pgtrigger.AnyChange("name", "codes", "enabled")),
+    pghistory.UpdateEvent(
+        "changed",
+        condition=pgtrigger.AnyChange(
+            "name", "codes", "enabled", "alerts", "event_types", "event_clusters", "event_pools"
+        ),
+    ),
     pghistory.UpdateEvent("url_changed", condition=pgtrigger.AnyChange("url")),
     pghistory.UpdateEvent("ca_changed", condition=pgtrigger.AnyChange("ca")),
     pghistory.UpdateEvent(
@@ -296,7 +301,17 @@ WebhookTargetEvent = create_event_model(
         & ~pgtrigger.Q(old__sealed=""),
     ),
     pghistory.DeleteEvent("deleted"),
-    fields=["name", "host", "codes", "enabled", "secret_made_at"],
+    fields=[
+        "name",
+        "host",
+        "codes",
+        "enabled",
+        "alerts",
+        "event_types",
+        "event_clusters",
+        "event_pools",
+        "secret_made_at",
+    ],
 )
 
 

@@ -9,12 +9,13 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
-        ('pools', '0002_initial_data'),
+        ('claims', '0002_initial_data'),
+        ('pools', '0003_sql_v25'),
     ]
 
     operations = [
         pools.sql.Install(
-            app='pools',
-            names=['rules.v23', 'allocate.v23', 'observed_cidrs.v23', 'recovery.v23', 'event_log.v23', 'plan.v23', 'pgtrigger.v23', 'storage.v23'],
+            app='claims',
+            names=['memberships.v25', 'contradictions.v25', 'launchers.v25', 'workload_comparison.v25', 'storage.v25', 'event_log.v25', 'pgtrigger.v25'],
         ),
     ]
