@@ -65,6 +65,7 @@ VM_NETWORKS = Extension(
     history_readers=(history.parse_mac_criteria,),
     history_permissions=("claims.view_entry",),
     holder_readers=(history.registered_addresses,),
+    attributed={"network": Network},
     checks=checks.CHECKS,
     sql_packages=("claims.sql",),
     conditions=conditions.ALL,

@@ -20,6 +20,7 @@ import ipam_site
 from ipam_site import admin_site, broker, data_folder, database_url, env, logs
 from ipam_site.sign_on import ldap_settings
 from ipam_site.supervisor import programs
+from pools.core import errors, metric_labels
 
 # Allows ModelAdmin[Pool] and QuerySet[Block] at run time.
 django_stubs_ext.monkeypatch()
@@ -435,6 +436,8 @@ IPAM_ALERT_CREDENTIAL_DAYS = env.integer("IPAM_ALERT_CREDENTIAL_DAYS", 14, minim
 IPAM_ALERT_DAYS = env.integer("IPAM_ALERT_DAYS", 90, minimum=0)
 # Public URL of this site (https://ipam.example.org), for links in webhook messages.
 IPAM_URL = env.text("IPAM_URL")
+# Event numbers that a webhook target may be behind; older events are left out, which it is told.
+IPAM_WEBHOOK_MOST_EVENTS = env.integer("IPAM_WEBHOOK_MOST_EVENTS", 1_000_000, minimum=1000)
 # Allow receivers of webhooks on this machine, for tests and laptops.
 IPAM_ALLOW_LOOPBACK_WEBHOOKS = env.boolean("IPAM_ALLOW_LOOPBACK_WEBHOOKS", False)
 # Daily samples of pools, for charts, are deleted after this number of days; 0 keeps them forever.
@@ -449,6 +452,11 @@ IPAM_METRICS_TOKEN = (
 )
 if 0 < len(IPAM_METRICS_TOKEN) < 16:
     raise exceptions.ImproperlyConfigured("IPAM_METRICS_TOKEN must have at least 16 characters")
+# Attributes of pools and clusters that are labels of their metrics: owner, tag:NAME, field:NAME.
+try:
+    IPAM_METRIC_LABELS = metric_labels.parse_labels(env.words("IPAM_METRIC_LABELS"))
+except errors.InvalidInput as error:
+    raise exceptions.ImproperlyConfigured(f"IPAM_METRIC_LABELS: {error.message}") from error
 # Revision of the container image, for ipam_build_info.
 IPAM_REVISION = env.text("IPAM_REVISION")
 PGHISTORY_APPEND_ONLY = True

@@ -28,11 +28,13 @@ from pools.models import (
     ConnectionEvent,
     Container,
     ContainerEvent,
+    CustomFieldEvent,
     DirectoryAccountEvent,
     EnvironmentEvent,
     FailureEvent,
     JournalEntryEvent,
     Pool,
+    PoolCIDR,
     PoolCIDREvent,
     PoolEvent,
     ReservedRangeEvent,
@@ -41,6 +43,8 @@ from pools.models import (
 )
 from pools.platform import events
 from pools.platform.admin import search_text
+from pools.platform.alerts import event_feed
+from pools.platform.attributes import registry as attribute_registry
 from pools.platform.audit import verification
 from pools.platform.checks import constraints, triggers
 from pools.platform.checks import registry as check_registry
@@ -100,6 +104,8 @@ class Extension:
     history_permissions: Sequence[str] = ()
     holder_readers: Sequence[history_holders.AddressNamer] = ()
     table_checks: Sequence[Check] = ()
+    # Kinds of objects with tags, an owner and custom fields, by their names in REST
+    attributed: Mapping[str, Any] = field(default_factory=dict)
     # Checks, conditions and metrics
     checks: Sequence[Check] = ()
     sql_packages: Sequence[str] = ()
@@ -126,10 +132,12 @@ def install(extension: Extension) -> None:
     detection.SOURCES.extend(extension.leak_sources)
     events.EVENT_TABLES.extend(extension.event_tables)
     admin_events.SUBJECTS.update(extension.event_subjects)
+    event_feed.KINDS.update(extension.event_subjects)
     search.SEARCHERS.extend(extension.history_searchers)
     search.TEXT_READERS.extend(extension.history_readers)
     search.PERMISSIONS.extend(extension.history_permissions)
     history_holders.ADDRESS_NAMERS.extend(extension.holder_readers)
+    attribute_registry.MODELS.update(extension.attributed)
     verification.TABLE_CHECKS.extend(extension.table_checks)
     check_registry.CHECKS.extend(extension.checks)
     triggers.PACKAGES.extend(extension.sql_packages)
@@ -163,6 +171,7 @@ ADDRESS_SPACE = Extension(
         ConnectionEvent,
         WebhookTargetEvent,
         ContainerEvent,
+        CustomFieldEvent,
         EnvironmentEvent,
         JournalEntryEvent,
         DirectoryAccountEvent,
@@ -173,6 +182,7 @@ ADDRESS_SPACE = Extension(
         "cluster": _("clusters"),
         "connection": _("connections to clusters"),
         "container": _("network containers"),
+        "custom_field": _("custom fields"),
         "environment": _("environments"),
         "journal": _("journal"),
         "webhook": _("webhooks"),
@@ -182,6 +192,7 @@ ADDRESS_SPACE = Extension(
     history_searchers=searchers.SEARCHERS,
     history_permissions=(search.VIEW_EVENTS,),
     table_checks=(blocks.HISTORY, row_history.BLOCKS, row_history.ROWS),
+    attributed={"cluster": Cluster, "pool": Pool, "cidr": PoolCIDR},
     checks=(
         constraints.CHECK,
         triggers.CHECK,

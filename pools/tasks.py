@@ -15,7 +15,7 @@ from kombu.exceptions import OperationalError
 from pools.clusters import recovery_mode
 from pools.clusters.reconcile import leases, registry, sync
 from pools.platform import database, idempotency, login_limits, process_metrics
-from pools.platform.alerts import outbox, sending
+from pools.platform.alerts import event_feed, outbox, sending
 from pools.platform.audit import sealing, verification
 from pools.platform.checks import runs as checks
 from pools.platform.conditions import evaluation
@@ -165,11 +165,11 @@ def tidy_alerts() -> int:
 
 @shared_task
 def send_webhooks() -> int:
-    """Send one message for each webhook target with pending deliveries.
+    """Send one message for each webhook target with pending deliveries or events.
 
     A slow target delays only its own deliveries.
     """
-    due = outbox.due_targets()
+    due = sorted({*outbox.due_targets(), *event_feed.due_targets()})
     for target_id in due:
         send_webhook.apply_async((target_id,), expires=_EXPIRY_SECONDS)
     return len(due)

@@ -18,11 +18,12 @@ from claims.models import Entry, Network
 from claims.networks import networks
 from pools.core import errors
 from pools.platform import events
-from pools.platform.admin import bulk_edit
+from pools.platform.admin import attributes, bulk_edit
 from pools.platform.admin import forms as fields
 
 
-class NetworkBulkForm(bulk_edit.BulkForm):
+class NetworkBulkForm(bulk_edit.BulkForm, attributes.BulkAttributeFields):
+    attributed = Network
     clearable = frozenset({"description"})
     description = fields.description_field()
     applied = forms.BooleanField(
@@ -55,7 +56,8 @@ def _change_network(network: Network, values: Mapping[str, Any], author: events.
     row = Network.objects.select_related("cluster").filter(pk=network.pk).first()
     if row is None:
         raise errors.NotFound(gettext("There is no such network."))
-    return networks.change(row, values, author=author)
+    attribute_values, others = attributes.bulk_values(row, values)
+    return networks.change(row, {**others, **attribute_values}, author=author)
 
 
 def _change_entry(entry: Entry, values: Mapping[str, Any], author: events.Author) -> Entry:
@@ -74,6 +76,7 @@ NETWORKS = bulk_edit.BulkEdit(
     rows=lambda request: scoped.rows(request, Network).select_related("cluster"),
     form=NetworkBulkForm,
     change=_change_network,
+    show=attributes.show_value,
 )
 ENTRIES = bulk_edit.BulkEdit(
     model=Entry,

@@ -22,7 +22,7 @@ from claims.networks import manifests as network_manifests
 from claims.networks import networks as services
 from claims.networks import route_advertisements
 from pools.core import errors
-from pools.platform.rest import filters, generics, views
+from pools.platform.rest import attributes, filters, generics, views
 
 _EXAMPLE = OpenApiExample(
     "for imported VMs",
@@ -42,7 +42,7 @@ _EXAMPLE = OpenApiExample(
 )
 
 
-class NetworkFilter(scoped.ScopedFilterSet):
+class NetworkFilter(attributes.AttributeFilterSet, scoped.ScopedFilterSet):
     name = filters.Filter(help_text="The logical name.")
     kind = filters.choice("cudn", "udn", "nad")
     namespace = filters.Filter(
@@ -145,7 +145,7 @@ class NetworkView(_NetworkView, generics.DetailView):
 
     @extend_schema(request=NetworkChangeSerializer)
     def patch(self, request: Request, network_id: int) -> Response:
-        """Change the description, the namespaces or the NADs of a network, or whether it is applied."""
+        """Change the description, the attributes, the namespaces or the NADs of a network, or whether it is applied."""
         network = scoped.get_row(request, Network.objects.select_related("cluster"), network_id)
         changes = self.read(request, NetworkChangeSerializer, partial=True, network=network)
         nads, author = changes.pop("nads", None), views.author(request)

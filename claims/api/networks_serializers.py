@@ -8,7 +8,8 @@ from claims.api import scoped
 from claims.core.networks import rules, udn
 from claims.models import Network
 from pools.core import object_reader
-from pools.platform.rest import fields, parsing
+from pools.models.attributes import ATTRIBUTES
+from pools.platform.rest import attributes, fields, parsing
 from pools.platform.rest.serializers import NULL_MESSAGE, Representation, Serializer
 
 
@@ -98,11 +99,14 @@ class NetworkSerializer(Serializer):
         help_text="Those that select the network; null if they are unknown.",
     )  # fmt: skip
     description = fields.DescriptionField(required=False)
+    tags = attributes.TagsField()
+    owner = attributes.OwnerField()
+    custom_fields = attributes.CustomFieldsField()
     nads = _list_field(NADSerializer(), source="shown_nads")
     created_at = fields.TimeField(read_only=True)
 
     def to_internal_value(self, data: Any) -> dict[str, Any]:
-        """`cluster`, `network` (a UDN), `applied`, `description`, `nads`.
+        """`cluster`, `network` (a UDN), `applied`, `description`, `nads`, `attributes`.
 
         `rules` reads the fields of the network together: what is valid in one depends on the others.
         """
@@ -116,6 +120,7 @@ class NetworkSerializer(Serializer):
             network = rules.check_applied(body, network)
         description = _read_description(body)
         nads = self._read_nads(body)
+        attribute_values = {"custom_fields": {}, **self._read_attributes(body)}
         report.raise_any()
         return {
             "cluster": cluster,
@@ -123,7 +128,16 @@ class NetworkSerializer(Serializer):
             "applied": applied,
             "description": description,
             "nads": nads,
+            "attributes": attribute_values,
         }
+
+    def _read_attributes(self, body: object_reader.Fields) -> dict[str, Any]:
+        values = {}
+        for name in ATTRIBUTES:
+            if body.has(name):
+                with body.report.collect(name):
+                    values[name] = self.fields[name].run_validation(body.data[name])
+        return values
 
     def _read_nads(self, body: object_reader.Fields) -> list[tuple[str, str]]:
         nads: list[dict[str, str]] = []
@@ -141,7 +155,7 @@ class NetworkChangeSerializer(NetworkSerializer):
         network: Network = self.context["network"]
         report = object_reader.ProblemReport()
         self._report_names(data, report)
-        for name in ("namespaces", "nads"):  # the others are cleared or kept by a null
+        for name in ("namespaces", "nads", *ATTRIBUTES):  # the others are cleared or kept by a null
             if data.get(name, "") is None:
                 report.add(
                     name,
@@ -155,6 +169,7 @@ class NetworkChangeSerializer(NetworkSerializer):
             for name, value in data.items()
             if name in current and value not in current[name]
         }
+        changes |= self._read_attributes(body)
         if body.has("nads"):
             changes["nads"] = self._read_nads(body)
         if body.has("description"):

@@ -19,6 +19,7 @@ from claims.models.ipamclaims import IPAMClaim
 from claims.models.ippools import Entry, IPPool
 from claims.models.networks import Network
 from claims.models.settings import NetworkSettings
+from pools.models.attributes import ATTRIBUTES
 from pools.models.history import create_event_model
 
 
@@ -40,7 +41,7 @@ NetworkEvent = _whole_life(
     Network,
     [
         "cluster", "name", "kind", "topology", "role", "lifecycle", "subnets", "default_gateways",
-        "reserved_subnets", "infrastructure_subnets", "applied", "gone_at",
+        "reserved_subnets", "infrastructure_subnets", "applied", "gone_at", *ATTRIBUTES,
     ],
 )  # fmt: skip
 

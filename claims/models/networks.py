@@ -8,6 +8,7 @@ from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from pools.models import Cluster, Pool
+from pools.models.attributes import Attributed, attribute_indexes
 
 
 class NetworkKind(models.TextChoices):
@@ -23,7 +24,7 @@ def _strings(max_length: int = 64) -> Any:
     return ArrayField(models.CharField(max_length=max_length), default=list, blank=True)
 
 
-class Network(models.Model):
+class Network(Attributed):
     """A logical network of OVN-Kubernetes in one cluster: the `name` in a NAD's `spec.config`.
 
     Addresses are strings in canonical form. `default_gateways` are the configured gateways; without
@@ -79,6 +80,7 @@ class Network(models.Model):
                 violation_error_message=_("The cluster already has a network with this name."),
             ),
         ]
+        indexes = attribute_indexes("network")
         permissions = [
             ("view_every_namespace", "Can see the VM networks of all namespaces"),
             ("request_address", "Can request addresses for VMs of their namespaces"),

@@ -22,6 +22,7 @@ from pools.core import addresses, errors
 from pools.models import Cluster, Connection, PoolCIDR
 from pools.models.connections import Mode
 from pools.platform import database, events
+from pools.platform.attributes import values as attribute_values
 
 # Fields of a network's object; the logical name is the key of the row, conditions are the status.
 OBJECT_FIELDS = tuple(
@@ -189,6 +190,7 @@ def create_network(
     applied: bool = False,
     description: str = "",
     nads: Iterable[ObjectName] = (),
+    attributes: Mapping[str, Any] | None = None,
 ) -> Network:
     """Create a network that documents one in the cluster, or (`applied`) is written to the cluster.
 
@@ -215,6 +217,7 @@ def create_network(
             "uid": "",
             "conditions": [],
         }
+        attribute_values.set_attributes(network, attributes or {})
         saved_network = _save_changes(network, changes, author)
         set_nads(saved_network, nads, author=author)
     return saved_network
@@ -251,11 +254,12 @@ def set_nads(network: Network, nads: Iterable[ObjectName], *, author: events.Aut
 
 
 def change(network: Network, values: Mapping[str, Any], *, author: events.Author) -> Network:
-    """Change the description, or of a network created here the namespace selector and `applied`.
+    """Change the description and the attributes, or of a network created here the namespace selector and `applied`.
 
     `values` may contain immutable fields with their current values. Raises ClusterDecides (the network
     follows its cluster), ImmutableInUse, NotManaged.
     """
+    attributes, values = attribute_values.split(values)
     changes = {name: value for name, value in values.items() if getattr(network, name) != value}
     immutable_names = sorted(changes.keys() - {"description", "applied", "namespace_selector"})
     if network.follows_cluster and changes.keys() - {"description"}:
@@ -276,8 +280,12 @@ def change(network: Network, values: Mapping[str, Any], *, author: events.Author
             leases.nudge(network.cluster_id, patient=True)
         for name, value in changes.items():
             setattr(network, name, value)
-        if changes:
-            network.save(update_fields=list(changes))
+        if attributes:
+            locked = Network.objects.select_for_update(no_key=True).get(pk=network.pk)
+            network.custom_fields = locked.custom_fields
+            attribute_values.set_attributes(network, attributes)
+        if changes or attributes:
+            network.save(update_fields=[*changes, *attributes])
     return network
 
 

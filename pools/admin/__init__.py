@@ -1,16 +1,18 @@
 """Admin site of the register. Importing this package registers the ModelAdmin classes."""
 
-from pools.admin import alerts, checks, events, recovery_mode, users, webhook_targets
+from pools.admin import alerts, checks, custom_fields, events, recovery_mode, users, webhook_targets
 from pools.admin.clusters import clusters, drift, observed, sync_runs
 from pools.admin.plan import containers
-from pools.admin.pools import blocks, environments, leaks, pools, requests
+from pools.admin.pools import blocks, cidrs, environments, leaks, pools, requests
 
 __all__ = [
     "alerts",
     "blocks",
     "checks",
+    "cidrs",
     "clusters",
     "containers",
+    "custom_fields",
     "drift",
     "environments",
     "events",

@@ -13,7 +13,7 @@ from pools.admin import documentation, events, find, journal, recovery_mode
 from pools.admin.clusters import drift, sync_runs
 from pools.admin.pools import usage_bars
 from pools.models import Block, Event
-from pools.platform.admin import display, lists, menu, pages, preferences, search_text
+from pools.platform.admin import attributes, display, lists, menu, pages, preferences, search_text
 from pools.register import usage
 
 register = template.Library()
@@ -42,6 +42,7 @@ register.filter("event_type", events.type_label)
 register.filter("capitalized", pages.capitalize)
 register.filter("menu_entry", menu.entry)
 register.filter("journal_kind", journal.kind_label)
+register.filter("tags", attributes.show_tags)
 
 
 @register.simple_tag(takes_context=True)
@@ -83,6 +84,12 @@ def search_field(context: template.Context) -> dict[str, Any]:
 def journal_of(context: template.Context, row: Any) -> dict[str, Any]:
     """Show the newest notes about an object, and a form to add one."""
     return journal.context(context["request"], row)
+
+
+@register.inclusion_tag("cadastre/attributes.html", name="attributes")
+def attributes_of(row: Any) -> dict[str, Any]:
+    """Show the owner, the tags and the custom fields of an object."""
+    return {"facts": attributes.facts(row)}
 
 
 @register.filter

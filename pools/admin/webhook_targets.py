@@ -1,4 +1,4 @@
-"""Webhooks: receivers of alerts. A secret is shown once, in the response that creates it."""
+"""Webhooks: receivers of alerts and events. A secret is shown once, in the response that creates it."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from django.utils.translation import gettext_lazy as _
 from django.views.decorators.debug import sensitive_variables
 
 from pools.core import errors
-from pools.models import Delivery, WebhookTarget
+from pools.models import Cluster, Delivery, Pool, WebhookTarget
 from pools.platform.admin import columns, display, lists, pages
 from pools.platform.admin import forms as fields
 from pools.platform.admin.columns import Column
 from pools.platform.admin.lists import Page
-from pools.platform.alerts import outbox, targets
+from pools.platform.alerts import event_feed, outbox, targets
 from pools.platform.conditions import registry
 
 MOST = 50  # deliveries on the page of a target
@@ -51,6 +51,30 @@ class TargetForm(forms.Form):
         widget=forms.CheckboxSelectMultiple,
         help_text=_("No selection: all conditions, including those that later versions add."),
     )
+    alerts = forms.BooleanField(
+        label=_("Send alerts"), required=False, initial=True, widget=fields.tick()
+    )
+    event_types = fields.LinesField(
+        lambda line: event_feed.parse_types([line.strip()])[0],
+        label=_("Events"),
+        widget=fields.lines(3, placeholder="pool"),
+        help_text=_(
+            "Types of events (pool.created) or their first words (pool), one per line; * is all"
+            " events. Empty: no events."
+        ),
+    )
+    event_clusters = forms.ModelMultipleChoiceField(
+        Cluster.objects.order_by("name"),
+        label=_("Events of clusters"),
+        required=False,
+        help_text=_("No selection: of all clusters."),
+    )
+    event_pools = forms.ModelMultipleChoiceField(
+        Pool.objects.select_related("cluster").order_by("cluster__name", "name"),
+        label=_("Events of pools"),
+        required=False,
+        help_text=_("No selection: of all pools."),
+    )
     ca = fields.ParsedField(
         targets.parse_ca,
         label=_("CA certificate"),
@@ -63,7 +87,14 @@ class TargetForm(forms.Form):
     )
 
     def values(self) -> dict[str, Any]:
-        return {**self.cleaned_data, "ca": self.cleaned_data["ca"] or ""}
+        values = self.cleaned_data
+        return {
+            **values,
+            "ca": values["ca"] or "",
+            "event_types": sorted({*values["event_types"]}),
+            "event_clusters": [cluster.pk for cluster in values["event_clusters"]],
+            "event_pools": [pool.pk for pool in values["event_pools"]],
+        }
 
 
 def state(target: WebhookTarget) -> SafeString:
@@ -161,8 +192,10 @@ def _add(request: HttpRequest) -> HttpResponse:
 
 
 def _page(request: HttpRequest, row: WebhookTarget) -> HttpResponse:
-    names = ("name", "url", "ca", "codes", "enabled")
-    form = TargetForm(request.POST or None, initial={name: getattr(row, name) for name in names})
+    names = ("name", "url", "ca", "codes", "enabled", "alerts", "event_clusters", "event_pools")
+    initial = {name: getattr(row, name) for name in names}
+    initial["event_types"] = "\n".join(row.event_types)
+    form = TargetForm(request.POST or None, initial=initial)
     if request.method == "POST":
         pages.require(request, "pools.change_webhooktarget")
         if form.is_valid():

@@ -9,13 +9,12 @@ from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from pools.api import events as event_log
 from pools.api import lookups
 from pools.core import addresses, errors
 from pools.models import BlockEvent, Event
 from pools.models.pools import Category
 from pools.platform import database
-from pools.platform.history import search
+from pools.platform.history import representation, search
 from pools.platform.history.search import HistoryQuery
 from pools.platform.rest import fields, filters, generics, keyset, query
 from pools.platform.rest.serializers import Representation
@@ -166,7 +165,7 @@ class History(_HistoryView, generics.ListView):
 
     needs = {"GET": ()}
     queryset = Event.objects.all()
-    serializer_class = event_log.EventSerializer
+    serializer_class = representation.EventSerializer
     filterset_class = HistoryFilter
 
     def get(self, request: Request) -> Response:
@@ -187,7 +186,7 @@ class History(_HistoryView, generics.ListView):
                 merge_criteria(base, criteria) for criteria in search.queries_of_text(text)
             ]
         page = search.search(alternatives, user=request.user, below=below, limit=limit)
-        event_log.load(page.events, search.changes(page.events, user=request.user))
+        representation.load(page.events, search.changes(page.events, user=request.user))
         results = self.get_serializer(page.events, many=True).data
         return Response(self.page_document(results, page.below))
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
@@ -11,7 +14,7 @@ from pools.api import lookups
 from pools.core import errors
 from pools.models import Cluster
 from pools.platform import idempotency
-from pools.platform.rest import fields, generics, parsing, query, views
+from pools.platform.rest import attributes, fields, generics, parsing, query, views
 from pools.platform.rest.serializers import Representation, Serializer
 from pools.register import manifests
 
@@ -21,10 +24,13 @@ LARGEST_FILE = 2 * 1024 * 1024
 
 
 class PoolManifestSerializer(Serializer):
-    """YAML or JSON as text, and the cluster of its pools unless the parameter names it."""
+    """YAML or JSON as text, the cluster of its pools unless the parameter names it, and what all of them get."""
 
     cluster = fields.TextField(required=False)
     manifest = fields.TextField()
+    tags = attributes.TagsField()
+    owner = attributes.OwnerField()
+    custom_fields = attributes.CustomFieldsField()
 
 
 class FieldProblemSerializer(Representation):
@@ -71,25 +77,37 @@ class PoolImport(generics.GenericView):
         cluster_parameter = self.parameters.text("cluster")
         dry_run = bool(self.parameters.parse("dry_run", query.flag))
         self.parameters.raise_problems()
-        text, cluster_field = self._read_manifest(request)
-        name = cluster_field or cluster_parameter
+        text, values = self._read_manifest(request)
+        name = values.pop("cluster", None) or cluster_parameter
         if name is None:
             raise errors.InvalidInput.for_field(
                 "cluster", "required", "name the cluster of the pools"
             )
         cluster = lookups.cluster(name, "cluster")
         # Not the raw body: the boundary of a multipart form differs in each request.
-        identity = b"\0".join([name.encode(), text])
+        identity = b"\0".join([name.encode(), text, json.dumps(values, sort_keys=True).encode()])
         stored = views.run_once(
-            request, lambda: self._import(request, text, cluster, dry_run=dry_run), body=identity
+            request,
+            lambda: self._import(request, text, cluster, values, dry_run=dry_run),
+            body=identity,
         )
         return Response(stored.answer, status=stored.status)
 
     def _import(
-        self, request: Request, text: bytes, cluster: Cluster, *, dry_run: bool
+        self,
+        request: Request,
+        text: bytes,
+        cluster: Cluster,
+        attribute_values: dict[str, Any],
+        *,
+        dry_run: bool,
     ) -> idempotency.StoredAnswer:
         reports = manifests.apply_manifests(
-            text, cluster, author=views.author(request), dry_run=dry_run
+            text,
+            cluster,
+            author=views.author(request),
+            dry_run=dry_run,
+            attributes=attribute_values,
         )
         document = self.represent({"reports": reports})
         if any(report.result == "refused" for report in reports):
@@ -105,18 +123,18 @@ class PoolImport(generics.GenericView):
         is_created = any(report.result == "created" for report in reports) and not dry_run
         return idempotency.StoredAnswer(201 if is_created else 200, document)
 
-    def _read_manifest(self, request: Request) -> tuple[bytes, str | None]:
-        """Return the YAML or JSON text, and the cluster's name if the body has one."""
+    def _read_manifest(self, request: Request) -> tuple[bytes, dict[str, Any]]:
+        """Return the YAML or JSON text, and the other fields of the body."""
         kind = parsing.media_type(request)
         if kind == "multipart/form-data":
             return _uploaded_manifest(request)
         if kind in _YAML:
-            return parsing.body(request), None
+            return parsing.body(request), {}
         values = self.read(request, PoolManifestSerializer)
-        return values["manifest"].encode(), values.get("cluster")
+        return values.pop("manifest").encode(), values
 
 
-def _uploaded_manifest(request: Request) -> tuple[bytes, str | None]:
+def _uploaded_manifest(request: Request) -> tuple[bytes, dict[str, Any]]:
     plain = request._request
     if int(plain.META.get("CONTENT_LENGTH") or 0) > 2 * LARGEST_FILE:
         raise parsing.TooLarge
@@ -127,4 +145,4 @@ def _uploaded_manifest(request: Request) -> tuple[bytes, str | None]:
         )
     if (file.size or 0) > LARGEST_FILE:
         raise parsing.TooLarge
-    return file.read(), plain.POST.get("cluster")
+    return file.read(), {"cluster": plain.POST.get("cluster")}

@@ -13,7 +13,7 @@ from pools.core import addresses, blocks, errors, object_reader
 from pools.core.cilium.podippool import CidrEntry, Family
 from pools.models import Pool, PoolCIDR, ReservedRange
 from pools.models.pools import Pending
-from pools.platform.rest import fields, generics, views
+from pools.platform.rest import attributes, fields, filters, generics, views
 from pools.platform.rest.serializers import Representation, Serializer
 from pools.register import pools
 
@@ -84,6 +84,21 @@ class PoolCIDRSerializer(Representation):
     cidr = fields.CIDRField()
     pending = fields.ChoiceField(Pending.values, allow_null=True)
     reserved_ranges = fields.ListField(child=ReservedRangeSerializer())
+    tags = attributes.TagsField()
+    owner = attributes.OwnerField()
+    custom_fields = attributes.CustomFieldsField()
+
+
+class PoolCIDRChangeSerializer(Serializer):
+    """A change of the tags, the owner and the custom fields of a CIDR."""
+
+    tags = attributes.TagsField()
+    owner = attributes.OwnerField()
+    custom_fields = attributes.CustomFieldsField()
+
+
+class PoolCIDRFilter(attributes.AttributeFilterSet):
+    pass
 
 
 class PoolCIDRListSerializer(Representation):
@@ -103,13 +118,16 @@ class _PoolCIDRView(generics.GenericView):
 class PoolCIDRs(_PoolCIDRView):
     needs = {"GET": ("pools.view_pool",), "POST": ("pools.change_pool",)}
     idempotent = ("POST",)
+    filterset_class = PoolCIDRFilter
 
-    @extend_schema(responses=PoolCIDRListSerializer)
+    @extend_schema(operation_id="pools_cidrs_list", responses=PoolCIDRListSerializer)
     def get(self, request: Request, pool_id: int) -> Response:
         """The CIDRs of a pool, with their ids."""
         if not Pool.objects.filter(pk=pool_id).exists():
             raise errors.NotFound("There is no such pool.")
-        return Response({"results": self.get_serializer(self.get_queryset(), many=True).data})
+        rows = filters.bind(self, request, self.get_queryset()).qs
+        self.parameters.raise_problems()
+        return Response({"results": self.get_serializer(rows, many=True).data})
 
     @extend_schema(request=CIDREntrySerializer, responses={201: PoolCIDRSerializer})
     def post(self, request: Request, pool_id: int) -> Response:
@@ -124,7 +142,24 @@ class PoolCIDRs(_PoolCIDRView):
 
 
 class PoolCIDRView(_PoolCIDRView):
-    needs = {"DELETE": ("pools.change_pool",)}
+    needs = {
+        "GET": ("pools.view_pool",),
+        "PATCH": ("pools.change_pool",),
+        "DELETE": ("pools.change_pool",),
+    }
+
+    def get(self, request: Request, pool_id: int, cidr_id: int) -> Response:
+        """A CIDR of a pool."""
+        return Response(self.represent(self.get_object()))
+
+    @extend_schema(request=PoolCIDRChangeSerializer)
+    def patch(self, request: Request, pool_id: int, cidr_id: int) -> Response:
+        """Change the tags, the owner or the custom fields of a CIDR."""
+        cidr = self.get_object()
+        changes = self.read(request, PoolCIDRChangeSerializer, partial=True)
+        return Response(
+            self.represent(pools.change_cidr(cidr.pk, changes, author=views.author(request)))
+        )
 
     @extend_schema(
         responses={

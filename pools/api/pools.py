@@ -15,7 +15,8 @@ from pools.cilium import drift
 from pools.core import errors
 from pools.models import Pool
 from pools.models.pools import Category
-from pools.platform.rest import fields, filters, generics, schema, views
+from pools.platform.attributes.values import split
+from pools.platform.rest import attributes, fields, filters, generics, schema, views
 from pools.platform.rest.serializers import Representation, Serializer
 from pools.register import pools, usage
 
@@ -82,6 +83,9 @@ class PoolSerializer(Serializer):
     allow_last_ip = fields.FlagField(required=False)
     annotations = fields.StringMapField(required=False)
     labels = fields.StringMapField(required=False)
+    tags = attributes.TagsField()
+    owner = attributes.OwnerField()
+    custom_fields = attributes.CustomFieldsField(default=dict)
     ipv4 = pool_cidrs.FamilySerializer(4, required=False, allow_null=True)
     ipv6 = pool_cidrs.FamilySerializer(6, required=False, allow_null=True)
     version = fields.IntegerField(read_only=True)
@@ -113,7 +117,7 @@ def _refuse_fixed(data: dict[str, Any], pool: Pool) -> None:
             raise errors.ImmutableInUse(message)
 
 
-class PoolFilter(filters.FilterSet):
+class PoolFilter(attributes.AttributeFilterSet):
     cluster = filters.Filter(lookups.cluster, help_text="Name or id.")
     category = filters.choice(*Category.values)
     name = filters.Filter(help_text="The exact name.")
@@ -148,8 +152,12 @@ class Pools(_PoolView, generics.ListView):
     def post(self, request: Request) -> Response:
         """Create a pool."""
         values, author = self.read(request), views.author(request)
+        attribute_values, values = split(values)
         spec = pools.PoolSpec(
-            cluster=values.pop("cluster.name"), families=_pop_families(values), **values
+            cluster=values.pop("cluster.name"),
+            families=_pop_families(values),
+            attributes=attribute_values,
+            **values,
         )
         return self.once(
             request,
@@ -175,7 +183,9 @@ class PoolView(_PoolView):
         """Change a pool; a family replaces the whole family."""
         pool = self.get_object()
         values = self.read(request, PoolChangeSerializer, partial=True, pool=pool)
-        change = pools.PoolChange(families=_pop_families(values), **values)
+        attribute_values, values = split(values)
+        families = _pop_families(values) or None
+        change = pools.PoolChange(families=families, attributes=attribute_values or None, **values)
         required = version(request, pool.version)
         pools.change(pool_id, change, author=views.author(request), version=required)
         return self.answer(self.get_object())

@@ -10,6 +10,7 @@ from pools.api import (
     audit,
     blocks,
     checks,
+    custom_fields,
     environments,
     events,
     history,
@@ -69,6 +70,12 @@ urlpatterns = [
     path("clusters/<str:cluster>/node-demand/", guides.NodeDemand.as_view(), name="node-demand"),
     path("clusters/<str:cluster>/pool-for-pod/", guides.PoolForPod.as_view(), name="pool-for-pod"),
     path("clusters/<str:cluster>/preflight/", guides.Preflight.as_view(), name="preflight"),
+    path("custom-fields/", custom_fields.CustomFields.as_view(), name="custom-fields"),
+    path(
+        "custom-fields/<int:custom_field_id>/",
+        custom_fields.CustomFieldView.as_view(),
+        name="custom-field",
+    ),
     path("containers/", containers.Containers.as_view(), name="containers"),
     path("containers/<int:container_id>/", containers.ContainerDetail.as_view(), name="container"),
     path(

@@ -12,13 +12,13 @@ from rest_framework.response import Response
 from pools.core import errors
 from pools.models import Delivery, WebhookTarget
 from pools.models.alerts import DeliveryEvent, DeliveryState
-from pools.platform.alerts import outbox, targets
+from pools.platform.alerts import event_feed, outbox, targets
 from pools.platform.rest import fields, filters, generics, views
 from pools.platform.rest.serializers import Representation, Serializer
 
 
 class WebhookTargetSerializer(Serializer):
-    """A receiver of alerts; `codes` are the conditions that it wants, all of them when it is empty."""
+    """A receiver of alerts (`codes`: of these conditions; empty: of all) and of events of the log."""
 
     id = fields.IntegerField(read_only=True)
     name = fields.TextField(targets.parse_name)
@@ -26,6 +26,28 @@ class WebhookTargetSerializer(Serializer):
     ca = fields.TextField(targets.parse_ca, required=False)
     codes = fields.ListField(targets.parse_codes, child=fields.TextField(), required=False)
     enabled = fields.FlagField(required=False)
+    alerts = fields.FlagField(required=False)
+    event_types = fields.ListField(
+        event_feed.parse_types,
+        child=fields.TextField(),
+        required=False,
+        help_text="Types of events such as pool.created, first words such as pool, or *; empty: none.",
+    )
+    event_clusters = fields.ListField(
+        event_feed.parse_clusters,
+        child=fields.IntegerField(),
+        required=False,
+        help_text="Only events of these clusters.",
+    )
+    event_pools = fields.ListField(
+        event_feed.parse_pools,
+        child=fields.IntegerField(),
+        required=False,
+        help_text="Only events of these pools.",
+    )
+    event_position = fields.IntegerField(read_only=True)
+    event_sequence = fields.IntegerField(read_only=True)
+    events_failing_since = fields.TimeField(read_only=True, allow_null=True)
     created_at = fields.TimeField(read_only=True)
     secret_made_at = fields.TimeField(read_only=True)
     failures = fields.IntegerField(read_only=True)

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 
+from django.conf import settings
 from django.db.models import Count, Q
 
+from pools.core import metric_labels
 from pools.models import Cluster, Connection, Finding, Leak, PoolCIDR
+from pools.models.attributes import ATTRIBUTES
 from pools.models.observed import Severity
 from pools.platform.metrics.values import Value, value
 
@@ -18,41 +21,44 @@ SAME_POD_CIDR = "pod_cidr_overlap"  # code of the finding that two nodes use one
 
 
 def sample_values() -> Iterator[Value]:
-    clusters = dict(Cluster.objects.values_list("pk", "name"))
-    yield from _connections(clusters)
-    yield from _orphans(clusters)
-    yield from _findings(clusters)
+    rows = {cluster.pk: cluster for cluster in Cluster.objects.only("name", *ATTRIBUTES)}
+    clusters = {pk: cluster.name for pk, cluster in rows.items()}
+    attributes = metric_labels.label_values(settings.IPAM_METRIC_LABELS, rows)
+    labels = {pk: {"cluster": name, **dict(attributes[pk])} for pk, name in clusters.items()}
+    yield from _connections(labels)
+    yield from _orphans(labels)
+    yield from _findings(labels)
     yield from leak_values(clusters)
     yield from _duplicates(clusters)
 
 
-def _connections(clusters: dict[int, str]) -> Iterator[Value]:
+def _connections(labels_by_cluster: dict[int, dict[str, str]]) -> Iterator[Value]:
     rows = Connection.objects.order_by().values_list("cluster_id", "succeeded_at", "paused")
     for cluster_id, succeeded_at, paused in rows:
-        name = clusters[cluster_id]
+        labels = labels_by_cluster[cluster_id]
         timestamp = succeeded_at.timestamp() if succeeded_at else 0
-        yield value("ipam_cluster_last_success_timestamp_seconds", timestamp, cluster=name)
-        yield value("ipam_cluster_connected", not paused, cluster=name)
+        yield value("ipam_cluster_last_success_timestamp_seconds", timestamp, **labels)
+        yield value("ipam_cluster_connected", not paused, **labels)
 
 
-def _orphans(clusters: dict[int, str]) -> Iterator[Value]:
+def _orphans(labels_by_cluster: dict[int, dict[str, str]]) -> Iterator[Value]:
     is_orphaned = Q(orphaned_at__isnull=False) | Q(pool__orphaned_at__isnull=False)
     rows = PoolCIDR.objects.filter(is_orphaned).order_by().values_list("pool__cluster_id")
     counts = dict(rows.annotate(count=Count("pk")).values_list("pool__cluster_id", "count"))
-    for cluster_id, name in clusters.items():
-        yield value("ipam_orphans_detected", counts.get(cluster_id, 0), cluster=name)
+    for cluster_id, labels in labels_by_cluster.items():
+        yield value("ipam_orphans_detected", counts.get(cluster_id, 0), **labels)
 
 
-def _findings(clusters: dict[int, str]) -> Iterator[Value]:
+def _findings(labels_by_cluster: dict[int, dict[str, str]]) -> Iterator[Value]:
     rows = Finding.objects.order_by().values_list("cluster_id", "severity")
     counts = {
         (cluster_id, severity): count
         for cluster_id, severity, count in rows.annotate(count=Count("pk"))
     }
-    for cluster_id, name in clusters.items():
+    for cluster_id, labels in labels_by_cluster.items():
         for severity in Severity.values:
             count = counts.get((cluster_id, severity), 0)
-            yield value("ipam_findings", count, cluster=name, severity=severity)
+            yield value("ipam_findings", count, **labels, severity=severity)
 
 
 def _duplicates(clusters: dict[int, str]) -> Iterator[Value]:

@@ -223,6 +223,13 @@ class NetworkInUse(Conflict):
     reason = "NetworkInUse"
 
 
+class CustomFieldInUse(Conflict):
+    """Objects have values of the custom field."""
+
+    code = "custom_field_in_use"
+    reason = "CustomFieldInUse"
+
+
 class EnvironmentInUse(Conflict):
     """The environment holds blocks, or requests of it are pending."""
 

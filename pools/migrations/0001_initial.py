@@ -28,7 +28,7 @@ class Migration(migrations.Migration):
     operations = [
         pools.sql.Install(
             app='pools',
-            names=['clock.v23'],
+            names=['clock.v24'],
         ),
         migrations.CreateModel(
             name='Event',
@@ -176,6 +176,9 @@ class Migration(migrations.Migration):
                 ('instance_dns', django.contrib.postgres.fields.ArrayField(base_field=pools.models.fields.HostAddressField(max_length=39), blank=True, default=list, size=None)),
                 ('description', models.CharField(blank=True, default='', max_length=500)),
                 ('webhook_key_made_at', models.DateTimeField(blank=True, editable=False, null=True)),
+                ('tags', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=50), blank=True, db_default=[], default=list, size=None)),
+                ('owner', models.CharField(blank=True, db_default='', default='', max_length=253, verbose_name='owner')),
+                ('custom_fields', models.JSONField(blank=True, db_default={}, default=dict)),
             ],
             options={
                 'abstract': False,
@@ -273,6 +276,44 @@ class Migration(migrations.Migration):
                 ('assigned', models.BigIntegerField(default=0)),
                 ('waits_for', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=40), default=list, size=None)),
             ],
+        ),
+        migrations.CreateModel(
+            name='CustomField',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('name', models.CharField(max_length=50, unique=True)),
+                ('label', models.CharField(max_length=100)),
+                ('type', models.CharField(choices=[('text', 'text'), ('number', 'number'), ('choice', 'choice'), ('link', 'link')], max_length=6)),
+                ('choices', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=100), blank=True, default=list, size=None)),
+                ('object_types', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=20), size=None)),
+                ('required', models.BooleanField(default=False)),
+                ('description', models.CharField(blank=True, default='', max_length=500)),
+                ('created_at', models.DateTimeField(auto_now_add=True)),
+            ],
+            options={
+                'verbose_name': 'custom field',
+                'verbose_name_plural': 'custom fields',
+                'ordering': ['name'],
+            },
+        ),
+        migrations.CreateModel(
+            name='CustomFieldEvent',
+            fields=[
+                ('pgh_created_at', models.DateTimeField(auto_now_add=True)),
+                ('pgh_label', models.TextField(help_text='The event label.')),
+                ('pgh_id', models.BigIntegerField(db_default=models.Func(models.Value('pools_event_number'), function='nextval'), primary_key=True, serialize=False)),
+                ('pgh_context', pghistory.utils.JSONField(null=True)),
+                ('name', models.CharField(max_length=50)),
+                ('label', models.CharField(max_length=100)),
+                ('type', models.CharField(choices=[('text', 'text'), ('number', 'number'), ('choice', 'choice'), ('link', 'link')], max_length=6)),
+                ('choices', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=100), blank=True, default=list, size=None)),
+                ('object_types', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=20), size=None)),
+                ('required', models.BooleanField(default=False)),
+                ('description', models.CharField(blank=True, default='', max_length=500)),
+            ],
+            options={
+                'abstract': False,
+            },
         ),
         migrations.CreateModel(
             name='Delivery',
@@ -555,6 +596,9 @@ class Migration(migrations.Migration):
             name='Pool',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('tags', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=50), blank=True, db_default=[], default=list, size=None)),
+                ('owner', models.CharField(blank=True, db_default='', default='', max_length=253, verbose_name='owner')),
+                ('custom_fields', models.JSONField(blank=True, db_default={}, default=dict)),
                 ('name', models.CharField(max_length=253)),
                 ('category', models.CharField(choices=[('pod', 'Pod CIDRs'), ('node', 'Nodes'), ('instance', 'Instances'), ('ipv4', 'Public IPv4'), ('vm', 'VM networks')], max_length=8)),
                 ('mask_size_v4', models.PositiveSmallIntegerField(blank=True, null=True)),
@@ -584,6 +628,9 @@ class Migration(migrations.Migration):
             name='PoolCIDR',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('tags', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=50), blank=True, db_default=[], default=list, size=None)),
+                ('owner', models.CharField(blank=True, db_default='', default='', max_length=253, verbose_name='owner')),
+                ('custom_fields', models.JSONField(blank=True, db_default={}, default=dict)),
                 ('cidr', netfields.fields.CidrAddressField(max_length=43)),
                 ('position', models.PositiveIntegerField(default=0)),
                 ('orphaned_at', models.DateTimeField(blank=True, editable=False, null=True)),
@@ -608,6 +655,9 @@ class Migration(migrations.Migration):
                 ('position', models.PositiveIntegerField(default=0)),
                 ('orphaned_at', models.DateTimeField(blank=True, editable=False, null=True)),
                 ('pending', models.CharField(blank=True, choices=[('addition', 'addition'), ('removal', 'removal')], db_default='', default='', editable=False, max_length=8)),
+                ('tags', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=50), blank=True, db_default=[], default=list, size=None)),
+                ('owner', models.CharField(blank=True, db_default='', default='', max_length=253, verbose_name='owner')),
+                ('custom_fields', models.JSONField(blank=True, db_default={}, default=dict)),
             ],
             options={
                 'abstract': False,
@@ -629,6 +679,9 @@ class Migration(migrations.Migration):
                 ('allow_last_ip', models.BooleanField(default=False)),
                 ('description', models.CharField(blank=True, default='', max_length=500)),
                 ('orphaned_at', models.DateTimeField(blank=True, editable=False, null=True)),
+                ('tags', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=50), blank=True, db_default=[], default=list, size=None)),
+                ('owner', models.CharField(blank=True, db_default='', default='', max_length=253, verbose_name='owner')),
+                ('custom_fields', models.JSONField(blank=True, db_default={}, default=dict)),
             ],
             options={
                 'abstract': False,
@@ -888,6 +941,15 @@ class Migration(migrations.Migration):
                 ('sealed', models.TextField(editable=False)),
                 ('codes', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=63), blank=True, default=list, size=None)),
                 ('enabled', models.BooleanField(default=True)),
+                ('alerts', models.BooleanField(db_default=True, default=True)),
+                ('event_types', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=63), blank=True, db_default=[], default=list, size=None)),
+                ('event_clusters', django.contrib.postgres.fields.ArrayField(base_field=models.BigIntegerField(), blank=True, db_default=[], default=list, size=None)),
+                ('event_pools', django.contrib.postgres.fields.ArrayField(base_field=models.BigIntegerField(), blank=True, db_default=[], default=list, size=None)),
+                ('event_position', models.BigIntegerField(db_default=0, default=0, editable=False)),
+                ('event_sequence', models.BigIntegerField(db_default=0, default=0, editable=False)),
+                ('event_gap_from', models.BigIntegerField(editable=False, null=True)),
+                ('event_gap_to', models.BigIntegerField(editable=False, null=True)),
+                ('events_failing_since', models.DateTimeField(editable=False, null=True)),
                 ('created_at', models.DateTimeField()),
                 ('secret_made_at', models.DateTimeField()),
                 ('failures', models.PositiveIntegerField(default=0, editable=False)),
@@ -912,6 +974,10 @@ class Migration(migrations.Migration):
                 ('host', models.CharField(db_default='', default='', editable=False, max_length=500)),
                 ('codes', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=63), blank=True, default=list, size=None)),
                 ('enabled', models.BooleanField(default=True)),
+                ('alerts', models.BooleanField(db_default=True, default=True)),
+                ('event_types', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=63), blank=True, db_default=[], default=list, size=None)),
+                ('event_clusters', django.contrib.postgres.fields.ArrayField(base_field=models.BigIntegerField(), blank=True, db_default=[], default=list, size=None)),
+                ('event_pools', django.contrib.postgres.fields.ArrayField(base_field=models.BigIntegerField(), blank=True, db_default=[], default=list, size=None)),
                 ('secret_made_at', models.DateTimeField()),
             ],
             options={
@@ -1048,6 +1114,9 @@ class Migration(migrations.Migration):
             name='Cluster',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('tags', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=50), blank=True, db_default=[], default=list, size=None)),
+                ('owner', models.CharField(blank=True, db_default='', default='', max_length=253, verbose_name='owner')),
+                ('custom_fields', models.JSONField(blank=True, db_default={}, default=dict)),
                 ('name', models.CharField(max_length=253, unique=True)),
                 ('cluster_prefix', netfields.fields.CidrAddressField(blank=True, help_text='IPv6, at least /64; divided into node and instance prefixes.', max_length=43, null=True)),
                 ('instance_gateway', pools.models.fields.HostAddressField(default='fe80::1', max_length=39)),
@@ -1063,6 +1132,7 @@ class Migration(migrations.Migration):
                 'verbose_name': 'cluster',
                 'verbose_name_plural': 'clusters',
                 'ordering': ['name'],
+                'indexes': [django.contrib.postgres.indexes.GinIndex(fields=['tags'], name='cluster_tags'), django.contrib.postgres.indexes.GinIndex(fields=['custom_fields'], name='cluster_custom_fields'), models.Index(condition=models.Q(('owner', ''), _negated=True), fields=['owner'], name='cluster_owner')],
                 'constraints': [models.UniqueConstraint(condition=models.Q(('webhook_digest', ''), _negated=True), fields=('webhook_digest',), name='webhook_digest_unique')],
             },
         ),
@@ -1073,15 +1143,15 @@ class Migration(migrations.Migration):
         ),
         pgtrigger.migrations.AddTrigger(
             model_name='cluster',
-            trigger=pgtrigger.compiler.Trigger(name='created_insert', sql=pgtrigger.compiler.UpsertTriggerSql(func='INSERT INTO "pools_clusterevent" ("cluster_prefix", "description", "instance_dns", "instance_gateway", "instance_mtu", "name", "pgh_context", "pgh_created_at", "pgh_label", "pgh_obj_id", "webhook_key_made_at") VALUES (NEW."cluster_prefix", NEW."description", NEW."instance_dns", NEW."instance_gateway", NEW."instance_mtu", NEW."name", COALESCE(NULLIF(CURRENT_SETTING(\'pghistory.context_metadata\', TRUE), \'\'), NULL)::JSONB, ipam_now(), \'created\', NEW."id", NEW."webhook_key_made_at"); RETURN NULL;', hash='0d9215e8877ad5a9c78a3db18c1c96189b249b20', operation='INSERT', pgid='pgtrigger_created_insert_8be31', table='pools_cluster', when='AFTER')),
+            trigger=pgtrigger.compiler.Trigger(name='created_insert', sql=pgtrigger.compiler.UpsertTriggerSql(func='INSERT INTO "pools_clusterevent" ("cluster_prefix", "custom_fields", "description", "instance_dns", "instance_gateway", "instance_mtu", "name", "owner", "pgh_context", "pgh_created_at", "pgh_label", "pgh_obj_id", "tags", "webhook_key_made_at") VALUES (NEW."cluster_prefix", NEW."custom_fields", NEW."description", NEW."instance_dns", NEW."instance_gateway", NEW."instance_mtu", NEW."name", NEW."owner", COALESCE(NULLIF(CURRENT_SETTING(\'pghistory.context_metadata\', TRUE), \'\'), NULL)::JSONB, ipam_now(), \'created\', NEW."id", NEW."tags", NEW."webhook_key_made_at"); RETURN NULL;', hash='db9241d99958477f1027b81ed0f56245bd38600f', operation='INSERT', pgid='pgtrigger_created_insert_8be31', table='pools_cluster', when='AFTER')),
         ),
         pgtrigger.migrations.AddTrigger(
             model_name='cluster',
-            trigger=pgtrigger.compiler.Trigger(name='changed_update', sql=pgtrigger.compiler.UpsertTriggerSql(condition='WHEN (OLD."cluster_prefix" IS DISTINCT FROM (NEW."cluster_prefix") OR OLD."description" IS DISTINCT FROM (NEW."description") OR OLD."instance_dns" IS DISTINCT FROM (NEW."instance_dns") OR OLD."instance_gateway" IS DISTINCT FROM (NEW."instance_gateway") OR OLD."instance_mtu" IS DISTINCT FROM (NEW."instance_mtu") OR OLD."name" IS DISTINCT FROM (NEW."name") OR OLD."webhook_key_made_at" IS DISTINCT FROM (NEW."webhook_key_made_at"))', func='INSERT INTO "pools_clusterevent" ("cluster_prefix", "description", "instance_dns", "instance_gateway", "instance_mtu", "name", "pgh_context", "pgh_created_at", "pgh_label", "pgh_obj_id", "webhook_key_made_at") VALUES (NEW."cluster_prefix", NEW."description", NEW."instance_dns", NEW."instance_gateway", NEW."instance_mtu", NEW."name", COALESCE(NULLIF(CURRENT_SETTING(\'pghistory.context_metadata\', TRUE), \'\'), NULL)::JSONB, ipam_now(), \'changed\', NEW."id", NEW."webhook_key_made_at"); RETURN NULL;', hash='447a8a6bbc124ded24f95aedf4bf1f6bcb4671f4', operation='UPDATE', pgid='pgtrigger_changed_update_e0029', table='pools_cluster', when='AFTER')),
+            trigger=pgtrigger.compiler.Trigger(name='changed_update', sql=pgtrigger.compiler.UpsertTriggerSql(condition='WHEN (OLD."cluster_prefix" IS DISTINCT FROM (NEW."cluster_prefix") OR OLD."custom_fields" IS DISTINCT FROM (NEW."custom_fields") OR OLD."description" IS DISTINCT FROM (NEW."description") OR OLD."instance_dns" IS DISTINCT FROM (NEW."instance_dns") OR OLD."instance_gateway" IS DISTINCT FROM (NEW."instance_gateway") OR OLD."instance_mtu" IS DISTINCT FROM (NEW."instance_mtu") OR OLD."name" IS DISTINCT FROM (NEW."name") OR OLD."owner" IS DISTINCT FROM (NEW."owner") OR OLD."tags" IS DISTINCT FROM (NEW."tags") OR OLD."webhook_key_made_at" IS DISTINCT FROM (NEW."webhook_key_made_at"))', func='INSERT INTO "pools_clusterevent" ("cluster_prefix", "custom_fields", "description", "instance_dns", "instance_gateway", "instance_mtu", "name", "owner", "pgh_context", "pgh_created_at", "pgh_label", "pgh_obj_id", "tags", "webhook_key_made_at") VALUES (NEW."cluster_prefix", NEW."custom_fields", NEW."description", NEW."instance_dns", NEW."instance_gateway", NEW."instance_mtu", NEW."name", NEW."owner", COALESCE(NULLIF(CURRENT_SETTING(\'pghistory.context_metadata\', TRUE), \'\'), NULL)::JSONB, ipam_now(), \'changed\', NEW."id", NEW."tags", NEW."webhook_key_made_at"); RETURN NULL;', hash='8cd4903c423006430451eece6f6035225b157900', operation='UPDATE', pgid='pgtrigger_changed_update_e0029', table='pools_cluster', when='AFTER')),
         ),
         pgtrigger.migrations.AddTrigger(
             model_name='cluster',
-            trigger=pgtrigger.compiler.Trigger(name='deleted_delete', sql=pgtrigger.compiler.UpsertTriggerSql(func='INSERT INTO "pools_clusterevent" ("cluster_prefix", "description", "instance_dns", "instance_gateway", "instance_mtu", "name", "pgh_context", "pgh_created_at", "pgh_label", "pgh_obj_id", "webhook_key_made_at") VALUES (OLD."cluster_prefix", OLD."description", OLD."instance_dns", OLD."instance_gateway", OLD."instance_mtu", OLD."name", COALESCE(NULLIF(CURRENT_SETTING(\'pghistory.context_metadata\', TRUE), \'\'), NULL)::JSONB, ipam_now(), \'deleted\', OLD."id", OLD."webhook_key_made_at"); RETURN NULL;', hash='35b42c4c39af3fe8739d093f5fe3d6a3a42575ec', operation='DELETE', pgid='pgtrigger_deleted_delete_8aee8', table='pools_cluster', when='AFTER')),
+            trigger=pgtrigger.compiler.Trigger(name='deleted_delete', sql=pgtrigger.compiler.UpsertTriggerSql(func='INSERT INTO "pools_clusterevent" ("cluster_prefix", "custom_fields", "description", "instance_dns", "instance_gateway", "instance_mtu", "name", "owner", "pgh_context", "pgh_created_at", "pgh_label", "pgh_obj_id", "tags", "webhook_key_made_at") VALUES (OLD."cluster_prefix", OLD."custom_fields", OLD."description", OLD."instance_dns", OLD."instance_gateway", OLD."instance_mtu", OLD."name", OLD."owner", COALESCE(NULLIF(CURRENT_SETTING(\'pghistory.context_metadata\', TRUE), \'\'), NULL)::JSONB, ipam_now(), \'deleted\', OLD."id", OLD."tags", OLD."webhook_key_made_at"); RETURN NULL;', hash='7e1fd01fab8125b897cecea16d06951460da4536', operation='DELETE', pgid='pgtrigger_deleted_delete_8aee8', table='pools_cluster', when='AFTER')),
         ),
         migrations.AddField(
             model_name='clusterevent',
@@ -1117,6 +1187,23 @@ class Migration(migrations.Migration):
             model_name='containerevent',
             name='space',
             field=models.ForeignKey(blank=True, db_constraint=False, db_index=False, null=True, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', related_query_name='+', to='pools.addressspace'),
+        ),
+        pgtrigger.migrations.AddTrigger(
+            model_name='customfield',
+            trigger=pgtrigger.compiler.Trigger(name='created_insert', sql=pgtrigger.compiler.UpsertTriggerSql(func='INSERT INTO "pools_customfieldevent" ("choices", "description", "label", "name", "object_types", "pgh_context", "pgh_created_at", "pgh_label", "pgh_obj_id", "required", "type") VALUES (NEW."choices", NEW."description", NEW."label", NEW."name", NEW."object_types", COALESCE(NULLIF(CURRENT_SETTING(\'pghistory.context_metadata\', TRUE), \'\'), NULL)::JSONB, ipam_now(), \'created\', NEW."id", NEW."required", NEW."type"); RETURN NULL;', hash='131208db994a0a602693f4c86e5bfbd9dc690c40', operation='INSERT', pgid='pgtrigger_created_insert_6a5b0', table='pools_customfield', when='AFTER')),
+        ),
+        pgtrigger.migrations.AddTrigger(
+            model_name='customfield',
+            trigger=pgtrigger.compiler.Trigger(name='changed_update', sql=pgtrigger.compiler.UpsertTriggerSql(condition='WHEN (OLD."choices" IS DISTINCT FROM (NEW."choices") OR OLD."description" IS DISTINCT FROM (NEW."description") OR OLD."label" IS DISTINCT FROM (NEW."label") OR OLD."name" IS DISTINCT FROM (NEW."name") OR OLD."object_types" IS DISTINCT FROM (NEW."object_types") OR OLD."required" IS DISTINCT FROM (NEW."required") OR OLD."type" IS DISTINCT FROM (NEW."type"))', func='INSERT INTO "pools_customfieldevent" ("choices", "description", "label", "name", "object_types", "pgh_context", "pgh_created_at", "pgh_label", "pgh_obj_id", "required", "type") VALUES (NEW."choices", NEW."description", NEW."label", NEW."name", NEW."object_types", COALESCE(NULLIF(CURRENT_SETTING(\'pghistory.context_metadata\', TRUE), \'\'), NULL)::JSONB, ipam_now(), \'changed\', NEW."id", NEW."required", NEW."type"); RETURN NULL;', hash='2adff2f373961d0b85e8d996a0a0afe8e4cf1d3b', operation='UPDATE', pgid='pgtrigger_changed_update_ac211', table='pools_customfield', when='AFTER')),
+        ),
+        pgtrigger.migrations.AddTrigger(
+            model_name='customfield',
+            trigger=pgtrigger.compiler.Trigger(name='deleted_delete', sql=pgtrigger.compiler.UpsertTriggerSql(func='INSERT INTO "pools_customfieldevent" ("choices", "description", "label", "name", "object_types", "pgh_context", "pgh_created_at", "pgh_label", "pgh_obj_id", "required", "type") VALUES (OLD."choices", OLD."description", OLD."label", OLD."name", OLD."object_types", COALESCE(NULLIF(CURRENT_SETTING(\'pghistory.context_metadata\', TRUE), \'\'), NULL)::JSONB, ipam_now(), \'deleted\', OLD."id", OLD."required", OLD."type"); RETURN NULL;', hash='759d17c49c566c3eb2d8bce0da0191a33bace2f1', operation='DELETE', pgid='pgtrigger_deleted_delete_3886d', table='pools_customfield', when='AFTER')),
+        ),
+        migrations.AddField(
+            model_name='customfieldevent',
+            name='pgh_obj',
+            field=models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', to='pools.customfield'),
         ),
         migrations.AddField(
             model_name='delivery',
@@ -1424,27 +1511,27 @@ class Migration(migrations.Migration):
         ),
         pgtrigger.migrations.AddTrigger(
             model_name='webhooktarget',
-            trigger=pgtrigger.compiler.Trigger(name='created_insert', sql=pgtrigger.compiler.UpsertTriggerSql(func='INSERT INTO "pools_webhooktargetevent" ("codes", "enabled", "host", "name", "pgh_context", "pgh_created_at", "pgh_label", "pgh_obj_id", "secret_made_at") VALUES (NEW."codes", NEW."enabled", NEW."host", NEW."name", COALESCE(NULLIF(CURRENT_SETTING(\'pghistory.context_metadata\', TRUE), \'\'), NULL)::JSONB, ipam_now(), \'created\', NEW."id", NEW."secret_made_at"); RETURN NULL;', hash='4ca449824434e846714cb67f00f4b81a4127ff3a', operation='INSERT', pgid='pgtrigger_created_insert_98c71', table='pools_webhooktarget', when='AFTER')),
+            trigger=pgtrigger.compiler.Trigger(name='created_insert', sql=pgtrigger.compiler.UpsertTriggerSql(func='INSERT INTO "pools_webhooktargetevent" ("alerts", "codes", "enabled", "event_clusters", "event_pools", "event_types", "host", "name", "pgh_context", "pgh_created_at", "pgh_label", "pgh_obj_id", "secret_made_at") VALUES (NEW."alerts", NEW."codes", NEW."enabled", NEW."event_clusters", NEW."event_pools", NEW."event_types", NEW."host", NEW."name", COALESCE(NULLIF(CURRENT_SETTING(\'pghistory.context_metadata\', TRUE), \'\'), NULL)::JSONB, ipam_now(), \'created\', NEW."id", NEW."secret_made_at"); RETURN NULL;', hash='bd5f2dcaf2380fabe0dad120be3f2524dc86f6ac', operation='INSERT', pgid='pgtrigger_created_insert_98c71', table='pools_webhooktarget', when='AFTER')),
         ),
         pgtrigger.migrations.AddTrigger(
             model_name='webhooktarget',
-            trigger=pgtrigger.compiler.Trigger(name='changed_update', sql=pgtrigger.compiler.UpsertTriggerSql(condition='WHEN (OLD."codes" IS DISTINCT FROM (NEW."codes") OR OLD."enabled" IS DISTINCT FROM (NEW."enabled") OR OLD."name" IS DISTINCT FROM (NEW."name"))', func='INSERT INTO "pools_webhooktargetevent" ("codes", "enabled", "host", "name", "pgh_context", "pgh_created_at", "pgh_label", "pgh_obj_id", "secret_made_at") VALUES (NEW."codes", NEW."enabled", NEW."host", NEW."name", COALESCE(NULLIF(CURRENT_SETTING(\'pghistory.context_metadata\', TRUE), \'\'), NULL)::JSONB, ipam_now(), \'changed\', NEW."id", NEW."secret_made_at"); RETURN NULL;', hash='b211d7ac3ccbd6cf9f383261a03dbf8075d36c44', operation='UPDATE', pgid='pgtrigger_changed_update_a6829', table='pools_webhooktarget', when='AFTER')),
+            trigger=pgtrigger.compiler.Trigger(name='changed_update', sql=pgtrigger.compiler.UpsertTriggerSql(condition='WHEN (OLD."alerts" IS DISTINCT FROM (NEW."alerts") OR OLD."codes" IS DISTINCT FROM (NEW."codes") OR OLD."enabled" IS DISTINCT FROM (NEW."enabled") OR OLD."event_clusters" IS DISTINCT FROM (NEW."event_clusters") OR OLD."event_pools" IS DISTINCT FROM (NEW."event_pools") OR OLD."event_types" IS DISTINCT FROM (NEW."event_types") OR OLD."name" IS DISTINCT FROM (NEW."name"))', func='INSERT INTO "pools_webhooktargetevent" ("alerts", "codes", "enabled", "event_clusters", "event_pools", "event_types", "host", "name", "pgh_context", "pgh_created_at", "pgh_label", "pgh_obj_id", "secret_made_at") VALUES (NEW."alerts", NEW."codes", NEW."enabled", NEW."event_clusters", NEW."event_pools", NEW."event_types", NEW."host", NEW."name", COALESCE(NULLIF(CURRENT_SETTING(\'pghistory.context_metadata\', TRUE), \'\'), NULL)::JSONB, ipam_now(), \'changed\', NEW."id", NEW."secret_made_at"); RETURN NULL;', hash='da2c84060f29766ea2c8a77be37a0a9f06bb27ec', operation='UPDATE', pgid='pgtrigger_changed_update_a6829', table='pools_webhooktarget', when='AFTER')),
         ),
         pgtrigger.migrations.AddTrigger(
             model_name='webhooktarget',
-            trigger=pgtrigger.compiler.Trigger(name='url_changed_update', sql=pgtrigger.compiler.UpsertTriggerSql(condition='WHEN (OLD."url" IS DISTINCT FROM (NEW."url"))', func='INSERT INTO "pools_webhooktargetevent" ("codes", "enabled", "host", "name", "pgh_context", "pgh_created_at", "pgh_label", "pgh_obj_id", "secret_made_at") VALUES (NEW."codes", NEW."enabled", NEW."host", NEW."name", COALESCE(NULLIF(CURRENT_SETTING(\'pghistory.context_metadata\', TRUE), \'\'), NULL)::JSONB, ipam_now(), \'url_changed\', NEW."id", NEW."secret_made_at"); RETURN NULL;', hash='d8d5f65b879902a62818476f372dd940f02c7947', operation='UPDATE', pgid='pgtrigger_url_changed_update_de258', table='pools_webhooktarget', when='AFTER')),
+            trigger=pgtrigger.compiler.Trigger(name='url_changed_update', sql=pgtrigger.compiler.UpsertTriggerSql(condition='WHEN (OLD."url" IS DISTINCT FROM (NEW."url"))', func='INSERT INTO "pools_webhooktargetevent" ("alerts", "codes", "enabled", "event_clusters", "event_pools", "event_types", "host", "name", "pgh_context", "pgh_created_at", "pgh_label", "pgh_obj_id", "secret_made_at") VALUES (NEW."alerts", NEW."codes", NEW."enabled", NEW."event_clusters", NEW."event_pools", NEW."event_types", NEW."host", NEW."name", COALESCE(NULLIF(CURRENT_SETTING(\'pghistory.context_metadata\', TRUE), \'\'), NULL)::JSONB, ipam_now(), \'url_changed\', NEW."id", NEW."secret_made_at"); RETURN NULL;', hash='41ac7d58a51f7e00d4216f2bef17bac972bd2a65', operation='UPDATE', pgid='pgtrigger_url_changed_update_de258', table='pools_webhooktarget', when='AFTER')),
         ),
         pgtrigger.migrations.AddTrigger(
             model_name='webhooktarget',
-            trigger=pgtrigger.compiler.Trigger(name='ca_changed_update', sql=pgtrigger.compiler.UpsertTriggerSql(condition='WHEN (OLD."ca" IS DISTINCT FROM (NEW."ca"))', func='INSERT INTO "pools_webhooktargetevent" ("codes", "enabled", "host", "name", "pgh_context", "pgh_created_at", "pgh_label", "pgh_obj_id", "secret_made_at") VALUES (NEW."codes", NEW."enabled", NEW."host", NEW."name", COALESCE(NULLIF(CURRENT_SETTING(\'pghistory.context_metadata\', TRUE), \'\'), NULL)::JSONB, ipam_now(), \'ca_changed\', NEW."id", NEW."secret_made_at"); RETURN NULL;', hash='ff89d0eb508ad67a1c7145473fda4f299c9dcbbc', operation='UPDATE', pgid='pgtrigger_ca_changed_update_ca85b', table='pools_webhooktarget', when='AFTER')),
+            trigger=pgtrigger.compiler.Trigger(name='ca_changed_update', sql=pgtrigger.compiler.UpsertTriggerSql(condition='WHEN (OLD."ca" IS DISTINCT FROM (NEW."ca"))', func='INSERT INTO "pools_webhooktargetevent" ("alerts", "codes", "enabled", "event_clusters", "event_pools", "event_types", "host", "name", "pgh_context", "pgh_created_at", "pgh_label", "pgh_obj_id", "secret_made_at") VALUES (NEW."alerts", NEW."codes", NEW."enabled", NEW."event_clusters", NEW."event_pools", NEW."event_types", NEW."host", NEW."name", COALESCE(NULLIF(CURRENT_SETTING(\'pghistory.context_metadata\', TRUE), \'\'), NULL)::JSONB, ipam_now(), \'ca_changed\', NEW."id", NEW."secret_made_at"); RETURN NULL;', hash='f74eee76db23ffbd1164ec56d865bf00f55e9fca', operation='UPDATE', pgid='pgtrigger_ca_changed_update_ca85b', table='pools_webhooktarget', when='AFTER')),
         ),
         pgtrigger.migrations.AddTrigger(
             model_name='webhooktarget',
-            trigger=pgtrigger.compiler.Trigger(name='secret_replaced_update', sql=pgtrigger.compiler.UpsertTriggerSql(condition='WHEN (OLD."secret_made_at" IS DISTINCT FROM (NEW."secret_made_at") AND NOT (OLD."sealed" = \'\'))', func='INSERT INTO "pools_webhooktargetevent" ("codes", "enabled", "host", "name", "pgh_context", "pgh_created_at", "pgh_label", "pgh_obj_id", "secret_made_at") VALUES (NEW."codes", NEW."enabled", NEW."host", NEW."name", COALESCE(NULLIF(CURRENT_SETTING(\'pghistory.context_metadata\', TRUE), \'\'), NULL)::JSONB, ipam_now(), \'secret_replaced\', NEW."id", NEW."secret_made_at"); RETURN NULL;', hash='916bb67fcb40998a8fa3ce7a12f0a4efaf41e59a', operation='UPDATE', pgid='pgtrigger_secret_replaced_update_d6e56', table='pools_webhooktarget', when='AFTER')),
+            trigger=pgtrigger.compiler.Trigger(name='secret_replaced_update', sql=pgtrigger.compiler.UpsertTriggerSql(condition='WHEN (OLD."secret_made_at" IS DISTINCT FROM (NEW."secret_made_at") AND NOT (OLD."sealed" = \'\'))', func='INSERT INTO "pools_webhooktargetevent" ("alerts", "codes", "enabled", "event_clusters", "event_pools", "event_types", "host", "name", "pgh_context", "pgh_created_at", "pgh_label", "pgh_obj_id", "secret_made_at") VALUES (NEW."alerts", NEW."codes", NEW."enabled", NEW."event_clusters", NEW."event_pools", NEW."event_types", NEW."host", NEW."name", COALESCE(NULLIF(CURRENT_SETTING(\'pghistory.context_metadata\', TRUE), \'\'), NULL)::JSONB, ipam_now(), \'secret_replaced\', NEW."id", NEW."secret_made_at"); RETURN NULL;', hash='0a85f9acb0bede194be434518d1b36f5b0bbfef8', operation='UPDATE', pgid='pgtrigger_secret_replaced_update_d6e56', table='pools_webhooktarget', when='AFTER')),
         ),
         pgtrigger.migrations.AddTrigger(
             model_name='webhooktarget',
-            trigger=pgtrigger.compiler.Trigger(name='deleted_delete', sql=pgtrigger.compiler.UpsertTriggerSql(func='INSERT INTO "pools_webhooktargetevent" ("codes", "enabled", "host", "name", "pgh_context", "pgh_created_at", "pgh_label", "pgh_obj_id", "secret_made_at") VALUES (OLD."codes", OLD."enabled", OLD."host", OLD."name", COALESCE(NULLIF(CURRENT_SETTING(\'pghistory.context_metadata\', TRUE), \'\'), NULL)::JSONB, ipam_now(), \'deleted\', OLD."id", OLD."secret_made_at"); RETURN NULL;', hash='4517272cf762f110067b9d2c434b28e9e38d71c3', operation='DELETE', pgid='pgtrigger_deleted_delete_69aa6', table='pools_webhooktarget', when='AFTER')),
+            trigger=pgtrigger.compiler.Trigger(name='deleted_delete', sql=pgtrigger.compiler.UpsertTriggerSql(func='INSERT INTO "pools_webhooktargetevent" ("alerts", "codes", "enabled", "event_clusters", "event_pools", "event_types", "host", "name", "pgh_context", "pgh_created_at", "pgh_label", "pgh_obj_id", "secret_made_at") VALUES (OLD."alerts", OLD."codes", OLD."enabled", OLD."event_clusters", OLD."event_pools", OLD."event_types", OLD."host", OLD."name", COALESCE(NULLIF(CURRENT_SETTING(\'pghistory.context_metadata\', TRUE), \'\'), NULL)::JSONB, ipam_now(), \'deleted\', OLD."id", OLD."secret_made_at"); RETURN NULL;', hash='f81d84311086be95a3d4b50147f3f35ede420e8d', operation='DELETE', pgid='pgtrigger_deleted_delete_69aa6', table='pools_webhooktarget', when='AFTER')),
         ),
         migrations.AddField(
             model_name='webhooktargetevent',
@@ -1527,6 +1614,10 @@ class Migration(migrations.Migration):
         pgtrigger.migrations.AddTrigger(
             model_name='containerevent',
             trigger=pgtrigger.compiler.Trigger(name='append_only', sql=pgtrigger.compiler.UpsertTriggerSql(func="RAISE EXCEPTION 'pgtrigger: Cannot update or delete rows from % table', TG_TABLE_NAME;", hash='1962d0354d433c81f2aa0d6386f996a226e2c9b8', operation='UPDATE OR DELETE', pgid='pgtrigger_append_only_448d6', table='pools_containerevent', when='BEFORE')),
+        ),
+        pgtrigger.migrations.AddTrigger(
+            model_name='customfieldevent',
+            trigger=pgtrigger.compiler.Trigger(name='append_only', sql=pgtrigger.compiler.UpsertTriggerSql(func="RAISE EXCEPTION 'pgtrigger: Cannot update or delete rows from % table', TG_TABLE_NAME;", hash='44226bd7ab76e164e75ecaec4f64bf230cb4ced6', operation='UPDATE OR DELETE', pgid='pgtrigger_append_only_4c92f', table='pools_customfieldevent', when='BEFORE')),
         ),
         migrations.AddConstraint(
             model_name='directoryaccount',
@@ -1616,6 +1707,18 @@ class Migration(migrations.Migration):
             model_name='observedobject',
             constraint=models.UniqueConstraint(fields=('cluster', 'kind', 'uid'), name='object_seen_unique'),
         ),
+        migrations.AddIndex(
+            model_name='pool',
+            index=django.contrib.postgres.indexes.GinIndex(fields=['tags'], name='pool_tags'),
+        ),
+        migrations.AddIndex(
+            model_name='pool',
+            index=django.contrib.postgres.indexes.GinIndex(fields=['custom_fields'], name='pool_custom_fields'),
+        ),
+        migrations.AddIndex(
+            model_name='pool',
+            index=models.Index(condition=models.Q(('owner', ''), _negated=True), fields=['owner'], name='pool_owner'),
+        ),
         migrations.AddConstraint(
             model_name='pool',
             constraint=models.UniqueConstraint(fields=('cluster', 'name'), name='pool_name_unique', violation_error_code='already_exists', violation_error_message='The cluster already has a pool of this name.'),
@@ -1634,15 +1737,15 @@ class Migration(migrations.Migration):
         ),
         pgtrigger.migrations.AddTrigger(
             model_name='pool',
-            trigger=pgtrigger.compiler.Trigger(name='created_insert', sql=pgtrigger.compiler.UpsertTriggerSql(func='INSERT INTO "pools_poolevent" ("allow_first_ip", "allow_last_ip", "category", "cluster_id", "cooldown_seconds", "description", "mask_size_v4", "mask_size_v6", "name", "orphaned_at", "pgh_context", "pgh_created_at", "pgh_label", "pgh_obj_id") VALUES (NEW."allow_first_ip", NEW."allow_last_ip", NEW."category", NEW."cluster_id", NEW."cooldown_seconds", NEW."description", NEW."mask_size_v4", NEW."mask_size_v6", NEW."name", NEW."orphaned_at", COALESCE(NULLIF(CURRENT_SETTING(\'pghistory.context_metadata\', TRUE), \'\'), NULL)::JSONB, ipam_now(), \'created\', NEW."id"); RETURN NULL;', hash='dc4a3f1cc373d08f82e0b33bcdafbfb0e0ac6664', operation='INSERT', pgid='pgtrigger_created_insert_03ae5', table='pools_pool', when='AFTER')),
+            trigger=pgtrigger.compiler.Trigger(name='created_insert', sql=pgtrigger.compiler.UpsertTriggerSql(func='INSERT INTO "pools_poolevent" ("allow_first_ip", "allow_last_ip", "category", "cluster_id", "cooldown_seconds", "custom_fields", "description", "mask_size_v4", "mask_size_v6", "name", "orphaned_at", "owner", "pgh_context", "pgh_created_at", "pgh_label", "pgh_obj_id", "tags") VALUES (NEW."allow_first_ip", NEW."allow_last_ip", NEW."category", NEW."cluster_id", NEW."cooldown_seconds", NEW."custom_fields", NEW."description", NEW."mask_size_v4", NEW."mask_size_v6", NEW."name", NEW."orphaned_at", NEW."owner", COALESCE(NULLIF(CURRENT_SETTING(\'pghistory.context_metadata\', TRUE), \'\'), NULL)::JSONB, ipam_now(), \'created\', NEW."id", NEW."tags"); RETURN NULL;', hash='480a028dd45df1ab434576ceae634df67db910d8', operation='INSERT', pgid='pgtrigger_created_insert_03ae5', table='pools_pool', when='AFTER')),
         ),
         pgtrigger.migrations.AddTrigger(
             model_name='pool',
-            trigger=pgtrigger.compiler.Trigger(name='changed_update', sql=pgtrigger.compiler.UpsertTriggerSql(condition='WHEN (OLD."allow_first_ip" IS DISTINCT FROM (NEW."allow_first_ip") OR OLD."allow_last_ip" IS DISTINCT FROM (NEW."allow_last_ip") OR OLD."category" IS DISTINCT FROM (NEW."category") OR OLD."cluster_id" IS DISTINCT FROM (NEW."cluster_id") OR OLD."cooldown_seconds" IS DISTINCT FROM (NEW."cooldown_seconds") OR OLD."description" IS DISTINCT FROM (NEW."description") OR OLD."mask_size_v4" IS DISTINCT FROM (NEW."mask_size_v4") OR OLD."mask_size_v6" IS DISTINCT FROM (NEW."mask_size_v6") OR OLD."name" IS DISTINCT FROM (NEW."name") OR OLD."orphaned_at" IS DISTINCT FROM (NEW."orphaned_at"))', func='INSERT INTO "pools_poolevent" ("allow_first_ip", "allow_last_ip", "category", "cluster_id", "cooldown_seconds", "description", "mask_size_v4", "mask_size_v6", "name", "orphaned_at", "pgh_context", "pgh_created_at", "pgh_label", "pgh_obj_id") VALUES (NEW."allow_first_ip", NEW."allow_last_ip", NEW."category", NEW."cluster_id", NEW."cooldown_seconds", NEW."description", NEW."mask_size_v4", NEW."mask_size_v6", NEW."name", NEW."orphaned_at", COALESCE(NULLIF(CURRENT_SETTING(\'pghistory.context_metadata\', TRUE), \'\'), NULL)::JSONB, ipam_now(), \'changed\', NEW."id"); RETURN NULL;', hash='55ea973890dcd3e9fd8a71a68ddc80672f8c17fd', operation='UPDATE', pgid='pgtrigger_changed_update_250cb', table='pools_pool', when='AFTER')),
+            trigger=pgtrigger.compiler.Trigger(name='changed_update', sql=pgtrigger.compiler.UpsertTriggerSql(condition='WHEN (OLD."allow_first_ip" IS DISTINCT FROM (NEW."allow_first_ip") OR OLD."allow_last_ip" IS DISTINCT FROM (NEW."allow_last_ip") OR OLD."category" IS DISTINCT FROM (NEW."category") OR OLD."cluster_id" IS DISTINCT FROM (NEW."cluster_id") OR OLD."cooldown_seconds" IS DISTINCT FROM (NEW."cooldown_seconds") OR OLD."custom_fields" IS DISTINCT FROM (NEW."custom_fields") OR OLD."description" IS DISTINCT FROM (NEW."description") OR OLD."mask_size_v4" IS DISTINCT FROM (NEW."mask_size_v4") OR OLD."mask_size_v6" IS DISTINCT FROM (NEW."mask_size_v6") OR OLD."name" IS DISTINCT FROM (NEW."name") OR OLD."orphaned_at" IS DISTINCT FROM (NEW."orphaned_at") OR OLD."owner" IS DISTINCT FROM (NEW."owner") OR OLD."tags" IS DISTINCT FROM (NEW."tags"))', func='INSERT INTO "pools_poolevent" ("allow_first_ip", "allow_last_ip", "category", "cluster_id", "cooldown_seconds", "custom_fields", "description", "mask_size_v4", "mask_size_v6", "name", "orphaned_at", "owner", "pgh_context", "pgh_created_at", "pgh_label", "pgh_obj_id", "tags") VALUES (NEW."allow_first_ip", NEW."allow_last_ip", NEW."category", NEW."cluster_id", NEW."cooldown_seconds", NEW."custom_fields", NEW."description", NEW."mask_size_v4", NEW."mask_size_v6", NEW."name", NEW."orphaned_at", NEW."owner", COALESCE(NULLIF(CURRENT_SETTING(\'pghistory.context_metadata\', TRUE), \'\'), NULL)::JSONB, ipam_now(), \'changed\', NEW."id", NEW."tags"); RETURN NULL;', hash='36c9cb176c84f1e33cf179bde40f23fcf2f4568a', operation='UPDATE', pgid='pgtrigger_changed_update_250cb', table='pools_pool', when='AFTER')),
         ),
         pgtrigger.migrations.AddTrigger(
             model_name='pool',
-            trigger=pgtrigger.compiler.Trigger(name='deleted_delete', sql=pgtrigger.compiler.UpsertTriggerSql(func='INSERT INTO "pools_poolevent" ("allow_first_ip", "allow_last_ip", "category", "cluster_id", "cooldown_seconds", "description", "mask_size_v4", "mask_size_v6", "name", "orphaned_at", "pgh_context", "pgh_created_at", "pgh_label", "pgh_obj_id") VALUES (OLD."allow_first_ip", OLD."allow_last_ip", OLD."category", OLD."cluster_id", OLD."cooldown_seconds", OLD."description", OLD."mask_size_v4", OLD."mask_size_v6", OLD."name", OLD."orphaned_at", COALESCE(NULLIF(CURRENT_SETTING(\'pghistory.context_metadata\', TRUE), \'\'), NULL)::JSONB, ipam_now(), \'deleted\', OLD."id"); RETURN NULL;', hash='d96d740f49a8a19b865d01df7441c55d7bcf6dbf', operation='DELETE', pgid='pgtrigger_deleted_delete_c02f8', table='pools_pool', when='AFTER')),
+            trigger=pgtrigger.compiler.Trigger(name='deleted_delete', sql=pgtrigger.compiler.UpsertTriggerSql(func='INSERT INTO "pools_poolevent" ("allow_first_ip", "allow_last_ip", "category", "cluster_id", "cooldown_seconds", "custom_fields", "description", "mask_size_v4", "mask_size_v6", "name", "orphaned_at", "owner", "pgh_context", "pgh_created_at", "pgh_label", "pgh_obj_id", "tags") VALUES (OLD."allow_first_ip", OLD."allow_last_ip", OLD."category", OLD."cluster_id", OLD."cooldown_seconds", OLD."custom_fields", OLD."description", OLD."mask_size_v4", OLD."mask_size_v6", OLD."name", OLD."orphaned_at", OLD."owner", COALESCE(NULLIF(CURRENT_SETTING(\'pghistory.context_metadata\', TRUE), \'\'), NULL)::JSONB, ipam_now(), \'deleted\', OLD."id", OLD."tags"); RETURN NULL;', hash='223bd9392905f1048dbae276a539bb2367aa3255', operation='DELETE', pgid='pgtrigger_deleted_delete_c02f8', table='pools_pool', when='AFTER')),
         ),
         migrations.AddIndex(
             model_name='failureevent',
@@ -1768,21 +1871,33 @@ class Migration(migrations.Migration):
             model_name='poolcidr',
             index=models.Index(fields=['cidr', 'space'], name='pool_cidr_order'),
         ),
+        migrations.AddIndex(
+            model_name='poolcidr',
+            index=django.contrib.postgres.indexes.GinIndex(fields=['tags'], name='pool_cidr_tags'),
+        ),
+        migrations.AddIndex(
+            model_name='poolcidr',
+            index=django.contrib.postgres.indexes.GinIndex(fields=['custom_fields'], name='pool_cidr_custom_fields'),
+        ),
+        migrations.AddIndex(
+            model_name='poolcidr',
+            index=models.Index(condition=models.Q(('owner', ''), _negated=True), fields=['owner'], name='pool_cidr_owner'),
+        ),
         migrations.AddConstraint(
             model_name='poolcidr',
             constraint=django.contrib.postgres.constraints.ExclusionConstraint(expressions=[(models.Func(models.F('space'), models.F('space'), models.Value('[]'), function='int8range'), '&&'), (django.contrib.postgres.indexes.OpClass('cidr', name='inet_ops'), '&&')], name='cidrs_of_a_space_never_overlap', violation_error_code='cidr_overlap', violation_error_message='This CIDR overlaps another CIDR of the address space.'),
         ),
         pgtrigger.migrations.AddTrigger(
             model_name='poolcidr',
-            trigger=pgtrigger.compiler.Trigger(name='created_insert', sql=pgtrigger.compiler.UpsertTriggerSql(func='INSERT INTO "pools_poolcidrevent" ("cidr", "orphaned_at", "pending", "pgh_context", "pgh_created_at", "pgh_label", "pgh_obj_id", "pool_id", "position") VALUES (NEW."cidr", NEW."orphaned_at", NEW."pending", COALESCE(NULLIF(CURRENT_SETTING(\'pghistory.context_metadata\', TRUE), \'\'), NULL)::JSONB, ipam_now(), \'created\', NEW."id", NEW."pool_id", NEW."position"); RETURN NULL;', hash='29781276cc17b4fa11180200d5a470adcc2544a2', operation='INSERT', pgid='pgtrigger_created_insert_b2914', table='pools_poolcidr', when='AFTER')),
+            trigger=pgtrigger.compiler.Trigger(name='created_insert', sql=pgtrigger.compiler.UpsertTriggerSql(func='INSERT INTO "pools_poolcidrevent" ("cidr", "custom_fields", "orphaned_at", "owner", "pending", "pgh_context", "pgh_created_at", "pgh_label", "pgh_obj_id", "pool_id", "position", "tags") VALUES (NEW."cidr", NEW."custom_fields", NEW."orphaned_at", NEW."owner", NEW."pending", COALESCE(NULLIF(CURRENT_SETTING(\'pghistory.context_metadata\', TRUE), \'\'), NULL)::JSONB, ipam_now(), \'created\', NEW."id", NEW."pool_id", NEW."position", NEW."tags"); RETURN NULL;', hash='b4659d98c0d16d386a7ad4e81f690e94e0eee203', operation='INSERT', pgid='pgtrigger_created_insert_b2914', table='pools_poolcidr', when='AFTER')),
         ),
         pgtrigger.migrations.AddTrigger(
             model_name='poolcidr',
-            trigger=pgtrigger.compiler.Trigger(name='changed_update', sql=pgtrigger.compiler.UpsertTriggerSql(condition='WHEN (OLD."cidr" IS DISTINCT FROM (NEW."cidr") OR OLD."orphaned_at" IS DISTINCT FROM (NEW."orphaned_at") OR OLD."pending" IS DISTINCT FROM (NEW."pending") OR OLD."pool_id" IS DISTINCT FROM (NEW."pool_id") OR OLD."position" IS DISTINCT FROM (NEW."position"))', func='INSERT INTO "pools_poolcidrevent" ("cidr", "orphaned_at", "pending", "pgh_context", "pgh_created_at", "pgh_label", "pgh_obj_id", "pool_id", "position") VALUES (NEW."cidr", NEW."orphaned_at", NEW."pending", COALESCE(NULLIF(CURRENT_SETTING(\'pghistory.context_metadata\', TRUE), \'\'), NULL)::JSONB, ipam_now(), \'changed\', NEW."id", NEW."pool_id", NEW."position"); RETURN NULL;', hash='b144378b44f84d43530073389c902f367962c1ab', operation='UPDATE', pgid='pgtrigger_changed_update_1ceca', table='pools_poolcidr', when='AFTER')),
+            trigger=pgtrigger.compiler.Trigger(name='changed_update', sql=pgtrigger.compiler.UpsertTriggerSql(condition='WHEN (OLD."cidr" IS DISTINCT FROM (NEW."cidr") OR OLD."custom_fields" IS DISTINCT FROM (NEW."custom_fields") OR OLD."orphaned_at" IS DISTINCT FROM (NEW."orphaned_at") OR OLD."owner" IS DISTINCT FROM (NEW."owner") OR OLD."pending" IS DISTINCT FROM (NEW."pending") OR OLD."pool_id" IS DISTINCT FROM (NEW."pool_id") OR OLD."position" IS DISTINCT FROM (NEW."position") OR OLD."tags" IS DISTINCT FROM (NEW."tags"))', func='INSERT INTO "pools_poolcidrevent" ("cidr", "custom_fields", "orphaned_at", "owner", "pending", "pgh_context", "pgh_created_at", "pgh_label", "pgh_obj_id", "pool_id", "position", "tags") VALUES (NEW."cidr", NEW."custom_fields", NEW."orphaned_at", NEW."owner", NEW."pending", COALESCE(NULLIF(CURRENT_SETTING(\'pghistory.context_metadata\', TRUE), \'\'), NULL)::JSONB, ipam_now(), \'changed\', NEW."id", NEW."pool_id", NEW."position", NEW."tags"); RETURN NULL;', hash='bdc14b431ff78868cf373f07c09a3fc72877bab6', operation='UPDATE', pgid='pgtrigger_changed_update_1ceca', table='pools_poolcidr', when='AFTER')),
         ),
         pgtrigger.migrations.AddTrigger(
             model_name='poolcidr',
-            trigger=pgtrigger.compiler.Trigger(name='deleted_delete', sql=pgtrigger.compiler.UpsertTriggerSql(func='INSERT INTO "pools_poolcidrevent" ("cidr", "orphaned_at", "pending", "pgh_context", "pgh_created_at", "pgh_label", "pgh_obj_id", "pool_id", "position") VALUES (OLD."cidr", OLD."orphaned_at", OLD."pending", COALESCE(NULLIF(CURRENT_SETTING(\'pghistory.context_metadata\', TRUE), \'\'), NULL)::JSONB, ipam_now(), \'deleted\', OLD."id", OLD."pool_id", OLD."position"); RETURN NULL;', hash='b7c2b92b1a3ed63d00fe8c49867864b51ed608f1', operation='DELETE', pgid='pgtrigger_deleted_delete_98580', table='pools_poolcidr', when='AFTER')),
+            trigger=pgtrigger.compiler.Trigger(name='deleted_delete', sql=pgtrigger.compiler.UpsertTriggerSql(func='INSERT INTO "pools_poolcidrevent" ("cidr", "custom_fields", "orphaned_at", "owner", "pending", "pgh_context", "pgh_created_at", "pgh_label", "pgh_obj_id", "pool_id", "position", "tags") VALUES (OLD."cidr", OLD."custom_fields", OLD."orphaned_at", OLD."owner", OLD."pending", COALESCE(NULLIF(CURRENT_SETTING(\'pghistory.context_metadata\', TRUE), \'\'), NULL)::JSONB, ipam_now(), \'deleted\', OLD."id", OLD."pool_id", OLD."position", OLD."tags"); RETURN NULL;', hash='50fbd730eb90f33b27aa027f148526b3e3f6e8c0', operation='DELETE', pgid='pgtrigger_deleted_delete_98580', table='pools_poolcidr', when='AFTER')),
         ),
         migrations.AddConstraint(
             model_name='freespan',

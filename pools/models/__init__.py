@@ -2,6 +2,7 @@
 
 from pools.models.accounts import DirectoryAccount, DirectorySource, SecondFactor
 from pools.models.alerts import Alert, Delivery, WebhookTarget
+from pools.models.attributes import CustomField
 from pools.models.audit import (
     AuditLayout,
     AuditSegment,
@@ -22,6 +23,7 @@ from pools.models.history import (
     ClusterEvent,
     ConnectionEvent,
     ContainerEvent,
+    CustomFieldEvent,
     DirectoryAccountEvent,
     EnvironmentEvent,
     Event,
@@ -64,6 +66,8 @@ __all__ = [
     "Container",
     "ContainerEvent",
     "CountedUntil",
+    "CustomField",
+    "CustomFieldEvent",
     "Delivery",
     "DirectoryAccount",
     "DirectoryAccountEvent",

@@ -71,6 +71,23 @@ class WebhookTarget(models.Model):
     sealed = models.TextField(editable=False)
     codes = ArrayField(models.CharField(max_length=63), default=list, blank=True)  # empty: all
     enabled = models.BooleanField(default=True)
+    alerts = models.BooleanField(default=True, db_default=True)  # False: receives events only
+
+    # Events of the log that the target receives (pools/platform/alerts/event_feed.py): types such as
+    # `pool.created`, or their first words; empty: none. Empty clusters and pools: all. Ids, which stay when
+    # their object is deleted, so that a subscription never becomes wider.
+    event_types = ArrayField(
+        models.CharField(max_length=63), default=list, db_default=[], blank=True
+    )
+    event_clusters = ArrayField(models.BigIntegerField(), default=list, db_default=[], blank=True)
+    event_pools = ArrayField(models.BigIntegerField(), default=list, db_default=[], blank=True)
+    # The number of the last event that was sent or does not match, and how many were sent so far.
+    event_position = models.BigIntegerField(default=0, db_default=0, editable=False)
+    event_sequence = models.BigIntegerField(default=0, db_default=0, editable=False)
+    # The first and last number of events that were left out because too many waited; until it is reported.
+    event_gap_from = models.BigIntegerField(null=True, editable=False)
+    event_gap_to = models.BigIntegerField(null=True, editable=False)
+    events_failing_since = models.DateTimeField(null=True, editable=False)
     created_at = models.DateTimeField()
     secret_made_at = models.DateTimeField()
 

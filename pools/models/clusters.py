@@ -8,13 +8,14 @@ from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 from netfields import CidrAddressField
 
+from pools.models.attributes import Attributed, attribute_indexes
 from pools.models.fields import HostAddressField
 
 DEFAULT_GATEWAY = "fe80::1"  # the host's side of every instance's link
 DEFAULT_MTU = 1420  # WireGuard over 1500 bytes of Ethernet, IPv6 outside
 
 
-class Cluster(models.Model):
+class Cluster(Attributed):
     """A Kubernetes cluster or fleet whose addresses are registered."""
 
     name = models.CharField(max_length=253, unique=True)
@@ -44,6 +45,7 @@ class Cluster(models.Model):
                 name="webhook_digest_unique",
             ),
         ]
+        indexes = attribute_indexes("cluster")
 
     def __str__(self) -> str:
         return self.name

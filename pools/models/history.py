@@ -19,6 +19,7 @@ from pghistory import trigger as pghistory_trigger
 
 from pools.models.accounts import DirectoryAccount, SecondFactor
 from pools.models.alerts import WebhookTarget
+from pools.models.attributes import ATTRIBUTES, CustomField
 from pools.models.blocks import Block, BlockState
 from pools.models.clusters import Cluster
 from pools.models.connections import Connection
@@ -203,6 +204,7 @@ ClusterEvent = _lifecycle_event_model(
         "instance_dns",
         "description",
         "webhook_key_made_at",
+        *ATTRIBUTES,
     ],
 )
 
@@ -226,12 +228,13 @@ PoolEvent = _lifecycle_event_model(
         "allow_last_ip",
         "description",
         "orphaned_at",
+        *ATTRIBUTES,
     ],
 )
 
 
 PoolCIDREvent = _lifecycle_event_model(
-    PoolCIDR, ["pool", "cidr", "position", "orphaned_at", "pending"]
+    PoolCIDR, ["pool", "cidr", "position", "orphaned_at", "pending", *ATTRIBUTES]
 )
 
 
@@ -241,6 +244,11 @@ ReservedRangeEvent = _lifecycle_event_model(
 
 
 ContainerEvent = _lifecycle_event_model(Container, ["space", "cidr", "name", "description"])
+
+
+CustomFieldEvent = _lifecycle_event_model(
+    CustomField, ["name", "label", "type", "choices", "object_types", "required", "description"]
+)
 
 
 # An environment that appears with an allocation has the event of its block, and none of its own.
@@ -278,7 +286,12 @@ SecondFactorEvent = create_event_model(
 WebhookTargetEvent = create_event_model(
     WebhookTarget,
     pghistory.InsertEvent("created"),
-    pghistory.UpdateEvent("changed", condition=pgtrigger.AnyChange("name", "codes", "enabled")),
+    pghistory.UpdateEvent(
+        "changed",
+        condition=pgtrigger.AnyChange(
+            "name", "codes", "enabled", "alerts", "event_types", "event_clusters", "event_pools"
+        ),
+    ),
     pghistory.UpdateEvent("url_changed", condition=pgtrigger.AnyChange("url")),
     pghistory.UpdateEvent("ca_changed", condition=pgtrigger.AnyChange("ca")),
     pghistory.UpdateEvent(
@@ -288,7 +301,17 @@ WebhookTargetEvent = create_event_model(
         & ~pgtrigger.Q(old__sealed=""),
     ),
     pghistory.DeleteEvent("deleted"),
-    fields=["name", "host", "codes", "enabled", "secret_made_at"],
+    fields=[
+        "name",
+        "host",
+        "codes",
+        "enabled",
+        "alerts",
+        "event_types",
+        "event_clusters",
+        "event_pools",
+        "secret_made_at",
+    ],
 )
 
 

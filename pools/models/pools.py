@@ -10,6 +10,7 @@ from django.utils.translation import gettext_lazy as _
 from netfields import CidrAddressField
 
 from pools.core.holders import LONGEST_COOLDOWN
+from pools.models.attributes import Attributed, attribute_indexes
 from pools.models.clusters import AddressSpace, Cluster
 from pools.models.fields import HostAddressField, equal_in_gist, no_overlap
 
@@ -39,7 +40,7 @@ DEFAULT_COOLDOWN = {
 }
 
 
-class Pool(models.Model):
+class Pool(Attributed):
     """A list of CIDRs, each with its reserved ranges, and a mask size per family.
 
     A trigger refuses changes of category, address space and mask sizes (rule `mask-size-never-changes`).
@@ -101,6 +102,7 @@ class Pool(models.Model):
                 ),
             ),
         ]
+        indexes = attribute_indexes("pool")
         permissions = [
             ("allocate", "Can allocate and release blocks"),
             ("force_release", "Can release for another holder and skip a cooldown"),
@@ -121,7 +123,7 @@ class Pending(models.TextChoices):
     REMOVAL = "removal", _("removal")  # the object has the CIDR, the register removes it
 
 
-class PoolCIDR(models.Model):
+class PoolCIDR(Attributed):
     """One CIDR of a pool; blocks are allocated from a pool's CIDRs in the order of `position`."""
 
     pool = models.ForeignKey(Pool, on_delete=models.CASCADE, related_name="cidrs")
@@ -152,7 +154,10 @@ class PoolCIDR(models.Model):
                 message=_("This CIDR overlaps another CIDR of the address space."),
             ),
         ]
-        indexes = [models.Index(fields=["cidr", "space"], name="pool_cidr_order")]
+        indexes = [
+            models.Index(fields=["cidr", "space"], name="pool_cidr_order"),
+            *attribute_indexes("pool_cidr"),
+        ]
 
     def __str__(self) -> str:
         return str(self.cidr)

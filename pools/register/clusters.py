@@ -14,6 +14,7 @@ from pools.core.cilium.podippool import CidrEntry, Family
 from pools.models import AddressSpace, Block, Cluster, Pool, PoolCIDR
 from pools.models.pools import Category
 from pools.platform import database, events
+from pools.platform.attributes import values as attribute_values
 from pools.register import pools
 from pools.register.allocator import window
 
@@ -31,6 +32,7 @@ def create(
     node_prefix: IPv6Network | None = None,
     instance_prefix: IPv6Network | None = None,
     description: str = "",
+    attributes: Mapping[str, object] | None = None,
 ) -> Cluster:
     """Create a cluster with its address space and, if it has a prefix, its node and instance pools.
 
@@ -45,6 +47,7 @@ def create(
         if Cluster.objects.filter(name=name).exists():
             raise errors.AlreadyExists(f"A cluster named {name} already exists.")
         cluster = Cluster(name=name, cluster_prefix=cluster_prefix, description=description)
+        attribute_values.set_attributes(cluster, attributes or {})
         database.save(cluster)
         AddressSpace.objects.create(cluster=cluster)
         if cluster_prefix is not None:
@@ -97,17 +100,18 @@ def change(
     author: events.Author,
     version: int | None = None,
 ) -> Cluster:
-    """Set the description, the network settings of instances, or a prefix that the cluster lacks.
+    """Set the description, the attributes, the network settings of instances, or a missing prefix.
 
     Raises VersionMismatch, ImmutableInUse (another prefix is divided into pools), InvalidInput
     `outside_cluster_prefix`.
     """
-    values = dict(values)
+    attributes, values = attribute_values.split(values)
     with events.recorded_by(author):
         row = _lock_cluster(cluster)
         if version is not None and row.version != version:
             raise errors.VersionMismatch
         prefix = values.pop("cluster_prefix", None)
+        attribute_values.set_attributes(row, attributes)
         for name, value in values.items():
             setattr(row, name, value)
         row.version += 1

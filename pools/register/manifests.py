@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from django.db import transaction
 
 from pools.core import errors
 from pools.core.cilium import podippool
 from pools.models import Cluster, Pool
+from pools.models.attributes import ATTRIBUTES
 from pools.models.pools import Category
 from pools.platform import documents, events
 from pools.register import pools
@@ -27,10 +29,16 @@ class ManifestReport:
 
 
 def apply_manifests(
-    text: bytes, cluster: Cluster, *, author: events.Author, dry_run: bool = False
+    text: bytes,
+    cluster: Cluster,
+    *,
+    author: events.Author,
+    dry_run: bool = False,
+    attributes: Mapping[str, Any] | None = None,
 ) -> list[ManifestReport]:
     """Create or change a pool for each object of a YAML or JSON text, all of them or none.
 
+    Each pool gets the `attributes`: tags, which are added to those that it has, owner and custom fields.
     Returns a report for each object (with `dry_run`, of what would happen). If one of them is
     `refused`, nothing is changed. Raises InvalidInput if the text cannot be parsed.
     """
@@ -39,7 +47,7 @@ def apply_manifests(
         reports = [
             report
             for document in parsed_documents
-            for report in _apply_document(document, cluster, author)
+            for report in _apply_document(document, cluster, author, attributes or {})
         ]
         if dry_run or any(report.result == "refused" for report in reports):
             transaction.set_rollback(True)
@@ -47,21 +55,33 @@ def apply_manifests(
 
 
 def _apply_document(
-    document: documents.Document, cluster: Cluster, author: events.Author
+    document: documents.Document,
+    cluster: Cluster,
+    author: events.Author,
+    attributes: Mapping[str, Any],
 ) -> Sequence[ManifestReport]:
     try:
         manifests = podippool.parse_document(document.data)
     except errors.InvalidInput as error:
         return [ManifestReport(document.index, "", "refused", error.problems)]
-    return [_apply_manifest(document.index, manifest, cluster, author) for manifest in manifests]
+    return [
+        _apply_manifest(document.index, manifest, cluster, author, attributes)
+        for manifest in manifests
+    ]
 
 
 def _apply_manifest(
-    index: int, manifest: podippool.PodIPPool, cluster: Cluster, author: events.Author
+    index: int,
+    manifest: podippool.PodIPPool,
+    cluster: Cluster,
+    author: events.Author,
+    attributes: Mapping[str, Any],
 ) -> ManifestReport:
     try:
         with transaction.atomic():
             result, pool = _create_or_change(manifest, cluster, author)
+            if attributes:
+                result = _set_attributes(pool, result, attributes, author)
     except errors.IpamError as error:
         problems = error.problems or (errors.FieldProblem("", error.code, error.message),)
         return ManifestReport(index, manifest.name, "refused", problems)
@@ -94,6 +114,18 @@ def _create_or_change(
         author=author,
     )
     return "changed", pool
+
+
+def _set_attributes(
+    pool: Pool, result: str, attributes: Mapping[str, Any], author: events.Author
+) -> str:
+    """Set the attributes that an import gives to a pool; return its result with them."""
+    tags = {*pool.tags, *attributes.get("tags", ())}
+    values = {**attributes, "tags": sorted(tags)}
+    change = pools.PoolChange(attributes=values)
+    changed = pools.change(pool.pk, change, author=author)
+    is_same = all(getattr(changed, name) == getattr(pool, name) for name in ATTRIBUTES)
+    return "changed" if result == "unchanged" and not is_same else result
 
 
 def pool_spec(

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from django.conf import settings
 from django.db.models import Count
 
+from pools.core import metric_labels
 from pools.models import AllocationRequest, Pool
+from pools.models.attributes import ATTRIBUTES
 from pools.models.requests import RequestState
 from pools.platform.metrics.families import BY_NAME
 from pools.platform.metrics.values import Labels, Value
@@ -32,12 +35,16 @@ def values() -> Iterator[Value]:
             "allow_first_ip",
             "allow_last_ip",
             "cluster__name",
+            *ATTRIBUTES,
         )
     )
     pending = _pending_request_counts()
     usages = usage.usage_by_pool(pools)
+    attributes = metric_labels.label_values(
+        settings.IPAM_METRIC_LABELS, {pool.pk: pool for pool in pools}
+    )
     for pool in pools:
-        labels = (("cluster", pool.cluster.name), ("pool", pool.name))
+        labels = (("cluster", pool.cluster.name), ("pool", pool.name), *attributes[pool.pk])
         yield Value(_PENDING, labels, pending.get(pool.pk, 0))
         for family, family_usage in usages[pool.pk].items():
             mask_size = pool.mask_size(family)

@@ -20,10 +20,12 @@ from pools.clusters.reconcile import leases
 from pools.core import addresses, blocks, errors
 from pools.core.cilium.podippool import CidrEntry, Family
 from pools.models import AddressSpace, Block, Cluster, Pool, PoolCIDR, ReservedRange
+from pools.models.attributes import ATTRIBUTES
 from pools.models.blocks import LIVE, BlockState
 from pools.models.fields import Now
 from pools.models.pools import DEFAULT_COOLDOWN, Category, Pending
 from pools.platform import database, events
+from pools.platform.attributes import values as attributes
 from pools.register import cluster_cidrs, orphans
 from pools.register.allocator import window
 
@@ -52,6 +54,7 @@ class PoolSpec:
     namespace_selector: Mapping[str, Any] | None = None
     space: AddressSpace | None = None  # None: the cluster's own address space
     follows_cluster: bool = False
+    attributes: Mapping[str, Any] = field(default_factory=dict)  # tags, owner, custom_fields
 
 
 @dataclass(frozen=True)
@@ -61,6 +64,8 @@ class PoolChange:
     A family replaces the whole family: CIDRs and ranges that it does not contain are removed. With
     `keep_orphans`, a removed CIDR in use becomes an orphan instead of raising CIDRInUse, because the
     cluster has removed it already. `selectors` are the pod selector and the namespace selector.
+    `attributes` are tags, owner and custom fields, which no cluster has: a change of these alone
+    leaves a pool following its cluster.
     """
 
     families: Mapping[int, Family] | None = None
@@ -70,6 +75,7 @@ class PoolChange:
     labels: Mapping[str, str] | None = None
     selectors: tuple[Mapping[str, Any] | None, Mapping[str, Any] | None] | None = None
     keep_orphans: bool = False
+    attributes: Mapping[str, Any] | None = None
 
 
 def create(spec: PoolSpec, *, author: events.Author) -> Pool:
@@ -104,6 +110,7 @@ def create(spec: PoolSpec, *, author: events.Author) -> Pool:
     )
     with events.recorded_by(author):
         _nudge_cluster(spec.cluster.pk, spec.category, author)
+        attributes.set_attributes(pool, spec.attributes)
         _lock_prefix(pool)  # before the pool's name, in the order of clusters.divide_prefix
         database.save(pool)
         window.lock(pool.pk)
@@ -122,7 +129,11 @@ def change(
     Raises VersionMismatch, ImmutableInUse (mask size), CIDRInUse, CIDROverlap, RangesOverlap or
     InvalidInput.
     """
-    with _locked_pool(pool_id, author=author, version=version) as pool:
+    register_only = pool_change == PoolChange(attributes=pool_change.attributes)
+    with _locked_pool(
+        pool_id, author=author, version=version, takes_ownership=not register_only
+    ) as pool:
+        attributes.set_attributes(pool, pool_change.attributes or {})
         for name in ("cooldown_seconds", "description", "annotations", "labels"):
             value = getattr(pool_change, name)
             if value is not None:
@@ -159,6 +170,17 @@ def add_cidr(pool_id: int, entry: CidrEntry, *, author: events.Author) -> PoolCI
         added = _add_cidr(pool, entry)
         _await_addition(added, author)
     return added  # mypy: a context manager may swallow
+
+
+def change_cidr(
+    pool_cidr_id: int, attribute_values: Mapping[str, Any], *, author: events.Author
+) -> PoolCIDR:
+    """Set tags, owner and custom fields of a CIDR. Raises NotFound, InvalidInput."""
+    with _locked_pool(_get_cidr(pool_cidr_id).pool_id, author=author, takes_ownership=False):
+        cidr = _get_cidr(pool_cidr_id)
+        attributes.set_attributes(cidr, attribute_values)
+        cidr.save(update_fields=ATTRIBUTES)
+    return cidr
 
 
 def remove_cidr(pool_cidr_id: int, *, author: events.Author) -> PoolCIDR | None:
@@ -288,7 +310,11 @@ def refuse_in_use(rows: Any, subject: str, error: type[errors.Conflict]) -> None
 
 @contextmanager
 def _locked_pool(
-    pool_id: int, *, author: events.Author, version: int | None = None
+    pool_id: int,
+    *,
+    author: events.Author,
+    version: int | None = None,
+    takes_ownership: bool = True,
 ) -> Iterator[Pool]:
     with events.recorded_by(author):
         for cluster_id, category in Pool.objects.filter(pk=pool_id).values_list(
@@ -307,7 +333,9 @@ def _locked_pool(
         if version is not None and pool.version != version:
             raise errors.VersionMismatch
         yield pool
-        follows = pool.follows_cluster and not _takes_ownership(pool, author)
+        follows = pool.follows_cluster and not (
+            takes_ownership and _is_register_owned(pool, author)
+        )
         Pool.objects.filter(pk=pool_id).update(version=F("version") + 1, follows_cluster=follows)
 
 
@@ -320,7 +348,7 @@ def _nudge_cluster(cluster_id: int, category: str, author: events.Author) -> Non
         leases.nudge(cluster_id, patient=True)
 
 
-def _takes_ownership(pool: Pool, author: events.Author) -> bool:
+def _is_register_owned(pool: Pool, author: events.Author) -> bool:
     """Return True if the change makes the register the owner of the pool, which followed its cluster."""
     if author.source == _CLUSTER:
         return False

@@ -115,6 +115,10 @@ def _register(made: Everything, api: apis.Api) -> None:
         Cluster.objects.get(name="prod"), "acme", "declared", author=factories.BY
     ).pk
     container = api.create("containers/", {"cidr": "10.0.0.0/8"})["id"]
+    custom_field = api.create(
+        "custom-fields/",
+        {"name": "rack", "label": "Rack", "type": "number", "object_types": ["pool"]},
+    )["id"]
     migration = api.create(f"pools/{pods['id']}/migrations/", {"cidr": "10.6.0.0/16"})
     check = api("POST", "checks/", {"only": ["leases"]}).json()["id"]
     made.values |= {
@@ -124,11 +128,13 @@ def _register(made: Everything, api: apis.Api) -> None:
         "uid": "u", "kind": "vm", "holder": "a", "address": "10.0.0.1", "instance": "i-1",
         "form": "csv", "empty": "empty", "adopt": "adopt", "content_type_id": 1,
         "app_label": "pools", "url": "nowhere", "environment_id": environment, "container_id": container, "declared": declared,
+        "custom_field_id": custom_field,
     }  # fmt: skip
     made.rows |= {
         "pools.pool": spare, "pools.block": held["id"], "pools.checkrun": check,
         "pools.allocationrequest": waits["id"],
-        "pools.environment": declared, "pools.container": container,
+        "pools.environment": declared, "pools.container": container, "pools.poolcidr": cidr,
+        "pools.customfield": custom_field,
     }  # fmt: skip
 
 

@@ -84,6 +84,12 @@ API: dict[str, Case] = {
     "POST /clusters/": case({"name": "new"}),
     "PATCH /clusters/{cluster}/": case({"description": "x"}),
     "DELETE /clusters/{cluster}/": case(cluster="empty"),
+    "PATCH /pools/{pool_id}/cidrs/{cidr_id}/": case({"owner": "x"}, pool_id="spare"),
+    "GET /pools/{pool_id}/cidrs/{cidr_id}/": case(pool_id="spare"),
+    "POST /custom-fields/": case(
+        {"name": "new", "label": "New", "type": "text", "object_types": ["pool"]}
+    ),
+    "PATCH /custom-fields/{custom_field_id}/": case({"label": "x"}),
     "POST /containers/": case({"cidr": "10.128.0.0/12"}),
     "GET /containers/{container_id}/available-prefixes/": case(query="?prefix_length=20"),
     "POST /containers/{container_id}/next-prefix/": case(
@@ -153,6 +159,8 @@ PAGES: dict[str, Case] = {
     "/admin/pools/pool/{object_id}/migrations/{migration_id}/": case(object_id="pods"),
     "/admin/pools/block/release/": case(query="?id={block_id}"),
     "/admin/pools/block/end-cooldown/": case(query="?id={cooling}"),
+    "/admin/pools/cluster/bulk-edit/": case(query="?id={cluster_id}"),
+    "/admin/pools/poolcidr/bulk-edit/": case(query="?id={cidr_id}"),
     "/admin/pools/pool/bulk-edit/": case(query="?id={pool_id}"),
     "/admin/pools/environment/bulk-edit/": case(query="?id={declared}"),
     "/admin/claims/network/bulk-edit/": case(query="?id={network_id}"),

@@ -27,7 +27,7 @@ from claims.networks import networks as services
 from pools.admin.clusters import field as cluster_fields
 from pools.core import addresses, errors, holders, object_reader
 from pools.models import Cluster
-from pools.platform.admin import display, pages
+from pools.platform.admin import attributes, display, pages
 from pools.platform.admin import forms as fields
 
 if TYPE_CHECKING:
@@ -67,7 +67,8 @@ def _choice_field(
     )
 
 
-class NetworkForm(forms.Form):
+class NetworkForm(attributes.AttributeFields):
+    attributed = Network
     cluster = cluster_fields.cluster_field()
     kind = _choice_field(
         _("Kind"),
@@ -185,7 +186,8 @@ class NetworkForm(forms.Form):
     def add_service_error(self, error: errors.IpamError) -> None:
         field = {"not_managed": "applied", "already_exists": "object_name"}.get(error.code)
         for problem in pages.problems(error):
-            self.add_error(field, pages.validation_error(problem))
+            shown = field or attributes.field_of_problem(problem)
+            self.add_error(shown if shown in self.fields else None, pages.validation_error(problem))
 
 
 def _api_body(cleaned_data: dict[str, Any]) -> dict[str, Any]:
@@ -241,6 +243,7 @@ def _create_network(request: HttpRequest, form: NetworkForm) -> Network:
         author=pages.author(request),
         applied=cleaned_data["applied"],
         description=cleaned_data["description"] or "",
+        attributes=form.attributes(),
     )
 
 
@@ -303,7 +306,8 @@ def _hidden_inputs(post_data: QueryDict) -> list[tuple[str, str]]:
 # --- change ---------------------------------------------------------------------------------------
 
 
-class NetworkChangeForm(forms.Form):
+class NetworkChangeForm(attributes.AttributeFields):
+    attributed = Network
     description = fields.reason_field(required=False, help_text="")
     namespaces = _lines_field(_("Namespaces"), _("One per line."), "shop", rows=4)
     applied = forms.BooleanField(
@@ -330,6 +334,7 @@ def edit(request: HttpRequest, network: Network) -> HttpResponse:
             "description": network.description,
             "namespaces": "\n".join(names),
             "applied": network.applied,
+            **attributes.initial(network),
         },
     )
     if network.follows_cluster:
@@ -340,9 +345,7 @@ def edit(request: HttpRequest, network: Network) -> HttpResponse:
         try:
             services.change(network, _changes(form, names), author=pages.author(request))
         except errors.IpamError as error:
-            field = "applied" if isinstance(error, errors.NotManaged) else None
-            for problem in pages.problems(error):
-                form.add_error(field, pages.validation_error(problem))
+            pages.add_errors(form, error, _field_of_problem)
         else:
             messages.success(
                 request, (gettext("%(network)s was changed.") % {"network": network.name})
@@ -352,9 +355,15 @@ def edit(request: HttpRequest, network: Network) -> HttpResponse:
     return page.page(request, "network_edit.html", title, network, form=form)
 
 
+def _field_of_problem(problem: errors.FieldProblem) -> str:
+    if problem.code == errors.NotManaged.code:
+        return "applied"
+    return attributes.field_of_problem(problem)
+
+
 def _changes(form: NetworkChangeForm, before: list[str]) -> dict[str, Any]:
     cleaned_data = form.cleaned_data
-    values: dict[str, Any] = {"description": cleaned_data["description"] or ""}
+    values = {"description": cleaned_data["description"] or "", **form.attributes()}
     if "applied" in cleaned_data:
         values["applied"] = cleaned_data["applied"]
     if cleaned_data.get("namespaces") and cleaned_data["namespaces"] != sorted(before):

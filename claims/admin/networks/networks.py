@@ -22,7 +22,7 @@ from claims.networks import networks as services
 from pools.admin.pools import usage_bars
 from pools.core import errors
 from pools.models import Cluster
-from pools.platform.admin import columns, display, filters, lists, pages
+from pools.platform.admin import attributes, columns, display, filters, lists, pages
 from pools.platform.admin.columns import Column
 from pools.platform.admin.lists import Page
 from pools.register import usage
@@ -91,7 +91,7 @@ def _delete(request: HttpRequest, network: Network) -> HttpResponse:
 
 
 @admin.register(Network)
-class NetworkAdmin(scoped.Scoped[Network]):
+class NetworkAdmin(attributes.AttributedList[Network], scoped.Scoped[Network]):
     list_display = (
         Column("name", _("logical name"), _name, ordering="name"),
         Column("cluster", _("cluster"), scoped.cluster_link, ordering="cluster__name"),

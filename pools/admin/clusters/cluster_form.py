@@ -14,13 +14,15 @@ from django.utils.translation import gettext_lazy as _
 from pools.core import blocks, errors
 from pools.models import Cluster, Pool
 from pools.models.pools import Category
-from pools.platform.admin import display, pages
+from pools.platform.admin import attributes, display, pages
 from pools.platform.admin import forms as fields
 from pools.register import clusters
 
 
-class ClusterChangeForm(forms.Form):
+class ClusterChangeForm(attributes.AttributeFields):
     """The fields that `PATCH clusters/{name}/` changes."""
+
+    attributed = Cluster
 
     description = fields.description_field()
     instance_gateway = fields.address_field(
@@ -76,7 +78,9 @@ class ClusterChangeForm(forms.Form):
 
     def changes(self) -> dict[str, Any]:
         """Return the values as `clusters.change` takes them."""
-        values = {name: self.cleaned_data[name] for name in self.fields if name != "version"}
+        present = {name: self.cleaned_data[name] for name in self.fields if name != "version"}
+        attribute_values, values = attributes.split(present)
+        values |= attribute_values
         values["description"] = values["description"] or ""
         if self.fields["cluster_prefix"].disabled:
             del values["cluster_prefix"]
@@ -91,6 +95,7 @@ def _values(cluster: Cluster) -> dict[str, Any]:
         "instance_dns": "\n".join(map(str, cluster.instance_dns)),
         "cluster_prefix": str(cluster.cluster_prefix or ""),
         "version": cluster.version,
+        **attributes.initial(cluster),
     }
 
 
@@ -103,7 +108,9 @@ def _is_divided(cluster: Cluster) -> bool:
 
 def _field_of_problem(problem: errors.FieldProblem) -> str:
     about_prefix = {errors.ImmutableInUse.code, errors.CIDROverlap.code}
-    return "cluster_prefix" if problem.code in about_prefix else problem.field
+    return (
+        "cluster_prefix" if problem.code in about_prefix else attributes.field_of_problem(problem)
+    )
 
 
 def edit(request: HttpRequest, cluster: Cluster) -> HttpResponse:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from django import forms
 from django.contrib import admin, messages
 from django.db.models import Count, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
@@ -14,7 +13,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from pools.admin.clusters import cluster_form, connections
+from pools.admin.clusters import bulk, cluster_form, connections
 from pools.admin.pools import page
 from pools.clusters import connections as cluster_connections
 from pools.clusters import fleet
@@ -22,7 +21,7 @@ from pools.core import blocks, errors
 from pools.core.kubernetes.connection_status import ConnectionState
 from pools.models import Cluster, Connection, Event, Pool
 from pools.platform import database
-from pools.platform.admin import columns, display, filters, lists, pages
+from pools.platform.admin import attributes, columns, display, filters, lists, pages
 from pools.platform.admin import forms as fields
 from pools.platform.admin.columns import Column
 from pools.platform.admin.lists import Page
@@ -33,7 +32,8 @@ if TYPE_CHECKING:
     from django_stubs_ext import StrOrPromise
 
 
-class ClusterForm(forms.Form):
+class ClusterForm(attributes.AttributeFields):
+    attributed = Cluster
     name = fields.name_field(label=_("Name"))
     description = fields.description_field()
     cluster_prefix = fields.cidr_field(
@@ -185,6 +185,7 @@ def _create(form: ClusterForm, request: HttpRequest) -> Cluster:
         node_prefix=values["node_prefix"],
         instance_prefix=values["instance_prefix"],
         description=values["description"] or "",
+        attributes=form.attributes(),
     )
 
 
@@ -192,6 +193,7 @@ class DivideForm(ClusterForm):
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         del self.fields["name"], self.fields["description"]
+        self.remove_attributes()
         self.fields["cluster_prefix"].required = True
 
 
@@ -228,11 +230,11 @@ def _field_of_problem(problem: errors.FieldProblem) -> str | None:
         return "name"
     if problem.code == "cidr_overlap" and not problem.field:
         return "cluster_prefix"
-    return problem.field
+    return attributes.field_of_problem(problem)
 
 
 @admin.register(Cluster)
-class ClusterAdmin(lists.ListAdmin[Cluster]):
+class ClusterAdmin(attributes.AttributedList[Cluster]):
     list_display = (
         Column("name", _("name"), display.row_link, ordering="name"),
         Column(
@@ -291,7 +293,8 @@ class ClusterAdmin(lists.ListAdmin[Cluster]):
     exported = ("id", "name", "cluster_prefix", "pool_count", "created_at", "description")
     ordering = ("name",)
     list_before_template = "cadastre/clusters_intro.html"
-    list_pages = (Page("add", _add, "pools.add_cluster"),)
+    list_pages = (Page("add", _add, "pools.add_cluster"), bulk.CLUSTERS.page())
+    actions = (bulk.CLUSTERS.action(),)
     row_pages = (
         Page("change", _page),
         Page("edit", cluster_form.edit, "pools.change_cluster"),

@@ -10,12 +10,13 @@ from django.utils.translation import gettext_lazy as _
 from pools.admin.pools import form as pool_form
 from pools.models import Environment, Pool
 from pools.platform import events
-from pools.platform.admin import bulk_edit
+from pools.platform.admin import attributes, bulk_edit
 from pools.platform.admin import forms as fields
 from pools.register import environments, pools
 
 
-class PoolBulkForm(bulk_edit.BulkForm):
+class PoolBulkForm(bulk_edit.BulkForm, attributes.BulkAttributeFields):
+    attributed = Pool
     clearable = frozenset({"description"})
     description = fields.description_field()
     cooldown_seconds = fields.DurationField(
@@ -30,13 +31,15 @@ class EnvironmentBulkForm(bulk_edit.BulkForm):
 
 
 def _change_pool(pool: Pool, values: Mapping[str, Any], author: events.Author) -> Pool:
-    return pools.change(pool.pk, pools.PoolChange(**values), author=author)
+    attribute_values, others = attributes.bulk_values(pool, values)
+    change = pools.PoolChange(attributes=attribute_values or None, **others)
+    return pools.change(pool.pk, change, author=author)
 
 
 def _show_pool(pool: Pool, name: str) -> str:
     if name == "cooldown_seconds":
         return pool_form.cooldown_text(pool.cooldown_seconds)
-    return str(getattr(pool, name))
+    return attributes.show_value(pool, name)
 
 
 def _change_environment(

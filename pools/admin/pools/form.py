@@ -17,15 +17,16 @@ from pools.core import addresses, blocks, errors
 from pools.core.cilium.podippool import CidrEntry, Family
 from pools.models import Pool
 from pools.models.pools import Category
+from pools.platform.admin import attributes, pages
 from pools.platform.admin import forms as fields
-from pools.platform.admin import pages
 from pools.register import pools
 
 _PATH = re.compile(r"ipv([46])\.cidrs\.(\d{1,9})(.*)")
 _FIXED = ("cluster", "name", "category", "allow_first_ip", "allow_last_ip")
 
 
-class PoolForm(forms.Form):
+class PoolForm(attributes.AttributeFields):
+    attributed = Pool
     cluster = cluster_fields.cluster_field()
     name = fields.name_field(label=_("Name"))
     category = forms.ChoiceField(
@@ -215,6 +216,7 @@ class PoolForms:
             allow_first_ip=values["allow_first_ip"],
             allow_last_ip=values["allow_last_ip"],
             description=values["description"] or "",
+            attributes=self.form.attributes(),
         )
 
     def change(self) -> pools.PoolChange:
@@ -223,6 +225,7 @@ class PoolForms:
             families=self.families(),
             cooldown_seconds=values["cooldown_seconds"],
             description=values["description"] or "",
+            attributes=self.form.attributes(),
         )
 
     def add_errors(self, error: errors.IpamError) -> None:
@@ -237,7 +240,8 @@ class PoolForms:
             row = self._row_mentioned_in(problem.message)
             if row is not None:
                 return row, "reserved" if _is_about_range(problem) else "cidr"
-            return self.form, _FORM_FIELDS.get(problem.field, problem.field)
+            field = attributes.field_of_problem(problem)
+            return self.form, _FORM_FIELDS.get(field, field)
         family = int(path[1])
         if problem.code == "mask_size" and self.pool is None:
             return self.form, f"mask_size_v{family}"
@@ -277,7 +281,8 @@ def _is_about_range(problem: errors.FieldProblem) -> bool:
 def _pool_values(pool: Pool) -> Mapping[str, Any]:
     names = (*_FIXED, "mask_size_v4", "mask_size_v6", "description", "version")
     values = {name: getattr(pool, name) for name in names}
-    return {**values, "cooldown_seconds": cooldown_text(pool.cooldown_seconds)}
+    cooldown = cooldown_text(pool.cooldown_seconds)
+    return {**values, "cooldown_seconds": cooldown, **attributes.initial(pool)}
 
 
 def cooldown_text(seconds: int) -> str:

@@ -14,8 +14,9 @@ from unfold import widgets
 
 from pools.admin.clusters import field as cluster_fields
 from pools.core import errors
+from pools.models import Pool
+from pools.platform.admin import attributes, pages
 from pools.platform.admin import forms as fields
-from pools.platform.admin import pages
 from pools.register import manifests
 
 LARGEST = 2 * 1024 * 1024
@@ -26,7 +27,8 @@ _RESULTS = {
 }
 
 
-class ImportForm(forms.Form):
+class ImportForm(attributes.BulkAttributeFields):
+    attributed = Pool
     cluster = cluster_fields.cluster_field()
     file = forms.FileField(
         label=_("File"), required=False, widget=widgets.UnfoldAdminFileFieldWidget()
@@ -41,6 +43,14 @@ class ImportForm(forms.Form):
             "list), or Helm values with autoCreateCiliumPodIPPools."
         ),
     )
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        del self.fields["remove_tags"]
+
+    def attribute_fields(self) -> list[forms.BoundField]:
+        """Return the fields of the attributes that all pools get."""
+        return [self[name] for name in self.fields if name not in {"cluster", "file", "text"}]
 
     def clean(self) -> dict[str, Any]:
         values = self.cleaned_data
@@ -77,6 +87,7 @@ def view(request: HttpRequest) -> HttpResponse:
                 values["cluster"],
                 author=pages.author(request),
                 dry_run=dry_run,
+                attributes=_attributes(values),
             )
         except errors.IpamError as error:
             pages.add_errors(form, error, lambda _problem: "text")
@@ -96,6 +107,21 @@ def view(request: HttpRequest) -> HttpResponse:
         accepted=bool(reports) and _all_accepted(reports),
         text=form.cleaned_data.get("text", "") if form.is_bound and form.is_valid() else "",
     )
+
+
+def _attributes(values: dict[str, Any]) -> dict[str, Any]:
+    """Return the attributes that were entered for all pools of the import."""
+    custom_fields = {
+        name.removeprefix(attributes.PREFIX): value
+        for name, value in values.items()
+        if name.startswith(attributes.PREFIX) and value
+    }
+    entered = {
+        "tags": values["add_tags"],
+        "owner": values["owner"],
+        "custom_fields": custom_fields,
+    }
+    return {name: value for name, value in entered.items() if value}
 
 
 def _all_accepted(reports: list[manifests.ManifestReport]) -> bool:

@@ -18,7 +18,7 @@ from pools.admin.pools import bulk, cidr_migrations, page, usage_bars, yaml_page
 from pools.admin.pools import forecasts as pool_forecasts
 from pools.models import Cluster, Pool
 from pools.models.pools import Category
-from pools.platform.admin import columns, display, export, filters, lists, search_text
+from pools.platform.admin import attributes, columns, display, export, filters, lists, search_text
 from pools.platform.admin import pages as admin_pages
 from pools.platform.admin.columns import Column
 from pools.platform.admin.lists import Page
@@ -74,7 +74,7 @@ def _free(pool: Any) -> SafeString:
 
 
 @admin.register(Pool)
-class PoolAdmin(lists.ListAdmin[Pool]):
+class PoolAdmin(attributes.AttributedList[Pool]):
     list_display = (
         columns.link("name", _("name"), ordering="name"),
         columns.related("cluster", _("cluster"), ordering="cluster__name"),
@@ -146,8 +146,9 @@ class PoolAdmin(lists.ListAdmin[Pool]):
         admin_pages.require(request, "pools.view_pool")
         pools = list(self.get_changelist_instance(request).queryset[: export.MOST])
         families = usage.usage_by_pool(pools)
-        exported_values = export.attribute_reader(*self.exported)
-        head = ["id", "cluster", "name", "category", "cooldown_seconds", "description"]
+        names = [*self.exported_names()]
+        exported_values = export.attribute_reader(*names)
+        head = ["cluster" if name == "cluster.name" else name.replace(".", "_") for name in names]
         head += ["family", "cidrs", "capacity", "held", "cooling", "reserved", "free"]
         rows = (
             (*exported_values(pool), family, _cidrs(pool, family), *_numbers(counts))

@@ -11,7 +11,8 @@ from rest_framework.response import Response
 from pools.api import lookups
 from pools.core import addresses, errors
 from pools.models import Cluster
-from pools.platform.rest import fields, filters, generics, parsing, query, views
+from pools.platform.attributes.values import split
+from pools.platform.rest import attributes, fields, filters, generics, parsing, query, views
 from pools.platform.rest.serializers import Representation, Serializer
 from pools.register import clusters
 
@@ -54,6 +55,9 @@ class ClusterSerializer(Representation):
     instance_mtu = fields.IntegerField()
     instance_dns = fields.ListField(child=fields.AddressField())
     description = fields.DescriptionField()
+    tags = attributes.TagsField()
+    owner = attributes.OwnerField()
+    custom_fields = attributes.CustomFieldsField()
     created_at = fields.TimeField()
 
 
@@ -65,6 +69,9 @@ class ClusterCreateSerializer(Serializer):
     node_prefix = fields.CIDRField(_parse_prefix, required=False)
     instance_prefix = fields.CIDRField(_parse_prefix, required=False)
     description = fields.DescriptionField(required=False)
+    tags = attributes.TagsField()
+    owner = attributes.OwnerField()
+    custom_fields = attributes.CustomFieldsField(default=dict)
 
 
 class ClusterChangeSerializer(Serializer):
@@ -75,9 +82,12 @@ class ClusterChangeSerializer(Serializer):
     instance_mtu = fields.IntegerField(min_value=clusters.LEAST_MTU, max_value=clusters.MOST_MTU)
     instance_dns = fields.ListField(_parse_servers, child=fields.AddressField())
     cluster_prefix = fields.CIDRField(_parse_prefix)
+    tags = attributes.TagsField()
+    owner = attributes.OwnerField()
+    custom_fields = attributes.CustomFieldsField()
 
 
-class ClusterFilter(filters.FilterSet):
+class ClusterFilter(attributes.AttributeFilterSet):
     name = filters.Filter(help_text="The exact name.")
 
 
@@ -94,10 +104,14 @@ class Clusters(generics.ListView):
     )
     def post(self, request: Request) -> Response:
         """Register a cluster."""
-        values = self.read(request, ClusterCreateSerializer)
+        attribute_values, values = split(self.read(request, ClusterCreateSerializer))
         author = views.author(request)
         return self.once(
-            request, lambda: self.represent(clusters.create(author=author, **values)), status=201
+            request,
+            lambda: self.represent(
+                clusters.create(author=author, attributes=attribute_values, **values)
+            ),
+            status=201,
         )
 
 
@@ -115,7 +129,7 @@ class ClusterView(generics.GenericView):
 
     @extend_schema(request=ClusterChangeSerializer)
     def patch(self, request: Request, cluster: str) -> Response:
-        """Change the description, the network settings of instances, or a missing prefix."""
+        """Change the description, the attributes, the network settings of instances, or a missing prefix."""
         row = get(cluster)
         changes = self.read(request, ClusterChangeSerializer, partial=True)
         if "cluster_prefix" in changes:

@@ -167,7 +167,7 @@ class BulkEdit:
         if changed is None:
             return RowPreview(row)
         after = {name: self.show(changed, name) for name in values}
-        labels = {name: str(self.form.base_fields[name].label) for name in values}
+        labels = {name: str(field.label) for name, field in self.form().fields.items()}
         return RowPreview(
             row,
             [

@@ -83,7 +83,7 @@ def _exact(value: object) -> object:
 
 
 def attribute_reader(*names: str) -> Callable[[Any], Row]:
-    """Return a function that reads these attributes of a row; `pool.cluster.name` follows relations."""
+    """Return a function that reads these attributes of a row; `pool.cluster.name` follows relations and dicts."""
 
     def row(item: Any) -> Row:
         return [_follow(item, name) for name in names]
@@ -93,5 +93,5 @@ def attribute_reader(*names: str) -> Callable[[Any], Row]:
 
 def _follow(value: Any, path: str) -> object:
     for name in path.split("."):
-        value = getattr(value, name)
+        value = value.get(name, "") if isinstance(value, dict) else getattr(value, name)
     return value

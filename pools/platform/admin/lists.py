@@ -281,6 +281,20 @@ class ListAdmin(Base[Row]):
     def get_list_display(self, request: HttpRequest) -> tuple[Any, ...]:
         return preferences.shown_columns(request, self)
 
+    def offered_columns(self) -> tuple[Any, ...]:
+        """Return the columns that users may choose."""
+        return (*self.list_display, *self.more_columns)
+
+    def offered_filters(self) -> tuple[Any, ...]:
+        return tuple(self.list_filter)
+
+    def get_list_filter(self, request: HttpRequest) -> Any:
+        return self.offered_filters()
+
+    def exported_names(self) -> Iterable[str]:
+        """Return the exported attributes of a row; without any the list has no export."""
+        return self.exported
+
     def get_sortable_by(self, request: HttpRequest) -> list[Any]:
         columns = self.get_list_display(request)
         orders = {
@@ -309,8 +323,9 @@ class ListAdmin(Base[Row]):
             queryset = self.get_changelist_instance(request).queryset
         except IncorrectLookupParameters as error:
             raise BadRequest(gettext("There is no such filter.")) from error
-        head = [name.replace(".", "_") for name in self.exported]
-        read = export.attribute_reader(*self.exported)
+        names = [*self.exported_names()]
+        head = [name.replace(".", "_") for name in names]
+        read = export.attribute_reader(*names)
         rows = queryset[: export.MOST]
         name = str(self.opts.verbose_name_plural)
         if queryset[export.MOST : export.MOST + 1].exists():

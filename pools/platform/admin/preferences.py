@@ -68,8 +68,7 @@ def shown_columns(request: HttpRequest, model_admin: ListAdmin[Any]) -> tuple[An
 
 
 def _offered_columns(model_admin: ListAdmin[Any]) -> dict[str, str | Column]:
-    columns: Any = (*model_admin.list_display, *model_admin.more_columns)
-    return {column_name(column): column for column in columns}
+    return {column_name(column): column for column in model_admin.offered_columns()}
 
 
 def columns_view(request: HttpRequest, label: str) -> HttpResponse:
@@ -168,7 +167,7 @@ def _may_change(request: HttpRequest, row: SavedFilter) -> bool:
 def _storable(model_admin: ListAdmin[Any], query: QueryDict) -> dict[str, list[str]]:
     """Return the search, the order and the filters of a query that the list has, each with its values."""
     names = {SEARCH_VAR, ORDER_VAR}
-    names |= {getattr(item, "parameter_name", "") for item in model_admin.list_filter}
+    names |= {getattr(item, "parameter_name", "") for item in model_admin.offered_filters()}
     values = {name: list(filter(None, query.getlist(name))) for name in sorted(names & set(query))}
     return {name: texts for name, texts in values.items() if texts}
 

@@ -45,7 +45,7 @@ def write(changes: Sequence[tuple[DeliveryEvent, Alert]], now: datetime) -> int:
         return 0
     rows = [
         _delivery(target, event, alert, now)
-        for target in WebhookTarget.objects.filter(enabled=True)
+        for target in WebhookTarget.objects.filter(enabled=True, alerts=True)
         for event, alert in changes
         if alert.level != Level.INFO
         and not (event is DeliveryEvent.CHANGED and alert.is_acknowledged)
@@ -144,6 +144,11 @@ def next_delivery(lease: Lease) -> Delivery | None:
     return ready.order_by("next_try_at", "pk").first()
 
 
+def renew(lease: Lease, **changes: Any) -> bool:
+    """Renew a lease and change its target; False if the lease is lost or the target is disabled."""
+    return _LEASES.renew(lease, **changes)
+
+
 def release(lease: Lease) -> None:
     _LEASES.end(lease)
 
@@ -179,11 +184,12 @@ def record_failure(delivery: Delivery, *, status: int | None, error: str) -> Non
             },
             prepare=False,
         )
-        database.rows(
-            _REST,
-            {"longest": _LONGEST, "first": _FIRST, "target": delivery.target_id},
-            prepare=False,
-        )
+        pause(delivery.target_id)
+
+
+def pause(target_id: int) -> None:
+    """Count a failure of a target; nothing is sent to it for a while, longer after each failure."""
+    database.rows(_REST, {"longest": _LONGEST, "first": _FIRST, "target": target_id}, prepare=False)
 
 
 _FAILED = statements.read("pools/record_failed_delivery")

@@ -1,4 +1,7 @@
-"""Sending of webhooks: to one target at a time, oldest message first, until a message fails."""
+"""Sending of webhooks: to one target at a time, oldest message first, until a message fails.
+
+Messages of alerts come before events, of which many may wait.
+"""
 
 from __future__ import annotations
 
@@ -8,19 +11,21 @@ import time
 from django.conf import settings
 
 from pools.core import webhook_signature
-from pools.models import Delivery
+from pools.models import Delivery, WebhookTarget
 from pools.platform import database
-from pools.platform.alerts import outbox, targets
+from pools.platform.alerts import event_feed, outbox, targets
+from pools.platform.leases import Lease
 from pools.platform.outbound import faults, webhook_post
 from pools.platform.outbound.access import Access
 
+_CONTENT_TYPE = "application/cloudevents+json; charset=utf-8"
 TIME_LIMIT = 30  # seconds for one target, before other targets get their turn
 
 log = logging.getLogger(__name__)
 
 
 def send_pending(target_id: int) -> int:
-    """Send the due messages of a target until one fails; return how many arrived."""
+    """Send the due messages and the events of a target until one fails; return how many messages arrived."""
     lease = outbox.take(target_id)
     if lease is None:
         return 0
@@ -28,7 +33,10 @@ def send_pending(target_id: int) -> int:
     try:
         while time.monotonic() < deadline:
             delivery = outbox.next_delivery(lease)
-            if delivery is None or not send(delivery):
+            if delivery is None:
+                sent += _send_events(lease, deadline)
+                break
+            if not send(delivery):
                 break
             sent += 1
     finally:
@@ -36,10 +44,43 @@ def send_pending(target_id: int) -> int:
     return sent
 
 
+def _send_events(lease: Lease, deadline: float) -> int:
+    """Send batches of events until none is left or one fails; return the number of batches that arrived."""
+    sent = 0
+    upto = event_feed.complete_number()
+    while time.monotonic() < deadline and outbox.renew(lease):
+        batch = event_feed.next_batch(lease.row_id, upto)
+        if batch is None:
+            break
+        if batch.messages:
+            if not _send_batch(batch):
+                break
+            sent += 1
+        if not event_feed.advance(lease, batch):
+            break
+    return sent
+
+
+def _send_batch(batch: event_feed.Batch) -> bool:
+    """Try to send a batch outside a transaction; return True if the receiver answers 2xx."""
+    try:
+        status = _post(batch.target, batch.body, batch.uid, event_feed.CONTENT_TYPE)
+    except faults.ClusterFault as fault:
+        log.warning("events were not sent to %s: %s", batch.target.name, fault.code)
+        status = 0
+    except Exception:
+        event_feed.record_failure(batch.target)
+        raise
+    if 200 <= status < 300:
+        return True
+    event_feed.record_failure(batch.target)
+    return False
+
+
 def send(delivery: Delivery) -> bool:
     """Try to send a message outside a transaction; return True if the receiver answers 2xx."""
     try:
-        status = _post(delivery)
+        status = _post(delivery.target, delivery.body.encode(), str(delivery.uid), _CONTENT_TYPE)
     except faults.ClusterFault as fault:
         outbox.record_failure(delivery, status=None, error=f"{fault.code}: {fault.message}")
         return False
@@ -55,13 +96,12 @@ def send(delivery: Delivery) -> bool:
     return False
 
 
-def _post(delivery: Delivery) -> int:
-    target = delivery.target
-    body, now = delivery.body.encode(), int(database.now().timestamp())
+def _post(target: WebhookTarget, body: bytes, uid: str, content_type: str) -> int:
+    now = int(database.now().timestamp())
     headers = {
-        "Content-Type": "application/cloudevents+json; charset=utf-8",
+        "Content-Type": content_type,
         "User-Agent": settings.IPAM_USER_AGENT,
-        webhook_signature.DELIVERY: str(delivery.uid),
+        webhook_signature.DELIVERY: uid,
         webhook_signature.TIMESTAMP: str(now),
         webhook_signature.SIGNATURE: webhook_signature.sign(targets.secret(target), now, body),
     }

@@ -14,7 +14,7 @@ from pools.models import Delivery, WebhookTarget
 from pools.models.alerts import DeliveryState
 from pools.models.fields import Now
 from pools.platform import database, events
-from pools.platform.alerts import outbox
+from pools.platform.alerts import event_feed, outbox
 from pools.platform.conditions import registry
 from pools.platform.outbound import faults, secrets, webhook_post
 
@@ -69,8 +69,12 @@ def create(
     codes: Iterable[str] = (),
     ca: str = "",
     enabled: bool = True,
+    **events_of_target: Any,
 ) -> tuple[WebhookTarget, str]:
-    """Create a target; return it and its secret, which is not shown again. Raises AlreadyExists, Conflict."""
+    """Create a target; return it and its secret, which is not shown again. Raises AlreadyExists, Conflict.
+
+    `events_of_target` are `alerts` and the fields of its subscription to events.
+    """
     with events.recorded_by(author):
         if WebhookTarget.objects.count() >= MOST:
             raise errors.Conflict(f"The limit of {MOST} targets is reached.")
@@ -83,7 +87,9 @@ def create(
             enabled=enabled,
             created_at=now,
             secret_made_at=now,
+            **events_of_target,
         )
+        event_feed.start(target)
         _save(target)
         return target, rotate(target, author=author)
 
@@ -91,9 +97,14 @@ def create(
 def change(
     target: WebhookTarget, values: Mapping[str, Any], *, author: events.Author
 ) -> WebhookTarget:
-    """Change name, url, ca, codes or enabled. Raises AlreadyExists."""
+    """Change name, url, ca, codes, enabled, alerts or the events. Raises AlreadyExists.
+
+    A target that gets its first events begins with the next one; any other goes on where it is.
+    """
     with events.recorded_by(author):
         row = _locked(target)
+        if values.get("event_types") and not row.event_types:
+            event_feed.start(row)
         for name in values:
             setattr(row, name, values[name])
         # The change may have removed the cause of failures: messages are tried again at once.

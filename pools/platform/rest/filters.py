@@ -23,6 +23,7 @@ Parser = Callable[[str, str], Any]  # (value, parameter) -> value; InvalidInput
 class Filter(django_filters.Filter):
     """One parameter, read by `parser`, or by the FilterSet's method of this name; without one any text is taken.
 
+    With `repeated` the parameter may be given several times; its value is the list of the parsed values.
     Give either `field_name` with an optional `lookup_expr`, or `method`: the name of a method of the
     FilterSet with (queryset, name, value).
     """
@@ -33,8 +34,10 @@ class Filter(django_filters.Filter):
         *,
         schema: dict[str, Any] | None = None,
         help_text: str = "",
+        repeated: bool = False,
         **options: Any,
     ) -> None:
+        self.repeated = repeated
         self.parser, self.method_name = parser, options.pop("method", None)
         super().__init__(help_text=help_text, **options)  # type: ignore[no-untyped-call]
         description = {"description": help_text} if help_text else {}
@@ -102,6 +105,8 @@ class FilterSet(django_filters.FilterSet):
         if filter_.parser is None:
             return self.parameters.text(name)
         parser = filter_.parser
+        if filter_.repeated:
+            return self.parameters.parse_each(name, parser)
         return self.parameters.parse(
             name, getattr(self, parser) if isinstance(parser, str) else parser
         )

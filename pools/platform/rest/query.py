@@ -26,11 +26,25 @@ class Query:
 
     def text(self, name: str) -> str | None:
         """Return the value of a parameter; None if it is missing, empty or not usable."""
-        self._read.add(name)
-        values = self._parameters.getlist(name)
+        values = self._texts(name)
         if len(values) > 1:
             self.report.add(name, "repeated", "is given more than once")
-        value = values[-1] if values else ""
+        return self._usable(name, values[-1] if values else "")
+
+    def parse_each(self, name: str, parser: Callable[[str, str], T]) -> list[T] | None:
+        """Return the parsed values of a parameter that may be repeated; None without any."""
+        values = []
+        for text in self._texts(name):
+            if value := self._usable(name, text):
+                with self.report.collect():
+                    values.append(parser(value, name))
+        return values or None
+
+    def _texts(self, name: str) -> list[str]:
+        self._read.add(name)
+        return self._parameters.getlist(name)
+
+    def _usable(self, name: str, value: str) -> str | None:
         if "\0" in value or len(value) > 4 * LONGEST:
             self.report.add(name, "invalid", "is no usable value", value)
             return None

@@ -9,6 +9,7 @@ from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.plumbing import ResolvedComponent, force_instance
 from drf_spectacular.utils import OpenApiParameter
 
+from pools.platform.rest import attributes
 from pools.platform.rest.serializers import is_optional
 
 PROBLEM_TYPE = "application/problem+json"
@@ -52,6 +53,11 @@ _DESCRIPTIONS = {
 }
 
 
+def _filters_attributes(view: Any) -> bool:
+    filterset = getattr(view, "filterset_class", None)
+    return filterset is not None and issubclass(filterset, attributes.AttributeFilterSet)
+
+
 class Schema(AutoSchema):
     """An operation: the first line of the method's docstring is its summary, the rest its description."""
 
@@ -70,6 +76,8 @@ class Schema(AutoSchema):
         parameters = [*super().get_override_parameters()]
         if self.method in getattr(self.view, "idempotent", ()):
             parameters.append(IDEMPOTENCY_KEY)
+        if self.method == "GET" and _filters_attributes(self.view):
+            parameters.append(attributes.CUSTOM_FIELD_FILTERS)
         return parameters
 
     def _get_serializer_field_meta(self, field: Any, direction: Any) -> dict[str, Any]:

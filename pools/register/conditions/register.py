@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import timedelta
 
 from django.conf import settings
+from django.db.models import Q
 from django.utils.translation import gettext, ngettext
 
-from pools.models import Recovery
+from pools.models import Recovery, WebhookTarget
 from pools.models.alerts import Level
 from pools.models.audit import AuditVerification
-from pools.platform import scheduler
+from pools.platform import database, scheduler
 from pools.platform.checks import reports
 from pools.platform.conditions.registry import ActiveCondition, Condition, OpenLevels
 
@@ -18,6 +20,8 @@ SCHEDULER = "scheduler_stopped"
 VIOLATIONS = "check_violations"
 CHAIN = "audit_chain_broken"
 RECOVERING = "recovery_active"
+EVENTS_BEHIND = "webhook_events_behind"
+_PATIENCE = timedelta(minutes=15)  # until events that a receiver does not accept are a condition
 
 
 def _stopped_scheduler(_levels: OpenLevels) -> Iterator[ActiveCondition]:
@@ -71,7 +75,31 @@ def _active_recovery(_levels: OpenLevels) -> Iterator[ActiveCondition]:
         )
 
 
+def _events_behind(_levels: OpenLevels) -> Iterator[ActiveCondition]:
+    """Yield the webhook targets that do not accept events, with an error for those that missed some."""
+    rows = WebhookTarget.objects.filter(enabled=True, event_types__len__gt=0)
+    late = Q(events_failing_since__lt=database.now() - _PATIENCE)
+    for target in rows.filter(late | Q(event_gap_to__isnull=False)).defer("sealed"):
+        is_gap = target.event_gap_to is not None
+        title = gettext("The webhook %(webhook)s does not accept events") % {"webhook": target.name}
+        detail = (
+            gettext("The events %(first)s to %(last)s are left out: too many were waiting.")
+            % {"first": target.event_gap_from, "last": target.event_gap_to}
+            if is_gap
+            else gettext("They wait, and are sent in order when it accepts them again.")
+        )
+        yield ActiveCondition(
+            EVENTS_BEHIND,
+            f"webhook/{target.pk}",
+            Level.ERROR if is_gap else Level.WARNING,
+            title,
+            detail,
+            f"/admin/pools/webhooktarget/{target.pk}/change/",
+        )
+
+
 ALL = (
+    Condition({EVENTS_BEHIND: "IpamOutboxStuck"}, _events_behind),
     Condition({SCHEDULER: "IpamSchedulerStopped"}, _stopped_scheduler),
     Condition({VIOLATIONS: "IpamCheckViolations"}, _check_violations),
     Condition({CHAIN: "IpamAuditChainBroken"}, _broken_audit_chain),

@@ -10,12 +10,12 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('claims', '0002_initial_data'),
-        ('pools', '0003_sql_v23'),
+        ('pools', '0003_sql_v24'),
     ]
 
     operations = [
         pools.sql.Install(
             app='claims',
-            names=['memberships.v23', 'contradictions.v23', 'launchers.v23', 'workload_comparison.v23', 'storage.v23', 'event_log.v23', 'pgtrigger.v23'],
+            names=['memberships.v24', 'contradictions.v24', 'launchers.v24', 'workload_comparison.v24', 'storage.v24', 'event_log.v24', 'pgtrigger.v24'],
         ),
     ]

@@ -15,6 +15,6 @@ class Migration(migrations.Migration):
     operations = [
         pools.sql.Install(
             app='pools',
-            names=['rules.v23', 'allocate.v23', 'observed_cidrs.v23', 'recovery.v23', 'event_log.v23', 'plan.v23', 'pgtrigger.v23', 'storage.v23'],
+            names=['rules.v24', 'allocate.v24', 'observed_cidrs.v24', 'recovery.v24', 'event_log.v24', 'plan.v24', 'pgtrigger.v24', 'storage.v24'],
         ),
     ]

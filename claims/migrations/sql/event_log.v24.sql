@@ -77,6 +77,11 @@ UNION ALL
     COALESCE(e.pgh_context ->> 'reason', ''), e.name::text
   FROM pools_containerevent e LEFT JOIN pools_addressspace s ON s.id = e.space_id
 UNION ALL
+  SELECT e.pgh_id, e.pgh_created_at, 'custom_field.' || e.pgh_label, 'customfieldevent', e.pgh_obj_id,
+    NULL::bigint, NULL::bigint, '', '', '', '', '', COALESCE(e.pgh_context ->> 'actor', ''),
+    COALESCE(e.pgh_context ->> 'request_id', ''), COALESCE(e.pgh_context ->> 'reason', ''), e.name::text
+  FROM pools_customfieldevent e
+UNION ALL
   SELECT e.pgh_id, e.pgh_created_at, 'environment.' || e.pgh_label, 'environmentevent', e.pgh_obj_id,
     e.cluster_id, NULL::bigint, '', '', '', e.org::text, e.env::text, COALESCE(e.pgh_context ->> 'actor', ''),
     COALESCE(e.pgh_context ->> 'request_id', ''), COALESCE(e.pgh_context ->> 'reason', ''),

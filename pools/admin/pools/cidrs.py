@@ -1,0 +1,117 @@
+"""CIDRs of pools: list, and the form of their tags, owner and custom fields."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.contrib import admin, messages
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+
+from pools.admin.clusters import field as cluster_fields
+from pools.admin.pools import page
+from pools.core import errors
+from pools.models import PoolCIDR
+from pools.platform import events
+from pools.platform.admin import (
+    attributes,
+    bulk_edit,
+    columns,
+    display,
+    lists,
+    pages,
+    search_text,
+)
+from pools.platform.admin.columns import Column
+from pools.platform.admin.lists import Page
+from pools.register import pools
+
+
+class CIDRAttributeForm(attributes.AttributeFields):
+    attributed = PoolCIDR
+
+
+class CIDRBulkForm(bulk_edit.BulkForm, attributes.BulkAttributeFields):
+    attributed = PoolCIDR
+
+
+def _change(cidr: PoolCIDR, values: Mapping[str, Any], author: events.Author) -> PoolCIDR:
+    return pools.change_cidr(cidr.pk, attributes.bulk_values(cidr, values)[0], author=author)
+
+
+BULK = bulk_edit.BulkEdit(
+    model=PoolCIDR,
+    permissions=("pools.change_pool",),
+    rows=lambda _request: PoolCIDR.objects.select_related("pool__cluster"),
+    form=CIDRBulkForm,
+    change=_change,
+    show=attributes.show_value,
+)
+
+
+def _pool_page(_request: HttpRequest, cidr: PoolCIDR) -> HttpResponse:
+    return HttpResponseRedirect(display.url_of(cidr.pool))
+
+
+def edit(request: HttpRequest, cidr: PoolCIDR) -> HttpResponse:
+    """Show and save the form."""
+    form = CIDRAttributeForm(request.POST or None, initial=attributes.initial(cidr))
+    if request.method == "POST" and form.is_valid():
+        try:
+            pools.change_cidr(cidr.pk, form.attributes(), author=pages.author(request))
+        except errors.IpamError as error:
+            pages.add_errors(form, error, attributes.field_of_problem)
+        else:
+            messages.success(request, gettext("CIDR %(cidr)s was changed.") % {"cidr": cidr})
+            return HttpResponseRedirect(display.url_of(cidr.pool))
+    return pages.page(
+        request,
+        "edit_form.html",
+        title=gettext("Edit CIDR %(cidr)s") % {"cidr": cidr},
+        intro=gettext("Tags, owner and custom fields. The pool's form changes its CIDRs."),
+        opts=PoolCIDR._meta,
+        original=cidr,
+        form=form,
+        button=gettext("Save"),
+        back=display.url_of(cidr.pool),
+    )
+
+
+def _search(rows: QuerySet[PoolCIDR], text: str) -> QuerySet[PoolCIDR]:
+    searched = search_text.parse(text)
+    if searched.network is not None:
+        return rows.filter(cidr__net_overlaps=str(searched.network))
+    return rows.filter(pool__name__icontains=searched.text)
+
+
+@admin.register(PoolCIDR)
+class PoolCIDRAdmin(attributes.AttributedList[PoolCIDR]):
+    list_display = (
+        Column("cidr", "CIDR", lambda cidr: display.address(cidr.cidr), ordering="cidr"),
+        columns.related("pool", _("pool"), text="name", ordering="pool__name"),
+        columns.related("pool.cluster", _("cluster"), ordering="pool__cluster__name"),
+        Column("state", _("state"), lambda cidr: display.state(page.cidr_state(cidr))),
+        columns.text("owner", _("owner"), ordering="owner"),
+        Column("tags", _("tags"), lambda cidr: attributes.show_tags(cidr.tags)),
+    )
+    more_columns = (columns.timestamp("created_at", _("created"), ordering="created_at"),)
+    list_filter = (cluster_fields.cluster_filter("pool__cluster_id"),)
+    exported = ("id", "pool.cluster.name", "pool.name", "cidr", "pending", "created_at")
+    search_fields = ("pool__name",)
+    search_help_text = _("Address, CIDR or name of a pool")
+    search = staticmethod(_search)
+    ordering = ("cidr", "id")
+    list_select_related = ("pool__cluster",)
+    list_pages = (BULK.page(),)
+    row_pages = (
+        Page("change", _pool_page),
+        Page("edit", edit, "pools.change_pool"),
+        lists.history(lambda cidr: {"q": str(cidr.cidr)}, "pools.view_event"),
+    )
+    actions = (BULK.action(),)
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[PoolCIDR]:
+        return super().get_queryset(request).prefetch_related("reserved_ranges")

@@ -1,0 +1,106 @@
+"""custom-fields/: the definitions of custom fields."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from drf_spectacular.utils import OpenApiExample, extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from pools.core import custom_fields as core
+from pools.models import CustomField
+from pools.platform.attributes import custom_fields, registry
+from pools.platform.rest import fields, filters, generics, views
+from pools.platform.rest.serializers import Serializer
+
+_EXAMPLE = OpenApiExample(
+    "a choice",
+    {
+        "name": "environment",
+        "label": "Environment",
+        "type": "choice",
+        "choices": ["production", "test"],
+        "object_types": ["cluster", "pool"],
+    },
+    request_only=True,
+)
+
+
+def _parse_object_types(value: object, field: str) -> list[str]:
+    return core.parse_object_types(value, field, registry.MODELS)
+
+
+class CustomFieldSerializer(Serializer):
+    """A custom field: its values are those of `custom_fields` under its name."""
+
+    id = fields.IntegerField(read_only=True)
+    name = fields.TextField(core.parse_name)
+    label: Any = fields.TextField(core.parse_label)
+    type = fields.ChoiceField([*core.FieldType])
+    choices = fields.ListField(core.parse_choices, child=fields.TextField(), required=False)
+    object_types = fields.ListField(_parse_object_types, child=fields.TextField())
+    required: Any = fields.FlagField(required=False)
+    description = fields.DescriptionField(required=False)
+    created_at = fields.TimeField(read_only=True)
+
+
+class CustomFieldFilter(filters.FilterSet):
+    name = filters.Filter(help_text="The exact name.")
+    object_type = filters.Filter(
+        lambda text, name: core.parse_object_types([text], name, registry.MODELS)[0],
+        method="filter_object_type",
+        help_text="Fields of this kind of object: cluster, pool, cidr or network.",
+    )
+
+    def filter_object_type(self, rows: Any, _name: str, kind: str) -> Any:
+        return rows.filter(object_types__contains=[kind])
+
+
+class _CustomFieldView(generics.GenericView):
+    queryset = CustomField.objects.all()
+    serializer_class: Any = CustomFieldSerializer
+    lookup_url_kwarg = "custom_field_id"
+    absent = "There is no such custom field."
+
+
+class CustomFields(_CustomFieldView, generics.ListView):
+    """Custom fields."""
+
+    needs = {"GET": ("pools.view_customfield",), "POST": ("pools.add_customfield",)}
+    idempotent = ("POST",)
+    filterset_class = CustomFieldFilter
+    orderings = {"id": ("id",), "name": ("name",)}
+
+    @extend_schema(responses={201: CustomFieldSerializer}, examples=[_EXAMPLE])
+    def post(self, request: Request) -> Response:
+        """Define a custom field."""
+        values, author = self.read(request), views.author(request)
+        return self.once(
+            request,
+            lambda: self.represent(custom_fields.create(values, author=author)),
+            status=201,
+        )
+
+
+class CustomFieldView(_CustomFieldView, generics.DetailView):
+    """A custom field."""
+
+    needs = {
+        "GET": ("pools.view_customfield",),
+        "PATCH": ("pools.change_customfield",),
+        "DELETE": ("pools.delete_customfield",),
+    }
+
+    def patch(self, request: Request, custom_field_id: int) -> Response:
+        """Change a custom field; a new name is that of the stored values, too."""
+        row = self.get_object()
+        values = self.read(request, partial=True)
+        return Response(
+            self.represent(custom_fields.change(row, values, author=views.author(request)))
+        )
+
+    def delete(self, request: Request, custom_field_id: int) -> Response:
+        """Delete a custom field that no object has a value of."""
+        custom_fields.delete(self.get_object(), author=views.author(request))
+        return Response(status=204)

@@ -1,0 +1,189 @@
+"""Parsers of tags, owners, and definitions and values of custom fields.
+
+A value is stored as one text in canonical form, whatever its type, so that equal values are equal in every
+index and no number passes through a float.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from decimal import Decimal
+from enum import StrEnum
+from urllib.parse import urlsplit
+
+from pools.core import errors, holders
+
+MOST_TAGS = 50
+LONGEST_TAG = 50
+LONGEST_OWNER = 253
+LONGEST_LABEL = 100
+MOST_CHOICES = 100
+LONGEST_TEXT = 500
+LONGEST_LINK = 2000
+
+_TAG = re.compile(r"[a-z0-9](?:[-a-z0-9.:/]*[a-z0-9])?")
+_TAG_GAP = re.compile(r"[\s_]+")
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,49}")
+_NUMBER = re.compile(r"[+-]?[0-9]{1,30}(?:\.[0-9]{1,15})?")
+_EXACT_DIGITS = 15  # of a JSON number with a fraction, which JSON readers may keep as a float
+
+
+class FieldType(StrEnum):
+    """The types of custom fields."""
+
+    TEXT = "text"
+    NUMBER = "number"
+    CHOICE = "choice"
+    LINK = "link"
+
+
+def parse_tag(value: object, field: str = "") -> str:
+    """Return a tag as a slug: lower case, `-` for blanks and underscores. Raises InvalidInput wrong_type, tag."""
+    text = _TAG_GAP.sub("-", holders.parse_reason(value, field=field, required=False).lower())
+    if not _TAG.fullmatch(text) or len(text) > LONGEST_TAG:
+        message = (
+            f"a tag has 1 to {LONGEST_TAG} letters a-z, digits, '-', '.', ':' and '/',"
+            " with a letter or digit at both ends"
+        )
+        raise errors.InvalidInput.for_field(field, "tag", message, value)
+    return text
+
+
+def parse_tags(value: object, field: str = "") -> list[str]:
+    """Return distinct tags in their order. Raises InvalidInput wrong_type, tag, too_many."""
+    if not isinstance(value, list | tuple):
+        raise errors.InvalidInput.for_field(field, "wrong_type", "a list of tags is expected")
+    if len(value) > MOST_TAGS:
+        message = f"an object has at most {MOST_TAGS} tags"
+        raise errors.InvalidInput.for_field(field, "too_many", message)
+    return sorted({parse_tag(tag, _join(field, index)) for index, tag in enumerate(value)})
+
+
+def parse_owner(value: object, field: str = "") -> str:
+    """Return the name or mail address of a team or person, which may be empty."""
+    return holders.parse_reason(value, field=field, max_length=LONGEST_OWNER, required=False)
+
+
+def parse_name(value: object, field: str = "name") -> str:
+    """Return the name of a custom field. Raises InvalidInput wrong_type, custom_field_name."""
+    text = holders.parse_reason(value, field=field, required=False)
+    if not _NAME.fullmatch(text):
+        message = "1 to 50 lower-case letters, digits and '_', with a letter first"
+        raise errors.InvalidInput.for_field(field, "custom_field_name", message, value)
+    return text
+
+
+def parse_label(value: object, field: str = "label") -> str:
+    return holders.parse_reason(value, field=field, max_length=LONGEST_LABEL)
+
+
+def parse_choices(value: object, field: str = "choices") -> list[str]:
+    """Return the choices of a field in their order. Raises InvalidInput wrong_type, too_many, repeated."""
+    if not isinstance(value, list | tuple):
+        raise errors.InvalidInput.for_field(field, "wrong_type", "a list of texts is expected")
+    if len(value) > MOST_CHOICES:
+        message = f"a field has at most {MOST_CHOICES} choices"
+        raise errors.InvalidInput.for_field(field, "too_many", message)
+    choices = [
+        holders.parse_reason(choice, field=_join(field, index), max_length=LONGEST_LABEL)
+        for index, choice in enumerate(value)
+    ]
+    _refuse_repeated(choices, field)
+    return choices
+
+
+def parse_object_types(value: object, field: str, allowed: Iterable[str]) -> list[str]:
+    """Return kinds of objects. Raises InvalidInput wrong_type, required, invalid_choice, repeated."""
+    if not isinstance(value, list | tuple):
+        raise errors.InvalidInput.for_field(field, "wrong_type", "a list of texts is expected")
+    if not value:
+        raise errors.InvalidInput.for_field(field, "required", "name a kind of object")
+    names = sorted(allowed)
+    for index, kind in enumerate(value):
+        if kind not in names:
+            message = f"must be one of {', '.join(names)}"
+            raise errors.InvalidInput.for_field(
+                _join(field, index), "invalid_choice", message, kind
+            )
+    _refuse_repeated(value, field)
+    return sorted(value)
+
+
+def check_choices(field_type: str, choices: Sequence[str]) -> None:
+    """Check that a field has choices exactly if its type needs them. Raises InvalidInput."""
+    if field_type == FieldType.CHOICE and not choices:
+        raise errors.InvalidInput.for_field("choices", "required", "name the choices")
+    if field_type != FieldType.CHOICE and choices:
+        message = f"a field of the type {field_type} has no choices"
+        raise errors.InvalidInput.for_field("choices", "choices_not_allowed", message)
+
+
+def parse_value(field_type: str, choices: Sequence[str], value: object, field: str = "") -> str:
+    """Return a value in canonical form; "" for none.
+
+    Raises InvalidInput wrong_type, number, number_precision, invalid_choice, link, too_long or
+    invisible_character.
+    """
+    if value is None or (isinstance(value, str) and not value.strip()):
+        return ""
+    match field_type:
+        case FieldType.NUMBER:
+            return _parse_number(value, field)
+        case FieldType.CHOICE:
+            return _parse_choice(value, choices, field)
+        case FieldType.LINK:
+            return _parse_link(value, field)
+    return holders.parse_reason(value, field=field, max_length=LONGEST_TEXT)
+
+
+def _parse_number(value: object, field: str) -> str:
+    """Return a decimal number without an exponent, leading zeros or trailing zeros of its fraction."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        raise errors.InvalidInput.for_field(field, "wrong_type", "a number is expected", value)
+    text = value.strip() if isinstance(value, str) else repr(value)
+    if not _NUMBER.fullmatch(text):
+        message = (
+            "a decimal number of at most 30 digits before and 15 after the point, such as 12.5"
+        )
+        raise errors.InvalidInput.for_field(field, "number", message, text)
+    if isinstance(value, float) and sum(map(str.isdigit, text)) > _EXACT_DIGITS:
+        message = f"write a fraction of more than {_EXACT_DIGITS} digits as a text in quotes"
+        raise errors.InvalidInput.for_field(field, "number_precision", message, text)
+    number = f"{Decimal(text):f}"
+    if "." in number:
+        number = number.rstrip("0").rstrip(".")
+    return "0" if number in {"-0", "0"} else number
+
+
+def _parse_choice(value: object, choices: Sequence[str], field: str) -> str:
+    text = holders.parse_reason(value, field=field, max_length=LONGEST_LABEL)
+    if text not in choices:
+        message = f"must be one of {', '.join(choices)}"
+        raise errors.InvalidInput.for_field(field, "invalid_choice", message, text)
+    return text
+
+
+def _parse_link(value: object, field: str) -> str:
+    text = holders.parse_reason(value, field=field, max_length=LONGEST_LINK)
+    try:
+        parts = urlsplit(text)
+        fits = parts.scheme in {"http", "https"} and parts.hostname and "@" not in parts.netloc
+        _port = parts.port  # reads it
+    except ValueError:
+        fits = False
+    if not fits or " " in text or "\\" in text:
+        message = "an http:// or https:// URL with a host and without a user name is expected"
+        raise errors.InvalidInput.for_field(field, "link", message, text)
+    return text
+
+
+def _refuse_repeated(values: Sequence[object], field: str) -> None:
+    for index, value in enumerate(values):
+        if value in values[:index]:
+            path = _join(field, index)
+            raise errors.InvalidInput.for_field(path, "repeated", "is there twice", value)
+
+
+def _join(field: str, index: int) -> str:
+    return f"{field}.{index}" if field else str(index)
