@@ -17,10 +17,14 @@ from pools.admin import find
 from pools.admin.overview import overview
 from pools.cilium import ciliumnodes, ciliumpodippools, pending_cidrs
 from pools.cilium import drift as cilium_drift
+from pools.cluster_api import claims as address_claims
+from pools.cluster_api import kinds
+from pools.cluster_api import pools as cadastre_pools
 from pools.clusters import connections, drift
 from pools.clusters import metrics as cluster_metrics
 from pools.clusters.reconcile import observers, registry
 from pools.clusters.reconcile.handler import Handler
+from pools.core.cluster_api import contract
 from pools.models import (
     BlockEvent,
     Cluster,
@@ -154,8 +158,16 @@ def install(extension: Extension) -> None:
 
 
 ADDRESS_SPACE = Extension(
-    # Pools before nodes: the blocks of nodes belong to pools.
-    handlers=(ciliumpodippools.CiliumPodIPPools(), ciliumnodes.CiliumNodes()),
+    # Pools before nodes: the blocks of nodes belong to pools. CadastrePools after claims: their status
+    # counts what claims got.
+    handlers=(
+        ciliumpodippools.CiliumPodIPPools(),
+        ciliumnodes.CiliumNodes(),
+        kinds.Clusters(),
+        kinds.IPAddresses(),
+        address_claims.IPAddressClaims(),
+        *(cadastre_pools.CadastrePools(kind) for kind in contract.POOL_KINDS),
+    ),
     drift_resolvers=(cilium_drift.RESOLVER,),
     sync_observers=(detection.observe_full_sync,),
     disconnect_observers=(pending_cidrs.end_pending,),

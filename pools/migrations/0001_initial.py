@@ -28,7 +28,7 @@ class Migration(migrations.Migration):
     operations = [
         pools.sql.Install(
             app='pools',
-            names=['clock.v24'],
+            names=['clock.v25'],
         ),
         migrations.CreateModel(
             name='Event',
@@ -192,7 +192,7 @@ class Migration(migrations.Migration):
                 ('sealed', models.TextField(editable=False)),
                 ('in_cluster', models.BooleanField(default=False)),
                 ('mode', models.CharField(choices=[('observed', 'observed'), ('managed', 'managed')], default='observed', max_length=8)),
-                ('managed_resources', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(choices=[('pools', 'CiliumPodIPPools'), ('pod-cidrs', 'PodCIDRs of CiliumNodes'), ('claims', 'status of IPAMClaims'), ('ippool-status', 'status of IPPools'), ('conversion', 'v2 objects for pools of a separate v2alpha1 store')], max_length=16), blank=True, default=list, size=None)),
+                ('managed_resources', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(choices=[('pools', 'CiliumPodIPPools'), ('pod-cidrs', 'PodCIDRs of CiliumNodes'), ('claims', 'status of IPAMClaims'), ('ippool-status', 'status of IPPools'), ('cluster-api', 'addresses for claims of Cluster API'), ('conversion', 'v2 objects for pools of a separate v2alpha1 store')], max_length=16), blank=True, default=list, size=None)),
                 ('paused', models.BooleanField(default=False)),
                 ('identity', models.CharField(blank=True, default='', editable=False, max_length=64)),
                 ('version', models.CharField(blank=True, default='', editable=False, max_length=64)),
@@ -228,7 +228,7 @@ class Migration(migrations.Migration):
                 ('pgh_context', pghistory.utils.JSONField(null=True)),
                 ('server', models.CharField(max_length=500)),
                 ('mode', models.CharField(choices=[('observed', 'observed'), ('managed', 'managed')], default='observed', max_length=8)),
-                ('managed_resources', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(choices=[('pools', 'CiliumPodIPPools'), ('pod-cidrs', 'PodCIDRs of CiliumNodes'), ('claims', 'status of IPAMClaims'), ('ippool-status', 'status of IPPools'), ('conversion', 'v2 objects for pools of a separate v2alpha1 store')], max_length=16), blank=True, default=list, size=None)),
+                ('managed_resources', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(choices=[('pools', 'CiliumPodIPPools'), ('pod-cidrs', 'PodCIDRs of CiliumNodes'), ('claims', 'status of IPAMClaims'), ('ippool-status', 'status of IPPools'), ('cluster-api', 'addresses for claims of Cluster API'), ('conversion', 'v2 objects for pools of a separate v2alpha1 store')], max_length=16), blank=True, default=list, size=None)),
                 ('paused', models.BooleanField(default=False)),
                 ('in_cluster', models.BooleanField(default=False)),
                 ('identity', models.CharField(blank=True, default='', editable=False, max_length=64)),

@@ -24,6 +24,7 @@ class ManagedResource(models.TextChoices):
     POD_CIDRS = "pod-cidrs", _("PodCIDRs of CiliumNodes")
     CLAIMS = "claims", _("status of IPAMClaims")
     IPPOOL_STATUS = "ippool-status", _("status of IPPools")
+    CLUSTER_API = "cluster-api", _("addresses for claims of Cluster API")
     CONVERSION = "conversion", _("v2 objects for pools of a separate v2alpha1 store")
 
 

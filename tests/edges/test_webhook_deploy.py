@@ -14,6 +14,7 @@ from claims.core.resources import IPAM_CLAIM
 from pools.clusters.client import kubeconfig
 from pools.clusters.reconcile import leases, registry, sync
 from pools.core.cilium import bgp
+from pools.core.cluster_api import resources as cluster_api
 from pools.core.kubernetes import permissions, resources
 from pools.core.kubernetes.resources import Resource
 from pools.models import Connection
@@ -167,6 +168,8 @@ def _write(gateway: Any, managed_resources: list[str]) -> None:
             )
     if "claims" in managed_resources:
         assert gateway.schema(IPAM_CLAIM)
+    if "cluster-api" in managed_resources:
+        assert gateway.schema(cluster_api.CLAIMS[0])
 
 
 def _put_objects(fake: FakeCluster) -> None:
@@ -215,7 +218,8 @@ def test_nothing_is_granted_at_large(rules: list[dict[str, Any]]) -> None:
         assert "*" not in verb + group + resource
         assert resource not in {"secrets", "pods/exec", "nodes"}
         assert resource != "pods" or verb in permissions.READ
-        assert verb not in {"delete", "deletecollection", "escalate", "bind", "impersonate"}
+        assert verb not in {"deletecollection", "escalate", "bind", "impersonate"}
+        assert verb != "delete" or resource == "ipaddresses"  # of a claim that is deleted
         assert resource != "events" or verb in {"get", "create", "patch"}
         assert resource != "namespaces" or verb == "get"
         small = group in {"", "apiextensions.k8s.io"}

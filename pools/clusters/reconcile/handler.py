@@ -75,8 +75,8 @@ class Write:
 
     `make` takes the observed object, or None, and returns the manifest to send (a new object), or None for
     no change. It is called again with a fresh object after a conflict with another writer. `how` is
-    `apply` (server-side, our fields only) or `replace` (the whole object, for kinds whose fields have
-    several writers). If `send` is False, differences are reported and nothing is written. `structure`
+    `apply` (server-side, our fields only), `replace` (the whole object, for kinds whose fields have
+    several writers) or `delete` (`make` returns the object as it is, if it is to be deleted). If `send` is False, differences are reported and nothing is written. `structure`
     names the lists that are maps. `fit` takes the manifest without fields of other managers and the
     object, and returns the manifest adjusted to the object.
     """

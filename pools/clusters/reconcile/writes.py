@@ -102,6 +102,20 @@ def _as_ipam_error(error: Exception, write: Write) -> errors.IpamError:
     return WriteNotComputed()
 
 
+def _delete(context: SyncContext, write: Write, current: Manifest) -> WriteResult:
+    """Delete exactly the object that `make` has returned."""
+    metadata = current["metadata"]
+    context.prove()
+    context.client.delete(
+        write.resource,
+        write.name,
+        write.namespace,
+        uid=metadata["uid"],
+        resource_version=metadata["resourceVersion"],
+    )
+    return WriteResult(write)
+
+
 def _fetch_current(context: SyncContext, write: Write) -> Manifest | None:
     try:
         return context.client.get(write.resource, write.name, write.namespace)
@@ -117,6 +131,8 @@ def _send_once(
     field_differences: _Differences,
 ) -> WriteResult:
     """Write the object after a dry run; a write without effect is not sent, or it would repeat for ever."""
+    if write.how == "delete":
+        return _delete(context, write, desired_manifest)
     whole_manifest = desired_manifest
     if current is not None:
         desired_manifest = part_to_apply(write, desired_manifest, current)
@@ -232,6 +248,8 @@ def find_differences(
 ) -> _Differences:
     if desired_manifest is None:
         return ()
+    if write.how == "delete":
+        return (FieldDifference("metadata.deletionTimestamp", "now", None),)
     if write.how == "replace":
         return _replace_differences(write, desired_manifest, current or {})
     manager = "" if write.subresource else write.manager

@@ -22,6 +22,26 @@ _WRITES: dict[str, tuple[tuple[str, str, str], ...]] = {
         ("patch", "IPPool", ""),
         ("patch", "IPPool", "status"),
     ),
+    "cluster-api": (
+        ("patch", "IPAddressClaim", ""),
+        ("update", "IPAddressClaim", ""),
+        ("patch", "IPAddressClaim", "status"),
+        ("update", "IPAddressClaim", "finalizers"),
+        ("create", "IPAddress", ""),
+        ("patch", "IPAddress", ""),
+        ("update", "IPAddress", ""),
+        ("delete", "IPAddress", ""),
+        *(
+            write
+            for kind in ("CadastrePool", "GlobalCadastrePool")
+            for write in (
+                ("patch", kind, ""),
+                ("update", kind, ""),
+                ("patch", kind, "status"),
+                ("update", kind, "finalizers"),
+            )
+        ),
+    ),
     "conversion": (("create", "CiliumPodIPPool", ""), ("patch", "CiliumPodIPPool", "")),
 }
 # Networks created here can be written to every managed cluster, whatever its managed resources.
@@ -54,8 +74,8 @@ class Right:
 
     @property
     def optional(self) -> bool:
-        """True if syncs work without this right."""
-        return bool(self.resource.reads_for)
+        """True if syncs work without this right: it serves only to read what the resource shows."""
+        return bool(self.resource.reads_for) and self.needed_for == self.resource.reads_for
 
     def __str__(self) -> str:
         """Return `patch ciliumnodes.cilium.io/status`, the format of `kubectl auth can-i`."""

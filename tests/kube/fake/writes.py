@@ -244,7 +244,9 @@ class Write:
         if after == before:
             return stored
         if self._is_released(after):
-            return stored if self.dry_run else self.store.delete(stored)
+            if not self.dry_run:
+                self.store.delete(stored)
+            return Stored(self.kind, convert(after, self.kind, self.kind.storage.name), 0)
         return self._store(after)
 
     def _is_released(self, after: Item) -> bool:

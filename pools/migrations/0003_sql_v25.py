@@ -9,13 +9,12 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
-        ('claims', '0002_initial_data'),
-        ('pools', '0003_sql_v24'),
+        ('pools', '0002_initial_data'),
     ]
 
     operations = [
         pools.sql.Install(
-            app='claims',
-            names=['memberships.v24', 'contradictions.v24', 'launchers.v24', 'workload_comparison.v24', 'storage.v24', 'event_log.v24', 'pgtrigger.v24'],
+            app='pools',
+            names=['rules.v25', 'allocate.v25', 'observed_cidrs.v25', 'recovery.v25', 'event_log.v25', 'plan.v25', 'pgtrigger.v25', 'storage.v25'],
         ),
     ]

@@ -9,12 +9,13 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
-        ('pools', '0002_initial_data'),
+        ('claims', '0002_initial_data'),
+        ('pools', '0003_sql_v25'),
     ]
 
     operations = [
         pools.sql.Install(
-            app='pools',
-            names=['rules.v24', 'allocate.v24', 'observed_cidrs.v24', 'recovery.v24', 'event_log.v24', 'plan.v24', 'pgtrigger.v24', 'storage.v24'],
+            app='claims',
+            names=['memberships.v25', 'contradictions.v25', 'launchers.v25', 'workload_comparison.v25', 'storage.v25', 'event_log.v25', 'pgtrigger.v25'],
         ),
     ]

@@ -1,0 +1,139 @@
+"""The addresses of claims in the register: blocks whose holder is the claim, by its uid.
+
+The register decides before the cluster sees anything: a block that was allocated and not written yet is
+found again by the claim's uid, and an address that an IPAddress has already is adopted (a claim that
+clusterctl moved, a restored cluster), so that neither a crash nor a move gives a machine a second address.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from ipaddress import ip_network
+
+from django.db.models import F, QuerySet
+from django.db.models.functions import Greatest
+
+from pools.cluster_api.register_pools import PoolBinding
+from pools.clusters import recovery_mode
+from pools.clusters.reconcile.handler import SyncContext
+from pools.core import errors
+from pools.core.cluster_api.contract import Claim, ObjectName
+from pools.core.demand import BlockDemand, Holder
+from pools.models import Block
+from pools.models.blocks import BlockState
+from pools.models.fields import Now
+from pools.platform import database
+from pools.register.allocator import allocation, window
+
+HOLDER_KIND = "ipaddressclaim"
+
+
+class AddressTaken(errors.Conflict):
+    """The claim's IPAddress has an address that another holder has in the register."""
+
+    code = "address_taken"
+
+
+def holder(claim: Claim) -> Holder:
+    return Holder(HOLDER_KIND, str(claim.name), claim.uid)
+
+
+def held_addresses(cluster_id: int) -> dict[str, str]:
+    """Return the addresses that claims of the cluster hold, by the uid of the claim."""
+    rows = _held_blocks(cluster_id).values_list("holder_uid", "cidr")
+    return {uid: str(cidr.network_address) for uid, cidr in rows}
+
+
+def _held_blocks(cluster_id: int) -> QuerySet[Block]:
+    return Block.objects.filter(
+        pool__cluster=cluster_id, holder_kind=HOLDER_KIND, state=BlockState.HELD
+    )
+
+
+def hold_address(context: SyncContext, claim: Claim, binding: PoolBinding, existing: str) -> str:
+    """Return the claim's address, and allocate it if it has none.
+
+    `existing` is the address of its IPAddress, "" without one; that address is what machines use, and
+    becomes the claim's. Opens a transaction. Raises PoolExhausted, AddressTaken, Recovering, and the other
+    errors of the allocator; then nothing is changed.
+    """
+    pool = binding.pool
+    with context.transaction():
+        window.lock(pool.pk)
+        own = _held_blocks(context.cluster.pk).filter(holder_uid=claim.uid).first()
+        text = str(own.cidr.network_address) if own else ""
+        if own and existing in {"", text}:
+            return text
+        if existing:
+            if own:
+                window.release_blocks([own.pk], kind=HOLDER_KIND)
+            _adopt(context, claim, binding, existing)
+            return existing
+        if not recovery_mode.may_allocate():
+            raise errors.Recovering
+        demand = BlockDemand(holders=(holder(claim),), families=(binding.family,))
+        answer = allocation.allocate(pool.pk, demand, author=context.author)
+        assert isinstance(answer, allocation.Allocation)  # noqa: S101  # without a key
+        return str(answer.blocks[0]["address"])
+
+
+def _adopt(context: SyncContext, claim: Claim, binding: PoolBinding, text: str) -> None:
+    """Make the claim the holder of an address that its IPAddress has.
+
+    An earlier claim of the same name, whose object is gone, loses it, also out of a cooldown.
+    """
+    cidr = ip_network(text)
+    blocks = Block.objects.filter(space=binding.pool.space_id, cidr=str(cidr))
+    block = blocks.select_for_update().first()
+    is_earlier = block is not None and (block.holder_kind, block.holder_id) == holder(claim)[:2]
+    if block is not None and is_earlier:
+        if block.state == BlockState.HELD:
+            blocks.update(holder_uid=claim.uid)
+            return
+        database.rows("SELECT set_config('ipam.skip_cooldown', 'on', true)", [])
+        blocks.update(
+            state=BlockState.HELD,
+            holder_uid=claim.uid,
+            allocated_at=Greatest(Now(), F("released_at")),
+            released_at=None,
+            available_from=None,
+        )
+        database.rows("SELECT set_config('ipam.skip_cooldown', 'off', true)", [])
+        return
+    if block is not None and block.state == BlockState.HELD:
+        raise AddressTaken(
+            f"The IPAddress {claim.name} has {text}, which {block.holder_kind} {block.holder_id}"
+            " holds in the register."
+        )
+    demand = BlockDemand(holders=(holder(claim),), families=(cidr.version,), cidr=cidr)
+    allocation.allocate(binding.pool.pk, demand, author=context.author)
+
+
+def release_address(context: SyncContext, uid: str) -> None:
+    """Release what the claim with this uid holds, into the cooldown of its pool; opens a transaction."""
+    with context.transaction():
+        ids = _held_blocks(context.cluster.pk).filter(holder_uid=uid).values_list("pk", flat=True)
+        window.release_blocks(list(ids), kind=HOLDER_KIND)
+
+
+def release_vanished(
+    context: SyncContext,
+    claim_uids: Collection[str],
+    address_texts: Collection[tuple[ObjectName, str]],
+) -> None:
+    """Release the addresses of claims that are gone together with their IPAddress.
+
+    A claim whose finalizer somebody removed goes without us; so do all claims that clusterctl moves to
+    another cluster. The caller knows all claims and all IPAddresses of the cluster.
+    """
+    in_use = {(str(name), text) for name, text in address_texts}
+    gone = [
+        pk
+        for pk, uid, holder_id, cidr in _held_blocks(context.cluster.pk).values_list(
+            "pk", "holder_uid", "holder_id", "cidr"
+        )
+        if uid and uid not in claim_uids and (holder_id, str(cidr.network_address)) not in in_use
+    ]
+    if gone:
+        with context.transaction():
+            window.release_blocks(gone, kind=HOLDER_KIND)

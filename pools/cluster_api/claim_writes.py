@@ -1,0 +1,313 @@
+"""The writes for one claim: its IPAddress, its finalizer and status, and what its deletion takes back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+from pools.cluster_api import allocation
+from pools.cluster_api.observed import ObservedClaim
+from pools.cluster_api.register_pools import PoolBinding
+from pools.clusters.client.api_client import Manifest
+from pools.clusters.reconcile.handler import MANAGER, STATUS_MANAGER, SyncContext, Write
+from pools.core.cluster_api import conditions, contract
+from pools.core.cluster_api.conditions import Outcome, Reason, StatusForm
+from pools.core.cluster_api.contract import Claim
+from pools.core.kubernetes import differences
+from pools.core.kubernetes.differences import Structure
+from pools.core.kubernetes.resources import Resource
+from pools.platform.outbound import faults
+
+STRUCTURE = Structure(
+    lists={
+        ("metadata", "finalizers"): (),
+        ("metadata", "ownerReferences"): ("uid",),
+        ("status", "conditions"): ("type",),
+        ("status", "v1beta2", "conditions"): ("type",),
+    }
+)
+# Conditions with a severity are one value to server-side apply.
+_STRUCTURE_V1BETA1 = Structure(
+    lists={path: keys for path, keys in STRUCTURE.lists.items() if path != ("status", "conditions")}
+)
+
+
+@dataclass(frozen=True)
+class Target:
+    """The context of the writes of one sync: the versions that the cluster serves, and the time."""
+
+    context: SyncContext
+    claims: Resource
+    addresses: Resource
+    form: StatusForm
+    now: datetime
+
+
+def serving_writes(
+    target: Target,
+    observed: ObservedClaim,
+    binding: PoolBinding,
+    text: str,
+    address: Manifest | None,
+) -> Iterator[Write]:
+    """Yield the due writes for a claim that has the address `text`; `address` is its IPAddress.
+
+    The claim gets its finalizer first, then the IPAddress is made, then the status names it.
+    """
+    claim = observed.claim
+    finalizer = partial(_claim_with_finalizer, target=target, claim=claim)
+    yield from _if_due(_claim_write(target, claim, finalizer), observed.manifest)
+    make_address = partial(_address, target=target, claim=claim, binding=binding, text=text)
+    address_write = Write(
+        target.addresses,
+        claim.name.name,
+        make_address,
+        namespace=claim.name.namespace,
+        structure=STRUCTURE,
+    )
+    yield from _if_due(address_write, address)
+    yield from status_writes(target, observed, Outcome(), is_written=address is not None)
+
+
+def status_writes(
+    target: Target, observed: ObservedClaim, outcome: Outcome, *, is_written: bool = True
+) -> Iterator[Write]:
+    """Yield the status of a claim if it differs, or if its IPAddress is not written yet."""
+    make = partial(_status, target=target, claim=observed.claim, outcome=outcome)
+    write = Write(
+        target.claims,
+        observed.claim.name.name,
+        make,
+        namespace=observed.claim.name.namespace,
+        subresource="status",
+        manager=STATUS_MANAGER,
+        structure=_STRUCTURE_V1BETA1 if target.claims.version == "v1beta1" else STRUCTURE,
+    )
+    desired = _status_manifest(target, observed.claim, outcome, observed.manifest)
+    if not is_written or _differs(write, desired, observed.manifest):
+        yield write
+
+
+def releasing_writes(
+    target: Target, observed: ObservedClaim, address: Manifest | None
+) -> Iterator[Write]:
+    """Yield the writes for a claim that is being deleted.
+
+    1. The IPAddress is deleted. 2. It loses its finalizer, and is gone. 3. The address enters the cooldown
+    of its pool in the register, and the claim loses its finalizer: only when the IPAddress is gone.
+    """
+    claim = observed.claim
+    if claim.has_finalizer or address is not None:
+        yield _address_write(target, claim, partial(_to_delete, claim=claim), how="delete")
+        yield _address_write(target, claim, partial(_unprotected, claim=claim), how="replace")
+    if claim.has_finalizer:
+        make = partial(_released_claim, target=target, claim=claim)
+        yield _claim_write(target, claim, make, how="replace")
+
+
+def abandoned_address_write(target: Target, address: Manifest) -> Write:
+    """Return the write that lets an IPAddress go whose claim is gone, once somebody deletes it."""
+    name = contract.object_name(address)
+    return Write(
+        target.addresses,
+        name.name,
+        partial(_abandoned, target=target),
+        namespace=name.namespace,
+        how="replace",
+        structure=STRUCTURE,
+    )
+
+
+def _claim_write(target: Target, claim: Claim, make: Any, how: str = "apply") -> Write:
+    return Write(
+        target.claims,
+        claim.name.name,
+        make,
+        namespace=claim.name.namespace,
+        how=how,
+        structure=STRUCTURE,
+    )
+
+
+def _address_write(target: Target, claim: Claim, make: Any, how: str) -> Write:
+    return Write(
+        target.addresses,
+        claim.name.name,
+        make,
+        namespace=claim.name.namespace,
+        how=how,
+        structure=STRUCTURE,
+    )
+
+
+def _if_due(write: Write, current: Manifest | None) -> Iterator[Write]:
+    """Yield the write if the object as last observed differs."""
+    if current is None or _differs(write, write.make(current), current):
+        yield write
+
+
+def _differs(write: Write, desired: Manifest | None, current: Manifest) -> bool:
+    manager = "" if write.subresource else MANAGER
+    return desired is not None and bool(
+        differences.find_differences(desired, current, structure=write.structure, manager=manager)
+    )
+
+
+def _identity(resource: Resource, claim: Claim) -> Manifest:
+    return {
+        "apiVersion": resource.api_version,
+        "kind": resource.kind,
+        "metadata": {"namespace": claim.name.namespace, "name": claim.name.name},
+    }
+
+
+def _is_object_of(current: Manifest | None, claim: Claim) -> bool:
+    return current is not None and contract.metadata(current).get("uid") == claim.uid
+
+
+# --- the claim is served --------------------------------------------------------------------------
+
+
+def _claim_with_finalizer(
+    current: Manifest | None, target: Target, claim: Claim
+) -> Manifest | None:
+    if current is None or not _is_object_of(current, claim) or contract.is_deleting(current):
+        return None
+    manifest = _identity(target.claims, claim)
+    manifest["metadata"]["finalizers"] = [contract.RELEASE_FINALIZER]
+    return manifest
+
+
+def _address(
+    current: Manifest | None, target: Target, claim: Claim, binding: PoolBinding, text: str
+) -> Manifest | None:
+    """Return the IPAddress; None if another claim's object has the name, or the object is being deleted.
+
+    An existing object keeps its spec, as machines use it; it gets owners and the finalizer.
+    """
+    if current is not None and (
+        not contract.belongs_to(current, claim) or contract.is_deleting(current)
+    ):
+        return None
+    manifest = _identity(target.addresses, claim)
+    manifest["metadata"] |= {
+        "finalizers": [contract.PROTECT_FINALIZER],
+        "ownerReferences": _owners(current or {}, target, claim, binding),
+    }
+    if label := claim.labels.get(contract.CLUSTER_NAME):
+        manifest["metadata"]["labels"] = {contract.CLUSTER_NAME: label}
+    if current is not None:
+        manifest["spec"] = current.get("spec")
+        return manifest
+    manifest["spec"] = {
+        "claimRef": {"name": claim.name.name},
+        "poolRef": {"apiGroup": contract.GROUP, "kind": claim.pool.kind, "name": claim.pool.name},
+        **binding.address_spec(text),
+    }
+    return manifest
+
+
+def _owners(
+    current: Mapping[str, Any], target: Target, claim: Claim, binding: PoolBinding
+) -> list[Manifest]:
+    """Return the owner references: the claim as controller, unless the object has another one."""
+    others = contract.metadata(current).get("ownerReferences") or ()
+    has_controller = any(
+        other.get("controller") is True and other.get("kind") != contract.CLAIM_KIND
+        for other in others
+    )
+    return [
+        {
+            "apiVersion": target.claims.api_version,
+            "kind": contract.CLAIM_KIND,
+            "name": claim.name.name,
+            "uid": claim.uid,
+            "controller": not has_controller,
+            "blockOwnerDeletion": True,
+        },
+        {
+            "apiVersion": contract.API_VERSION,
+            "kind": claim.pool.kind,
+            "name": claim.pool.name,
+            "uid": binding.pool_object.uid,
+            "controller": False,
+            "blockOwnerDeletion": True,
+        },
+    ]
+
+
+def _status(
+    current: Manifest | None, target: Target, claim: Claim, outcome: Outcome
+) -> Manifest | None:
+    if current is None or not _is_object_of(current, claim):
+        return None
+    if outcome.is_ready:
+        address = _fetch_address(target, claim)
+        if address is None:
+            return None  # it could not be written; the result of its write says why
+        if not contract.belongs_to(address, claim):
+            outcome = Outcome(
+                Reason.ALLOCATION_FAILED,
+                f"An IPAddress {claim.name} exists that belongs to another claim or pool.",
+            )
+    return _status_manifest(target, claim, outcome, current)
+
+
+def _status_manifest(target: Target, claim: Claim, outcome: Outcome, current: Manifest) -> Manifest:
+    address = claim.name.name if outcome.is_ready else ""
+    status = conditions.claim_status(outcome, address, target.form, current, target.now)
+    return _identity(target.claims, claim) | {"status": status}
+
+
+def _fetch_address(target: Target, claim: Claim) -> Manifest | None:
+    """Return the IPAddress of the claim's name as the cluster has it now."""
+    try:
+        return target.context.client.get(target.addresses, claim.name.name, claim.name.namespace)
+    except faults.NotFound:
+        return None
+
+
+# --- the claim is released ------------------------------------------------------------------------
+
+
+def _to_delete(current: Manifest | None, claim: Claim) -> Manifest | None:
+    if current is None or not contract.belongs_to(current, claim):
+        return None
+    return None if contract.is_deleting(current) else current
+
+
+def _unprotected(current: Manifest | None, claim: Claim) -> Manifest | None:
+    if current is None or not contract.belongs_to(current, claim):
+        return None
+    if not contract.has_finalizer(current, contract.PROTECT_FINALIZER):
+        return None
+    return contract.without_finalizer(current, contract.PROTECT_FINALIZER)
+
+
+def _released_claim(current: Manifest | None, target: Target, claim: Claim) -> Manifest | None:
+    if current is None or not _is_object_of(current, claim):
+        return None
+    if not contract.has_finalizer(current, contract.RELEASE_FINALIZER):
+        return None
+    address = _fetch_address(target, claim)
+    if address is not None and contract.belongs_to(address, claim):
+        return None  # finalizers of others keep it: the next sync looks again
+    allocation.release_address(target.context, claim.uid)
+    return contract.without_finalizer(current, contract.RELEASE_FINALIZER)
+
+
+def _abandoned(current: Manifest | None, target: Target) -> Manifest | None:
+    if current is None or not contract.is_deleting(current):
+        return None
+    if not contract.has_finalizer(current, contract.PROTECT_FINALIZER):
+        return None
+    reference = contract.section(contract.section(current, "spec"), "claimRef")
+    namespace = contract.object_name(current).namespace
+    try:
+        target.context.client.get(target.claims, str(reference.get("name")), namespace)
+    except faults.NotFound:
+        return contract.without_finalizer(current, contract.PROTECT_FINALIZER)
+    return None

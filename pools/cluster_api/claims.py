@@ -1,0 +1,237 @@
+"""The handler of IPAddressClaims: answers claims of our pools (managed resource `cluster-api`).
+
+The contract of Cluster API v1beta1 and v1beta2 for IPAM providers. Claims of other providers are no objects
+of this handler. A paused claim, pool or Cluster stops everything, the release too (rule
+`paused-means-nothing`); a Cluster that is not known is taken for a paused one, except for a deletion. A
+claim that cannot be served has a condition, and each call tries it again.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from django.db import DatabaseError
+
+from pools.cluster_api import allocation, claim_writes, observed, register_pools
+from pools.cluster_api.claim_writes import Target
+from pools.cluster_api.observed import Observation, ObservedClaim
+from pools.cluster_api.register_pools import Bindings, PoolBinding
+from pools.clusters.client.api_client import Manifest
+from pools.clusters.reconcile import ingest
+from pools.clusters.reconcile.handler import (
+    BUGS,
+    Handler,
+    ReconcileFinding,
+    SyncContext,
+    Write,
+)
+from pools.core import errors
+from pools.core.cluster_api import conditions, contract, resources
+from pools.core.cluster_api.conditions import Outcome, Reason
+from pools.core.cluster_api.contract import Claim
+from pools.core.kubernetes.resources import Resource
+from pools.models.connections import ManagedResource
+from pools.platform import database, events
+from pools.platform.leases import LeaseLost
+
+_INTERNAL_ERROR = "The allocation failed with an internal error; see the log of the worker."
+_STOPS = (LeaseLost, errors.ConnectionPaused, *ingest.DATABASE_AWAY)
+
+log = logging.getLogger(__name__)
+
+
+class IPAddressClaims(Handler):
+    """The reconcile handler of IPAddressClaims; all of its state is in the database."""
+
+    kind = contract.CLAIM_KIND
+    resources: Sequence[Resource] = resources.CLAIMS
+    prompt = True
+    follows = (contract.CLUSTER_KIND, *contract.POOL_KINDS, contract.ADDRESS_KIND)
+
+    def is_relevant(self, manifest: Manifest) -> bool:
+        return contract.pool_key(manifest) is not None
+
+    def parse(self, manifest: Manifest) -> Claim:
+        return contract.parse_claim(manifest)
+
+    def desired(self, context: SyncContext) -> Iterator[Write]:
+        if not context.connection.manages(ManagedResource.CLUSTER_API):
+            return
+        claims = observed.served_resource(context, resources.CLAIMS)
+        addresses = observed.served_resource(context, resources.ADDRESSES)
+        if claims is None or addresses is None:
+            return  # nothing is concluded from a kind that could not be read
+        observation = observed.read(context)
+        _release_vanished(context, observation)
+        if not observation.claims and not observation.addresses:
+            return
+        schema = context.client.schema(claims)
+        target = Target(
+            context,
+            claims,
+            addresses,
+            conditions.status_form(claims.version, schema),
+            database.now(),
+        )
+        yield from _Answers(target, observation).writes()
+
+    def findings(self, context: SyncContext) -> Iterable[ReconcileFinding]:
+        if context.connection.manages(ManagedResource.CLUSTER_API):
+            return
+        number = len(observed.read(context).claims)
+        if number:
+            yield ReconcileFinding(
+                "cluster_api_off",
+                self.kind,
+                f"{number} IPAddressClaim{'s name' if number > 1 else ' names'} a pool of the register,"
+                " but the managed resource cluster-api is off: no claim is answered.",
+            )
+
+
+def _release_vanished(context: SyncContext, observation: Observation) -> None:
+    if observation.unknown & {contract.CLAIM_KIND, contract.ADDRESS_KIND}:
+        return
+    allocation.release_vanished(context, observation.claim_uids, observation.address_texts)
+
+
+@dataclass
+class _Answers:
+    """The answers to the claims of one sync."""
+
+    target: Target
+    observation: Observation
+
+    def __post_init__(self) -> None:
+        self._context = self.target.context
+        self._bindings: Bindings = register_pools.bind(
+            self._context.cluster, self.observation.pools
+        )
+        self._held = allocation.held_addresses(self._context.cluster.pk)
+        self._reserve_gateways()
+
+    def writes(self) -> Iterator[Write]:
+        for observed_claim in self.observation.claims:
+            if not self._is_paused(observed_claim.claim):
+                yield from self._answer(observed_claim)
+        yield from self._abandoned()
+
+    def _reserve_gateways(self) -> None:
+        """Reserve the gateways of pools; a gateway that cannot be reserved makes its pool unusable."""
+        bindings = dict(self._bindings)
+        for key, binding in self._bindings.items():
+            if isinstance(binding, PoolBinding):
+                try:
+                    with self._context.transaction():
+                        register_pools.reserve_gateway(binding, author=self._context.author)
+                except _STOPS:
+                    raise
+                except errors.IpamError as error:
+                    bindings[key] = error
+        self._bindings = bindings
+
+    def _is_paused(self, claim: Claim) -> bool:
+        """Return True if the claim, its pool or its Cluster is paused, or may be without being known."""
+        unknown = self.observation.unknown
+        pool = self.observation.pools.get(claim.pool)
+        if claim.is_paused or claim.pool.kind in unknown:
+            return True
+        if isinstance(pool, contract.PoolObject) and pool.is_paused:
+            return True
+        if not claim.cluster:
+            return False
+        if contract.CLUSTER_KIND in unknown:
+            return True
+        name = contract.ObjectName(claim.name.namespace, claim.cluster)
+        # A Cluster may be gone before the claims of its machines.
+        return self.observation.paused_clusters.get(name, not claim.is_deleting)
+
+    def _answer(self, observed_claim: ObservedClaim) -> Iterator[Write]:
+        claim = observed_claim.claim
+        address = self.observation.addresses.get(claim.name)
+        if claim.is_deleting:
+            yield from claim_writes.releasing_writes(self.target, observed_claim, address)
+            return
+        binding = self._bindings.get(claim.pool)
+        try:
+            text = self._hold(claim, binding, address)
+        except _STOPS:
+            raise
+        except (errors.IpamError, DatabaseError, *BUGS) as error:
+            if not self._is_answered(claim, address):
+                yield from self._refuse(observed_claim, error)
+            return
+        assert isinstance(binding, PoolBinding)  # noqa: S101  # else _hold has raised
+        yield from claim_writes.serving_writes(self.target, observed_claim, binding, text, address)
+
+    def _hold(
+        self,
+        claim: Claim,
+        binding: PoolBinding | errors.IpamError | None,
+        address: Manifest | None,
+    ) -> str:
+        if binding is None:
+            raise register_pools.PoolNotUsable(f"There is no {claim.pool}.")
+        if isinstance(binding, errors.IpamError):
+            raise register_pools.PoolNotUsable(f"{claim.pool}: {binding.message}")
+        existing = ""
+        if address is not None and contract.belongs_to(address, claim):
+            existing = contract.address_of(address)
+        text = self._held.get(claim.uid, "")
+        if text and existing in {"", text}:
+            return text
+        if binding.pool_object.is_deleting and not existing:
+            raise register_pools.PoolNotUsable(f"{claim.pool} is being deleted.")
+        return allocation.hold_address(self._context, claim, binding, existing)
+
+    def _is_answered(self, claim: Claim, address: Manifest | None) -> bool:
+        """Return True if the claim has its address already; a problem of the pool does not take it."""
+        return address is not None and self._held.get(claim.uid) == contract.address_of(address)
+
+    def _refuse(self, observed_claim: ObservedClaim, error: Exception) -> Iterator[Write]:
+        claim = observed_claim.claim
+        outcome = _outcome(claim, error)
+        if conditions.current_reason(observed_claim.manifest) != (
+            outcome.reason.value,
+            outcome.message,
+        ):
+            self._record(claim, outcome, error)
+        yield from claim_writes.status_writes(self.target, observed_claim, outcome)
+
+    def _record(self, claim: Claim, outcome: Outcome, error: Exception) -> None:
+        """Record a refusal of the allocator once, in the history of the pool."""
+        binding = self._bindings.get(claim.pool)
+        if outcome.reason is Reason.POOL_NOT_READY or not isinstance(binding, PoolBinding):
+            return
+        holder = allocation.holder(claim)
+        with self._context.transaction():
+            events.record_allocation_failure(
+                binding.pool,
+                holder=(holder.kind, holder.id),
+                org="",
+                env="",
+                code=error.code if isinstance(error, errors.IpamError) else "internal_error",
+                message=f"IPAddressClaim {claim.name}: {outcome.message}",
+                author=self._context.author,
+            )
+
+    def _abandoned(self) -> Iterator[Write]:
+        """Yield writes for addresses that somebody deletes and whose claim is gone."""
+        if contract.CLAIM_KIND in self.observation.unknown:
+            return
+        names = {observed_claim.claim.name for observed_claim in self.observation.claims}
+        for name, address in self.observation.addresses.items():
+            if contract.is_deleting(address) and name not in names:
+                yield claim_writes.abandoned_address_write(self.target, address)
+
+
+def _outcome(claim: Claim, error: Exception) -> Outcome:
+    if isinstance(error, errors.PoolExhausted):
+        return Outcome(Reason.POOL_EXHAUSTED, error.message)
+    if isinstance(error, register_pools.PoolNotUsable | errors.Recovering):
+        return Outcome(Reason.POOL_NOT_READY, error.message)
+    if isinstance(error, errors.IpamError):
+        return Outcome(Reason.ALLOCATION_FAILED, error.message)
+    log.error("no address could be allocated for the claim %s", claim.name, exc_info=error)
+    return Outcome(Reason.ALLOCATION_FAILED, _INTERNAL_ERROR)

@@ -1,0 +1,123 @@
+"""What a cluster was observed to have of Cluster API: claims, addresses, pools, and paused Clusters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pools.clusters.client.api_client import Manifest
+from pools.clusters.reconcile import watch_positions
+from pools.clusters.reconcile.handler import SyncContext
+from pools.core import errors
+from pools.core.cluster_api import contract
+from pools.core.cluster_api.contract import Claim, ObjectName, PoolKey, PoolObject
+from pools.core.kubernetes.resources import Resource
+from pools.models import ObservedObject
+
+
+@dataclass(frozen=True)
+class ObservedClaim:
+    """A claim, and its object."""
+
+    claim: Claim
+    manifest: Manifest
+
+
+@dataclass(frozen=True)
+class Observation:
+    """The objects of a cluster; `unknown` has the kinds that the last list or watch did not read whole.
+
+    Of an invalid pool object, `pools` has the error. An object that only the last list missed is no
+    longer in `claims` and `addresses`, but still in `claim_uids` and `address_texts`, which have invalid
+    claims too: what they name is not released yet.
+    """
+
+    claims: tuple[ObservedClaim, ...]
+    claim_uids: frozenset[str]
+    addresses: Mapping[ObjectName, Manifest]
+    address_texts: frozenset[tuple[ObjectName, str]]
+    pools: Mapping[PoolKey, PoolObject | errors.InvalidInput]
+    paused_clusters: Mapping[ObjectName, bool]
+    unknown: frozenset[str]
+
+
+KINDS = (
+    contract.CLUSTER_KIND,
+    *contract.POOL_KINDS,
+    contract.ADDRESS_KIND,
+    contract.CLAIM_KIND,
+)
+
+
+def read(context: SyncContext) -> Observation:
+    """Return the observed objects of the cluster."""
+    rows = ObservedObject.objects.filter(cluster=context.cluster, kind__in=KINDS).order_by("pk")
+    absent = frozenset(kind for kind in KINDS if is_absent(context, kind))
+    by_kind: dict[str, list[ObservedObject]] = {kind: [] for kind in KINDS}
+    for row in rows:
+        if row.kind not in absent:
+            by_kind[row.kind].append(row)
+    claims = by_kind[contract.CLAIM_KIND]
+    return Observation(
+        claims=tuple(
+            ObservedClaim(contract.parse_claim(row.manifest), row.manifest)
+            for row in claims
+            if not row.problem_code and row.missed_at is None
+        ),
+        claim_uids=frozenset(row.uid for row in claims),
+        addresses={
+            contract.object_name(row.manifest): row.manifest
+            for row in by_kind[contract.ADDRESS_KIND]
+            if row.missed_at is None
+        },
+        address_texts=frozenset(
+            (contract.object_name(row.manifest), contract.address_of(row.manifest))
+            for row in by_kind[contract.ADDRESS_KIND]
+        ),
+        pools={
+            PoolKey(row.kind, row.namespace, row.name): _parse_pool(row.manifest)
+            for kind in contract.POOL_KINDS
+            for row in by_kind[kind]
+        },
+        paused_clusters={
+            ObjectName(row.namespace, row.name): contract.is_cluster_paused(row.manifest)
+            for row in by_kind[contract.CLUSTER_KIND]
+        },
+        unknown=frozenset(
+            kind for kind in KINDS if kind not in absent and not _is_known(context, kind)
+        ),
+    )
+
+
+def _parse_pool(manifest: Manifest) -> PoolObject | errors.InvalidInput:
+    try:
+        return contract.parse_pool(manifest)
+    except errors.InvalidInput as error:
+        return error
+
+
+def is_absent(context: SyncContext, kind: str) -> bool:
+    """Return True if the last discovery of the cluster did not have the kind."""
+    served: Any = (context.connection.served or {}).get(kind)
+    return bool(served) and not served["api_version"]
+
+
+def _is_known(context: SyncContext, kind: str) -> bool:
+    """Return True if all objects of a kind are known: listed by this sync run, or watched since a list."""
+    if context.from_watch:
+        return watch_positions.read(context.connection.positions, kind) is not None
+    return kind in context.complete
+
+
+def served_resource(context: SyncContext, resources: Iterable[Resource]) -> Resource | None:
+    """Return the version of a kind that this sync reads; None if its objects are not known."""
+    for resource in resources:
+        if context.from_watch:
+            position = watch_positions.read(context.connection.positions, resource.kind)
+            is_read = position is not None and position.api_version == resource.api_version
+        else:
+            is_read = context.served.get(resource.kind) == resource
+        if is_read:
+            return resource
+    return None

@@ -1,0 +1,165 @@
+"""The handler of CadastrePools: says in their status what the register has, and protects them while in use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from functools import partial
+
+from pools.cluster_api import observed, register_pools
+from pools.cluster_api.claim_writes import STRUCTURE
+from pools.cluster_api.register_pools import PoolBinding
+from pools.clusters.client.api_client import Manifest
+from pools.clusters.reconcile.handler import (
+    STATUS_MANAGER,
+    Handler,
+    SyncContext,
+    Write,
+)
+from pools.core import errors
+from pools.core.cluster_api import conditions, contract, resources
+from pools.core.cluster_api.conditions import Outcome, Reason
+from pools.core.cluster_api.contract import PoolKey, PoolObject
+from pools.core.kubernetes import differences
+from pools.core.kubernetes.resources import Resource
+from pools.models import ObservedObject
+from pools.models.connections import ManagedResource
+from pools.platform import database
+from pools.register import usage
+
+_CONDITIONS = ("conditions",)
+
+
+class CadastrePools(Handler):
+    """The handler of the kind CadastrePool, or of GlobalCadastrePool, which has no namespace."""
+
+    prompt = True
+    follows = (contract.CLAIM_KIND, contract.ADDRESS_KIND)
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+        self.resources: Sequence[Resource] = (resources.POOLS[kind],)
+
+    def parse(self, manifest: Manifest) -> PoolObject:
+        return contract.parse_pool(manifest)
+
+    def desired(self, context: SyncContext) -> Iterator[Write]:
+        if not context.connection.manages(ManagedResource.CLUSTER_API):
+            return
+        rows = ObservedObject.objects.filter(cluster=context.cluster, kind=self.kind)
+        manifests = {
+            PoolKey(self.kind, row.namespace, row.name): row.manifest
+            for row in rows.exclude(problem_code="unstorable").order_by("namespace", "name")
+        }
+        pool_objects = {key: _parse(manifest) for key, manifest in manifests.items()}
+        bindings = register_pools.bind(context.cluster, pool_objects)
+        bound = {b.pool.pk: b.pool for b in bindings.values() if isinstance(b, PoolBinding)}
+        usages = usage.usage_by_pool(bound.values())
+        now = database.now()
+        resource = resources.POOLS[self.kind]
+        for key, manifest in manifests.items():
+            if contract.has_paused_annotation(manifest):
+                continue
+            yield from _finalizer_writes(context, resource, key, manifest)
+            binding = bindings[key]
+            counts = (
+                usages[binding.pool.pk][binding.family]
+                if isinstance(binding, PoolBinding)
+                else None
+            )
+            make_status = partial(_status, binding=binding, counts=counts, now=now)
+            write = Write(
+                resource,
+                key.name,
+                make_status,
+                namespace=key.namespace,
+                subresource="status",
+                manager=STATUS_MANAGER,
+                structure=STRUCTURE,
+            )
+            if differences.find_differences(
+                make_status(manifest) or {}, manifest, structure=STRUCTURE
+            ):
+                yield write
+
+
+def _parse(manifest: Manifest) -> PoolObject | errors.InvalidInput:
+    try:
+        return contract.parse_pool(manifest)
+    except errors.InvalidInput as error:
+        return error
+
+
+def _finalizer_writes(
+    context: SyncContext, resource: Resource, key: PoolKey, manifest: Manifest
+) -> Iterator[Write]:
+    is_protected = contract.has_finalizer(manifest, contract.POOL_FINALIZER)
+    if contract.is_deleting(manifest):
+        if is_protected:
+            make = partial(_unprotected, context=context, key=key)
+            yield Write(
+                resource,
+                key.name,
+                make,
+                namespace=key.namespace,
+                how="replace",
+                structure=STRUCTURE,
+            )
+    elif not is_protected:
+        yield Write(resource, key.name, _protected, namespace=key.namespace, structure=STRUCTURE)
+
+
+def _identity(current: Manifest) -> Manifest:
+    names = {
+        name: value
+        for name, value in contract.metadata(current).items()
+        if name in {"namespace", "name"}
+    }
+    return {"apiVersion": contract.API_VERSION, "kind": current["kind"], "metadata": names}
+
+
+def _protected(current: Manifest | None) -> Manifest | None:
+    if current is None or contract.is_deleting(current):
+        return None
+    manifest = _identity(current)
+    manifest["metadata"]["finalizers"] = [contract.POOL_FINALIZER]
+    return manifest
+
+
+def _unprotected(current: Manifest | None, context: SyncContext, key: PoolKey) -> Manifest | None:
+    """Return the pool without its finalizer once the cluster has no IPAddress of it."""
+    addresses = observed.served_resource(context, resources.ADDRESSES)
+    is_absent = observed.is_absent(context, contract.ADDRESS_KIND)
+    if current is None or not (addresses or is_absent):
+        return None
+    if not (
+        contract.is_deleting(current) and contract.has_finalizer(current, contract.POOL_FINALIZER)
+    ):
+        return None
+    if addresses and any(
+        contract.pool_key(manifest) == key
+        for manifest in context.client.list(addresses, namespace=key.namespace).items
+    ):
+        return None
+    return contract.without_finalizer(current, contract.POOL_FINALIZER)
+
+
+def _status(
+    current: Manifest | None,
+    binding: PoolBinding | errors.IpamError,
+    counts: usage.Usage | None,
+    now: datetime,
+) -> Manifest | None:
+    if current is None:
+        return None
+    outcome = Outcome()
+    if isinstance(binding, errors.IpamError):
+        outcome = Outcome(Reason.POOL_NOT_READY, binding.message)
+    condition = conditions.standard_condition(outcome, _CONDITIONS, current, now)
+    status: Manifest = {"conditions": [condition]}
+    if counts is not None:
+        status["addresses"] = {
+            name: str(getattr(counts, name))  # an IPv6 pool has more than an integer of JSON holds
+            for name in ("capacity", "held", "cooling", "reserved", "free")
+        }
+    return _identity(current) | {"status": status}

@@ -1,0 +1,141 @@
+"""A worker that is killed at any step neither loses an address nor gives a second one."""
+
+from __future__ import annotations
+
+import pytest
+
+from pools.core.cluster_api import contract
+from pools.models import Block
+from tests.cluster_api.world import BLUE, World
+
+pytestmark = pytest.mark.django_db(transaction=True)
+MOST_WRITES = 12  # of one sync of one claim and its pool
+
+
+def _held_blocks() -> list[str]:
+    return [str(row.cidr) for row in Block.objects.filter(state="held").order_by("cidr")]
+
+
+def test_a_crash_between_allocation_and_write(world: World) -> None:
+    """At each write of the first answer; the next sync finishes it with the same address."""
+    world.pool("10.0.0.0/24")
+    world.put_pool("pool")
+    crashed = 0
+    for number in range(MOST_WRITES):
+        name = f"test-{number}"
+        world.put_claim(name)
+        crashed += world.crash_at(number)
+        held = world.held().get(f"{BLUE}/{name}")
+        assert held, "the register decides before the cluster is written"
+        world.sync()
+        assert world.address_text(name) == held
+        assert world.ready(name) == ("True", "Ready")
+    assert crashed >= 3, "finalizer, address and status"
+    assert len(_held_blocks()) == len(set(world.held().values())) == MOST_WRITES
+
+
+def test_a_crash_at_any_step_of_a_deletion(world: World) -> None:
+    world.pool("10.0.0.0/24", cooldown=3600)
+    world.put_pool("pool")
+    crashed = 0
+    for number in range(MOST_WRITES):
+        name = f"test-{number}"
+        world.put_claim(name)
+        world.sync()
+        text = world.address_text(name)
+        world.delete_claim(name)
+        crashed += world.crash_at(number)
+        if world.address(name) is not None:
+            assert world.held() == {f"{BLUE}/{name}": text}, "held until the IPAddress is gone"
+        world.sync()
+        assert world.claim(name) is None
+        assert world.address(name) is None
+        assert world.held() == {}
+        assert Block.objects.get(cidr=f"{text}/32").state == "cooling"
+    assert crashed >= 3, "the IPAddress is deleted, loses its finalizer, then the claim does"
+
+
+def test_an_address_that_was_moved_is_adopted(world: World) -> None:
+    """What clusterctl makes in the new cluster: claim and address without status, other uids."""
+    world.pool("10.0.0.0/24")
+    world.put_pool("pool", gateway="10.0.0.254")
+    world.put_claim("test", annotations={contract.PAUSED: ""})
+    _put_address(world, "10.0.0.77", ownerReferences=[_stranger()])
+    world.put_claim("other")
+    world.sync()
+    world.put_claim("test")
+    world.sync()
+    address = world.address("test")
+    assert address is not None
+    assert world.held() == {"blue/other": "10.0.0.1", "blue/test": "10.0.0.77"}
+    assert address["spec"]["address"] == "10.0.0.77"
+    assert address["spec"]["prefix"] == 20, "machines use it as it is"
+    assert address["metadata"]["finalizers"] == [contract.PROTECT_FINALIZER]
+    kinds = {one["kind"] for one in address["metadata"]["ownerReferences"]}
+    assert kinds == {"ConfigMap", "IPAddressClaim", "CadastrePool"}, "an unrelated owner stays"
+    assert world.ready("test") == ("True", "Ready")
+
+
+def test_an_address_that_another_holder_has_is_flagged(world: World) -> None:
+    world.pool("10.0.0.0/24")
+    world.put_pool("pool")
+    world.put_claim("first")
+    world.sync()
+    _put_address(world, "10.0.0.1")
+    world.put_claim("test")
+    world.sync()
+    assert world.ready("test") == ("False", "AllocationFailed")
+    assert world.held() == {"blue/first": "10.0.0.1"}
+
+
+def test_an_address_of_another_claim_is_not_touched(world: World) -> None:
+    world.pool("10.0.0.0/24")
+    world.put_pool("pool")
+    _put_address(world, "10.0.0.9", claim="somebody")
+    before = world.address("test")
+    world.put_claim("test")
+    world.sync()
+    assert world.address("test") == before
+    assert world.ready("test") == ("False", "AllocationFailed")
+
+
+def test_a_claim_made_anew_keeps_the_address_of_its_ipaddress(world: World) -> None:
+    """A claim is restored with another uid while its IPAddress is there."""
+    world.pool("10.0.0.0/24", cooldown=3600)
+    world.put_pool("pool")
+    world.put_claim("test")
+    world.sync()
+    world.strip(world.claim("test"), world.claims)
+    world.put_claim("test")
+    world.sync()
+    assert world.held() == {"blue/test": "10.0.0.1"}
+    claim = world.claim("test")
+    assert claim is not None
+    assert Block.objects.get(state="held").holder_uid == claim["metadata"]["uid"]
+    assert world.ready("test") == ("True", "Ready")
+
+
+def _stranger() -> dict[str, str]:
+    return {"apiVersion": "v1", "kind": "ConfigMap", "name": "dummy", "uid": "abc-dev-123"}
+
+
+def _put_address(world: World, text: str, *, claim: str = "test", **metadata: object) -> None:
+    world.client.apply(
+        world.addresses,
+        {
+            "apiVersion": world.addresses.api_version,
+            "kind": contract.ADDRESS_KIND,
+            "metadata": {"name": "test", "namespace": BLUE, **metadata},
+            "spec": {
+                "claimRef": {"name": claim},
+                "poolRef": {
+                    "apiGroup": contract.GROUP,
+                    "kind": contract.POOL_KIND,
+                    "name": "pool",
+                },
+                "address": text,
+                "prefix": 20,
+            },
+        },
+        manager="clusterctl",
+    )

@@ -1,0 +1,119 @@
+"""What is released, and what protects an address until then.
+
+The cases of cluster-api-ipam-provider-in-cluster on deletion: the claim was fulfilled and is deleted, the
+pool is deleted before the claim, a finalizer prevents the deletion of a pool with IPAddresses. Its grace
+period keeps the IPAddress; here the register's cooldown keeps the address, and the objects go at once.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from pools.core.cluster_api import contract, resources
+from pools.models import Block
+from tests.cluster_api.world import World
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def test_a_deleted_claim_releases_its_address_into_the_cooldown(world: World) -> None:
+    world.pool("10.0.0.0/29", cooldown=3600)
+    world.put_pool("pool")
+    world.put_claim("test")
+    world.sync()
+    world.delete_claim("test")
+    assert world.claim("test") is not None, "the finalizer keeps it until the address is released"
+    world.sync()
+    assert world.claim("test") is None
+    assert world.address("test") is None
+    block = Block.objects.get(cidr="10.0.0.1/32")
+    assert (block.state, block.holder_id) == ("cooling", "blue/test")
+    world.put_claim("next")
+    world.sync()
+    assert world.address_text("next") == "10.0.0.2"
+
+
+def test_an_address_in_its_cooldown_is_not_given_to_another_claim(world: World) -> None:
+    world.pool("10.0.0.7/32", cooldown=3600)
+    world.put_pool("pool")
+    world.put_claim("test")
+    world.sync()
+    world.delete_claim("test")
+    world.put_claim("next")
+    world.sync()
+    assert world.address("next") is None
+    assert world.ready("next") == ("False", "PoolExhausted")
+
+
+def test_a_protected_address_survives_a_deletion_by_hand(world: World) -> None:
+    world.pool("10.0.0.0/29")
+    world.put_pool("pool")
+    world.put_claim("test")
+    world.sync()
+    world.delete(world.address("test"), world.addresses)
+    world.sync()
+    assert world.address_text("test") == "10.0.0.1"
+
+
+def test_an_address_that_is_gone_is_made_again_with_the_same_address(world: World) -> None:
+    world.pool("10.0.0.0/29")
+    world.put_pool("pool")
+    world.put_claim("other")
+    world.put_claim("test")
+    world.sync()
+    text = world.address_text("test")
+    world.strip(world.address("test"), world.addresses)
+    assert world.address("test") is None
+    world.sync()
+    assert world.address_text("test") == text
+    assert world.ready("test") == ("True", "Ready")
+
+
+def test_a_pool_with_addresses_is_protected(world: World) -> None:
+    """Add a finalizer to prevent pool deletion before IPAddresses are deleted."""
+    world.pool("10.0.0.0/29")
+    world.put_pool("pool")
+    world.put_claim("test")
+    world.sync()
+    world.delete(world.pool_object(), resources.POOLS[contract.POOL_KIND])
+    world.sync()
+    assert world.pool_object() is not None
+    world.put_claim("late")
+    world.sync()
+    assert world.ready("late") == ("False", "PoolNotReady")
+    assert world.ready("test") == ("True", "Ready"), "the claim keeps what it has"
+    world.delete_claim("test")
+    world.sync()
+    assert world.claim("test") is None
+    assert world.pool_object() is None
+
+
+def test_a_claim_is_released_when_its_pool_is_gone(world: World) -> None:
+    """The pool is deleted before the claim (cluster teardown)."""
+    world.pool("10.0.0.0/29")
+    world.put_pool("pool")
+    world.put_claim("test")
+    world.sync()
+    world.strip(world.pool_object(), resources.POOLS[contract.POOL_KIND])
+    world.delete_claim("test")
+    world.sync()
+    assert world.claim("test") is None
+    assert world.address("test") is None
+    assert world.held() == {}
+
+
+def test_a_claim_whose_finalizer_was_taken_is_released_when_all_of_it_is_gone(
+    world: World,
+) -> None:
+    world.pool("10.0.0.0/29")
+    world.put_pool("pool")
+    world.put_claim("test")
+    world.sync()
+    world.strip(world.claim("test"), world.claims)
+    world.sync_until_missed()
+    assert world.held() == {"blue/test": "10.0.0.1"}, "its IPAddress still has it"
+    world.delete(world.address("test"), world.addresses)  # as the garbage collector does
+    world.sync()
+    assert world.address("test") is None
+    world.sync_until_missed()
+    assert world.held() == {}

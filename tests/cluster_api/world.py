@@ -1,0 +1,228 @@
+"""A management cluster of Cluster API with its register, as infrastructure providers and people use it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from django.db.models import F
+
+from pools.cluster_api import allocation
+from pools.cluster_api.claims import IPAddressClaims
+from pools.cluster_api.kinds import Clusters, IPAddresses
+from pools.cluster_api.pools import CadastrePools
+from pools.clusters.client import api_client, kubeconfig
+from pools.clusters.reconcile import comparison
+from pools.core.cluster_api import contract, resources
+from pools.models import Block, Connection, Finding, ObservedObject, Pool, SyncRun
+from pools.models.connections import ManagedResource
+from pools.models.fields import Now
+from pools.platform.outbound import faults
+from tests import factories
+from tests.kube import gateways
+from tests.reconcile import small
+
+if TYPE_CHECKING:
+    from pools.core.kubernetes.resources import Resource
+    from tests.kube.api import Cluster
+
+Manifest = dict[str, Any]
+BLUE, GREEN = "blue", "green"
+USER = "user"  # the field manager of people and other controllers
+HANDLERS = (
+    Clusters(),
+    IPAddresses(),
+    IPAddressClaims(),
+    *(CadastrePools(kind) for kind in contract.POOL_KINDS),
+)
+
+
+class _Killed(BaseException):
+    """The worker is gone at this moment."""
+
+
+class _Crashing(api_client.ClusterClient):
+    """A client whose worker is killed instead of its `number`th write, which is no dry run."""
+
+    def __init__(self, server: Cluster, number: int) -> None:
+        now = datetime.now(UTC)
+        access = kubeconfig.read(server.kubeconfig(None), now=now).access
+        super().__init__(access, allow_loopback=True, timeouts=(30, 60))
+        self._left = number
+
+    def _send(self, method: str, path: str, query: Any, **more: Any) -> Any:
+        if method in {"PUT", "POST", "PATCH", "DELETE"} and "dryRun" not in query:
+            self._left -= 1
+            if self._left < 0:
+                raise _Killed
+        return super()._send(method, path, query, **more)
+
+
+class World:
+    def __init__(self, server: Cluster, *managed: ManagedResource) -> None:
+        self.server = server
+        resources_ = managed or (ManagedResource.CLUSTER_API,)
+        self.connection = small.connect(server, managed_resources=resources_)  # type: ignore[arg-type]
+        self.cluster = self.connection.cluster
+        self.client = gateways.to(server)
+        served = self.client.served(resources.CLAIMS)
+        first = next((one for one in resources.CLAIMS if one in served), resources.CLAIMS[0])
+        self.version = first.version
+        self.claims, self.addresses = (
+            next(one for one in versions if one.version == self.version)
+            for versions in (resources.CLAIMS, resources.ADDRESSES)
+        )
+        for namespace in (BLUE, GREEN):
+            server.put({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
+
+    # --- the register -----------------------------------------------------------------------------
+
+    def pool(self, *cidrs: str, name: str = "machines", cooldown: int = 0, **spec: Any) -> Pool:
+        """A pool of the register, from which pool objects give addresses."""
+        spec.setdefault("category", "node")
+        return factories.pool(*cidrs, name=name, within=self.cluster, cooldown=cooldown, **spec)
+
+    def sync(self) -> SyncRun:
+        """A full sync, which must succeed as a whole."""
+        run = small.reconcile(
+            self.connection,
+            *HANDLERS,  # type: ignore[arg-type]
+            open_client=lambda _: gateways.to(self.server),
+        )
+        assert not run.error_code, (run.error_code, run.error)
+        faulty = {kind: each for kind, each in run.kinds.items() if each.get("code")}
+        assert not faulty, faulty
+        return run
+
+    def sync_until_missed(self) -> None:
+        """Two syncs that are so far apart that an object which both miss is gone; and a third."""
+        self.sync()
+        missed = ObservedObject.objects.filter(cluster=self.cluster, missed_at__isnull=False)
+        missed.update(missed_at=F("missed_at") - timedelta(seconds=2 * comparison.GRACE))
+        self.sync()
+        self.sync()
+
+    def crash_at(self, number: int) -> bool:
+        """A sync that ends like a killed worker at its `number`th write to the cluster; True if it did."""
+        client = _Crashing(self.server, number)
+        try:
+            small.reconcile(self.connection, *HANDLERS, open_client=lambda _: client)  # type: ignore[arg-type]
+        except _Killed:
+            Connection.objects.filter(pk=self.connection.pk).update(leased_until=None, due_at=Now())
+            return True
+        return False
+
+    def held(self) -> dict[str, str]:
+        """Holder -> address, of claims."""
+        rows = Block.objects.filter(holder_kind=allocation.HOLDER_KIND, state="held")
+        return {row.holder_id: str(row.cidr.network_address) for row in rows}
+
+    def findings(self) -> set[str]:
+        return set(Finding.objects.filter(cluster=self.cluster).values_list("code", flat=True))
+
+    # --- the cluster ------------------------------------------------------------------------------
+
+    def put_pool(
+        self, name: str = "pool", *, namespace: str = BLUE, of: str = "machines", **spec: Any
+    ) -> Manifest:
+        return self._put_pool(contract.POOL_KIND, name, namespace, of, spec)
+
+    def put_global_pool(self, name: str = "pool", *, of: str = "machines", **spec: Any) -> Manifest:
+        return self._put_pool(contract.GLOBAL_POOL_KIND, name, "", of, spec)
+
+    def _put_pool(self, kind: str, name: str, namespace: str, of: str, spec: Any) -> Manifest:
+        metadata = {"name": name} | ({"namespace": namespace} if namespace else {})
+        return self.client.apply(
+            resources.POOLS[kind],
+            {
+                "apiVersion": contract.API_VERSION,
+                "kind": kind,
+                "metadata": metadata,
+                "spec": {"poolName": of, **spec},
+            },
+            manager=USER,
+            force=True,
+        )
+
+    def put_claim(
+        self,
+        name: str,
+        *,
+        namespace: str = BLUE,
+        pool: str = "pool",
+        kind: str = contract.POOL_KIND,
+        group: str = contract.GROUP,
+        cluster: str = "",
+        **metadata: Any,
+    ) -> Manifest:
+        spec: Manifest = {"poolRef": {"apiGroup": group, "kind": kind, "name": pool}}
+        if cluster:
+            spec["clusterName"] = cluster
+        manifest = {
+            "apiVersion": self.claims.api_version,
+            "kind": contract.CLAIM_KIND,
+            "metadata": {"name": name, "namespace": namespace, **metadata},
+            "spec": spec,
+        }
+        return self.client.apply(self.claims, manifest, manager=USER, force=True)
+
+    def put_cluster(self, name: str, *, paused: bool = False, annotated: bool = False) -> None:
+        metadata: Manifest = {"name": name, "namespace": BLUE}
+        if annotated:
+            metadata["annotations"] = {contract.PAUSED: ""}
+        manifest = {
+            "apiVersion": resources.CLUSTERS[0].api_version,
+            "kind": contract.CLUSTER_KIND,
+            "metadata": metadata,
+            "spec": {"paused": paused},
+        }
+        self.client.apply(resources.CLUSTERS[0], manifest, manager=USER, force=True)
+
+    def claim(self, name: str, namespace: str = BLUE) -> Manifest | None:
+        return self._get(self.claims, name, namespace)
+
+    def address(self, name: str, namespace: str = BLUE) -> Manifest | None:
+        return self._get(self.addresses, name, namespace)
+
+    def pool_object(self, name: str = "pool", namespace: str = BLUE) -> Manifest | None:
+        kind = contract.POOL_KIND if namespace else contract.GLOBAL_POOL_KIND
+        return self._get(resources.POOLS[kind], name, namespace)
+
+    def _get(self, resource: Resource, name: str, namespace: str) -> Manifest | None:
+        try:
+            return self.client.get(resource, name, namespace)
+        except faults.NotFound:
+            return None
+
+    def address_text(self, name: str, namespace: str = BLUE) -> str:
+        """The address of a claim; "" for none."""
+        manifest = self.address(name, namespace)
+        return str(manifest["spec"]["address"]) if manifest else ""
+
+    def ready(self, name: str, namespace: str = BLUE) -> tuple[str, str] | None:
+        """Status and reason of the claim's condition Ready."""
+        manifest = self.claim(name, namespace)
+        assert manifest is not None
+        conditions = (manifest.get("status") or {}).get("conditions") or ()
+        for one in conditions:
+            if one["type"] == "Ready":
+                return one["status"], one.get("reason", "")
+        return None
+
+    def delete(self, manifest: Manifest | None, resource: Resource) -> None:
+        """As `kubectl delete --wait=false` does it: finalizers stay in the way."""
+        assert manifest is not None
+        metadata = manifest["metadata"]
+        self.client.delete(
+            resource, metadata["name"], metadata.get("namespace", ""), uid=metadata["uid"]
+        )
+
+    def delete_claim(self, name: str, namespace: str = BLUE) -> None:
+        self.delete(self.claim(name, namespace), self.claims)
+
+    def strip(self, manifest: Manifest | None, resource: Resource) -> None:
+        """Take an object away, whatever its finalizers say."""
+        assert manifest is not None
+        metadata = manifest["metadata"]
+        plural = f"{resource.plural}.{resource.group}"
+        self.server.remove(plural, metadata["name"], metadata.get("namespace", ""))  # type: ignore[attr-defined]
