@@ -39,6 +39,7 @@ from pools.models import (
     SecondFactorEvent,
     WebhookTargetEvent,
 )
+from pools.observed import handlers as observed_kinds
 from pools.platform import events
 from pools.platform.admin import search_text
 from pools.platform.audit import verification
@@ -147,7 +148,11 @@ def install(extension: Extension) -> None:
 
 ADDRESS_SPACE = Extension(
     # Pools before nodes: the blocks of nodes belong to pools.
-    handlers=(ciliumpodippools.CiliumPodIPPools(), ciliumnodes.CiliumNodes()),
+    handlers=(
+        ciliumpodippools.CiliumPodIPPools(),
+        ciliumnodes.CiliumNodes(),
+        *observed_kinds.ALL,
+    ),
     drift_resolvers=(cilium_drift.RESOLVER,),
     sync_observers=(detection.observe_full_sync,),
     disconnect_observers=(pending_cidrs.end_pending,),
