@@ -44,7 +44,8 @@ _CHAPTERS = {
     "pool_for_pod": "how-to/pool-webhook",
     "node_demand": "reference/utilization",
     "preflight": "how-to/connect-a-cluster",
-    "overlaps": "concepts",
+    "overlaps": "reference/observed-cidrs",
+    "pools_observedcidr_changelist": "reference/observed-cidrs",
     "auth_user_changelist": "reference/permissions",
     "auth_group_changelist": "reference/permissions",
     "claims_membership_changelist": "reference/permissions",
@@ -128,6 +129,12 @@ _MENU = [
             _entry(_("Clusters"), "hub", "pools_cluster_changelist", "pools.view_cluster"),
             _entry(_("Drift"), "compare_arrows", "pools_drift_changelist", "pools.view_drift"),
             _entry(_("Nodes"), "dns", "nodes", "pools.view_observedobject"),
+            _entry(
+                _("Observed CIDRs"),
+                "lan",
+                "pools_observedcidr_changelist",
+                "pools.view_observedcidr",
+            ),
         ],
     },
     {

@@ -45,6 +45,7 @@ from pools.models import (
     SecondFactorEvent,
     WebhookTargetEvent,
 )
+from pools.observed import handlers as observed_kinds
 from pools.platform import events
 from pools.platform.admin import search_text
 from pools.platform.alerts import event_feed
@@ -163,6 +164,7 @@ ADDRESS_SPACE = Extension(
     handlers=(
         ciliumpodippools.CiliumPodIPPools(),
         ciliumnodes.CiliumNodes(),
+        *observed_kinds.ALL,
         kinds.Clusters(),
         kinds.IPAddresses(),
         address_claims.IPAddressClaims(),

@@ -1,12 +1,13 @@
 """The handler of NetworkAttachmentDefinitions, through which namespaces use networks.
 
-NADs of plugins other than OVN-Kubernetes are ignored. A network with NADs and without a
+Of NADs of plugins other than OVN-Kubernetes only the addresses of their IPAM are recorded. A network with NADs and without a
 (Cluster)UserDefinedNetwork is defined by its first NAD.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from django.db.models import QuerySet
 
@@ -28,7 +29,18 @@ from pools.clusters.reconcile.handler import (
 )
 from pools.core import errors
 from pools.core.kubernetes.resources import Resource
+from pools.core.observed import secondary_networks
+from pools.core.observed.uses import ObservedUses
 from pools.models import ObservedObject
+from pools.observed import cidrs
+from pools.observed import findings as observed_findings
+
+
+class ParsedNAD(NamedTuple):
+    """What a NAD says of a network of OVN-Kubernetes, and of addresses that another IPAM hands out."""
+
+    attachment: Attachment
+    uses: ObservedUses
 
 
 class NetworkAttachmentDefinitions(Handler):
@@ -37,8 +49,10 @@ class NetworkAttachmentDefinitions(Handler):
     kind = resources.NAD.kind
     resources: Sequence[Resource] = (resources.NAD,)
 
-    def parse(self, manifest: Manifest) -> Attachment:
-        return nads.parse(manifest)
+    problems_are_findings = True
+
+    def parse(self, manifest: Manifest) -> ParsedNAD:
+        return ParsedNAD(nads.parse(manifest), secondary_networks.parse(manifest))
 
     def ingest(self, context: SyncContext, parsed_objects: Sequence[ParsedObject]) -> None:
         """Upsert NADs in bulk: a network for all namespaces of a cluster has a NAD in each."""
@@ -60,18 +74,26 @@ class NetworkAttachmentDefinitions(Handler):
             update_fields=["uid", "role", "allow_persistent_ips", "subnets", "config"],
         )
         _define(context, network_ids | {nad.network_id for nad in desired_rows})
+        cidrs.store(
+            context.cluster,
+            self.kind,
+            [(observed.row, observed.parsed.uses) for observed in parsed_objects],
+        )
 
     def forget(self, context: SyncContext, rows: Sequence[ObservedObject]) -> None:
         nad_rows = _cluster_nads(context).filter(uid__in=[row.uid for row in rows])
         network_ids = set(nad_rows.values_list("network_id", flat=True))
         nad_rows.delete()
         _define(context, network_ids)
+        cidrs.forget(context.cluster, self.kind, rows)
 
     def desired(self, context: SyncContext) -> Iterable[Write]:  # noqa: ARG002  # NADs are not written
         return ()
 
     def findings(self, context: SyncContext) -> Iterator[ReconcileFinding]:
         yield from network_findings.nad_findings(context)
+        yield from observed_findings.find_problems(context, self.kind)
+        yield from observed_findings.find_clashes(context, self.kind)
 
 
 def _cluster_nads(context: SyncContext) -> QuerySet[NAD]:
@@ -89,16 +111,16 @@ def _with_networks(
     ovn_nads = [
         parsed_object
         for parsed_object in parsed_objects
-        if parsed_object.parsed.network is not None
+        if parsed_object.parsed.attachment.network is not None
     ]
-    names = sorted({parsed_object.parsed.network.name for parsed_object in ovn_nads})
+    names = sorted({parsed_object.parsed.attachment.network.name for parsed_object in ovn_nads})
     networks = {name: network_names.get_or_create(context.cluster.pk, name) for name in names}
     for parsed_object in ovn_nads:
-        yield parsed_object, networks[parsed_object.parsed.network.name]
+        yield parsed_object, networks[parsed_object.parsed.attachment.network.name]
 
 
 def _row(parsed_object: ParsedObject, network: Network) -> NAD:
-    attachment: Attachment = parsed_object.parsed
+    attachment: Attachment = parsed_object.parsed.attachment
     return NAD(
         network=network,
         namespace=attachment.namespace,

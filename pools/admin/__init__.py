@@ -1,7 +1,7 @@
 """Admin site of the register. Importing this package registers the ModelAdmin classes."""
 
 from pools.admin import alerts, checks, custom_fields, events, recovery_mode, users, webhook_targets
-from pools.admin.clusters import clusters, drift, observed, sync_runs
+from pools.admin.clusters import clusters, drift, observed, observed_cidrs, sync_runs
 from pools.admin.plan import containers
 from pools.admin.pools import blocks, cidrs, environments, leaks, pools, requests
 
@@ -18,6 +18,7 @@ __all__ = [
     "events",
     "leaks",
     "observed",
+    "observed_cidrs",
     "pools",
     "recovery_mode",
     "requests",

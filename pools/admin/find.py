@@ -20,6 +20,7 @@ from pools.models import (
     Cluster,
     Container,
     Environment,
+    ObservedCIDR,
     ObservedObject,
     Pool,
     PoolCIDR,
@@ -101,6 +102,8 @@ def _search(
         results = _search_register(request, searched)
     if request.user.has_perm("pools.view_container"):
         results["containers"] = _search_containers(searched)
+    if request.user.has_perm("pools.view_observedcidr"):
+        results["observed_cidrs"] = _search_observed_cidrs(searched)
     sections = [section for finder in FINDERS for section in finder(request, searched)]
     return results if any(results.values()) else {}, sections
 
@@ -112,6 +115,15 @@ def _search_containers(searched: search_text.SearchText) -> list[Container]:
     if searched.network is not None:
         condition = Q(cidr__net_overlaps=str(searched.network))
     rows = Container.objects.filter(condition).select_related("space__cluster")
+    return list(rows.order_by("cidr", "pk")[:MOST])
+
+
+def _search_observed_cidrs(searched: search_text.SearchText) -> list[ObservedCIDR]:
+    """Return what objects of clusters use around or inside a CIDR, or what has this part of a name."""
+    condition = Q(name__icontains=searched.text)
+    if searched.network is not None:
+        condition = Q(cidr__net_overlaps=str(searched.network))
+    rows = ObservedCIDR.objects.filter(condition).select_related("space__cluster")
     return list(rows.order_by("cidr", "pk")[:MOST])
 
 

@@ -25,7 +25,7 @@ from pools.api import (
     utilization,
     webhook_targets,
 )
-from pools.api.clusters import clusters, connections, drift, guides, observed
+from pools.api.clusters import clusters, connections, drift, guides, observed, observed_cidrs
 from pools.api.plan import address_plan, containers
 from pools.platform.rest import docs
 
@@ -89,6 +89,12 @@ urlpatterns = [
         name="next-prefix",
     ),
     path("address-plan/", address_plan.AddressPlan.as_view(), name="address-plan"),
+    path("observed-cidrs/", observed_cidrs.ObservedCIDRs.as_view(), name="observed-cidrs"),
+    path(
+        "observed-cidrs/<int:observed_cidr_id>/",
+        observed_cidrs.ObservedCIDRView.as_view(),
+        name="observed-cidr",
+    ),
     path("overlaps/", guides.Overlaps.as_view(), name="overlaps"),
     path("pools/", pools.Pools.as_view(), name="pools"),
     path("pools/import/", imports.PoolImport.as_view(), name="pool-import"),

@@ -21,7 +21,7 @@ from pools.clusters.client.api_client import ClusterClient
 from pools.clusters.reconcile import leases, sync
 from pools.core import errors
 from pools.core.kubernetes import connection_status
-from pools.models import Cluster, Connection, Drift, Finding, ObservedObject
+from pools.models import Cluster, Connection, Drift, Finding, ObservedCIDR, ObservedObject
 from pools.models.connections import ManagedResource, Mode
 from pools.models.fields import Now
 from pools.platform import database, events
@@ -257,6 +257,7 @@ def disconnect(connection: Connection, *, author: events.Author) -> None:
         connection.delete()
         for model in (ObservedObject, Finding, Drift):
             model.objects.filter(cluster_id=connection.cluster_id).delete()
+        ObservedCIDR.objects.filter(space__cluster=connection.cluster_id).delete()
         for observer in DISCONNECT_OBSERVERS:
             observer(connection.cluster, author)
 

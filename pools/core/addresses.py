@@ -230,6 +230,25 @@ def parse_interface(
     return kind((int(address), length))
 
 
+def parse_used_network(value: object, *, field: str = "") -> Network:
+    """Return the network that another program uses, such as `10.0.0.0/16`, `10.0.0.5/24` or `10.0.0.5`.
+
+    Host bits are cleared, and no network is refused but that of all addresses, because somebody uses it
+    already. Raises InvalidInput with the codes of parse_address and prefix_length, wildcard_mask,
+    non_contiguous_mask, ipv4_mapped, prefix_too_short.
+    """
+    field_text = _read_text(value, field=field, source=InputSource.TEXT)
+    head, slash, tail = field_text.text.partition("/")
+    address = _parse_text(field_text, head)
+    if isinstance(address, IPv6Address) and address.ipv4_mapped is not None:
+        raise field_text.error("ipv4_mapped", "write an IPv4-mapped network as an IPv4 network")
+    length = _prefix_length(field_text, tail, address) if slash else address.max_prefixlen
+    if not length:
+        raise field_text.error("prefix_too_short", "/0 is all addresses")
+    kind = IPv4Network if address.version == 4 else IPv6Network
+    return kind((int(address), length), strict=False)
+
+
 def parse_block(
     value: object, *, field: str = "", source: InputSource = InputSource.API
 ) -> Network:

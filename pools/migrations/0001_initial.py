@@ -28,7 +28,7 @@ class Migration(migrations.Migration):
     operations = [
         pools.sql.Install(
             app='pools',
-            names=['clock.v25'],
+            names=['clock.v26'],
         ),
         migrations.CreateModel(
             name='Event',
@@ -566,6 +566,24 @@ class Migration(migrations.Migration):
                 ('labels', models.TextField(default='{}')),
                 ('value', models.FloatField()),
             ],
+        ),
+        migrations.CreateModel(
+            name='ObservedCIDR',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('kind', models.CharField(max_length=63, verbose_name='kind')),
+                ('namespace', models.CharField(blank=True, default='', max_length=253)),
+                ('name', models.CharField(max_length=253, verbose_name='name')),
+                ('uid', models.CharField(max_length=64)),
+                ('role', models.CharField(choices=[('services', 'Services'), ('pods', 'Pod CIDRs'), ('pod-pool', 'Pod pool of another IPAM'), ('node-address', 'Node addresses'), ('load-balancer', 'Load balancer'), ('egress', 'Egress'), ('secondary', 'Secondary network')], max_length=16, verbose_name='role')),
+                ('cidr', netfields.fields.CidrAddressField(max_length=43)),
+                ('detail', models.CharField(blank=True, default='', max_length=200, verbose_name='detail')),
+            ],
+            options={
+                'verbose_name': 'observed CIDR',
+                'verbose_name_plural': 'observed CIDRs',
+                'ordering': ['cidr', 'id'],
+            },
         ),
         migrations.CreateModel(
             name='ObservedObject',
@@ -1310,6 +1328,11 @@ class Migration(migrations.Migration):
             constraint=models.UniqueConstraint(fields=('name', 'labels'), name='measure_unique'),
         ),
         migrations.AddField(
+            model_name='observedcidr',
+            name='space',
+            field=models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='observed_cidrs', to='pools.addressspace'),
+        ),
+        migrations.AddField(
             model_name='observedobject',
             name='cluster',
             field=models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='objects_seen', to='pools.cluster'),
@@ -1694,6 +1717,22 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name='listcolumns',
             constraint=models.CheckConstraint(condition=models.Q(('columns__len__gt', 0)), name='list_has_columns'),
+        ),
+        migrations.AddIndex(
+            model_name='observedcidr',
+            index=models.Index(fields=['cidr', 'space'], name='observed_cidr_order'),
+        ),
+        migrations.AddIndex(
+            model_name='observedcidr',
+            index=models.Index(fields=['name'], name='observed_cidr_name'),
+        ),
+        migrations.AddIndex(
+            model_name='observedcidr',
+            index=django.contrib.postgres.indexes.GistIndex(django.contrib.postgres.indexes.OpClass('cidr', name='inet_ops'), name='observed_cidr_overlap'),
+        ),
+        migrations.AddConstraint(
+            model_name='observedcidr',
+            constraint=models.UniqueConstraint(fields=('space', 'kind', 'uid', 'role', 'cidr'), name='observed_cidr_unique'),
         ),
         migrations.AddIndex(
             model_name='observedobject',

@@ -7,7 +7,7 @@ from django.db import migrations
 _VIEWER = [
     "view_addressspace", "view_allocationrequest", "view_block", "view_cluster",
     "view_environment", "view_event", "view_pool", "view_poolcidr", "view_reservedrange",
-    "view_connection", "view_observedobject", "view_syncrun", "view_finding", "view_drift",
+    "view_connection", "view_observedobject", "view_observedcidr", "view_syncrun", "view_finding", "view_drift",
     "view_leak", "view_referencefeed", "view_checkrun", "view_alert", "view_sample",
     "view_auditsegment", "view_recovery", "view_measure", "view_container",
     "view_customfield",

@@ -39,6 +39,7 @@ from pools.models.journal import JournalEntry
 from pools.models.logins import LoginFailures
 from pools.models.measures import CountedUntil, Measure
 from pools.models.observed import Drift, Finding, ObservedObject, SyncRun
+from pools.models.observed_cidrs import ObservedCIDR
 from pools.models.pools import Pool, PoolCIDR, ReservedRange
 from pools.models.preferences import ListColumns, SavedFilter
 from pools.models.recovery import Recovery
@@ -87,6 +88,7 @@ __all__ = [
     "ListColumns",
     "LoginFailures",
     "Measure",
+    "ObservedCIDR",
     "ObservedObject",
     "Pool",
     "PoolCIDR",

@@ -1,13 +1,16 @@
-"""Find CIDRs that overlap across address spaces: of clusters, VM networks and overlay prefixes.
+"""Find CIDRs that overlap: across address spaces, and inside a cluster with what its objects use.
 
-Inside an address space a constraint forbids overlaps. Across address spaces they are allowed, and can
-be intended as long as nothing routes between the networks.
+Pools never overlap inside an address space, because a constraint forbids it. Across address spaces they may,
+and it can be intended as long as nothing routes between the networks. What objects of a cluster use
+(`ObservedCIDR`) clashes with pools and other objects of its cluster unless the pair is intended
+(`pools.core.observed.clashes`).
 """
 
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from ipaddress import ip_network
 from typing import Any
@@ -15,6 +18,8 @@ from typing import Any
 from django.db import connection
 
 from pools.core import addresses, overlaps
+from pools.core.observed import clashes
+from pools.core.observed.uses import Role
 from pools.models.pools import Category
 
 PREFIX = "prefix"  # the category of a cluster's own prefix, which no pool has
@@ -26,13 +31,23 @@ class OverlapKind(enum.Enum):
     CLUSTERS = "clusters"  # networks of different clusters
     VM_NETWORK = "vm-network"  # at least one VM network
     OVERLAY = "overlay"  # overlay addresses of nodes or instances
+    CLASH = "clash"  # uses inside one cluster that disturb each other
+
+
+class OverlapSeverity(enum.Enum):
+    """How bad an overlap is, the worst first."""
+
+    ERROR = "error"  # a clash inside a cluster
+    WARNING = "warning"  # a fault if something routes between the networks
+    INFO = "info"  # Service CIDRs of several clusters, which nothing routes
 
 
 @dataclass(frozen=True)
 class NetworkOwner:
-    """The owner of a network.
+    """The owner of a network: a pool, a cluster with its prefix, or an object of a cluster.
 
-    `space` is "" for the cluster's own address space; `pool_id` is None for the cluster's prefix.
+    `space` is "" for the cluster's own address space; `pool_id` is None if it is no pool. `category` is
+    that of the pool, `prefix`, or the role of an object, of which `kind`, `object` and `uid` are set.
     """
 
     cluster_id: int
@@ -41,13 +56,32 @@ class NetworkOwner:
     category: str
     pool_id: int | None = None
     pool: str = ""
+    kind: str = ""
+    object: str = ""
+    uid: str = ""
+
+    @property
+    def use(self) -> clashes.Use:
+        return clashes.Use(self.category, self.kind, self.uid)
+
+    def __str__(self) -> str:
+        if self.kind:
+            return f"{self.kind} {self.object}"
+        return f"pool {self.pool}" if self.pool else "cluster prefix"
+
+
+Owned = tuple[addresses.Network, NetworkOwner]
 
 
 @dataclass(frozen=True)
 class Overlap:
-    """Networks of several address spaces, in order; the first one contains all others."""
+    """Networks that overlap, in order; the first one contains all others.
 
-    members: tuple[tuple[addresses.Network, NetworkOwner], ...]
+    `clashes` are the pairs inside one cluster, the outer network first.
+    """
+
+    members: tuple[Owned, ...]
+    clashes: tuple[tuple[Owned, Owned], ...] = ()
 
     @property
     def cidr(self) -> addresses.Network:
@@ -65,8 +99,17 @@ class Overlap:
             OverlapKind.CLUSTERS: len({owner.cluster_id for _, owner in self.members}) > 1,
             OverlapKind.VM_NETWORK: Category.VM in categories,
             OverlapKind.OVERLAY: bool(categories & {Category.NODE, Category.INSTANCE, PREFIX}),
+            OverlapKind.CLASH: bool(self.clashes),
         }
         return frozenset(kind for kind, matched in matches.items() if matched)
+
+    @property
+    def severity(self) -> OverlapSeverity:
+        if self.clashes:
+            return OverlapSeverity.ERROR
+        if all(owner.category == Role.SERVICES for _, owner in self.members):
+            return OverlapSeverity.INFO
+        return OverlapSeverity.WARNING
 
 
 def find_overlaps(
@@ -74,16 +117,59 @@ def find_overlaps(
     cluster_id: int | None = None,
     kind: OverlapKind | None = None,
     within: addresses.Network | None = None,
+    severity: OverlapSeverity | None = None,
 ) -> list[Overlap]:
-    """Return the overlaps in the order of their addresses, filtered by cluster, kind and network.
+    """Return the overlaps in the order of their addresses, filtered by cluster, kind, network and severity.
 
     Reads all CIDRs by one query and compares them in one loop: 20,000 take some tenths of a second.
     """
-    groups = overlaps.overlap_groups(
-        _networks(), space=lambda owner: (owner.cluster_id, owner.space)
-    )
-    candidates = (Overlap(tuple(group)) for group in groups)
-    return [overlap for overlap in candidates if _matches(overlap, cluster_id, kind, within)]
+    networks = list(read_networks())
+    groups = overlaps.overlap_groups(networks, space=lambda owner: (owner.cluster_id, owner.space))
+    parts = [Overlap(tuple(group)) for group in groups]
+    parts += [Overlap((outer, inner), ((outer, inner),)) for outer, inner in _clashes(networks)]
+    return [
+        overlap
+        for overlap in _merge(parts)
+        if _matches(overlap, cluster_id, kind, within)
+        and (severity is None or overlap.severity is severity)
+    ]
+
+
+def find_clashes(cluster_id: int) -> list[tuple[Owned, Owned]]:
+    """Return the pairs of one cluster that disturb each other, the outer network first."""
+    return list(_clashes(read_networks(cluster_id)))
+
+
+def _clashes(networks: Iterable[Owned]) -> Iterator[tuple[Owned, Owned]]:
+    own_networks: dict[int, list[Owned]] = defaultdict(list)
+    for network, owner in networks:
+        if not owner.space:
+            own_networks[owner.cluster_id].append((network, owner))
+    for of_cluster in own_networks.values():
+        if any(owner.kind for _, owner in of_cluster):
+            for outer, inner in overlaps.nested_pairs(of_cluster):
+                if clashes.is_clash(outer[1].use, inner[1].use):
+                    yield outer, inner
+
+
+def _merge(parts: Iterable[Overlap]) -> Iterator[Overlap]:
+    """Yield the parts as disjoint overlaps: one that lies inside another becomes a part of it."""
+    group: list[Overlap] = []
+    for part in sorted(parts, key=lambda part: overlaps.sort_key(part.cidr)):
+        if group and not overlaps.contains(group[0].cidr, part.cidr):
+            yield _join(group)
+            group = []
+        group.append(part)
+    if group:
+        yield _join(group)
+
+
+def _join(group: list[Overlap]) -> Overlap:
+    if len(group) == 1:
+        return group[0]
+    members = dict.fromkeys(member for part in group for member in part.members)
+    ordered = sorted(members, key=lambda member: overlaps.sort_key(member[0]))
+    return Overlap(tuple(ordered), tuple(pair for part in group for pair in part.clashes))
 
 
 def _matches(
@@ -103,9 +189,7 @@ def _matches(
     return kind is None or kind in overlap.kinds
 
 
-def find_overlapping_networks(
-    network: addresses.Network,
-) -> list[tuple[addresses.Network, NetworkOwner]]:
+def find_overlapping_networks(network: addresses.Network) -> list[Owned]:
     """Return the networks of all address spaces that overlap this network."""
     with connection.cursor() as cursor:
         cursor.execute(_OVERLAPPING, [str(network)])
@@ -113,27 +197,36 @@ def find_overlapping_networks(
 
 
 _ALL_NETWORKS = """
-    SELECT p.cidr::text, s.cluster_id, k.name, s.name, o.category, o.id, o.name
+    SELECT p.cidr::text, s.cluster_id, k.name, s.name, o.category, o.id, o.name, '', '', ''
     FROM pools_poolcidr p JOIN pools_addressspace s ON s.id = p.space_id
     JOIN pools_cluster k ON k.id = s.cluster_id JOIN pools_pool o ON o.id = p.pool_id
     UNION ALL
-    SELECT cluster_prefix::text, id, name, '', 'prefix', NULL, '' FROM pools_cluster
+    SELECT cluster_prefix::text, id, name, '', 'prefix', NULL, '', '', '', '' FROM pools_cluster
     WHERE cluster_prefix IS NOT NULL
+    UNION ALL
+    SELECT c.cidr::text, k.id, k.name, s.name, c.role, NULL, '', c.kind,
+        CASE c.namespace WHEN '' THEN c.name ELSE c.namespace || '/' || c.name END, c.uid
+    FROM pools_observedcidr c JOIN pools_addressspace s ON s.id = c.space_id
+    JOIN pools_cluster k ON k.id = s.cluster_id
 """
 _OVERLAPPING = f"SELECT * FROM ({_ALL_NETWORKS}) AS every (cidr) WHERE cidr::cidr && %s"  # noqa: S608
+_OF_CLUSTER = f"SELECT * FROM ({_ALL_NETWORKS}) AS every (cidr, cluster) WHERE cluster = %s"  # noqa: S608
 
 
-def _networks() -> Iterator[tuple[addresses.Network, NetworkOwner]]:
+def read_networks(cluster_id: int | None = None) -> Iterator[Owned]:
+    """Yield the networks of all clusters, or of one."""
     with connection.cursor() as cursor:
-        cursor.execute(_ALL_NETWORKS)
+        if cluster_id is None:
+            cursor.execute(_ALL_NETWORKS)
+        else:
+            cursor.execute(_OF_CLUSTER, [cluster_id])
         rows = cursor.fetchall()
     yield from map(_parse_row, sorted(rows, key=_by_name))
 
 
-def _parse_row(row: tuple[Any, ...]) -> tuple[addresses.Network, NetworkOwner]:
-    text, cluster_id, cluster, space, category, pool_id, pool = row
-    return ip_network(text), NetworkOwner(cluster_id, cluster, space, category, pool_id, pool)
+def _parse_row(row: tuple[Any, ...]) -> Owned:
+    return ip_network(row[0]), NetworkOwner(*row[1:])
 
 
 def _by_name(row: tuple[Any, ...]) -> tuple[str, ...]:
-    return str(row[2]), str(row[3]), str(row[6])
+    return str(row[2]), str(row[3]), str(row[6]), str(row[7]), str(row[8])

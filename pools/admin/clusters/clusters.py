@@ -13,15 +13,15 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from pools.admin.clusters import bulk, cluster_form, connections
+from pools.admin.clusters import address_map, bulk, cluster_form, connections
 from pools.admin.pools import page
 from pools.clusters import connections as cluster_connections
 from pools.clusters import fleet
 from pools.core import blocks, errors
 from pools.core.kubernetes.connection_status import ConnectionState
-from pools.models import Cluster, Connection, Event, Pool
+from pools.models import Cluster, Connection, Event, ObservedCIDR, Pool
 from pools.platform import database
-from pools.platform.admin import attributes, columns, display, filters, lists, pages
+from pools.platform.admin import attributes, columns, display, filters, lists, pages, search_text
 from pools.platform.admin import forms as fields
 from pools.platform.admin.columns import Column
 from pools.platform.admin.lists import Page
@@ -30,6 +30,9 @@ from pools.register import clusters, event_filters, usage
 
 if TYPE_CHECKING:
     from django_stubs_ext import StrOrPromise
+
+
+SHOWN_CIDRS = 50
 
 
 class ClusterForm(attributes.AttributeFields):
@@ -136,6 +139,7 @@ def _page(request: HttpRequest, cluster: Cluster) -> HttpResponse:
         (pool, families[pool.pk], page.pool_state(families[pool.pk], list(pool.cidrs.all())))
         for pool in pools
     ]
+    chosen_map = search_text.parse(request.GET.get("map", "")).network
     events = event_filters.of_cluster(Event.objects.all(), cluster.pk).order_by("-id")[:10]
     return pages.page(
         request,
@@ -146,6 +150,9 @@ def _page(request: HttpRequest, cluster: Cluster) -> HttpResponse:
         cluster=cluster,
         call=f"clusters/{cluster.name}/",
         rows=rows,
+        maps=address_map.read_views(cluster, chosen_map),
+        chosen_map=chosen_map,
+        observed_cidrs=ObservedCIDR.objects.filter(space__cluster=cluster)[:SHOWN_CIDRS],
         events=events,
         alerts=open_alerts.alerts_about(f"cluster/{cluster.pk}")[: open_alerts.SHOWN],
         **connections.context(cluster),

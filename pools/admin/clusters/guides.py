@@ -264,6 +264,18 @@ class OverlapForm(forms.Form):
             (overlaps.OverlapKind.CLUSTERS.value, _("between clusters")),
             (overlaps.OverlapKind.VM_NETWORK.value, _("with VM networks")),
             (overlaps.OverlapKind.OVERLAY.value, _("with overlay prefixes")),
+            (overlaps.OverlapKind.CLASH.value, _("inside a cluster")),
+        ],
+    )
+    severity = forms.ChoiceField(
+        label=_("Severity"),
+        required=False,
+        widget=fields.select(),
+        choices=[
+            ("", _("all")),
+            (overlaps.OverlapSeverity.ERROR.value, _("error")),
+            (overlaps.OverlapSeverity.WARNING.value, _("warning")),
+            (overlaps.OverlapSeverity.INFO.value, _("information")),
         ],
     )
     within = fields.block_field(label=_("Address or CIDR"), required=False)
@@ -279,7 +291,10 @@ def overlap_list(request: HttpRequest) -> HttpResponse:
             cluster_id=values["cluster"].pk if values["cluster"] else None,
             kind=overlaps.OverlapKind(values["kind"]) if values["kind"] else None,
             within=values["within"],
+            severity=overlaps.OverlapSeverity(values["severity"]) if values["severity"] else None,
         )
+        severities = list(overlaps.OverlapSeverity)
+        all_overlaps.sort(key=lambda overlap: severities.index(overlap.severity))
     rows = Paginator(all_overlaps, PER_PAGE).get_page(request.GET.get("page"))
     parameters = request.GET.copy()
     parameters.pop("page", None)

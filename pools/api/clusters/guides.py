@@ -26,6 +26,7 @@ from pools.platform.rest import generics, query, views
 from pools.register import overlaps
 
 YAML = "application/yaml"
+_SEVERITIES = [severity.value for severity in overlaps.OverlapSeverity]
 _SHAPES = [
     OpenApiParameter("shape", str, enum=list(exports.SHAPES)),
     OpenApiParameter("cluster", str, description="In the shape that this cluster takes."),
@@ -127,18 +128,20 @@ class Overlaps(generics.GenericView):
         parameters=[
             OpenApiParameter("cluster", str, description="Name or id."),
             OpenApiParameter("kind", str, enum=[kind.value for kind in overlaps.OverlapKind]),
+            OpenApiParameter("severity", str, enum=_SEVERITIES),
             OpenApiParameter("within", str, description="That touch this CIDR."),
             OpenApiParameter("limit", int, description="1 to 1000 (100)."),
             OpenApiParameter("cursor", str, description="The cursor of a `next` link."),
         ]
     )
     def get(self, request: Request) -> Response:
-        """Networks of several clusters or address spaces that overlap."""
+        """Networks of several clusters or address spaces, or of objects of one cluster, that overlap."""
         parameters = self.parameters
         cluster = parameters.parse("cluster", lookups.cluster)
         kind = parameters.parse(
             "kind", query.choice(*(choice.value for choice in overlaps.OverlapKind))
         )
+        severity = parameters.parse("severity", query.choice(*_SEVERITIES))
         within = parameters.parse("within", query.block)
         limit = parameters.parse("limit", query.integer(1, 1000)) or 100
         cursor = parameters.parse("cursor", query.block)
@@ -147,6 +150,7 @@ class Overlaps(generics.GenericView):
             cluster_id=cluster.pk if cluster else None,
             kind=overlaps.OverlapKind(kind) if kind else None,
             within=addresses.parse_block(within) if within else None,
+            severity=overlaps.OverlapSeverity(severity) if severity else None,
         )
         begin = _count_up_to(all_overlaps, addresses.parse_block(cursor)) if cursor else 0
         rest = all_overlaps[begin:]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from pools.cilium import pod_choice
@@ -168,7 +169,10 @@ class PreflightSerializer(Representation):
 
 
 class OverlapMemberSerializer(Representation):
-    """A network, and the pool or the cluster whose network it is."""
+    """A network, and the pool, the cluster or the object whose network it is.
+
+    `category` is that of the pool, `prefix`, or the role of an object, whose `kind` and `object` are set.
+    """
 
     cidr = fields.CIDRField(source="network")
     cluster = fields.TextField(source="owner.cluster")
@@ -176,16 +180,26 @@ class OverlapMemberSerializer(Representation):
     category = fields.TextField(source="owner.category")
     pool = fields.TextField(source="owner.pool")
     pool_id = fields.IntegerField(source="owner.pool_id", allow_null=True)
+    kind = fields.TextField(source="owner.kind")
+    object = fields.TextField(source="owner.object")
+
+
+def _members(owned: Sequence[overlaps.Owned]) -> list[dict[str, Any]]:
+    return [{"network": network, "owner": owner} for network, owner in owned]
 
 
 class FirstMembersField(fields.ListField):
     """The first members of an overlap."""
 
     def to_representation(self, data: Any) -> list[Any]:
-        members = data[:MEMBERS]
-        return super().to_representation(
-            [{"network": network, "owner": owner} for network, owner in members]
-        )
+        return super().to_representation(_members(data[:MEMBERS]))
+
+
+class ClashesField(fields.ListField):
+    """The first pairs that disturb each other inside a cluster, the outer network first."""
+
+    def to_representation(self, data: Any) -> list[Any]:
+        return super().to_representation(list(map(_members, data[:MEMBERS])))
 
 
 class KindsField(fields.ListField):
@@ -203,15 +217,19 @@ class LengthField(fields.IntegerField):
 
 
 class OverlapSerializer(Representation):
-    """Networks of several clusters or address spaces that overlap; `cidr` is the widest one."""
+    """Networks that overlap; `cidr` is the widest one. `clashes` are the pairs inside one cluster."""
 
     cidr = fields.CIDRField()
     kinds = KindsField(
         child=fields.ChoiceField(sorted(kind.value for kind in overlaps.OverlapKind))
     )
+    severity = fields.ChoiceField(
+        [severity.value for severity in overlaps.OverlapSeverity], source="severity.value"
+    )
     clusters = LengthField()
     members_in_all = LengthField(source="members")
     members = FirstMembersField(child=OverlapMemberSerializer())
+    clashes = ClashesField(child=fields.ListField(child=OverlapMemberSerializer()))
 
 
 class OverlapListSerializer(Representation):

@@ -44,9 +44,11 @@ _EXAMPLE = OpenApiExample(
 
 
 class PlanObjectSerializer(Representation):
-    """What has a CIDR: a container, a pool, the prefix of a cluster, or a reserved range of a pool."""
+    """What has a CIDR: a container, a pool, the prefix of a cluster, a reserved range, an object of a cluster."""
 
-    type = fields.ChoiceField(("container", "pool", "cluster_prefix", "reserved_range"))
+    type = fields.ChoiceField(
+        ("container", "pool", "cluster_prefix", "reserved_range", "observed_cidr")
+    )
     id = fields.IntegerField()
     name = fields.TextField()
     cluster = fields.TextField(allow_null=True)
@@ -249,6 +251,9 @@ def _objects(row: tree.PlanRow) -> Any:
     for reserved in row.reserved_ranges:
         cluster = reserved.pool.cluster.name
         yield _object("reserved_range", reserved.pk, reserved.reason, cluster)
+    for observed in row.observed_cidrs:
+        name = f"{observed.kind} {observed.object_name}"
+        yield _object("observed_cidr", observed.pk, name, observed.cluster.name)
 
 
 def _object(

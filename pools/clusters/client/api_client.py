@@ -199,7 +199,9 @@ class ClusterClient:
     ) -> bool:
         """Return True if the credentials have a right (SelfSubjectAccessReview)."""
         attributes = {"verb": verb, "group": resource.group, "resource": resource.plural}
-        attributes |= {"version": resource.version, "namespace": namespace}
+        attributes |= {"version": resource.version, "namespace": namespace or resource.only_in}
+        if resource.only_named:
+            attributes["name"] = resource.only_named
         if subresource:
             attributes["subresource"] = subresource
         kind = {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview"}
@@ -228,7 +230,7 @@ class ClusterClient:
     ) -> Listing:
         """Return all objects, read in pages. Also raises Gone, after three attempts.
 
-        `project` returns the part of an object that is kept; None drops the object.
+        They are those of the namespace and the name that the resource is restricted to, if it is. `project` returns the part of an object that is kept; None drops the object.
         """
         for _ in range(_STARTS - 1):
             with contextlib.suppress(faults.Gone):
@@ -236,10 +238,11 @@ class ClusterClient:
         return self._list(resource, namespace, project)
 
     def _list(self, resource: Resource, namespace: str, project: Projection | None) -> Listing:
-        path, token = _path(resource, namespace=namespace), ""
+        path, token = _path(resource, namespace=namespace or resource.only_in), ""
         items: builtins.list[Manifest] = []
         for _ in range(MOST_PAGES):
-            query = {"limit": str(PAGE)} | ({"continue": token} if token else {})
+            query = {"limit": str(PAGE), **_selection(resource)}
+            query |= {"continue": token} if token else {}
             page = self._call("GET", path, query)
             if not str(page.get("kind")).endswith("List"):
                 raise faults.MalformedResponse("the response is not a list")
@@ -269,8 +272,9 @@ class ClusterClient:
             "allowWatchBookmarks": "true",
             "resourceVersion": resource_version,
             "timeoutSeconds": str(seconds),
+            **_selection(resource),
         }
-        path = _path(resource, namespace=namespace)
+        path = _path(resource, namespace=namespace or resource.only_in)
         response = self._send("GET", path, query, read=seconds + _WATCH_GRACE)
         try:
             if response.status != 200:
@@ -469,6 +473,13 @@ def _parse_event(event: Manifest) -> WatchEvent:
         raise faults.MalformedResponse("the watch returned an object that is not an event")
     responses.get_object(subject, "metadata")
     return WatchEvent(kind, subject)
+
+
+def _selection(resource: Resource) -> dict[str, str]:
+    """Return the query that restricts a list or a watch to the one object that is read."""
+    if not resource.only_named:
+        return {}
+    return {"fieldSelector": f"metadata.name={resource.only_named}"}
 
 
 def _path(resource: Resource, *, namespace: str = "", name: str = "", subresource: str = "") -> str:

@@ -114,13 +114,16 @@ class Handler(abc.ABC):
     `resources` are the versions of the kind, the preferred one first. `follows` names kinds: after a
     watch event of one of them, `desired` is called for this kind too. With `prompt`, `desired` is called
     within seconds of a change in the register, without a list, and once more after a write, so that a
-    new object gets its status.
+    new object gets its status. A kind that is not `watched` is read by full syncs only. With
+    `problems_are_findings`, an object with a problem is a finding, and does not make the sync incomplete.
     """
 
     kind: str
     resources: Sequence[Resource]
     follows: tuple[str, ...] = ()
     prompt: bool = False
+    watched: bool = True
+    problems_are_findings: bool = False
 
     def is_relevant(self, manifest: Manifest) -> bool:  # noqa: ARG002
         """Return False for an object to ignore, as if the cluster did not have it."""

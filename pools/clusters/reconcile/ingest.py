@@ -136,6 +136,8 @@ def _ingest_rows(
     ]
     if changed:
         ObservedObject.objects.bulk_update(changed, ["problem_code", "problem", "pending"])
+    if handler.problems_are_findings:
+        return 0
     return sum(bool(row.problem_code) for row in rows)
 
 

@@ -342,6 +342,8 @@ def _ingest_all(
         kind = listed_kind.handler.kind
         with isolate_kind(counts[kind], kind):
             _ingest(context, listed_kind, counts[kind])
+            if not listed_kind.handler.watched:
+                continue
             version = listed_kind.listing.resource_version
             positions[kind] = watch_positions.Position(listed_kind.read.api_version, version)
     if positions:

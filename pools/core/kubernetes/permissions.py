@@ -78,11 +78,13 @@ class Right:
         return bool(self.resource.reads_for) and self.needed_for == self.resource.reads_for
 
     def __str__(self) -> str:
-        """Return `patch ciliumnodes.cilium.io/status`, the format of `kubectl auth can-i`."""
+        """Return `patch ciliumnodes.cilium.io/status`, the arguments of `kubectl auth can-i`."""
         resource_name = self.resource.plural
         if self.resource.group:
             resource_name += f".{self.resource.group}"
-        return f"{self.verb} {resource_name}" + (f"/{self.subresource}" if self.subresource else "")
+        name = f"/{self.subresource or self.resource.only_named}".rstrip("/")
+        where = f" -n {self.resource.only_in}" if self.resource.only_in else ""
+        return f"{self.verb} {resource_name}{name}{where}"
 
 
 def required_rights(resources: Iterable[Resource], managed_resources: Iterable[str]) -> list[Right]:

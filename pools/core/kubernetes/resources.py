@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from urllib.parse import quote
 
 
@@ -13,7 +13,11 @@ class Resource:
     A cluster serves a kind only if the project of the kind is installed. A resource with `only_with`
     counts as absent where the other resource is not served. `shows` names the data that the UI shows
     from the kind. `reads_for` marks a kind whose permission is optional, and names the data that is
-    missing without it.
+    missing without it. A list and a watch read the objects of the namespace `only_in`, or the object
+    `only_named`, if they are set.
+
+    Objects are stored by `kind`. Where two kinds of different groups have one name, or a part of a kind is
+    read, it is qualified: `IPPool.projectcalico.org`, as Kubernetes writes a GroupKind.
     """
 
     group: str
@@ -24,6 +28,8 @@ class Resource:
     shows: str = field(default="", compare=False)
     only_with: Resource | None = field(default=None, compare=False)
     reads_for: str = field(default="", compare=False)
+    only_in: str = ""
+    only_named: str = ""
 
     @property
     def api_version(self) -> str:
@@ -64,3 +70,78 @@ NODE = Resource("", "v1", "nodes", "Node")
 POD = Resource("", "v1", "pods", "Pod", namespaced=True)
 EVENT = Resource("", "v1", "events", "Event", namespaced=True, reads_for="events on launcher pods")
 CONFIG_MAP = Resource("", "v1", "configmaps", "ConfigMap", namespaced=True)
+
+# Kinds that use addresses and are only read (pools/observed).
+_SERVICES, _NODES = "Service CIDRs", "addresses and pod CIDRs of nodes"
+SERVICE_CIDR = Resource(
+    "networking.k8s.io", "v1", "servicecidrs", "ServiceCIDR", shows=_SERVICES, reads_for=_SERVICES
+)
+SERVICE_CIDR_V1BETA1 = replace(SERVICE_CIDR, version="v1beta1")
+OBSERVED_NODE = Resource("", "v1", "nodes", "Node", shows=_NODES, reads_for=_NODES)
+KUBEADM_CONFIG = Resource(
+    "",
+    "v1",
+    "configmaps",
+    "ConfigMap.kubeadm-config",
+    namespaced=True,
+    shows=_SERVICES,
+    reads_for="the CIDRs in the configuration of kubeadm",
+    only_in="kube-system",
+    only_named="kubeadm-config",
+)
+CONTROL_PLANE_POD = Resource(
+    "",
+    "v1",
+    "pods",
+    "Pod.kube-system",
+    namespaced=True,
+    shows=_SERVICES,
+    reads_for="the CIDRs in the arguments of the control plane",
+    only_in="kube-system",
+)
+_LOAD_BALANCERS, _EGRESS = "load balancer addresses", "egress addresses"
+CILIUM_LOAD_BALANCER_POOL = Resource(
+    "cilium.io",
+    "v2",
+    "ciliumloadbalancerippools",
+    "CiliumLoadBalancerIPPool",
+    shows=_LOAD_BALANCERS,
+    reads_for=_LOAD_BALANCERS,
+)
+CILIUM_LOAD_BALANCER_POOL_V2ALPHA1 = replace(CILIUM_LOAD_BALANCER_POOL, version="v2alpha1")
+METALLB_POOL = Resource(
+    "metallb.io",
+    "v1beta1",
+    "ipaddresspools",
+    "IPAddressPool",
+    namespaced=True,
+    shows=_LOAD_BALANCERS,
+    reads_for=_LOAD_BALANCERS,
+)
+EGRESS_IP = Resource("k8s.ovn.org", "v1", "egressips", "EgressIP", shows=_EGRESS, reads_for=_EGRESS)
+CILIUM_EGRESS_GATEWAY_POLICY = Resource(
+    "cilium.io",
+    "v2",
+    "ciliumegressgatewaypolicies",
+    "CiliumEgressGatewayPolicy",
+    shows=_EGRESS,
+    reads_for=_EGRESS,
+)
+# Both groups show the same objects; the aggregated one is served where Calico's API server runs.
+CALICO_IP_POOL = Resource(
+    "crd.projectcalico.org",
+    "v1",
+    "ippools",
+    "IPPool.projectcalico.org",
+    shows="IP pools of Calico",
+    reads_for="IP pools of Calico",
+)
+CALICO_IP_POOL_V3 = replace(CALICO_IP_POOL, group="projectcalico.org", version="v3")
+OPENSHIFT_NETWORK = Resource(
+    "config.openshift.io",
+    "v1",
+    "networks",
+    "Network.config.openshift.io",
+    shows=_SERVICES,
+    reads_for="the networks of OpenShift",
+)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ipaddress import ip_address
 
 from pools.core import addresses, errors, free_prefixes
-from pools.models import Cluster, Container, PoolCIDR
+from pools.models import Cluster, Container, ObservedCIDR, PoolCIDR
 from pools.platform import database
 from pools.register.plan.scopes import Scope
 from pools.sql import statements
@@ -27,7 +27,8 @@ class Order(enum.Enum):
 def find_gaps(parent: addresses.Network, scope: Scope) -> Iterator[free_prefixes.Gap]:
     """Yield the ranges of addresses inside a CIDR that no CIDR of the plan inside it covers.
 
-    Nothing is free in a CIDR that itself is a pool's, a cluster's prefix, or planned for one address space.
+    Nothing is free in a CIDR that itself is a pool's, a cluster's prefix, used by an object of a cluster, or
+    planned for one address space.
     """
     if _is_taken(parent, scope):
         return
@@ -43,6 +44,7 @@ def _is_taken(network: addresses.Network, scope: Scope) -> bool:
     text = str(network)
     return (
         PoolCIDR.objects.filter(cidr=text, space__in=scope.spaces).exists()
+        or ObservedCIDR.objects.filter(cidr=text, space__in=scope.spaces).exists()
         or Cluster.objects.filter(cluster_prefix=text, spaces__in=scope.spaces).exists()
         or (scope.fleet and Container.objects.filter(cidr=text, space__in=scope.spaces).exists())
     )

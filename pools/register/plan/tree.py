@@ -10,7 +10,14 @@ from ipaddress import ip_network, summarize_address_range
 from django.db.models import Q
 
 from pools.core import addresses, free_prefixes, overlaps
-from pools.models import AddressSpace, Cluster, Container, PoolCIDR, ReservedRange
+from pools.models import (
+    AddressSpace,
+    Cluster,
+    Container,
+    ObservedCIDR,
+    PoolCIDR,
+    ReservedRange,
+)
 from pools.platform import database
 from pools.register import usage
 from pools.register.plan.scopes import Scope
@@ -37,18 +44,27 @@ class PlanRow:
     clusters: list[Cluster] = field(default_factory=list)
     pool_cidrs: list[PoolCIDR] = field(default_factory=list)
     reserved_ranges: list[ReservedRange] = field(default_factory=list)
+    observed_cidrs: list[ObservedCIDR] = field(default_factory=list)
     share: float | None = None
     usages: list[usage.Usage] = field(default_factory=list)
     has_ranges: bool = False
 
     @property
     def free(self) -> bool:
-        return not (self.containers or self.clusters or self.pool_cidrs or self.reserved_ranges)
+        return not (
+            self.containers
+            or self.clusters
+            or self.pool_cidrs
+            or self.reserved_ranges
+            or self.observed_cidrs
+        )
 
     @property
     def divisible(self) -> bool:
         """True for a container whose free parts can be used."""
-        return bool(self.containers) and not (self.pool_cidrs or self.clusters)
+        return bool(self.containers) and not (
+            self.pool_cidrs or self.clusters or self.observed_cidrs
+        )
 
     @property
     def expandable(self) -> bool:
@@ -120,7 +136,7 @@ def find_path(scope: Scope, network: addresses.Network) -> list[PlanRow]:
 
 
 def find_names(scope: Scope, text: str, *, limit: int = MOST) -> list[PlanRow]:
-    """Return the CIDRs of containers, pools and clusters whose name contains a text."""
+    """Return the CIDRs of containers, pools, clusters and their objects whose name contains a text."""
     containers = Container.objects.filter(scope.containers).filter(
         Q(name__icontains=text) | Q(description__icontains=text)
     )
@@ -129,10 +145,12 @@ def find_names(scope: Scope, text: str, *, limit: int = MOST) -> list[PlanRow]:
     )
     clusters = Cluster.objects.filter(spaces__in=scope.spaces, name__icontains=text)
     clusters = clusters.exclude(cluster_prefix=None)
+    observed = ObservedCIDR.objects.filter(space__in=scope.spaces, name__icontains=text)
     found = [
         *containers.values_list("cidr", flat=True)[:limit],
         *pool_cidrs.order_by("cidr").values_list("cidr", flat=True)[:limit],
         *clusters.values_list("cluster_prefix", flat=True)[:limit],
+        *observed.order_by("cidr").values_list("cidr", flat=True)[:limit],
     ]
     rows = _describe(scope, sorted(set(found), key=overlaps.sort_key)[:limit])
     _measure(scope, rows)
@@ -223,7 +241,7 @@ def _with_free_parts(
 
 
 def _describe(scope: Scope, networks: Iterable[addresses.Network]) -> list[PlanRow]:
-    """Return rows of the networks with the objects that have them, by three queries."""
+    """Return rows of the networks with the objects that have them, by a few queries."""
     rows = {network: PlanRow(network) for network in networks}
     texts = [str(network) for network in rows]
     containers = Container.objects.filter(scope.containers, cidr__in=texts)
@@ -232,6 +250,11 @@ def _describe(scope: Scope, networks: Iterable[addresses.Network]) -> list[PlanR
     pool_cidrs = PoolCIDR.objects.filter(space__in=scope.spaces, cidr__in=texts)
     for pool_cidr in pool_cidrs.select_related("pool__cluster").order_by("pk"):
         rows[pool_cidr.cidr].pool_cidrs.append(pool_cidr)
+    observed_cidrs = ObservedCIDR.objects.filter(space__in=scope.spaces, cidr__in=texts)
+    for observed in observed_cidrs.select_related("space__cluster").order_by(
+        "space", "kind", "name"
+    ):
+        rows[observed.cidr].observed_cidrs.append(observed)
     clusters = Cluster.objects.filter(
         spaces__in=scope.spaces, spaces__name=AddressSpace.OWN, cluster_prefix__in=texts
     )
@@ -247,6 +270,9 @@ def _of_cluster(scope: Scope, cluster: Cluster, rows: list[PlanRow]) -> list[Pla
     for row in rows:
         row.pool_cidrs = [cidr for cidr in row.pool_cidrs if cidr.pool.cluster_id == cluster.pk]
         row.clusters = [owner for owner in row.clusters if owner.pk == cluster.pk]
+        row.observed_cidrs = [
+            observed for observed in row.observed_cidrs if observed.cluster == cluster
+        ]
     return [
         row
         for row in rows
@@ -254,6 +280,7 @@ def _of_cluster(scope: Scope, cluster: Cluster, rows: list[PlanRow]) -> list[Pla
         or row.pool_cidrs
         or row.clusters
         or row.reserved_ranges
+        or row.observed_cidrs
         or any(container.cluster == cluster for container in row.containers)
     ]
 

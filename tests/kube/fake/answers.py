@@ -77,7 +77,7 @@ def answer(call: Call) -> Answer:
         return _review(call)
     if target is None:
         return _about_the_server(call)
-    _authorize(call, _question(call.request.verb, target))
+    _authorize(call, _question(call.request.verb, target, selected=call.text("fieldSelector")))
     kind = _kind(call, target)
     if call.request.verb == "list":
         return _list(call, target, kind)
@@ -89,10 +89,12 @@ def answer(call: Call) -> Answer:
     return _change(call, target, kind)
 
 
-def _question(verb: str, target: Target) -> Question:
+def _question(verb: str, target: Target, *, selected: str = "") -> Question:
     # A namespace is asked for within itself.
     inside = target.name if target.plural == "namespaces" and not target.group else ""
-    return Question(verb, target.group, target.resource, target.namespace or inside, target.name)
+    # A list of one name is a request for this name.
+    name = target.name or selected.partition("metadata.name=")[2]
+    return Question(verb, target.group, target.resource, target.namespace or inside, name)
 
 
 def _authorize(call: Call, question: Question) -> None:

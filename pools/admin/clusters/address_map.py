@@ -1,0 +1,193 @@
+"""The map of a cluster's addresses: its pools, and what its objects use, as cells of equal size."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from ipaddress import ip_network
+from typing import TYPE_CHECKING
+
+from django.urls import reverse
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext_lazy as _
+
+from pools.admin.pools.map import COLUMNS, SIDE, STEP
+from pools.core import addresses, overlaps
+from pools.core.observed import clashes
+from pools.core.observed.uses import Role
+from pools.models import Cluster
+from pools.platform.admin import display
+from pools.register import overlaps as register_overlaps
+from pools.register.overlaps import Owned
+
+if TYPE_CHECKING:
+    from django_stubs_ext import StrOrPromise
+
+CELL_BITS = 8  # at most 256 cells of a view
+MOST_VIEWS = 6
+MOST_NAMES = 4  # in the tooltip of a cell
+_GROUP = {4: 8, 6: 32}  # prefix lengths: a view lies in one network of this length
+
+# What a cell shows if several uses are in it: the first one. Those of one name have one colour.
+_POOL, _PODS, _EXTERNAL = "pool", "pods", "external"
+COLORS = {
+    Role.NODE: "nodes",
+    Role.LOAD_BALANCER: _EXTERNAL,
+    Role.EGRESS: _EXTERNAL,
+    Role.SECONDARY: "secondary",
+    Role.POD_POOL: _PODS,
+    Role.PODS: _PODS,
+    Role.SERVICES: "services",
+}
+LABELS: dict[str, StrOrPromise] = {
+    "clash": _("clash"),
+    _POOL: _("pools"),
+    "nodes": _("node addresses"),
+    _EXTERNAL: _("load balancers, egress"),
+    "secondary": _("secondary networks"),
+    _PODS: _("pod CIDRs"),
+    "services": _("Services"),
+    "none": _("not used"),
+}
+_ORDER = list(LABELS)
+
+
+@dataclass
+class Cell:
+    """An equal part of a view, and the uses that touch it."""
+
+    network: addresses.Network
+    uses: list[Owned] = field(default_factory=list)
+    clashing: bool = False
+
+    @property
+    def color(self) -> str:
+        if self.clashing:
+            return "clash"
+        colors = {color_of(owner) for _, owner in self.uses}
+        return min(colors, key=_ORDER.index, default="none")
+
+    @property
+    def name(self) -> str:
+        """The tooltip and accessible name of the cell."""
+        names = list(dict.fromkeys(f"{network} {owner}" for network, owner in self.uses))
+        text = ", ".join(names[:MOST_NAMES]) or gettext("not used")
+        if (more := len(names) - MOST_NAMES) > 0:
+            text += ngettext(" and %(more)s more", " and %(more)s more", more) % {"more": more}
+        address = display.plain_cidr(self.network)
+        return f"{address}: {gettext('clash')}: {text}" if self.clashing else f"{address}: {text}"
+
+
+@dataclass(frozen=True)
+class View:
+    """A view with its drawing, and the number of cells of each color."""
+
+    network: addresses.Network
+    cell_length: int
+    svg: SafeString
+    legend: list[tuple[str, StrOrPromise, int]]
+
+
+def color_of(owner: register_overlaps.NetworkOwner) -> str:
+    """Return the name of the color of a use."""
+    return COLORS[Role(owner.category)] if owner.kind else _POOL
+
+
+def read_views(cluster: Cluster, chosen: addresses.Network | None = None) -> list[View]:
+    """Return the views of a cluster's own address space, or the chosen one."""
+    networks = [
+        (network, owner)
+        for network, owner in register_overlaps.read_networks(cluster.pk)
+        if not owner.space
+    ]
+    views = [chosen] if chosen else list(_choose_views([network for network, _ in networks]))
+    return [_view(view, networks) for view in views[:MOST_VIEWS]]
+
+
+def _choose_views(networks: Sequence[addresses.Network]) -> Iterator[addresses.Network]:
+    """Yield the smallest network around all that lie in one large network, in address order."""
+    groups: dict[addresses.Network, list[addresses.Network]] = defaultdict(list)
+    for network in networks:
+        length = min(network.prefixlen, _GROUP[network.version])
+        groups[network.supernet(new_prefix=length)].append(network)
+    for group in sorted(groups, key=overlaps.sort_key):
+        ordered = sorted(groups[group], key=overlaps.sort_key)
+        yield _common(ordered[0], max(ordered, key=lambda each: int(each.broadcast_address)))
+
+
+def _common(first: addresses.Network, last: addresses.Network) -> addresses.Network:
+    differing = int(first.network_address) ^ int(last.broadcast_address)
+    length = min(first.prefixlen, first.max_prefixlen - differing.bit_length())
+    return first.supernet(new_prefix=length)
+
+
+def _view(view: addresses.Network, networks: Iterable[Owned]) -> View:
+    length = min(view.prefixlen + CELL_BITS, view.max_prefixlen)
+    bits, base = view.max_prefixlen - length, int(view.network_address)
+    cells = [
+        Cell(ip_network((base + (number << bits), length)))
+        for number in range(1 << (length - view.prefixlen))
+    ]
+    inside = [(network, owner) for network, owner in networks if _touch(network, view)]
+    for network, owner in inside:
+        for cell in _cells_of(cells, base, bits, network):
+            cell.uses.append((network, owner))
+    for outer, inner in overlaps.nested_pairs(inside):
+        if clashes.is_clash(outer[1].use, inner[1].use):
+            for cell in _cells_of(cells, base, bits, inner[0]):
+                cell.clashing = True
+    colors = [cell.color for cell in cells]
+    legend = [(name, LABELS[name], colors.count(name)) for name in LABELS if name in colors]
+    return View(view, length, _draw(view, cells), legend)
+
+
+def _touch(network: addresses.Network, view: addresses.Network) -> bool:
+    return network.version == view.version and (
+        overlaps.contains(view, network) or overlaps.contains(network, view)
+    )
+
+
+def _cells_of(cells: list[Cell], base: int, bits: int, network: addresses.Network) -> list[Cell]:
+    first = max(int(network.network_address) - base, 0) >> bits
+    last = (int(network.broadcast_address) - base) >> bits
+    return cells[first : last + 1]
+
+
+def _draw(view: addresses.Network, cells: Sequence[Cell]) -> SafeString:
+    drawn = format_html_join(
+        "", "{}", ((_draw_cell(cell, position),) for position, cell in enumerate(cells))
+    )
+    columns = min(COLUMNS, len(cells))
+    return format_html(
+        '<svg class="cad-map" viewBox="0 0 {} {}" role="group" aria-label="{}"'
+        ' data-columns="{}" data-share="{}">{}</svg>',
+        columns * STEP,
+        -(-len(cells) // COLUMNS) * STEP,
+        gettext("Map of %(network)s") % {"network": view},
+        columns,
+        min(1, round(columns / COLUMNS, 3)),
+        drawn,
+    )
+
+
+def _draw_cell(cell: Cell, position: int) -> SafeString:
+    x, y = (position % COLUMNS) * STEP + 1, (position // COLUMNS) * STEP + 1
+    shape = format_html(
+        '<title>{}</title><rect class="m-use-{}" x="{}" y="{}" width="{}" height="{}"/>',
+        cell.name,
+        cell.color,
+        x,
+        y,
+        SIDE,
+        SIDE,
+    )
+    if not cell.uses:
+        return format_html('<g tabindex="0" role="img" aria-label="{}">{}</g>', cell.name, shape)
+    if any(cell.network.prefixlen < network.prefixlen for network, _ in cell.uses):
+        href = f"?map={cell.network}#map"
+    else:
+        href = reverse("admin:find", query={"q": str(cell.network)})
+    return format_html('<a href="{}" aria-label="{}">{}</a>', href, cell.name, shape)

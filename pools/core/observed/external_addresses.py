@@ -1,0 +1,75 @@
+"""Parsers of addresses that a cluster uses outside of it: load balancers and egress.
+
+Cilium: `CiliumLoadBalancerIPPool` (`spec.blocks`, before 1.15 `spec.cidrs`) and
+`CiliumEgressGatewayPolicy`; MetalLB: `IPAddressPool`; OVN-Kubernetes: `EgressIP`.
+"""
+
+from __future__ import annotations
+
+from pools.core import addresses
+from pools.core.object_reader import Fields
+from pools.core.observed.uses import Json, ObservedUses, Role, UseReader, texts
+
+
+def parse_cilium_load_balancer_pool(manifest: Json) -> ObservedUses:
+    """Return the blocks of a CiliumLoadBalancerIPPool: a CIDR, a first and last address, or one address."""
+    reader = UseReader(manifest)
+    spec = reader.fields.section("spec")
+    detail = "disabled" if spec.data.get("disabled") is True else ""
+    for key in ("blocks", "cidrs"):
+        for block in spec.objects(key):
+            if block.has("cidr"):
+                reader.add_network(
+                    Role.LOAD_BALANCER, block.data["cidr"], block.path("cidr"), detail
+                )
+            else:
+                _add_span(reader, block, "start", "stop")
+    return reader.result()
+
+
+def _add_span(reader: UseReader, block: Fields, first_key: str, last_key: str) -> None:
+    """Add a range of two fields; without the last address it is one address."""
+    first = block.parse(first_key, parse_address)
+    last = block.parse(last_key, parse_address) if block.has(last_key) else first
+    if first is not None and last is not None:
+        with reader.report.collect(block.base_path):
+            reader.add_range(Role.LOAD_BALANCER, addresses.AddressRange(first, last))
+
+
+def parse_address(value: object, path: str) -> addresses.Address:
+    return addresses.parse_address(value, field=path)
+
+
+def parse_metallb_pool(manifest: Json) -> ObservedUses:
+    """Return the addresses of an IPAddressPool: CIDRs, and ranges `first-last`."""
+    reader = UseReader(manifest)
+    for path, text in texts(reader.fields.section("spec"), "addresses"):
+        if isinstance(text, str) and "-" in text:
+            with reader.report.collect():
+                span = addresses.parse_range(text, field=path, source=addresses.InputSource.TEXT)
+                reader.add_range(Role.LOAD_BALANCER, span)
+        else:
+            reader.add_network(Role.LOAD_BALANCER, text, path)
+    return reader.result()
+
+
+def parse_egress_ip(manifest: Json) -> ObservedUses:
+    """Return the addresses of an EgressIP; its status says which node has each."""
+    reader = UseReader(manifest)
+    for path, text in texts(reader.fields.section("spec"), "egressIPs"):
+        reader.add_network(Role.EGRESS, text, path)
+    for item in reader.fields.section("status").objects("items"):
+        if item.has("egressIP"):
+            detail = f"on {item.data['node']}" if isinstance(item.data.get("node"), str) else ""
+            reader.add_network(Role.EGRESS, item.data["egressIP"], item.path("egressIP"), detail)
+    return reader.result()
+
+
+def parse_egress_gateway_policy(manifest: Json) -> ObservedUses:
+    """Return the egress addresses of a CiliumEgressGatewayPolicy, of one gateway or of several."""
+    reader = UseReader(manifest)
+    spec = reader.fields.section("spec")
+    for gateway in (spec.section("egressGateway"), *spec.objects("egressGateways")):
+        if gateway.has("egressIP"):
+            reader.add_network(Role.EGRESS, gateway.data["egressIP"], gateway.path("egressIP"))
+    return reader.result()

@@ -1,0 +1,51 @@
+"""Findings about objects that use addresses: clashes inside the cluster, and values that cannot be read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pools.clusters.reconcile.handler import ReconcileFinding, SyncContext
+from pools.models import ObservedObject
+from pools.models.observed import Severity
+from pools.register import overlaps
+
+CLASH = "address_clash"
+UNREADABLE = "object_not_readable"
+_CLASHES = "clashes of observed CIDRs"  # key of context.notes
+
+
+def find_problems(context: SyncContext, kind: str) -> Iterator[ReconcileFinding]:
+    """Yield a finding for each object of the kind of which something cannot be read."""
+    rows = ObservedObject.objects.filter(cluster=context.cluster, kind=kind)
+    for row in rows.exclude(problem_code="").order_by("namespace", "name").defer("manifest"):
+        name = f"{row.namespace}/{row.name}" if row.namespace else row.name
+        message = f"{kind} {name} cannot be read: {row.problem} What can be read of it counts."
+        yield ReconcileFinding(UNREADABLE, name, message, details={"code": row.problem_code})
+
+
+def find_clashes(context: SyncContext, kind: str) -> Iterator[ReconcileFinding]:
+    """Yield a finding for each object of the kind whose addresses clash with others of the cluster.
+
+    A clash of two objects is a finding of the kind whose network is inside, or that comes first.
+    """
+    if _CLASHES not in context.notes:
+        context.notes[_CLASHES] = overlaps.find_clashes(context.cluster.pk)
+    for outer, inner in context.notes[_CLASHES]:
+        owner = inner[1] if inner[1].kind else outer[1]
+        if owner.kind == kind:
+            yield _clash(outer, inner)
+
+
+def _clash(outer: overlaps.Owned, inner: overlaps.Owned) -> ReconcileFinding:
+    (wide, wide_owner), (narrow, narrow_owner) = outer, inner
+    relation = "is also used by" if wide == narrow else f"lies inside {wide} of"
+    message = (
+        f"{narrow} of {narrow_owner} ({narrow_owner.category}) {relation} {wide_owner} "
+        f"({wide_owner.category}): the same address can be used twice in the cluster."
+    )
+    details = {
+        "cidrs": [str(wide), str(narrow)],
+        "owners": [str(wide_owner), str(narrow_owner)],
+    }
+    subject = f"{narrow} {narrow_owner}, {wide} {wide_owner}"
+    return ReconcileFinding(CLASH, subject, message, Severity.ERROR, details)

@@ -1,0 +1,138 @@
+"""Handlers of the kinds that use addresses: one class, and for each kind how it is read and parsed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from pools.clusters.client.api_client import Manifest
+from pools.clusters.reconcile.handler import (
+    Handler,
+    ParsedObject,
+    ReconcileFinding,
+    SyncContext,
+)
+from pools.core import errors
+from pools.core.kubernetes import resources
+from pools.core.kubernetes.resources import Resource
+from pools.core.observed import calico, cluster_networks, external_addresses
+from pools.core.observed.uses import ObservedUses
+from pools.models import ObservedObject
+from pools.observed import cidrs, findings
+from pools.platform import documents
+
+Parser = Callable[[Manifest], ObservedUses]
+_CONFIGURATION = "data.ClusterConfiguration"
+
+
+def _is_any(_manifest: Manifest) -> bool:
+    return True
+
+
+def _project_all(manifest: Manifest) -> Manifest:
+    return manifest
+
+
+class ObservedKind(Handler):
+    """A kind of which the addresses are read.
+
+    Kinds of which every cluster has many changes that say nothing of addresses (nodes report each other
+    minute), or next to none, are not watched.
+    """
+
+    problems_are_findings = True
+
+    def __init__(
+        self,
+        *versions: Resource,
+        parser: Parser,
+        watched: bool = True,
+        relevant: Callable[[Manifest], bool] = _is_any,
+        projection: Callable[[Manifest], Manifest] = _project_all,
+    ) -> None:
+        self.kind = versions[0].kind
+        self.resources: Sequence[Resource] = versions
+        self.watched = watched
+        self._parser, self._relevant, self._projection = parser, relevant, projection
+
+    def is_relevant(self, manifest: Manifest) -> bool:
+        return self._relevant(manifest)
+
+    def project(self, manifest: Manifest) -> Manifest:
+        """Return the part that is parsed, without managedFields."""
+        metadata = manifest.get("metadata")
+        if isinstance(metadata, dict):
+            metadata.pop("managedFields", None)
+        return self._projection(manifest)
+
+    def parse(self, manifest: Manifest) -> ObservedUses:
+        return self._parser(manifest)
+
+    def ingest(self, context: SyncContext, parsed_objects: Sequence[ParsedObject]) -> None:
+        cidrs.store(
+            context.cluster,
+            self.kind,
+            [(observed.row, observed.parsed) for observed in parsed_objects],
+        )
+
+    def forget(self, context: SyncContext, rows: Sequence[ObservedObject]) -> None:
+        cidrs.forget(context.cluster, self.kind, rows)
+
+    def findings(self, context: SyncContext) -> Iterator[ReconcileFinding]:
+        yield from findings.find_problems(context, self.kind)
+        yield from findings.find_clashes(context, self.kind)
+
+
+def parse_kubeadm_config(manifest: Manifest) -> ObservedUses:
+    """Return the subnets in the ConfigMap kube-system/kubeadm-config."""
+    data = manifest.get("data")
+    text = data.get("ClusterConfiguration") if isinstance(data, dict) else None
+    if text is None:
+        return ObservedUses()
+    try:
+        if not isinstance(text, str):
+            raise errors.InvalidInput.for_field(
+                _CONFIGURATION, "wrong_type", "write it as a text in quotes", text
+            )
+        return cluster_networks.parse_kubeadm(documents.load_yaml(text)[0].data)
+    except errors.InvalidInput as error:
+        problem = errors.FieldProblem(_CONFIGURATION, error.code, error.problems[0].message)
+        return ObservedUses(problems=(problem,))
+
+
+ALL: Sequence[Handler] = (
+    ObservedKind(
+        resources.SERVICE_CIDR,
+        resources.SERVICE_CIDR_V1BETA1,
+        parser=cluster_networks.parse_service_cidr,
+        watched=False,
+    ),
+    ObservedKind(resources.KUBEADM_CONFIG, parser=parse_kubeadm_config, watched=False),
+    ObservedKind(
+        resources.CONTROL_PLANE_POD,
+        parser=cluster_networks.parse_control_plane,
+        relevant=cluster_networks.has_flags,
+        projection=cluster_networks.project_control_plane,
+        watched=False,
+    ),
+    ObservedKind(
+        resources.OPENSHIFT_NETWORK, parser=cluster_networks.parse_openshift, watched=False
+    ),
+    ObservedKind(
+        resources.OBSERVED_NODE,
+        parser=cluster_networks.parse_node,
+        projection=cluster_networks.project_node,
+        watched=False,
+    ),
+    ObservedKind(
+        resources.CILIUM_LOAD_BALANCER_POOL,
+        resources.CILIUM_LOAD_BALANCER_POOL_V2ALPHA1,
+        parser=external_addresses.parse_cilium_load_balancer_pool,
+    ),
+    ObservedKind(resources.METALLB_POOL, parser=external_addresses.parse_metallb_pool),
+    ObservedKind(resources.EGRESS_IP, parser=external_addresses.parse_egress_ip),
+    ObservedKind(
+        resources.CILIUM_EGRESS_GATEWAY_POLICY,
+        parser=external_addresses.parse_egress_gateway_policy,
+    ),
+    ObservedKind(resources.CALICO_IP_POOL, resources.CALICO_IP_POOL_V3, parser=calico.parse),
+)

@@ -1,0 +1,107 @@
+"""Manifests of the kinds that use addresses."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+Manifest = dict[str, Any]
+
+
+def service_cidr(*cidrs: str, name: str = "kubernetes") -> Manifest:
+    return {
+        "apiVersion": "networking.k8s.io/v1",
+        "kind": "ServiceCIDR",
+        "metadata": {"name": name},
+        "spec": {"cidrs": list(cidrs)},
+    }
+
+
+def node(name: str, *addresses: str, pod_cidrs: tuple[str, ...] = ()) -> Manifest:
+    shown = [{"type": "InternalIP", "address": address} for address in addresses]
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name},
+        "spec": {"podCIDR": pod_cidrs[0], "podCIDRs": list(pod_cidrs)} if pod_cidrs else {},
+        "status": {"addresses": shown},
+    }
+
+
+def kubeadm_config(services: str, pods: str) -> Manifest:
+    text = f"networking:\n  podSubnet: {pods}\n  serviceSubnet: {services}\n"
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "kubeadm-config", "namespace": "kube-system"},
+        "data": {"ClusterConfiguration": f"kind: ClusterConfiguration\n{text}"},
+    }
+
+
+def control_plane_pod(name: str, *arguments: str, namespace: str = "kube-system") -> Manifest:
+    container = {"name": "c", "image": "registry.k8s.io/pause", "command": list(arguments)}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": {"containers": [container]},
+    }
+
+
+def load_balancer_pool(name: str, *blocks: dict[str, str], version: str = "v2") -> Manifest:
+    return {
+        "apiVersion": f"cilium.io/{version}",
+        "kind": "CiliumLoadBalancerIPPool",
+        "metadata": {"name": name},
+        "spec": {"blocks": list(blocks)},
+    }
+
+
+def metallb_pool(name: str, *addresses: str, namespace: str = "default") -> Manifest:
+    return {
+        "apiVersion": "metallb.io/v1beta1",
+        "kind": "IPAddressPool",
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": {"addresses": list(addresses)},
+    }
+
+
+def egress_ip(name: str, *addresses: str) -> Manifest:
+    return {
+        "apiVersion": "k8s.ovn.org/v1",
+        "kind": "EgressIP",
+        "metadata": {"name": name},
+        "spec": {"egressIPs": list(addresses), "namespaceSelector": {}},
+    }
+
+
+def egress_gateway_policy(name: str, address: str) -> Manifest:
+    return {
+        "apiVersion": "cilium.io/v2",
+        "kind": "CiliumEgressGatewayPolicy",
+        "metadata": {"name": name},
+        "spec": {
+            "destinationCIDRs": ["0.0.0.0/0"],
+            "selectors": [{"podSelector": {}}],
+            "egressGateway": {"nodeSelector": {}, "egressIP": address},
+        },
+    }
+
+
+def calico_pool(name: str, cidr: str, **spec: Any) -> Manifest:
+    return {
+        "apiVersion": "crd.projectcalico.org/v1",
+        "kind": "IPPool",
+        "metadata": {"name": name},
+        "spec": {"cidr": cidr, **spec},
+    }
+
+
+def nad(name: str, config: Any, namespace: str = "default") -> Manifest:
+    text = config if isinstance(config, str) else json.dumps(config)
+    return {
+        "apiVersion": "k8s.cni.cncf.io/v1",
+        "kind": "NetworkAttachmentDefinition",
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": {"config": text},
+    }

@@ -1,0 +1,225 @@
+"""Each kind is read where it is served, followed as it changes, and never written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from django.core.management import call_command
+from django.db.models import F
+
+from pools.models import Connection, Finding, ObservedCIDR, ObservedObject
+from tests.kube.fake import FakeCluster
+from tests.observed import objects
+
+if TYPE_CHECKING:
+    from tests.edges.api import Api
+
+pytestmark = pytest.mark.django_db
+
+DEFINITIONS = (
+    "networking.k8s.io_servicecidrs",
+    "cilium.io_ciliumloadbalancerippools",
+    "cilium.io_ciliumegressgatewaypolicies",
+    "metallb.io_ipaddresspools",
+    "k8s.ovn.org_egressips",
+    "crd.projectcalico.org_ippools",
+)
+BUILT_IN = (
+    objects.kubeadm_config("10.96.0.0/12", "10.244.0.0/16"),
+    objects.control_plane_pod("kube-apiserver-a", "--service-cluster-ip-range=10.96.0.0/12"),
+    objects.control_plane_pod("elsewhere", "--cluster-cidr=10.1.0.0/16", namespace="default"),
+    objects.node("worker-1", "192.168.1.10", "fd00:1::10", pod_cidrs=("10.244.1.0/24",)),
+)
+CUSTOM = (
+    objects.load_balancer_pool("blue", {"start": "192.168.1.240", "stop": "192.168.1.242"}),
+    objects.metallb_pool("green", "192.168.2.0/28"),
+    objects.egress_ip("out", "192.168.1.100"),
+    objects.egress_gateway_policy("gate", "192.168.1.10"),
+    objects.calico_pool("default-ipv4-ippool", "10.48.0.0/16", blockSize=26),
+)
+BUILT_IN_USES = [
+    "10.96.0.0/12 services ConfigMap.kubeadm-config kube-system/kubeadm-config",
+    "10.96.0.0/12 services Pod.kube-system kube-system/kube-apiserver-a",
+    "10.244.0.0/16 pods ConfigMap.kubeadm-config kube-system/kubeadm-config",
+    "10.244.1.0/24 pods Node worker-1",
+    "192.168.1.10/32 node-address Node worker-1",
+    "fd00:1::10/128 node-address Node worker-1",
+]
+CUSTOM_USES = [
+    "10.48.0.0/16 pod-pool IPPool.projectcalico.org default-ipv4-ippool",
+    "192.168.1.10/32 egress CiliumEgressGatewayPolicy gate",
+    "192.168.1.100/32 egress EgressIP out",
+    "192.168.1.240/31 load-balancer CiliumLoadBalancerIPPool blue",
+    "192.168.1.242/32 load-balancer CiliumLoadBalancerIPPool blue",
+    "192.168.2.0/28 load-balancer IPAddressPool default/green",
+]
+
+
+def _uses() -> list[str]:
+    return [
+        f"{row.cidr} {row.role} {row.kind} {row.object_name}"
+        for row in ObservedCIDR.objects.order_by("cidr", "kind")
+    ]
+
+
+def _sorted(*uses: str) -> list[str]:
+    order = ObservedCIDR.objects.order_by("cidr", "kind").values_list("cidr", flat=True)
+    position = {str(cidr): number for number, cidr in enumerate(order)}
+    return sorted(uses, key=lambda use: (position.get(use.split()[0], -1), use.split()[2]))
+
+
+def _let_time_pass() -> None:
+    """The second list without an object counts only some time after the first."""
+    earlier = F("missed_at") - timedelta(hours=1)
+    ObservedObject.objects.exclude(missed_at=None).update(missed_at=earlier)
+
+
+def test_a_cluster_without_their_definitions(
+    server: Any, reconcile: Callable[[], str], api: Api
+) -> None:
+    for manifest in BUILT_IN:
+        server.put(manifest)
+    reconcile()
+    assert _uses() == _sorted(*BUILT_IN_USES)
+    assert not Finding.objects.exists()
+    assert api("GET", "clusters/prod/connection/").json()["state"] == "healthy"
+
+
+def test_all_are_read_followed_and_removed(
+    server: Any, reconcile: Callable[[], str], api: Api
+) -> None:
+    server.crds(*DEFINITIONS)
+    for manifest in (*BUILT_IN, *CUSTOM):
+        server.put(manifest)
+    reconcile()
+    assert _uses() == _sorted(*BUILT_IN_USES, *CUSTOM_USES)
+    before = list(ObservedCIDR.objects.order_by("pk").values())
+    reconcile()
+    assert list(ObservedCIDR.objects.order_by("pk").values()) == before
+
+    server.put(objects.metallb_pool("green", "192.168.2.0/28", "192.168.3.0/30"))
+    server.put(objects.egress_ip("out", "192.168.1.101"))
+    reconcile()
+    assert "192.168.3.0/30 load-balancer IPAddressPool default/green" in _uses()
+    assert "192.168.1.101/32 egress EgressIP out" in _uses()
+    assert "192.168.1.100/32 egress EgressIP out" not in _uses()
+    unchanged = {row["id"] for row in before} & {
+        row.pk for row in ObservedCIDR.objects.filter(cidr="192.168.2.0/28")
+    }
+    assert unchanged
+
+    server.remove("ipaddresspools.metallb.io", "green", "default")
+    reconcile()
+    assert any("IPAddressPool" in use for use in _uses())  # one list without it proves nothing
+    _let_time_pass()
+    reconcile()
+    assert not any("IPAddressPool" in use for use in _uses())
+
+
+def test_a_node_that_is_deleted(server: Any, reconcile: Callable[[], str]) -> None:
+    server.put(objects.node("worker-1", "192.168.1.10"))
+    reconcile()
+    server.remove("nodes", "worker-1")
+    reconcile()
+    _let_time_pass()
+    reconcile()
+    assert _uses() == []
+
+
+def test_one_that_is_made_anew_is_another_object(server: Any, reconcile: Callable[[], str]) -> None:
+    server.put(objects.node("worker-1", "192.168.1.10"))
+    reconcile()
+    server.remove("nodes", "worker-1")
+    server.put(objects.node("worker-1", "192.168.1.11"))
+    reconcile()
+    assert _uses() == ["192.168.1.11/32 node-address Node worker-1"]
+
+
+def test_a_definition_that_goes_removes_nothing(server: Any, reconcile: Callable[[], str]) -> None:
+    server.crds("metallb.io_ipaddresspools")
+    server.put(objects.metallb_pool("green", "192.168.2.0/28"))
+    reconcile()
+    if isinstance(server, FakeCluster):
+        server.remove("customresourcedefinitions", "ipaddresspools.metallb.io")
+    else:
+        server.undefine("ipaddresspools.metallb.io")
+        server.await_unserved("metallb.io", "ipaddresspools")
+    for _ in range(3):
+        reconcile()
+    assert _uses() == ["192.168.2.0/28 load-balancer IPAddressPool default/green"]
+    assert Finding.objects.get().code == "kind_not_served"
+
+
+@pytest.mark.parametrize("version", ["v2", "v2alpha1"])
+def test_either_version_is_read(server: Any, reconcile: Callable[[], str], version: str) -> None:
+    server.crds("cilium.io_ciliumloadbalancerippools")
+    block = {"cidr": "192.168.9.0/28"}
+    server.put(objects.load_balancer_pool("blue", block, version=version))
+    reconcile()
+    assert _uses() == ["192.168.9.0/28 load-balancer CiliumLoadBalancerIPPool blue"]
+
+
+def test_a_value_that_cannot_be_read_is_a_finding_and_no_failed_run(
+    server: Any, reconcile: Callable[[], str], api: Api
+) -> None:
+    server.crds("metallb.io_ipaddresspools")
+    server.put(objects.metallb_pool("odd", "everything", "192.168.2.0/28"))
+    server.put(objects.kubeadm_config("10.96.0.0/99", "10.244.0.0/16"))
+    reconcile()
+    assert len(_uses()) == 2
+    findings = dict(Finding.objects.values_list("subject", "message"))
+    assert "spec.addresses.0: not an IPv4 or IPv6 address" in findings["default/odd"]
+    assert "networking.serviceSubnet" in findings["kube-system/kubeadm-config"]
+    assert api("GET", "clusters/prod/connection/").json()["state"] == "healthy"
+    server.put(objects.metallb_pool("odd", "192.168.3.0/28", "192.168.2.0/28"))
+    reconcile()
+    assert Finding.objects.get().subject == "kube-system/kubeadm-config"
+
+
+def test_without_a_right_it_is_a_finding(server: Any, connect: Any, api: Api) -> None:
+    """The rights of pods and nodes only: other kinds stay unread, and the run succeeds."""
+    server.put(objects.node("worker-1", "192.168.1.10"))
+    server.put(objects.kubeadm_config("10.96.0.0/12", "10.244.0.0/16"))
+    rules = [
+        {"apiGroups": [""], "resources": ["namespaces"], "verbs": ["get"]},
+        {"apiGroups": [""], "resources": ["nodes", "pods"], "verbs": ["get", "list", "watch"]},
+    ]
+    connect(server.user("reader", rules))
+    call_command("reconcile", "prod")
+    assert _uses() == ["192.168.1.10/32 node-address Node worker-1"]
+    codes = set(Finding.objects.values_list("kind", "code"))
+    assert codes == {("ConfigMap.kubeadm-config", "not_permitted")}
+    assert api("GET", "clusters/prod/connection/").json()["state"] == "healthy"
+
+
+def test_one_config_map_is_all_that_is_asked_for(server: Any, connect: Any) -> None:
+    server.put(objects.kubeadm_config("10.96.0.0/12", "10.244.0.0/16"))
+    name = ["kubeadm-config"]
+    rules = [
+        {"apiGroups": [""], "resources": ["namespaces"], "verbs": ["get"]},
+        {
+            "apiGroups": [""], "resources": ["configmaps"], "resourceNames": name,
+            "verbs": ["get", "list", "watch"],
+        },
+    ]  # fmt: skip
+    connect(server.user("named", rules))
+    call_command("reconcile", "prod")
+    assert len(_uses()) == 2
+
+
+def test_nothing_is_written(server: Any, reconcile: Callable[[], str]) -> None:
+    server.crds(*DEFINITIONS)
+    for manifest in (*BUILT_IN, *CUSTOM):
+        server.put(manifest)
+    Connection.objects.update(mode="managed", managed_resources=["pools"])
+    with pytest.raises(Exception, match="does not serve CiliumPodIPPool"):
+        reconcile()
+    kinds = {"nodes", "pods", "configmaps", "ipaddresspools.metallb.io", "egressips.k8s.ovn.org"}
+    for plural in kinds:
+        for stored in server.objects(plural):
+            managers = {entry["manager"] for entry in stored["metadata"].get("managedFields", ())}
+            assert not managers & {"cadastre", "cadastre-status"}
+    assert ObservedObject.objects.filter(problem_code="").count() == 8

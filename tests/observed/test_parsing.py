@@ -1,0 +1,304 @@
+"""What each kind of object says of the addresses that it uses, and what is reported of odd values."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from pools.core.observed import (
+    calico,
+    cluster_networks,
+    external_addresses,
+    secondary_networks,
+)
+from pools.observed.handlers import parse_kubeadm_config
+
+
+def _nad(config: Any) -> dict[str, Any]:
+    return {"spec": {"config": config if isinstance(config, str) else json.dumps(config)}}
+
+
+def _macvlan(**ipam: Any) -> dict[str, Any]:
+    return _nad({"type": "macvlan", "ipam": ipam})
+
+
+def _pod(*arguments: str, key: str = "command") -> dict[str, Any]:
+    return {"spec": {"containers": [{"name": "c", key: list(arguments)}]}}
+
+
+CASES = {
+    "ServiceCIDR": (
+        cluster_networks.parse_service_cidr,
+        {"spec": {"cidrs": ["10.96.0.0/12", "fd00:96::/112"]}},
+        ["services 10.96.0.0/12", "services fd00:96::/112"],
+    ),
+    "node": (
+        cluster_networks.parse_node,
+        {
+            "spec": {"podCIDR": "10.244.1.0/24", "podCIDRs": ["10.244.1.0/24", "fd00:244:1::/64"]},
+            "status": {
+                "addresses": [
+                    {"type": "InternalIP", "address": "192.168.1.10"},
+                    {"type": "InternalIP", "address": "fd00:1::10"},
+                    {"type": "ExternalIP", "address": "203.0.113.10"},
+                    {"type": "Hostname", "address": "worker-1"},
+                ]
+            },
+        },
+        [
+            "pods 10.244.1.0/24",
+            "pods fd00:244:1::/64",
+            "node-address 192.168.1.10/32 InternalIP",
+            "node-address fd00:1::10/128 InternalIP",
+            "node-address 203.0.113.10/32 ExternalIP",
+        ],
+    ),
+    "node without CIDRs": (cluster_networks.parse_node, {"spec": {}, "status": {}}, []),
+    "kubeadm": (
+        parse_kubeadm_config,
+        {
+            "data": {
+                "ClusterConfiguration": "kind: ClusterConfiguration\nnetworking:\n"
+                "  dnsDomain: cluster.local\n"
+                "  podSubnet: 10.244.0.0/16, fd00:244::/48\n  serviceSubnet: 10.96.0.0/12\n"
+            }
+        },
+        [
+            "services 10.96.0.0/12 serviceSubnet",
+            "pods 10.244.0.0/16 podSubnet",
+            "pods fd00:244::/48 podSubnet",
+        ],
+    ),
+    "kube-apiserver": (
+        cluster_networks.parse_control_plane,
+        _pod("kube-apiserver", "--v=2", "--service-cluster-ip-range=10.96.0.0/12,fd00:96::/112"),
+        [
+            "services 10.96.0.0/12 --service-cluster-ip-range",
+            "services fd00:96::/112 --service-cluster-ip-range",
+        ],
+    ),
+    "arguments apart": (
+        cluster_networks.parse_control_plane,
+        _pod("--cluster-cidr", "10.244.0.0/16", key="args"),
+        ["pods 10.244.0.0/16 --cluster-cidr"],
+    ),
+    "arguments of a shell": (
+        cluster_networks.parse_control_plane,
+        _pod("/bin/sh", "-c", "exec kube-apiserver --service-cluster-ip-range='10.0.0.0/16' 2>&1"),
+        ["services 10.0.0.0/16 --service-cluster-ip-range"],
+    ),
+    "OpenShift": (
+        cluster_networks.parse_openshift,
+        {
+            "spec": {"clusterNetwork": [{"cidr": "10.128.0.0/14", "hostPrefix": 23}]},
+            "status": {"serviceNetwork": ["172.30.0.0/16"]},
+        },
+        ["pods 10.128.0.0/14", "services 172.30.0.0/16"],
+    ),
+    "CiliumLoadBalancerIPPool": (
+        external_addresses.parse_cilium_load_balancer_pool,
+        {
+            "spec": {
+                "blocks": [
+                    {"cidr": "203.0.113.0/28"},
+                    {"start": "192.168.1.240", "stop": "192.168.1.250"},
+                    {"start": "192.168.2.1"},
+                ]
+            }
+        },
+        [
+            "load-balancer 203.0.113.0/28",
+            "load-balancer 192.168.1.240/29 192.168.1.240-192.168.1.250",
+            "load-balancer 192.168.1.248/31 192.168.1.240-192.168.1.250",
+            "load-balancer 192.168.1.250/32 192.168.1.240-192.168.1.250",
+            "load-balancer 192.168.2.1/32",
+        ],
+    ),
+    "CiliumLoadBalancerIPPool before 1.15, disabled": (
+        external_addresses.parse_cilium_load_balancer_pool,
+        {"spec": {"disabled": True, "cidrs": [{"cidr": "203.0.113.0/28"}]}},
+        ["load-balancer 203.0.113.0/28 disabled"],
+    ),
+    "MetalLB": (
+        external_addresses.parse_metallb_pool,
+        {"spec": {"addresses": ["192.168.1.240 - 192.168.1.243", "fc00:f853::/124"]}},
+        ["load-balancer 192.168.1.240/30", "load-balancer fc00:f853::/124"],
+    ),
+    "EgressIP": (
+        external_addresses.parse_egress_ip,
+        {
+            "spec": {"egressIPs": ["192.168.1.100", "192.168.1.101"]},
+            "status": {"items": [{"node": "worker-1", "egressIP": "192.168.1.100"}]},
+        },
+        ["egress 192.168.1.100/32 on worker-1", "egress 192.168.1.101/32"],
+    ),
+    "CiliumEgressGatewayPolicy": (
+        external_addresses.parse_egress_gateway_policy,
+        {
+            "spec": {
+                "egressGateway": {"egressIP": "192.168.1.110"},
+                "egressGateways": [{"egressIP": "192.168.1.111"}, {"interface": "eth1"}],
+            }
+        },
+        ["egress 192.168.1.110/32", "egress 192.168.1.111/32"],
+    ),
+    "Calico": (
+        calico.parse,
+        {"spec": {"cidr": "10.48.0.0/16", "blockSize": 26, "disabled": True}},
+        ["pod-pool 10.48.0.0/16 blocks of /26, disabled"],
+    ),
+    "Calico for load balancers": (
+        calico.parse,
+        {"spec": {"cidr": "203.0.113.0/28", "allowedUses": ["LoadBalancer"]}},
+        ["load-balancer 203.0.113.0/28"],
+    ),
+    "whereabouts": (
+        secondary_networks.parse,
+        _macvlan(
+            type="whereabouts",
+            range="192.168.2.225/28",
+            range_start="192.168.2.226",
+            range_end="192.168.2.231",
+            exclude=["192.168.2.229/32"],
+        ),
+        [
+            "secondary 192.168.2.226/31 192.168.2.226-192.168.2.231",
+            "secondary 192.168.2.228/32 192.168.2.226-192.168.2.231",
+            "secondary 192.168.2.230/31 192.168.2.226-192.168.2.231",
+        ],
+    ),
+    "whereabouts of both families": (
+        secondary_networks.parse,
+        _macvlan(
+            type="whereabouts", ipRanges=[{"range": "192.168.10.0/24"}, {"range": "fd00:10::/64"}]
+        ),
+        ["secondary 192.168.10.0/24", "secondary fd00:10::/64"],
+    ),
+    "whereabouts from-to/length": (
+        secondary_networks.parse,
+        _macvlan(type="whereabouts", range="192.168.2.8-192.168.2.15/24"),
+        ["secondary 192.168.2.8/29"],
+    ),
+    "host-local": (
+        secondary_networks.parse,
+        _macvlan(
+            type="host-local",
+            ranges=[
+                [{"subnet": "10.10.0.0/16", "rangeStart": "10.10.1.0", "rangeEnd": "10.10.1.255"}],
+                [{"subnet": "3ffe:ffff:0:1ff::/64"}],
+            ],
+        ),
+        ["secondary 10.10.1.0/24", "secondary 3ffe:ffff:0:1ff::/64"],
+    ),
+    "host-local of one subnet, in a list of plugins": (
+        secondary_networks.parse,
+        _nad({"plugins": [{"type": "bridge", "ipam": {"type": "host-local", "subnet": "10.1.2.0/24"}}, {"type": "tuning"}]}),
+        ["secondary 10.1.2.0/24"],
+    ),
+    "static": (
+        secondary_networks.parse,
+        _macvlan(type="static", addresses=[{"address": "10.10.0.1/24", "gateway": "10.10.0.254"}]),
+        ["secondary 10.10.0.1/32"],
+    ),
+    "another IPAM": (secondary_networks.parse, _macvlan(type="dhcp"), []),
+    "no IPAM": (secondary_networks.parse, _nad({"type": "macvlan"}), []),
+    "OVN-Kubernetes": (
+        secondary_networks.parse,
+        _nad({"type": "ovn-k8s-cni-overlay", "subnets": "10.100.0.0/16"}),
+        [],
+    ),
+    "no config": (secondary_networks.parse, {"spec": {}}, []),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_what_is_used(case: str) -> None:
+    parser, manifest, expected = CASES[case]
+    observed = parser(manifest)
+    uses = [f"{use.role.value} {use.cidr} {use.detail}".strip() for use in observed.uses]
+    assert uses == expected
+    assert observed.problems == ()
+
+
+ODD = {
+    "no CIDR": (
+        cluster_networks.parse_service_cidr,
+        {"spec": {"cidrs": ["10.96.0.0/12", "all"]}},
+        1,
+        ["spec.cidrs.1 not_an_address"],
+    ),
+    "no list": (
+        cluster_networks.parse_service_cidr,
+        {"spec": {"cidrs": "10.0.0.0/8"}},
+        0,
+        ["spec.cidrs wrong_type"],
+    ),
+    "reversed range": (
+        external_addresses.parse_metallb_pool,
+        {"spec": {"addresses": ["10.0.0.9-10.0.0.1", "10.0.1.0/24"]}},
+        1,
+        ["spec.addresses.0 range_reversed"],
+    ),
+    "families mixed": (
+        external_addresses.parse_cilium_load_balancer_pool,
+        {"spec": {"blocks": [{"start": "10.0.0.1", "stop": "fd00::1"}]}},
+        0,
+        ["spec.blocks.0 mixed_family"],
+    ),
+    "a block of nothing": (
+        external_addresses.parse_cilium_load_balancer_pool,
+        {"spec": {"blocks": [{}]}},
+        0,
+        ["spec.blocks.0.start required"],
+    ),
+    "garbage": (secondary_networks.parse, _nad("{no json"), 0, ["spec.config config_syntax"]),
+    "a list": (secondary_networks.parse, _nad("[]"), 0, ["spec.config config_syntax"]),
+    "no subnet": (
+        secondary_networks.parse,
+        _macvlan(type="host-local", ranges=[["10.0.0.0/8"], 7]),
+        0,
+        ["spec.config.ipam.ranges.0.ranges.0 wrong_type", "spec.config.ipam.ranges.1 wrong_type"],
+    ),
+    "an IPAM that is a text": (
+        secondary_networks.parse,
+        _nad({"type": "macvlan", "ipam": "whereabouts"}),
+        0,
+        ["spec.config.ipam wrong_type"],
+    ),
+    "YAML of kubeadm": (
+        parse_kubeadm_config,
+        {"data": {"ClusterConfiguration": "networking: [\n"}},
+        0,
+        ["data.ClusterConfiguration yaml_syntax"],
+    ),
+    "all addresses": (
+        calico.parse,
+        {"spec": {"cidr": "0.0.0.0/0"}},
+        0,
+        ["spec.cidr prefix_too_short"],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", ODD)
+def test_odd_values_are_reported_and_the_others_count(case: str) -> None:
+    parser, manifest, count, expected = ODD[case]
+    observed = parser(manifest)
+    assert len(observed.uses) == count
+    assert [f"{problem.field} {problem.code}" for problem in observed.problems] == expected
+
+
+@pytest.mark.parametrize("odd", [{}, {"spec": 7}, {"spec": {"containers": [7]}}, {"data": 7}])
+def test_no_manifest_raises(odd: dict[str, Any]) -> None:
+    for parser, _, _ in CASES.values():
+        parser(odd)
+    assert not cluster_networks.has_flags(odd)
+
+
+def test_what_is_kept_of_a_pod_has_no_other_argument() -> None:
+    pod = _pod("kube-apiserver", "--token=secret", "--service-cluster-ip-range", "10.96.0.0/12")
+    kept = cluster_networks.project_control_plane({"metadata": {"name": "a"}, **pod})
+    assert "secret" not in json.dumps(kept)
+    assert cluster_networks.parse_control_plane(kept).uses[0].cidr.prefixlen == 12
