@@ -32,6 +32,7 @@ from pools.models import (
     EnvironmentEvent,
     FailureEvent,
     JournalEntryEvent,
+    PasskeyEvent,
     Pool,
     PoolCIDREvent,
     PoolEvent,
@@ -167,6 +168,7 @@ ADDRESS_SPACE = Extension(
         JournalEntryEvent,
         DirectoryAccountEvent,
         SecondFactorEvent,
+        PasskeyEvent,
     ),
     event_subjects={
         "pool": _("pools, CIDRs, ranges"),
@@ -178,6 +180,7 @@ ADDRESS_SPACE = Extension(
         "webhook": _("webhooks"),
         "directory_account": _("directory accounts"),
         "second_factor": _("second factors"),
+        "passkey": _("passkeys"),
     },
     history_searchers=searchers.SEARCHERS,
     history_permissions=(search.VIEW_EVENTS,),

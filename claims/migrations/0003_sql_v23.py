@@ -10,12 +10,12 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('claims', '0002_initial_data'),
-        ('pools', '0003_sql_v22'),
+        ('pools', '0003_sql_v23'),
     ]
 
     operations = [
         pools.sql.Install(
             app='claims',
-            names=['memberships.v22', 'contradictions.v22', 'launchers.v22', 'workload_comparison.v22', 'storage.v22', 'event_log.v22', 'pgtrigger.v22'],
+            names=['memberships.v23', 'contradictions.v23', 'launchers.v23', 'workload_comparison.v23', 'storage.v23', 'event_log.v23', 'pgtrigger.v23'],
         ),
     ]

@@ -102,6 +102,12 @@ UNION ALL
     COALESCE(e.pgh_context ->> 'actor', ''), COALESCE(e.pgh_context ->> 'request_id', ''),
     COALESCE(e.pgh_context ->> 'reason', ''), ''
   FROM pools_secondfactorevent e LEFT JOIN auth_user u ON u.id = e.user_id
+UNION ALL
+  SELECT e.pgh_id, e.pgh_created_at, 'passkey.' || e.pgh_label, 'passkeyevent', e.pgh_obj_id,
+    NULL::bigint, NULL::bigint, '', 'user', COALESCE(u.username, '')::text, '', '',
+    COALESCE(e.pgh_context ->> 'actor', ''), COALESCE(e.pgh_context ->> 'request_id', ''),
+    COALESCE(e.pgh_context ->> 'reason', ''), e.name::text
+  FROM pools_passkeyevent e LEFT JOIN auth_user u ON u.id = e.user_id
 -- Branches of the view pools_event_log (pools/sql/event_log.sql): events of VM networks. The block of an
 -- event is its first address with a full prefix length, so that a search for the block finds it.
 UNION ALL

@@ -15,6 +15,6 @@ class Migration(migrations.Migration):
     operations = [
         pools.sql.Install(
             app='pools',
-            names=['rules.v22', 'allocate.v22', 'observed_cidrs.v22', 'recovery.v22', 'event_log.v22', 'plan.v22', 'pgtrigger.v22', 'storage.v22'],
+            names=['rules.v23', 'allocate.v23', 'observed_cidrs.v23', 'recovery.v23', 'event_log.v23', 'plan.v23', 'pgtrigger.v23', 'storage.v23'],
         ),
     ]
