@@ -48,9 +48,11 @@ def remember(request: HttpRequest, purpose: str, state: passkeys.State, **values
 
 def take(request: HttpRequest, purpose: str) -> dict[str, Any]:
     """Return what `remember` was given, once. Raises PasskeyChallengeInvalid."""
-    pending: dict[str, Any] = request.session.pop(_PENDING, {})
+    pending: dict[str, Any] | None = request.session.pop(_PENDING, None)
+    if pending is None:
+        raise errors.PasskeyChallengeInvalid
     request.session.save()  # before the answer is verified, which takes a moment
-    if pending.get("purpose") != purpose or pending["until"] < time.time():
+    if pending["purpose"] != purpose or pending["until"] < time.time():
         raise errors.PasskeyChallengeInvalid
     return pending
 

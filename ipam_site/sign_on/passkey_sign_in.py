@@ -6,7 +6,6 @@ from typing import Any
 
 from django.contrib.auth import REDIRECT_FIELD_NAME
 from django.contrib.auth.models import User
-from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect
 from django.utils.translation import gettext
@@ -45,7 +44,7 @@ def proof_options(request: HttpRequest) -> HttpResponse:
     if not user.is_authenticated:
         user = second_step.pending_user(request)
     if user is None:
-        raise PermissionDenied
+        return redirect("admin:index")  # and from there to the sign-in
     return _options(request, user, ceremony.PROVE)
 
 
@@ -64,7 +63,7 @@ def sign_in(request: HttpRequest) -> HttpResponse:
     """Sign in the user whose passkey signed, if the device verified that it is the user."""
     try:
         user = passkeys.owner(request.POST.get("credential", ""), ceremony.site(request))
-        name = user.get_username() if user is not None else ""
+        name = user.get_username() if user is not None else ""  # unknown passkeys share a limit
         attempt = login_limits.count_attempt(name, attempts.address(request))
         if attempt.retry_after:
             return _throttled(attempt.retry_after)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 import io
 import json
 import re
+import time
 from typing import Any
 
 import pytest
@@ -12,6 +14,7 @@ from django.contrib.auth.models import Group
 from django.core.management import call_command
 from django.test import Client
 from django.urls import reverse
+from django_otp.oath import TOTP
 
 from claims.access import directory
 from claims.access.directory import Person
@@ -461,4 +464,33 @@ def test_options_need_the_form_of_the_page(olga: Owner) -> None:
     for path in (SIGN_IN_OPTIONS, SIGN_IN, PROVE):
         assert client.post(path).status_code == 403
         assert client.get(path).status_code in {403, 405}
-    assert Client(SERVER_NAME="localhost").post(PROVE).status_code == 403
+    stranger = Client(SERVER_NAME="localhost")
+    assert stranger.post(PROVE).headers["Location"] == "/admin/"
+
+
+def test_an_app_beside_a_passkey(olga: Owner) -> None:
+    secret = re.search(r'id="secret">([A-Z2-7]{32})<', olga.client.get(PAGE).text)
+    assert secret
+    totp = TOTP(base64.b32decode(secret[1]))
+    added = olga.client.post(PAGE, {"password": PASSWORD, "code": f"{totp.token():06}"})
+    assert added.headers["Location"] == PAGE  # without new recovery codes
+    assert is_signed_in(olga.client)
+    with_passkey, with_code = olga.give_password(), olga.give_password()
+    assert olga.prove(with_passkey).status_code == 302
+    totp.time = time.time() + 30
+    assert with_code.post(CODE, {"code": f"{totp.token():06}"}).status_code == 302
+    # The app stays when the last passkey goes.
+    proof = olga.device.get(olga.client.post(PROVE).json())
+    path = reverse("admin:passkey_remove", args=[Passkey.objects.get().pk])
+    send(olga.client, path, proof, password=PASSWORD)
+    assert SecondFactor.objects.get().sealed
+    assert is_signed_in(olga.client)
+
+
+def test_an_account_with_a_passkey_only_has_no_secret_to_seal(olga: Owner) -> None:
+    out = io.StringIO()
+    call_command("rotate_keys", stdout=out)
+    assert olga.user.username not in out.getvalue()
+    client = olga.give_password()
+    assert client.post(CODE, {"code": "123456"}).status_code == 200
+    assert not is_signed_in(client)
