@@ -17,7 +17,15 @@ from django.views.i18n import JavaScriptCatalog
 from unfold import forms, sites
 
 from claims.access import cluster_owners, directory
-from ipam_site.sign_on import attempts, enrolment, oidc, second_step, views
+from ipam_site.sign_on import (
+    attempts,
+    enrolment,
+    oidc,
+    passkey_sign_in,
+    removal,
+    second_step,
+    views,
+)
 from ipam_site.sign_on.ldap_settings import DirectoryUnreachable
 from pools.platform import login_limits, second_factor
 
@@ -94,6 +102,8 @@ class Site(sites.UnfoldAdminSite):
         sign_on = {
             "sign_on_url": views.start_url(next_url),
             "sign_on_name": settings.IPAM_OIDC_NAME,
+            "has_passkeys": passkey_sign_in.is_offered(request),
+            "next_url": next_url,
         }
         try:
             response = super().login(request, {**sign_on, **(extra_context or {})})
@@ -124,6 +134,33 @@ class Site(sites.UnfoldAdminSite):
 
         return [
             path("login/code/", second_step.view, name="second_step"),
+            path("login/passkey/", passkey_sign_in.sign_in, name="passkey_sign_in"),
+            path(
+                "login/passkey/options/",
+                passkey_sign_in.sign_in_options,
+                name="passkey_sign_in_options",
+            ),
+            path(
+                "login/code/options/", passkey_sign_in.proof_options, name="passkey_proof_options"
+            ),
             path("second-factor/", self.admin_view(enrolment.view), name="second_factor"),
+            path(
+                "second-factor/remove/", self.admin_view(removal.view), name="second_factor_remove"
+            ),
+            path(
+                "second-factor/passkeys/",
+                self.admin_view(enrolment.add_passkey),
+                name="passkey_add",
+            ),
+            path(
+                "second-factor/passkeys/options/",
+                self.admin_view(enrolment.creation_options),
+                name="passkey_creation_options",
+            ),
+            path(
+                "second-factor/passkeys/<int:passkey_id>/remove/",
+                self.admin_view(removal.view),
+                name="passkey_remove",
+            ),
             *urls.admin_urls(self),
         ]

@@ -37,6 +37,7 @@ from pools.models import (
     EnvironmentEvent,
     FailureEvent,
     JournalEntryEvent,
+    PasskeyEvent,
     Pool,
     PoolCIDR,
     PoolCIDREvent,
@@ -190,6 +191,7 @@ ADDRESS_SPACE = Extension(
         JournalEntryEvent,
         DirectoryAccountEvent,
         SecondFactorEvent,
+        PasskeyEvent,
     ),
     event_subjects={
         "pool": _("pools, CIDRs, ranges"),
@@ -202,6 +204,7 @@ ADDRESS_SPACE = Extension(
         "webhook": _("webhooks"),
         "directory_account": _("directory accounts"),
         "second_factor": _("second factors"),
+        "passkey": _("passkeys"),
     },
     history_searchers=searchers.SEARCHERS,
     history_permissions=(search.VIEW_EVENTS,),

@@ -18,18 +18,21 @@ from pools.models import SecondFactor
 from pools.platform import second_factor
 
 BACKEND = "ipam_site.backends.Accounts"
-_VERIFIED = "second_factor"  # in the session: the id of the factor whose code was right
-_REACHABLE = ("admin:second_factor", "admin:logout", "admin:jsi18n")
+_VERIFIED = "second_factor"  # in the session: the id of the factor that was shown
+_REACHABLE = (
+    "admin:second_factor", "admin:passkey_creation_options", "admin:passkey_add", "admin:logout",
+    "admin:jsi18n",
+)  # fmt: skip
 
 
 def sign_in(request: HttpRequest, user: Any, factor: SecondFactor) -> None:
-    """Sign in a user whose password and code were right."""
+    """Sign in a user whose password and second factor, or passkey, were right."""
     auth.login(request, user, backend=BACKEND)
     mark_verified(request, factor)
 
 
 def mark_verified(request: HttpRequest, factor: SecondFactor) -> None:
-    """Record in the session that a code of the factor was right; other sessions of the user end."""
+    """Record in the session that the factor was shown; other sessions of the user end."""
     request.session[_VERIFIED] = factor.pk
     request.session.cycle_key()
 

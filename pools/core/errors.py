@@ -368,3 +368,45 @@ class NotManaged(Conflict):
 
     code = "not_managed"
     reason = "NotManaged"
+
+
+class PasskeysUnavailable(InvalidInput):
+    """This page was not opened in a way in which browsers offer passkeys."""
+
+    code = "passkeys_unavailable"
+
+
+class PasskeyMalformed(InvalidInput):
+    """The answer of the browser cannot be read."""
+
+    code = "passkey_malformed"
+
+
+class PasskeyChallengeInvalid(InvalidInput):
+    """The request for the passkey has expired, was answered before, or belongs to another page."""
+
+    code = "passkey_challenge_invalid"
+
+
+class PasskeyUnknown(InvalidInput):
+    """This passkey is not enrolled for the account on this host."""
+
+    code = "passkey_unknown"
+
+
+class PasskeyRefused(InvalidInput):
+    """The signature of the passkey was not accepted."""
+
+    code = "passkey_refused"
+
+
+class PasskeyCounterRegressed(InvalidInput):
+    """The passkey's counter of signatures went backwards: it may have been copied."""
+
+    code = "passkey_counter_regressed"
+
+
+class PasskeyExists(Conflict):
+    """The account has a passkey of this name, or this passkey is enrolled already."""
+
+    code = "passkey_exists"

@@ -1,6 +1,6 @@
 """The tables of the register. Constraints and triggers enforce the rules; services make decisions."""
 
-from pools.models.accounts import DirectoryAccount, DirectorySource, SecondFactor
+from pools.models.accounts import DirectoryAccount, DirectorySource, Passkey, SecondFactor
 from pools.models.alerts import Alert, Delivery, WebhookTarget
 from pools.models.attributes import CustomField
 from pools.models.audit import (
@@ -29,6 +29,7 @@ from pools.models.history import (
     Event,
     FailureEvent,
     JournalEntryEvent,
+    PasskeyEvent,
     PoolCIDREvent,
     PoolEvent,
     ReservedRangeEvent,
@@ -90,6 +91,8 @@ __all__ = [
     "Measure",
     "ObservedCIDR",
     "ObservedObject",
+    "Passkey",
+    "PasskeyEvent",
     "Pool",
     "PoolCIDR",
     "PoolCIDREvent",

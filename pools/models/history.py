@@ -17,7 +17,7 @@ from django.db.models import Func, Value
 from django.utils.translation import gettext_lazy as _
 from pghistory import trigger as pghistory_trigger
 
-from pools.models.accounts import DirectoryAccount, SecondFactor
+from pools.models.accounts import DirectoryAccount, Passkey, SecondFactor
 from pools.models.alerts import WebhookTarget
 from pools.models.attributes import ATTRIBUTES, CustomField
 from pools.models.blocks import Block, BlockState
@@ -278,6 +278,16 @@ SecondFactorEvent = create_event_model(
     pghistory.UpdateEvent("recovery_code_used", condition=pgtrigger.AnyChange("recovery_digests")),
     pghistory.DeleteEvent("deleted"),
     fields=["user"],
+)
+
+
+PasskeyEvent = create_event_model(
+    Passkey,
+    pghistory.InsertEvent("created"),
+    pghistory.UpdateEvent("used", condition=pgtrigger.AnyChange("last_used_at")),
+    pghistory.UpdateEvent("counter_regressed", condition=pgtrigger.AnyChange("regressed_at")),
+    pghistory.DeleteEvent("deleted"),
+    fields=["user", "name"],
 )
 
 

@@ -1,6 +1,6 @@
 """The second factor of accounts of this site: codes of an authenticator app (TOTP), and recovery codes.
 
-The accounts of a directory have theirs at the directory.
+Passkeys are in pools/platform/passkeys.py. The accounts of a directory have theirs at the directory.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ import logging
 import re
 import secrets as randomness
 import time
+import uuid
 from typing import Any, cast
 from urllib import parse
 
 from django.conf import settings
 from django.contrib.auth.models import AnonymousUser, User
-from django.db import IntegrityError
 from django_otp import oath
 
-from pools.models import DirectoryAccount, SecondFactor
+from pools.models import DirectoryAccount, Passkey, SecondFactor
 from pools.platform import events
 from pools.platform.outbound import faults, secrets
 
@@ -69,25 +69,41 @@ def app_url(user: User, sealed: str) -> str:
 def enrol(
     user: User, sealed: str, code: str, *, author: events.Author
 ) -> tuple[SecondFactor, list[str]] | None:
-    """Store the secret if the code is one of it; return the factor and its recovery codes.
+    """Store the secret if the code is one of it; return the factor, and its recovery codes if it is new.
 
-    Returns None if the code is wrong, or the user has a factor already, or an account of a directory.
+    Returns None if the code is wrong, or the user has an app already, or an account of a directory.
     """
     step = _matching_step(_open(user.pk, sealed), _plain(code), after=-1)
-    if step is None or DirectoryAccount.objects.filter(user_id=user.pk).exists():
+    if step is None:
+        return None
+    with events.recorded_by(author):
+        enrolment = lock_or_create(user)
+        if enrolment is None or enrolment[0].sealed:
+            return None
+        factor, codes = enrolment
+        factor.sealed, factor.last_step = sealed, step
+        factor.save(update_fields=["sealed", "last_step"])
+    return factor, codes
+
+
+def lock_or_create(
+    user: User, handle: uuid.UUID | None = None
+) -> tuple[SecondFactor, list[str]] | None:
+    """Return the locked factor of the user; a new one with its recovery codes, which are stored as digests only.
+
+    Returns None for an account of a directory. Call it inside a transaction.
+    """
+    if DirectoryAccount.objects.filter(user_id=user.pk).exists():
         return None
     codes = [_new_recovery_code() for _ in range(RECOVERY_CODES)]
-    try:
-        with events.recorded_by(author):
-            factor = SecondFactor.objects.create(
-                user=user,
-                sealed=sealed,
-                last_step=step,
-                recovery_digests=[_digest(user.pk, _plain(code)) for code in codes],
-            )
-    except IntegrityError:
-        return None
-    return factor, codes
+    factor, is_new = SecondFactor.objects.select_for_update().get_or_create(
+        user=user,
+        defaults={
+            "recovery_digests": [_digest(user.pk, _plain(code)) for code in codes],
+            "handle": handle or uuid.uuid4(),
+        },
+    )
+    return factor, codes if is_new else []
 
 
 def verify(user: User, code: str, *, author: events.Author) -> SecondFactor | None:
@@ -109,15 +125,18 @@ def verify(user: User, code: str, *, author: events.Author) -> SecondFactor | No
 
 
 def remove(user: User, *, author: events.Author) -> bool:
-    """Remove the factor of the user; False if there is none."""
+    """Remove the factor of the user with its passkeys; False if there is none."""
     with events.recorded_by(author):
-        return SecondFactor.objects.filter(user_id=user.pk).delete()[0] > 0
+        # First the factor, whose lock whoever adds a passkey holds.
+        is_removed = SecondFactor.objects.filter(user_id=user.pk).delete()[0] > 0
+        Passkey.objects.filter(user_id=user.pk).delete()
+        return is_removed
 
 
 def reseal() -> secrets.ResealResult:
     """Seal all secrets with the newest key of the ring. Raises KeyRingInvalid."""
     ring, result = secrets.key_ring(), secrets.ResealResult()
-    for row in SecondFactor.objects.select_related("user").order_by("pk"):
+    for row in SecondFactor.objects.exclude(sealed="").select_related("user").order_by("pk"):
         try:
             sealed = ring.reseal(row.sealed, owner=_owner(row.user_id))
         except faults.SecretUnreadable as error:
@@ -134,6 +153,8 @@ def reseal() -> secrets.ResealResult:
 def _use_up(factor: SecondFactor, code: str) -> bool:
     """Change the factor so that the code is not accepted again; False if it is wrong."""
     if _APP_CODE.fullmatch(code):
+        if not factor.sealed:
+            return False
         try:
             secret = _open(factor.user_id, factor.sealed)
         except faults.SecretUnreadable as error:  # recovery codes are accepted nevertheless

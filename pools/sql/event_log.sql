@@ -106,7 +106,13 @@ UNION ALL
     NULL::bigint, NULL::bigint, '', 'user', COALESCE(u.username, '')::text, '', '',
     COALESCE(e.pgh_context ->> 'actor', ''), COALESCE(e.pgh_context ->> 'request_id', ''),
     COALESCE(e.pgh_context ->> 'reason', ''), ''
-  FROM pools_secondfactorevent e LEFT JOIN auth_user u ON u.id = e.user_id;
+  FROM pools_secondfactorevent e LEFT JOIN auth_user u ON u.id = e.user_id
+UNION ALL
+  SELECT e.pgh_id, e.pgh_created_at, 'passkey.' || e.pgh_label, 'passkeyevent', e.pgh_obj_id,
+    NULL::bigint, NULL::bigint, '', 'user', COALESCE(u.username, '')::text, '', '',
+    COALESCE(e.pgh_context ->> 'actor', ''), COALESCE(e.pgh_context ->> 'request_id', ''),
+    COALESCE(e.pgh_context ->> 'reason', ''), e.name::text
+  FROM pools_passkeyevent e LEFT JOIN auth_user u ON u.id = e.user_id;
 
 -- The status of each environment (rule `exhaustion-is-definite`), for whoever reads the database.
 CREATE OR REPLACE VIEW env_status_view AS

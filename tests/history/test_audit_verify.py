@@ -29,6 +29,7 @@ from pools.models import (
     BlockEvent,
     Connection,
     DirectoryAccount,
+    Passkey,
     SecondFactor,
 )
 from pools.platform import database, events
@@ -67,6 +68,9 @@ def sealed(monkeypatch: pytest.MonkeyPatch) -> sealing.SealResult:
     DirectoryAccount.objects.create(source="ldap", subject="olga", username="olga")
     SecondFactor.objects.create(
         user=User.objects.get(), sealed="", last_step=0, recovery_digests=[]
+    )
+    Passkey.objects.create(
+        user=User.objects.get(), name="laptop", credential_id=b"1", credential=b"", sign_count=0
     )
     return sealing.seal()
 

@@ -173,7 +173,8 @@ def test_without_a_login(made: Everything) -> None:
             answer = asked(asked.session, method, path)
             where = (method, path, answer.status_code)
             if method in open_to_all or (method == "HEAD" and "GET" in open_to_all):
-                assert answer.status_code in {200, 302}, where
+                # A POST without its body may be a bad request.
+                assert answer.status_code in {200, 302, 400 if method == "POST" else 200}, where
             elif address.route.startswith(ADMIN) and method in {"GET", "HEAD", "POST"}:
                 assert answer.status_code in {302, 405}, where
                 # A logout without a login leads to the first page, and that to the login.

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.django_db
 PASSWORD = "a long enough pass phrase"
 BY = events.Author(actor="test", source="command")
 LOGIN, CODE = "/admin/login/", "/admin/login/code/"
-PAGE = "/admin/second-factor/"
+PAGE, REMOVE = "/admin/second-factor/", "/admin/second-factor/remove/"
 
 
 @pytest.fixture(autouse=True)
@@ -255,9 +255,9 @@ def test_removing_needs_password_and_code(olga: Enrolled) -> None:
         {"password": "wrong", "code": olga.code()}, {"password": PASSWORD, "code": "000000"},
         {"password": PASSWORD},
     ):  # fmt: skip
-        assert client.post(PAGE, values).status_code == 200
+        assert client.post(REMOVE, values).status_code == 200
     SecondFactor.objects.update(throttling_failure_timestamp=None, throttling_failure_count=0)
-    assert client.post(PAGE, {"password": PASSWORD, "code": olga.code()}).status_code == 302
+    assert client.post(REMOVE, {"password": PASSWORD, "code": olga.code()}).status_code == 302
     assert Event.objects.get(type="second_factor.deleted").actor == olga.user.username
     assert 'id="secret"' in client.get(PAGE).text  # a new one can be enrolled
 

@@ -10,12 +10,12 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('claims', '0002_initial_data'),
-        ('pools', '0003_sql_v26'),
+        ('pools', '0003_sql_v27'),
     ]
 
     operations = [
         pools.sql.Install(
             app='claims',
-            names=['memberships.v26', 'contradictions.v26', 'launchers.v26', 'workload_comparison.v26', 'storage.v26', 'event_log.v26', 'pgtrigger.v26'],
+            names=['memberships.v27', 'contradictions.v27', 'launchers.v27', 'workload_comparison.v27', 'storage.v27', 'event_log.v27', 'pgtrigger.v27'],
         ),
     ]

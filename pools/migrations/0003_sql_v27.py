@@ -15,6 +15,6 @@ class Migration(migrations.Migration):
     operations = [
         pools.sql.Install(
             app='pools',
-            names=['rules.v26', 'allocate.v26', 'observed_cidrs.v26', 'recovery.v26', 'event_log.v26', 'plan.v26', 'pgtrigger.v26', 'storage.v26'],
+            names=['rules.v27', 'allocate.v27', 'observed_cidrs.v27', 'recovery.v27', 'event_log.v27', 'plan.v27', 'pgtrigger.v27', 'storage.v27'],
         ),
     ]
