@@ -35,9 +35,14 @@ class Site:
     """One running `up`; `output` is what it has said so far."""
 
     def __init__(
-        self, data: pathlib.Path, *options: str, env: dict[str, str] | None = None
+        self,
+        data: pathlib.Path,
+        *options: str,
+        env: dict[str, str] | None = None,
+        tree: pathlib.Path = data_folder.PROJECT,
     ) -> None:
         self.data = data
+        self._tree = tree
         self.port = processes.free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self._said = data.parent / f"{data.name}-{self.port}.said"
@@ -56,7 +61,7 @@ class Site:
                 f"--data={self.data}",
                 *options,
             ],
-            cwd=data_folder.PROJECT,
+            cwd=self._tree,
             env=environment() | env,
             stdin=subprocess.DEVNULL,
             stdout=said,

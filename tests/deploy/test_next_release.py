@@ -5,7 +5,6 @@ The migrations here are made up: so the tests of upgrades prove something also w
 
 from __future__ import annotations
 
-import pathlib
 from collections.abc import Iterator
 
 import psycopg
@@ -14,34 +13,13 @@ import pytest
 from tests import servers
 from tests.deploy import catalog, conftest, trees
 
-_COLUMN = """
-from django.contrib.postgres.operations import AddIndexConcurrently
-from django.db import migrations, models
-
-
-class Migration(migrations.Migration):
-    atomic = False
-    dependencies = [("pools", "{parent}")]
-    operations = [
-        migrations.AddField("block", "label", models.CharField(max_length=9, db_default="")),
-        AddIndexConcurrently("block", models.Index(fields=["label"], name="block_label")),
-    ]
-"""
-
 
 @pytest.fixture(scope="module")
 def following(
     tmp_path_factory: pytest.TempPathFactory, worker_id: str
 ) -> Iterator[conftest.Upgrade]:
     """The last release's register after the next release's migrations, while requests go on."""
-    tree = trees.copy(tmp_path_factory.mktemp("next"))
-    rules = tree / "pools/sql/rules.sql"
-    function = "CREATE FUNCTION is_new() RETURNS int LANGUAGE sql AS 'SELECT 1';\n"
-    rules.write_text(rules.read_text() + function)
-    (path,) = trees.run(tree, "tests.deploy.frozen").stdout.splitlines()
-    parent = pathlib.Path(path).stem
-    new = tree / f"pools/migrations/{int(parent[:4]) + 1:04}_label.py"
-    new.write_text(_COLUMN.format(parent=parent))
+    tree = trees.following(tmp_path_factory.mktemp("next"))
     name = f"next_{worker_id}"
     yield conftest.upgrade_register(tree, name)
     with psycopg.connect(conftest.url_of("postgres"), autocommit=True) as connection:

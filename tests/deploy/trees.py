@@ -26,6 +26,34 @@ def copy(folder: pathlib.Path) -> pathlib.Path:
     return folder
 
 
+def following(folder: pathlib.Path) -> pathlib.Path:
+    """The release after this one, made up: it has a function, a column and an index more."""
+    tree = copy(folder)
+    rules = tree / "pools/sql/rules.sql"
+    function = "CREATE FUNCTION is_new() RETURNS int LANGUAGE sql AS 'SELECT 1';\n"
+    rules.write_text(rules.read_text() + function)
+    (path,) = run(tree, "tests.deploy.frozen").stdout.splitlines()
+    parent = pathlib.Path(path).stem
+    new = tree / f"pools/migrations/{int(parent[:4]) + 1:04}_label.py"
+    new.write_text(_COLUMN.format(parent=parent))
+    return tree
+
+
+_COLUMN = """
+from django.contrib.postgres.operations import AddIndexConcurrently
+from django.db import migrations, models
+
+
+class Migration(migrations.Migration):
+    atomic = False
+    dependencies = [("pools", "{parent}")]
+    operations = [
+        migrations.AddField("block", "label", models.CharField(max_length=9, db_default="")),
+        AddIndexConcurrently("block", models.Index(fields=["label"], name="block_label")),
+    ]
+"""
+
+
 def run(tree: pathlib.Path, *module: str) -> subprocess.CompletedProcess[str]:
     """`python -m` of the module in the tree."""
     return subprocess.run(
