@@ -9,12 +9,13 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
-        ('pools', '0002_initial_data'),
+        ('claims', '0002_initial_data'),
+        ('pools', '0003_sql_v27'),
     ]
 
     operations = [
         pools.sql.Install(
-            app='pools',
-            names=['rules.v25', 'allocate.v25', 'observed_cidrs.v25', 'recovery.v25', 'event_log.v25', 'plan.v25', 'pgtrigger.v25', 'storage.v25'],
+            app='claims',
+            names=['memberships.v27', 'contradictions.v27', 'launchers.v27', 'workload_comparison.v27', 'storage.v27', 'event_log.v27', 'pgtrigger.v27'],
         ),
     ]
