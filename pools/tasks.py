@@ -22,6 +22,7 @@ from pools.platform.conditions import evaluation
 from pools.platform.metrics import event_counts, totals
 from pools.register import retention, usage
 from pools.register.allocator import requests
+from pools.register.dns import names as dns_names
 from pools.register.leaks import detection
 from pools.register.utilization import forecasts, samples
 
@@ -105,6 +106,7 @@ def tidy_login_failures() -> int:
 
 @shared_task
 def purge_events() -> int:
+    dns_names.remove_ended()
     return retention.purge_events(settings.EVENT_RETENTION_DAYS)
 
 

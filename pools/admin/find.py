@@ -28,6 +28,7 @@ from pools.models import (
 from pools.models.blocks import LIVE
 from pools.platform.admin import lists, pages, search_text
 from pools.register import neighbours
+from pools.register.dns import names
 from pools.register.history import addresses as history_addresses
 
 MOST = 50
@@ -182,7 +183,10 @@ def _search_name(text: str) -> dict[str, Any]:
     rows = Block.objects.filter(state__in=LIVE).select_related("pool__cluster")
     before = BlockEvent.objects.filter(holder_id=text).order_by("-pgh_id")
     return {
-        "blocks": list(_first_blocks(block_list.filter_blocks(rows, text))),
+        "blocks": [
+            *names.find_blocks(text, MOST).select_related("pool__cluster"),
+            *_first_blocks(block_list.filter_blocks(rows, text)),
+        ][:MOST],
         "past": list(before.values_list("cidr", "pgh_label", "pgh_created_at")[:MOST]),
         "pools": list(Pool.objects.filter(pools).select_related("cluster")[:MOST]),
         "clusters": list(Cluster.objects.filter(name__icontains=text)[:MOST]),

@@ -11,12 +11,13 @@ from rest_framework.response import Response
 
 from pools.api import requests
 from pools.api.blocks import BlockSerializer
-from pools.core import addresses, demand, errors, holders, object_reader
-from pools.models import Block
+from pools.core import addresses, demand, dns_names, errors, holders, object_reader
+from pools.models import Block, Pool
 from pools.platform.rest import fields, generics, parsing, views
 from pools.platform.rest.serializers import HolderSerializer, Representation, Serializer
 from pools.register.allocator import allocation
 from pools.register.allocator import requests as allocator_requests
+from pools.register.dns import names
 
 _EXAMPLE = OpenApiExample(
     "the next address",
@@ -40,6 +41,7 @@ class BlockDemandSerializer(Serializer):
     count = fields.IntegerField(min_value=1, max_value=demand.MOST, required=False)
     cidr = fields.BlockField(required=False)
     wait = fields.FlagField(required=False)
+    dns_name = fields.TextField(required=False)
 
 
 class AllocatedBlocksSerializer(Representation):
@@ -65,11 +67,17 @@ class Allocations(generics.GenericView):
 
         200 with the blocks that the holders hold already; 202 if the request waits for free blocks.
         """
-        block_demand, wait = parse_demand(parsing.fields(request, *_FIELDS))
+        body = parsing.fields(request, *_FIELDS)
+        dns_name = _parse_optional(body, "dns_name", dns_names.parse_name) or ""
+        block_demand, wait = parse_demand(body)
+        if dns_name:
+            pool = Pool.objects.select_related("cluster").filter(pk=pool_id).first()
+            names.check_demand(pool, block_demand, dns_name, wait=wait)
         outcome = allocator_requests.allocate(
             pool_id, block_demand, author=views.author(request), key=views.key(request), wait=wait
         )
         if isinstance(outcome, allocation.Allocation):
+            names.name_blocks(outcome.blocks, dns_name, author=views.author(request))
             return Response({"blocks": outcome.blocks}, status=outcome.status)
         location = reverse("api:request", args=[outcome.pk])
         answer = requests.represent(outcome.pk)

@@ -13,7 +13,7 @@ from rest_framework.response import Response
 
 from pools import tasks
 from pools.api import lookups
-from pools.core import block_fields, demand, errors
+from pools.core import block_fields, demand, dns_names, errors
 from pools.models import AddressSpace, Block, Cluster, Pool
 from pools.models.blocks import LIVE, BlockState
 from pools.models.pools import Category
@@ -21,6 +21,7 @@ from pools.platform import prepared
 from pools.platform.rest import fields, filters, generics, parsing, views
 from pools.platform.rest.serializers import HolderSerializer, Representation, Serializer
 from pools.register.allocator import allocation
+from pools.register.dns import names
 
 
 # Describes the answers, which `block_fields.block_answer` makes: a page of 1,000 model instances with
@@ -43,6 +44,7 @@ class BlockSerializer(Representation):
     allocated_at = fields.TimeField(allow_null=True)
     released_at = fields.TimeField(allow_null=True)
     cooldown_until = fields.TimeField(allow_null=True)
+    dns_name = fields.TextField(required=False, help_text="Of one block that has a name.")
 
 
 class ReleaseSerializer(Serializer):
@@ -65,6 +67,13 @@ class _ReleaseByForce(ReleaseSerializer):
 
 # Made once: DRF copies all fields for each instance, which takes a tenth of a release. Reading changes none.
 _BY_HOLDER, _BY_FORCE = _ReleaseByHolder(), _ReleaseByForce()
+
+
+class BlockChangeSerializer(Serializer):
+    """The DNS name of a held block, "" for none; with `holder` only if it still has the block."""
+
+    dns_name = fields.TextField(dns_names.parse_name)
+    holder = HolderSerializer(required=False)
 
 
 class EndCooldownSerializer(Serializer):
@@ -141,14 +150,27 @@ class Blocks(_BlockView, generics.ListView):
 
 
 class BlockView(_BlockView):
-    needs = {"GET": ("pools.view_block",)}
+    needs = {"GET": ("pools.view_block",), "PATCH": ("pools.allocate",)}
 
     def get(self, request: Request, block_id: int) -> Response:
         """A block that is held or cooling."""
+        return Response(self._answer(block_id))
+
+    @extend_schema(request=BlockChangeSerializer)
+    def patch(self, request: Request, block_id: int) -> Response:
+        """Set the DNS name of a held block of one address."""
+        values = self.read(request, BlockChangeSerializer)
+        holder = demand.Holder(**values["holder"]) if "holder" in values else None
+        names.set_name(block_id, values["dns_name"], author=views.author(request), holder=holder)
+        return Response(self._answer(block_id))
+
+    def _answer(self, block_id: int) -> dict[str, Any]:
         row = prepared.fetch_text(_BLOCK, [block_id])
         if not row:
             raise errors.NotFound(self.absent)
-        return Response(block_fields.named_block_answer(orjson.loads(row)))
+        answer = dict(block_fields.named_block_answer(orjson.loads(row)))
+        name = names.names_of([block_id]).get(block_id)
+        return answer | {"dns_name": name} if name else answer
 
 
 class Release(_BlockView):

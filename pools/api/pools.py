@@ -12,7 +12,7 @@ from rest_framework.response import Response
 
 from pools.api import lookups, pool_cidrs
 from pools.cilium import drift
-from pools.core import errors
+from pools.core import dns_names, errors
 from pools.models import Pool
 from pools.models.pools import Category
 from pools.platform.attributes.values import split
@@ -79,6 +79,7 @@ class PoolSerializer(Serializer):
     category = fields.ChoiceField(Category.values)
     cooldown_seconds = fields.CooldownField(required=False)
     description = fields.DescriptionField(required=False)
+    dns_pattern = fields.TextField(dns_names.parse_pattern, required=False)
     allow_first_ip = fields.FlagField(required=False)
     allow_last_ip = fields.FlagField(required=False)
     annotations = fields.StringMapField(required=False)

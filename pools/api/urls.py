@@ -11,6 +11,7 @@ from pools.api import (
     blocks,
     checks,
     custom_fields,
+    dns,
     environments,
     events,
     history,
@@ -76,6 +77,8 @@ urlpatterns = [
         custom_fields.CustomFieldView.as_view(),
         name="custom-field",
     ),
+    path("dns/zone-file/", dns.ZoneFile.as_view(), name="dns-zone-file"),
+    path("dns/endpoints/", dns.Endpoints.as_view(), name="dns-endpoints"),
     path("containers/", containers.Containers.as_view(), name="containers"),
     path("containers/<int:container_id>/", containers.ContainerDetail.as_view(), name="container"),
     path(

@@ -28,7 +28,7 @@ class Migration(migrations.Migration):
     operations = [
         pools.sql.Install(
             app='pools',
-            names=['clock.v27'],
+            names=['clock.v28'],
         ),
         migrations.CreateModel(
             name='Event',
@@ -370,6 +370,39 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
+            name='DNSName',
+            fields=[
+                ('block_id', models.BigIntegerField(primary_key=True, serialize=False)),
+                ('cidr', netfields.fields.CidrAddressField(max_length=43)),
+                ('holder_kind', models.CharField(max_length=63)),
+                ('holder_id', models.CharField(max_length=253)),
+                ('allocated_at', models.DateTimeField()),
+                ('name', models.CharField(max_length=253)),
+            ],
+            options={
+                'verbose_name': 'DNS name',
+                'verbose_name_plural': 'DNS names',
+                'default_permissions': (),
+            },
+        ),
+        migrations.CreateModel(
+            name='DNSNameEvent',
+            fields=[
+                ('pgh_created_at', models.DateTimeField(auto_now_add=True)),
+                ('pgh_label', models.TextField(help_text='The event label.')),
+                ('pgh_id', models.BigIntegerField(db_default=models.Func(models.Value('pools_event_number'), function='nextval'), primary_key=True, serialize=False)),
+                ('pgh_context', pghistory.utils.JSONField(null=True)),
+                ('block_id', models.BigIntegerField(serialize=False)),
+                ('cidr', netfields.fields.CidrAddressField(max_length=43)),
+                ('holder_kind', models.CharField(max_length=63)),
+                ('holder_id', models.CharField(max_length=253)),
+                ('name', models.CharField(max_length=253)),
+            ],
+            options={
+                'abstract': False,
+            },
+        ),
+        migrations.CreateModel(
             name='Drift',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
@@ -661,6 +694,7 @@ class Migration(migrations.Migration):
                 ('pod_selector', models.JSONField(blank=True, null=True)),
                 ('namespace_selector', models.JSONField(blank=True, null=True)),
                 ('description', models.CharField(blank=True, default='', max_length=500)),
+                ('dns_pattern', models.CharField(blank=True, db_default='', default='', max_length=253)),
                 ('version', models.PositiveBigIntegerField(default=1, editable=False)),
                 ('orphaned_at', models.DateTimeField(blank=True, editable=False, null=True)),
                 ('follows_cluster', models.BooleanField(db_default=False, default=False, editable=False)),
@@ -729,6 +763,7 @@ class Migration(migrations.Migration):
                 ('allow_last_ip', models.BooleanField(default=False)),
                 ('description', models.CharField(blank=True, default='', max_length=500)),
                 ('orphaned_at', models.DateTimeField(blank=True, editable=False, null=True)),
+                ('dns_pattern', models.CharField(blank=True, db_default='', default='', max_length=253)),
                 ('tags', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=50), blank=True, db_default=[], default=list, size=None)),
                 ('owner', models.CharField(blank=True, db_default='', default='', max_length=253, verbose_name='owner')),
                 ('custom_fields', models.JSONField(blank=True, db_default={}, default=dict)),
@@ -1277,6 +1312,11 @@ class Migration(migrations.Migration):
             field=models.ForeignKey(db_constraint=False, db_index=False, null=True, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', related_query_name='+', to=settings.AUTH_USER_MODEL),
         ),
         migrations.AddField(
+            model_name='dnsnameevent',
+            name='pgh_obj',
+            field=models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', to='pools.dnsname'),
+        ),
+        migrations.AddField(
             model_name='drift',
             name='cluster',
             field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='drifts', to='pools.cluster'),
@@ -1404,6 +1444,16 @@ class Migration(migrations.Migration):
             model_name='environment',
             name='refusing_pool',
             field=models.ForeignKey(blank=True, db_index=False, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='pools.pool'),
+        ),
+        migrations.AddField(
+            model_name='dnsnameevent',
+            name='pool',
+            field=models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', related_query_name='+', to='pools.pool'),
+        ),
+        migrations.AddField(
+            model_name='dnsname',
+            name='pool',
+            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='pools.pool'),
         ),
         migrations.AddField(
             model_name='cidrmigration',
@@ -1848,15 +1898,15 @@ class Migration(migrations.Migration):
         ),
         pgtrigger.migrations.AddTrigger(
             model_name='pool',
-            trigger=pgtrigger.compiler.Trigger(name='created_insert', sql=pgtrigger.compiler.UpsertTriggerSql(func='INSERT INTO "pools_poolevent" ("allow_first_ip", "allow_last_ip", "category", "cluster_id", "cooldown_seconds", "custom_fields", "description", "mask_size_v4", "mask_size_v6", "name", "orphaned_at", "owner", "pgh_context", "pgh_created_at", "pgh_label", "pgh_obj_id", "tags") VALUES (NEW."allow_first_ip", NEW."allow_last_ip", NEW."category", NEW."cluster_id", NEW."cooldown_seconds", NEW."custom_fields", NEW."description", NEW."mask_size_v4", NEW."mask_size_v6", NEW."name", NEW."orphaned_at", NEW."owner", COALESCE(NULLIF(CURRENT_SETTING(\'pghistory.context_metadata\', TRUE), \'\'), NULL)::JSONB, ipam_now(), \'created\', NEW."id", NEW."tags"); RETURN NULL;', hash='480a028dd45df1ab434576ceae634df67db910d8', operation='INSERT', pgid='pgtrigger_created_insert_03ae5', table='pools_pool', when='AFTER')),
+            trigger=pgtrigger.compiler.Trigger(name='created_insert', sql=pgtrigger.compiler.UpsertTriggerSql(func='INSERT INTO "pools_poolevent" ("allow_first_ip", "allow_last_ip", "category", "cluster_id", "cooldown_seconds", "custom_fields", "description", "dns_pattern", "mask_size_v4", "mask_size_v6", "name", "orphaned_at", "owner", "pgh_context", "pgh_created_at", "pgh_label", "pgh_obj_id", "tags") VALUES (NEW."allow_first_ip", NEW."allow_last_ip", NEW."category", NEW."cluster_id", NEW."cooldown_seconds", NEW."custom_fields", NEW."description", NEW."dns_pattern", NEW."mask_size_v4", NEW."mask_size_v6", NEW."name", NEW."orphaned_at", NEW."owner", COALESCE(NULLIF(CURRENT_SETTING(\'pghistory.context_metadata\', TRUE), \'\'), NULL)::JSONB, ipam_now(), \'created\', NEW."id", NEW."tags"); RETURN NULL;', hash='48476b17e1035759866db48c2f350ec337b57b6e', operation='INSERT', pgid='pgtrigger_created_insert_03ae5', table='pools_pool', when='AFTER')),
         ),
         pgtrigger.migrations.AddTrigger(
             model_name='pool',
-            trigger=pgtrigger.compiler.Trigger(name='changed_update', sql=pgtrigger.compiler.UpsertTriggerSql(condition='WHEN (OLD."allow_first_ip" IS DISTINCT FROM (NEW."allow_first_ip") OR OLD."allow_last_ip" IS DISTINCT FROM (NEW."allow_last_ip") OR OLD."category" IS DISTINCT FROM (NEW."category") OR OLD."cluster_id" IS DISTINCT FROM (NEW."cluster_id") OR OLD."cooldown_seconds" IS DISTINCT FROM (NEW."cooldown_seconds") OR OLD."custom_fields" IS DISTINCT FROM (NEW."custom_fields") OR OLD."description" IS DISTINCT FROM (NEW."description") OR OLD."mask_size_v4" IS DISTINCT FROM (NEW."mask_size_v4") OR OLD."mask_size_v6" IS DISTINCT FROM (NEW."mask_size_v6") OR OLD."name" IS DISTINCT FROM (NEW."name") OR OLD."orphaned_at" IS DISTINCT FROM (NEW."orphaned_at") OR OLD."owner" IS DISTINCT FROM (NEW."owner") OR OLD."tags" IS DISTINCT FROM (NEW."tags"))', func='INSERT INTO "pools_poolevent" ("allow_first_ip", "allow_last_ip", "category", "cluster_id", "cooldown_seconds", "custom_fields", "description", "mask_size_v4", "mask_size_v6", "name", "orphaned_at", "owner", "pgh_context", "pgh_created_at", "pgh_label", "pgh_obj_id", "tags") VALUES (NEW."allow_first_ip", NEW."allow_last_ip", NEW."category", NEW."cluster_id", NEW."cooldown_seconds", NEW."custom_fields", NEW."description", NEW."mask_size_v4", NEW."mask_size_v6", NEW."name", NEW."orphaned_at", NEW."owner", COALESCE(NULLIF(CURRENT_SETTING(\'pghistory.context_metadata\', TRUE), \'\'), NULL)::JSONB, ipam_now(), \'changed\', NEW."id", NEW."tags"); RETURN NULL;', hash='36c9cb176c84f1e33cf179bde40f23fcf2f4568a', operation='UPDATE', pgid='pgtrigger_changed_update_250cb', table='pools_pool', when='AFTER')),
+            trigger=pgtrigger.compiler.Trigger(name='changed_update', sql=pgtrigger.compiler.UpsertTriggerSql(condition='WHEN (OLD."allow_first_ip" IS DISTINCT FROM (NEW."allow_first_ip") OR OLD."allow_last_ip" IS DISTINCT FROM (NEW."allow_last_ip") OR OLD."category" IS DISTINCT FROM (NEW."category") OR OLD."cluster_id" IS DISTINCT FROM (NEW."cluster_id") OR OLD."cooldown_seconds" IS DISTINCT FROM (NEW."cooldown_seconds") OR OLD."custom_fields" IS DISTINCT FROM (NEW."custom_fields") OR OLD."description" IS DISTINCT FROM (NEW."description") OR OLD."dns_pattern" IS DISTINCT FROM (NEW."dns_pattern") OR OLD."mask_size_v4" IS DISTINCT FROM (NEW."mask_size_v4") OR OLD."mask_size_v6" IS DISTINCT FROM (NEW."mask_size_v6") OR OLD."name" IS DISTINCT FROM (NEW."name") OR OLD."orphaned_at" IS DISTINCT FROM (NEW."orphaned_at") OR OLD."owner" IS DISTINCT FROM (NEW."owner") OR OLD."tags" IS DISTINCT FROM (NEW."tags"))', func='INSERT INTO "pools_poolevent" ("allow_first_ip", "allow_last_ip", "category", "cluster_id", "cooldown_seconds", "custom_fields", "description", "dns_pattern", "mask_size_v4", "mask_size_v6", "name", "orphaned_at", "owner", "pgh_context", "pgh_created_at", "pgh_label", "pgh_obj_id", "tags") VALUES (NEW."allow_first_ip", NEW."allow_last_ip", NEW."category", NEW."cluster_id", NEW."cooldown_seconds", NEW."custom_fields", NEW."description", NEW."dns_pattern", NEW."mask_size_v4", NEW."mask_size_v6", NEW."name", NEW."orphaned_at", NEW."owner", COALESCE(NULLIF(CURRENT_SETTING(\'pghistory.context_metadata\', TRUE), \'\'), NULL)::JSONB, ipam_now(), \'changed\', NEW."id", NEW."tags"); RETURN NULL;', hash='94706c08adadc928a6b041c5fe8a8667cd338d0d', operation='UPDATE', pgid='pgtrigger_changed_update_250cb', table='pools_pool', when='AFTER')),
         ),
         pgtrigger.migrations.AddTrigger(
             model_name='pool',
-            trigger=pgtrigger.compiler.Trigger(name='deleted_delete', sql=pgtrigger.compiler.UpsertTriggerSql(func='INSERT INTO "pools_poolevent" ("allow_first_ip", "allow_last_ip", "category", "cluster_id", "cooldown_seconds", "custom_fields", "description", "mask_size_v4", "mask_size_v6", "name", "orphaned_at", "owner", "pgh_context", "pgh_created_at", "pgh_label", "pgh_obj_id", "tags") VALUES (OLD."allow_first_ip", OLD."allow_last_ip", OLD."category", OLD."cluster_id", OLD."cooldown_seconds", OLD."custom_fields", OLD."description", OLD."mask_size_v4", OLD."mask_size_v6", OLD."name", OLD."orphaned_at", OLD."owner", COALESCE(NULLIF(CURRENT_SETTING(\'pghistory.context_metadata\', TRUE), \'\'), NULL)::JSONB, ipam_now(), \'deleted\', OLD."id", OLD."tags"); RETURN NULL;', hash='223bd9392905f1048dbae276a539bb2367aa3255', operation='DELETE', pgid='pgtrigger_deleted_delete_c02f8', table='pools_pool', when='AFTER')),
+            trigger=pgtrigger.compiler.Trigger(name='deleted_delete', sql=pgtrigger.compiler.UpsertTriggerSql(func='INSERT INTO "pools_poolevent" ("allow_first_ip", "allow_last_ip", "category", "cluster_id", "cooldown_seconds", "custom_fields", "description", "dns_pattern", "mask_size_v4", "mask_size_v6", "name", "orphaned_at", "owner", "pgh_context", "pgh_created_at", "pgh_label", "pgh_obj_id", "tags") VALUES (OLD."allow_first_ip", OLD."allow_last_ip", OLD."category", OLD."cluster_id", OLD."cooldown_seconds", OLD."custom_fields", OLD."description", OLD."dns_pattern", OLD."mask_size_v4", OLD."mask_size_v6", OLD."name", OLD."orphaned_at", OLD."owner", COALESCE(NULLIF(CURRENT_SETTING(\'pghistory.context_metadata\', TRUE), \'\'), NULL)::JSONB, ipam_now(), \'deleted\', OLD."id", OLD."tags"); RETURN NULL;', hash='bb26620ea5fde2058e5a6418f2e2082bf46abe1f', operation='DELETE', pgid='pgtrigger_deleted_delete_c02f8', table='pools_pool', when='AFTER')),
         ),
         migrations.AddIndex(
             model_name='failureevent',
@@ -1897,6 +1947,26 @@ class Migration(migrations.Migration):
         pgtrigger.migrations.AddTrigger(
             model_name='environment',
             trigger=pgtrigger.compiler.Trigger(name='deleted_delete', sql=pgtrigger.compiler.UpsertTriggerSql(func='INSERT INTO "pools_environmentevent" ("cluster_id", "declared_at", "description", "env", "org", "pgh_context", "pgh_created_at", "pgh_label", "pgh_obj_id") VALUES (OLD."cluster_id", OLD."declared_at", OLD."description", OLD."env", OLD."org", COALESCE(NULLIF(CURRENT_SETTING(\'pghistory.context_metadata\', TRUE), \'\'), NULL)::JSONB, ipam_now(), \'deleted\', OLD."id"); RETURN NULL;', hash='fa0ac49cc512fc6ae104ed061d7acd7a0b3c78bc', operation='DELETE', pgid='pgtrigger_deleted_delete_ab9cd', table='pools_environment', when='AFTER')),
+        ),
+        pgtrigger.migrations.AddTrigger(
+            model_name='dnsnameevent',
+            trigger=pgtrigger.compiler.Trigger(name='append_only', sql=pgtrigger.compiler.UpsertTriggerSql(func="RAISE EXCEPTION 'pgtrigger: Cannot update or delete rows from % table', TG_TABLE_NAME;", hash='1a4c6ca3e8cfe0db87dc48e1cb5336dcdeff59f1', operation='UPDATE OR DELETE', pgid='pgtrigger_append_only_3f43c', table='pools_dnsnameevent', when='BEFORE')),
+        ),
+        migrations.AddIndex(
+            model_name='dnsname',
+            index=models.Index(fields=['name'], name='dns_name'),
+        ),
+        pgtrigger.migrations.AddTrigger(
+            model_name='dnsname',
+            trigger=pgtrigger.compiler.Trigger(name='created_insert', sql=pgtrigger.compiler.UpsertTriggerSql(func='INSERT INTO "pools_dnsnameevent" ("block_id", "cidr", "holder_id", "holder_kind", "name", "pgh_context", "pgh_created_at", "pgh_label", "pgh_obj_id", "pool_id") VALUES (NEW."block_id", NEW."cidr", NEW."holder_id", NEW."holder_kind", NEW."name", COALESCE(NULLIF(CURRENT_SETTING(\'pghistory.context_metadata\', TRUE), \'\'), NULL)::JSONB, ipam_now(), \'created\', NEW."block_id", NEW."pool_id"); RETURN NULL;', hash='01c481803de96416e21b991c8d35ab31f80ce6e5', operation='INSERT', pgid='pgtrigger_created_insert_9a541', table='pools_dnsname', when='AFTER')),
+        ),
+        pgtrigger.migrations.AddTrigger(
+            model_name='dnsname',
+            trigger=pgtrigger.compiler.Trigger(name='changed_update', sql=pgtrigger.compiler.UpsertTriggerSql(condition='WHEN (OLD."block_id" IS DISTINCT FROM (NEW."block_id") OR OLD."cidr" IS DISTINCT FROM (NEW."cidr") OR OLD."holder_id" IS DISTINCT FROM (NEW."holder_id") OR OLD."holder_kind" IS DISTINCT FROM (NEW."holder_kind") OR OLD."name" IS DISTINCT FROM (NEW."name") OR OLD."pool_id" IS DISTINCT FROM (NEW."pool_id"))', func='INSERT INTO "pools_dnsnameevent" ("block_id", "cidr", "holder_id", "holder_kind", "name", "pgh_context", "pgh_created_at", "pgh_label", "pgh_obj_id", "pool_id") VALUES (NEW."block_id", NEW."cidr", NEW."holder_id", NEW."holder_kind", NEW."name", COALESCE(NULLIF(CURRENT_SETTING(\'pghistory.context_metadata\', TRUE), \'\'), NULL)::JSONB, ipam_now(), \'changed\', NEW."block_id", NEW."pool_id"); RETURN NULL;', hash='8818da4a13a98aa6b22672c110f0f5c2718ef59f', operation='UPDATE', pgid='pgtrigger_changed_update_eb6e5', table='pools_dnsname', when='AFTER')),
+        ),
+        pgtrigger.migrations.AddTrigger(
+            model_name='dnsname',
+            trigger=pgtrigger.compiler.Trigger(name='deleted_delete', sql=pgtrigger.compiler.UpsertTriggerSql(func='INSERT INTO "pools_dnsnameevent" ("block_id", "cidr", "holder_id", "holder_kind", "name", "pgh_context", "pgh_created_at", "pgh_label", "pgh_obj_id", "pool_id") VALUES (OLD."block_id", OLD."cidr", OLD."holder_id", OLD."holder_kind", OLD."name", COALESCE(NULLIF(CURRENT_SETTING(\'pghistory.context_metadata\', TRUE), \'\'), NULL)::JSONB, ipam_now(), \'deleted\', OLD."block_id", OLD."pool_id"); RETURN NULL;', hash='e9054eab9277b585e40beca5d990d29832381fda', operation='DELETE', pgid='pgtrigger_deleted_delete_2b75f', table='pools_dnsname', when='AFTER')),
         ),
         migrations.AddIndex(
             model_name='blockevent',

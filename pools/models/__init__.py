@@ -17,6 +17,7 @@ from pools.models.cidr_migrations import CIDRMigration
 from pools.models.clusters import AddressSpace, Cluster
 from pools.models.connections import Connection, Watcher
 from pools.models.containers import Container
+from pools.models.dns_names import DNSName
 from pools.models.fields import HostAddressField
 from pools.models.history import (
     BlockEvent,
@@ -25,6 +26,7 @@ from pools.models.history import (
     ContainerEvent,
     CustomFieldEvent,
     DirectoryAccountEvent,
+    DNSNameEvent,
     EnvironmentEvent,
     Event,
     FailureEvent,
@@ -70,6 +72,8 @@ __all__ = [
     "CountedUntil",
     "CustomField",
     "CustomFieldEvent",
+    "DNSName",
+    "DNSNameEvent",
     "Delivery",
     "DirectoryAccount",
     "DirectoryAccountEvent",

@@ -24,6 +24,7 @@ from pools.models.blocks import Block, BlockState
 from pools.models.clusters import Cluster
 from pools.models.connections import Connection
 from pools.models.containers import Container
+from pools.models.dns_names import DNSName
 from pools.models.journal import JournalEntry
 from pools.models.pools import Category, Pool, PoolCIDR, ReservedRange
 from pools.models.requests import Environment
@@ -228,6 +229,7 @@ PoolEvent = _lifecycle_event_model(
         "allow_last_ip",
         "description",
         "orphaned_at",
+        "dns_pattern",
         *ATTRIBUTES,
     ],
 )
@@ -244,6 +246,11 @@ ReservedRangeEvent = _lifecycle_event_model(
 
 
 ContainerEvent = _lifecycle_event_model(Container, ["space", "cidr", "name", "description"])
+
+
+DNSNameEvent = _lifecycle_event_model(
+    DNSName, ["block_id", "pool", "cidr", "holder_kind", "holder_id", "name"]
+)
 
 
 CustomFieldEvent = _lifecycle_event_model(

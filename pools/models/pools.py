@@ -60,6 +60,8 @@ class Pool(Attributed):
     pod_selector = models.JSONField(null=True, blank=True)
     namespace_selector = models.JSONField(null=True, blank=True)
     description = models.CharField(max_length=500, blank=True, default="")
+    # Derives the DNS names of its addresses (pools/core/dns_names.py): {holder}.{cluster}.example.org
+    dns_pattern = models.CharField(max_length=253, blank=True, default="", db_default="")
     version = models.PositiveBigIntegerField(default=1, editable=False)  # the ETag
     # The pool was deleted in the cluster while blocks are in use: no new blocks are allocated.
     orphaned_at = models.DateTimeField(null=True, blank=True, editable=False)

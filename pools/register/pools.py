@@ -48,6 +48,7 @@ class PoolSpec:
     allow_first_ip: bool = False
     allow_last_ip: bool = False
     description: str = ""
+    dns_pattern: str = ""
     annotations: Mapping[str, str] = field(default_factory=dict)
     labels: Mapping[str, str] = field(default_factory=dict)
     pod_selector: Mapping[str, Any] | None = None
@@ -64,13 +65,14 @@ class PoolChange:
     A family replaces the whole family: CIDRs and ranges that it does not contain are removed. With
     `keep_orphans`, a removed CIDR in use becomes an orphan instead of raising CIDRInUse, because the
     cluster has removed it already. `selectors` are the pod selector and the namespace selector.
-    `attributes` are tags, owner and custom fields, which no cluster has: a change of these alone
-    leaves a pool following its cluster.
+    `attributes` are tags, owner and custom fields; no cluster has them or the DNS pattern: a change
+    of these alone leaves a pool following its cluster.
     """
 
     families: Mapping[int, Family] | None = None
     cooldown_seconds: int | None = None
     description: str | None = None
+    dns_pattern: str | None = None
     annotations: Mapping[str, str] | None = None
     labels: Mapping[str, str] | None = None
     selectors: tuple[Mapping[str, Any] | None, Mapping[str, Any] | None] | None = None
@@ -102,6 +104,7 @@ def create(spec: PoolSpec, *, author: events.Author) -> Pool:
         allow_first_ip=spec.allow_first_ip,
         allow_last_ip=spec.allow_last_ip,
         description=spec.description,
+        dns_pattern=spec.dns_pattern,
         annotations=dict(spec.annotations),
         labels=dict(spec.labels),
         pod_selector=spec.pod_selector,
@@ -129,12 +132,14 @@ def change(
     Raises VersionMismatch, ImmutableInUse (mask size), CIDRInUse, CIDROverlap, RangesOverlap or
     InvalidInput.
     """
-    register_only = pool_change == PoolChange(attributes=pool_change.attributes)
+    register_only = pool_change == PoolChange(
+        attributes=pool_change.attributes, dns_pattern=pool_change.dns_pattern
+    )
     with _locked_pool(
         pool_id, author=author, version=version, takes_ownership=not register_only
     ) as pool:
         attributes.set_attributes(pool, pool_change.attributes or {})
-        for name in ("cooldown_seconds", "description", "annotations", "labels"):
+        for name in ("cooldown_seconds", "description", "dns_pattern", "annotations", "labels"):
             value = getattr(pool_change, name)
             if value is not None:
                 setattr(pool, name, value)

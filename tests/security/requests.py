@@ -86,6 +86,8 @@ API: dict[str, Case] = {
     "DELETE /clusters/{cluster}/": case(cluster="empty"),
     "PATCH /pools/{pool_id}/cidrs/{cidr_id}/": case({"owner": "x"}, pool_id="spare"),
     "GET /pools/{pool_id}/cidrs/{cidr_id}/": case(pool_id="spare"),
+    "PATCH /blocks/{block_id}/": case({"dns_name": "web.example.org"}),
+    "GET /dns/zone-file/": case(query="?zone=example.org&ns=ns.example.org"),
     "POST /custom-fields/": case(
         {"name": "new", "label": "New", "type": "text", "object_types": ["pool"]}
     ),

@@ -13,13 +13,14 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from pools.admin.pools import form as pool_form
-from pools.core import errors
+from pools.core import dns_names, errors
 from pools.core.cilium.podippool import CidrEntry
 from pools.models import AllocationRequest, Pool, PoolCIDR
 from pools.platform.admin import display, pages
 from pools.platform.admin import forms as fields
 from pools.register import pools, previews, usage
 from pools.register.allocator import allocation, requests
+from pools.register.dns import names
 
 KINDS = ("instance", "node", "env", "vm")
 _KIND_OF = {"pod": "node", "node": "node", "instance": "instance", "ipv4": "env", "vm": "vm"}
@@ -170,6 +171,13 @@ class AllocateForm(forms.Form):
         required=False,
         help_text=_("Empty: the next free block."),
     )
+    dns_name = fields.ParsedField(
+        dns_names.parse_name,
+        label=_("DNS name"),
+        required=False,
+        widget=fields.text(placeholder="web-1.example.org"),
+        help_text=_("Only for single addresses, and not for a request that is queued."),
+    )
     wait = forms.BooleanField(
         label=_("Queue the request if the pool is exhausted"),
         required=False,
@@ -205,13 +213,13 @@ def allocate(request: HttpRequest, pool: Pool) -> HttpResponse:
     exact = request.GET.get("exact", "")[:64]
     form = AllocateForm(pool, request.POST or None, exact=exact)
     if request.method == "POST" and form.is_valid():
+        wait, dns_name = form.cleaned_data["wait"], form.cleaned_data["dns_name"] or ""
         try:
-            result = requests.allocate(
-                pool.pk,
-                form.demand(),
-                author=pages.author(request),
-                wait=form.cleaned_data["wait"],
-            )
+            names.check_demand(pool, form.demand(), dns_name, wait=wait)
+            author = pages.author(request)
+            result = requests.allocate(pool.pk, form.demand(), author=author, wait=wait)
+            if isinstance(result, allocation.Allocation):
+                names.name_blocks(result.blocks, dns_name, author=author)
         except errors.IpamError as error:
             pages.add_errors(form, error, _allocate_field)
         else:

@@ -13,7 +13,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
 from pools.admin.clusters.field import cluster_choices
-from pools.admin.pools import block_actions
+from pools.admin.pools import block_actions, block_names
 from pools.core import addresses
 from pools.models import AddressSpace, Block, BlockEvent, Event, Pool
 from pools.models.blocks import LIVE, BlockState
@@ -22,6 +22,7 @@ from pools.platform.admin import columns, display, filters, lists, pages, search
 from pools.platform.admin.columns import Column
 from pools.platform.admin.lists import Page
 from pools.register import block_lists
+from pools.register.dns import names
 from pools.register.history import addresses as history_addresses
 from pools.register.leaks import detection
 
@@ -107,6 +108,8 @@ def block_page(request: HttpRequest, block: Block) -> HttpResponse:
         row=block,
         call=f"blocks/{block.pk}/",
         held=block.state == BlockState.HELD,
+        is_address=block.cidr.prefixlen == block.cidr.max_prefixlen,
+        dns_name=names.name_of(block),
         leak=detection.confirmed_leaks().filter(block=block).first(),
         tenures=[tenure for tenure in tenures if tenure.block == str(block.cidr)],
         events=Event.objects.filter(pk__in=ids).order_by("-id"),
@@ -177,6 +180,7 @@ class BlockAdmin(lists.ListAdmin[Block]):
     )
     row_pages = (
         Page("change", block_page),
+        Page("dns_name", block_names.edit, "pools.allocate", path="dns-name"),
         Page("history", lambda _request, block: HttpResponseRedirect(display.url_of(block))),
     )
     missing = _("This block is not allocated.")

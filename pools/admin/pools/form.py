@@ -13,7 +13,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from pools.admin.clusters import field as cluster_fields
-from pools.core import addresses, blocks, errors
+from pools.core import addresses, blocks, dns_names, errors
 from pools.core.cilium.podippool import CidrEntry, Family
 from pools.models import Pool
 from pools.models.pools import Category
@@ -56,6 +56,16 @@ class PoolForm(attributes.AttributeFields):
         ),
     )
     description = fields.description_field()
+    dns_pattern = fields.ParsedField(
+        dns_names.parse_pattern,
+        label=_("DNS names"),
+        required=False,
+        widget=fields.text(placeholder="{holder}.{cluster}.example.org"),
+        help_text=_(
+            "Pattern of the names of single addresses, with {holder}, {pool}, {cluster}, {org}, {env} and"
+            " {address}. A name that was set for an address comes first."
+        ),
+    )
     allow_first_ip = forms.BooleanField(
         label=_("Use the first address of each CIDR (network address)"),
         required=False,
@@ -216,6 +226,7 @@ class PoolForms:
             allow_first_ip=values["allow_first_ip"],
             allow_last_ip=values["allow_last_ip"],
             description=values["description"] or "",
+            dns_pattern=values["dns_pattern"] or "",
             attributes=self.form.attributes(),
         )
 
@@ -225,6 +236,7 @@ class PoolForms:
             families=self.families(),
             cooldown_seconds=values["cooldown_seconds"],
             description=values["description"] or "",
+            dns_pattern=values["dns_pattern"] or "",
             attributes=self.form.attributes(),
         )
 
@@ -279,7 +291,7 @@ def _is_about_range(problem: errors.FieldProblem) -> bool:
 
 
 def _pool_values(pool: Pool) -> Mapping[str, Any]:
-    names = (*_FIXED, "mask_size_v4", "mask_size_v6", "description", "version")
+    names = (*_FIXED, "mask_size_v4", "mask_size_v6", "description", "dns_pattern", "version")
     values = {name: getattr(pool, name) for name in names}
     cooldown = cooldown_text(pool.cooldown_seconds)
     return {**values, "cooldown_seconds": cooldown, **attributes.initial(pool)}

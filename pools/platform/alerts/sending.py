@@ -64,7 +64,7 @@ def _send_events(lease: Lease, deadline: float) -> int:
 def _send_batch(batch: event_feed.Batch) -> bool:
     """Try to send a batch outside a transaction; return True if the receiver answers 2xx."""
     try:
-        status = _post(batch.target, batch.body, batch.uid, event_feed.CONTENT_TYPE)
+        status = _post_body(batch.target, batch.body, batch.uid, event_feed.CONTENT_TYPE)
     except faults.ClusterFault as fault:
         log.warning("events were not sent to %s: %s", batch.target.name, fault.code)
         status = 0
@@ -80,7 +80,7 @@ def _send_batch(batch: event_feed.Batch) -> bool:
 def send(delivery: Delivery) -> bool:
     """Try to send a message outside a transaction; return True if the receiver answers 2xx."""
     try:
-        status = _post(delivery.target, delivery.body.encode(), str(delivery.uid), _CONTENT_TYPE)
+        status = _post(delivery)
     except faults.ClusterFault as fault:
         outbox.record_failure(delivery, status=None, error=f"{fault.code}: {fault.message}")
         return False
@@ -96,7 +96,12 @@ def send(delivery: Delivery) -> bool:
     return False
 
 
-def _post(target: WebhookTarget, body: bytes, uid: str, content_type: str) -> int:
+def _post(delivery: Delivery) -> int:
+    body = delivery.body.encode()
+    return _post_body(delivery.target, body, str(delivery.uid), _CONTENT_TYPE)
+
+
+def _post_body(target: WebhookTarget, body: bytes, uid: str, content_type: str) -> int:
     now = int(database.now().timestamp())
     headers = {
         "Content-Type": content_type,

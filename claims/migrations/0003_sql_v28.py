@@ -10,12 +10,12 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('claims', '0002_initial_data'),
-        ('pools', '0003_sql_v27'),
+        ('pools', '0003_sql_v28'),
     ]
 
     operations = [
         pools.sql.Install(
             app='claims',
-            names=['memberships.v27', 'contradictions.v27', 'launchers.v27', 'workload_comparison.v27', 'storage.v27', 'event_log.v27', 'pgtrigger.v27'],
+            names=['memberships.v28', 'contradictions.v28', 'launchers.v28', 'workload_comparison.v28', 'storage.v28', 'event_log.v28', 'pgtrigger.v28'],
         ),
     ]

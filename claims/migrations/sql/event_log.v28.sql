@@ -82,6 +82,12 @@ UNION ALL
     COALESCE(e.pgh_context ->> 'request_id', ''), COALESCE(e.pgh_context ->> 'reason', ''), e.name::text
   FROM pools_customfieldevent e
 UNION ALL
+  SELECT e.pgh_id, e.pgh_created_at, 'dns_name.' || e.pgh_label, 'dnsnameevent', e.pgh_obj_id,
+    p.cluster_id, e.pool_id, e.cidr::text, e.holder_kind::text, e.holder_id::text, '', '',
+    COALESCE(e.pgh_context ->> 'actor', ''), COALESCE(e.pgh_context ->> 'request_id', ''),
+    COALESCE(e.pgh_context ->> 'reason', ''), e.name::text
+  FROM pools_dnsnameevent e LEFT JOIN pools_pool p ON p.id = e.pool_id
+UNION ALL
   SELECT e.pgh_id, e.pgh_created_at, 'environment.' || e.pgh_label, 'environmentevent', e.pgh_obj_id,
     e.cluster_id, NULL::bigint, '', '', '', e.org::text, e.env::text, COALESCE(e.pgh_context ->> 'actor', ''),
     COALESCE(e.pgh_context ->> 'request_id', ''), COALESCE(e.pgh_context ->> 'reason', ''),

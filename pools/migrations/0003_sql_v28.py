@@ -15,6 +15,6 @@ class Migration(migrations.Migration):
     operations = [
         pools.sql.Install(
             app='pools',
-            names=['rules.v27', 'allocate.v27', 'observed_cidrs.v27', 'recovery.v27', 'event_log.v27', 'plan.v27', 'pgtrigger.v27', 'storage.v27'],
+            names=['rules.v28', 'allocate.v28', 'observed_cidrs.v28', 'recovery.v28', 'event_log.v28', 'plan.v28', 'pgtrigger.v28', 'storage.v28'],
         ),
     ]

@@ -1,0 +1,155 @@
+"""DNS names of addresses, patterns that derive them, and their records in zone files and DNSEndpoints.
+
+RFC 1123, 2.1: a label has letters, digits and hyphens, none at an end. Such names need no escaping in a zone file.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv6Address
+from itertools import groupby
+
+from pools.core import errors, holders
+
+LONGEST_NAME = 253
+PLACEHOLDERS = ("holder", "pool", "cluster", "org", "env", "address")
+DEFAULT_TTL = 300
+_LABEL = re.compile(r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?")
+_PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
+_REVERSE = ("in-addr.arpa", "ip6.arpa")
+
+
+@dataclass(frozen=True)
+class Record:
+    """The name of an address."""
+
+    name: str
+    address: IPv4Address | IPv6Address
+
+    @property
+    def type(self) -> str:
+        return "A" if self.address.version == 4 else "AAAA"
+
+
+@dataclass(frozen=True)
+class Zone:
+    """A zone as a file describes it; `nameservers` are host names."""
+
+    name: str
+    nameservers: Sequence[str]
+    serial: int
+    ttl: int = DEFAULT_TTL
+
+    @property
+    def is_reverse(self) -> bool:
+        return any(self.name == zone or self.name.endswith(f".{zone}") for zone in _REVERSE)
+
+    def contains(self, name: str) -> bool:
+        return name == self.name or name.endswith(f".{self.name}")
+
+
+def parse_name(value: object, field: str = "dns_name") -> str:
+    """Return a host name of at least two labels in lower case without the final dot; "" for none.
+
+    An internationalized name is given as A-labels (`xn--…`). Raises InvalidInput wrong_type, dns_name.
+    """
+    text = holders.parse_reason(value, field=field, max_length=2 * LONGEST_NAME, required=False)
+    name = text.lower().removesuffix(".")
+    if text and not is_host_name(name):
+        message = (
+            "a host name such as web-1.example.org is expected: labels of at most 63 letters a-z, digits"
+            " and '-' with a letter or digit at both ends, and 253 characters in all"
+        )
+        raise errors.InvalidInput.for_field(field, "dns_name", message, text)
+    return name
+
+
+def is_host_name(name: str) -> bool:
+    labels = name.split(".")
+    fits = len(name) <= LONGEST_NAME and len(labels) > 1 and all(map(_LABEL.fullmatch, labels))
+    return (
+        fits and not labels[-1].isdigit()
+    )  # a name that ends with digits would read as an address
+
+
+def parse_pattern(value: object, field: str = "dns_pattern") -> str:
+    """Return a pattern such as `{holder}.{cluster}.example.org`; "" for none. Raises InvalidInput dns_pattern."""
+    text = holders.parse_reason(value, field=field, max_length=LONGEST_NAME, required=False)
+    pattern = text.lower().removesuffix(".")
+    unknown = [name for name in _PLACEHOLDER.findall(pattern) if name not in PLACEHOLDERS]
+    if unknown:
+        names = ", ".join(f"{{{name}}}" for name in PLACEHOLDERS)
+        message = f"there is no {{{unknown[0]}}}; known are {names}"
+        raise errors.InvalidInput.for_field(field, "dns_pattern", message, text)
+    if pattern and not is_host_name(_PLACEHOLDER.sub("x", pattern)):
+        message = "a host name with placeholders such as {holder}.{cluster}.example.org is expected"
+        raise errors.InvalidInput.for_field(field, "dns_pattern", message, text)
+    if pattern and not {"{holder}", "{address}"} & {*re.findall(r"\{[a-z]+\}", pattern)}:
+        message = "without {holder} or {address} all addresses would have the same name"
+        raise errors.InvalidInput.for_field(field, "dns_pattern", message, text)
+    return pattern
+
+
+def parse_zone(value: object, field: str = "zone") -> str:
+    """Return the name of a zone; raise InvalidInput wrong_type, dns_name, required."""
+    return parse_name(value, field) or _refuse_empty(field)
+
+
+def _refuse_empty(field: str) -> str:
+    raise errors.InvalidInput.for_field(field, "required", "is required")
+
+
+def zone_lines(zone: Zone, records: Iterable[Record]) -> Iterator[str]:
+    """Yield the lines of a zone file (RFC 1035) with the records that belong to the zone.
+
+    A zone below in-addr.arpa or ip6.arpa has the PTR records of the addresses. The last line is a comment, so
+    that a file that was cut off is recognized.
+    """
+    yield f"$ORIGIN {zone.name}.\n"
+    yield f"$TTL {zone.ttl}\n"
+    master = zone.nameservers[0]
+    yield (
+        f"@ IN SOA {master}. hostmaster.{zone.name}. {zone.serial} 3600 900 1209600 {zone.ttl}\n"
+    )
+    for nameserver in zone.nameservers:
+        yield f"@ IN NS {nameserver}.\n"
+    count = 0
+    for record in records:
+        owner = record.address.reverse_pointer if zone.is_reverse else record.name
+        if zone.contains(owner):
+            data = f"PTR {record.name}." if zone.is_reverse else f"{record.type} {record.address}"
+            count += 1
+            yield f"{owner}. IN {data}\n"
+    yield f"; end: {count} records\n"
+
+
+def endpoint_manifests(
+    records: Iterable[Record], *, namespace: str, ttl: int = DEFAULT_TTL
+) -> Iterator[dict[str, object]]:
+    """Yield a DNSEndpoint (externaldns.k8s.io/v1alpha1) for each name of records that are sorted by name."""
+    for name, of_name in groupby(records, key=lambda record: record.name):
+        targets: dict[str, list[str]] = {}
+        for record in of_name:
+            targets.setdefault(record.type, []).append(str(record.address))
+        yield {
+            "apiVersion": "externaldns.k8s.io/v1alpha1",
+            "kind": "DNSEndpoint",
+            "metadata": {
+                "name": name,
+                "namespace": namespace,
+                "labels": {"app.kubernetes.io/managed-by": "cadastre"},
+            },
+            "spec": {
+                "endpoints": [
+                    {
+                        "dnsName": name,
+                        "recordTTL": ttl,
+                        "recordType": record_type,
+                        "targets": addresses,
+                    }
+                    for record_type, addresses in sorted(targets.items())
+                ]
+            },
+        }

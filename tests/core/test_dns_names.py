@@ -1,0 +1,122 @@
+"""DNS names are host names of RFC 1123; a zone file is what another parser reads out of it."""
+
+from __future__ import annotations
+
+from ipaddress import ip_address
+from typing import Any
+
+import dns.zone
+import pytest
+
+from pools.core import dns_names, errors
+from pools.core.dns_names import Record, Zone
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("web-1.example.org", "web-1.example.org"),
+        (" WEB.Example.ORG. ", "web.example.org"),
+        ("xn--bcher-kva.example", "xn--bcher-kva.example"),
+        ("1.example.org", "1.example.org"),
+        ("", ""),
+    ],
+)
+def test_a_name_is_lower_case_without_the_final_dot(text: str, name: str) -> None:
+    assert dns_names.parse_name(text) == name
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "web", "web_1.example.org", "-a.example.org", "a-.example.org", "a..example.org", ".example.org",
+        "bücher.example", "a b.example.org", "*.example.org", f"{'a' * 64}.org", f"{'a.' * 127}org",
+        "10.0.0.1", "a.example.org..", "a.example.org/x", "a.\u200bexample.org", 3, None,
+    ],
+)  # fmt: skip
+def test_other_names_are_refused(value: Any) -> None:
+    with pytest.raises(errors.InvalidInput):
+        dns_names.parse_name(value)
+
+
+@pytest.mark.parametrize(
+    "text", ["{holder}.{cluster}.example.org", "{address}.example.org", "VM-{holder}.{org}.{env}.{pool}.x.org."]
+)  # fmt: skip
+def test_a_pattern_has_placeholders(text: str) -> None:
+    assert dns_names.parse_pattern(text) == text.lower().removesuffix(".")
+
+
+@pytest.mark.parametrize(
+    "text", ["{name}.example.org", "web.example.org", "{holder}", "{holder}_x.example.org", "{holder.example.org"]
+)  # fmt: skip
+def test_other_patterns_are_refused(text: str) -> None:
+    with pytest.raises(errors.InvalidInput) as refusal:
+        dns_names.parse_pattern(text)
+    assert refusal.value.code == "dns_pattern"
+
+
+RECORDS = [
+    Record(name, ip_address(address))
+    for name, address in (
+        ("example.org", "10.0.0.9"), ("other.net", "10.0.0.8"), ("web.example.org", "10.0.0.1"),
+        ("web.example.org", "10.0.0.2"), ("web.example.org", "2001:db8::1"), ("a.notexample.org", "10.1.0.1"),
+    )
+]  # fmt: skip
+
+
+def _zone(name: str) -> Any:
+    zone = Zone(name, ["ns1.example.net", "ns2.example.net"], serial=17)
+    return dns.zone.from_text("".join(dns_names.zone_lines(zone, RECORDS)), name, relativize=False)
+
+
+def _answers(zone: Any, name: str, record_type: str) -> list[str]:
+    rows = zone.get_rdataset(name, record_type)
+    return sorted(row.to_text() for row in rows) if rows else []
+
+
+def test_a_zone_has_the_names_below_it() -> None:
+    zone = _zone("example.org")
+    assert _answers(zone, "web.example.org.", "A") == ["10.0.0.1", "10.0.0.2"]
+    assert _answers(zone, "web.example.org.", "AAAA") == ["2001:db8::1"]
+    assert _answers(zone, "example.org.", "A") == ["10.0.0.9"]
+    assert _answers(zone, "example.org.", "NS") == ["ns1.example.net.", "ns2.example.net."]
+    assert zone.get_soa().serial == 17
+    assert len(zone.nodes) == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "owner", "targets"),
+    [
+        ("0.0.10.in-addr.arpa", "1.0.0.10.in-addr.arpa.", ["web.example.org."]),
+        ("10.in-addr.arpa", "8.0.0.10.in-addr.arpa.", ["other.net."]),
+        ("8.b.d.0.1.0.0.2.ip6.arpa", f"1.{'0.' * 23}8.b.d.0.1.0.0.2.ip6.arpa.", ["web.example.org."]),
+        ("1.10.in-addr.arpa", "1.0.0.10.in-addr.arpa.", []),
+    ],
+)  # fmt: skip
+def test_a_reverse_zone_has_the_names_of_its_addresses(
+    name: str, owner: str, targets: list[str]
+) -> None:
+    assert _answers(_zone(name), owner, "PTR") == targets
+
+
+def test_a_file_ends_with_the_number_of_its_records() -> None:
+    zone = Zone("example.org", ["ns.example.net"], serial=1)
+    assert [*dns_names.zone_lines(zone, RECORDS)][-1] == "; end: 4 records\n"
+
+
+def test_each_name_is_one_dnsendpoint_with_all_of_its_addresses() -> None:
+    manifests = [*dns_names.endpoint_manifests(RECORDS, namespace="dns", ttl=60)]
+    (web,) = (row for row in manifests if row["metadata"]["name"] == "web.example.org")  # type: ignore[index]
+    assert web["apiVersion"] == "externaldns.k8s.io/v1alpha1"
+    assert web["spec"] == {
+        "endpoints": [
+            {
+                "dnsName": "web.example.org", "recordTTL": 60, "recordType": "A",
+                "targets": ["10.0.0.1", "10.0.0.2"],
+            },
+            {
+                "dnsName": "web.example.org", "recordTTL": 60, "recordType": "AAAA",
+                "targets": ["2001:db8::1"],
+            },
+        ]
+    }  # fmt: skip
