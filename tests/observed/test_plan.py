@@ -82,8 +82,10 @@ def test_find_knows_addresses_and_names() -> None:
     cluster = factories.cluster()
     observed(cluster, Role.EGRESS, "192.168.1.100/32", name="egress-prod")
     observed(cluster, Role.SERVICES, "10.96.0.0/12", name="kubernetes")
+    observed(cluster, Role.LOAD_BALANCER, "192.168.7.0/24", name="metal", namespace="lb")
     browser = people.browser()
     for text, expected in (
+        ("lb/metal", "192.168.7.0/24"),
         ("192.168.1.100", "egress-prod"),
         ("192.168.0.0/16", "egress-prod"),
         ("egress", "192.168.1.100"),
