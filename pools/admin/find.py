@@ -121,7 +121,10 @@ def _search_containers(searched: search_text.SearchText) -> list[Container]:
 
 def _search_observed_cidrs(searched: search_text.SearchText) -> list[ObservedCIDR]:
     """Return what objects of clusters use around or inside a CIDR, or what has this part of a name."""
+    namespace, slash, name = searched.text.partition("/")
     condition = Q(name__icontains=searched.text)
+    if slash:
+        condition = Q(namespace=namespace, name__icontains=name)
     if searched.network is not None:
         condition = Q(cidr__net_overlaps=str(searched.network))
     rows = ObservedCIDR.objects.filter(condition).select_related("space__cluster")

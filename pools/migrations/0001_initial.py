@@ -28,7 +28,7 @@ class Migration(migrations.Migration):
     operations = [
         pools.sql.Install(
             app='pools',
-            names=['clock.v28'],
+            names=['clock.v29'],
         ),
         migrations.CreateModel(
             name='Event',

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.django_db
 
 DEFINITIONS = (
-    "networking.k8s.io_servicecidrs",
     "cilium.io_ciliumloadbalancerippools",
     "cilium.io_ciliumegressgatewaypolicies",
     "metallb.io_ipaddresspools",
@@ -151,6 +150,20 @@ def test_a_definition_that_goes_removes_nothing(server: Any, reconcile: Callable
         reconcile()
     assert _uses() == ["192.168.2.0/28 load-balancer IPAddressPool default/green"]
     assert Finding.objects.get().code == "kind_not_served"
+
+
+def test_service_cidrs(server: Any, reconcile: Callable[[], str]) -> None:
+    if not isinstance(server, FakeCluster):
+        pytest.skip("built in since Kubernetes 1.33, and no definition can add it to an older one")
+    server.crds("networking.k8s.io_servicecidrs")
+    server.put(objects.service_cidr("10.96.0.0/12", "fd00:96::/112"))
+    server.put(objects.service_cidr("10.112.0.0/16", name="more"))
+    reconcile()
+    assert _uses() == [
+        "10.96.0.0/12 services ServiceCIDR kubernetes",
+        "10.112.0.0/16 services ServiceCIDR more",
+        "fd00:96::/112 services ServiceCIDR kubernetes",
+    ]
 
 
 @pytest.mark.parametrize("version", ["v2", "v2alpha1"])

@@ -13,6 +13,7 @@ from claims.access import memberships
 from claims.models import Entry, Network, NetworkSettings
 from claims.models.ippools import EntrySource
 from claims.waves import waves
+from pools.core.observed.uses import Role
 from pools.models import (
     Alert,
     Block,
@@ -35,6 +36,7 @@ from tests.claims.access import two_worlds
 from tests.claims.imports import drafts
 from tests.edges import api as apis
 from tests.kube import certificates, kubeconfigs
+from tests.observed import rows
 
 # Loopback is refused before anything is sent.
 KUBECONFIG = kubeconfigs.text("https://127.0.0.1:6443", certificates.Authority().pem, token="t")
@@ -157,14 +159,15 @@ def _of_clusters(made: Everything, api: apis.Api) -> None:
         holder_kind=block.holder_kind, holder_id=block.holder_id, allocated_at=block.allocated_at,
         missed_at=Now(), observed_at=Now(), confirmed_at=Now(),
     )  # fmt: skip
+    observed = rows.observed(cluster, Role.SERVICES, "10.96.0.0/12", name="kubernetes", uid="u")
     bound = worlds.bound(cluster, "bound-ns", "bound-user")
     made.values |= {
         "cluster": "prod", "object_id": seen.pk, "drift_id": drift.pk, "decision": "ignore",
-        "cluster_id": cluster.pk, "key": keys.make(cluster, author=factories.BY),
+        "observed_cidr_id": observed.pk, "cluster_id": cluster.pk, "key": keys.make(cluster, author=factories.BY),
     }  # fmt: skip
     made.rows |= {
         "pools.cluster": cluster.pk, "pools.observedobject": seen.pk, "pools.drift": drift.pk,
-        "pools.finding": finding.pk, "pools.run": run.pk, "pools.leak": leak.pk,
+        "pools.finding": finding.pk, "pools.observedcidr": observed.pk, "pools.run": run.pk, "pools.leak": leak.pk,
         "claims.clusterowner": bound.pk,
     }  # fmt: skip
 

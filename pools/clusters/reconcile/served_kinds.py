@@ -23,14 +23,14 @@ GONE = "kind_not_served"
 def store_served_kinds(
     context: SyncContext, handlers: Sequence[Handler], discovery: Discovery
 ) -> None:
-    """Store the served kinds; an absent kind is no longer watched."""
+    """Store which of the kinds of other projects are served; an absent kind is no longer watched."""
     unknown = {resource.kind for resource in discovery.faults}
     before = context.connection.served or {}
     served = {
         handler.kind: _served_version(handler, discovery)
         for handler in handlers
-        # Kinds whose API group failed are unchanged.
-        if handler.kind not in unknown
+        # Kinds whose API group failed are unchanged; those that every cluster serves say nothing.
+        if handler.kind not in unknown and not handler.resources[0].everywhere
     } | {kind: read for kind, read in before.items() if kind in unknown}
     if context.dry_run or served == context.connection.served:
         return

@@ -88,14 +88,16 @@ class Right:
 
 
 def required_rights(resources: Iterable[Resource], managed_resources: Iterable[str]) -> list[Right]:
-    """Return the rights for kinds read through these versions; a right applies to all versions."""
+    """Return the rights for kinds read through these versions; a right applies to all versions of a group."""
     managed_resources = list(managed_resources)
+    by_group: dict[tuple[str, str], Resource] = {}
     by_kind: dict[str, Resource] = {}
     for resource in resources:
+        by_group.setdefault((resource.group, resource.kind), resource)
         by_kind.setdefault(resource.kind, resource)
     rights = [
         Right(verb, resource, needed_for=resource.reads_for or "reading")
-        for resource in by_kind.values()
+        for resource in by_group.values()
         for verb in READ
     ]
     writes: dict[tuple[str, str, str], list[str]] = {}

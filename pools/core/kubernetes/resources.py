@@ -13,7 +13,8 @@ class Resource:
     A cluster serves a kind only if the project of the kind is installed. A resource with `only_with`
     counts as absent where the other resource is not served. `shows` names the data that the UI shows
     from the kind. `reads_for` marks a kind whose permission is optional, and names the data that is
-    missing without it. A list and a watch read the objects of the namespace `only_in`, or the object
+    missing without it. A resource that is served `everywhere` says nothing of what is installed. A list and a
+    watch read the objects of the namespace `only_in`, or the object
     `only_named`, if they are set.
 
     Objects are stored by `kind`. Where two kinds of different groups have one name, or a part of a kind is
@@ -28,6 +29,7 @@ class Resource:
     shows: str = field(default="", compare=False)
     only_with: Resource | None = field(default=None, compare=False)
     reads_for: str = field(default="", compare=False)
+    everywhere: bool = field(default=False, compare=False)
     only_in: str = ""
     only_named: str = ""
 
@@ -77,14 +79,14 @@ SERVICE_CIDR = Resource(
     "networking.k8s.io", "v1", "servicecidrs", "ServiceCIDR", shows=_SERVICES, reads_for=_SERVICES
 )
 SERVICE_CIDR_V1BETA1 = replace(SERVICE_CIDR, version="v1beta1")
-OBSERVED_NODE = Resource("", "v1", "nodes", "Node", shows=_NODES, reads_for=_NODES)
+OBSERVED_NODE = Resource("", "v1", "nodes", "Node", reads_for=_NODES, everywhere=True)
 KUBEADM_CONFIG = Resource(
     "",
     "v1",
     "configmaps",
     "ConfigMap.kubeadm-config",
     namespaced=True,
-    shows=_SERVICES,
+    everywhere=True,
     reads_for="the CIDRs in the configuration of kubeadm",
     only_in="kube-system",
     only_named="kubeadm-config",
@@ -95,7 +97,7 @@ CONTROL_PLANE_POD = Resource(
     "pods",
     "Pod.kube-system",
     namespaced=True,
-    shows=_SERVICES,
+    everywhere=True,
     reads_for="the CIDRs in the arguments of the control plane",
     only_in="kube-system",
 )

@@ -223,17 +223,24 @@ def _draining_conditions(_levels: OpenLevels) -> Iterator[ActiveCondition]:
 
 
 def _overlapping_conditions(_levels: OpenLevels) -> Iterator[ActiveCondition]:
-    all_overlaps = overlaps.find_overlaps()
+    """Yield one condition for all overlaps but those that are information only."""
+    all_overlaps = [
+        overlap
+        for overlap in overlaps.find_overlaps()
+        if overlap.severity is not overlaps.OverlapSeverity.INFO
+    ]
     if not all_overlaps:
         return
+    is_error = any(overlap.clashes for overlap in all_overlaps)
     clusters = {name for overlap in all_overlaps for name in overlap.clusters}
     title = ngettext(
         "%(count)s overlapping CIDR", "%(count)s overlapping CIDRs", len(all_overlaps)
     ) % {"count": len(all_overlaps)}
-    detail = ngettext(
-        "In isolated networks of one cluster.", "In %(count)s clusters.", len(clusters)
-    ) % {"count": len(clusters)}
-    yield ActiveCondition(OVERLAPPING, "register", Level.INFO, title, detail, "/admin/overlaps/")
+    detail = ngettext("In one cluster.", "In %(count)s clusters.", len(clusters)) % {
+        "count": len(clusters)
+    }
+    level = Level.WARNING if is_error else Level.INFO
+    yield ActiveCondition(OVERLAPPING, "register", level, title, detail, "/admin/overlaps/")
 
 
 ALL = (

@@ -10,12 +10,12 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('claims', '0002_initial_data'),
-        ('pools', '0003_sql_v28'),
+        ('pools', '0003_sql_v29'),
     ]
 
     operations = [
         pools.sql.Install(
             app='claims',
-            names=['memberships.v28', 'contradictions.v28', 'launchers.v28', 'workload_comparison.v28', 'storage.v28', 'event_log.v28', 'pgtrigger.v28'],
+            names=['memberships.v29', 'contradictions.v29', 'launchers.v29', 'workload_comparison.v29', 'storage.v29', 'event_log.v29', 'pgtrigger.v29'],
         ),
     ]

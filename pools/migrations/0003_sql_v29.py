@@ -15,6 +15,6 @@ class Migration(migrations.Migration):
     operations = [
         pools.sql.Install(
             app='pools',
-            names=['rules.v28', 'allocate.v28', 'observed_cidrs.v28', 'recovery.v28', 'event_log.v28', 'plan.v28', 'pgtrigger.v28', 'storage.v28'],
+            names=['rules.v29', 'allocate.v29', 'observed_cidrs.v29', 'recovery.v29', 'event_log.v29', 'plan.v29', 'pgtrigger.v29', 'storage.v29'],
         ),
     ]

@@ -1,0 +1,71 @@
+"""The address map of a cluster, and what clusters use in the plan, the overlaps and *Find*, in a browser."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pools.core.observed.uses import Role
+from pools.models import Cluster
+from pools.register.demo import demo
+from tests.observed.rows import observed
+
+if TYPE_CHECKING:
+    from tests.e2e.conftest import Visit
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def _keep(visit: Visit, name: str) -> None:
+    """Keep a picture for people, where SCREENSHOTS names a folder."""
+    if folder := os.environ.get("SCREENSHOTS"):
+        visit.page.screenshot(path=pathlib.Path(folder) / f"{name}.png", full_page=True)
+
+
+def _observe() -> Cluster:
+    cluster = Cluster.objects.get(name=demo.FRANKFURT)
+    observed(cluster, Role.SERVICES, "10.96.0.0/12", name="kubernetes")
+    observed(
+        cluster, Role.LOAD_BALANCER, "10.20.240.0/24", name="metal", namespace="metallb-system"
+    )
+    for number in range(10, 30):
+        address = f"192.168.1.{number}/32"
+        observed(cluster, Role.NODE, address, name=f"worker-{number}", detail="InternalIP")
+    observed(cluster, Role.EGRESS, "192.168.1.100/32", name="egress-prod", detail="on worker-12")
+    observed(cluster, Role.SECONDARY, "192.168.1.128/26", name="storage", namespace="shop")
+    return cluster
+
+
+@pytest.mark.parametrize("visit", [1440, 390], indirect=True)
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_what_a_cluster_uses_is_drawn_and_found(visit: Visit, scheme: str) -> None:
+    cluster = _observe()
+    page = visit.page
+    page.emulate_media(color_scheme=scheme)
+    width = page.viewport_size["width"]
+    for name, path in (
+        ("cluster", f"/admin/pools/cluster/{cluster.pk}/change/"),
+        ("plan", "/admin/address-plan/?parent=10.0.0.0/8"),
+        ("overlaps", "/admin/overlaps/"),
+        ("list", "/admin/pools/observedcidr/"),
+        ("find", "/admin/find/?q=192.168.1.0/24"),
+    ):
+        visit.open(path)
+        assert not visit.scrolls_sideways(), name
+        _keep(visit, f"{name}-{width}-{scheme}")
+
+
+def test_a_cell_of_the_map_leads_to_its_part_and_to_find(visit: Visit) -> None:
+    cluster = _observe()
+    page = visit.page
+    visit.open(f"/admin/pools/cluster/{cluster.pk}/change/")
+    page.locator('a[aria-label^="10.96."]').first.click()
+    page.wait_for_url("**/admin/find/**")
+    page.get_by_role("heading", name="Used by clusters").wait_for()
+    visit.open(f"/admin/pools/cluster/{cluster.pk}/change/?map=192.168.1.0/24")
+    page.get_by_label("192.168.1.100").first.click()
+    page.wait_for_url("**/admin/find/**")
+    page.get_by_text("egress-prod").wait_for()
