@@ -19,6 +19,7 @@ from pools.cilium import ciliumnodes, ciliumpodippools, pending_cidrs
 from pools.cilium import drift as cilium_drift
 from pools.cluster_api import claims as address_claims
 from pools.cluster_api import kinds
+from pools.cluster_api import leaks as cluster_api_leaks
 from pools.cluster_api import pools as cadastre_pools
 from pools.clusters import connections, drift
 from pools.clusters import metrics as cluster_metrics
@@ -164,7 +165,7 @@ ADDRESS_SPACE = Extension(
     sync_observers=(detection.observe_full_sync,),
     disconnect_observers=(pending_cidrs.end_pending,),
     webhooks=(configuration.CILIUM_POD_IP_POOLS,),
-    leak_sources=(detection.NODES,),
+    leak_sources=(detection.NODES, cluster_api_leaks.CLAIMS),
     event_tables=(
         BlockEvent,
         FailureEvent,
