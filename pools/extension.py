@@ -14,6 +14,7 @@ from django.utils.translation import gettext_lazy as _
 
 from pools.admin import events as admin_events
 from pools.admin import find
+from pools.admin.clusters import address_claims as address_claims_admin
 from pools.admin.overview import overview
 from pools.cilium import ciliumnodes, ciliumpodippools, pending_cidrs
 from pools.cilium import drift as cilium_drift
@@ -216,6 +217,7 @@ ADDRESS_SPACE = Extension(
         condition_metrics.values,
         totals.values,
     ),
+    finders=(address_claims_admin.finder,),
     find_permissions=("pools.view_block",),
     journal_subjects=(
         journal.Subject(Cluster),

@@ -387,7 +387,9 @@ class RealCluster:
         metadata = self.request("GET", path)["metadata"]
         if metadata.get("finalizers"):
             self.request("PATCH", path, {"metadata": {"finalizers": None}}, content_type=merge)
-        if not (metadata.get("finalizers") and metadata.get("deletionTimestamp")):  # else it is gone
+        if not (
+            metadata.get("finalizers") and metadata.get("deletionTimestamp")
+        ):  # else it is gone
             self.request("DELETE", path, {"gracePeriodSeconds": 0})
         if plural == "customresourcedefinitions":
             self.await_unserved(*reversed(name.split(".", 1)))

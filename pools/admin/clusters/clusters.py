@@ -14,7 +14,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from pools.admin.clusters import cluster_form, connections
+from pools.admin.clusters import address_claims, cluster_form, connections
 from pools.admin.pools import page
 from pools.clusters import connections as cluster_connections
 from pools.clusters import fleet
@@ -147,6 +147,7 @@ def _page(request: HttpRequest, cluster: Cluster) -> HttpResponse:
         call=f"clusters/{cluster.name}/",
         rows=rows,
         events=events,
+        claims=address_claims.section_of_cluster(request, cluster),
         alerts=open_alerts.alerts_about(f"cluster/{cluster.pk}")[: open_alerts.SHOWN],
         **connections.context(cluster),
     )
