@@ -382,6 +382,7 @@ CELERY_BEAT_SCHEDULE = {
     "tick": _every(5, "pools.tasks.tick"),
     "retry requests": _every(5, "pools.tasks.retry_requests"),
     "end cooldowns": _every(5, "pools.tasks.end_cooldowns"),
+    "nudge waiting claims": _every(30, "pools.tasks.nudge_waiting_claims"),
     "reconcile due": _every(5, "pools.tasks.reconcile_due"),
     "work off imports": _every(5, "claims.tasks.process_imports"),
     "end recovery": _every(30, "pools.tasks.end_recovery"),

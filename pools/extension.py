@@ -14,11 +14,13 @@ from django.utils.translation import gettext_lazy as _
 
 from pools.admin import events as admin_events
 from pools.admin import find
+from pools.admin.clusters import address_claims as address_claims_admin
 from pools.admin.overview import overview
 from pools.cilium import ciliumnodes, ciliumpodippools, pending_cidrs
 from pools.cilium import drift as cilium_drift
 from pools.cluster_api import claims as address_claims
 from pools.cluster_api import kinds
+from pools.cluster_api import leaks as cluster_api_leaks
 from pools.cluster_api import pools as cadastre_pools
 from pools.clusters import connections, drift
 from pools.clusters import metrics as cluster_metrics
@@ -176,7 +178,7 @@ ADDRESS_SPACE = Extension(
     sync_observers=(detection.observe_full_sync,),
     disconnect_observers=(pending_cidrs.end_pending,),
     webhooks=(configuration.CILIUM_POD_IP_POOLS,),
-    leak_sources=(detection.NODES,),
+    leak_sources=(detection.NODES, cluster_api_leaks.CLAIMS),
     event_tables=(
         BlockEvent,
         FailureEvent,
@@ -234,6 +236,7 @@ ADDRESS_SPACE = Extension(
         condition_metrics.values,
         totals.values,
     ),
+    finders=(address_claims_admin.finder,),
     find_permissions=("pools.view_block",),
     journal_subjects=(
         journal.Subject(Cluster),

@@ -12,6 +12,7 @@ from celery import shared_task
 from django.conf import settings
 from kombu.exceptions import OperationalError
 
+from pools.cluster_api import waiting
 from pools.clusters import recovery_mode
 from pools.clusters.reconcile import leases, registry, sync
 from pools.platform import database, idempotency, login_limits, process_metrics
@@ -56,6 +57,11 @@ def end_cooldowns() -> int:
     if ended:
         requests.retry()
     return ended
+
+
+@shared_task
+def nudge_waiting_claims() -> int:
+    return waiting.nudge_clusters()
 
 
 def nudge_checks() -> None:

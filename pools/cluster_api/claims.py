@@ -113,7 +113,7 @@ class _Answers:
 
     def writes(self) -> Iterator[Write]:
         for observed_claim in self.observation.claims:
-            if not self._is_paused(observed_claim.claim):
+            if not self.observation.is_paused(observed_claim.claim):
                 yield from self._answer(observed_claim)
         yield from self._abandoned()
 
@@ -130,22 +130,6 @@ class _Answers:
                 except errors.IpamError as error:
                     bindings[key] = error
         self._bindings = bindings
-
-    def _is_paused(self, claim: Claim) -> bool:
-        """Return True if the claim, its pool or its Cluster is paused, or may be without being known."""
-        unknown = self.observation.unknown
-        pool = self.observation.pools.get(claim.pool)
-        if claim.is_paused or claim.pool.kind in unknown:
-            return True
-        if isinstance(pool, contract.PoolObject) and pool.is_paused:
-            return True
-        if not claim.cluster:
-            return False
-        if contract.CLUSTER_KIND in unknown:
-            return True
-        name = contract.ObjectName(claim.name.namespace, claim.cluster)
-        # A Cluster may be gone before the claims of its machines.
-        return self.observation.paused_clusters.get(name, not claim.is_deleting)
 
     def _answer(self, observed_claim: ObservedClaim) -> Iterator[Write]:
         claim = observed_claim.claim

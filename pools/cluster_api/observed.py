@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pools.clusters.client.api_client import Manifest
@@ -13,7 +13,7 @@ from pools.core import errors
 from pools.core.cluster_api import contract
 from pools.core.cluster_api.contract import Claim, ObjectName, PoolKey, PoolObject
 from pools.core.kubernetes.resources import Resource
-from pools.models import ObservedObject
+from pools.models import Cluster, Connection, ObservedObject
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,22 @@ class Observation:
     address_texts: frozenset[tuple[ObjectName, str]]
     pools: Mapping[PoolKey, PoolObject | errors.InvalidInput]
     paused_clusters: Mapping[ObjectName, bool]
-    unknown: frozenset[str]
+    unknown: frozenset[str] = frozenset()
+
+    def is_paused(self, claim: Claim) -> bool:
+        """Return True if the claim, its pool or its Cluster is paused, or may be without being known."""
+        pool = self.pools.get(claim.pool)
+        if claim.is_paused or claim.pool.kind in self.unknown:
+            return True
+        if isinstance(pool, PoolObject) and pool.is_paused:
+            return True
+        if not claim.cluster:
+            return False
+        if contract.CLUSTER_KIND in self.unknown:
+            return True
+        name = ObjectName(claim.name.namespace, claim.cluster)
+        # A Cluster may be gone before the claims of its machines.
+        return self.paused_clusters.get(name, not claim.is_deleting)
 
 
 KINDS = (
@@ -51,9 +66,18 @@ KINDS = (
 
 
 def read(context: SyncContext) -> Observation:
-    """Return the observed objects of the cluster."""
-    rows = ObservedObject.objects.filter(cluster=context.cluster, kind__in=KINDS).order_by("pk")
-    absent = frozenset(kind for kind in KINDS if is_absent(context, kind))
+    """Return the objects of the cluster as this sync run knows them."""
+    absent = frozenset(kind for kind in KINDS if is_absent(context.connection, kind))
+    observation = read_rows(context.cluster, absent)
+    unknown = frozenset(
+        kind for kind in KINDS if kind not in absent and not _is_known(context, kind)
+    )
+    return replace(observation, unknown=unknown)
+
+
+def read_rows(cluster: Cluster, absent: Collection[str] = ()) -> Observation:
+    """Return the objects of the cluster as last observed, without those of absent kinds."""
+    rows = ObservedObject.objects.filter(cluster=cluster, kind__in=KINDS).order_by("pk")
     by_kind: dict[str, list[ObservedObject]] = {kind: [] for kind in KINDS}
     for row in rows:
         if row.kind not in absent:
@@ -62,7 +86,7 @@ def read(context: SyncContext) -> Observation:
     return Observation(
         claims=tuple(
             ObservedClaim(contract.parse_claim(row.manifest), row.manifest)
-            for row in claims
+            for row in sorted(claims, key=_creation)  # who waits longest is served first
             if not row.problem_code and row.missed_at is None
         ),
         claim_uids=frozenset(row.uid for row in claims),
@@ -84,10 +108,11 @@ def read(context: SyncContext) -> Observation:
             ObjectName(row.namespace, row.name): contract.is_cluster_paused(row.manifest)
             for row in by_kind[contract.CLUSTER_KIND]
         },
-        unknown=frozenset(
-            kind for kind in KINDS if kind not in absent and not _is_known(context, kind)
-        ),
     )
+
+
+def _creation(row: ObservedObject) -> str:
+    return str(contract.metadata(row.manifest).get("creationTimestamp") or "")
 
 
 def _parse_pool(manifest: Manifest) -> PoolObject | errors.InvalidInput:
@@ -97,9 +122,9 @@ def _parse_pool(manifest: Manifest) -> PoolObject | errors.InvalidInput:
         return error
 
 
-def is_absent(context: SyncContext, kind: str) -> bool:
+def is_absent(connection: Connection, kind: str) -> bool:
     """Return True if the last discovery of the cluster did not have the kind."""
-    served: Any = (context.connection.served or {}).get(kind)
+    served: Any = (connection.served or {}).get(kind)
     return bool(served) and not served["api_version"]
 
 

@@ -129,7 +129,7 @@ def _protected(current: Manifest | None) -> Manifest | None:
 def _unprotected(current: Manifest | None, context: SyncContext, key: PoolKey) -> Manifest | None:
     """Return the pool without its finalizer once the cluster has no IPAddress of it."""
     addresses = observed.served_resource(context, resources.ADDRESSES)
-    is_absent = observed.is_absent(context, contract.ADDRESS_KIND)
+    is_absent = observed.is_absent(context.connection, contract.ADDRESS_KIND)
     if current is None or not (addresses or is_absent):
         return None
     if not (

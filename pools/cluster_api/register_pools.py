@@ -67,8 +67,11 @@ def bind(
         cidrs.setdefault(row.pool_id, []).append(row.cidr)
     bindings: dict[PoolKey, PoolBinding | errors.IpamError] = {}
     for key, pool_object in pool_objects.items():
-        if isinstance(pool_object, errors.IpamError):
-            bindings[key] = pool_object
+        if isinstance(pool_object, errors.InvalidInput):
+            details = "; ".join(
+                f"{problem.field}: {problem.message}" for problem in pool_object.problems
+            )
+            bindings[key] = PoolNotUsable(details)
             continue
         pool = pools_by_name.get(pool_object.pool_name)
         try:

@@ -28,7 +28,7 @@ class Migration(migrations.Migration):
     operations = [
         pools.sql.Install(
             app='pools',
-            names=['clock.v29'],
+            names=['clock.v30'],
         ),
         migrations.CreateModel(
             name='Event',

@@ -7,10 +7,18 @@ period keeps the IPAddress; here the register's cooldown keeps the address, and 
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
+from pools.cluster_api import leaks, waiting
 from pools.core.cluster_api import contract, resources
-from pools.models import Block
+from pools.models import Block, Connection
+from pools.models.connections import ManagedResource
+from pools.platform import database
+from pools.register import pools
+from pools.register.leaks import detection
+from tests import factories
 from tests.cluster_api.world import World
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -117,3 +125,48 @@ def test_a_claim_whose_finalizer_was_taken_is_released_when_all_of_it_is_gone(
     assert world.address("test") is None
     world.sync_until_missed()
     assert world.held() == {}
+
+
+def test_a_cluster_is_woken_when_a_waiting_claim_can_be_served(world: World) -> None:
+    """The pool is exhausted; somebody releases, or adds a CIDR, in the register."""
+    pool = world.pool("10.0.0.7/32")
+    world.put_pool("pool")
+    world.put_claim("first")
+    world.sync()
+    world.put_claim("second")
+    world.sync()
+    assert waiting.nudge_clusters() == 0, "nothing is free"
+    pools.add_cidr(pool.pk, factories.entry("10.0.0.8/32"), author=factories.BY)
+    assert waiting.nudge_clusters() == 1
+    world.connection.refresh_from_db()
+    assert world.connection.nudged_at is not None
+    world.sync()
+    assert world.address_text("second") == "10.0.0.8"
+    assert waiting.nudge_clusters() == 0
+
+
+def test_addresses_of_claims_that_are_gone_are_reported_where_nobody_answers(
+    world: World, settings: Any
+) -> None:
+    settings.IPAM_LEAK_GRACE_SECONDS = 0
+    world.pool("10.0.0.0/29")
+    world.put_pool("pool")
+    world.put_claim("kept")
+    world.put_claim("lost")
+    world.sync()
+    Connection.objects.update(managed_resources=[ManagedResource.POOLS])
+    world.strip(world.claim("lost"), world.claims)
+    world.strip(world.address("lost"), world.addresses)
+    world.sync_until_missed()
+    for _ in range(2):
+        began = database.now()
+        source = leaks.CLAIMS
+        detection.record_observation(
+            source.name,
+            source.covers,
+            cluster_id=world.cluster.pk,
+            holders=source.holders,
+            began=began,
+        )
+    holders = set(detection.confirmed_leaks().values_list("holder_id", flat=True))
+    assert holders == {"blue/lost"}

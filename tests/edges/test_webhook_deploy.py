@@ -217,16 +217,10 @@ def test_managing_takes_what_the_role_grants(fake: FakeCluster) -> None:
 def test_nothing_is_granted_at_large(rules: list[dict[str, Any]]) -> None:
     for verb, group, resource, name in _granted(rules):
         assert "*" not in verb + group + resource
-<<<<<<< HEAD
-        assert resource not in {"secrets", "pods/exec", "nodes"}
-        assert resource != "pods" or verb in permissions.READ
-        assert verb not in {"deletecollection", "escalate", "bind", "impersonate"}
-        assert verb != "delete" or resource == "ipaddresses"  # of a claim that is deleted
-=======
         assert resource not in {"secrets", "pods/exec"}
         assert resource not in {"pods", "nodes"} or verb in permissions.READ
-        assert verb not in {"delete", "deletecollection", "escalate", "bind", "impersonate"}
->>>>>>> wt-observed
+        assert verb not in {"deletecollection", "escalate", "bind", "impersonate"}
+        assert verb != "delete" or resource == "ipaddresses"  # of a claim that is deleted
         assert resource != "events" or verb in {"get", "create", "patch"}
         assert resource != "namespaces" or verb == "get"
         small = group in {"", "apiextensions.k8s.io"}

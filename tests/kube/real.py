@@ -384,9 +384,13 @@ class RealCluster:
         path = f"{self._collection(plural, namespace)}/{name}"
         merge = "application/merge-patch+json"
         # An object that its definition no longer takes can be deleted, and not changed.
-        if self.request("GET", path)["metadata"].get("finalizers"):
+        metadata = self.request("GET", path)["metadata"]
+        if metadata.get("finalizers"):
             self.request("PATCH", path, {"metadata": {"finalizers": None}}, content_type=merge)
-        self.request("DELETE", path, {"gracePeriodSeconds": 0})
+        if not (
+            metadata.get("finalizers") and metadata.get("deletionTimestamp")
+        ):  # else it is gone
+            self.request("DELETE", path, {"gracePeriodSeconds": 0})
         if plural == "customresourcedefinitions":
             self.await_unserved(*reversed(name.split(".", 1)))
 

@@ -13,7 +13,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from pools.admin.clusters import address_map, bulk, cluster_form, connections
+from pools.admin.clusters import address_claims, address_map, bulk, cluster_form, connections
 from pools.admin.pools import page
 from pools.clusters import connections as cluster_connections
 from pools.clusters import fleet
@@ -154,6 +154,7 @@ def _page(request: HttpRequest, cluster: Cluster) -> HttpResponse:
         chosen_map=chosen_map,
         observed_cidrs=ObservedCIDR.objects.filter(space__cluster=cluster)[:SHOWN_CIDRS],
         events=events,
+        claims=address_claims.section_of_cluster(request, cluster),
         alerts=open_alerts.alerts_about(f"cluster/{cluster.pk}")[: open_alerts.SHOWN],
         **connections.context(cluster),
     )

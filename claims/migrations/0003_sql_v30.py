@@ -10,12 +10,12 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('claims', '0002_initial_data'),
-        ('pools', '0003_sql_v29'),
+        ('pools', '0003_sql_v30'),
     ]
 
     operations = [
         pools.sql.Install(
             app='claims',
-            names=['memberships.v29', 'contradictions.v29', 'launchers.v29', 'workload_comparison.v29', 'storage.v29', 'event_log.v29', 'pgtrigger.v29'],
+            names=['memberships.v30', 'contradictions.v30', 'launchers.v30', 'workload_comparison.v30', 'storage.v30', 'event_log.v30', 'pgtrigger.v30'],
         ),
     ]

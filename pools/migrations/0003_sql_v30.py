@@ -15,6 +15,6 @@ class Migration(migrations.Migration):
     operations = [
         pools.sql.Install(
             app='pools',
-            names=['rules.v29', 'allocate.v29', 'observed_cidrs.v29', 'recovery.v29', 'event_log.v29', 'plan.v29', 'pgtrigger.v29', 'storage.v29'],
+            names=['rules.v30', 'allocate.v30', 'observed_cidrs.v30', 'recovery.v30', 'event_log.v30', 'plan.v30', 'pgtrigger.v30', 'storage.v30'],
         ),
     ]
