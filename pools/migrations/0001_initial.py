@@ -28,7 +28,7 @@ class Migration(migrations.Migration):
     operations = [
         pools.sql.Install(
             app='pools',
-            names=['clock.v30'],
+            names=['clock.v31'],
         ),
         migrations.CreateModel(
             name='Event',

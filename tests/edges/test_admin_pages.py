@@ -28,7 +28,9 @@ LISTS = (
     "auth_group",
     "knox_authtoken",
 )
-OPEN = {"login", "jsi18n"}
+OPEN = {
+    "login", "jsi18n", "passkey_sign_in", "passkey_sign_in_options", "passkey_proof_options",
+}  # fmt: skip
 
 
 def pages() -> list[str]:

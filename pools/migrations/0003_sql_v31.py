@@ -9,13 +9,12 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
-        ('claims', '0002_initial_data'),
-        ('pools', '0003_sql_v30'),
+        ('pools', '0002_initial_data'),
     ]
 
     operations = [
         pools.sql.Install(
-            app='claims',
-            names=['memberships.v30', 'contradictions.v30', 'launchers.v30', 'workload_comparison.v30', 'storage.v30', 'event_log.v30', 'pgtrigger.v30'],
+            app='pools',
+            names=['rules.v31', 'allocate.v31', 'observed_cidrs.v31', 'recovery.v31', 'event_log.v31', 'plan.v31', 'pgtrigger.v31', 'storage.v31'],
         ),
     ]

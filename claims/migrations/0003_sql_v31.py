@@ -9,12 +9,13 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
-        ('pools', '0002_initial_data'),
+        ('claims', '0002_initial_data'),
+        ('pools', '0003_sql_v31'),
     ]
 
     operations = [
         pools.sql.Install(
-            app='pools',
-            names=['rules.v30', 'allocate.v30', 'observed_cidrs.v30', 'recovery.v30', 'event_log.v30', 'plan.v30', 'pgtrigger.v30', 'storage.v30'],
+            app='claims',
+            names=['memberships.v31', 'contradictions.v31', 'launchers.v31', 'workload_comparison.v31', 'storage.v31', 'event_log.v31', 'pgtrigger.v31'],
         ),
     ]
