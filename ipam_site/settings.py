@@ -382,6 +382,7 @@ CELERY_BEAT_SCHEDULE = {
     "end cooldowns": _every(5, "pools.tasks.end_cooldowns"),
     "reconcile due": _every(5, "pools.tasks.reconcile_due"),
     "work off imports": _every(5, "claims.tasks.process_imports"),
+    "work off imports of registers": _every(5, "pools.tasks.process_register_imports"),
     "end recovery": _every(30, "pools.tasks.end_recovery"),
     "refresh usage": _every(30, "pools.tasks.refresh_usage"),
     "take samples": _every(600, "pools.tasks.take_samples"),

@@ -22,6 +22,8 @@ from pools.platform.conditions import evaluation
 from pools.platform.metrics import event_counts, totals
 from pools.register import retention, usage
 from pools.register.allocator import requests
+from pools.register.imports import leases as import_leases
+from pools.register.imports import worker as import_worker
 from pools.register.leaks import detection
 from pools.register.utilization import forecasts, samples
 
@@ -194,3 +196,25 @@ def reconcile(connection_id: int) -> bool:
     """Run a full sync of the cluster, unless another worker runs it or has just run it."""
     lease = leases.take(connection_id, leases.worker_name(), only_due=True)
     return lease is not None and sync.run(lease, registry.HANDLERS).succeeded
+
+
+@shared_task
+def process_register_imports() -> int:
+    """Send a message for each import of a register that waits for a worker or has lost its worker."""
+    due = import_leases.due_imports()
+    for import_id in due:
+        process_register_import.apply_async((import_id,), expires=_EXPIRY_SECONDS)
+    return len(due)
+
+
+@shared_task(soft_time_limit=_SYNC_SECONDS, time_limit=_SYNC_SECONDS + 30)
+def process_register_import(import_id: int) -> bool:
+    return import_worker.process_import(import_id)
+
+
+def notify_register_worker(import_id: int) -> None:
+    """Have a worker start the import now instead of at the next tick; call it after the transaction."""
+    try:
+        process_register_import.delay(import_id)
+    except OperationalError:
+        log.warning("broker unavailable; register import %s waits for the next tick", import_id)

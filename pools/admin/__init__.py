@@ -4,6 +4,7 @@ from pools.admin import alerts, checks, events, recovery_mode, users, webhook_ta
 from pools.admin.clusters import clusters, drift, observed, sync_runs
 from pools.admin.plan import containers
 from pools.admin.pools import blocks, environments, leaks, pools, requests
+from pools.admin.register_imports import imports
 
 __all__ = [
     "alerts",
@@ -14,6 +15,7 @@ __all__ = [
     "drift",
     "environments",
     "events",
+    "imports",
     "leaks",
     "observed",
     "pools",

@@ -9,13 +9,14 @@ _VIEWER = [
     "view_environment", "view_event", "view_pool", "view_poolcidr", "view_reservedrange",
     "view_connection", "view_observedobject", "view_syncrun", "view_finding", "view_drift",
     "view_leak", "view_referencefeed", "view_checkrun", "view_alert", "view_sample",
-    "view_auditsegment", "view_recovery", "view_measure", "view_container",
+    "view_auditsegment", "view_recovery", "view_measure", "view_container", "view_registerimport",
 ]  # fmt: skip
 _OPERATOR = [
     "allocate", "add_pool", "change_pool", "delete_pool", "add_poolcidr", "change_poolcidr",
     "delete_poolcidr", "add_reservedrange", "change_reservedrange", "delete_reservedrange",
     "add_environment", "change_environment", "delete_environment",
     "add_container", "change_container", "delete_container",
+    "add_registerimport", "change_registerimport",
     "reconcile", "change_drift", "reclaim", "report_references", "run_checks", "change_alert",
 ]  # fmt: skip
 _ADMINISTRATOR = [

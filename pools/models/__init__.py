@@ -29,6 +29,7 @@ from pools.models.history import (
     JournalEntryEvent,
     PoolCIDREvent,
     PoolEvent,
+    RegisterImportEvent,
     ReservedRangeEvent,
     SecondFactorEvent,
     WebhookTargetEvent,
@@ -41,6 +42,12 @@ from pools.models.pools import Pool, PoolCIDR, ReservedRange
 from pools.models.preferences import ListColumns, SavedFilter
 from pools.models.recovery import Recovery
 from pools.models.references import Leak, Reference, ReferenceFeed
+from pools.models.register_imports import (
+    RegisterFile,
+    RegisterImport,
+    RegisterRecord,
+    RegisterRow,
+)
 from pools.models.requests import AllocationRequest, Environment, IdempotencyKey, PoolUsage
 from pools.models.samples import PoolForecast, Sample, SampleSum
 from pools.models.tokens import TokenLevel, TokenScope, TokenUse
@@ -93,6 +100,11 @@ __all__ = [
     "Recovery",
     "Reference",
     "ReferenceFeed",
+    "RegisterFile",
+    "RegisterImport",
+    "RegisterImportEvent",
+    "RegisterRecord",
+    "RegisterRow",
     "ReservedRange",
     "ReservedRangeEvent",
     "Sample",

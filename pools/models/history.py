@@ -25,6 +25,7 @@ from pools.models.connections import Connection
 from pools.models.containers import Container
 from pools.models.journal import JournalEntry
 from pools.models.pools import Category, Pool, PoolCIDR, ReservedRange
+from pools.models.register_imports import RegisterImport
 from pools.models.requests import Environment
 
 SEQUENCE = "pools_event_number"
@@ -260,6 +261,22 @@ JournalEntryEvent = _lifecycle_event_model(
 
 DirectoryAccountEvent = _lifecycle_event_model(
     DirectoryAccount, ["user", "source", "username", "roles", "refusal", "refused_at"]
+)
+
+
+# One event for each outcome of an import; its rows hold the details.
+RegisterImportEvent = create_event_model(
+    RegisterImport,
+    pghistory.InsertEvent("created"),
+    pghistory.UpdateEvent(
+        "changed",
+        condition=pgtrigger.Q(
+            old__status__df=pgtrigger.F("new__status"),
+            new__status__in=["drafted", "committed", "undone", "cancelled", "failed"],
+        ),
+    ),
+    fields=["cluster", "format", "file_name", "status", "counts"],
+    indexes=[models.Index(fields=["pgh_obj", "pgh_id"], name="register_import_event_object")],
 )
 
 

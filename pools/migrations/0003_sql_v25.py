@@ -9,13 +9,12 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
-        ('claims', '0002_initial_data'),
-        ('pools', '0003_sql_v22'),
+        ('pools', '0002_initial_data'),
     ]
 
     operations = [
         pools.sql.Install(
-            app='claims',
-            names=['memberships.v22', 'contradictions.v22', 'launchers.v22', 'workload_comparison.v22', 'storage.v22', 'event_log.v22', 'pgtrigger.v22'],
+            app='pools',
+            names=['rules.v25', 'allocate.v25', 'observed_cidrs.v25', 'recovery.v25', 'event_log.v25', 'plan.v25', 'pgtrigger.v25', 'storage.v25'],
         ),
     ]

@@ -9,12 +9,13 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
-        ('pools', '0002_initial_data'),
+        ('claims', '0002_initial_data'),
+        ('pools', '0003_sql_v25'),
     ]
 
     operations = [
         pools.sql.Install(
-            app='pools',
-            names=['rules.v22', 'allocate.v22', 'observed_cidrs.v22', 'recovery.v22', 'event_log.v22', 'plan.v22', 'pgtrigger.v22', 'storage.v22'],
+            app='claims',
+            names=['memberships.v25', 'contradictions.v25', 'launchers.v25', 'workload_comparison.v25', 'storage.v25', 'event_log.v25', 'pgtrigger.v25'],
         ),
     ]
