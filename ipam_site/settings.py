@@ -383,6 +383,7 @@ CELERY_BEAT_SCHEDULE = {
     "reconcile due": _every(5, "pools.tasks.reconcile_due"),
     "work off imports": _every(5, "claims.tasks.process_imports"),
     "work off imports of registers": _every(5, "pools.tasks.process_register_imports"),
+    "queue mirrors of NetBox": _every(30, "pools.tasks.queue_mirrors"),
     "end recovery": _every(30, "pools.tasks.end_recovery"),
     "refresh usage": _every(30, "pools.tasks.refresh_usage"),
     "take samples": _every(600, "pools.tasks.take_samples"),
@@ -436,6 +437,7 @@ IPAM_ALERT_DAYS = env.integer("IPAM_ALERT_DAYS", 90, minimum=0)
 # Public URL of this site (https://ipam.example.org), for links in webhook messages.
 IPAM_URL = env.text("IPAM_URL")
 # Allow receivers of webhooks on this machine, for tests and laptops.
+IPAM_ALLOW_LOOPBACK_NETBOX = env.boolean("IPAM_ALLOW_LOOPBACK_NETBOX", False)
 IPAM_ALLOW_LOOPBACK_WEBHOOKS = env.boolean("IPAM_ALLOW_LOOPBACK_WEBHOOKS", False)
 # Daily samples of pools, for charts, are deleted after this number of days; 0 keeps them forever.
 IPAM_SAMPLE_DAYS = env.integer("IPAM_SAMPLE_DAYS", 400, minimum=0)

@@ -23,6 +23,7 @@ from pools.platform.metrics import event_counts, totals
 from pools.register import retention, usage
 from pools.register.allocator import requests
 from pools.register.imports import leases as import_leases
+from pools.register.imports import sources as import_sources
 from pools.register.imports import worker as import_worker
 from pools.register.leaks import detection
 from pools.register.utilization import forecasts, samples
@@ -210,6 +211,15 @@ def process_register_imports() -> int:
 @shared_task(soft_time_limit=_SYNC_SECONDS, time_limit=_SYNC_SECONDS + 30)
 def process_register_import(import_id: int) -> bool:
     return import_worker.process_import(import_id)
+
+
+@shared_task
+def queue_mirrors() -> int:
+    """Queue a run of each NetBox mirror that is due."""
+    due = import_sources.queue_due()
+    for import_id in due:
+        notify_register_worker(import_id)
+    return len(due)
 
 
 def notify_register_worker(import_id: int) -> None:

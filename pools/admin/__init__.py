@@ -4,7 +4,7 @@ from pools.admin import alerts, checks, events, recovery_mode, users, webhook_ta
 from pools.admin.clusters import clusters, drift, observed, sync_runs
 from pools.admin.plan import containers
 from pools.admin.pools import blocks, environments, leaks, pools, requests
-from pools.admin.register_imports import imports
+from pools.admin.register_imports import imports, sources
 
 __all__ = [
     "alerts",
@@ -21,6 +21,7 @@ __all__ = [
     "pools",
     "recovery_mode",
     "requests",
+    "sources",
     "sync_runs",
     "users",
     "webhook_targets",

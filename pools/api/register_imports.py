@@ -31,7 +31,7 @@ _FORM_OVERHEAD = 64 * 1024  # bytes of a form in addition to its files
 _VIEW = ("pools.view_registerimport",)
 _ADD = ("pools.add_registerimport",)
 _CHANGE = ("pools.change_registerimport",)
-_MAPPING = {
+MAPPING = {
     "type": "object",
     "properties": {
         kind: {"type": "object", "additionalProperties": {"type": "string"}}
@@ -41,7 +41,7 @@ _MAPPING = {
 
 
 class RegisterCountsSerializer(Representation):
-    """The number of rows by status."""
+    """The number of rows by status, and of objects that a mirror released."""
 
     new = fields.IntegerField(default=0)
     changed = fields.IntegerField(default=0)
@@ -49,6 +49,7 @@ class RegisterCountsSerializer(Representation):
     conflict = fields.IntegerField(default=0)
     refused = fields.IntegerField(default=0)
     skipped = fields.IntegerField(default=0)
+    released = fields.IntegerField(default=0)
 
 
 class RegisterProgressSerializer(Representation):
@@ -88,8 +89,10 @@ class RegisterImportSerializer(Representation):
     format = fields.TextField()
     status = fields.ChoiceField(Status.values)
     counts = RegisterCountsSerializer()
+    netbox_source = fields.IntegerField(source="netbox_source_id", allow_null=True)
+    mirror = fields.FlagField()
     cluster = fields.TextField(source="cluster.name")
-    mapping = fields.ParsedField(schema=_MAPPING)
+    mapping = fields.ParsedField(schema=MAPPING)
     holder_kind = fields.TextField()
     cooldown_seconds = fields.IntegerField()
     file = fields.TextField(source="file_name")
@@ -132,7 +135,7 @@ class RegisterRowSerializer(Representation):
 # --- requests -------------------------------------------------------------------------------------
 
 
-def _parse_mapping(value: object, path: str) -> dict[str, dict[str, int]]:
+def parse_mapping(value: object, path: str) -> dict[str, dict[str, int]]:
     """Return `{"vrf": {name: cluster id}, "site": {…}}` of names of clusters, an object or its JSON text."""
     if isinstance(value, str):
         value = documents.load_json_value(value.encode())
@@ -153,17 +156,17 @@ def _parse_mapping(value: object, path: str) -> dict[str, dict[str, int]]:
     return mapping
 
 
-def _parse_kind(value: object, path: str) -> str:
+def parse_kind(value: object, path: str) -> str:
     return holders.parse_name(value, field=path, kind="label")
 
 
-def _parse_cooldown(value: object, path: str) -> int:
+def parse_cooldown(value: object, path: str) -> int:
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 18:
         value = int(value)  # of a form
     return holders.parse_cooldown(value, field=path)
 
 
-def _parse_flag(value: object, path: str) -> bool:
+def parse_flag(value: object, path: str) -> bool:
     if isinstance(value, str):
         return query.flag(value, path)
     if not isinstance(value, bool):
@@ -190,17 +193,17 @@ def _parse_text(value: object, path: str) -> str:
 
 
 def _flag_field() -> fields.ParsedField:
-    return fields.ParsedField(_parse_flag, required=False, schema={"type": "boolean"})
+    return fields.ParsedField(parse_flag, required=False, schema={"type": "boolean"})
 
 
 class RegisterOptionsSerializer(Serializer):
     """Where an import goes, and what is done with it."""
 
     cluster = fields.TextField(lookups.cluster_by_name)
-    mapping = fields.ParsedField(_parse_mapping, required=False, schema=_MAPPING)
-    holder_kind = fields.TextField(_parse_kind, required=False)
+    mapping = fields.ParsedField(parse_mapping, required=False, schema=MAPPING)
+    holder_kind = fields.TextField(parse_kind, required=False)
     cooldown_seconds = fields.ParsedField(
-        _parse_cooldown, required=False, schema={"type": "integer"}
+        parse_cooldown, required=False, schema={"type": "integer"}
     )
     commit = _flag_field()
     skip_bad = _flag_field()
@@ -224,7 +227,7 @@ class RegisterImportBodySerializer(RegisterOptionsSerializer):
 class RegisterImportChangeSerializer(Serializer):
     """Other clusters for the VRFs and sites of a draft."""
 
-    mapping = fields.ParsedField(_parse_mapping, schema=_MAPPING)
+    mapping = fields.ParsedField(parse_mapping, schema=MAPPING)
 
 
 class RegisterCommitSerializer(Serializer):

@@ -17,6 +17,7 @@ from pools.api import (
     journal,
     leaks,
     migrations,
+    netbox,
     pool_cidrs,
     pools,
     references,
@@ -70,6 +71,18 @@ urlpatterns = [
         register_imports.RegisterImportCancel.as_view(),
         name="register-import-cancel",
     ),
+    path("netbox-sources/", netbox.NetBoxSources.as_view(), name="netbox-sources"),
+    path(
+        "netbox-sources/<int:netbox_source_id>/",
+        netbox.NetBoxSourceView.as_view(),
+        name="netbox-source",
+    ),
+    path(
+        "netbox-sources/<int:netbox_source_id>/imports/",
+        netbox.NetBoxImports.as_view(),
+        name="netbox-imports",
+    ),
+    path("netbox-export/<slug:kind>.csv", netbox.NetBoxExport.as_view(), name="netbox-export"),
     path("clusters/", clusters.Clusters.as_view(), name="clusters"),
     path("clusters/<str:cluster>/", clusters.ClusterView.as_view(), name="cluster"),
     path(

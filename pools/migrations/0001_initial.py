@@ -28,7 +28,7 @@ class Migration(migrations.Migration):
     operations = [
         pools.sql.Install(
             app='pools',
-            names=['clock.v25'],
+            names=['clock.v26'],
         ),
         migrations.CreateModel(
             name='Event',
@@ -527,6 +527,42 @@ class Migration(migrations.Migration):
             ],
         ),
         migrations.CreateModel(
+            name='NetBoxSource',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('name', models.CharField(max_length=63, unique=True)),
+                ('url', models.CharField(max_length=500)),
+                ('ca', models.TextField(blank=True, default='')),
+                ('sealed', models.TextField(editable=False)),
+                ('mapping', models.JSONField(blank=True, default=dict)),
+                ('holder_kind', models.CharField(default='host', max_length=63)),
+                ('cooldown_seconds', models.BigIntegerField(default=86400)),
+                ('every_minutes', models.PositiveIntegerField(blank=True, null=True)),
+                ('next_run_at', models.DateTimeField(editable=False, null=True)),
+                ('created_at', models.DateTimeField(auto_now_add=True)),
+            ],
+            options={
+                'verbose_name': 'NetBox source',
+                'verbose_name_plural': 'NetBox sources',
+                'ordering': ['name'],
+            },
+        ),
+        migrations.CreateModel(
+            name='NetBoxSourceEvent',
+            fields=[
+                ('pgh_created_at', models.DateTimeField(auto_now_add=True)),
+                ('pgh_label', models.TextField(help_text='The event label.')),
+                ('pgh_id', models.BigIntegerField(db_default=models.Func(models.Value('pools_event_number'), function='nextval'), primary_key=True, serialize=False)),
+                ('pgh_context', pghistory.utils.JSONField(null=True)),
+                ('name', models.CharField(max_length=63)),
+                ('url', models.CharField(max_length=500)),
+                ('every_minutes', models.PositiveIntegerField(blank=True, null=True)),
+            ],
+            options={
+                'abstract': False,
+            },
+        ),
+        migrations.CreateModel(
             name='ObservedObject',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
@@ -721,6 +757,7 @@ class Migration(migrations.Migration):
             name='RegisterImport',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('mirror', models.BooleanField(default=False)),
                 ('mapping', models.JSONField(blank=True, default=dict)),
                 ('holder_kind', models.CharField(default='host', max_length=63)),
                 ('cooldown_seconds', models.BigIntegerField(default=86400)),
@@ -784,6 +821,8 @@ class Migration(migrations.Migration):
                 ('description', models.CharField(blank=True, default='', max_length=500)),
                 ('details', models.JSONField(default=dict)),
                 ('register_import_id', models.BigIntegerField()),
+                ('source_id', models.BigIntegerField(null=True)),
+                ('external_id', models.BigIntegerField(null=True)),
             ],
             options={
                 'ordering': ['id'],
@@ -1346,6 +1385,21 @@ class Migration(migrations.Migration):
             constraint=models.UniqueConstraint(fields=('name', 'labels'), name='measure_unique'),
         ),
         migrations.AddField(
+            model_name='netboxsource',
+            name='cluster',
+            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='netbox_sources', to='pools.cluster'),
+        ),
+        migrations.AddField(
+            model_name='netboxsourceevent',
+            name='cluster',
+            field=models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', related_query_name='+', to='pools.cluster'),
+        ),
+        migrations.AddField(
+            model_name='netboxsourceevent',
+            name='pgh_obj',
+            field=models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', to='pools.netboxsource'),
+        ),
+        migrations.AddField(
             model_name='observedobject',
             name='cluster',
             field=models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='objects_seen', to='pools.cluster'),
@@ -1458,6 +1512,11 @@ class Migration(migrations.Migration):
             model_name='registerimport',
             name='cluster',
             field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='register_imports', to='pools.cluster'),
+        ),
+        migrations.AddField(
+            model_name='registerimport',
+            name='netbox_source',
+            field=models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='imports', to='pools.netboxsource'),
         ),
         migrations.AddField(
             model_name='registerimport',
@@ -1762,6 +1821,26 @@ class Migration(migrations.Migration):
             model_name='listcolumns',
             constraint=models.CheckConstraint(condition=models.Q(('columns__len__gt', 0)), name='list_has_columns'),
         ),
+        pgtrigger.migrations.AddTrigger(
+            model_name='netboxsource',
+            trigger=pgtrigger.compiler.Trigger(name='created_insert', sql=pgtrigger.compiler.UpsertTriggerSql(func='INSERT INTO "pools_netboxsourceevent" ("cluster_id", "every_minutes", "name", "pgh_context", "pgh_created_at", "pgh_label", "pgh_obj_id", "url") VALUES (NEW."cluster_id", NEW."every_minutes", NEW."name", COALESCE(NULLIF(CURRENT_SETTING(\'pghistory.context_metadata\', TRUE), \'\'), NULL)::JSONB, ipam_now(), \'created\', NEW."id", NEW."url"); RETURN NULL;', hash='9e23176f96b4e8d75fc917ddabb595b8676120d6', operation='INSERT', pgid='pgtrigger_created_insert_b2023', table='pools_netboxsource', when='AFTER')),
+        ),
+        pgtrigger.migrations.AddTrigger(
+            model_name='netboxsource',
+            trigger=pgtrigger.compiler.Trigger(name='changed_update', sql=pgtrigger.compiler.UpsertTriggerSql(condition='WHEN (OLD."ca" IS DISTINCT FROM (NEW."ca") OR OLD."cluster_id" IS DISTINCT FROM (NEW."cluster_id") OR OLD."cooldown_seconds" IS DISTINCT FROM (NEW."cooldown_seconds") OR OLD."every_minutes" IS DISTINCT FROM (NEW."every_minutes") OR OLD."holder_kind" IS DISTINCT FROM (NEW."holder_kind") OR OLD."mapping" IS DISTINCT FROM (NEW."mapping") OR OLD."name" IS DISTINCT FROM (NEW."name") OR OLD."url" IS DISTINCT FROM (NEW."url"))', func='INSERT INTO "pools_netboxsourceevent" ("cluster_id", "every_minutes", "name", "pgh_context", "pgh_created_at", "pgh_label", "pgh_obj_id", "url") VALUES (NEW."cluster_id", NEW."every_minutes", NEW."name", COALESCE(NULLIF(CURRENT_SETTING(\'pghistory.context_metadata\', TRUE), \'\'), NULL)::JSONB, ipam_now(), \'changed\', NEW."id", NEW."url"); RETURN NULL;', hash='71c96868b7bffe438f0e6e876cdc20f01c81f5fc', operation='UPDATE', pgid='pgtrigger_changed_update_74b79', table='pools_netboxsource', when='AFTER')),
+        ),
+        pgtrigger.migrations.AddTrigger(
+            model_name='netboxsource',
+            trigger=pgtrigger.compiler.Trigger(name='token_replaced_update', sql=pgtrigger.compiler.UpsertTriggerSql(condition='WHEN (OLD."sealed" IS DISTINCT FROM (NEW."sealed") AND NOT (OLD."sealed" = \'\'))', func='INSERT INTO "pools_netboxsourceevent" ("cluster_id", "every_minutes", "name", "pgh_context", "pgh_created_at", "pgh_label", "pgh_obj_id", "url") VALUES (NEW."cluster_id", NEW."every_minutes", NEW."name", COALESCE(NULLIF(CURRENT_SETTING(\'pghistory.context_metadata\', TRUE), \'\'), NULL)::JSONB, ipam_now(), \'token_replaced\', NEW."id", NEW."url"); RETURN NULL;', hash='d1eed0f000b9a75c2acb269906a9a5434dd756a7', operation='UPDATE', pgid='pgtrigger_token_replaced_update_6ed71', table='pools_netboxsource', when='AFTER')),
+        ),
+        pgtrigger.migrations.AddTrigger(
+            model_name='netboxsource',
+            trigger=pgtrigger.compiler.Trigger(name='deleted_delete', sql=pgtrigger.compiler.UpsertTriggerSql(func='INSERT INTO "pools_netboxsourceevent" ("cluster_id", "every_minutes", "name", "pgh_context", "pgh_created_at", "pgh_label", "pgh_obj_id", "url") VALUES (OLD."cluster_id", OLD."every_minutes", OLD."name", COALESCE(NULLIF(CURRENT_SETTING(\'pghistory.context_metadata\', TRUE), \'\'), NULL)::JSONB, ipam_now(), \'deleted\', OLD."id", OLD."url"); RETURN NULL;', hash='9727610111a84da4aa886abdd0ff853c269ba22a', operation='DELETE', pgid='pgtrigger_deleted_delete_0a778', table='pools_netboxsource', when='AFTER')),
+        ),
+        pgtrigger.migrations.AddTrigger(
+            model_name='netboxsourceevent',
+            trigger=pgtrigger.compiler.Trigger(name='append_only', sql=pgtrigger.compiler.UpsertTriggerSql(func="RAISE EXCEPTION 'pgtrigger: Cannot update or delete rows from % table', TG_TABLE_NAME;", hash='e48147474bb591c9594507c20746348d0ca25f13', operation='UPDATE OR DELETE', pgid='pgtrigger_append_only_e41d2', table='pools_netboxsourceevent', when='BEFORE')),
+        ),
         migrations.AddIndex(
             model_name='observedobject',
             index=models.Index(fields=['cluster', 'kind', 'namespace', 'name'], name='object_seen_name'),
@@ -2005,6 +2084,10 @@ class Migration(migrations.Migration):
         pgtrigger.migrations.AddTrigger(
             model_name='registerimportevent',
             trigger=pgtrigger.compiler.Trigger(name='append_only', sql=pgtrigger.compiler.UpsertTriggerSql(func="RAISE EXCEPTION 'pgtrigger: Cannot update or delete rows from % table', TG_TABLE_NAME;", hash='8af32a687dda041eba6718e874cec725bce81f45', operation='UPDATE OR DELETE', pgid='pgtrigger_append_only_6f20c', table='pools_registerimportevent', when='BEFORE')),
+        ),
+        migrations.AddIndex(
+            model_name='registerrecord',
+            index=models.Index(condition=models.Q(('source_id__isnull', False)), fields=['source_id'], name='register_record_source'),
         ),
         migrations.AddConstraint(
             model_name='registerrecord',

@@ -10,6 +10,7 @@ _VIEWER = [
     "view_connection", "view_observedobject", "view_syncrun", "view_finding", "view_drift",
     "view_leak", "view_referencefeed", "view_checkrun", "view_alert", "view_sample",
     "view_auditsegment", "view_recovery", "view_measure", "view_container", "view_registerimport",
+    "view_netboxsource",
 ]  # fmt: skip
 _OPERATOR = [
     "allocate", "add_pool", "change_pool", "delete_pool", "add_poolcidr", "change_poolcidr",
@@ -23,6 +24,7 @@ _ADMINISTRATOR = [
     "force_release", "add_cluster", "change_cluster", "delete_cluster", "change_block",
     "change_allocationrequest", "add_connection", "change_connection", "delete_connection",
     "delete_journalentry", "repair", "recover", "view_webhooktarget", "add_webhooktarget", "change_webhooktarget",
+    "add_netboxsource", "change_netboxsource", "delete_netboxsource",
     "delete_webhooktarget", "view_delivery", "change_savedfilter",
     "add_user", "change_user", "delete_user", "view_user", "view_group", "add_authtoken",
     "delete_authtoken", "view_authtoken",

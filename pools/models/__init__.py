@@ -27,6 +27,7 @@ from pools.models.history import (
     Event,
     FailureEvent,
     JournalEntryEvent,
+    NetBoxSourceEvent,
     PoolCIDREvent,
     PoolEvent,
     RegisterImportEvent,
@@ -43,6 +44,7 @@ from pools.models.preferences import ListColumns, SavedFilter
 from pools.models.recovery import Recovery
 from pools.models.references import Leak, Reference, ReferenceFeed
 from pools.models.register_imports import (
+    NetBoxSource,
     RegisterFile,
     RegisterImport,
     RegisterRecord,
@@ -90,6 +92,8 @@ __all__ = [
     "ListColumns",
     "LoginFailures",
     "Measure",
+    "NetBoxSource",
+    "NetBoxSourceEvent",
     "ObservedObject",
     "Pool",
     "PoolCIDR",

@@ -25,7 +25,7 @@ from pools.models.connections import Connection
 from pools.models.containers import Container
 from pools.models.journal import JournalEntry
 from pools.models.pools import Category, Pool, PoolCIDR, ReservedRange
-from pools.models.register_imports import RegisterImport
+from pools.models.register_imports import NetBoxSource, RegisterImport
 from pools.models.requests import Environment
 
 SEQUENCE = "pools_event_number"
@@ -261,6 +261,34 @@ JournalEntryEvent = _lifecycle_event_model(
 
 DirectoryAccountEvent = _lifecycle_event_model(
     DirectoryAccount, ["user", "source", "username", "roles", "refusal", "refused_at"]
+)
+
+
+# Events contain neither the token of a source nor its certificates, but only that it has changed.
+NetBoxSourceEvent = create_event_model(
+    NetBoxSource,
+    pghistory.InsertEvent("created"),
+    pghistory.UpdateEvent(
+        "changed",
+        condition=pgtrigger.AnyChange(
+            "name",
+            "url",
+            "ca",
+            "cluster",
+            "mapping",
+            "holder_kind",
+            "cooldown_seconds",
+            "every_minutes",
+        ),
+    ),
+    # The first token is sealed with the id of the new row.
+    pghistory.UpdateEvent(
+        "token_replaced",
+        condition=pgtrigger.Q(old__sealed__df=pgtrigger.F("new__sealed"))
+        & ~pgtrigger.Q(old__sealed=""),
+    ),
+    pghistory.DeleteEvent("deleted"),
+    fields=["name", "url", "cluster", "every_minutes"],
 )
 
 

@@ -46,6 +46,33 @@ class RegisterTarget(models.TextChoices):
     RESERVED = "reserved", _("reserved range")
 
 
+class NetBoxSource(models.Model):
+    """A NetBox that is read over its REST API: for single imports, and with `every_minutes` as a mirror, one way.
+
+    `sealed` is its token (pools/platform/outbound/secrets.py); `mapping` is that of RegisterImport.
+    """
+
+    name = models.CharField(max_length=63, unique=True)
+    url = models.CharField(max_length=500)
+    ca = models.TextField(blank=True, default="")  # PEM; "" trusts the system's own
+    sealed = models.TextField(editable=False)
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="netbox_sources")
+    mapping = models.JSONField(default=dict, blank=True)
+    holder_kind = models.CharField(max_length=63, default="host")
+    cooldown_seconds = models.BigIntegerField(default=DAY)
+    every_minutes = models.PositiveIntegerField(null=True, blank=True)  # null: only by hand
+    next_run_at = models.DateTimeField(null=True, editable=False)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        verbose_name = _("NetBox source")
+        verbose_name_plural = _("NetBox sources")
+        ordering = ["name"]
+
+    def __str__(self) -> str:
+        return self.name
+
+
 class RegisterImport(models.Model):
     """Prefixes, ranges and addresses of another register: first a draft, then committed, undone or discarded.
 
@@ -55,6 +82,10 @@ class RegisterImport(models.Model):
     """
 
     cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="register_imports")
+    netbox_source = models.ForeignKey(
+        NetBoxSource, on_delete=models.SET_NULL, null=True, blank=True, related_name="imports"
+    )
+    mirror = models.BooleanField(default=False)  # also releases what has vanished from the source
     mapping = models.JSONField(default=dict, blank=True)
     holder_kind = models.CharField(max_length=63, default="host")
     cooldown_seconds = models.BigIntegerField(default=DAY)  # of the pools that the import creates
@@ -204,6 +235,8 @@ class RegisterRecord(models.Model):
     description = models.CharField(max_length=500, blank=True, default="")
     details = models.JSONField(default=dict)
     register_import_id = models.BigIntegerField()
+    source_id = models.BigIntegerField(null=True)  # the NetBox source that brought it
+    external_id = models.BigIntegerField(null=True)  # its id there
 
     class Meta:
         ordering = ["id"]
@@ -212,6 +245,13 @@ class RegisterRecord(models.Model):
             models.UniqueConstraint(
                 fields=["space", "target", "first", "last"], name="register_record_unique"
             ),
+        ]
+        indexes = [
+            models.Index(
+                fields=["source_id"],
+                condition=Q(source_id__isnull=False),
+                name="register_record_source",
+            )
         ]
 
     def __str__(self) -> str:

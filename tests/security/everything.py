@@ -29,6 +29,7 @@ from pools.models.fields import Now
 from pools.platform.alerts import outbox, targets
 from pools.register import environments, journal
 from pools.register.imports import drafts as register_drafts
+from pools.register.imports import sources as netbox_sources
 from pools.webhooks import keys
 from tests import factories
 from tests.claims import worlds
@@ -119,6 +120,10 @@ def _register(made: Everything, api: apis.Api) -> None:
     migration = api.create(f"pools/{pods['id']}/migrations/", {"cidr": "10.6.0.0/16"})
     check = api("POST", "checks/", {"only": ["leases"]}).json()["id"]
     drafted_register, committed_register = _register_imports()
+    netbox = netbox_sources.create(
+        {"name": "dc", "url": "https://netbox.example:443", "cluster": Cluster.objects.get(name="edge")},
+        token="0123456789", author=factories.BY,
+    ).pk  # fmt: skip
     made.values |= {
         "pool_id": pool, "spare": spare, "pods": pods["id"], "cidr_id": cidr, "block_id": held["id"],
         "range_id": reserved["id"], "cooling": cooling["id"], "lost": lost["id"],
@@ -127,12 +132,13 @@ def _register(made: Everything, api: apis.Api) -> None:
         "form": "csv", "empty": "empty", "adopt": "adopt", "content_type_id": 1,
         "app_label": "pools", "url": "nowhere", "environment_id": environment, "container_id": container, "declared": declared,
         "register_import_id": drafted_register, "committed_register": committed_register,
+        "netbox_source_id": netbox, "exported": "prefixes",
     }  # fmt: skip
     made.rows |= {
         "pools.pool": spare, "pools.block": held["id"], "pools.checkrun": check,
         "pools.allocationrequest": waits["id"],
         "pools.environment": declared, "pools.container": container,
-        "pools.registerimport": drafted_register,
+        "pools.registerimport": drafted_register, "pools.netboxsource": netbox,
     }  # fmt: skip
 
 

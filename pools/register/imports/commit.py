@@ -36,7 +36,7 @@ from pools.models.register_imports import RegisterRowStatus
 from pools.platform import database, events
 from pools.register.allocator import window
 from pools.register.imports import rows as import_rows
-from pools.register.imports import states, validation
+from pools.register.imports import states, validation, vanished
 from pools.register.plan import containers
 from pools.sql import statements
 
@@ -58,7 +58,8 @@ def commit_draft(
 
     `step` is called with the number of rows done. Raises ImportHasBadRows unless `skip_bad`.
     """
-    with events.recorded_by(import_author(register_import, author)):
+    commit_author = import_author(register_import, author)
+    with events.recorded_by(commit_author):
         containers.lock_plan()
         _lock_pools(register_import)
         if import_rows.fingerprint(register_import) != register_import.fingerprint:
@@ -70,6 +71,11 @@ def commit_draft(
             raise states.bad_rows_error(counts)
         rows = [DraftRow(*row) for row in database.rows(_ROWS, [register_import.pk])]
         _write(register_import, rows, sum(counts.values()), step)
+        if register_import.mirror:
+            counts["released"] = vanished.release_vanished(register_import, author=commit_author)
+            RegisterRow.objects.filter(
+                register_import=register_import, status=RegisterRowStatus.UNCHANGED
+            ).delete()
     return counts
 
 
@@ -353,7 +359,7 @@ _TAKE_OVER = statements.read("pools/hold_existing_blocks")
 
 
 def _change(rows: Sequence[DraftRow]) -> None:
-    """Write the description of changed containers and pools, and the organization of changed addresses."""
+    """Write the description of changed containers and pools, and holder and organization of changed addresses."""
     for row in rows:
         if row.target == CONTAINER:
             container = Container.objects.get(pk=row.object_id or 0)
@@ -365,9 +371,9 @@ def _change(rows: Sequence[DraftRow]) -> None:
                 window.lock(pools.values_list("pk", flat=True)[0])
                 pools.update(description=row.description)
     held = [row for row in rows if row.target == HELD]
-    values = [{"id": row.object_id, "org": row.org} for row in held]
+    values = [{"id": row.object_id, "holder": row.holder_id, "org": row.org} for row in held]
     if values:
-        database.fetch(_CHANGE_ORG, {"rows": json.dumps(values)})
+        database.fetch(_CHANGE_HOLDERS, {"rows": json.dumps(values)})
 
 
-_CHANGE_ORG = statements.read("pools/change_org_of_blocks")
+_CHANGE_HOLDERS = statements.read("pools/change_holders_of_blocks")

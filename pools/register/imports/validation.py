@@ -25,6 +25,7 @@ def validate(register_import: RegisterImport, numbers: Collection[int] | None = 
         "all_rows": numbers is None,
         "numbers": list(numbers or ()),
         "holder_kind": register_import.holder_kind,
+        "source": register_import.netbox_source_id,
     }
     with database.hash_joins_only(many=numbers is None or len(numbers) > _FEW):
         database.fetch(_VALIDATE, values)

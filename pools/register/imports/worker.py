@@ -11,7 +11,7 @@ from pools.models import RegisterFile, RegisterImport
 from pools.models.register_imports import RegisterImportStatus as Status
 from pools.platform import events
 from pools.platform.leases import LeaseLost
-from pools.register.imports import commit, files, leases, states, undo
+from pools.register.imports import commit, files, leases, sources, states, undo
 from pools.register.imports.leases import Cancelled, Work
 
 log = logging.getLogger(__name__)
@@ -32,7 +32,9 @@ def process_import(import_id: int) -> bool:
 
 def _process(work: Work) -> bool:
     """Run the next step of an import; return False if this worker must stop."""
-    register_import = RegisterImport.objects.select_related("cluster").get(pk=work.import_id)
+    register_import = RegisterImport.objects.select_related("cluster", "netbox_source").get(
+        pk=work.import_id
+    )
     try:
         leases.check_tries(work)
         with leases.keep_alive(work):
@@ -76,6 +78,8 @@ def _author(register_import: RegisterImport) -> events.Author:
 
 def _draft(register_import: RegisterImport, work: Work) -> None:
     author, reading = _author(register_import), files.Reading()
+    if register_import.netbox_source is not None:
+        reading = sources.read(register_import.netbox_source)
     for file in RegisterFile.objects.filter(register_import=register_import):
         files.read_file(file.name, bytes(file.content), reading)
     RegisterImport.objects.filter(pk=register_import.pk).update(rows_total=len(reading.rows))

@@ -13,11 +13,12 @@ WITH w AS (
     FROM w JOIN pools_poolcidr c ON c.id = w.object_id
     WHERE w.target = 'pool' AND p.id = c.pool_id RETURNING 1
 ), block_rows AS (
-    UPDATE pools_block b SET org = w.before ->> 'org'
+    UPDATE pools_block b SET org = w.before ->> 'org', holder_id = w.before ->> 'holder'
     FROM w WHERE w.target = 'address' AND b.id = w.object_id AND b.state = 'held'
-      AND b.org <> w.before ->> 'org' RETURNING 1
+      AND (b.org, b.holder_id) <> (w.before ->> 'org', w.before ->> 'holder') RETURNING 1
 ), record_rows AS (
-    UPDATE pools_registerrecord d SET description = COALESCE(w.before ->> 'description', ''),
+    UPDATE pools_registerrecord d SET holder_id = COALESCE(w.before ->> 'holder', d.holder_id),
+        description = COALESCE(w.before ->> 'description', ''),
         details = CASE jsonb_typeof(w.before -> 'details') WHEN 'object' THEN w.before -> 'details' ELSE '{}' END
     FROM w WHERE d.space_id = w.space_id AND d.target = w.target AND d.first = w.first
       AND d.last = w.last RETURNING 1

@@ -3,6 +3,7 @@
 -- $2 all_rows boolean
 -- $3 numbers int[]
 -- $4 holder_kind text
+-- $5 source bigint
 WITH r AS (
     SELECT row.*, s.id AS space_id
     FROM pools_registerrow row
@@ -51,7 +52,7 @@ WITH r AS (
     UNION ALL
     -- addresses
     SELECT r.id,
-        CASE WHEN b.state = 'held' AND (b.holder_kind, b.holder_id) <> ($4, r.holder_id)
+        CASE WHEN b.state = 'held' AND (b.holder_kind, b.holder_id) <> ($4, r.holder_id) AND m.id IS NULL
              THEN 'already_allocated'
              WHEN b.state = 'cooling' AND b.available_from > ipam_clock()
                   AND (b.holder_kind, b.holder_id) <> ($4, r.holder_id) THEN 'cooling_down' END,
@@ -60,13 +61,18 @@ WITH r AS (
                          to_char(b.available_from AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI "UTC"'),
                          b.holder_kind, b.holder_id) END,
         b.id, b.state = 'held',
-        b.org <> r.org OR COALESCE(d.description, '') <> r.description
+        b.holder_id <> r.holder_id OR b.org <> r.org OR COALESCE(d.description, '') <> r.description
             OR COALESCE(d.details, '{}') <> r.details,
-        jsonb_build_object('org', b.org, 'description', d.description, 'details', d.details)
+        jsonb_build_object('holder', b.holder_id, 'org', b.org, 'description', d.description,
+                           'details', d.details)
     FROM r
     LEFT JOIN pools_block b ON b.space_id = r.space_id AND b.cidr = r.cidr AND b.state <> 'available'
     LEFT JOIN pools_registerrecord d ON d.space_id = r.space_id AND d.target = 'address'
         AND d.first = r.first AND d.last = r.last AND d.holder_id = r.holder_id
+    -- What a mirror brought follows its source to another holder.
+    LEFT JOIN pools_registerrecord m ON m.space_id = r.space_id AND m.target = 'address'
+        AND m.first = r.first AND m.last = r.last AND m.holder_id = b.holder_id AND m.source_id = $5
+        AND b.holder_kind = $4
     WHERE r.target = 'address'
     UNION ALL
     -- reserved ranges

@@ -9,12 +9,13 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
-        ('pools', '0002_initial_data'),
+        ('claims', '0002_initial_data'),
+        ('pools', '0003_sql_v26'),
     ]
 
     operations = [
         pools.sql.Install(
-            app='pools',
-            names=['rules.v25', 'allocate.v25', 'observed_cidrs.v25', 'recovery.v25', 'event_log.v25', 'plan.v25', 'pgtrigger.v25', 'storage.v25'],
+            app='claims',
+            names=['memberships.v26', 'contradictions.v26', 'launchers.v26', 'workload_comparison.v26', 'storage.v26', 'event_log.v26', 'pgtrigger.v26'],
         ),
     ]

@@ -9,13 +9,12 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
-        ('claims', '0002_initial_data'),
-        ('pools', '0003_sql_v25'),
+        ('pools', '0002_initial_data'),
     ]
 
     operations = [
         pools.sql.Install(
-            app='claims',
-            names=['memberships.v25', 'contradictions.v25', 'launchers.v25', 'workload_comparison.v25', 'storage.v25', 'event_log.v25', 'pgtrigger.v25'],
+            app='pools',
+            names=['rules.v26', 'allocate.v26', 'observed_cidrs.v26', 'recovery.v26', 'event_log.v26', 'plan.v26', 'pgtrigger.v26', 'storage.v26'],
         ),
     ]
