@@ -385,6 +385,8 @@ CELERY_BEAT_SCHEDULE = {
     "nudge waiting claims": _every(30, "pools.tasks.nudge_waiting_claims"),
     "reconcile due": _every(5, "pools.tasks.reconcile_due"),
     "work off imports": _every(5, "claims.tasks.process_imports"),
+    "work off imports of registers": _every(5, "pools.tasks.process_register_imports"),
+    "queue mirrors of NetBox": _every(30, "pools.tasks.queue_mirrors"),
     "end recovery": _every(30, "pools.tasks.end_recovery"),
     "refresh usage": _every(30, "pools.tasks.refresh_usage"),
     "take samples": _every(600, "pools.tasks.take_samples"),
@@ -440,6 +442,7 @@ IPAM_URL = env.text("IPAM_URL")
 # Event numbers that a webhook target may be behind; older events are left out, which it is told.
 IPAM_WEBHOOK_MOST_EVENTS = env.integer("IPAM_WEBHOOK_MOST_EVENTS", 1_000_000, minimum=1000)
 # Allow receivers of webhooks on this machine, for tests and laptops.
+IPAM_ALLOW_LOOPBACK_NETBOX = env.boolean("IPAM_ALLOW_LOOPBACK_NETBOX", False)
 IPAM_ALLOW_LOOPBACK_WEBHOOKS = env.boolean("IPAM_ALLOW_LOOPBACK_WEBHOOKS", False)
 # Daily samples of pools, for charts, are deleted after this number of days; 0 keeps them forever.
 IPAM_SAMPLE_DAYS = env.integer("IPAM_SAMPLE_DAYS", 400, minimum=0)

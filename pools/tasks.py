@@ -24,6 +24,9 @@ from pools.platform.metrics import event_counts, totals
 from pools.register import retention, usage
 from pools.register.allocator import requests
 from pools.register.dns import names as dns_names
+from pools.register.imports import leases as import_leases
+from pools.register.imports import sources as import_sources
+from pools.register.imports import worker as import_worker
 from pools.register.leaks import detection
 from pools.register.utilization import forecasts, samples
 
@@ -202,3 +205,34 @@ def reconcile(connection_id: int) -> bool:
     """Run a full sync of the cluster, unless another worker runs it or has just run it."""
     lease = leases.take(connection_id, leases.worker_name(), only_due=True)
     return lease is not None and sync.run(lease, registry.HANDLERS).succeeded
+
+
+@shared_task
+def process_register_imports() -> int:
+    """Send a message for each import of a register that waits for a worker or has lost its worker."""
+    due = import_leases.due_imports()
+    for import_id in due:
+        process_register_import.apply_async((import_id,), expires=_EXPIRY_SECONDS)
+    return len(due)
+
+
+@shared_task(soft_time_limit=_SYNC_SECONDS, time_limit=_SYNC_SECONDS + 30)
+def process_register_import(import_id: int) -> bool:
+    return import_worker.process_import(import_id)
+
+
+@shared_task
+def queue_mirrors() -> int:
+    """Queue a run of each NetBox mirror that is due."""
+    due = import_sources.queue_due()
+    for import_id in due:
+        notify_register_worker(import_id)
+    return len(due)
+
+
+def notify_register_worker(import_id: int) -> None:
+    """Have a worker start the import now instead of at the next tick; call it after the transaction."""
+    try:
+        process_register_import.delay(import_id)
+    except OperationalError:
+        log.warning("broker unavailable; register import %s waits for the next tick", import_id)

@@ -4,6 +4,7 @@ from pools.admin import alerts, checks, custom_fields, events, recovery_mode, us
 from pools.admin.clusters import clusters, drift, observed, observed_cidrs, sync_runs
 from pools.admin.plan import containers
 from pools.admin.pools import blocks, cidrs, environments, leaks, pools, requests
+from pools.admin.register_imports import imports, sources
 
 __all__ = [
     "alerts",
@@ -16,12 +17,14 @@ __all__ = [
     "drift",
     "environments",
     "events",
+    "imports",
     "leaks",
     "observed",
     "observed_cidrs",
     "pools",
     "recovery_mode",
     "requests",
+    "sources",
     "sync_runs",
     "users",
     "webhook_targets",

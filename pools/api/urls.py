@@ -19,9 +19,11 @@ from pools.api import (
     journal,
     leaks,
     migrations,
+    netbox,
     pool_cidrs,
     pools,
     references,
+    register_imports,
     requests,
     utilization,
     webhook_targets,
@@ -31,9 +33,58 @@ from pools.api.plan import address_plan, containers
 from pools.platform.rest import docs
 
 app_name = "api"
+_REGISTER_IMPORT = "register-imports/<int:register_import_id>/"
 urlpatterns = [
     # The most frequent request comes first: Django tries patterns in this order.
     path("pools/<int:pool_id>/allocations/", allocations.Allocations.as_view(), name="allocations"),
+    path("register-imports/", register_imports.RegisterImports.as_view(), name="register-imports"),
+    path(
+        _REGISTER_IMPORT,
+        register_imports.RegisterImportView.as_view(),
+        name="register-import",
+    ),
+    path(
+        f"{_REGISTER_IMPORT}rows/",
+        register_imports.RegisterRows.as_view(),
+        name="register-import-rows",
+    ),
+    path(
+        f"{_REGISTER_IMPORT}rows/<int:number>/",
+        register_imports.RegisterRowView.as_view(),
+        name="register-import-row",
+    ),
+    path(
+        f"{_REGISTER_IMPORT}commit/",
+        register_imports.RegisterImportCommit.as_view(),
+        name="register-import-commit",
+    ),
+    path(
+        f"{_REGISTER_IMPORT}check/",
+        register_imports.RegisterImportCheck.as_view(),
+        name="register-import-check",
+    ),
+    path(
+        f"{_REGISTER_IMPORT}undo/",
+        register_imports.RegisterImportUndo.as_view(),
+        name="register-import-undo",
+    ),
+    path(
+        f"{_REGISTER_IMPORT}cancel/",
+        register_imports.RegisterImportCancel.as_view(),
+        name="register-import-cancel",
+    ),
+    path("netbox-sources/", netbox.NetBoxSources.as_view(), name="netbox-sources"),
+    path(
+        "netbox-sources/<int:netbox_source_id>/",
+        netbox.NetBoxSourceView.as_view(),
+        name="netbox-source",
+    ),
+    path(
+        "netbox-sources/<int:netbox_source_id>/imports/",
+        netbox.NetBoxImports.as_view(),
+        name="netbox-imports",
+    ),
+    path("netbox-export/<slug:kind>.csv", netbox.NetBoxExport.as_view(), name="netbox-export"),
     path("clusters/", clusters.Clusters.as_view(), name="clusters"),
     path("clusters/<str:cluster>/", clusters.ClusterView.as_view(), name="cluster"),
     path(

@@ -1,6 +1,37 @@
-"""Escaping of strings in spreadsheet cells."""
+"""Cells of spreadsheets: their types, and escaping of strings in them."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+
+MAX_COLUMNS = 16_384
+
+Row = tuple[int, Sequence[str]]  # row number, from 1, and cells; rows may be short
+
+
+class Number(str):
+    """A cell that holds a number."""
+
+    __slots__ = ()
+
+
+class Date(str):
+    """A cell that holds a date or a time."""
+
+    __slots__ = ()
+
+
+class Formula(str):
+    """A cell that holds a formula."""
+
+    __slots__ = ()
+
+
+class Failure(str):
+    """A cell that holds a spreadsheet error such as #N/A."""
+
+    __slots__ = ()
+
 
 # Prefixes of a formula; some programs accept the full-width forms too.
 _COMPUTED = ("=", "+", "-", "@", "\t", "\r", "\uff1d", "\uff0b", "\uff0d", "\uff20")

@@ -28,7 +28,7 @@ class Migration(migrations.Migration):
     operations = [
         pools.sql.Install(
             app='pools',
-            names=['clock.v31'],
+            names=['clock.v32'],
         ),
         migrations.CreateModel(
             name='Event',
@@ -601,6 +601,42 @@ class Migration(migrations.Migration):
             ],
         ),
         migrations.CreateModel(
+            name='NetBoxSource',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('name', models.CharField(max_length=63, unique=True)),
+                ('url', models.CharField(max_length=500)),
+                ('ca', models.TextField(blank=True, default='')),
+                ('sealed', models.TextField(editable=False)),
+                ('mapping', models.JSONField(blank=True, default=dict)),
+                ('holder_kind', models.CharField(default='host', max_length=63)),
+                ('cooldown_seconds', models.BigIntegerField(default=86400)),
+                ('every_minutes', models.PositiveIntegerField(blank=True, null=True)),
+                ('next_run_at', models.DateTimeField(editable=False, null=True)),
+                ('created_at', models.DateTimeField(auto_now_add=True)),
+            ],
+            options={
+                'verbose_name': 'NetBox source',
+                'verbose_name_plural': 'NetBox sources',
+                'ordering': ['name'],
+            },
+        ),
+        migrations.CreateModel(
+            name='NetBoxSourceEvent',
+            fields=[
+                ('pgh_created_at', models.DateTimeField(auto_now_add=True)),
+                ('pgh_label', models.TextField(help_text='The event label.')),
+                ('pgh_id', models.BigIntegerField(db_default=models.Func(models.Value('pools_event_number'), function='nextval'), primary_key=True, serialize=False)),
+                ('pgh_context', pghistory.utils.JSONField(null=True)),
+                ('name', models.CharField(max_length=63)),
+                ('url', models.CharField(max_length=500)),
+                ('every_minutes', models.PositiveIntegerField(blank=True, null=True)),
+            ],
+            options={
+                'abstract': False,
+            },
+        ),
+        migrations.CreateModel(
             name='ObservedCIDR',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
@@ -841,6 +877,132 @@ class Migration(migrations.Migration):
             options={
                 'ordering': ['cluster_id', 'holder_kind'],
                 'permissions': [('report_references', 'Can report references to blocks')],
+            },
+        ),
+        migrations.CreateModel(
+            name='RegisterFile',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('name', models.CharField(blank=True, default='', max_length=255)),
+                ('content', models.BinaryField()),
+            ],
+            options={
+                'ordering': ['id'],
+                'default_permissions': (),
+            },
+        ),
+        migrations.CreateModel(
+            name='RegisterImport',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('mirror', models.BooleanField(default=False)),
+                ('mapping', models.JSONField(blank=True, default=dict)),
+                ('holder_kind', models.CharField(default='host', max_length=63)),
+                ('cooldown_seconds', models.BigIntegerField(default=86400)),
+                ('format', models.CharField(blank=True, default='', max_length=32)),
+                ('file_name', models.CharField(blank=True, default='', max_length=255)),
+                ('status', models.CharField(choices=[('queued', 'queued'), ('drafting', 'reading'), ('drafted', 'ready for review'), ('committing', 'committing'), ('committed', 'committed'), ('undone', 'undone'), ('cancelled', 'cancelled'), ('failed', 'failed')], default='queued', max_length=10)),
+                ('counts', models.JSONField(blank=True, default=dict)),
+                ('fingerprint', models.CharField(blank=True, default='', editable=False, max_length=32)),
+                ('notes', models.JSONField(blank=True, default=list)),
+                ('rows_total', models.PositiveIntegerField(blank=True, null=True)),
+                ('rows_done', models.PositiveIntegerField(default=0)),
+                ('commit_wanted', models.BooleanField(default=False)),
+                ('skip_bad', models.BooleanField(default=False)),
+                ('cancel_wanted', models.BooleanField(default=False)),
+                ('undo_wanted', models.BooleanField(default=False)),
+                ('error_code', models.CharField(blank=True, default='', max_length=63)),
+                ('error', models.CharField(blank=True, default='', max_length=1000)),
+                ('actor', models.CharField(blank=True, default='', max_length=150)),
+                ('source', models.CharField(blank=True, default='', max_length=8)),
+                ('request_id', models.CharField(blank=True, default='', max_length=64)),
+                ('fence', models.PositiveBigIntegerField(default=0, editable=False)),
+                ('leased_until', models.DateTimeField(editable=False, null=True)),
+                ('tries', models.PositiveSmallIntegerField(default=0, editable=False)),
+                ('created_at', models.DateTimeField(auto_now_add=True)),
+                ('started_at', models.DateTimeField(blank=True, null=True)),
+                ('drafted_at', models.DateTimeField(blank=True, null=True)),
+                ('committed_at', models.DateTimeField(blank=True, null=True)),
+                ('undone_at', models.DateTimeField(blank=True, null=True)),
+            ],
+            options={
+                'verbose_name': 'register import',
+                'verbose_name_plural': 'register imports',
+                'ordering': ['-id'],
+                'default_permissions': ('add', 'change', 'view'),
+            },
+        ),
+        migrations.CreateModel(
+            name='RegisterImportEvent',
+            fields=[
+                ('pgh_created_at', models.DateTimeField(auto_now_add=True)),
+                ('pgh_label', models.TextField(help_text='The event label.')),
+                ('pgh_id', models.BigIntegerField(db_default=models.Func(models.Value('pools_event_number'), function='nextval'), primary_key=True, serialize=False)),
+                ('pgh_context', pghistory.utils.JSONField(null=True)),
+                ('format', models.CharField(blank=True, default='', max_length=32)),
+                ('file_name', models.CharField(blank=True, default='', max_length=255)),
+                ('status', models.CharField(choices=[('queued', 'queued'), ('drafting', 'reading'), ('drafted', 'ready for review'), ('committing', 'committing'), ('committed', 'committed'), ('undone', 'undone'), ('cancelled', 'cancelled'), ('failed', 'failed')], default='queued', max_length=10)),
+                ('counts', models.JSONField(blank=True, default=dict)),
+            ],
+            options={
+                'abstract': False,
+            },
+        ),
+        migrations.CreateModel(
+            name='RegisterRecord',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('target', models.CharField(choices=[('container', 'network container'), ('pool', 'pool'), ('address', 'held address'), ('reserved', 'reserved range')], max_length=9)),
+                ('first', pools.models.fields.HostAddressField(max_length=39)),
+                ('last', pools.models.fields.HostAddressField(max_length=39)),
+                ('holder_id', models.CharField(blank=True, default='', max_length=253)),
+                ('description', models.CharField(blank=True, default='', max_length=500)),
+                ('details', models.JSONField(default=dict)),
+                ('register_import_id', models.BigIntegerField()),
+                ('source_id', models.BigIntegerField(null=True)),
+                ('external_id', models.BigIntegerField(null=True)),
+            ],
+            options={
+                'ordering': ['id'],
+                'default_permissions': (),
+            },
+        ),
+        migrations.CreateModel(
+            name='RegisterRow',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('number', models.PositiveIntegerField()),
+                ('file', models.CharField(blank=True, default='', max_length=255)),
+                ('line', models.PositiveIntegerField()),
+                ('kind', models.CharField(max_length=7)),
+                ('texts', models.JSONField(default=dict)),
+                ('target', models.CharField(blank=True, choices=[('container', 'network container'), ('pool', 'pool'), ('address', 'held address'), ('reserved', 'reserved range')], default='', max_length=9)),
+                ('cidr', netfields.fields.CidrAddressField(max_length=43, null=True)),
+                ('first', pools.models.fields.HostAddressField(max_length=39, null=True)),
+                ('last', pools.models.fields.HostAddressField(max_length=39, null=True)),
+                ('cluster_id', models.BigIntegerField(null=True)),
+                ('space_name', models.CharField(blank=True, default='', max_length=253)),
+                ('pool_row', models.PositiveIntegerField(null=True)),
+                ('pool_cidr_id', models.BigIntegerField(null=True)),
+                ('pool_name', models.CharField(blank=True, default='', max_length=253)),
+                ('holder_id', models.CharField(blank=True, default='', max_length=253)),
+                ('org', models.CharField(blank=True, default='', max_length=253)),
+                ('description', models.CharField(blank=True, default='', max_length=500)),
+                ('details', models.JSONField(default=dict)),
+                ('found', models.JSONField(default=list)),
+                ('verdict', models.CharField(blank=True, default='', max_length=9)),
+                ('status', models.CharField(choices=[('new', 'new'), ('changed', 'changed'), ('unchanged', 'unchanged'), ('conflict', 'conflict'), ('refused', 'refused'), ('skipped', 'skipped')], default='new', max_length=9)),
+                ('reasons', models.JSONField(default=list)),
+                ('object_id', models.BigIntegerField(null=True)),
+                ('before', models.JSONField(null=True)),
+                ('skipped', models.BooleanField(default=False)),
+                ('corrected', models.BooleanField(default=False)),
+                ('written', models.BooleanField(default=False)),
+            ],
+            options={
+                'verbose_name': 'row of a register import',
+                'ordering': ['register_import_id', 'number'],
+                'default_permissions': (),
             },
         ),
         migrations.CreateModel(
@@ -1401,6 +1563,21 @@ class Migration(migrations.Migration):
             constraint=models.UniqueConstraint(fields=('name', 'labels'), name='measure_unique'),
         ),
         migrations.AddField(
+            model_name='netboxsource',
+            name='cluster',
+            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='netbox_sources', to='pools.cluster'),
+        ),
+        migrations.AddField(
+            model_name='netboxsourceevent',
+            name='cluster',
+            field=models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', related_query_name='+', to='pools.cluster'),
+        ),
+        migrations.AddField(
+            model_name='netboxsourceevent',
+            name='pgh_obj',
+            field=models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', to='pools.netboxsource'),
+        ),
+        migrations.AddField(
             model_name='observedcidr',
             name='space',
             field=models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='observed_cidrs', to='pools.addressspace'),
@@ -1538,6 +1715,46 @@ class Migration(migrations.Migration):
             model_name='reference',
             name='feed',
             field=models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='references', to='pools.referencefeed'),
+        ),
+        migrations.AddField(
+            model_name='registerimport',
+            name='cluster',
+            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='register_imports', to='pools.cluster'),
+        ),
+        migrations.AddField(
+            model_name='registerimport',
+            name='netbox_source',
+            field=models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='imports', to='pools.netboxsource'),
+        ),
+        migrations.AddField(
+            model_name='registerimport',
+            name='user',
+            field=models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL),
+        ),
+        migrations.AddField(
+            model_name='registerfile',
+            name='register_import',
+            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='files', to='pools.registerimport'),
+        ),
+        migrations.AddField(
+            model_name='registerimportevent',
+            name='cluster',
+            field=models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', related_query_name='+', to='pools.cluster'),
+        ),
+        migrations.AddField(
+            model_name='registerimportevent',
+            name='pgh_obj',
+            field=models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', to='pools.registerimport'),
+        ),
+        migrations.AddField(
+            model_name='registerrecord',
+            name='space',
+            field=models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='pools.addressspace'),
+        ),
+        migrations.AddField(
+            model_name='registerrow',
+            name='register_import',
+            field=models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='rows', to='pools.registerimport'),
         ),
         migrations.AddField(
             model_name='reservedrange',
@@ -1815,6 +2032,26 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name='listcolumns',
             constraint=models.CheckConstraint(condition=models.Q(('columns__len__gt', 0)), name='list_has_columns'),
+        ),
+        pgtrigger.migrations.AddTrigger(
+            model_name='netboxsource',
+            trigger=pgtrigger.compiler.Trigger(name='created_insert', sql=pgtrigger.compiler.UpsertTriggerSql(func='INSERT INTO "pools_netboxsourceevent" ("cluster_id", "every_minutes", "name", "pgh_context", "pgh_created_at", "pgh_label", "pgh_obj_id", "url") VALUES (NEW."cluster_id", NEW."every_minutes", NEW."name", COALESCE(NULLIF(CURRENT_SETTING(\'pghistory.context_metadata\', TRUE), \'\'), NULL)::JSONB, ipam_now(), \'created\', NEW."id", NEW."url"); RETURN NULL;', hash='9e23176f96b4e8d75fc917ddabb595b8676120d6', operation='INSERT', pgid='pgtrigger_created_insert_b2023', table='pools_netboxsource', when='AFTER')),
+        ),
+        pgtrigger.migrations.AddTrigger(
+            model_name='netboxsource',
+            trigger=pgtrigger.compiler.Trigger(name='changed_update', sql=pgtrigger.compiler.UpsertTriggerSql(condition='WHEN (OLD."ca" IS DISTINCT FROM (NEW."ca") OR OLD."cluster_id" IS DISTINCT FROM (NEW."cluster_id") OR OLD."cooldown_seconds" IS DISTINCT FROM (NEW."cooldown_seconds") OR OLD."every_minutes" IS DISTINCT FROM (NEW."every_minutes") OR OLD."holder_kind" IS DISTINCT FROM (NEW."holder_kind") OR OLD."mapping" IS DISTINCT FROM (NEW."mapping") OR OLD."name" IS DISTINCT FROM (NEW."name") OR OLD."url" IS DISTINCT FROM (NEW."url"))', func='INSERT INTO "pools_netboxsourceevent" ("cluster_id", "every_minutes", "name", "pgh_context", "pgh_created_at", "pgh_label", "pgh_obj_id", "url") VALUES (NEW."cluster_id", NEW."every_minutes", NEW."name", COALESCE(NULLIF(CURRENT_SETTING(\'pghistory.context_metadata\', TRUE), \'\'), NULL)::JSONB, ipam_now(), \'changed\', NEW."id", NEW."url"); RETURN NULL;', hash='71c96868b7bffe438f0e6e876cdc20f01c81f5fc', operation='UPDATE', pgid='pgtrigger_changed_update_74b79', table='pools_netboxsource', when='AFTER')),
+        ),
+        pgtrigger.migrations.AddTrigger(
+            model_name='netboxsource',
+            trigger=pgtrigger.compiler.Trigger(name='token_replaced_update', sql=pgtrigger.compiler.UpsertTriggerSql(condition='WHEN (OLD."sealed" IS DISTINCT FROM (NEW."sealed") AND NOT (OLD."sealed" = \'\'))', func='INSERT INTO "pools_netboxsourceevent" ("cluster_id", "every_minutes", "name", "pgh_context", "pgh_created_at", "pgh_label", "pgh_obj_id", "url") VALUES (NEW."cluster_id", NEW."every_minutes", NEW."name", COALESCE(NULLIF(CURRENT_SETTING(\'pghistory.context_metadata\', TRUE), \'\'), NULL)::JSONB, ipam_now(), \'token_replaced\', NEW."id", NEW."url"); RETURN NULL;', hash='d1eed0f000b9a75c2acb269906a9a5434dd756a7', operation='UPDATE', pgid='pgtrigger_token_replaced_update_6ed71', table='pools_netboxsource', when='AFTER')),
+        ),
+        pgtrigger.migrations.AddTrigger(
+            model_name='netboxsource',
+            trigger=pgtrigger.compiler.Trigger(name='deleted_delete', sql=pgtrigger.compiler.UpsertTriggerSql(func='INSERT INTO "pools_netboxsourceevent" ("cluster_id", "every_minutes", "name", "pgh_context", "pgh_created_at", "pgh_label", "pgh_obj_id", "url") VALUES (OLD."cluster_id", OLD."every_minutes", OLD."name", COALESCE(NULLIF(CURRENT_SETTING(\'pghistory.context_metadata\', TRUE), \'\'), NULL)::JSONB, ipam_now(), \'deleted\', OLD."id", OLD."url"); RETURN NULL;', hash='9727610111a84da4aa886abdd0ff853c269ba22a', operation='DELETE', pgid='pgtrigger_deleted_delete_0a778', table='pools_netboxsource', when='AFTER')),
+        ),
+        pgtrigger.migrations.AddTrigger(
+            model_name='netboxsourceevent',
+            trigger=pgtrigger.compiler.Trigger(name='append_only', sql=pgtrigger.compiler.UpsertTriggerSql(func="RAISE EXCEPTION 'pgtrigger: Cannot update or delete rows from % table', TG_TABLE_NAME;", hash='e48147474bb591c9594507c20746348d0ca25f13', operation='UPDATE OR DELETE', pgid='pgtrigger_append_only_e41d2', table='pools_netboxsourceevent', when='BEFORE')),
         ),
         migrations.AddIndex(
             model_name='observedcidr',
@@ -2123,6 +2360,42 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name='reference',
             constraint=models.UniqueConstraint(fields=('feed', 'holder_id', 'holder_uid', 'org'), name='reference_unique'),
+        ),
+        migrations.AddIndex(
+            model_name='registerimport',
+            index=models.Index(condition=models.Q(('status__in', ['queued', 'drafting', 'committing'])), fields=['leased_until'], name='register_import_due'),
+        ),
+        pgtrigger.migrations.AddTrigger(
+            model_name='registerimport',
+            trigger=pgtrigger.compiler.Trigger(name='created_insert', sql=pgtrigger.compiler.UpsertTriggerSql(func='INSERT INTO "pools_registerimportevent" ("cluster_id", "counts", "file_name", "format", "pgh_context", "pgh_created_at", "pgh_label", "pgh_obj_id", "status") VALUES (NEW."cluster_id", NEW."counts", NEW."file_name", NEW."format", COALESCE(NULLIF(CURRENT_SETTING(\'pghistory.context_metadata\', TRUE), \'\'), NULL)::JSONB, ipam_now(), \'created\', NEW."id", NEW."status"); RETURN NULL;', hash='a1e4c861552dc624e6944c2fde45c31ab64bc080', operation='INSERT', pgid='pgtrigger_created_insert_03645', table='pools_registerimport', when='AFTER')),
+        ),
+        pgtrigger.migrations.AddTrigger(
+            model_name='registerimport',
+            trigger=pgtrigger.compiler.Trigger(name='changed_update', sql=pgtrigger.compiler.UpsertTriggerSql(condition='WHEN (NEW."status" IN (\'drafted\', \'committed\', \'undone\', \'cancelled\', \'failed\') AND OLD."status" IS DISTINCT FROM (NEW."status"))', func='INSERT INTO "pools_registerimportevent" ("cluster_id", "counts", "file_name", "format", "pgh_context", "pgh_created_at", "pgh_label", "pgh_obj_id", "status") VALUES (NEW."cluster_id", NEW."counts", NEW."file_name", NEW."format", COALESCE(NULLIF(CURRENT_SETTING(\'pghistory.context_metadata\', TRUE), \'\'), NULL)::JSONB, ipam_now(), \'changed\', NEW."id", NEW."status"); RETURN NULL;', hash='9afe4dc4fb78e1885b2f2c3c0cc2fbbd6147d7be', operation='UPDATE', pgid='pgtrigger_changed_update_c9d23', table='pools_registerimport', when='AFTER')),
+        ),
+        migrations.AddIndex(
+            model_name='registerimportevent',
+            index=models.Index(fields=['pgh_obj', 'pgh_id'], name='register_import_event_object'),
+        ),
+        pgtrigger.migrations.AddTrigger(
+            model_name='registerimportevent',
+            trigger=pgtrigger.compiler.Trigger(name='append_only', sql=pgtrigger.compiler.UpsertTriggerSql(func="RAISE EXCEPTION 'pgtrigger: Cannot update or delete rows from % table', TG_TABLE_NAME;", hash='8af32a687dda041eba6718e874cec725bce81f45', operation='UPDATE OR DELETE', pgid='pgtrigger_append_only_6f20c', table='pools_registerimportevent', when='BEFORE')),
+        ),
+        migrations.AddIndex(
+            model_name='registerrecord',
+            index=models.Index(condition=models.Q(('source_id__isnull', False)), fields=['source_id'], name='register_record_source'),
+        ),
+        migrations.AddConstraint(
+            model_name='registerrecord',
+            constraint=models.UniqueConstraint(fields=('space', 'target', 'first', 'last'), name='register_record_unique'),
+        ),
+        migrations.AddIndex(
+            model_name='registerrow',
+            index=models.Index(fields=['register_import', 'status', 'number'], name='register_row_status'),
+        ),
+        migrations.AddConstraint(
+            model_name='registerrow',
+            constraint=models.UniqueConstraint(fields=('register_import', 'number'), name='register_row_number'),
         ),
         migrations.AddConstraint(
             model_name='reservedrange',

@@ -11,18 +11,21 @@ _VIEWER = [
     "view_leak", "view_referencefeed", "view_checkrun", "view_alert", "view_sample",
     "view_auditsegment", "view_recovery", "view_measure", "view_container",
     "view_customfield",
+    "view_registerimport", "view_netboxsource",
 ]  # fmt: skip
 _OPERATOR = [
     "allocate", "add_pool", "change_pool", "delete_pool", "add_poolcidr", "change_poolcidr",
     "delete_poolcidr", "add_reservedrange", "change_reservedrange", "delete_reservedrange",
     "add_environment", "change_environment", "delete_environment",
     "add_container", "change_container", "delete_container",
+    "add_registerimport", "change_registerimport",
     "reconcile", "change_drift", "reclaim", "report_references", "run_checks", "change_alert",
 ]  # fmt: skip
 _ADMINISTRATOR = [
     "force_release", "add_cluster", "change_cluster", "delete_cluster", "change_block",
     "change_allocationrequest", "add_connection", "change_connection", "delete_connection",
     "delete_journalentry", "repair", "recover", "view_webhooktarget", "add_webhooktarget", "change_webhooktarget",
+    "add_netboxsource", "change_netboxsource", "delete_netboxsource",
     "delete_webhooktarget", "view_delivery",
     "add_customfield", "change_customfield", "delete_customfield", "change_savedfilter",
     "add_user", "change_user", "delete_user", "view_user", "view_group", "add_authtoken",

@@ -31,9 +31,11 @@ from pools.models.history import (
     Event,
     FailureEvent,
     JournalEntryEvent,
+    NetBoxSourceEvent,
     PasskeyEvent,
     PoolCIDREvent,
     PoolEvent,
+    RegisterImportEvent,
     ReservedRangeEvent,
     SecondFactorEvent,
     WebhookTargetEvent,
@@ -47,6 +49,13 @@ from pools.models.pools import Pool, PoolCIDR, ReservedRange
 from pools.models.preferences import ListColumns, SavedFilter
 from pools.models.recovery import Recovery
 from pools.models.references import Leak, Reference, ReferenceFeed
+from pools.models.register_imports import (
+    NetBoxSource,
+    RegisterFile,
+    RegisterImport,
+    RegisterRecord,
+    RegisterRow,
+)
 from pools.models.requests import AllocationRequest, Environment, IdempotencyKey, PoolUsage
 from pools.models.samples import PoolForecast, Sample, SampleSum
 from pools.models.tokens import TokenLevel, TokenScope, TokenUse
@@ -93,6 +102,8 @@ __all__ = [
     "ListColumns",
     "LoginFailures",
     "Measure",
+    "NetBoxSource",
+    "NetBoxSourceEvent",
     "ObservedCIDR",
     "ObservedObject",
     "Passkey",
@@ -106,6 +117,11 @@ __all__ = [
     "Recovery",
     "Reference",
     "ReferenceFeed",
+    "RegisterFile",
+    "RegisterImport",
+    "RegisterImportEvent",
+    "RegisterRecord",
+    "RegisterRow",
     "ReservedRange",
     "ReservedRangeEvent",
     "Sample",

@@ -27,6 +27,7 @@ from pools.models.containers import Container
 from pools.models.dns_names import DNSName
 from pools.models.journal import JournalEntry
 from pools.models.pools import Category, Pool, PoolCIDR, ReservedRange
+from pools.models.register_imports import NetBoxSource, RegisterImport
 from pools.models.requests import Environment
 
 SEQUENCE = "pools_event_number"
@@ -275,6 +276,50 @@ JournalEntryEvent = _lifecycle_event_model(
 
 DirectoryAccountEvent = _lifecycle_event_model(
     DirectoryAccount, ["user", "source", "username", "roles", "refusal", "refused_at"]
+)
+
+
+# Events contain neither the token of a source nor its certificates, but only that it has changed.
+NetBoxSourceEvent = create_event_model(
+    NetBoxSource,
+    pghistory.InsertEvent("created"),
+    pghistory.UpdateEvent(
+        "changed",
+        condition=pgtrigger.AnyChange(
+            "name",
+            "url",
+            "ca",
+            "cluster",
+            "mapping",
+            "holder_kind",
+            "cooldown_seconds",
+            "every_minutes",
+        ),
+    ),
+    # The first token is sealed with the id of the new row.
+    pghistory.UpdateEvent(
+        "token_replaced",
+        condition=pgtrigger.Q(old__sealed__df=pgtrigger.F("new__sealed"))
+        & ~pgtrigger.Q(old__sealed=""),
+    ),
+    pghistory.DeleteEvent("deleted"),
+    fields=["name", "url", "cluster", "every_minutes"],
+)
+
+
+# One event for each outcome of an import; its rows hold the details.
+RegisterImportEvent = create_event_model(
+    RegisterImport,
+    pghistory.InsertEvent("created"),
+    pghistory.UpdateEvent(
+        "changed",
+        condition=pgtrigger.Q(
+            old__status__df=pgtrigger.F("new__status"),
+            new__status__in=["drafted", "committed", "undone", "cancelled", "failed"],
+        ),
+    ),
+    fields=["cluster", "format", "file_name", "status", "counts"],
+    indexes=[models.Index(fields=["pgh_obj", "pgh_id"], name="register_import_event_object")],
 )
 
 

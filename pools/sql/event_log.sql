@@ -54,6 +54,18 @@ UNION ALL
     COALESCE(e.pgh_context ->> 'reason', ''), e.reason::text
   FROM pools_reservedrangeevent e LEFT JOIN pools_pool p ON p.id = e.pool_id
 UNION ALL
+  SELECT e.pgh_id, e.pgh_created_at,
+    'register_import.' || CASE e.pgh_label WHEN 'created' THEN 'created' ELSE e.status END,
+    'registerimportevent', e.pgh_obj_id, e.cluster_id, NULL::bigint, '', '', '', '', '',
+    COALESCE(e.pgh_context ->> 'actor', ''), COALESCE(e.pgh_context ->> 'request_id', ''),
+    COALESCE(e.pgh_context ->> 'reason', ''), e.file_name::text
+  FROM pools_registerimportevent e
+UNION ALL
+  SELECT e.pgh_id, e.pgh_created_at, 'netbox_source.' || e.pgh_label, 'netboxsourceevent', e.pgh_obj_id,
+    e.cluster_id, NULL::bigint, '', '', '', '', '', COALESCE(e.pgh_context ->> 'actor', ''),
+    COALESCE(e.pgh_context ->> 'request_id', ''), COALESCE(e.pgh_context ->> 'reason', ''), e.name::text
+  FROM pools_netboxsourceevent e
+UNION ALL
   SELECT e.pgh_id, e.pgh_created_at, 'cluster.' || e.pgh_label, 'clusterevent', e.pgh_obj_id,
     e.pgh_obj_id, NULL::bigint, COALESCE(e.cluster_prefix::text, ''), '', '', '', '',
     COALESCE(e.pgh_context ->> 'actor', ''), COALESCE(e.pgh_context ->> 'request_id', ''),

@@ -29,6 +29,8 @@ from pools.models import (
 from pools.models.fields import Now
 from pools.platform.alerts import outbox, targets
 from pools.register import environments, journal
+from pools.register.imports import drafts as register_drafts
+from pools.register.imports import sources as netbox_sources
 from pools.webhooks import keys
 from tests import factories
 from tests.claims import worlds
@@ -124,6 +126,11 @@ def _register(made: Everything, api: apis.Api) -> None:
     )["id"]
     migration = api.create(f"pools/{pods['id']}/migrations/", {"cidr": "10.6.0.0/16"})
     check = api("POST", "checks/", {"only": ["leases"]}).json()["id"]
+    drafted_register, committed_register = _register_imports()
+    netbox = netbox_sources.create(
+        {"name": "dc", "url": "https://netbox.example:443", "cluster": Cluster.objects.get(name="edge")},
+        token="0123456789", author=factories.BY,
+    ).pk  # fmt: skip
     made.values |= {
         "pool_id": pool, "spare": spare, "pods": pods["id"], "cidr_id": cidr, "block_id": held["id"],
         "range_id": reserved["id"], "cooling": cooling["id"], "lost": lost["id"],
@@ -132,13 +139,27 @@ def _register(made: Everything, api: apis.Api) -> None:
         "form": "csv", "empty": "empty", "adopt": "adopt", "content_type_id": 1,
         "app_label": "pools", "url": "nowhere", "environment_id": environment, "container_id": container, "declared": declared,
         "custom_field_id": custom_field,
+        "register_import_id": drafted_register, "committed_register": committed_register,
+        "netbox_source_id": netbox, "exported": "prefixes",
     }  # fmt: skip
     made.rows |= {
         "pools.pool": spare, "pools.block": held["id"], "pools.checkrun": check,
         "pools.allocationrequest": waits["id"],
         "pools.environment": declared, "pools.container": container, "pools.poolcidr": cidr,
         "pools.customfield": custom_field,
+        "pools.registerimport": drafted_register, "pools.netboxsource": netbox,
     }  # fmt: skip
+
+
+def _register_imports() -> tuple[int, int]:
+    """Make a draft of an import, and a committed one."""
+    options = register_drafts.ImportOptions(Cluster.objects.get(name="empty"))
+    made = [
+        register_drafts.create([("", text)], options, author=factories.BY).pk
+        for text in (b"prefix\n10.70.0.0/24\n", b"prefix\n10.71.0.0/24\n")
+    ]
+    register_drafts.commit(made[1], author=factories.BY)
+    return made[0], made[1]
 
 
 def _of_clusters(made: Everything, api: apis.Api) -> None:

@@ -131,6 +131,17 @@ API: dict[str, Case] = {
     "GET /utilization/ (by env)": case(query="?by=env"),
     # VM networks
     "POST /imports/": case({"cluster": "prod", "namespace": "alpha", "rows": [VM_ROW]}),
+    "POST /netbox-sources/": case(
+        {"name": "two", "url": "https://netbox.example", "token": "x", "cluster": "prod"}
+    ),
+    "PATCH /netbox-sources/{netbox_source_id}/": case({"every_minutes": 60}),
+    "GET /netbox-export/{kind}.csv": case(kind="exported"),
+    "POST /register-imports/": case({"cluster": "prod", "text": "prefix\n10.72.0.0/24\n"}),
+    "PATCH /register-imports/{register_import_id}/": case({"mapping": {"vrf": {"blue": "edge"}}}),
+    "PATCH /register-imports/{register_import_id}/rows/{number}/": case({"skip": True}),
+    "POST /register-imports/{register_import_id}/undo/": case(
+        register_import_id="committed_register"
+    ),
     "PATCH /imports/{import_id}/": case({"namespace": "alpha"}),
     "PATCH /imports/{import_id}/rows/{number}/": case({"skip": True}),
     "POST /imports/{import_id}/undo/": case(import_id="written"),

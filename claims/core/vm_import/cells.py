@@ -15,34 +15,10 @@ from claims.core import macs
 from claims.core.vm_import.vm_interface import problem
 from pools.core import addresses, errors
 from pools.core.errors import FieldProblem
-from pools.core.spreadsheet_cells import unescape
+from pools.core.spreadsheet_cells import Date, Failure, Formula, Number, unescape
 
 MAX_NAME_LENGTH = 253
 MAX_IN_A_CELL = 64
-
-
-class Number(str):
-    """A cell that holds a number."""
-
-    __slots__ = ()
-
-
-class Date(str):
-    """A cell that holds a date or a time."""
-
-    __slots__ = ()
-
-
-class Formula(str):
-    """A cell that holds a formula."""
-
-    __slots__ = ()
-
-
-class Failure(str):
-    """A cell that holds a spreadsheet error such as #N/A."""
-
-    __slots__ = ()
 
 
 _CLEAN_MAC = re.compile("[0-9a-fA-F][02468aceACE](?::[0-9a-fA-F]{2}){5}").fullmatch

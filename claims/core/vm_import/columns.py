@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from claims.core import macs
 from claims.core.vm_import import cells
 from pools.core import addresses, errors
+from pools.core.spreadsheet_cells import MAX_COLUMNS
 
 VNETWORK = "vNetwork"
 VINFO = "vInfo"
@@ -59,7 +60,6 @@ _OTHER_NAMES: _Names = {
 _VNETWORK_ONLY = {"srmplaceholder", "niclabel", "startsconnected", "directpathio", "ipv4address"}
 _TEMPLATE_KEYS = {"vm", "macaddress", "ipaddresses"}
 _NO_SIGNS = re.compile(r"[^a-z0-9]")
-MAX_COLUMNS = 16_384
 _ARROWS = re.compile("->|=>|=")
 
 

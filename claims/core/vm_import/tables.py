@@ -10,8 +10,7 @@ from claims.core.vm_import import cells, columns, vm_interface
 from claims.core.vm_import.columns import Layout
 from claims.core.vm_import.vm_interface import Skipped, VMInterface, problem
 from pools.core.errors import FieldProblem
-
-Row = tuple[int, Sequence[str]]  # row number, from 1, and cells; rows may be short
+from pools.core.spreadsheet_cells import Row
 
 
 def read(

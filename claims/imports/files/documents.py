@@ -10,12 +10,13 @@ from claims.core import ippool
 from claims.core.ipamclaims import ipamclaim
 from claims.core.vm_import import cells, inventory, manifests, vm_interface
 from claims.core.vm_import.vm_interface import Skipped, VMInterface, problem
-from claims.imports.files import archives
 from claims.imports.files import texts as file_texts
-from claims.imports.files.archives import file_error
 from pools.core import errors
 from pools.core.errors import FieldProblem
 from pools.platform import documents
+from pools.platform.files import archives
+from pools.platform.files.archives import file_error
+from pools.platform.files.texts import Text
 
 _MOST_ITEMS = 1000  # list items in which duplicate keys of entries are accepted
 _REPEATABLE = frozenset({ippool.ENTRIES})
@@ -36,7 +37,7 @@ class ImportDocument:
     total: int | None = None
 
 
-def sniff(text: file_texts.Text) -> str:
+def sniff(text: Text) -> str:
     """Return `json`, `yaml`, or "" for any other text."""
     with text.open() as stream:
         head = stream.read(8192)

@@ -17,9 +17,12 @@ from typing import IO, BinaryIO
 from claims.core.vm_import import columns, tables
 from claims.core.vm_import.columns import Layout
 from claims.core.vm_import.vm_interface import Skipped, VMInterface
-from claims.imports.files import archives, documents, templates, texts, workbooks
-from claims.imports.files.archives import file_error
+from claims.imports.files import documents, templates, texts
 from pools.core import errors
+from pools.core.spreadsheet_cells import Row
+from pools.platform.files import archives, workbooks
+from pools.platform.files.archives import file_error
+from pools.platform.files.texts import decode
 
 __all__ = [
     "LARGEST",
@@ -138,7 +141,7 @@ def from_rows(rows: Sequence[object]) -> FileReading:
 
 
 def _text(data: bytes, *, already_counted: bool = False) -> FileReading:
-    text = texts.decode(lambda: io.BytesIO(data))
+    text = decode(lambda: io.BytesIO(data))
     kind = documents.sniff(text)
     if kind:
         document = documents.parse_document(text.read(), kind)
@@ -164,7 +167,7 @@ class _SourceTable:
 
     layout: Layout
     sheet: str
-    rows: Callable[[], Iterator[tables.Row]]
+    rows: Callable[[], Iterator[Row]]
     notes: tuple[errors.FieldProblem, ...] = ()
 
 
@@ -192,7 +195,7 @@ def _reading(
 def _read_parts(source_tables: Iterable[_SourceTable], skipped: Skipped) -> Iterator[VMInterface]:
     rows_left = MOST_ROWS
 
-    def limit_rows(rows: Iterator[tables.Row]) -> Iterator[tables.Row]:
+    def limit_rows(rows: Iterator[Row]) -> Iterator[Row]:
         nonlocal rows_left
         for row in rows:
             rows_left -= any(row[1])
@@ -233,7 +236,7 @@ def _workbook(data: bytes) -> FileReading:
     return reading
 
 
-def _sheet_header(rows: Iterator[tables.Row]) -> tuple[int, Layout] | None:
+def _sheet_header(rows: Iterator[Row]) -> tuple[int, Layout] | None:
     """Return the number of the header row (0 for a list without header) and the layout, or None."""
     first = list(islice(rows, _HEADER_WITHIN))
     for number, row in first:
@@ -246,7 +249,7 @@ def _sheet_header(rows: Iterator[tables.Row]) -> tuple[int, Layout] | None:
 
 def _rows_below_header(
     book: workbooks.Workbook, part: str, header: int, layout: Layout
-) -> Callable[[], Iterator[tables.Row]]:
+) -> Callable[[], Iterator[Row]]:
     return lambda: (row for row in book.rows(part, layout.used_columns) if row[0] > header)
 
 
@@ -290,12 +293,12 @@ def _member(
         return archive.open(member)
 
     with archives.translate_errors():
-        text = texts.decode(source)
+        text = decode(source)
         table = texts.detect_table(text)
     if table is None:
         return []
 
-    def rows() -> Iterator[tables.Row]:
+    def rows() -> Iterator[Row]:
         with archives.translate_errors():
             yield from table.rows()
 

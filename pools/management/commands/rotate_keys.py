@@ -10,6 +10,7 @@ from pools.clusters import connections
 from pools.core import errors
 from pools.platform import second_factor
 from pools.platform.alerts import targets
+from pools.register.imports import sources as netbox_sources
 
 
 class Command(base.BaseCommand):
@@ -20,7 +21,12 @@ class Command(base.BaseCommand):
 
     def handle(self, **_options: Any) -> None:
         try:
-            results = [connections.reseal(), targets.reseal(), second_factor.reseal()]
+            results = [
+                connections.reseal(),
+                targets.reseal(),
+                second_factor.reseal(),
+                netbox_sources.reseal(),
+            ]
         except errors.IpamError as error:
             raise base.CommandError(f"{error.code}: {error.message}") from error
         resealed = sum(result.resealed for result in results)

@@ -15,6 +15,7 @@ from pools.models.audit import AuditVerification
 from pools.platform import database, scheduler
 from pools.platform.checks import reports
 from pools.platform.conditions.registry import ActiveCondition, Condition, OpenLevels
+from pools.register.imports import sources
 
 SCHEDULER = "scheduler_stopped"
 VIOLATIONS = "check_violations"
@@ -22,6 +23,7 @@ CHAIN = "audit_chain_broken"
 RECOVERING = "recovery_active"
 EVENTS_BEHIND = "webhook_events_behind"
 _PATIENCE = timedelta(minutes=15)  # until events that a receiver does not accept are a condition
+MIRROR = "netbox_mirror_failed"
 
 
 def _stopped_scheduler(_levels: OpenLevels) -> Iterator[ActiveCondition]:
@@ -47,6 +49,15 @@ def _check_violations(_levels: OpenLevels) -> Iterator[ActiveCondition]:
         detail = gettext("Found by: %(checks)s.") % {"checks": ", ".join(violated)}
         yield ActiveCondition(
             VIOLATIONS, "register", Level.ERROR, title, detail, "/admin/pools/checkrun/"
+        )
+
+
+def _failed_mirrors(_levels: OpenLevels) -> Iterator[ActiveCondition]:
+    """Yield the mirrors of NetBox whose last run failed; nothing was changed by it."""
+    for name, _code, error in sources.failed_mirrors():
+        title = gettext("The mirror of NetBox %(name)s has failed") % {"name": name}
+        yield ActiveCondition(
+            MIRROR, f"netbox {name}", Level.WARNING, title, error, "/admin/pools/registerimport/"
         )
 
 
@@ -104,4 +115,5 @@ ALL = (
     Condition({VIOLATIONS: "IpamCheckViolations"}, _check_violations),
     Condition({CHAIN: "IpamAuditChainBroken"}, _broken_audit_chain),
     Condition({RECOVERING: "IpamRecoveryActive"}, _active_recovery),
+    Condition({MIRROR: "IpamNetBoxMirrorFailed"}, _failed_mirrors),
 )

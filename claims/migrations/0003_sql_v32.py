@@ -9,12 +9,13 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
-        ('pools', '0002_initial_data'),
+        ('claims', '0002_initial_data'),
+        ('pools', '0003_sql_v32'),
     ]
 
     operations = [
         pools.sql.Install(
-            app='pools',
-            names=['rules.v31', 'allocate.v31', 'observed_cidrs.v31', 'recovery.v31', 'event_log.v31', 'plan.v31', 'pgtrigger.v31', 'storage.v31'],
+            app='claims',
+            names=['memberships.v32', 'contradictions.v32', 'launchers.v32', 'workload_comparison.v32', 'storage.v32', 'event_log.v32', 'pgtrigger.v32'],
         ),
     ]

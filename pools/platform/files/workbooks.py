@@ -19,9 +19,9 @@ from xml.parsers import expat
 
 from defusedxml import DefusedXmlException, ElementTree
 
-from claims.core.vm_import import cells, columns, tables
-from claims.imports.files import archives
-from claims.imports.files.archives import file_error
+from pools.core import spreadsheet_cells as cells
+from pools.platform.files import archives
+from pools.platform.files.archives import file_error
 
 CHUNK = 1 << 16
 LAST_ROW = 1_048_576
@@ -45,7 +45,7 @@ class Workbook:
 
     def rows(
         self, part: str, column_numbers: frozenset[int] | None, *, last: int = LAST_ROW
-    ) -> Iterator[tables.Row]:
+    ) -> Iterator[cells.Row]:
         """Yield the non-blank rows of a sheet with their numbers, and stop soon after the row `last`.
 
         Columns outside of `column_numbers` are ""; None reads all columns.
@@ -249,7 +249,7 @@ class _Sheet(_PartReader):
 
     def __init__(self, book: Workbook, column_numbers: frozenset[int] | None) -> None:
         super().__init__()
-        self.rows: list[tables.Row] = []
+        self.rows: list[cells.Row] = []
         self._book = book
         self._column_numbers = column_numbers
         self._columns: dict[str, int] = {}
@@ -299,7 +299,7 @@ class _Sheet(_PartReader):
             column = self._column + 1
         self._column = column
         column_numbers = self._column_numbers
-        if column in column_numbers if column_numbers is not None else column < columns.MAX_COLUMNS:
+        if column in column_numbers if column_numbers is not None else column < cells.MAX_COLUMNS:
             self._in_cell = True
             self._kind = attributes.get("t", "n")
             self._style = attributes.get("s", "")

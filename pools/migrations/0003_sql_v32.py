@@ -9,13 +9,12 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
-        ('claims', '0002_initial_data'),
-        ('pools', '0003_sql_v31'),
+        ('pools', '0002_initial_data'),
     ]
 
     operations = [
         pools.sql.Install(
-            app='claims',
-            names=['memberships.v31', 'contradictions.v31', 'launchers.v31', 'workload_comparison.v31', 'storage.v31', 'event_log.v31', 'pgtrigger.v31'],
+            app='pools',
+            names=['rules.v32', 'allocate.v32', 'observed_cidrs.v32', 'recovery.v32', 'event_log.v32', 'plan.v32', 'pgtrigger.v32', 'storage.v32'],
         ),
     ]

@@ -1,0 +1,238 @@
+"""NetBox sources: list, forms, page with the last runs, and the buttons that start a run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.contrib import admin, messages
+from django.db.models import Q, QuerySet
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+from django.views.decorators.debug import sensitive_post_parameters
+
+from pools import tasks
+from pools.admin.clusters import field as cluster_fields
+from pools.admin.register_imports import display
+from pools.admin.register_imports.form import parse_mapping
+from pools.core import errors, holders
+from pools.models import Cluster, NetBoxSource
+from pools.models.pools import DAY
+from pools.platform.admin import columns, lists, pages
+from pools.platform.admin import display as admin_display
+from pools.platform.admin import forms as fields
+from pools.platform.admin.columns import Column
+from pools.platform.admin.lists import Page
+from pools.register.imports import sources
+
+LIST = "admin:pools_netboxsource_changelist"
+_RUNS = 20  # on the page of a source
+
+
+class NetBoxSourceForm(forms.Form):
+    name = fields.ParsedField(
+        lambda text: holders.parse_name(text.strip(), kind="label"),
+        label=_("Name"),
+        widget=fields.text(),
+    )
+    url = fields.ParsedField(
+        sources.parse_url,
+        label=_("URL"),
+        widget=fields.text(placeholder="https://netbox.example.org"),
+        help_text=_("That of its start page. HTTPS only."),
+    )
+    token = fields.ParsedField(
+        sources.parse_token,
+        label=_("API token"),
+        required=False,
+        widget=forms.PasswordInput(attrs={"class": "cad-input", "autocomplete": "off"}),
+        help_text=_(
+            "Needs the permission to view aggregates, prefixes, IP ranges and IP addresses. It is "
+            "encrypted and never shown; empty keeps the present one."
+        ),
+    )
+    ca = fields.ParsedField(
+        sources.parse_ca,
+        label=_("CA certificate"),
+        required=False,
+        widget=fields.lines(4, placeholder="-----BEGIN CERTIFICATE-----"),  # no text: PEM
+        help_text=_("PEM. Required if the certificate of NetBox is issued by a private CA."),
+    )
+    cluster = cluster_fields.cluster_field()
+    mapping = fields.ParsedField(
+        parse_mapping,
+        label=_("VRFs and sites of other clusters"),
+        required=False,
+        widget=fields.lines(3),
+        help_text=_("One per line: vrf NAME = CLUSTER, or site NAME = CLUSTER."),
+    )
+    every_minutes = forms.IntegerField(
+        label=_("Mirror every … minutes"),
+        required=False,
+        min_value=sources.LEAST_MINUTES,
+        max_value=sources.MOST_MINUTES,
+        widget=fields.text(inputmode="numeric"),
+        help_text=_("Empty: only by hand."),
+    )
+    cooldown = fields.DurationField(label=_("Cooldown of new pools"), initial="1d")
+
+    def values(self) -> dict[str, Any]:
+        """Return the values of a source, without the token."""
+        cleaned = self.cleaned_data
+        cooldown = cleaned["cooldown"]
+        return {
+            **{name: cleaned[name] for name in ("name", "url", "cluster", "every_minutes")},
+            "ca": cleaned["ca"] or "",
+            "mapping": cleaned["mapping"] or {},
+            "cooldown_seconds": DAY if cooldown is None else cooldown,
+        }
+
+
+@sensitive_post_parameters("token")
+def _add(request: HttpRequest) -> HttpResponse:
+    form = NetBoxSourceForm(request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        token = form.cleaned_data["token"]
+        if token is None:
+            form.add_error("token", gettext("Enter the token."))
+        else:
+            try:
+                made = sources.create(form.values(), token=token, author=pages.author(request))
+            except errors.IpamError as error:
+                pages.add_errors(form, error, lambda _problem: "name")
+            else:
+                return HttpResponseRedirect(admin_display.url_of(made))
+    return _form_page(request, form, gettext("Add NetBox source"), reverse(LIST))
+
+
+@sensitive_post_parameters("token")
+def _edit(request: HttpRequest, source: NetBoxSource) -> HttpResponse:
+    initial = {
+        **{
+            name: getattr(source, name)
+            for name in ("name", "url", "ca", "cluster", "every_minutes")
+        },
+        "mapping": _mapping_text(source),
+        "cooldown": f"{source.cooldown_seconds} s",
+    }
+    form = NetBoxSourceForm(request.POST or None, initial=initial)
+    if request.method == "POST" and form.is_valid():
+        token = form.cleaned_data["token"]
+        try:
+            sources.change(source.pk, form.values(), token=token, author=pages.author(request))
+        except errors.IpamError as error:
+            pages.add_errors(form, error, lambda problem: problem.field or "name")
+        else:
+            return HttpResponseRedirect(admin_display.url_of(source))
+    title = gettext("Edit %(source)s") % {"source": source.name}
+    return _form_page(request, form, title, admin_display.url_of(source))
+
+
+def _mapping_text(source: NetBoxSource) -> str:
+    names = dict(Cluster.objects.values_list("pk", "name"))
+    return "\n".join(
+        f"{kind} {name} = {names[cluster]}"
+        for kind, clusters in source.mapping.items()
+        for name, cluster in clusters.items()
+        if cluster in names
+    )
+
+
+def _form_page(request: HttpRequest, form: forms.Form, title: str, back: str) -> HttpResponse:
+    return pages.page(
+        request,
+        "edit_form.html",
+        title=title,
+        intro=gettext(
+            "NetBox is read over its REST API; nothing is written to it. Its prefixes and addresses become"
+            " containers, pools and held blocks."
+        ),
+        opts=NetBoxSource._meta,
+        form=form,
+        button=gettext("Save"),
+        back=back,
+    )
+
+
+def _page(request: HttpRequest, source: NetBoxSource) -> HttpResponse:
+    if request.method == "POST":
+        pages.require(request, "pools.add_registerimport")
+        with pages.errors_as_messages(request):
+            mirror = request.POST.get("action") == "mirror"
+            queued = sources.start(
+                source.pk, mirror=mirror, author=pages.author(request), user=request.user
+            )
+            tasks.notify_register_worker(queued.pk)
+            return HttpResponseRedirect(admin_display.url_of(queued))
+        return HttpResponseRedirect(admin_display.url_of(source))
+    runs = source.imports.order_by("-pk")[:_RUNS]
+    return pages.page(
+        request,
+        "netbox_source.html",
+        title=source.name,
+        opts=NetBoxSource._meta,
+        original=source,
+        source=source,
+        runs=[
+            {
+                "run": run,
+                "state": display.import_status_badge(run),
+                "counts": display.counts_text(run.counts),
+                "released": run.counts.get("released", 0),
+            }
+            for run in runs
+        ],
+        call=f"netbox-sources/{source.pk}/",
+    )
+
+
+def _delete(request: HttpRequest, source: NetBoxSource) -> HttpResponse:
+    if request.method == "POST":
+        with pages.errors_as_messages(request):
+            sources.delete(source.pk, author=pages.author(request))
+            text = gettext("The NetBox source %(source)s was deleted.")
+            messages.success(request, text % {"source": source.name})
+        return HttpResponseRedirect(reverse(LIST))
+    return pages.confirmation(
+        request,
+        source,
+        title=gettext("Delete the NetBox source %(source)s?") % {"source": source.name},
+        effects=[
+            gettext("Its token is deleted, and it is not mirrored any more."),
+            gettext("The containers, pools and addresses that it brought stay as they are."),
+        ],
+        button=gettext("Yes, delete it"),
+    )
+
+
+def _search(rows: QuerySet[NetBoxSource], text: str) -> QuerySet[NetBoxSource]:
+    if "\0" in text:
+        return rows.none()
+    return rows.filter(Q(name__icontains=text) | Q(url__icontains=text))
+
+
+@admin.register(NetBoxSource)
+class NetBoxSourceAdmin(lists.ListAdmin[NetBoxSource]):
+    list_display = (
+        Column("name", _("name"), lambda row: admin_display.row_link(row, row.name)),
+        columns.text("url", "URL"),
+        columns.related("cluster", _("cluster")),
+        columns.text("every_minutes", _("every … minutes")),
+        columns.timestamp("next_run_at", _("next run")),
+    )
+    list_filter = (cluster_fields.cluster_filter(),)
+    exported = ("id", "name", "url", "cluster.name", "every_minutes", "next_run_at", "created_at")
+    search_fields = ("name",)
+    search_help_text = _("Name or URL")
+    search = staticmethod(_search)
+    ordering = ("name",)
+    list_select_related = ("cluster",)
+    list_pages = (Page("add", _add, "pools.add_netboxsource"),)
+    row_pages = (
+        Page("change", _page),
+        Page("edit", _edit, "pools.change_netboxsource"),
+        Page("delete", _delete, "pools.delete_netboxsource"),
+        lists.history(lambda row: {"q": row.name}, "pools.view_event"),
+    )

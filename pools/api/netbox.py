@@ -1,0 +1,169 @@
+"""netbox-sources/: NetBox over its REST API, imports of it and mirrors; netbox-export/: CSV for NetBox's own import."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpResponse
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from pools import tasks
+from pools.api import lookups, register_imports
+from pools.core import errors
+from pools.models import NetBoxSource
+from pools.platform.rest import fields, generics, parsing, views
+from pools.platform.rest.serializers import Serializer
+from pools.register.imports import exports, sources
+
+_VIEW = ("pools.view_netboxsource",)
+_MAPPING = register_imports.MAPPING
+
+
+def _parse_url(value: object, path: str) -> str:
+    return sources.parse_url(parsing.text(value, path), field=path)
+
+
+def _parse_token(value: object, path: str) -> str:
+    if not isinstance(value, str):  # not displayed: it may be the secret
+        raise errors.InvalidInput.for_field(path, "wrong_type", "must be a text")
+    return sources.parse_token(value, field=path)
+
+
+def _parse_ca(value: object, path: str) -> str:
+    return sources.parse_ca(parsing.text(value, path), field=path) if value != "" else ""
+
+
+def _parse_minutes(value: object, path: str) -> int | None:
+    if value is not None and (not isinstance(value, int) or isinstance(value, bool)):
+        raise errors.InvalidInput.for_field(path, "wrong_type", "must be a whole number", value)
+    return sources.parse_minutes(value, field=path)
+
+
+def _parse_name(value: object, path: str) -> str:
+    return register_imports.parse_kind(value, path)
+
+
+class NetBoxSourceSerializer(Serializer):
+    """A NetBox that is read; its token is written and never shown."""
+
+    id = fields.IntegerField(read_only=True)
+    name = fields.TextField(_parse_name)
+    url = fields.TextField(_parse_url)
+    token = fields.TextField(_parse_token, write_only=True)
+    ca = fields.TextField(_parse_ca, required=False)
+    cluster = fields.TextField(lookups.cluster_by_name)
+    mapping = fields.ParsedField(register_imports.parse_mapping, required=False, schema=_MAPPING)
+    holder_kind = fields.TextField(register_imports.parse_kind, required=False)
+    cooldown_seconds = fields.ParsedField(
+        register_imports.parse_cooldown, required=False, schema={"type": "integer"}
+    )
+    every_minutes = fields.ParsedField(
+        _parse_minutes, required=False, allow_null=True, schema={"type": "integer"}
+    )
+    next_run_at = fields.TimeField(read_only=True, allow_null=True)
+    created_at = fields.TimeField(read_only=True)
+
+
+class _SourceView(generics.GenericView):
+    queryset = NetBoxSource.objects.select_related("cluster")
+    serializer_class: Any = NetBoxSourceSerializer
+    lookup_field = "pk"
+    lookup_url_kwarg = "netbox_source_id"
+    absent = "There is no such NetBox source."
+
+
+class NetBoxSources(_SourceView, generics.ListView):
+    """NetBox sources."""
+
+    needs = {"GET": _VIEW, "POST": ("pools.add_netboxsource",)}
+    orderings = {"name": ("name",)}
+    ordering = "name"
+
+    @extend_schema(responses={201: NetBoxSourceSerializer})
+    def post(self, request: Request) -> Response:
+        """Create a NetBox source; with `every_minutes` it is a mirror, one way."""
+        self.parameters.raise_problems()
+        values = dict(self.read(request))
+        token = values.pop("token")
+        made = sources.create(values, token=token, author=views.author(request))
+        return Response(self.represent(made), status=201)
+
+
+class NetBoxSourceView(_SourceView, generics.DetailView):
+    """A NetBox source."""
+
+    needs = {
+        "GET": _VIEW,
+        "PATCH": ("pools.change_netboxsource",),
+        "DELETE": ("pools.delete_netboxsource",),
+    }
+
+    def patch(self, request: Request, netbox_source_id: int) -> Response:
+        """Change a NetBox source; another URL needs the token again."""
+        pk = self.get_object().pk
+        values = dict(self.read(request, partial=True))
+        token = values.pop("token", None)
+        changed = sources.change(pk, values, token=token, author=views.author(request))
+        return Response(self.represent(changed))
+
+    def delete(self, request: Request, netbox_source_id: int) -> Response:
+        """Delete a NetBox source; what it brought stays in the register."""
+        sources.delete(self.get_object().pk, author=views.author(request))
+        return Response(status=204)
+
+
+class NetBoxImportSerializer(Serializer):
+    """An import of a NetBox: a draft, or with `mirror` a run that also releases what has vanished."""
+
+    empty_allowed = True
+
+    mirror = fields.ParsedField(
+        register_imports.parse_flag, required=False, schema={"type": "boolean"}
+    )
+
+
+class NetBoxImports(_SourceView):
+    needs = {"POST": ("pools.add_registerimport",)}
+
+    @extend_schema(
+        request=NetBoxImportSerializer,
+        responses={202: register_imports.RegisterImportSerializer},
+    )
+    def post(self, request: Request, netbox_source_id: int) -> Response:
+        """Read a NetBox by a worker, as a draft or as a run of the mirror."""
+        pk = self.get_object().pk
+        values = self.read(request, NetBoxImportSerializer)
+        queued = sources.start(
+            pk, mirror=values.get("mirror", False), author=views.author(request), user=request.user
+        )
+        tasks.notify_register_worker(queued.pk)
+        shown = self.represent(queued, register_imports.RegisterImportSerializer)
+        return Response(shown, status=202)
+
+
+class NetBoxExport(generics.GenericView):
+    """CSV of one kind of object for NetBox's import form."""
+
+    needs = {"GET": ("pools.view_pool", "pools.view_block", "pools.view_container")}
+
+    @extend_schema(
+        parameters=[OpenApiParameter("cluster", str, description="Its name or id.")],
+        responses={(200, "text/csv"): OpenApiTypes.BINARY},
+    )
+    def get(self, request: Request, kind: str) -> views.Answer:
+        """Prefixes, IP ranges or IP addresses as NetBox's CSV import takes them."""
+        cluster = self.parameters.parse("cluster", lookups.cluster)
+        self.parameters.raise_problems()
+        write = {
+            "prefixes": exports.prefixes_csv,
+            "ip-ranges": exports.ranges_csv,
+            "ip-addresses": exports.addresses_csv,
+        }.get(kind)
+        if write is None:
+            raise errors.NotFound("There are prefixes, ip-ranges and ip-addresses.")
+        headers = {"Content-Disposition": f'attachment; filename="netbox-{kind}.csv"'}
+        content = write(cluster.pk if cluster else None)
+        return HttpResponse(content, content_type="text/csv; charset=utf-8", headers=headers)

@@ -1,0 +1,498 @@
+"""register-imports/: drafts of other registers' files, their rows and corrections, commit and undo."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import Any
+
+from django.core.files.uploadedfile import UploadedFile
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from drf_spectacular.utils import extend_schema
+from rest_framework import exceptions
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from pools import tasks
+from pools.api import lookups
+from pools.core import errors, holders, object_reader
+from pools.models import RegisterImport, RegisterRow
+from pools.models.register_imports import RegisterImportStatus as Status
+from pools.models.register_imports import RegisterRowStatus, RegisterTarget
+from pools.platform import documents, idempotency
+from pools.platform.rest import fields, filters, generics, parsing, query, views
+from pools.platform.rest.serializers import Representation, Serializer
+from pools.register.imports import drafts, files, progress, search
+
+FORM = "multipart/form-data"
+_FORM_OVERHEAD = 64 * 1024  # bytes of a form in addition to its files
+_VIEW = ("pools.view_registerimport",)
+_ADD = ("pools.add_registerimport",)
+_CHANGE = ("pools.change_registerimport",)
+MAPPING = {
+    "type": "object",
+    "properties": {
+        kind: {"type": "object", "additionalProperties": {"type": "string"}}
+        for kind in ("vrf", "site")
+    },
+}
+
+
+class RegisterCountsSerializer(Representation):
+    """The number of rows by status, and of objects that a mirror released."""
+
+    new = fields.IntegerField(default=0)
+    changed = fields.IntegerField(default=0)
+    unchanged = fields.IntegerField(default=0)
+    conflict = fields.IntegerField(default=0)
+    refused = fields.IntegerField(default=0)
+    skipped = fields.IntegerField(default=0)
+    released = fields.IntegerField(default=0)
+
+
+class RegisterProgressSerializer(Representation):
+    """Rows done and in total, per cent, and the estimated seconds for the rest."""
+
+    done = fields.IntegerField()
+    total = fields.IntegerField(allow_null=True)
+    percent = fields.IntegerField(allow_null=True)
+    remaining_seconds = fields.IntegerField(source="remaining", allow_null=True)
+
+    def to_representation(self, instance: RegisterImport) -> dict[str, Any]:
+        shown = progress.import_progress(instance, datetime.now(UTC))
+        return super().to_representation(shown)
+
+
+class RegisterReasonSerializer(Representation):
+    """The reason for the status of a row, or a note about an import."""
+
+    code = fields.TextField()
+    message = fields.TextField()
+
+
+class RegisterFailureSerializer(Representation):
+    """Why an import failed, or why its draft was not committed."""
+
+    code = fields.TextField(source="error_code")
+    message = fields.TextField(source="error")
+
+    def to_representation(self, instance: RegisterImport) -> Any:
+        return super().to_representation(instance) if instance.error_code else None
+
+
+class RegisterImportSerializer(Representation):
+    """An import of another register."""
+
+    id = fields.IntegerField()
+    format = fields.TextField()
+    status = fields.ChoiceField(Status.values)
+    counts = RegisterCountsSerializer()
+    netbox_source = fields.IntegerField(source="netbox_source_id", allow_null=True)
+    mirror = fields.FlagField()
+    cluster = fields.TextField(source="cluster.name")
+    mapping = fields.ParsedField(schema=MAPPING)
+    holder_kind = fields.TextField()
+    cooldown_seconds = fields.IntegerField()
+    file = fields.TextField(source="file_name")
+    rows = fields.IntegerField(source="rows_total", allow_null=True)
+    progress = RegisterProgressSerializer(source="*")
+    notes = fields.ListField(child=RegisterReasonSerializer())
+    error = RegisterFailureSerializer(source="*", allow_null=True)
+    skip_bad = fields.FlagField()
+    created_by = fields.TextField(source="actor")
+    created_at = fields.TimeField()
+    drafted_at = fields.TimeField(allow_null=True)
+    committed_at = fields.TimeField(allow_null=True)
+    undone_at = fields.TimeField(allow_null=True)
+
+
+class RegisterRowSerializer(Representation):
+    """A row of an import: the texts of its source by field, and what becomes of it."""
+
+    number = fields.IntegerField()
+    file = fields.TextField()
+    line = fields.IntegerField()
+    kind = fields.TextField()
+    texts = fields.ParsedField(
+        schema={"type": "object", "additionalProperties": {"type": "string"}}
+    )
+    target = fields.ChoiceField(["", *RegisterTarget.values])
+    cidr = fields.TextField(allow_null=True)
+    first = fields.TextField(allow_null=True)
+    last = fields.TextField(allow_null=True)
+    pool = fields.TextField(source="pool_name")
+    holder = fields.TextField(source="holder_id")
+    org = fields.TextField()
+    description = fields.TextField()
+    status = fields.ChoiceField(RegisterRowStatus.values)
+    reasons = fields.ListField(child=RegisterReasonSerializer())
+    before = fields.ParsedField(schema={"type": "object"}, allow_null=True)
+    corrected = fields.FlagField()
+
+
+# --- requests -------------------------------------------------------------------------------------
+
+
+def parse_mapping(value: object, path: str) -> dict[str, dict[str, int]]:
+    """Return `{"vrf": {name: cluster id}, "site": {…}}` of names of clusters, an object or its JSON text."""
+    if isinstance(value, str):
+        value = documents.load_json_value(value.encode())
+    message = 'an object {"vrf": {"name": "cluster"}, "site": {"name": "cluster"}} is expected'
+    if not isinstance(value, dict) or not value.keys() <= {"vrf", "site"}:
+        raise errors.InvalidInput.for_field(path, "wrong_type", message, value)
+    report = object_reader.ProblemReport()
+    mapping: dict[str, dict[str, int]] = {}
+    for kind, names in value.items():
+        if not isinstance(names, dict):
+            raise errors.InvalidInput.for_field(path, "wrong_type", message, names)
+        for name, cluster in names.items():
+            with report.collect():
+                place = f"{path}.{kind}.{errors.display_value(name)}"
+                found = lookups.cluster(parsing.text(cluster, place), place)
+                mapping.setdefault(kind, {})[name] = found.pk
+    report.raise_any()
+    return mapping
+
+
+def parse_kind(value: object, path: str) -> str:
+    return holders.parse_name(value, field=path, kind="label")
+
+
+def parse_cooldown(value: object, path: str) -> int:
+    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 18:
+        value = int(value)  # of a form
+    return holders.parse_cooldown(value, field=path)
+
+
+def parse_flag(value: object, path: str) -> bool:
+    if isinstance(value, str):
+        return query.flag(value, path)
+    if not isinstance(value, bool):
+        raise errors.InvalidInput.for_field(path, "wrong_type", "must be true or false", value)
+    return value
+
+
+def _parse_upload(value: object, path: str) -> tuple[str, bytes]:
+    if not isinstance(value, UploadedFile):
+        message = "send the file as the part `file`"
+        raise errors.InvalidInput.for_field(path, "wrong_type", message, value)
+    return value.name or "", value.read()
+
+
+def _parse_pasted(value: object, path: str) -> tuple[str, bytes]:
+    return "", parsing.text(value, path).encode()
+
+
+def _parse_text(value: object, path: str) -> str:
+    text = parsing.text(value, path)
+    if len(text) > 500:
+        raise errors.InvalidInput.for_field(path, "too_long", "has at most 500 characters", value)
+    return text
+
+
+def _flag_field() -> fields.ParsedField:
+    return fields.ParsedField(parse_flag, required=False, schema={"type": "boolean"})
+
+
+class RegisterOptionsSerializer(Serializer):
+    """Where an import goes, and what is done with it."""
+
+    cluster = fields.TextField(lookups.cluster_by_name)
+    mapping = fields.ParsedField(parse_mapping, required=False, schema=MAPPING)
+    holder_kind = fields.TextField(parse_kind, required=False)
+    cooldown_seconds = fields.ParsedField(
+        parse_cooldown, required=False, schema={"type": "integer"}
+    )
+    commit = _flag_field()
+    skip_bad = _flag_field()
+
+
+class RegisterImportFormSerializer(RegisterOptionsSerializer):
+    """A new import of one or several files: the part `file` may be repeated."""
+
+    file = fields.ListField(
+        child=fields.ParsedField(_parse_upload, schema={"type": "string", "format": "binary"}),
+        source="uploads",
+    )
+
+
+class RegisterImportBodySerializer(RegisterOptionsSerializer):
+    """A new import of a pasted table."""
+
+    text = fields.TextField(_parse_pasted, source="upload")
+
+
+class RegisterImportChangeSerializer(Serializer):
+    """Other clusters for the VRFs and sites of a draft."""
+
+    mapping = fields.ParsedField(parse_mapping, schema=MAPPING)
+
+
+class RegisterCommitSerializer(Serializer):
+    """The commit of a draft, with `skip_bad` of all but its bad rows."""
+
+    empty_allowed = True
+
+    skip_bad = _flag_field()
+
+
+def _correction_field() -> fields.TextField:
+    return fields.TextField(_parse_text, required=False)
+
+
+class RegisterRowChangeSerializer(Serializer):
+    """Corrected texts of a row, or `skip`."""
+
+    prefix = _correction_field()
+    mask = _correction_field()
+    address = _correction_field()
+    first = _correction_field()
+    last = _correction_field()
+    status = _correction_field()
+    vrf = _correction_field()
+    cluster = _correction_field()
+    tenant = _correction_field()
+    site = _correction_field()
+    holder = _correction_field()
+    dns_name = _correction_field()
+    description = _correction_field()
+    pool = _correction_field()
+    skip = _flag_field()
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        if ("skip" in attrs) is bool(attrs.keys() - {"skip"}):
+            message = "send exactly one of: corrected values, skip"
+            raise errors.InvalidInput.for_field("", "conflicting_fields", message)
+        return attrs
+
+
+def _refuse_large(request: HttpRequest) -> None:
+    if int(request.META.get("CONTENT_LENGTH") or 0) > files.LARGEST + _FORM_OVERHEAD:
+        message = f"an import has at most {files.LARGEST} bytes"
+        raise errors.InvalidInput.for_field("file", "too_large", message)
+
+
+def _form_parts(request: Request) -> dict[str, Any]:
+    """Return the parts of a form; the files are a list. Raises InvalidInput for another repeated part."""
+    form = request._request
+    report = object_reader.ProblemReport()
+    parts: dict[str, Any] = {}
+    for name in form.POST:
+        values = form.POST.getlist(name)
+        if len(values) > 1:
+            report.add(name, "repeated", "is given more than once")
+        elif values[0]:
+            parts[name] = values[0]
+    for name in form.FILES:
+        parts[name] = form.FILES.getlist(name)
+    report.raise_any()
+    return parts
+
+
+# --- endpoints ------------------------------------------------------------------------------------
+
+
+class RegisterImportFilter(filters.FilterSet):
+    cluster = filters.Filter("parse_cluster", method="filter_cluster", help_text="Its name or id.")
+    status = filters.choice(*Status.values)
+
+    def parse_cluster(self, value: str, name: str) -> Any:
+        return lookups.cluster(value, name)
+
+    def filter_cluster(self, rows: Any, _name: str, cluster: Any) -> Any:
+        return rows.filter(cluster=cluster)
+
+
+class _ImportView(generics.GenericView):
+    queryset = RegisterImport.objects.select_related("cluster")
+    serializer_class: Any = RegisterImportSerializer
+    lookup_field = "pk"
+    lookup_url_kwarg = "register_import_id"
+    absent = "There is no such import."
+
+    def answer(self, stored: idempotency.StoredAnswer) -> Response:
+        """Answer, and wake a worker after the transaction: an unreachable broker only delays the work."""
+        if stored.status == 202 or stored.answer["status"] in {Status.QUEUED, Status.COMMITTING}:
+            tasks.notify_register_worker(stored.answer["id"])
+        return Response(stored.answer, status=stored.status)
+
+
+class RegisterImports(_ImportView, generics.ListView):
+    """Imports of other registers."""
+
+    needs = {"GET": _VIEW, "POST": _ADD}
+    idempotent = ("POST",)
+    largest_body = files.LARGEST
+    filterset_class = RegisterImportFilter
+    orderings = {"-id": ("-id",)}
+    ordering = "-id"
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        """Check the size first: session authentication would read the files to find the CSRF token."""
+        _refuse_large(request._request)
+        super().initial(request, *args, **kwargs)
+
+    @extend_schema(
+        request={FORM: RegisterImportFormSerializer, parsing.JSON: RegisterImportBodySerializer},
+        responses={201: RegisterImportSerializer},
+    )
+    def post(self, request: Request) -> Response:
+        """Import files of NetBox, phpIPAM or Infoblox, or spreadsheets: a draft, unless `commit`."""
+        self.parameters.raise_problems()
+        values = self._read_import(request)
+        uploads = values.pop("uploads", None) or [values.pop("upload")]
+        options = drafts.ImportOptions(**values, user=request.user)
+
+        def create() -> idempotency.StoredAnswer:
+            made = drafts.create(uploads, options, author=views.author(request))
+            return idempotency.StoredAnswer(201, self.represent(made))
+
+        identity = None
+        if parsing.media_type(request) == FORM:  # the boundary of a form differs in each request
+            identity = repr((sorted(request._request.POST.items()), uploads)).encode()
+        return self.answer(views.run_once(request, create, body=identity))
+
+    def _read_import(self, request: Request) -> dict[str, Any]:
+        kind = parsing.media_type(request)
+        if kind == FORM:
+            serializer = RegisterImportFormSerializer(
+                data=_form_parts(request), context=self.get_serializer_context()
+            )
+            serializer.is_valid(raise_exception=True)
+            return dict(serializer.validated_data)
+        if kind == parsing.JSON:
+            return dict(self.read(request, RegisterImportBodySerializer))
+        message = f"Send {FORM} with a part `file`, or {parsing.JSON}."
+        raise exceptions.UnsupportedMediaType(request.META.get("CONTENT_TYPE", ""), message)
+
+
+class RegisterImportView(_ImportView, generics.DetailView):
+    """An import of another register."""
+
+    needs = {"GET": _VIEW, "PATCH": _CHANGE}
+
+    @extend_schema(request=RegisterImportChangeSerializer)
+    def patch(self, request: Request, register_import_id: int) -> Response:
+        """Send VRFs and sites of a draft to other clusters; all its rows are resolved again."""
+        pk = self.get_object().pk
+        values = self.read(request, RegisterImportChangeSerializer)
+        changed = drafts.change_mapping(pk, values["mapping"], author=views.author(request))
+        return Response(self.represent(changed))
+
+
+class RegisterRowFilter(filters.FilterSet):
+    status = filters.choice(*RegisterRowStatus.values)
+    target = filters.choice(*RegisterTarget.values)
+    q = filters.Filter(
+        method="filter_text", help_text="A part of an address, holder or description."
+    )
+
+    def filter_text(self, rows: QuerySet[RegisterRow], _name: str, text: str) -> Any:
+        return search.matching_rows(rows, text)
+
+
+class _RowView(generics.GenericView):
+    queryset = RegisterRow.objects.all()
+    serializer_class = RegisterRowSerializer
+    lookup_field = lookup_url_kwarg = "number"
+    absent = "The import has no such row."
+
+    @cached_property
+    def register_import(self) -> RegisterImport:
+        """The import of the path. Raises NotFound."""
+        found = RegisterImport.objects.filter(pk=self.kwargs["register_import_id"]).first()
+        if found is None:
+            raise errors.NotFound("There is no such import.")
+        return found
+
+    def get_queryset(self) -> QuerySet[Any]:
+        rows: QuerySet[Any] = super().get_queryset()
+        if getattr(self, "swagger_fake_view", False):
+            return rows
+        return rows.filter(register_import=self.register_import)
+
+
+class RegisterRows(_RowView, generics.ListView):
+    """The rows of an import."""
+
+    needs = {"GET": _VIEW}
+    filterset_class = RegisterRowFilter
+    orderings = {"number": ("number",)}
+    ordering = "number"
+
+
+class RegisterRowView(_RowView, generics.DetailView):
+    """A row of an import."""
+
+    needs = {"GET": _VIEW, "PATCH": _CHANGE}
+
+    @extend_schema(request=RegisterRowChangeSerializer)
+    def patch(self, request: Request, register_import_id: int, number: int) -> Response:
+        """Correct a row of a draft, or leave it out."""
+        pk, author = self.register_import.pk, views.author(request)
+        values: Mapping[str, Any] = self.read(request, RegisterRowChangeSerializer, partial=True)
+        if "skip" in values:
+            drafts.skip_rows(pk, [number], skipped=values["skip"], author=author)
+        else:
+            drafts.correct_row(pk, number, values, author=author)
+        return self.retrieve(request)
+
+
+_SMALL_OR_LARGE = {200: RegisterImportSerializer, 202: RegisterImportSerializer}
+
+
+class RegisterImportCommit(_ImportView):
+    """Commit of a draft."""
+
+    needs = {"POST": _CHANGE}
+    idempotent = ("POST",)
+
+    @extend_schema(request=RegisterCommitSerializer, responses=_SMALL_OR_LARGE)
+    def post(self, request: Request, register_import_id: int) -> Response:
+        """Commit a draft; a large one is committed by a worker."""
+        pk, values = self.get_object().pk, self.read(request, RegisterCommitSerializer)
+
+        def commit() -> idempotency.StoredAnswer:
+            committed = drafts.commit(pk, author=views.author(request), **values)
+            status = 200 if committed.status == Status.COMMITTED else 202
+            return idempotency.StoredAnswer(status, self.represent(committed))
+
+        return self.answer(views.run_once(request, commit))
+
+
+class _ImportAction(_ImportView):
+    """An endpoint that does something with an import; a body is not read."""
+
+    needs = {"POST": _CHANGE}
+
+    def perform(
+        self, request: Request, action: Callable[..., RegisterImport]
+    ) -> idempotency.StoredAnswer:
+        self.parameters.raise_problems()
+        changed = action(self.get_object().pk, author=views.author(request))
+        return idempotency.StoredAnswer(
+            202 if changed.undo_wanted else 200, self.represent(changed)
+        )
+
+
+class RegisterImportCheck(_ImportAction):
+    @extend_schema(request=None)
+    def post(self, request: Request, register_import_id: int) -> Response:
+        """Validate a draft again by the present state of the register."""
+        return self.answer(self.perform(request, drafts.revalidate))
+
+
+class RegisterImportUndo(_ImportAction):
+    @extend_schema(request=None, responses=_SMALL_OR_LARGE)
+    def post(self, request: Request, register_import_id: int) -> Response:
+        """Undo an import, as long as nobody else uses what it created; a worker undoes a large one."""
+        return self.answer(self.perform(request, drafts.undo))
+
+
+class RegisterImportCancel(_ImportAction):
+    @extend_schema(request=None)
+    def post(self, request: Request, register_import_id: int) -> Response:
+        """Discard a draft, or stop an import before it is committed."""
+        return self.answer(self.perform(request, drafts.cancel))

@@ -1,0 +1,177 @@
+"""Parse a row of a register that is imported: its prefix, address or range, who holds it, and what it becomes.
+
+Nothing is guessed: a value that cannot be read refuses the row with the code of its parser.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from ipaddress import IPv4Address, ip_address, ip_network
+
+from pools.core import addresses, errors, holders
+from pools.core.addresses import Address, InputSource, Network
+from pools.core.errors import FieldProblem
+from pools.core.register_import.columns import ADDRESS, PREFIX
+
+CONTAINER, POOL, HELD, RESERVED = TARGETS = ("container", "pool", "address", "reserved")
+_RESERVING = {"reserved", "deprecated"}  # states of addresses that nobody holds
+_FREE = {"available", "free", "unused"}  # held by nobody
+_GLOBAL = {"", "global", "default", "none", "-", "—", "0"}
+_YES = {"1", "yes", "true", "y", "x"}
+_RD = re.compile(r" \([^()]*\)$")  # NetBox's table writes a VRF as `name (rd)`
+_DECIMAL = re.compile("[0-9]{9,39}")
+_OCTET = "(?:25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"
+# IPv4 addresses that any host may have, with or without a prefix length.
+_PLAIN_IPV4 = re.compile(
+    rf"((?!0\.|127\.|169\.|22[4-9]|2[3-9][0-9]){_OCTET}(?:\.{_OCTET}){{3}})(?:/(?:[12]?[0-9]|3[0-2]))?"
+)
+# Fields that the register keeps beside an object, for its page and for the export.
+DETAILS = (
+    "status",
+    "role",
+    "dns_name",
+    "tenant",
+    "vrf",
+    "site",
+    "vlan",
+    "mac",
+    "interface",
+    "note",
+    "rir",
+)
+LONGEST = {"description": 500, "note": 500}
+
+
+@dataclass
+class ParsedRow:
+    """What a row says; `target` is "" while it is open whether a prefix becomes a pool or a container."""
+
+    target: str = ""
+    cidr: Network | None = None
+    first: Address | None = None
+    last: Address | None = None
+    vrf: str = ""
+    cluster: str = ""
+    site: str = ""
+    pool_name: str = ""
+    holder_id: str = ""
+    org: str = ""
+    description: str = ""
+    details: dict[str, str] = field(default_factory=dict)
+    problems: list[FieldProblem] = field(default_factory=list)
+
+
+def parse_row(kind: str, values: Mapping[str, str]) -> ParsedRow:
+    """Parse the texts of a row of this kind (columns.KINDS)."""
+    row = ParsedRow(
+        vrf=read_vrf(values.get("vrf", "")),
+        cluster=values.get("cluster", ""),
+        site=values.get("site", ""),
+    )
+    status = values.get("status", "").lower()
+    for parse in (_parse_place, _parse_texts):
+        try:
+            parse(row, kind, values)
+        except errors.InvalidInput as error:
+            row.problems += error.problems
+    if kind == PREFIX:
+        is_container = status == "container" or "rir" in values or _is_yes(values.get("folder", ""))
+        row.target = CONTAINER if is_container else ""
+    elif kind == ADDRESS:
+        _parse_holder(row, status, values)
+    else:
+        row.target = RESERVED
+    if not row.problems:
+        row.details = {
+            name: text
+            for name in DETAILS
+            if (text := values.get(name, "")) and not (name == "vrf" and not row.vrf)
+        }
+        if row.details.get("status", "").lower() == "active":
+            del row.details["status"]
+    return row
+
+
+def read_vrf(text: str) -> str:
+    """Return the name of a VRF; "" for the global one, under each of its names."""
+    name = _RD.sub("", text.strip())
+    return "" if name.lower() in _GLOBAL else name
+
+
+def _is_yes(text: str) -> bool:
+    return text.lower() in _YES
+
+
+def _parse_place(row: ParsedRow, kind: str, values: Mapping[str, str]) -> None:
+    if kind == PREFIX:
+        text = _decimal(values.get("prefix", ""))
+        mask = values.get("mask", "").removeprefix("/")
+        row.cidr = addresses.parse_cidr(
+            f"{text}/{mask}" if mask and "/" not in text else text,
+            field="prefix",
+            source=InputSource.TEXT,
+        )
+        row.first, row.last = row.cidr.network_address, row.cidr.broadcast_address
+    elif kind == ADDRESS:
+        row.first = row.last = _address(values.get("address", ""), "address")
+        row.cidr = ip_network(row.first)
+    else:
+        first = _address(values.get("first", ""), "first")
+        last = _address(values.get("last", ""), "last")
+        span = addresses.AddressRange(first, last)
+        row.first, row.last = span.first, span.last
+
+
+def _address(text: str, name: str) -> Address:
+    """Return the address of a text with or without prefix length, which is not needed."""
+    if match := _PLAIN_IPV4.fullmatch(text):  # a third of the time of the full parser
+        return IPv4Address(match[1])
+    plain = _decimal(text)
+    if "/" in plain:
+        return addresses.parse_interface(plain, field=name, source=InputSource.TEXT).ip
+    address = addresses.parse_address(plain, field=name, source=InputSource.TEXT)
+    addresses.parse_interface(f"{address}/{address.max_prefixlen}", field=name)  # its purpose
+    return address
+
+
+def _decimal(text: str) -> str:
+    """Return the address of a whole number, as phpIPAM's database stores one; other texts unchanged."""
+    head, slash, tail = text.strip().partition("/")
+    if not _DECIMAL.fullmatch(head):
+        return text
+    number = int(head)
+    if number >= 1 << 128:
+        return text
+    address: Address = IPv4Address(number) if number < 1 << 32 else ip_address(number)
+    return f"{address}{slash}{tail}"
+
+
+def _parse_texts(row: ParsedRow, _kind: str, values: Mapping[str, str]) -> None:
+    for name, text in values.items():
+        longest = LONGEST.get(name, 253)
+        if not (text.isascii() and text.isprintable() and len(text) <= longest):
+            holders.parse_reason(text, field=name, max_length=longest, required=False)
+    row.description = holders.parse_reason(
+        values.get("description") or values.get("note", ""), max_length=500, required=False
+    )
+    if org := values.get("tenant", ""):
+        row.org = holders.parse_identifier(org, field="tenant")
+    if name := values.get("pool", ""):
+        row.pool_name = holders.parse_name(name, field="pool")
+
+
+def _parse_holder(row: ParsedRow, status: str, values: Mapping[str, str]) -> None:
+    """Decide who holds an address; a reserved address that nobody holds becomes a reserved range."""
+    holder = values.get("holder") or values.get("dns_name") or ""
+    if _is_yes(values.get("gateway", "")) and not holder:
+        row.target, row.description = RESERVED, row.description or "gateway"
+    elif status in _RESERVING and not holder:
+        row.target, row.description = RESERVED, row.description or status
+    else:
+        row.target = HELD
+        row.holder_id = holder or row.description[:253] or str(row.first or "")
+    if status in _FREE and not holder and not row.description:
+        message = f"the status {status} says that nobody holds the address"
+        row.problems.append(FieldProblem("status", "not_in_use", message, status))

@@ -1,0 +1,258 @@
+"""Imports of other registers: their rows as drafts, and what a source says about an object of this register."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
+from netfields import CidrAddressField
+
+from pools.models.clusters import AddressSpace, Cluster
+from pools.models.fields import HostAddressField
+from pools.models.pools import DAY
+
+
+class RegisterImportStatus(models.TextChoices):
+    """Status of an import; the values after `drafted` are its outcome."""
+
+    QUEUED = "queued", _("queued")
+    DRAFTING = "drafting", _("reading")
+    DRAFTED = "drafted", _("ready for review")
+    COMMITTING = "committing", _("committing")
+    COMMITTED = "committed", _("committed")
+    UNDONE = "undone", _("undone")
+    CANCELLED = "cancelled", _("cancelled")
+    FAILED = "failed", _("failed")
+
+
+class RegisterRowStatus(models.TextChoices):
+    """Effect of a commit on a row: what it would do, or did."""
+
+    NEW = "new", _("new")
+    CHANGED = "changed", _("changed")
+    UNCHANGED = "unchanged", _("unchanged")
+    CONFLICT = "conflict", _("conflict")
+    REFUSED = "refused", _("refused")
+    SKIPPED = "skipped", _("skipped")  # by a user
+
+
+class RegisterTarget(models.TextChoices):
+    """What a row of an import becomes."""
+
+    CONTAINER = "container", _("network container")
+    POOL = "pool", _("pool")
+    ADDRESS = "address", _("held address")
+    RESERVED = "reserved", _("reserved range")
+
+
+class NetBoxSource(models.Model):
+    """A NetBox that is read over its REST API: for single imports, and with `every_minutes` as a mirror, one way.
+
+    `sealed` is its token (pools/platform/outbound/secrets.py); `mapping` is that of RegisterImport.
+    """
+
+    name = models.CharField(max_length=63, unique=True)
+    url = models.CharField(max_length=500)
+    ca = models.TextField(blank=True, default="")  # PEM; "" trusts the system's own
+    sealed = models.TextField(editable=False)
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="netbox_sources")
+    mapping = models.JSONField(default=dict, blank=True)
+    holder_kind = models.CharField(max_length=63, default="host")
+    cooldown_seconds = models.BigIntegerField(default=DAY)
+    every_minutes = models.PositiveIntegerField(null=True, blank=True)  # null: only by hand
+    next_run_at = models.DateTimeField(null=True, editable=False)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        verbose_name = _("NetBox source")
+        verbose_name_plural = _("NetBox sources")
+        ordering = ["name"]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class RegisterImport(models.Model):
+    """Prefixes, ranges and addresses of another register: first a draft, then committed, undone or discarded.
+
+    `cluster` gets what neither a column nor `mapping` (`{"vrf": {name: cluster id}, "site": {…}}`) sends to
+    another one. `counts` is the number of rows by status. `fence` and `leased_until` are the lease of the
+    worker that processes the import (pools/register/imports/leases.py).
+    """
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="register_imports")
+    netbox_source = models.ForeignKey(
+        NetBoxSource, on_delete=models.SET_NULL, null=True, blank=True, related_name="imports"
+    )
+    mirror = models.BooleanField(default=False)  # also releases what has vanished from the source
+    mapping = models.JSONField(default=dict, blank=True)
+    holder_kind = models.CharField(max_length=63, default="host")
+    cooldown_seconds = models.BigIntegerField(default=DAY)  # of the pools that the import creates
+    format = models.CharField(max_length=32, blank=True, default="")
+    file_name = models.CharField(max_length=255, blank=True, default="")
+    status = models.CharField(
+        max_length=10, choices=RegisterImportStatus, default=RegisterImportStatus.QUEUED
+    )
+    counts = models.JSONField(default=dict, blank=True)
+    # Of the CIDRs of the register by which the rows were resolved (pools/register/imports/rows.py).
+    fingerprint = models.CharField(max_length=32, blank=True, default="", editable=False)
+    notes = models.JSONField(default=list, blank=True)  # of the reader: [{"code", "message"}]
+    rows_total = models.PositiveIntegerField(null=True, blank=True)
+    rows_done = models.PositiveIntegerField(default=0)
+    commit_wanted = models.BooleanField(default=False)  # commit as soon as the draft is complete
+    skip_bad = models.BooleanField(default=False)  # leave out rows with errors
+    cancel_wanted = models.BooleanField(default=False)
+    undo_wanted = models.BooleanField(default=False)
+    error_code = models.CharField(max_length=63, blank=True, default="")
+    error = models.CharField(max_length=1000, blank=True, default="")
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+    actor = models.CharField(max_length=150, blank=True, default="")
+    source = models.CharField(max_length=8, blank=True, default="")
+    request_id = models.CharField(max_length=64, blank=True, default="")
+    fence = models.PositiveBigIntegerField(default=0, editable=False)
+    leased_until = models.DateTimeField(null=True, editable=False)
+    tries = models.PositiveSmallIntegerField(default=0, editable=False)
+    created_at = models.DateTimeField(auto_now_add=True)
+    started_at = models.DateTimeField(null=True, blank=True)  # of the step in progress
+    drafted_at = models.DateTimeField(null=True, blank=True)
+    committed_at = models.DateTimeField(null=True, blank=True)
+    undone_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        verbose_name = _("register import")
+        verbose_name_plural = _("register imports")
+        ordering = ["-id"]
+        default_permissions = ("add", "change", "view")
+        indexes = [
+            models.Index(
+                fields=["leased_until"],
+                condition=Q(status__in=["queued", "drafting", "committing"]),
+                name="register_import_due",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"register import {self.pk}"
+
+
+class RegisterFile(models.Model):
+    """A file of an import that has not been read yet."""
+
+    register_import = models.ForeignKey(
+        RegisterImport, on_delete=models.CASCADE, related_name="files"
+    )
+    name = models.CharField(max_length=255, blank=True, default="")
+    content = models.BinaryField()
+
+    class Meta:
+        ordering = ["id"]
+        default_permissions = ()
+
+    def __str__(self) -> str:
+        return f"{self.name} of import {self.register_import_id}"
+
+
+class RegisterRow(models.Model):
+    """A row of an import: the texts of the source by field, what they mean, and what a commit does with them.
+
+    `found` are the problems of the row itself and of the rows around it, `verdict` the status that they
+    give it ("" if the register decides). `reasons` are these and the conflicts with the register; each
+    `[{"code", "message"}]`. `pool_row` is the row of the prefix that an address lies in, `pool_cidr` the
+    existing CIDR. `object_id` is the container, pool CIDR, reserved range or block of the row; `before` are
+    its former values.
+    """
+
+    # Without a constraint, which would be checked for each of a hundred thousand rows.
+    register_import = models.ForeignKey(
+        RegisterImport, models.CASCADE, related_name="rows", db_constraint=False, db_index=False
+    )
+    number = models.PositiveIntegerField()  # counts from 1 in the import
+    file = models.CharField(max_length=255, blank=True, default="")
+    line = models.PositiveIntegerField()
+    kind = models.CharField(max_length=7)
+    texts = models.JSONField(default=dict)
+    target = models.CharField(max_length=9, choices=RegisterTarget, blank=True, default="")
+    cidr = CidrAddressField(null=True)
+    first = HostAddressField(null=True)
+    last = HostAddressField(null=True)
+    cluster_id = models.BigIntegerField(null=True)
+    space_name = models.CharField(max_length=253, blank=True, default="")
+    pool_row = models.PositiveIntegerField(null=True)
+    pool_cidr_id = models.BigIntegerField(null=True)
+    pool_name = models.CharField(max_length=253, blank=True, default="")
+    holder_id = models.CharField(max_length=253, blank=True, default="")
+    org = models.CharField(max_length=253, blank=True, default="")
+    description = models.CharField(max_length=500, blank=True, default="")
+    details = models.JSONField(default=dict)
+    found = models.JSONField(default=list)
+    verdict = models.CharField(max_length=9, blank=True, default="")
+    status = models.CharField(
+        max_length=9, choices=RegisterRowStatus, default=RegisterRowStatus.NEW
+    )
+    reasons = models.JSONField(default=list)
+    object_id = models.BigIntegerField(null=True)
+    before = models.JSONField(null=True)
+    skipped = models.BooleanField(default=False)
+    corrected = models.BooleanField(default=False)
+    written = models.BooleanField(default=False)
+
+    class Meta:
+        verbose_name = _("row of a register import")
+        ordering = ["register_import_id", "number"]
+        default_permissions = ()
+        constraints = [
+            models.UniqueConstraint(
+                fields=["register_import", "number"], name="register_row_number"
+            ),
+        ]
+        indexes = [
+            models.Index(
+                fields=["register_import", "status", "number"], name="register_row_status"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"row {self.number} of register import {self.register_import_id}"
+
+
+class RegisterRecord(models.Model):
+    """What another register says about a container, a pool's CIDR, a reserved range or a held address.
+
+    It belongs to the addresses `first` to `last` of an address space, and for a held address to the holder
+    `holder_id`: with another holder it says nothing.
+    """
+
+    space = models.ForeignKey(
+        AddressSpace, on_delete=models.CASCADE, related_name="+", db_index=False
+    )
+    target = models.CharField(max_length=9, choices=RegisterTarget)
+    first = HostAddressField()
+    last = HostAddressField()
+    holder_id = models.CharField(max_length=253, blank=True, default="")
+    description = models.CharField(max_length=500, blank=True, default="")
+    details = models.JSONField(default=dict)
+    register_import_id = models.BigIntegerField()
+    source_id = models.BigIntegerField(null=True)  # the NetBox source that brought it
+    external_id = models.BigIntegerField(null=True)  # its id there
+
+    class Meta:
+        ordering = ["id"]
+        default_permissions = ()
+        constraints = [
+            models.UniqueConstraint(
+                fields=["space", "target", "first", "last"], name="register_record_unique"
+            ),
+        ]
+        indexes = [
+            models.Index(
+                fields=["source_id"],
+                condition=Q(source_id__isnull=False),
+                name="register_record_source",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.first}-{self.last}"

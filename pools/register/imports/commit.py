@@ -1,0 +1,379 @@
+"""Commit a draft: create its containers, pools and reserved ranges, and hold its addresses, in one transaction.
+
+The locks come first, in the order of every other writer: the address plan, then existing pools by id. Then the
+rows are validated again, so that the commit writes by the present state of the register. Pools that the import
+creates are invisible to others until the end; they and their blocks are written in bulk.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from decimal import Decimal
+from ipaddress import ip_address, ip_network
+from typing import NamedTuple
+
+from pools.core import blocks
+from pools.core.addresses import AddressRange
+from pools.core.index_set import IndexSet
+from pools.core.register_import.parsing import CONTAINER, HELD, POOL, RESERVED
+from pools.models import (
+    AddressSpace,
+    Block,
+    Container,
+    FreeSpan,
+    Pool,
+    PoolCIDR,
+    RegisterImport,
+    RegisterRow,
+    ReservedRange,
+)
+from pools.models.blocks import BlockState
+from pools.models.pools import Category
+from pools.models.register_imports import RegisterRowStatus
+from pools.platform import database, events
+from pools.register.allocator import window
+from pools.register.imports import rows as import_rows
+from pools.register.imports import states, validation, vanished
+from pools.register.plan import containers
+from pools.sql import statements
+
+BATCH = 10_000
+_HOST = {4: 32, 6: 128}
+
+Step = Callable[[int], None]
+
+
+def import_author(register_import: RegisterImport, author: events.Author) -> events.Author:
+    """Return the author of the import's events; their reason names the import."""
+    return dataclasses.replace(author, reason=f"register import {register_import.pk}")
+
+
+def commit_draft(
+    register_import: RegisterImport, *, author: events.Author, step: Step
+) -> dict[str, int]:
+    """Write the new and the changed rows of a draft, and return the number of rows by status.
+
+    `step` is called with the number of rows done. Raises ImportHasBadRows unless `skip_bad`.
+    """
+    commit_author = import_author(register_import, author)
+    with events.recorded_by(commit_author):
+        containers.lock_plan()
+        _lock_pools(register_import)
+        if import_rows.fingerprint(register_import) != register_import.fingerprint:
+            all_rows = import_rows.load(register_import)
+            import_rows.save(import_rows.reread(all_rows, register_import))
+        validation.validate(register_import)
+        counts = validation.count_rows(register_import)
+        if not register_import.skip_bad and (counts["conflict"] or counts["refused"]):
+            raise states.bad_rows_error(counts)
+        rows = [DraftRow(*row) for row in database.rows(_ROWS, [register_import.pk])]
+        _write(register_import, rows, sum(counts.values()), step)
+        if register_import.mirror:
+            counts["released"] = vanished.release_vanished(register_import, author=commit_author)
+            RegisterRow.objects.filter(
+                register_import=register_import, status=RegisterRowStatus.UNCHANGED
+            ).delete()
+    return counts
+
+
+class DraftRow(NamedTuple):
+    """A row that is written; addresses are texts, because a hundred thousand are never parsed twice."""
+
+    number: int
+    status: str
+    target: str
+    cidr: str | None
+    first: str
+    last: str
+    cluster_id: int
+    space_name: str
+    pool_row: int | None
+    pool_cidr_id: int | None
+    pool_name: str
+    holder_id: str
+    org: str
+    description: str
+    source_status: str
+    object_id: int | None
+
+    @property
+    def span(self) -> AddressRange:
+        return AddressRange(ip_address(self.first), ip_address(self.last))
+
+    def index_in(self, cidr: PoolCIDR) -> int:
+        """Return the index of the address in a CIDR of single addresses."""
+        return int(ip_address(self.first)) - int(cidr.cidr.network_address)
+
+
+_ROWS = """
+    SELECT number, status, target, cidr::text, host(first), host(last), cluster_id, space_name,
+        pool_row, pool_cidr_id, pool_name, holder_id, org, description,
+        COALESCE(details ->> 'status', ''), object_id
+    FROM pools_registerrow WHERE register_import_id = %s AND status IN ('new', 'changed')
+    ORDER BY number
+"""
+
+
+def _lock_pools(register_import: RegisterImport) -> None:
+    cidrs = RegisterRow.objects.filter(register_import=register_import).exclude(pool_cidr_id=None)
+    ids = PoolCIDR.objects.filter(pk__in=cidrs.order_by().values("pool_cidr_id").distinct())
+    for pool_id in ids.order_by("pool_id").values_list("pool_id", flat=True).distinct():
+        window.lock(pool_id)
+
+
+def _write(register_import: RegisterImport, rows: list[DraftRow], total: int, step: Step) -> None:
+    new = [row for row in rows if row.status == RegisterRowStatus.NEW]
+    done = total - len(rows)
+    step(done)
+    spaces = _spaces(new)
+    _create_containers([row for row in new if row.target == CONTAINER], spaces)
+    created = _create_pools(register_import, [row for row in new if row.target == POOL], spaces)
+    cidrs = _cidrs_of_rows(rows, created)
+    _reserve([row for row in new if row.target == RESERVED], cidrs)
+    held = [row for row in new if row.target == HELD]
+    withheld = _withheld(cidrs.values())
+    _fill_free_spans(created.values(), held, cidrs, withheld)
+    done += len(rows) - len(held)
+    step(done)
+    for cidr, same in _by_cidr(held, cidrs):
+        for first in range(0, len(same), BATCH):
+            batch = same[first : first + BATCH]
+            _hold(register_import, cidr, batch, withheld[cidr.pk], is_new=cidr in created.values())
+            done += len(batch)
+            step(done)
+    database.analyze("pools_block")
+    _change([row for row in rows if row.status == RegisterRowStatus.CHANGED])
+    database.fetch(_RECORD, {"import": register_import.pk})
+    database.fetch(_MARK_WRITTEN, {"import": register_import.pk})
+
+
+_RECORD = statements.read("pools/record_register_rows")
+_MARK_WRITTEN = statements.read("pools/mark_register_rows_written")
+
+
+def _spaces(rows: Iterable[DraftRow]) -> dict[tuple[int, str], AddressSpace]:
+    """Return the address spaces of the rows, and create those that a VRF has not had yet."""
+    names = {(row.cluster_id, row.space_name) for row in rows}
+    existing = AddressSpace.objects.filter(cluster__in={cluster for cluster, _ in names})
+    spaces = {(space.cluster_id, space.name): space for space in existing}
+    for cluster_id, name in sorted(names - spaces.keys()):
+        spaces[cluster_id, name] = AddressSpace.objects.create(cluster_id=cluster_id, name=name)
+    return spaces
+
+
+def _create_containers(
+    rows: Iterable[DraftRow], spaces: dict[tuple[int, str], AddressSpace]
+) -> None:
+    Container.objects.bulk_create(
+        Container(
+            space=spaces[row.cluster_id, row.space_name],
+            cidr=row.cidr,
+            description=row.description,
+        )
+        for row in rows
+    )
+
+
+def _create_pools(
+    register_import: RegisterImport,
+    rows: Sequence[DraftRow],
+    spaces: dict[tuple[int, str], AddressSpace],
+) -> dict[int, PoolCIDR]:
+    """Create the pools of the rows with their CIDRs, and return the CIDRs by the number of their row.
+
+    Rows that name the same pool become CIDRs of one pool.
+    """
+    by_name: dict[tuple[int, str], list[DraftRow]] = defaultdict(list)
+    for row in rows:
+        by_name[row.cluster_id, row.pool_name].append(row)
+    pools = []
+    for (cluster_id, name), same in by_name.items():
+        versions = {6 if ":" in row.first else 4 for row in same}
+        pools.append(
+            Pool(
+                cluster_id=cluster_id,
+                space=spaces[cluster_id, same[0].space_name],
+                name=name,
+                category=Category.VM,
+                mask_size_v4=_HOST[4] if 4 in versions else None,
+                mask_size_v6=_HOST[6] if 6 in versions else None,
+                cooldown_seconds=register_import.cooldown_seconds,
+                description=same[0].description,
+            )
+        )
+    Pool.objects.bulk_create(pools)
+    cidrs = [
+        (
+            row.number,
+            PoolCIDR(
+                pool=pool,
+                space_id=pool.space_id,
+                cidr=ip_network(row.cidr or ""),
+                position=position,
+            ),
+        )
+        for pool, same in zip(pools, by_name.values(), strict=True)
+        for position, row in enumerate(same)
+    ]
+    PoolCIDR.objects.bulk_create([cidr for _, cidr in cidrs])
+    return dict(cidrs)
+
+
+def _cidrs_of_rows(rows: Iterable[DraftRow], created: dict[int, PoolCIDR]) -> dict[int, PoolCIDR]:
+    """Return the CIDR that each address and range lies in, by the number of the row."""
+    rows = [row for row in rows if row.target in {HELD, RESERVED}]
+    existing = PoolCIDR.objects.select_related("pool").in_bulk(
+        {row.pool_cidr_id for row in rows if row.pool_cidr_id}
+    )
+    return {
+        row.number: existing[row.pool_cidr_id] if row.pool_cidr_id else created[row.pool_row or 0]
+        for row in rows
+    }
+
+
+def _reserve(rows: Sequence[DraftRow], cidrs: dict[int, PoolCIDR]) -> None:
+    ranges = [
+        ReservedRange(
+            pool_id=cidrs[row.number].pool_id,
+            pool_cidr=cidrs[row.number],
+            first=row.first,
+            last=row.last,
+            reason=row.description or row.source_status,
+        )
+        for row in rows
+    ]
+    ReservedRange.objects.bulk_create(ranges, batch_size=BATCH)
+    for row in rows:
+        cidr = cidrs[row.number]
+        if row.pool_cidr_id:
+            touched = window.layout(cidr).span_touching(row.span)
+            if touched is not None:
+                window.remove_free_span(cidr, touched)
+
+
+def _withheld(cidrs: Iterable[PoolCIDR]) -> dict[int, IndexSet]:
+    """Return the blocks that reserved ranges withhold, by the id of the CIDR."""
+    by_id = {cidr.pk: cidr for cidr in cidrs}
+    ranges: dict[int, list[AddressRange]] = defaultdict(list)
+    rows = ReservedRange.objects.filter(pool_cidr__in=by_id)
+    for cidr_id, first, last in rows.values_list("pool_cidr_id", "first", "last"):
+        ranges[cidr_id].append(AddressRange(first, last))
+    return {pk: IndexSet(window.layout(cidr).withheld(ranges[pk])) for pk, cidr in by_id.items()}
+
+
+def _fill_free_spans(
+    created: Iterable[PoolCIDR],
+    held: Sequence[DraftRow],
+    cidrs: dict[int, PoolCIDR],
+    withheld: dict[int, IndexSet],
+) -> None:
+    """Write the free spans of new CIDRs: what is neither reserved nor held."""
+    used: dict[int, list[blocks.Span]] = defaultdict(list)
+    for row in held:
+        cidr = cidrs[row.number]
+        index = row.index_in(cidr)
+        used[cidr.pk].append(blocks.Span(index, index))
+    spans = []
+    for cidr in created:
+        holes = [*used[cidr.pk], *(withheld[cidr.pk].spans() if cidr.pk in withheld else ())]
+        spans += [
+            FreeSpan(pool_cidr=cidr, first=Decimal(span.first), last=Decimal(span.last))
+            for span in blocks.subtract(window.layout(cidr).usable(), holes)
+        ]
+    FreeSpan.objects.bulk_create(spans, batch_size=BATCH)
+
+
+def _by_cidr(
+    rows: Iterable[DraftRow], cidrs: dict[int, PoolCIDR]
+) -> Iterator[tuple[PoolCIDR, list[DraftRow]]]:
+    """Yield the addresses of each CIDR, in the order of the pools' locks."""
+    grouped: dict[int, list[DraftRow]] = defaultdict(list)
+    for row in rows:
+        grouped[cidrs[row.number].pk].append(row)
+    by_id = {cidr.pk: cidr for cidr in cidrs.values()}
+    for pk in sorted(grouped, key=lambda pk: (by_id[pk].pool_id, pk)):
+        yield by_id[pk], grouped[pk]
+
+
+_BLOCK = (
+    "pool_id", "space_id", "category", "family", "cidr", "state", "withheld", "holder_kind", "holder_id",
+    "holder_uid", "org", "env", "allocated_at",
+)  # fmt: skip
+
+
+def _hold(
+    register_import: RegisterImport,
+    cidr: PoolCIDR,
+    rows: Sequence[DraftRow],
+    withheld: IndexSet,
+    *,
+    is_new: bool,
+) -> None:
+    """Hold the addresses of one CIDR for their holders."""
+    kind, pool = register_import.holder_kind, cidr.pool
+    if not is_new:
+        rows = _take_over_rows(register_import, cidr, rows)
+        window.remove_free_blocks(cidr.pk, [row.index_in(cidr) for row in rows])
+    now = database.now()
+    database.copy(
+        "pools_block",
+        _BLOCK,
+        (
+            (
+                pool.pk, pool.space_id, pool.category, cidr.cidr.version, row.cidr, "held",
+                _contains(withheld, row.index_in(cidr)), kind, row.holder_id, "", row.org, "", now,
+            )
+            for row in rows
+        ),
+    )  # fmt: skip
+
+
+def _contains(indexes: IndexSet, index: int) -> bool:
+    return indexes.contains_span(blocks.Span(index, index))
+
+
+def _take_over_rows(
+    register_import: RegisterImport, cidr: PoolCIDR, rows: Sequence[DraftRow]
+) -> list[DraftRow]:
+    """Hold the addresses that have a row in the allocator's window or cool, and return the others."""
+    numbers = {str(row.cidr): row for row in rows}
+    existing = Block.objects.filter(space=cidr.space_id, cidr__in=list(numbers)).exclude(
+        state=BlockState.HELD
+    )
+    taken = {str(text): pk for pk, text in existing.values_list("pk", "cidr")}
+    values = [
+        {"id": pk, "holder": numbers[text].holder_id, "org": numbers[text].org}
+        for text, pk in taken.items()
+    ]
+    if values:
+        database.fetch(
+            _TAKE_OVER, {"rows": json.dumps(values), "kind": register_import.holder_kind}
+        )
+    return [row for text, row in numbers.items() if text not in taken]
+
+
+_TAKE_OVER = statements.read("pools/hold_existing_blocks")
+
+
+def _change(rows: Sequence[DraftRow]) -> None:
+    """Write the description of changed containers and pools, and holder and organization of changed addresses."""
+    for row in rows:
+        if row.target == CONTAINER:
+            container = Container.objects.get(pk=row.object_id or 0)
+            container.description, container.version = row.description, container.version + 1
+            container.save(update_fields=["description", "version"])
+        elif row.target == POOL:
+            pools = Pool.objects.filter(cidrs=row.object_id)
+            if pools.exclude(description=row.description).exists():
+                window.lock(pools.values_list("pk", flat=True)[0])
+                pools.update(description=row.description)
+    held = [row for row in rows if row.target == HELD]
+    values = [{"id": row.object_id, "holder": row.holder_id, "org": row.org} for row in held]
+    if values:
+        database.fetch(_CHANGE_HOLDERS, {"rows": json.dumps(values)})
+
+
+_CHANGE_HOLDERS = statements.read("pools/change_holders_of_blocks")

@@ -1,0 +1,105 @@
+"""The register in the form of NetBox's CSV import: prefixes, IP ranges and IP addresses.
+
+The columns are those of NetBox's import forms (netbox/ipam/forms/bulk_import.py). VRFs, tenants and roles are named;
+NetBox takes a row only if it has them. An address space of a VRF is this VRF.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+from pools.core import spreadsheet_cells
+from pools.platform import database
+from pools.sql import statements
+
+# What NetBox takes as the DNS name of an address.
+_DNS_NAME = re.compile(r"(?=.*[A-Za-z])(?:[0-9A-Za-z_-]+|\*)(?:\.[0-9A-Za-z_-]+)*\.?")
+_ADDRESS_STATES = {"active", "reserved", "deprecated", "dhcp", "slaac"}
+_ROLES = {"loopback", "secondary", "anycast", "vip", "vrrp", "hsrp", "glbp", "carp"}
+_RANGE_STATES = {"active", "reserved", "deprecated"}
+
+Row = tuple[str, ...]
+
+
+def prefixes_csv(cluster_id: int | None) -> bytes:
+    """Return containers and CIDRs of pools as NetBox's import form takes prefixes."""
+    header = ("prefix", "vrf", "tenant", "status", "role", "description")
+    return _table(header, _rows(_PREFIXES, cluster_id, lambda row: tuple(map(str, row))))
+
+
+def addresses_csv(cluster_id: int | None) -> bytes:
+    """Return held addresses, and reserved ranges of one address, as NetBox's import form takes IP addresses."""
+    header = ("address", "vrf", "tenant", "status", "role", "dns_name", "description")
+    held = _rows(_ADDRESSES, cluster_id, _address)
+    single = _rows(
+        _RANGES, cluster_id, lambda row: _reserved_address(row) if row[0] == row[1] else None
+    )
+    return _table(header, [*held, *single])
+
+
+def ranges_csv(cluster_id: int | None) -> bytes:
+    """Return reserved ranges of several addresses as NetBox's import form takes IP ranges."""
+    header = ("start_address", "end_address", "vrf", "tenant", "status", "description")
+    return _table(
+        header, _rows(_RANGES, cluster_id, lambda row: _range(row) if row[0] != row[1] else None)
+    )
+
+
+def _rows(
+    statement: str, cluster_id: int | None, shape: Callable[[Sequence[object]], Row | None]
+) -> Iterator[Row]:
+    for row in database.rows(statement, {"cluster": cluster_id}, prepare=False):
+        shaped = shape(row)
+        if shaped is not None:
+            yield shaped
+
+
+def _table(header: Row, rows: Iterable[Row]) -> bytes:
+    stream = io.StringIO(newline="")
+    writer = csv.writer(stream)
+    writer.writerow(header)
+    for row in rows:
+        writer.writerow([spreadsheet_cells.escape(text) for text in row])
+    return stream.getvalue().encode()
+
+
+def _address(row: Sequence[object]) -> Row:
+    address, vrf, org, details, holder, description = row
+    known: Mapping[str, str] = details if isinstance(details, dict) else {}
+    dns_name = known.get("dns_name", "") or str(holder)
+    plain = str(address).partition("/")[0]
+    if not _DNS_NAME.fullmatch(dns_name) or dns_name == plain:
+        dns_name = ""
+    text = str(description) or ("" if str(holder) in {dns_name, plain} else str(holder))
+    role = known.get("role", "").lower()
+    return (
+        str(address), str(vrf), str(org), _choice(known.get("status", ""), _ADDRESS_STATES, "active"),
+        role if role in _ROLES else "", dns_name, text[:200],
+    )  # fmt: skip
+
+
+def _reserved_address(row: Sequence[object]) -> Row:
+    first, _last, vrf, details, reason = row
+    known: Mapping[str, str] = details if isinstance(details, dict) else {}
+    status = _choice(known.get("status", ""), {"reserved", "deprecated"}, "reserved")
+    text = "" if str(reason).lower() == status else str(reason)
+    return str(first), str(vrf), known.get("tenant", ""), status, "", "", text[:200]
+
+
+def _range(row: Sequence[object]) -> Row:
+    first, last, vrf, details, reason = row
+    known: Mapping[str, str] = details if isinstance(details, dict) else {}
+    status = _choice(known.get("status", ""), _RANGE_STATES, "reserved")
+    return str(first), str(last), str(vrf), known.get("tenant", ""), status, str(reason)[:200]
+
+
+def _choice(text: str, choices: set[str], default: str) -> str:
+    return text.lower() if text.lower() in choices else default
+
+
+_PREFIXES = statements.read("pools/export_prefixes")
+_ADDRESSES = statements.read("pools/export_addresses")
+_RANGES = statements.read("pools/export_ranges")

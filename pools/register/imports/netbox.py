@@ -1,0 +1,235 @@
+"""NetBox over its REST API: aggregates, prefixes, IP ranges and IP addresses, of NetBox 3.x and 4.x.
+
+A reading is complete or raises: a page that fails, or a list that changed while it was read, may not look
+like objects that have vanished.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+from urllib import parse
+
+from django.conf import settings
+from urllib3 import util
+
+from pools.core.register_import.columns import ADDRESS, PREFIX, RANGE
+from pools.platform.outbound import connection_errors, faults, guard, transport
+from pools.platform.outbound.access import Access
+from pools.register.imports.files import MOST_ROWS, Reading, SourceRow
+
+PAGE = 1000  # objects of a page; NetBox lowers it to its own MAX_PAGE_SIZE
+LARGEST_PAGE = 32 * 1024 * 1024  # bytes
+_TIMEOUT = util.Timeout(connect=5.0, read=60.0)
+_ATTEMPTS = 4  # of a request that NetBox answers with 429 or 5xx, or not at all
+_READINGS = 3  # of a list that changes while it is read
+_LONGEST_WAIT = 30.0  # seconds before the next attempt
+_BUSY = {429, 502, 503, 504}
+
+Sleep = Callable[[float], None]
+
+
+class ChangedWhileReading(faults.ClusterFault):
+    """The objects changed while they were read; the next run reads them again."""
+
+    code = "changed_while_reading"
+    reason = "ChangedWhileReading"
+
+
+def read(access: Access, *, sleep: Sleep = time.sleep) -> Reading:
+    """Return all aggregates, prefixes, ranges and addresses. Raises ClusterFault; a partial reading is none."""
+    reading = Reading(format="netbox-api")
+    with _client(access, sleep) as client:
+        for path, kind, texts in _LISTS:
+            for number, item in enumerate(client.read_list(path), start=1):
+                reading.rows.append(SourceRow(number, kind, texts(item), path))
+                if len(reading.rows) > MOST_ROWS:
+                    raise faults.Rejected(f"NetBox has more than {MOST_ROWS:,} objects")
+    return reading
+
+
+@contextlib.contextmanager
+def _client(access: Access, sleep: Sleep) -> Iterator[_Client]:
+    target = guard.parse_url(access.server)
+
+    def addresses() -> list[str]:
+        return guard.resolve(
+            target,
+            allow_loopback=settings.IPAM_ALLOW_LOOPBACK_NETBOX,
+            loopback_setting="IPAM_ALLOW_LOOPBACK_NETBOX",
+        )
+
+    connections = transport.Connections(access, addresses)
+    try:
+        yield _Client(connections, target, access.token, sleep)
+    finally:
+        connections.clear()
+
+
+class _Client:
+    def __init__(
+        self, connections: transport.Connections, target: guard.Target, token: str, sleep: Sleep
+    ) -> None:
+        self._connections = connections
+        self._base = target.url
+        # Tokens of NetBox 4.5 and newer have two parts and a scheme of their own.
+        scheme = "Bearer" if token.startswith("nbt_") else "Token"
+        self._headers = {"Authorization": f"{scheme} {token}", "Accept": "application/json"}
+        self._sleep = sleep
+
+    def read_list(self, path: str) -> list[Mapping[str, Any]]:
+        """Return all objects of a list. Raises ChangedWhileReading if it does not stand still."""
+        for _ in range(_READINGS):
+            items = self._read_once(path)
+            if items is not None:
+                return items
+        raise ChangedWhileReading(f"the list {path} of NetBox changed while it was read")
+
+    def _read_once(self, path: str) -> list[Mapping[str, Any]] | None:
+        """Return the objects of a list by id; None if the pages do not belong together."""
+        by_id: dict[int, Mapping[str, Any]] = {}
+        first_count: int | None = None
+        total = 0
+        query: str | None = f"limit={PAGE}&ordering=id"
+        while query is not None:
+            page = self._get(f"/api/ipam/{path}/?{query}")
+            items, count = page.get("results"), page.get("count")
+            if not isinstance(items, list) or not isinstance(count, int):
+                raise faults.MalformedResponse(f"the answer of NetBox to {path} is no list")
+            first_count = count if first_count is None else first_count
+            total += len(items)
+            by_id |= {int(item["id"]): item for item in items if isinstance(item, dict)}
+            following = page.get("next")
+            # Only the query: the host of the link may be that behind a proxy.
+            query = parse.urlsplit(str(following)).query if following else None
+            if count != first_count or (query is not None and not items):
+                return None
+        return list(by_id.values()) if len(by_id) == total == first_count else None
+
+    def _get(self, path: str) -> dict[str, Any]:
+        for attempt in range(1, _ATTEMPTS + 1):
+            try:
+                status, wait, body = self._request(path)
+            except connection_errors.NO_ANSWER as error:
+                fault = connection_errors.fault_of(error)
+                if attempt == _ATTEMPTS or not isinstance(fault, faults.Unreachable):
+                    raise fault from error
+                status, wait, body = 0, 0.0, b""
+            if status == 200:
+                return _parse(body)
+            if status and status not in _BUSY:
+                raise _fault(status, path)
+            if attempt < _ATTEMPTS:
+                self._sleep(min(wait or 2.0**attempt, _LONGEST_WAIT))
+        raise faults.TooBusy(f"NetBox answers {status} after {_ATTEMPTS} attempts", status=status)
+
+    def _request(self, path: str) -> tuple[int, float, bytes]:
+        """Return the status, the seconds to wait that NetBox names, and the body."""
+        response = self._connections.urlopen(
+            "GET", self._base + path, headers=self._headers, timeout=_TIMEOUT, redirect=False,
+            preload_content=False,
+        )  # fmt: skip
+        body = response.read(LARGEST_PAGE + 1)
+        wait = response.headers.get("Retry-After", "")
+        response.release_conn()
+        if len(body) > LARGEST_PAGE:
+            raise faults.MalformedResponse("a page of NetBox has more than 32 MiB")
+        return int(response.status), float(wait) if wait.isdecimal() else 0.0, body
+
+
+def _fault(status: int, path: str) -> faults.ClusterFault:
+    if status == 401:
+        return faults.Unauthorized("NetBox does not accept the token", status=status)
+    if status == 403:
+        return faults.Forbidden(
+            f"NetBox does not accept the token, or it may not read {path}", status=status
+        )
+    if status >= 500:
+        return faults.ServerFault(f"NetBox answers {status}", status=status)
+    return faults.MalformedResponse(
+        f"NetBox answers {status} to {path}; is the URL that of its start page?", status=status
+    )
+
+
+def _parse(body: bytes) -> dict[str, Any]:
+    try:
+        page = json.loads(body)
+    except ValueError as error:
+        raise faults.MalformedResponse("the answer of NetBox is no JSON") from error
+    if not isinstance(page, dict):
+        raise faults.MalformedResponse("the answer of NetBox is no list of objects")
+    return page
+
+
+# --- objects --------------------------------------------------------------------------------------
+
+
+def _name(value: Any, key: str = "name") -> str:
+    """Return a name of a nested object, or the value of a choice; "" for null."""
+    if isinstance(value, Mapping):
+        value = value.get(key)
+    return "" if value is None else str(value)
+
+
+def _shared(item: Mapping[str, Any]) -> dict[str, str]:
+    return {
+        "external_id": str(item["id"]),
+        "status": _name(item.get("status"), "value"),
+        "vrf": _name(item.get("vrf")),
+        "tenant": _name(item.get("tenant")),
+        "description": str(item.get("description") or ""),
+    }
+
+
+def _clean(texts: dict[str, str]) -> dict[str, str]:
+    return {name: text for name, text in texts.items() if text}
+
+
+def _aggregate(item: Mapping[str, Any]) -> dict[str, str]:
+    own = {"prefix": str(item.get("prefix", "")), "rir": _name(item.get("rir"))}
+    return _clean({**_shared(item), **own, "status": "container"})
+
+
+def _prefix(item: Mapping[str, Any]) -> dict[str, str]:
+    # Until NetBox 4.1 a prefix has a site, then a scope, which may also be a region or a location.
+    site = item.get("scope") if item.get("scope_type") == "dcim.site" else item.get("site")
+    return _clean(
+        {
+            **_shared(item),
+            "prefix": str(item.get("prefix", "")),
+            "site": _name(site),
+            "role": _name(item.get("role")),
+            "vlan": _name(item.get("vlan"), "vid"),
+        }
+    )
+
+
+def _range(item: Mapping[str, Any]) -> dict[str, str]:
+    ends = {"first": str(item.get("start_address", "")), "last": str(item.get("end_address", ""))}
+    return _clean({**_shared(item), **ends, "role": _name(item.get("role"))})
+
+
+def _address(item: Mapping[str, Any]) -> dict[str, str]:
+    assigned = item.get("assigned_object") or {}
+    parent = assigned.get("device") or assigned.get("virtual_machine")
+    return _clean(
+        {
+            **_shared(item),
+            "address": str(item.get("address", "")),
+            "role": _name(item.get("role"), "value"),
+            "dns_name": str(item.get("dns_name") or ""),
+            "holder": _name(parent),
+            "interface": _name(assigned) if parent else "",
+        }
+    )
+
+
+_LISTS: tuple[tuple[str, str, Callable[[Mapping[str, Any]], dict[str, str]]], ...] = (
+    ("aggregates", PREFIX, _aggregate),
+    ("prefixes", PREFIX, _prefix),
+    ("ip-ranges", RANGE, _range),
+    ("ip-addresses", ADDRESS, _address),
+)

@@ -1,0 +1,178 @@
+"""Rows of an import: read from the source, resolved to a cluster and an address space, stored and reloaded."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from pools.core import errors
+from pools.core.register_import import parsing
+from pools.models import Cluster, RegisterImport, RegisterRow
+from pools.platform import database
+from pools.register.imports import topology
+from pools.register.imports.files import SourceRow
+from pools.sql import statements
+
+# What a correction of one row may change of the others.
+_RESOLVED = (
+    "texts", "target", "cidr", "first", "last", "cluster_id", "space_name", "pool_row", "pool_cidr_id",
+    "pool_name", "holder_id", "org", "description", "details", "found", "verdict", "skipped", "corrected",
+)  # fmt: skip
+_COLUMNS = ("register_import_id", "number", "file", "line", "kind", *_RESOLVED,
+            "status", "reasons", "written")  # fmt: skip
+_JSON = {"texts", "details", "found", "reasons"}
+
+
+class Destinations:
+    """Which cluster and address space a row belongs to, by its column, its VRF, its site, or the default."""
+
+    def __init__(self, register_import: RegisterImport) -> None:
+        self._default = register_import.cluster_id
+        self._ids = dict(Cluster.objects.values_list("name", "pk"))
+        mapping = register_import.mapping
+        self._vrfs: Mapping[str, int] = {
+            parsing.read_vrf(name): cluster for name, cluster in mapping.get("vrf", {}).items()
+        }
+        self._sites: Mapping[str, int] = mapping.get("site", {})
+
+    @property
+    def ids(self) -> Iterable[int]:
+        """All clusters, which a column of a row may name."""
+        return self._ids.values()
+
+    @property
+    def of_sites(self) -> list[int]:
+        """The clusters of sites, in which an address lies that does not say its site itself."""
+        return sorted(set(self._sites.values()))
+
+    def locate(self, row: parsing.ParsedRow) -> tuple[int, str]:
+        """Return the id of the cluster and the name of the address space. Raises InvalidInput."""
+        if row.cluster:
+            if row.cluster not in self._ids:
+                message = "there is no such cluster"
+                raise errors.InvalidInput.for_field(
+                    "cluster", "unknown_cluster", message, row.cluster
+                )
+            return self._ids[row.cluster], row.vrf
+        if row.vrf in self._vrfs:
+            return self._vrfs[row.vrf], ""
+        return self._sites.get(row.site, self._default), row.vrf
+
+
+def read_rows(
+    register_import: RegisterImport, source_rows: Iterable[SourceRow]
+) -> list[RegisterRow]:
+    """Return the rows of a source, parsed and resolved with each other."""
+    destinations = Destinations(register_import)
+    rows = []
+    for number, source_row in enumerate(source_rows, start=1):
+        row = RegisterRow(
+            register_import=register_import,
+            number=number,
+            file=source_row.file,
+            line=source_row.line,
+            kind=source_row.kind,
+            texts=source_row.texts,
+        )
+        interpret(row, destinations)
+        rows.append(row)
+    topology.resolve(rows, destinations.of_sites)
+    return rows
+
+
+def interpret(row: RegisterRow, destinations: Destinations) -> None:
+    """Set the columns that follow from the row's own texts."""
+    parsed = parsing.parse_row(row.kind, row.texts)
+    problems = list(parsed.problems)
+    try:
+        row.cluster_id, row.space_name = destinations.locate(parsed)
+    except errors.InvalidInput as error:
+        problems += error.problems
+    row.target, row.cidr, row.first, row.last = (
+        parsed.target,
+        parsed.cidr,
+        parsed.first,
+        parsed.last,
+    )
+    row.holder_id, row.org, row.description = parsed.holder_id, parsed.org, parsed.description
+    row.details = parsed.details
+    row.pool_row = row.pool_cidr_id = None
+    row.pool_name = ""
+    if row.kind == "prefix" and row.first is not None:
+        row.pool_name = parsed.pool_name or default_pool_name(str(row.cidr), row.space_name)
+    row.found = [{"code": p.code, "message": f"{p.field}: {p.message}" if p.field else p.message}
+                 for p in problems]  # fmt: skip
+    row.verdict = "refused" if problems else ""
+
+
+def default_pool_name(cidr: str, vrf: str) -> str:
+    """Return a name that is valid in Kubernetes and unique in a cluster: `10.0.0.0-24`, with the VRF if it has one."""
+    name = cidr.replace(":", "-").replace("/", "-").strip("-")
+    slug = "".join(char if char.isascii() and char.isalnum() else "-" for char in vrf.lower())
+    return f"{name}.{slug.strip('-') or 'vrf'}"[:253] if vrf else name
+
+
+def store(rows: Sequence[RegisterRow]) -> None:
+    """Insert the rows of an import."""
+    database.copy("pools_registerrow", _COLUMNS, map(_values, rows))
+    database.analyze("pools_registerrow")
+
+
+def _values(row: RegisterRow) -> tuple[Any, ...]:
+    return tuple(_value(row, name) for name in _COLUMNS)
+
+
+def _value(row: RegisterRow, name: str) -> Any:
+    value = getattr(row, name)
+    if name in _JSON:
+        return json.dumps(value)
+    return None if value is None else str(value) if name in {"cidr", "first", "last"} else value
+
+
+def load(register_import: RegisterImport) -> list[RegisterRow]:
+    """Return all rows of an import by number."""
+    return list(RegisterRow.objects.filter(register_import=register_import).order_by("number"))
+
+
+def reread(rows: Sequence[RegisterRow], register_import: RegisterImport) -> list[RegisterRow]:
+    """Resolve all rows again, with those that were corrected, and return the ones that changed."""
+    before = {row.number: _state(row) for row in rows}
+    destinations = Destinations(register_import)
+    for row in rows:
+        interpret(row, destinations)
+    topology.resolve(rows, destinations.of_sites)
+    return [row for row in rows if _state(row) != before[row.number]]
+
+
+def _state(row: RegisterRow) -> tuple[Any, ...]:
+    return tuple(getattr(row, name) for name in _RESOLVED)
+
+
+def fingerprint(register_import: RegisterImport) -> str:
+    """Return a digest of the register's CIDRs that the rows are resolved by: with the same one, nothing moves."""
+    clusters = {register_import.cluster_id, *Destinations(register_import).ids}
+    digest: str = database.call(_FINGERPRINT, {"clusters": sorted(clusters)})
+    return digest
+
+
+_FINGERPRINT = """
+    SELECT COALESCE(md5(string_agg(concat(c.id, c.pending, c.orphaned_at), ',' ORDER BY c.id)), '')
+    FROM pools_poolcidr c JOIN pools_addressspace s ON s.id = c.space_id
+    WHERE s.cluster_id = ANY(%(clusters)s)
+"""
+
+
+def save(rows: Sequence[RegisterRow]) -> None:
+    """Store the resolved columns of rows that a correction has changed."""
+    values = [{"id": row.pk, **{name: _plain(row, name) for name in _RESOLVED}} for row in rows]
+    if values:
+        database.fetch(_SAVE, {"rows": json.dumps(values)})
+
+
+def _plain(row: RegisterRow, name: str) -> Any:
+    value = getattr(row, name)
+    return str(value) if value is not None and name in {"cidr", "first", "last"} else value
+
+
+_SAVE = statements.read("pools/save_register_rows")

@@ -1,0 +1,82 @@
+"""Undo a committed import: remove what it created, and restore what it changed.
+
+The undo is refused as a whole if somebody else holds addresses in a pool that the import created, or has
+changed what it wrote.
+"""
+
+from __future__ import annotations
+
+from pools.core import errors
+from pools.models import Container, Pool, PoolCIDR, RegisterImport, RegisterRow, ReservedRange
+from pools.models.register_imports import RegisterRowStatus, RegisterTarget
+from pools.platform import database, events
+from pools.register import pools
+from pools.register.allocator import window
+from pools.register.imports import commit
+from pools.register.plan import containers
+from pools.sql import statements
+
+_SHOWN = 5
+
+
+def undo(register_import: RegisterImport, *, author: events.Author, step: commit.Step) -> None:
+    """Undo an import; `step` is called with the number of rows done. Raises ImportInUse."""
+    undo_author = commit.import_author(register_import, author)
+    with events.recorded_by(undo_author):
+        containers.lock_plan()
+        written = RegisterRow.objects.filter(register_import=register_import, written=True)
+        new = written.filter(status=RegisterRowStatus.NEW)
+        own = new.filter(target=RegisterTarget.POOL).values("object_id")
+        created = PoolCIDR.objects.filter(pk__in=own)
+        touched = written.exclude(pool_cidr_id=None).values("pool_cidr_id")
+        cidrs = PoolCIDR.objects.filter(pk__in=touched) | created
+        for pool_id in sorted(set(cidrs.values_list("pool_id", flat=True))):
+            window.lock(pool_id)
+        check_not_in_use(register_import)
+        database.fetch(_RESTORE, {"import": register_import.pk})
+        _release(register_import, undo_author)
+        step(written.count())
+        _remove_pools(list(created.values_list("pk", "pool_id")))
+        added = new.filter(target=RegisterTarget.CONTAINER).values("object_id")
+        Container.objects.filter(pk__in=added).delete()
+        database.fetch(_FORGET, {"import": register_import.pk})
+        written.update(written=False)
+
+
+_RESTORE = statements.read("pools/restore_register_rows")
+_FORGET = statements.read("pools/forget_register_records")
+_DELETE_BLOCKS = statements.read("pools/delete_imported_blocks")
+
+
+def _release(register_import: RegisterImport, author: events.Author) -> None:
+    """Remove the blocks of pools that the import created; release the others, and end their reservations."""
+    database.rows("SELECT set_config('ipam.forget', 'on', true)", [])
+    database.fetch(_DELETE_BLOCKS, {"import": register_import.pk})
+    database.rows("SELECT set_config('ipam.forget', '', true)", [])
+    rows = RegisterRow.objects.filter(
+        register_import=register_import, written=True, status=RegisterRowStatus.NEW
+    ).exclude(pool_cidr_id=None)
+    held = rows.filter(target=RegisterTarget.ADDRESS).values_list("object_id", flat=True)
+    window.release_blocks([pk for pk in held if pk is not None])
+    reserved = rows.filter(target=RegisterTarget.RESERVED).values("object_id")
+    for row in ReservedRange.objects.filter(pk__in=reserved).select_related("pool_cidr__pool"):
+        pools.unreserve(row.pk, author=author)
+
+
+def _remove_pools(created: list[tuple[int, int]]) -> None:
+    PoolCIDR.objects.filter(pk__in=[cidr_id for cidr_id, _ in created]).delete()
+    pool_ids = {pool_id for _, pool_id in created}
+    empty = Pool.objects.filter(pk__in=pool_ids, cidrs=None)
+    empty.delete()
+
+
+def check_not_in_use(register_import: RegisterImport) -> None:
+    """Raise ImportInUse with the first objects that somebody else has changed or uses."""
+    used = database.rows(_IN_USE, {"import": register_import.pk}, prepare=False)
+    if used:
+        reasons = "; ".join(reason for (reason,) in used[:_SHOWN])
+        suffix = f"; and {len(used) - _SHOWN} more" if len(used) > _SHOWN else ""
+        raise errors.ImportInUse(f"The import cannot be undone: {reasons}{suffix}.")
+
+
+_IN_USE = statements.read("pools/register_rows_in_use")

@@ -1,0 +1,75 @@
+"""What a mirror brought and its NetBox has no more: addresses are released into the cooldown of their pool.
+
+Rule `unknown-is-not-absent`: a reading is complete, or the run has failed before it comes here; an object whose row
+cannot be parsed is still there. A run that would release most of what the mirror has is refused.
+"""
+
+from __future__ import annotations
+
+from pools.core import errors
+from pools.models import Container, PoolCIDR, RegisterImport, RegisterRecord, ReservedRange
+from pools.models.register_imports import RegisterTarget
+from pools.platform import database, events
+from pools.register import pools
+from pools.register.allocator import window
+from pools.sql import statements
+
+_FEW = 10  # vanished objects that are always released
+_SHARE = 0.5  # of a mirror's objects, of which one run releases no more
+
+
+class MirrorShrunk(errors.Conflict):
+    """NetBox lacks most of what the mirror has; perhaps the token may not see it any more."""
+
+    code = "mirror_shrunk"
+    reason = "MirrorShrunk"
+
+
+def release_vanished(register_import: RegisterImport, *, author: events.Author) -> int:
+    """Release what has vanished, in the transaction of the commit; return the number of objects.
+
+    A pool that is in use stays. Raises MirrorShrunk.
+    """
+    source_id = register_import.netbox_source_id
+    values = {"import": register_import.pk, "source": source_id}
+    rows = database.rows(_VANISHED, values, prepare=False)
+    total = RegisterRecord.objects.filter(source_id=source_id).count()
+    if len(rows) > _FEW and len(rows) > total * _SHARE:
+        raise MirrorShrunk(
+            f"NetBox lacks {len(rows)} of the {total} objects that this mirror has; nothing was changed."
+            " Check what its token may see."
+        )
+    ids: dict[str, list[int]] = {target: [] for target in RegisterTarget.values}
+    for _record, target, object_id in rows:
+        if object_id is not None:
+            ids[target].append(object_id)
+    window.release_blocks(ids[RegisterTarget.ADDRESS])
+    for pk in ReservedRange.objects.filter(pk__in=ids[RegisterTarget.RESERVED]).values_list(
+        "pk", flat=True
+    ):
+        pools.unreserve(pk, author=author)
+    kept = set(_remove_cidrs(ids[RegisterTarget.POOL], author))
+    Container.objects.filter(pk__in=ids[RegisterTarget.CONTAINER]).delete()
+    gone = [
+        record
+        for record, target, object_id in rows
+        if not (target == RegisterTarget.POOL and object_id in kept)
+    ]
+    RegisterRecord.objects.filter(pk__in=gone).delete()
+    return len(gone)
+
+
+_VANISHED = statements.read("pools/vanished_register_records")
+
+
+def _remove_cidrs(ids: list[int], author: events.Author) -> list[int]:
+    """Remove CIDRs without blocks in use, and pools without CIDRs; return the ids of those in use."""
+    kept = []
+    for cidr in PoolCIDR.objects.filter(pk__in=ids).select_related("pool__cluster"):
+        if pools.blocks_in_use(cidr).exists():
+            kept.append(cidr.pk)
+            continue
+        pools.remove_cidr(cidr.pk, author=author)
+        if not PoolCIDR.objects.filter(pool=cidr.pool_id).exists():
+            pools.delete(cidr.pool_id, author=author)
+    return kept

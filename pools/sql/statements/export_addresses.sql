@@ -1,0 +1,12 @@
+-- Return held addresses: address with the length of its CIDR, vrf, organization, details, holder, description.
+-- $1 cluster bigint
+SELECT host(b.cidr) || '/' || masklen(c.cidr), s.name, b.org, COALESCE(d.details, '{}'), b.holder_id,
+    COALESCE(d.description, '')
+FROM pools_block b
+JOIN pools_addressspace s ON s.id = b.space_id
+JOIN pools_poolcidr c ON c.pool_id = b.pool_id AND b.cidr <<= c.cidr
+LEFT JOIN pools_registerrecord d ON d.space_id = b.space_id AND d.target = 'address'
+    AND d.first = host(b.cidr)::inet AND d.last = host(b.cidr)::inet AND d.holder_id = b.holder_id
+WHERE b.state = 'held' AND masklen(b.cidr) = CASE family(b.cidr) WHEN 4 THEN 32 ELSE 128 END
+  AND ($1::bigint IS NULL OR s.cluster_id = $1)
+ORDER BY s.cluster_id, s.name, b.cidr

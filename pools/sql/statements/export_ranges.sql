@@ -1,0 +1,11 @@
+-- Return reserved ranges: first and last address with the length of their CIDR, vrf, details, reason.
+-- $1 cluster bigint
+SELECT host(g.first) || '/' || masklen(c.cidr), host(g.last) || '/' || masklen(c.cidr), s.name,
+    COALESCE(d.details, '{}'), g.reason
+FROM pools_reservedrange g
+JOIN pools_poolcidr c ON c.id = g.pool_cidr_id
+JOIN pools_addressspace s ON s.id = c.space_id
+LEFT JOIN pools_registerrecord d ON d.space_id = c.space_id AND d.target = 'reserved'
+    AND d.first = g.first AND d.last = g.last
+WHERE $1::bigint IS NULL OR s.cluster_id = $1
+ORDER BY s.cluster_id, s.name, g.first

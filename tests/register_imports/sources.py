@@ -1,0 +1,108 @@
+"""Registers to import, in the shape of NetBox's demo data: containers of two levels, sites, VRFs, reserved addresses."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Sequence
+from ipaddress import ip_network
+
+from pools.models import Cluster, RegisterImport, RegisterRow
+from pools.platform import events
+from pools.register.imports import drafts
+
+BY = events.Author("tester", "api")
+
+IMPORT_PREFIX = ("prefix", "status", "vrf", "tenant", "role", "description")
+TABLE_PREFIX = (
+    "Prefix",
+    "Status",
+    "Children",
+    "VRF",
+    "Utilization",
+    "Tenant",
+    "Scope",
+    "VLAN",
+    "Role",
+    "Description",
+)
+IMPORT_ADDRESS = ("address", "status", "vrf", "tenant", "dns_name", "description")
+TABLE_ADDRESS = ("IP Address", "VRF", "Status", "Role", "Tenant", "Assigned", "DNS Name", "Description")  # fmt: skip
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> bytes:
+    stream = io.StringIO()
+    writer = csv.writer(stream)
+    writer.writerow(header)
+    writer.writerows(rows)
+    return stream.getvalue().encode()
+
+
+def demo_prefixes() -> list[tuple[str, str, str, str, str, str]]:
+    """Return 1 + 2 containers, 46 leaf prefixes, and 4 leaf prefixes inside one container in each of 5 VRFs."""
+    rows = [
+        ("10.112.0.0/15", "container", "", "", "", "North America"),
+        ("10.112.128.0/17", "container", "", "", "", "Branches"),
+    ]
+    for site in range(12):
+        tenant = f"Branch {site}"
+        rows.append((f"10.112.{128 + 4 * site}.0/28", "active", "", tenant, "Management", ""))
+        rows += [
+            (f"10.112.{129 + 4 * site + number}.0/24", "active", "", tenant, role, "")
+            for number, role in enumerate(("Access - Data", "Access - Voice", "Access - Wireless"))
+        ]
+    rows.append(("192.168.0.0/22", "active", "", "Dunder", "Operations", "Warehouse"))
+    for vrf in ("Alpha", "Bravo", "Charlie", "Delta", "Echo"):
+        rows.append(("192.168.0.0/20", "container", vrf, "", "", ""))
+        rows += [(f"192.168.{4 * n}.0/22", "active", vrf, "", "", "") for n in range(3)]
+    return rows
+
+
+def demo_addresses() -> list[tuple[str, str, str, str, str, str]]:
+    """Return 30 addresses without a name for the global table and each VRF; the first of each is reserved."""
+    return [
+        (f"192.168.0.{n}/22", "reserved" if n == 1 else "active", vrf, "", "", "")
+        for vrf in ("", "Alpha", "Bravo", "Charlie", "Delta", "Echo")
+        for n in range(1, 31)
+    ]
+
+
+def draft(*files: bytes, cluster: Cluster, **options: object) -> RegisterImport:
+    uploads = [(f"file{number}.csv", content) for number, content in enumerate(files, start=1)]
+    chosen = drafts.ImportOptions(cluster, **options)  # type: ignore[arg-type]
+    return drafts.create(uploads, chosen, author=BY)
+
+
+def counts(register_import: RegisterImport) -> dict[str, int]:
+    return {name: count for name, count in register_import.counts.items() if count}
+
+
+def rows_of(register_import: RegisterImport) -> list[RegisterRow]:
+    return list(RegisterRow.objects.filter(register_import=register_import).order_by("number"))
+
+
+def codes(register_import: RegisterImport) -> list[tuple[int, str, str]]:
+    """Return (line, status, code) for each reason of the rows."""
+    return [
+        (row.line, row.status, reason["code"])
+        for row in rows_of(register_import)
+        for reason in row.reasons
+    ]
+
+
+def many_addresses(count: int) -> tuple[bytes, bytes]:
+    """Return a file of /24 prefixes, and one with `count` addresses in them, 250 in each."""
+    nets = list(ip_network("10.0.0.0/8").subnets(new_prefix=24))[: -(-count // 250)]
+    prefixes = [(str(net), "active", "", "", "", f"net {n}") for n, net in enumerate(nets)]
+    addresses = (
+        (
+            f"{nets[n // 250][n % 250 + 1]}/24",
+            "active",
+            "",
+            f"Tenant {n % 7}",
+            f"host{n}.example",
+            "",
+        )
+        for n in range(count)
+    )
+    return table(IMPORT_PREFIX, prefixes), table(IMPORT_ADDRESS, addresses)

@@ -1,0 +1,144 @@
+"""NetBox's CSV files: prefixes become containers and pools, addresses become held blocks, once."""
+
+from __future__ import annotations
+
+import pytest
+
+from pools.core import errors
+from pools.core.demand import BlockDemand, Holder
+from pools.models import (
+    Block,
+    Cluster,
+    Container,
+    Event,
+    Pool,
+    PoolCIDR,
+    RegisterRecord,
+    ReservedRange,
+)
+from pools.platform.checks import registry
+from pools.register.allocator import requests
+from pools.register.imports import drafts
+from tests import factories
+from tests.register_imports import sources
+from tests.register_imports.sources import BY
+
+pytestmark = pytest.mark.django_db
+
+
+def demo(cluster: Cluster, **options: object):
+    return sources.draft(
+        sources.table(sources.IMPORT_PREFIX, sources.demo_prefixes()),
+        sources.table(sources.IMPORT_ADDRESS, sources.demo_addresses()),
+        cluster=cluster,
+        **options,
+    )
+
+
+def test_the_demo_data_is_imported_and_a_second_run_changes_nothing() -> None:
+    cluster = factories.cluster()
+    draft = demo(cluster)
+    assert draft.status == "drafted"
+    assert sources.codes(draft) == []
+    assert sources.counts(draft) == {"new": 251}
+    committed = drafts.commit(draft.pk, author=BY)
+    assert committed.status == "committed"
+    assert Container.objects.count() == 7
+    assert Pool.objects.count() == 49 + 15
+    assert Block.objects.filter(state="held").count() == 6 * 29
+    assert ReservedRange.objects.count() == 6
+    last = Event.objects.order_by("-id")[0].id
+    again = drafts.commit(demo(cluster).pk, author=BY)
+    assert sources.counts(again) == {"unchanged": 251}
+    assert not Event.objects.filter(id__gt=last).exclude(table__icontains="registerimport").exists()
+    assert violations() == []
+
+
+def violations() -> list[str]:
+    """Return what the checks of the register find."""
+    return [
+        violation.text
+        for check in registry.CHECKS
+        if check.code != "triggers"
+        for _, step in check.steps(None)
+        for violation in check.find(step)
+    ]
+
+
+def test_an_undo_leaves_nothing() -> None:
+    cluster = factories.cluster()
+    committed = drafts.commit(demo(cluster).pk, author=BY)
+    undone = drafts.undo(committed.pk, author=BY)
+    assert undone.status == "undone"
+    left = (Container, Pool, PoolCIDR, Block, ReservedRange, RegisterRecord)
+    assert [model.objects.count() for model in left] == [0] * 6
+    assert violations() == []
+
+
+def test_an_undo_is_refused_while_somebody_else_holds_an_address_of_its_pools() -> None:
+    cluster = factories.cluster()
+    committed = drafts.commit(demo(cluster).pk, author=BY)
+    pool = Pool.objects.get(name="10.112.129.0-24")
+    requests.allocate(pool.pk, BlockDemand(holders=(Holder("vm", "other", ""),)), author=BY)
+    with pytest.raises(errors.ImportInUse, match="is held, by vm other"):
+        drafts.undo(committed.pk, author=BY)
+    assert Pool.objects.count() == 64
+
+
+def test_free_addresses_are_allocated_around_what_was_imported() -> None:
+    cluster = factories.cluster()
+    drafts.commit(demo(cluster).pk, author=BY)
+    pool = Pool.objects.get(name="192.168.0.0-22")
+    answer = requests.allocate(pool.pk, BlockDemand(holders=(Holder("vm", "new", ""),)), author=BY)
+    assert answer.blocks[0]["address"] == "192.168.0.31"  # type: ignore[union-attr]
+
+
+TABLE_PREFIXES = [
+    ("10.0.0.0/8", "Container", 2, "—", "1.0%", "", "", "", "", ""),
+    ("10.1.0.0/24", "Active", 0, "Blue (65000:1)", "", "Acme", "Site A", "", "Data", "blue net"),
+    ("10.1.0.0/24", "Active", 0, "Global", "", "", "", "", "", ""),
+]
+TABLE_ADDRESSES = [
+    ("10.1.0.5/24", "Blue (65000:1)", "Active", "", "Acme", "True", "a.example", "web"),
+    ("10.1.0.6/24", "Global", "DHCP", "VIP", "", "", "", "printer in the hall"),
+    ("10.1.0.7/24", "Global", "Deprecated", "", "", "", "", ""),
+    ("10.1.0.0/24", "Global", "Active", "", "", "", "", ""),
+    ("10.1.0.255/24", "Global", "Active", "", "", "", "", ""),
+    ("10.9.0.1/24", "Global", "Active", "", "", "", "", ""),
+    ("172.16.0.1/24", "Global", "Active", "", "", "", "", ""),
+    ("10.1.0.6/24", "Global", "Active", "", "", "", "twin", ""),
+    ("::ffff:10.1.0.8/120", "Global", "Active", "", "", "", "", ""),
+    ("fe80::1%eth0/64", "Global", "Active", "", "", "", "", ""),
+    ("10.1.0.300/24", "Global", "Active", "", "", "", "", ""),
+]
+
+
+def test_the_export_of_a_table_is_read_and_bad_rows_have_a_code() -> None:
+    cluster = factories.cluster()
+    draft = sources.draft(
+        sources.table(sources.TABLE_PREFIX, TABLE_PREFIXES),
+        sources.table(sources.TABLE_ADDRESS, TABLE_ADDRESSES),
+        cluster=cluster,
+    )
+    assert sources.codes(draft) == [
+        (5, "refused", "network_address"),
+        (6, "refused", "broadcast_address"),
+        (7, "refused", "in_container"),
+        (8, "refused", "outside_every_prefix"),
+        (9, "conflict", "duplicate_in_file"),
+        (10, "refused", "ipv4_mapped"),
+        (11, "refused", "zone_id_not_allowed"),
+        (12, "refused", "not_an_address"),
+    ]
+    with pytest.raises(errors.ImportHasBadRows):
+        drafts.commit(draft.pk, author=BY)
+    drafts.commit(draft.pk, skip_bad=True, author=BY)
+    held = Block.objects.filter(state="held").order_by("cidr", "space__name")
+    assert [(str(b.cidr), b.space.name, b.holder_kind, b.holder_id, b.org) for b in held] == [
+        ("10.1.0.5/32", "Blue", "host", "a.example", "Acme"),
+        ("10.1.0.6/32", "", "host", "printer in the hall", ""),
+    ]
+    record = RegisterRecord.objects.get(first="10.1.0.5")
+    assert (record.description, record.details["dns_name"]) == ("web", "a.example")
+    reserved = ReservedRange.objects.get()
+    assert (reserved.span, reserved.reason) == ("10.1.0.7-10.1.0.7", "deprecated")

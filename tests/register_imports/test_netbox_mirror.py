@@ -1,0 +1,192 @@
+"""NetBox over its REST API: what is read, and a mirror that follows it one way and never releases on a doubt."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from pools.core import errors
+from pools.models import Block, Container, NetBoxSource, Pool, RegisterImport, ReservedRange
+from pools.platform.outbound import faults
+from pools.platform.outbound.access import Access
+from pools.register.imports import netbox, sources, worker
+from tests import factories
+from tests.register_imports import netbox_server
+from tests.register_imports.netbox_server import NetBox, nested
+from tests.register_imports.sources import BY, counts
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def server(settings: Any) -> Iterator[NetBox]:
+    settings.IPAM_ALLOW_LOOPBACK_NETBOX = True
+    with netbox_server.serving() as netbox:
+        yield netbox
+
+
+def fill(server: NetBox) -> None:
+    server.aggregate("10.0.0.0/8", "RFC 1918")
+    server.prefix("10.1.0.0/16", "container")
+    server.prefix("10.1.1.0/24", tenant=nested("Acme"), description="office", site="Berlin")
+    server.range("10.1.1.200/24", "10.1.1.210/24", "reserved", description="printers")
+    server.address("10.1.1.5/24", dns_name="web.example", tenant=nested("Acme"))
+    server.address("10.1.1.6/24", assigned_object={"name": "eth0", "device": nested("sw-1")})
+    server.address("10.1.1.7/24", "deprecated")
+
+
+def source(server: NetBox, **values: Any) -> NetBoxSource:
+    token = values.pop("token", netbox_server.TOKEN)
+    made = {"name": "dc", "url": server.url, "ca": netbox_server.AUTHORITY.pem}
+    made |= {"cluster": factories.cluster(), "every_minutes": 60}
+    return sources.create({**made, **values}, token=token, author=BY)
+
+
+def run(made: NetBoxSource, *, mirror: bool = True) -> RegisterImport:
+    queued = sources.start(made.pk, mirror=mirror, author=BY)
+    worker.process_import(queued.pk)
+    return RegisterImport.objects.get(pk=queued.pk)
+
+
+def held() -> dict[str, tuple[str, str]]:
+    rows = Block.objects.filter(state="held").values_list("cidr", "holder_id", "org")
+    return {str(cidr): (holder, org) for cidr, holder, org in rows}
+
+
+@pytest.mark.parametrize("version", [(3, 7), (4, 2)])
+@pytest.mark.parametrize("token", [netbox_server.TOKEN, netbox_server.TOKEN_V2])
+def test_everything_is_read_in_pages(server: NetBox, token: str, version: tuple[int, int]) -> None:
+    server.version = version
+    fill(server)
+    first = run(source(server, token=token))
+    assert (first.status, first.error) == ("committed", "")
+    assert counts(first) == {"new": 7}
+    assert held() == {"10.1.1.5/32": ("web.example", "Acme"), "10.1.1.6/32": ("sw-1", "")}
+    assert {str(row.cidr) for row in Container.objects.all()} == {"10.0.0.0/8", "10.1.0.0/16"}
+    assert Pool.objects.get().description == "office"
+    spans = set(ReservedRange.objects.values_list("first", "last", "reason"))
+    assert {(str(a), str(b), why) for a, b, why in spans} == {
+        ("10.1.1.200", "10.1.1.210", "printers"),
+        ("10.1.1.7", "10.1.1.7", "deprecated"),
+    }
+    pages = [path for path, _ in server.requests if "ip-addresses" in path]
+    assert len(pages) == 2
+
+
+def test_the_mirror_follows_additions_changes_and_releases(server: NetBox) -> None:
+    fill(server)
+    mirror = source(server)
+    run(mirror)
+    assert counts(run(mirror)) == {"unchanged": 7}
+    server.objects["ip-addresses"][0]["dns_name"] = "www.example"
+    server.address("10.1.1.8/24", dns_name="new.example")
+    del server.objects["ip-addresses"][1]
+    third = run(mirror)
+    assert counts(third) == {"new": 1, "changed": 1, "unchanged": 5, "released": 1}
+    assert held() == {"10.1.1.5/32": ("www.example", "Acme"), "10.1.1.8/32": ("new.example", "")}
+    released = Block.objects.get(cidr="10.1.1.6/32")
+    assert (released.state, released.holder_id) == ("cooling", "sw-1")
+
+
+def test_what_others_hold_is_never_released(server: NetBox) -> None:
+    fill(server)
+    mirror = source(server)
+    run(mirror)
+    pool = Pool.objects.get()
+    factories.take(pool, factories.holder("vm-1"))
+    run(mirror)
+    assert "vm-1" in {holder for holder, _ in held().values()}
+
+
+@pytest.mark.parametrize("status", [500, 401, 403, 404])
+def test_a_reading_that_fails_releases_nothing(server: NetBox, status: int) -> None:
+    fill(server)
+    mirror = source(server)
+    run(mirror)
+    before = held()
+    server.objects["ip-addresses"].clear()
+    server.before_page = lambda name, _: (
+        server.statuses.append(status) if name == "ip-ranges" else None
+    )
+    failed = run(mirror)
+    assert failed.status == "failed"
+    assert failed.error_code.startswith("cluster_")
+    assert held() == before
+    assert [name for name, _, _ in sources.failed_mirrors()] == ["dc"]
+
+
+def test_a_list_that_does_not_stand_still_releases_nothing(server: NetBox) -> None:
+    fill(server)
+    mirror = source(server)
+    run(mirror)
+
+    def disturb(name: str, offset: int) -> None:
+        if name == "ip-addresses" and offset:
+            server.address(f"10.1.1.{20 + len(server.objects[name])}/24")
+
+    server.before_page = disturb
+    failed = run(mirror)
+    assert (failed.status, failed.error_code) == ("failed", "changed_while_reading")
+
+
+def test_a_netbox_that_lost_most_of_it_is_not_believed(server: NetBox) -> None:
+    server.prefix("10.1.1.0/24")
+    for number in range(1, 31):
+        server.address(f"10.1.1.{number}/24", dns_name=f"h{number}")
+    mirror = source(server)
+    run(mirror)
+    server.objects["ip-addresses"].clear()
+    refused = run(mirror)
+    assert (refused.status, refused.error_code) == ("failed", "mirror_shrunk")
+    assert len(held()) == 30
+
+
+def test_a_row_that_cannot_be_read_is_not_absent(server: NetBox) -> None:
+    fill(server)
+    mirror = source(server)
+    run(mirror)
+    server.objects["ip-addresses"][0]["address"] = "10.1.1.5%eth0/24"
+    second = run(mirror)
+    assert counts(second) == {"refused": 1, "unchanged": 6}
+    assert "10.1.1.5/32" in held()
+
+
+def test_a_busy_netbox_is_asked_again_and_waited_for(server: NetBox) -> None:
+    server.prefix("10.1.1.0/24")
+    server.statuses = [429, 503]
+    waits: list[float] = []
+    access = Access(server.url, ca=netbox_server.AUTHORITY.pem, token=netbox_server.TOKEN)
+    reading = netbox.read(access, sleep=waits.append)
+    assert (len(reading.rows), waits) == (1, [3.0, 4.0])
+
+
+def test_the_token_is_sealed_and_stays_with_its_server(server: NetBox) -> None:
+    made = source(server)
+    assert netbox_server.TOKEN not in made.sealed
+    with pytest.raises(errors.InvalidInput):
+        sources.change(made.pk, {"url": "https://example.org:443"}, author=BY)
+
+
+def test_loopback_is_refused_without_the_setting(server: NetBox, settings: Any) -> None:
+    settings.IPAM_ALLOW_LOOPBACK_NETBOX = False
+    access = Access(server.url, ca=netbox_server.AUTHORITY.pem, token=netbox_server.TOKEN)
+    with pytest.raises(faults.AddressNotAllowed):
+        netbox.read(access)
+    assert server.requests == []
+
+
+def test_a_schedule_queues_a_run_when_it_is_due(server: NetBox) -> None:
+    fill(server)
+    source(server)
+    (queued,) = sources.queue_due()
+    assert sources.queue_due() == []
+    worker.process_import(queued)
+    assert RegisterImport.objects.get(pk=queued).status == "committed"
+
+
+def test_a_single_import_is_a_draft_that_can_be_reviewed(server: NetBox) -> None:
+    fill(server)
+    draft = run(source(server), mirror=False)
+    assert (draft.status, counts(draft)) == ("drafted", {"new": 7})
