@@ -13,6 +13,7 @@ from pools.core import addresses, blocks, errors, object_reader
 from pools.core.cilium.podippool import CidrEntry, Family
 from pools.models import Pool, PoolCIDR, ReservedRange
 from pools.models.pools import Pending
+from pools.platform.attributes.values import split
 from pools.platform.rest import attributes, fields, filters, generics, views
 from pools.platform.rest.serializers import Representation, Serializer
 from pools.register import pools
@@ -97,6 +98,18 @@ class PoolCIDRChangeSerializer(Serializer):
     custom_fields = attributes.CustomFieldsField()
 
 
+class NewCIDRSerializer(CIDREntrySerializer):
+    """A CIDR with its reserved ranges, tags, owner and custom fields."""
+
+    tags = attributes.TagsField()
+    owner = attributes.OwnerField()
+    custom_fields = attributes.CustomFieldsField(default=dict)
+
+    def validate(self, attrs: dict[str, Any]) -> Any:
+        attribute_values, values = split(attrs)
+        return super().validate(values), attribute_values
+
+
 class PoolCIDRFilter(attributes.AttributeFilterSet):
     pass
 
@@ -129,14 +142,16 @@ class PoolCIDRs(_PoolCIDRView):
         self.parameters.raise_problems()
         return Response({"results": self.get_serializer(rows, many=True).data})
 
-    @extend_schema(request=CIDREntrySerializer, responses={201: PoolCIDRSerializer})
+    @extend_schema(request=NewCIDRSerializer, responses={201: PoolCIDRSerializer})
     def post(self, request: Request, pool_id: int) -> Response:
         """Add a CIDR to a pool."""
-        entry = self.read(request, CIDREntrySerializer)
+        entry, attribute_values = self.read(request, NewCIDRSerializer)
         author = views.author(request)
         return self.once(
             request,
-            lambda: self.represent(pools.add_cidr(pool_id, entry, author=author)),
+            lambda: self.represent(
+                pools.add_cidr(pool_id, entry, author=author, attribute_values=attribute_values)
+            ),
             status=201,
         )
 

@@ -17,6 +17,7 @@ from django.db.models import Max
 
 from pools.core import addresses, blocks
 from pools.models import Block, FreeSpan, Pool, PoolCIDR
+from pools.models.attributes import ATTRIBUTES
 from pools.models.blocks import BlockState
 from pools.models.fields import Now
 from pools.models.pools import Pending
@@ -85,15 +86,16 @@ def replace_lost_cidrs(
         PoolCIDR.objects.filter(pk__in=[cidr.pk for cidr in replaced]).delete()
         cursor.execute("SELECT set_config('ipam.regrouping', '', true)")
     for network in replacements:
-        _create_orphan(pool, network)
+        _create_orphan(pool, network, next(row for row in replaced if row.cidr.overlaps(network)))
     return [
-        _create_orphan(pool, network)
+        _create_orphan(pool, network, cidr)
         for cidr in replaced
         for network in _remainder(cidr.cidr, replacements)
     ]
 
 
-def _create_orphan(pool: Pool, cidr: addresses.Network) -> PoolCIDR:
+def _create_orphan(pool: Pool, cidr: addresses.Network, lost: PoolCIDR) -> PoolCIDR:
+    """Create the orphan of a part of a lost CIDR, whose tags, owner and custom fields it gets."""
     last = pool.cidrs.aggregate(last=Max("position"))["last"]
     row = PoolCIDR(
         pool=pool,
@@ -101,6 +103,7 @@ def _create_orphan(pool: Pool, cidr: addresses.Network) -> PoolCIDR:
         cidr=cidr,
         position=0 if last is None else last + 1,
         orphaned_at=database.now(),
+        **{name: getattr(lost, name) for name in ATTRIBUTES},
     )
     database.save(row)
     withhold_blocks(row)

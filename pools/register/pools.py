@@ -166,13 +166,22 @@ def delete(pool_id: int, *, author: events.Author, version: int | None = None) -
         pool.delete()
 
 
-def add_cidr(pool_id: int, entry: CidrEntry, *, author: events.Author) -> PoolCIDR:
+def add_cidr(
+    pool_id: int,
+    entry: CidrEntry,
+    *,
+    author: events.Author,
+    attribute_values: Mapping[str, Any] | None = None,
+) -> PoolCIDR:
     """Add a CIDR at the end of the pool's list; its family must have a mask size.
 
     If the register writes the cluster's object, the CIDR is a pending addition until the object has it.
     """
     with _locked_pool(pool_id, author=author) as pool:
         added = _add_cidr(pool, entry)
+        if attribute_values:
+            attributes.set_attributes(added, attribute_values)
+            added.save(update_fields=ATTRIBUTES)
         _await_addition(added, author)
     return added  # mypy: a context manager may swallow
 

@@ -214,6 +214,16 @@ def test_an_import_gives_them_to_its_pools(api: apis.Api) -> None:
     assert refused.status_code == 400
 
 
+def test_a_new_cidr_has_them_at_once(api: apis.Api) -> None:
+    pool = api.create("pools/", POOL)["id"]
+    body = {"cidr": "10.50.0.0/16", **VALUES}
+    document = api.create(f"pools/{pool}/cidrs/", body)
+    assert {name: document[name] for name in SHOWN} == SHOWN
+    wrong = {"cidr": "10.60.0.0/16", "custom_fields": {"rack": "x"}}
+    assert api("POST", f"pools/{pool}/cidrs/", wrong).status_code == 400
+    assert len(api("GET", f"pools/{pool}/cidrs/").json()["results"]) == 2
+
+
 def test_metrics_have_the_labels_of_the_setting(api: apis.Api, settings: Any) -> None:
     from pools.clusters import metrics as cluster_metrics
     from pools.core import metric_labels

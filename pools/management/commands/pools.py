@@ -27,6 +27,15 @@ class Command(base.BaseCommand):
         verb.add_argument(
             "--dry-run", action="store_true", help="show the report without changing anything"
         )
+        verb.add_argument("--tag", action="append", default=[], help="tag of all pools; repeat it")
+        verb.add_argument("--owner", default="", help="owner of all pools")
+        verb.add_argument(
+            "--field",
+            action="append",
+            default=[],
+            metavar="NAME=VALUE",
+            help="custom field of all pools; repeat it",
+        )
         verb.add_argument("--json", action="store_true", help="print the report as JSON")
 
     def handle(self, **options: Any) -> None:
@@ -36,7 +45,11 @@ class Command(base.BaseCommand):
         author = events.Author(actor="manage.py", source="command")
         try:
             reports = manifests.apply_manifests(
-                _read(options["file"]), cluster, author=author, dry_run=options["dry_run"]
+                _read(options["file"]),
+                cluster,
+                author=author,
+                dry_run=options["dry_run"],
+                attributes=_attributes(options),
             )
         except errors.IpamError as error:
             raise base.CommandError(f"{error.code}: {error.message}") from error
@@ -47,6 +60,13 @@ class Command(base.BaseCommand):
                 self.stdout.write(_line(report))
         if any(report.result == "refused" for report in reports):
             raise base.CommandError("No pool was imported: correct the refused objects.")
+
+
+def _attributes(options: dict[str, Any]) -> dict[str, Any]:
+    """Return the tags, the owner and the custom fields that were given."""
+    custom_fields = dict(text.partition("=")[::2] for text in options["field"])
+    values = {"tags": options["tag"], "owner": options["owner"], "custom_fields": custom_fields}
+    return {name: value for name, value in values.items() if value}
 
 
 def _read(name: str) -> bytes:
