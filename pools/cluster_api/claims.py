@@ -161,7 +161,7 @@ class _Answers:
             raise register_pools.PoolNotUsable(f"{claim.pool}: {binding.message}")
         existing = ""
         if address is not None and contract.belongs_to(address, claim):
-            existing = contract.address_of(address)
+            existing = contract.parse_address(address)
         text = self._held.get(claim.uid, "")
         if text and existing in {"", text}:
             return text

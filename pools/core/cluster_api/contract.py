@@ -193,13 +193,18 @@ def _prefix(value: object, path: str) -> int:
     return value
 
 
+def parse_address(manifest: Manifest) -> str:
+    """Return spec.address of an IPAddress in canonical form; raises InvalidInput."""
+    text = section(manifest, "spec").get("address")
+    return str(addresses.parse_address(text, field="spec.address"))
+
+
 def address_of(manifest: Manifest) -> str:
     """Return spec.address of an IPAddress in canonical form, or as written if it is invalid."""
-    text = str(section(manifest, "spec").get("address") or "")
     try:
-        return str(addresses.parse_address(text))
+        return parse_address(manifest)
     except errors.InvalidInput:
-        return text
+        return str(section(manifest, "spec").get("address") or "")
 
 
 def belongs_to(address: Manifest, claim: Claim) -> bool:
