@@ -10,12 +10,12 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('claims', '0002_initial_data'),
-        ('pools', '0003_sql_v32'),
+        ('pools', '0003_sql_v33'),
     ]
 
     operations = [
         pools.sql.Install(
             app='claims',
-            names=['memberships.v32', 'contradictions.v32', 'launchers.v32', 'workload_comparison.v32', 'storage.v32', 'event_log.v32', 'pgtrigger.v32'],
+            names=['memberships.v33', 'contradictions.v33', 'launchers.v33', 'workload_comparison.v33', 'storage.v33', 'event_log.v33', 'pgtrigger.v33'],
         ),
     ]

@@ -15,6 +15,6 @@ class Migration(migrations.Migration):
     operations = [
         pools.sql.Install(
             app='pools',
-            names=['rules.v32', 'allocate.v32', 'observed_cidrs.v32', 'recovery.v32', 'event_log.v32', 'plan.v32', 'pgtrigger.v32', 'storage.v32'],
+            names=['rules.v33', 'allocate.v33', 'observed_cidrs.v33', 'recovery.v33', 'event_log.v33', 'plan.v33', 'pgtrigger.v33', 'storage.v33'],
         ),
     ]
