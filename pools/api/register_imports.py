@@ -43,13 +43,16 @@ MAPPING = {
 class RegisterCountsSerializer(Representation):
     """The number of rows by status, and of objects that a mirror released."""
 
-    new = fields.IntegerField(default=0)
-    changed = fields.IntegerField(default=0)
-    unchanged = fields.IntegerField(default=0)
-    conflict = fields.IntegerField(default=0)
-    refused = fields.IntegerField(default=0)
-    skipped = fields.IntegerField(default=0)
-    released = fields.IntegerField(default=0)
+    new = fields.IntegerField()
+    changed = fields.IntegerField()
+    unchanged = fields.IntegerField()
+    conflict = fields.IntegerField()
+    refused = fields.IntegerField()
+    skipped = fields.IntegerField()
+    released = fields.IntegerField()
+
+    def to_representation(self, instance: Mapping[str, int]) -> dict[str, Any]:
+        return super().to_representation(dict.fromkeys(self.fields, 0) | dict(instance))
 
 
 class RegisterProgressSerializer(Representation):
@@ -295,14 +298,8 @@ def _form_parts(request: Request) -> dict[str, Any]:
 
 
 class RegisterImportFilter(filters.FilterSet):
-    cluster = filters.Filter("parse_cluster", method="filter_cluster", help_text="Its name or id.")
+    cluster = filters.Filter(lookups.cluster, help_text="Name or id.")
     status = filters.choice(*Status.values)
-
-    def parse_cluster(self, value: str, name: str) -> Any:
-        return lookups.cluster(value, name)
-
-    def filter_cluster(self, rows: Any, _name: str, cluster: Any) -> Any:
-        return rows.filter(cluster=cluster)
 
 
 class _ImportView(generics.GenericView):
@@ -326,7 +323,6 @@ class RegisterImports(_ImportView, generics.ListView):
     idempotent = ("POST",)
     largest_body = files.LARGEST
     filterset_class = RegisterImportFilter
-    orderings = {"-id": ("-id",)}
     ordering = "-id"
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:

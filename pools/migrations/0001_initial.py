@@ -28,7 +28,7 @@ class Migration(migrations.Migration):
     operations = [
         pools.sql.Install(
             app='pools',
-            names=['clock.v33'],
+            names=['clock.v34'],
         ),
         migrations.CreateModel(
             name='Event',

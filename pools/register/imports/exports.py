@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
@@ -68,7 +69,7 @@ def _table(header: Row, rows: Iterable[Row]) -> bytes:
 
 def _address(row: Sequence[object]) -> Row:
     address, vrf, org, details, holder, description = row
-    known: Mapping[str, str] = details if isinstance(details, dict) else {}
+    known: Mapping[str, str] = json.loads(str(details))
     dns_name = known.get("dns_name", "") or str(holder)
     plain = str(address).partition("/")[0]
     if not _DNS_NAME.fullmatch(dns_name) or dns_name == plain:
@@ -83,7 +84,7 @@ def _address(row: Sequence[object]) -> Row:
 
 def _reserved_address(row: Sequence[object]) -> Row:
     first, _last, vrf, details, reason = row
-    known: Mapping[str, str] = details if isinstance(details, dict) else {}
+    known: Mapping[str, str] = json.loads(str(details))
     status = _choice(known.get("status", ""), {"reserved", "deprecated"}, "reserved")
     text = "" if str(reason).lower() == status else str(reason)
     return str(first), str(vrf), known.get("tenant", ""), status, "", "", text[:200]
@@ -91,7 +92,7 @@ def _reserved_address(row: Sequence[object]) -> Row:
 
 def _range(row: Sequence[object]) -> Row:
     first, last, vrf, details, reason = row
-    known: Mapping[str, str] = details if isinstance(details, dict) else {}
+    known: Mapping[str, str] = json.loads(str(details))
     status = _choice(known.get("status", ""), _RANGE_STATES, "reserved")
     return str(first), str(last), str(vrf), known.get("tenant", ""), status, str(reason)[:200]
 

@@ -1,6 +1,6 @@
 -- Return held addresses: address with the length of its CIDR, vrf, organization, details, holder, description.
 -- $1 cluster bigint
-SELECT host(b.cidr) || '/' || masklen(c.cidr), s.name, b.org, COALESCE(d.details, '{}'), b.holder_id,
+SELECT host(b.cidr) || '/' || masklen(c.cidr), s.name, b.org, COALESCE(d.details, '{}')::text, b.holder_id,
     COALESCE(d.description, '')
 FROM pools_block b
 JOIN pools_addressspace s ON s.id = b.space_id

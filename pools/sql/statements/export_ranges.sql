@@ -1,7 +1,7 @@
 -- Return reserved ranges: first and last address with the length of their CIDR, vrf, details, reason.
 -- $1 cluster bigint
 SELECT host(g.first) || '/' || masklen(c.cidr), host(g.last) || '/' || masklen(c.cidr), s.name,
-    COALESCE(d.details, '{}'), g.reason
+    COALESCE(d.details, '{}')::text, g.reason
 FROM pools_reservedrange g
 JOIN pools_poolcidr c ON c.id = g.pool_cidr_id
 JOIN pools_addressspace s ON s.id = c.space_id

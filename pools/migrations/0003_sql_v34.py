@@ -9,13 +9,12 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
-        ('claims', '0002_initial_data'),
-        ('pools', '0003_sql_v33'),
+        ('pools', '0002_initial_data'),
     ]
 
     operations = [
         pools.sql.Install(
-            app='claims',
-            names=['memberships.v33', 'contradictions.v33', 'launchers.v33', 'workload_comparison.v33', 'storage.v33', 'event_log.v33', 'pgtrigger.v33'],
+            app='pools',
+            names=['rules.v34', 'allocate.v34', 'observed_cidrs.v34', 'recovery.v34', 'event_log.v34', 'plan.v34', 'pgtrigger.v34', 'storage.v34'],
         ),
     ]

@@ -9,12 +9,13 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
-        ('pools', '0002_initial_data'),
+        ('claims', '0002_initial_data'),
+        ('pools', '0003_sql_v34'),
     ]
 
     operations = [
         pools.sql.Install(
-            app='pools',
-            names=['rules.v33', 'allocate.v33', 'observed_cidrs.v33', 'recovery.v33', 'event_log.v33', 'plan.v33', 'pgtrigger.v33', 'storage.v33'],
+            app='claims',
+            names=['memberships.v34', 'contradictions.v34', 'launchers.v34', 'workload_comparison.v34', 'storage.v34', 'event_log.v34', 'pgtrigger.v34'],
         ),
     ]

@@ -1,0 +1,69 @@
+"""register-imports/ over REST and its pages: a draft, its rows, a correction, commit and undo."""
+
+from __future__ import annotations
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+
+from pools.models import Pool
+from tests import factories, people
+from tests.edges import api as apis
+
+pytestmark = pytest.mark.django_db
+
+PREFIXES = b"prefix,status,description\n10.80.0.0/24,active,office\n10.80.1.1/24,active,\n"
+ADDRESSES = b"address,dns_name,tenant\n10.80.0.5/24,web.example,Acme\n"
+
+
+def test_from_the_file_to_the_undo() -> None:
+    api = apis.Api()
+    api.cluster()
+    files = [SimpleUploadedFile("p.csv", PREFIXES), SimpleUploadedFile("a.csv", ADDRESSES)]
+    answer = api.client.post(f"{apis.ROOT}register-imports/", {"cluster": "prod", "file": files})
+    assert answer.status_code == 201, answer.content
+    pk = answer.json()["id"]
+    assert answer.json()["counts"] | {"new": 2, "refused": 1} == answer.json()["counts"]
+    assert [one["id"] for one in api("GET", "register-imports/").json()["results"]] == [pk]
+    bad = api("GET", f"register-imports/{pk}/rows/?status=refused").json()["results"]
+    assert [(row["line"], row["reasons"][0]["code"]) for row in bad] == [(3, "host_bits_set")]
+    assert api("POST", f"register-imports/{pk}/commit/", {}).status_code == 409
+    row = f"register-imports/{pk}/rows/{bad[0]['number']}/"
+    assert api("PATCH", row, {"prefix": "10.80.1.0/24"}).json()["status"] == "new"
+    committed = api("POST", f"register-imports/{pk}/commit/", {}).json()
+    assert (committed["status"], committed["counts"]["new"]) == ("committed", 3)
+    assert Pool.objects.filter(name__startswith="10.80.").count() == 2
+    assert api("POST", f"register-imports/{pk}/undo/", {}).json()["status"] == "undone"
+    assert not Pool.objects.filter(name__startswith="10.80.").exists()
+
+
+def test_bad_input_has_a_code() -> None:
+    api = apis.Api()
+    api.cluster()
+    for body, code in (
+        ({"cluster": "prod", "text": "nothing here\n"}, "header"),
+        ({"cluster": "none", "text": "prefix\n10.0.0.0/24\n"}, "unknown_cluster"),
+        ({"cluster": "prod", "text": "prefix\n", "mapping": {"vlan": {}}}, "wrong_type"),
+    ):
+        answer = api("POST", "register-imports/", body)
+        assert (answer.status_code, answer.json()["errors"][0]["code"]) == (400, code)
+
+
+def test_the_pages() -> None:
+    cluster = factories.cluster()
+    browser = people.browser()
+    values = {
+        "text": PREFIXES.decode(),
+        "cluster": cluster.pk,
+        "holder_kind": "host",
+        "cooldown": "1d",
+    }
+    made = browser.post("/admin/pools/registerimport/add/", values)
+    assert made.status_code == 302, made.content
+    page = browser.get(made["Location"])
+    assert b"10.80.0.0/24" in page.content
+    assert b"host bits" in page.content.lower()
+    browser.post(made["Location"], {"action": "commit", "skip_bad": "true"})
+    assert Pool.objects.filter(name="10.80.0.0-24").exists()
+    assert browser.get(f"{made['Location']}?ask=undo").status_code == 200
+    browser.post(made["Location"], {"action": "undo"})
+    assert not Pool.objects.filter(name="10.80.0.0-24").exists()
