@@ -38,7 +38,7 @@ _VOLATILE = (
     (re.compile(r"\btool-\d+\b"), "<user>"),  # numbered by the process (tests/edges/api.py)
 )
 _VOLATILE_KEYS = re.compile(
-    r"(?:^|_)(?:id|ids|uid|secret|key|digest|token|age|seconds_ago)$|^request_id$|^sequence$"
+    r"(?:^|_)(?:id|ids|uid|secret|key|digest|token|age|seconds_ago)$|^request_id$|^sequence$|^today$"
 )
 
 
