@@ -115,8 +115,10 @@ def _form_problem(form: PasskeyForm) -> problems.Problem:
     """Return the problem document of a form with errors, or of an account that can have no passkey."""
     if not form.errors:
         return problems.Problem(403, "permission_denied", "Forbidden", str(_DIRECTORY))
-    texts = [f"{form[name].label}: {errors[0]}" if name in form.fields else str(errors[0])
-             for name, errors in form.errors.items()]  # fmt: skip
+    texts = [
+        f"{form[name].label}: {errors[0]}" if name in form.fields else str(errors[0])
+        for name, errors in form.errors.items()
+    ]
     is_throttled = form.has_error(NON_FIELD_ERRORS, "too_many_attempts")
     status, code = (429, "throttled") if is_throttled else (400, "invalid")
     return problems.Problem(status, code, gettext("The passkey was not added."), " ".join(texts))

@@ -20,9 +20,12 @@ from pools.platform import second_factor
 BACKEND = "ipam_site.backends.Accounts"
 _VERIFIED = "second_factor"  # in the session: the id of the factor that was shown
 _REACHABLE = (
-    "admin:second_factor", "admin:passkey_creation_options", "admin:passkey_add", "admin:logout",
+    "admin:second_factor",
+    "admin:passkey_creation_options",
+    "admin:passkey_add",
+    "admin:logout",
     "admin:jsi18n",
-)  # fmt: skip
+)
 
 
 def sign_in(request: HttpRequest, user: Any, factor: SecondFactor) -> None:

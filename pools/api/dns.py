@@ -50,14 +50,16 @@ class ZoneFile(_DNSView):
                 description="Such as example.org, 10.in-addr.arpa or 8.b.d.0.1.0.0.2.ip6.arpa.",
             ),
             OpenApiParameter(
-                "ns", {"type": "array", "items": {"type": "string"}}, required=True,
+                "ns",
+                {"type": "array", "items": {"type": "string"}},
+                required=True,
                 description="Name servers, the primary one first: `ns=a.example.org&ns=b.example.org`.",
             ),
             _TTL,
             _CLUSTER,
         ],
         responses={(200, "text/dns"): OpenApiTypes.STR},
-    )  # fmt: skip
+    )
     def get(self, request: Request) -> StreamingHttpResponse:
         """The zone file of a zone (RFC 1035): its A and AAAA records, or the PTR records of a reverse zone."""
         zone_name = self.parameters.parse("zone", dns_names.parse_zone)

@@ -17,7 +17,7 @@ from pools.cluster_api.register_pools import PoolBinding
 from pools.clusters import recovery_mode
 from pools.clusters.reconcile.handler import SyncContext
 from pools.core import errors
-from pools.core.cluster_api.contract import Claim, ObjectName
+from pools.core.cluster_api.contract import AddressClaim, ObjectName
 from pools.core.demand import BlockDemand, Holder
 from pools.models import Block
 from pools.models.blocks import BlockState
@@ -34,7 +34,7 @@ class AddressTaken(errors.Conflict):
     code = "address_taken"
 
 
-def holder(claim: Claim) -> Holder:
+def holder(claim: AddressClaim) -> Holder:
     return Holder(HOLDER_KIND, str(claim.name), claim.uid)
 
 
@@ -50,7 +50,9 @@ def _held_blocks(cluster_id: int) -> QuerySet[Block]:
     )
 
 
-def hold_address(context: SyncContext, claim: Claim, binding: PoolBinding, existing: str) -> str:
+def hold_address(
+    context: SyncContext, claim: AddressClaim, binding: PoolBinding, existing: str
+) -> str:
     """Return the claim's address, and allocate it if it has none.
 
     `existing` is the address of its IPAddress, "" without one; that address is what machines use, and
@@ -77,7 +79,7 @@ def hold_address(context: SyncContext, claim: Claim, binding: PoolBinding, exist
         return str(answer.blocks[0]["address"])
 
 
-def _adopt(context: SyncContext, claim: Claim, binding: PoolBinding, text: str) -> None:
+def _adopt(context: SyncContext, claim: AddressClaim, binding: PoolBinding, text: str) -> None:
     """Make the claim the holder of an address that its IPAddress has.
 
     An earlier claim of the same name, whose object is gone, loses it, also out of a cooldown.

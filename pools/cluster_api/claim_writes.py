@@ -15,7 +15,7 @@ from pools.clusters.client.api_client import Manifest
 from pools.clusters.reconcile.handler import MANAGER, STATUS_MANAGER, SyncContext, Write
 from pools.core.cluster_api import conditions, contract
 from pools.core.cluster_api.conditions import Outcome, Reason, StatusForm
-from pools.core.cluster_api.contract import Claim
+from pools.core.cluster_api.contract import AddressClaim
 from pools.core.kubernetes import differences
 from pools.core.kubernetes.differences import Structure
 from pools.core.kubernetes.resources import Resource
@@ -121,7 +121,7 @@ def abandoned_address_write(target: Target, address: Manifest) -> Write:
     )
 
 
-def _claim_write(target: Target, claim: Claim, make: Any, how: str = "apply") -> Write:
+def _claim_write(target: Target, claim: AddressClaim, make: Any, how: str = "apply") -> Write:
     return Write(
         target.claims,
         claim.name.name,
@@ -132,7 +132,7 @@ def _claim_write(target: Target, claim: Claim, make: Any, how: str = "apply") ->
     )
 
 
-def _address_write(target: Target, claim: Claim, make: Any, how: str) -> Write:
+def _address_write(target: Target, claim: AddressClaim, make: Any, how: str) -> Write:
     return Write(
         target.addresses,
         claim.name.name,
@@ -156,7 +156,7 @@ def _differs(write: Write, desired: Manifest | None, current: Manifest) -> bool:
     )
 
 
-def _identity(resource: Resource, claim: Claim) -> Manifest:
+def _identity(resource: Resource, claim: AddressClaim) -> Manifest:
     return {
         "apiVersion": resource.api_version,
         "kind": resource.kind,
@@ -164,7 +164,7 @@ def _identity(resource: Resource, claim: Claim) -> Manifest:
     }
 
 
-def _is_object_of(current: Manifest | None, claim: Claim) -> bool:
+def _is_object_of(current: Manifest | None, claim: AddressClaim) -> bool:
     return current is not None and contract.metadata(current).get("uid") == claim.uid
 
 
@@ -172,7 +172,7 @@ def _is_object_of(current: Manifest | None, claim: Claim) -> bool:
 
 
 def _claim_with_finalizer(
-    current: Manifest | None, target: Target, claim: Claim
+    current: Manifest | None, target: Target, claim: AddressClaim
 ) -> Manifest | None:
     if current is None or not _is_object_of(current, claim) or contract.is_deleting(current):
         return None
@@ -182,7 +182,7 @@ def _claim_with_finalizer(
 
 
 def _address(
-    current: Manifest | None, target: Target, claim: Claim, binding: PoolBinding, text: str
+    current: Manifest | None, target: Target, claim: AddressClaim, binding: PoolBinding, text: str
 ) -> Manifest | None:
     """Return the IPAddress; None if another claim's object has the name, or the object is being deleted.
 
@@ -211,7 +211,7 @@ def _address(
 
 
 def _owners(
-    current: Mapping[str, Any], target: Target, claim: Claim, binding: PoolBinding
+    current: Mapping[str, Any], target: Target, claim: AddressClaim, binding: PoolBinding
 ) -> list[Manifest]:
     """Return the owner references: the claim as controller, unless the object has another one."""
     others = contract.metadata(current).get("ownerReferences") or ()
@@ -240,7 +240,7 @@ def _owners(
 
 
 def _status(
-    current: Manifest | None, target: Target, claim: Claim, outcome: Outcome
+    current: Manifest | None, target: Target, claim: AddressClaim, outcome: Outcome
 ) -> Manifest | None:
     if current is None or not _is_object_of(current, claim):
         return None
@@ -256,13 +256,15 @@ def _status(
     return _status_manifest(target, claim, outcome, current)
 
 
-def _status_manifest(target: Target, claim: Claim, outcome: Outcome, current: Manifest) -> Manifest:
+def _status_manifest(
+    target: Target, claim: AddressClaim, outcome: Outcome, current: Manifest
+) -> Manifest:
     address = claim.name.name if outcome.is_ready else ""
     status = conditions.claim_status(outcome, address, target.form, current, target.now)
     return _identity(target.claims, claim) | {"status": status}
 
 
-def _fetch_address(target: Target, claim: Claim) -> Manifest | None:
+def _fetch_address(target: Target, claim: AddressClaim) -> Manifest | None:
     """Return the IPAddress of the claim's name as the cluster has it now."""
     try:
         return target.context.client.get(target.addresses, claim.name.name, claim.name.namespace)
@@ -273,13 +275,13 @@ def _fetch_address(target: Target, claim: Claim) -> Manifest | None:
 # --- the claim is released ------------------------------------------------------------------------
 
 
-def _to_delete(current: Manifest | None, claim: Claim) -> Manifest | None:
+def _to_delete(current: Manifest | None, claim: AddressClaim) -> Manifest | None:
     if current is None or not contract.belongs_to(current, claim):
         return None
     return None if contract.is_deleting(current) else current
 
 
-def _unprotected(current: Manifest | None, claim: Claim) -> Manifest | None:
+def _unprotected(current: Manifest | None, claim: AddressClaim) -> Manifest | None:
     if current is None or not contract.belongs_to(current, claim):
         return None
     if not contract.has_finalizer(current, contract.PROTECT_FINALIZER):
@@ -287,7 +289,9 @@ def _unprotected(current: Manifest | None, claim: Claim) -> Manifest | None:
     return contract.without_finalizer(current, contract.PROTECT_FINALIZER)
 
 
-def _released_claim(current: Manifest | None, target: Target, claim: Claim) -> Manifest | None:
+def _released_claim(
+    current: Manifest | None, target: Target, claim: AddressClaim
+) -> Manifest | None:
     if current is None or not _is_object_of(current, claim):
         return None
     if not contract.has_finalizer(current, contract.RELEASE_FINALIZER):

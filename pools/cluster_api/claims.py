@@ -30,7 +30,7 @@ from pools.clusters.reconcile.handler import (
 from pools.core import errors
 from pools.core.cluster_api import conditions, contract, resources
 from pools.core.cluster_api.conditions import Outcome, Reason
-from pools.core.cluster_api.contract import Claim
+from pools.core.cluster_api.contract import AddressClaim
 from pools.core.kubernetes.resources import Resource
 from pools.models.connections import ManagedResource
 from pools.platform import database, events
@@ -53,7 +53,7 @@ class IPAddressClaims(Handler):
     def is_relevant(self, manifest: Manifest) -> bool:
         return contract.pool_key(manifest) is not None
 
-    def parse(self, manifest: Manifest) -> Claim:
+    def parse(self, manifest: Manifest) -> AddressClaim:
         return contract.parse_claim(manifest)
 
     def desired(self, context: SyncContext) -> Iterator[Write]:
@@ -151,7 +151,7 @@ class _Answers:
 
     def _hold(
         self,
-        claim: Claim,
+        claim: AddressClaim,
         binding: PoolBinding | errors.IpamError | None,
         address: Manifest | None,
     ) -> str:
@@ -169,7 +169,7 @@ class _Answers:
             raise register_pools.PoolNotUsable(f"{claim.pool} is being deleted.")
         return allocation.hold_address(self._context, claim, binding, existing)
 
-    def _is_answered(self, claim: Claim, address: Manifest | None) -> bool:
+    def _is_answered(self, claim: AddressClaim, address: Manifest | None) -> bool:
         """Return True if the claim has its address already; a problem of the pool does not take it."""
         return address is not None and self._held.get(claim.uid) == contract.address_of(address)
 
@@ -183,7 +183,7 @@ class _Answers:
             self._record(claim, outcome, error)
         yield from claim_writes.status_writes(self.target, observed_claim, outcome)
 
-    def _record(self, claim: Claim, outcome: Outcome, error: Exception) -> None:
+    def _record(self, claim: AddressClaim, outcome: Outcome, error: Exception) -> None:
         """Record a refusal of the allocator once, in the history of the pool."""
         binding = self._bindings.get(claim.pool)
         if outcome.reason is Reason.POOL_NOT_READY or not isinstance(binding, PoolBinding):
@@ -210,7 +210,7 @@ class _Answers:
                 yield claim_writes.abandoned_address_write(self.target, address)
 
 
-def _outcome(claim: Claim, error: Exception) -> Outcome:
+def _outcome(claim: AddressClaim, error: Exception) -> Outcome:
     if isinstance(error, errors.PoolExhausted):
         return Outcome(Reason.POOL_EXHAUSTED, error.message)
     if isinstance(error, register_pools.PoolNotUsable | errors.Recovering):

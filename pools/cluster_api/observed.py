@@ -11,7 +11,7 @@ from pools.clusters.reconcile import watch_positions
 from pools.clusters.reconcile.handler import SyncContext
 from pools.core import errors
 from pools.core.cluster_api import contract
-from pools.core.cluster_api.contract import Claim, ObjectName, PoolKey, PoolObject
+from pools.core.cluster_api.contract import AddressClaim, ObjectName, PoolKey, PoolObject
 from pools.core.kubernetes.resources import Resource
 from pools.models import Cluster, Connection, ObservedObject
 
@@ -20,7 +20,7 @@ from pools.models import Cluster, Connection, ObservedObject
 class ObservedClaim:
     """A claim, and its object."""
 
-    claim: Claim
+    claim: AddressClaim
     manifest: Manifest
 
 
@@ -41,7 +41,7 @@ class Observation:
     paused_clusters: Mapping[ObjectName, bool]
     unknown: frozenset[str] = frozenset()
 
-    def is_paused(self, claim: Claim) -> bool:
+    def is_paused(self, claim: AddressClaim) -> bool:
         """Return True if the claim, its pool or its Cluster is paused, or may be without being known."""
         pool = self.pools.get(claim.pool)
         if claim.is_paused or claim.pool.kind in self.unknown:

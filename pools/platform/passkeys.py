@@ -32,9 +32,17 @@ _NAME = "Cadastre"
 _LARGEST_ID = 1023  # bytes, by WebAuthn
 # What fido2 raises for what it cannot read, or does not accept.
 _REFUSALS = (
-    ValueError, TypeError, KeyError, IndexError, AttributeError, AssertionError, OverflowError,
-    NotImplementedError, RecursionError, struct.error,
-)  # fmt: skip
+    ValueError,
+    TypeError,
+    KeyError,
+    IndexError,
+    AttributeError,
+    AssertionError,
+    OverflowError,
+    NotImplementedError,
+    RecursionError,
+    struct.error,
+)
 
 T = TypeVar("T")
 State = Mapping[str, Any]

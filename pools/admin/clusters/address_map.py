@@ -82,7 +82,7 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class View:
+class MapView:
     """A view with its drawing, and the number of cells of each color."""
 
     network: addresses.Network
@@ -96,7 +96,7 @@ def color_of(owner: register_overlaps.NetworkOwner) -> str:
     return COLORS[Role(owner.category)] if owner.kind else _POOL
 
 
-def read_views(cluster: Cluster, chosen: addresses.Network | None = None) -> list[View]:
+def read_views(cluster: Cluster, chosen: addresses.Network | None = None) -> list[MapView]:
     """Return the views of a cluster's own address space, or the chosen one."""
     networks = [
         (network, owner)
@@ -124,7 +124,7 @@ def _common(first: addresses.Network, last: addresses.Network) -> addresses.Netw
     return first.supernet(new_prefix=length)
 
 
-def _view(view: addresses.Network, networks: Iterable[Owned]) -> View:
+def _view(view: addresses.Network, networks: Iterable[Owned]) -> MapView:
     length = min(view.prefixlen + CELL_BITS, view.max_prefixlen)
     bits, base = view.max_prefixlen - length, int(view.network_address)
     cells = [
@@ -141,7 +141,7 @@ def _view(view: addresses.Network, networks: Iterable[Owned]) -> View:
                 cell.clashing = True
     colors = [cell.color for cell in cells]
     legend = [(name, LABELS[name], colors.count(name)) for name in LABELS if name in colors]
-    return View(view, length, _draw(view, cells), legend)
+    return MapView(view, length, _draw(view, cells), legend)
 
 
 def _touch(network: addresses.Network, view: addresses.Network) -> bool:

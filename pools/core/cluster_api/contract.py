@@ -53,7 +53,7 @@ class PoolKey(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Claim:
+class AddressClaim:
     """An IPAddressClaim of one of our pools; `cluster` is "" if it belongs to no Cluster."""
 
     name: ObjectName
@@ -133,14 +133,14 @@ def pool_key(manifest: Manifest) -> PoolKey | None:
     return PoolKey(str(kind), namespace, str(reference.get("name") or ""))
 
 
-def parse_claim(manifest: Manifest) -> Claim:
+def parse_claim(manifest: Manifest) -> AddressClaim:
     """Return an IPAddressClaim whose poolRef names one of our pools; raises InvalidInput otherwise."""
     key = pool_key(manifest)
     if key is None or not key.name:
         raise errors.InvalidInput.for_field("spec.poolRef", "required", "names no pool")
     fields = metadata(manifest)
     labels = section(fields, "labels")
-    return Claim(
+    return AddressClaim(
         name=object_name(manifest),
         uid=str(fields.get("uid") or ""),
         pool=key,
@@ -207,7 +207,7 @@ def address_of(manifest: Manifest) -> str:
         return str(section(manifest, "spec").get("address") or "")
 
 
-def belongs_to(address: Manifest, claim: Claim) -> bool:
+def belongs_to(address: Manifest, claim: AddressClaim) -> bool:
     """Return True if an IPAddress is the claim's: same name, its claimRef and its pool."""
     reference = section(section(address, "spec"), "claimRef")
     return (
