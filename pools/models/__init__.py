@@ -1,6 +1,12 @@
 """The tables of the register. Constraints and triggers enforce the rules; services make decisions."""
 
-from pools.models.accounts import DirectoryAccount, DirectorySource, Passkey, SecondFactor
+from pools.models.accounts import (
+    DirectoryAccount,
+    DirectorySource,
+    LoginFailures,
+    Passkey,
+    SecondFactor,
+)
 from pools.models.alerts import Alert, Delivery, WebhookTarget
 from pools.models.attributes import CustomField
 from pools.models.audit import (
@@ -41,10 +47,8 @@ from pools.models.history import (
     WebhookTargetEvent,
 )
 from pools.models.journal import JournalEntry
-from pools.models.logins import LoginFailures
 from pools.models.measures import CountedUntil, Measure
-from pools.models.observed import Drift, Finding, ObservedObject, SyncRun
-from pools.models.observed_cidrs import ObservedCIDR
+from pools.models.observed import Drift, Finding, ObservedCIDR, ObservedObject, SyncRun
 from pools.models.pools import Pool, PoolCIDR, ReservedRange
 from pools.models.preferences import ListColumns, SavedFilter
 from pools.models.recovery import Recovery

@@ -1,4 +1,4 @@
-"""What accounts sign in with: a directory of the organization, or a second factor beside their password here."""
+"""What accounts sign in with: a directory of the organization, or a second factor beside their password here; failed sign-ins."""
 
 from __future__ import annotations
 
@@ -115,3 +115,17 @@ class Passkey(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+
+class LoginFailures(models.Model):
+    """The number of failed sign-ins of one account name, or from one address, since `since`.
+
+    `key` is a keyed hash, because people sometimes type their password as their name.
+    """
+
+    key = models.CharField(max_length=64, primary_key=True)
+    failures = models.PositiveIntegerField()
+    since = models.DateTimeField(db_index=True)
+
+    def __str__(self) -> str:
+        return f"{self.failures} since {self.since:%Y-%m-%d %H:%M}"

@@ -9,7 +9,7 @@ from django.utils.translation import gettext_lazy as _
 
 from pools.admin.clusters.field import cluster_filter
 from pools.models import ObservedCIDR, ObservedObject
-from pools.models.observed_cidrs import ROLE_LABELS
+from pools.models.observed import ROLE_LABELS
 from pools.observed import handlers
 from pools.platform.admin import columns, display, filters, lists, pages, search_text
 from pools.platform.admin.columns import Column
