@@ -135,6 +135,20 @@ def find_overlaps(
     ]
 
 
+def fingerprint() -> tuple[object, ...]:
+    """Return a value that changes when a network appears or vanishes; rows never get another CIDR."""
+    with connection.cursor() as cursor:
+        cursor.execute(_FINGERPRINT)
+        return tuple(cursor.fetchone())
+
+
+_FINGERPRINT = """
+    SELECT (SELECT (count(*), max(id))::text FROM pools_poolcidr),
+        (SELECT (count(*), max(id))::text FROM pools_observedcidr),
+        (SELECT string_agg(id || ' ' || cluster_prefix, ',' ORDER BY id) FROM pools_cluster)
+"""
+
+
 def find_clashes(cluster_id: int) -> list[tuple[Owned, Owned]]:
     """Return the pairs of one cluster that disturb each other, the outer network first."""
     return list(_clashes(read_networks(cluster_id)))
@@ -142,9 +156,15 @@ def find_clashes(cluster_id: int) -> list[tuple[Owned, Owned]]:
 
 def _clashes(networks: Iterable[Owned]) -> Iterator[tuple[Owned, Owned]]:
     own_networks: dict[int, list[Owned]] = defaultdict(list)
+    secondary: set[tuple[int, addresses.Network]] = set()
     for network, owner in networks:
-        if not owner.space:
-            own_networks[owner.cluster_id].append((network, owner))
+        # A network of pods has a definition in each namespace: one stands for all, which never clash.
+        key = owner.cluster_id, network
+        if owner.space or (owner.category == Role.SECONDARY and key in secondary):
+            continue
+        if owner.category == Role.SECONDARY:
+            secondary.add(key)
+        own_networks[owner.cluster_id].append((network, owner))
     for of_cluster in own_networks.values():
         if any(owner.kind for _, owner in of_cluster):
             for outer, inner in overlaps.nested_pairs(of_cluster):

@@ -5,6 +5,7 @@ The conditions of a pool, and of the environments that it refused, have one caus
 
 from __future__ import annotations
 
+import functools
 from collections import defaultdict
 from collections.abc import Iterator
 from urllib.parse import urlencode
@@ -222,24 +223,31 @@ def _draining_conditions(_levels: OpenLevels) -> Iterator[ActiveCondition]:
         )
 
 
-def _overlapping_conditions(_levels: OpenLevels) -> Iterator[ActiveCondition]:
-    """Yield one condition for all overlaps but those that are information only."""
+@functools.lru_cache(maxsize=1)
+def _count_overlaps(_fingerprint: tuple[object, ...]) -> tuple[int, int, bool]:
+    """Return the number of overlaps and of their clusters, and whether one is inside a cluster.
+
+    Compares all networks of the fleet: once for each state of them in each process, not every 30 seconds.
+    """
     all_overlaps = [
         overlap
         for overlap in overlaps.find_overlaps()
         if overlap.severity is not overlaps.OverlapSeverity.INFO
     ]
-    if not all_overlaps:
-        return
-    is_error = any(overlap.clashes for overlap in all_overlaps)
     clusters = {name for overlap in all_overlaps for name in overlap.clusters}
-    title = ngettext(
-        "%(count)s overlapping CIDR", "%(count)s overlapping CIDRs", len(all_overlaps)
-    ) % {"count": len(all_overlaps)}
-    detail = ngettext("In one cluster.", "In %(count)s clusters.", len(clusters)) % {
-        "count": len(clusters)
+    return len(all_overlaps), len(clusters), any(overlap.clashes for overlap in all_overlaps)
+
+
+def _overlapping_conditions(_levels: OpenLevels) -> Iterator[ActiveCondition]:
+    """Yield one condition for all overlaps but those that are information only."""
+    number, clusters, is_clash = _count_overlaps(overlaps.fingerprint())
+    if not number:
+        return
+    title = ngettext("%(count)s overlapping CIDR", "%(count)s overlapping CIDRs", number) % {
+        "count": number
     }
-    level = Level.WARNING if is_error else Level.INFO
+    detail = ngettext("In one cluster.", "In %(count)s clusters.", clusters) % {"count": clusters}
+    level = Level.WARNING if is_clash else Level.INFO
     yield ActiveCondition(OVERLAPPING, "register", level, title, detail, "/admin/overlaps/")
 
 
