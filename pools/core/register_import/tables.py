@@ -17,6 +17,7 @@ COMMENT, FOLDER = "comment lines", "folders, which hold no address space"
 
 _ADDRESS = r"[0-9a-fA-F.:]+"
 _RANGE = re.compile(rf"({_ADDRESS}?)([0-9a-fA-F]+)\s*(?:-|–|\.\.\.?)\s*({_ADDRESS})")  # noqa: RUF001
+_LONGEST_RANGE = 100  # characters; longer texts would take the square of their length
 _HEADING = re.compile(rf"({_ADDRESS}/[0-9]+)(?: -(?: (.*))?)?")
 _VLAN = re.compile("vlan: ([0-9]+)")
 _FOLDER = re.compile(r"folder|.*[(\[]folder[)\]]", re.IGNORECASE)
@@ -51,8 +52,9 @@ def read_row(layout: Layout, cells: Sequence[str]) -> Row:
 
 def read_heading(cells: Sequence[str]) -> Row | None:
     """Return the prefix that stands alone above its addresses, with its description; None for other rows."""
-    filled = [cell.strip() for cell in cells if cell.strip()]
-    match = _HEADING.fullmatch(filled[0]) if len(filled) == 1 else None
+    if "/" not in cells[0] or any(map(str.strip, cells[1:])):
+        return None
+    match = _HEADING.fullmatch(cells[0].strip())
     if match is None or not _is_network(match[1]):
         return None
     description = {"description": match[2]} if match[2] else {}
@@ -67,6 +69,8 @@ def read_headings(above: Sequence[Sequence[str]]) -> list[tuple[int, Row]]:
     headings: list[tuple[int, Row]] = []
     before = ""
     for number, cells in enumerate(above, start=1):
+        if not cells:
+            continue
         text = " ".join(filter(None, (cell.strip() for cell in cells)))
         if heading := read_heading(cells):
             if before:
@@ -137,7 +141,7 @@ def _is_network(text: str) -> bool:
 
 def _read_range(text: str) -> tuple[str, str] | None:
     """Return the ends of a range of addresses that is written in one cell, such as 10.0.0.1-10.0.0.9 or 10.0.0.1-9."""
-    match = _RANGE.fullmatch(text)
+    match = _RANGE.fullmatch(text) if len(text) <= _LONGEST_RANGE else None
     if match is None:
         return None
     head, tail, last = match.groups()
