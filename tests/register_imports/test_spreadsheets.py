@@ -104,6 +104,16 @@ def test_a_long_cell_is_read_at_once(cell: str) -> None:
     assert time.monotonic() - started < 1
 
 
+def test_start_and_end_are_those_of_a_range_only_without_a_prefix() -> None:
+    text = "Subnet,Start,End\n10.0.0.0/24,2024-01-01,2026-12-31\n"
+    rows, notes = read(text)
+    assert rows == [("prefix", {"prefix": "10.0.0.0/24"})]
+    assert notes == ["columns that are not read: Start, End"]
+    assert read("Von;Bis;Zweck\n10.0.0.20;10.0.0.29;Drucker\n")[0] == [
+        ("range", {"first": "10.0.0.20", "last": "10.0.0.29", "description": "Drucker"})
+    ]
+
+
 def test_the_first_of_several_columns_of_a_field_that_has_a_text_counts() -> None:
     text = (
         "address,status,device,virtual_machine,dns_name,vrf\n"

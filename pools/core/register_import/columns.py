@@ -58,7 +58,7 @@ _NAMES = {
     "pool": ("pool name",),
     "name": ("name", "network name", "subnet name", "netzname"),
     "description": (
-        "description", "comment", "notes", "purpose", "usage", "beschreibung", "bezeichnung", "kommentar", "zweck",
+        "description", "comment", "notes", "purpose", "beschreibung", "bezeichnung", "kommentar", "zweck",
         "verwendung",
     ),
     "note": ("note", "comments", "remark", "remarks", "bemerkung", "notiz", "hinweis"),
@@ -83,6 +83,8 @@ _PHPIPAM = {
     "section", "ip state", "ip is gateway", "is gateway", "master subnet", "is folder", "isfolder", "fw object", "tag",
     "last seen", "lastseen", "vlan domain", "host check", "ip requests", "subnetid", "sectionid", "mastersubnetid",
 }  # fmt: skip
+# Of a range, but beside a prefix or an address rather a time.
+_VAGUE = {"start", "end", "from", "to", "von", "bis"}
 _CLEAN = re.compile(r"(?:[^\w()]|_)+")
 
 
@@ -113,10 +115,11 @@ class Layout:
 def recognise(header: Sequence[str]) -> Layout | None:
     """Return the layout of a table with this header; None if it names neither prefixes nor addresses."""
     names = [_CLEAN.sub(" ", cell.lower()).strip() for cell in header]
+    has_place = any(_FIELDS.get(name, ("", 0))[0] in {PREFIX, ADDRESS} for name in names)
     ranked: dict[str, list[tuple[int, int]]] = defaultdict(list)
     ignored = []
     for column, name in enumerate(names):
-        if name in _FIELDS:
+        if name in _FIELDS and not (has_place and name in _VAGUE):
             field, rank = _FIELDS[name]
             ranked[field].append((rank, column))
         elif name and name not in _COMPUTED:

@@ -61,14 +61,14 @@ def read_heading(cells: Sequence[str]) -> Row | None:
     return Row(PREFIX, {"prefix": match[1], "heading": "yes", **description})
 
 
-def read_headings(above: Sequence[Sequence[str]]) -> list[tuple[int, Row]]:
-    """Return the prefixes above the header of a table of addresses, with the number of their row.
+def read_headings(above: Sequence[tuple[int, Sequence[str]]]) -> list[tuple[int, Row]]:
+    """Return the prefixes among the rows (number, cells) above the header of a table of addresses.
 
     phpIPAM's export of a subnet begins with its description, its prefix and its VLAN, each in a row.
     """
     headings: list[tuple[int, Row]] = []
     before = ""
-    for number, cells in enumerate(above, start=1):
+    for number, cells in above:
         if not cells:
             continue
         text = " ".join(filter(None, (cell.strip() for cell in cells)))

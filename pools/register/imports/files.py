@@ -78,7 +78,7 @@ def _read_text(name: str, content: bytes, reading: Reading) -> None:
     header, layout, delimiter = best
     with text.open() as stream:
         records = enumerate(texts.read_records(stream, delimiter), start=1)
-        above = [record for _, record in islice(records, header)]
+        above = list(islice(records, header))
         _read_records(name, records, layout, reading, above)
 
 
@@ -104,7 +104,7 @@ def _read_workbook(name: str, content: bytes, reading: Reading) -> None:
         sheets += 1
         header, layout = found
         rows = ((number, list(row)) for number, row in book.rows(part, None))
-        above = [row for _, row in islice(rows, header)]
+        above = list(islice(rows, header))
         _read_records(place, rows, layout, reading, above)
     if not sheets:
         raise _no_header_error()
@@ -142,7 +142,7 @@ def _read_records(
     records: Iterator[tuple[int, Sequence[str]]],
     layout: Layout,
     reading: Reading,
-    above: Sequence[Sequence[str]],
+    above: Sequence[tuple[int, Sequence[str]]],
 ) -> None:
     reading.format = reading.format or layout.format
     left_out: Counter[str] = Counter()
@@ -150,7 +150,7 @@ def _read_records(
         _read_infoblox(name, records, reading, left_out)
     else:
         if layout.kind == columns.ADDRESS:
-            for line, row in tables.read_headings([_plain(cells) for cells in above]):
+            for line, row in tables.read_headings([(line, _plain(cells)) for line, cells in above]):
                 _add(reading, SourceRow(line, row.kind, row.texts, name))
         _read_table(name, records, layout, reading, left_out)
     for what, count in left_out.items():
