@@ -22,6 +22,14 @@ from pools.platform.rest import fields, filters, generics, parsing, views
 from pools.platform.rest.serializers import HolderSerializer, Representation, Serializer
 from pools.register.allocator import allocation
 from pools.register.dns import names
+from pools.register.imports import records
+
+
+class ImportedSerializer(Representation):
+    """What another register says about an address; `details` are its status, role, site, MAC address and the like."""
+
+    description = fields.TextField()
+    details = fields.StringMapField()
 
 
 # Describes the answers, which `block_fields.block_answer` makes: a page of 1,000 model instances with
@@ -45,6 +53,9 @@ class BlockSerializer(Representation):
     released_at = fields.TimeField(allow_null=True)
     cooldown_until = fields.TimeField(allow_null=True)
     dns_name = fields.TextField(required=False, help_text="Of one block that has a name.")
+    imported = ImportedSerializer(
+        required=False, help_text="Of one block: what an import of a register says about it."
+    )
 
 
 class ReleaseSerializer(Serializer):
@@ -169,8 +180,11 @@ class BlockView(_BlockView):
         if not row:
             raise errors.NotFound(self.absent)
         answer = dict(block_fields.named_block_answer(orjson.loads(row)))
-        name = names.names_of([block_id]).get(block_id)
-        return answer | {"dns_name": name} if name else answer
+        optional = {
+            "dns_name": names.names_of([block_id]).get(block_id),
+            "imported": records.record_of(block_id),
+        }
+        return answer | {name: value for name, value in optional.items() if value}
 
 
 class Release(_BlockView):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from django.db import connection
 
 from pools.models import Block, Pool, RegisterFile, RegisterImport
 from pools.register.imports import drafts, worker
@@ -37,3 +38,15 @@ def test_a_hundred_thousand_addresses_by_a_worker() -> None:
     undone = RegisterImport.objects.get(pk=committed.pk)
     assert (undone.status, undone.error) == ("undone", "")
     assert (Block.objects.count(), Pool.objects.count()) == (0, 0)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_transaction_may_pause_while_rows_are_computed() -> None:
+    queued = sources.draft(*sources.many_addresses(8_000), cluster=factories.cluster())
+    with connection.cursor() as cursor:
+        cursor.execute("SET idle_in_transaction_session_timeout = '50ms'")
+    try:
+        worker.process_import(queued.pk)
+        assert RegisterImport.objects.get(pk=queued.pk).status == "drafted"
+    finally:
+        connection.close()

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from ipaddress import ip_address
+
 import pytest
 
 from pools.core import errors
+from pools.core.addresses import AddressRange
 from pools.core.demand import BlockDemand, Holder
 from pools.models import (
     Block,
@@ -17,6 +20,7 @@ from pools.models import (
     ReservedRange,
 )
 from pools.platform.checks import registry
+from pools.register import pools
 from pools.register.allocator import requests
 from pools.register.imports import drafts
 from tests import factories
@@ -142,3 +146,39 @@ def test_the_export_of_a_table_is_read_and_bad_rows_have_a_code() -> None:
     assert (record.description, record.details["dns_name"]) == ("web", "a.example")
     reserved = ReservedRange.objects.get()
     assert (reserved.span, reserved.reason) == ("10.1.0.7-10.1.0.7", "deprecated")
+
+
+def test_a_range_with_another_description_is_changed_and_an_undo_restores_it() -> None:
+    cluster = factories.cluster()
+    prefixes = sources.table(("prefix",), [("10.1.0.0/24",)])
+
+    def ranges(description: str, status: str = "reserved") -> bytes:
+        header = ("start_address", "end_address", "status", "description")
+        return sources.table(header, [("10.1.0.20/24", "10.1.0.29/24", status, description)])
+
+    drafts.commit(sources.draft(prefixes, ranges("printers"), cluster=cluster).pk, author=BY)
+    draft = sources.draft(prefixes, ranges("scanners", "deprecated"), cluster=cluster)
+    assert sources.counts(draft) == {"changed": 1, "unchanged": 1}
+    second = drafts.commit(draft.pk, author=BY)
+    assert ReservedRange.objects.get().reason == "scanners"
+    assert RegisterRecord.objects.get(target="reserved").details == {"status": "deprecated"}
+    same = sources.draft(prefixes, ranges("scanners", "deprecated"), cluster=cluster)
+    assert sources.counts(same) == {"unchanged": 2}
+    drafts.undo(second.pk, author=BY)
+    assert ReservedRange.objects.get().reason == "printers"
+    assert sources.counts(sources.draft(prefixes, ranges("printers"), cluster=cluster)) == {
+        "unchanged": 2
+    }
+    assert violations() == []
+
+
+def test_a_range_that_no_import_brought_keeps_its_reason() -> None:
+    cluster = factories.cluster()
+    prefixes = sources.table(("prefix",), [("10.1.0.0/24",)])
+    drafts.commit(sources.draft(prefixes, cluster=cluster).pk, author=BY)
+    span = AddressRange(ip_address("10.1.0.20"), ip_address("10.1.0.29"))
+    pools.reserve(PoolCIDR.objects.get().pk, span, author=BY, reason="by hand")
+    header = ("start_address", "end_address", "status", "description")
+    ranges = sources.table(header, [("10.1.0.20/24", "10.1.0.29/24", "reserved", "printers")])
+    draft = sources.draft(prefixes, ranges, cluster=cluster)
+    assert sources.counts(draft) == {"unchanged": 2}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
-from pools.models import Pool
+from pools.models import Block, Pool
 from tests import factories, people
 from tests.edges import api as apis
 
@@ -34,6 +34,32 @@ def test_from_the_file_to_the_undo() -> None:
     assert Pool.objects.filter(name__startswith="10.80.").count() == 2
     assert api("POST", f"register-imports/{pk}/undo/", {}).json()["status"] == "undone"
     assert not Pool.objects.filter(name__startswith="10.80.").exists()
+
+
+def test_a_block_shows_what_the_import_says_about_its_holder() -> None:
+    api = apis.Api()
+    api.cluster()
+    prefixes = "prefix\n10.80.0.0/24\n"
+    addresses = (
+        "ip address,hostname,mac,note\n10.80.0.5,web.example,00:11:22:33:44:55,<b>shop</b>\n"
+    )
+    for text in (prefixes, addresses):
+        api("POST", "register-imports/", {"cluster": "prod", "text": text, "commit": True})
+    block = Block.objects.get(cidr="10.80.0.5/32")
+    details = {
+        "dns_name": "web.example",
+        "mac": "00:11:22:33:44:55",
+        "note": "<b>shop</b>",
+    }
+    imported = {"description": "<b>shop</b>", "details": details}
+    assert api("GET", f"blocks/{block.pk}/").json()["imported"] == imported
+    page = people.browser().get(f"/admin/pools/block/{block.pk}/change/")
+    assert b"From the imported register" in page.content
+    assert b"00:11:22:33:44:55" in page.content
+    assert b"&lt;b&gt;shop&lt;/b&gt;" in page.content
+    holder = {"kind": "host", "id": "web.example"}
+    api("POST", f"blocks/{block.pk}/release/", {"holder": holder})
+    assert "imported" not in api("GET", f"blocks/{block.pk}/").json()
 
 
 def test_bad_input_has_a_code() -> None:

@@ -14,6 +14,7 @@ from django.utils.translation import gettext_lazy as _
 
 from pools.admin.clusters.field import cluster_choices
 from pools.admin.pools import block_actions, block_names
+from pools.admin.register_imports.display import imported_facts
 from pools.core import addresses
 from pools.models import AddressSpace, Block, BlockEvent, Event, Pool
 from pools.models.blocks import LIVE, BlockState
@@ -24,6 +25,7 @@ from pools.platform.admin.lists import Page
 from pools.register import block_lists
 from pools.register.dns import names
 from pools.register.history import addresses as history_addresses
+from pools.register.imports import records
 from pools.register.leaks import detection
 
 
@@ -110,6 +112,7 @@ def block_page(request: HttpRequest, block: Block) -> HttpResponse:
         held=block.state == BlockState.HELD,
         is_address=block.cidr.prefixlen == block.cidr.max_prefixlen,
         dns_name=names.name_of(block),
+        imported=list(imported_facts(records.record_of(block.pk))),
         leak=detection.confirmed_leaks().filter(block=block).first(),
         tenures=[tenure for tenure in tenures if tenure.block == str(block.cidr)],
         events=Event.objects.filter(pk__in=ids).order_by("-id"),

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -46,6 +46,35 @@ FORMATS: dict[str, StrOrPromise] = {
     "infoblox": _("Infoblox, CSV"),
     "spreadsheet": _("spreadsheet"),
 }
+
+# Of the details that an import keeps beside an object (core/register_import/parsing.py).
+_DETAILS: dict[str, StrOrPromise] = {
+    "status": _("Status"),
+    "role": _("Role"),
+    "dns_name": _("DNS name"),
+    "tenant": _("Tenant"),
+    "owner": _("Owner"),
+    "vrf": "VRF",
+    "site": _("Site"),
+    "vlan": "VLAN",
+    "mac": _("MAC address"),
+    "interface": _("Interface"),
+    "device": _("Device"),
+    "note": _("Note"),
+}
+
+
+def imported_facts(record: Mapping[str, Any] | None) -> Iterator[tuple[StrOrPromise, str]]:
+    """Yield (label, text) of what an imported register says about an address."""
+    if record is None:
+        return
+    if record["description"]:
+        yield _("Description"), record["description"]
+    yield from (
+        (label, record["details"][name])
+        for name, label in _DETAILS.items()
+        if name in record["details"]
+    )
 
 
 def _badge(style: str, shape: str, label: StrOrPromise, title: StrOrPromise = "") -> SafeString:

@@ -21,7 +21,7 @@ _FREE = {"available", "free", "unused"}  # held by nobody
 _GLOBAL = {"", "global", "default", "none", "-", "—", "0"}
 _YES = {"1", "yes", "true", "y", "x"}
 _RD = re.compile(r" \([^()]*\)$")  # NetBox's table writes a VRF as `name (rd)`
-_DECIMAL = re.compile("[0-9]{9,39}")
+_DECIMAL = re.compile("[0-9]{8,39}")
 _OCTET = "(?:25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"
 # IPv4 addresses that any host may have, with or without a prefix length.
 _PLAIN_IPV4 = re.compile(
@@ -38,6 +38,8 @@ DETAILS = (
     "vlan",
     "mac",
     "interface",
+    "owner",
+    "device",
     "note",
     "rir",
 )
@@ -148,7 +150,7 @@ def _decimal(text: str) -> str:
     return f"{address}{slash}{tail}"
 
 
-def _parse_texts(row: ParsedRow, _kind: str, values: Mapping[str, str]) -> None:
+def _parse_texts(row: ParsedRow, kind: str, values: Mapping[str, str]) -> None:
     for name, text in values.items():
         longest = LONGEST.get(name, 253)
         if not (text.isascii() and text.isprintable() and len(text) <= longest):
@@ -160,11 +162,21 @@ def _parse_texts(row: ParsedRow, _kind: str, values: Mapping[str, str]) -> None:
         row.org = holders.parse_identifier(org, field="tenant")
     if name := values.get("pool", ""):
         row.pool_name = holders.parse_name(name, field="pool")
+    elif kind == PREFIX and (name := values.get("name", "")):
+        _parse_prefix_name(row, name)
+
+
+def _parse_prefix_name(row: ParsedRow, name: str) -> None:
+    """Take the name of a prefix as that of its pool if a pool can have it, else as its description."""
+    try:
+        row.pool_name = holders.parse_name(name)
+    except errors.InvalidInput:
+        row.description = row.description or name[: LONGEST["description"]]
 
 
 def _parse_holder(row: ParsedRow, status: str, values: Mapping[str, str]) -> None:
     """Decide who holds an address; a reserved address that nobody holds becomes a reserved range."""
-    holder = values.get("holder") or values.get("dns_name") or ""
+    holder = values.get("holder") or values.get("dns_name") or values.get("owner") or ""
     if _is_yes(values.get("gateway", "")) and not holder:
         row.target, row.description = RESERVED, row.description or "gateway"
     elif status in _RESERVING and not holder:

@@ -241,7 +241,7 @@ def _reserve(rows: Sequence[DraftRow], cidrs: dict[int, PoolCIDR]) -> None:
             pool_cidr=cidrs[row.number],
             first=row.first,
             last=row.last,
-            reason=row.description or row.source_status,
+            reason=_reason(row),
         )
         for row in rows
     ]
@@ -252,6 +252,10 @@ def _reserve(rows: Sequence[DraftRow], cidrs: dict[int, PoolCIDR]) -> None:
             touched = window.layout(cidr).span_touching(row.span)
             if touched is not None:
                 window.remove_free_span(cidr, touched)
+
+
+def _reason(row: DraftRow) -> str:
+    return row.description or row.source_status
 
 
 def _withheld(cidrs: Iterable[PoolCIDR]) -> dict[int, IndexSet]:
@@ -359,7 +363,7 @@ _TAKE_OVER = statements.read("pools/hold_existing_blocks")
 
 
 def _change(rows: Sequence[DraftRow]) -> None:
-    """Write the description of changed containers and pools, and holder and organization of changed addresses."""
+    """Write the description of changed containers, pools and ranges, and the holder and organization of addresses."""
     for row in rows:
         if row.target == CONTAINER:
             container = Container.objects.get(pk=row.object_id or 0)
@@ -370,6 +374,9 @@ def _change(rows: Sequence[DraftRow]) -> None:
             if pools.exclude(description=row.description).exists():
                 window.lock(pools.values_list("pk", flat=True)[0])
                 pools.update(description=row.description)
+        elif row.target == RESERVED:
+            ranges = ReservedRange.objects.filter(pk=row.object_id or 0)
+            ranges.update(reason=_reason(row))
     held = [row for row in rows if row.target == HELD]
     values = [{"id": row.object_id, "holder": row.holder_id, "org": row.org} for row in held]
     if values:

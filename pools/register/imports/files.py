@@ -9,14 +9,14 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from pools.core import errors, spreadsheet_cells
-from pools.core.register_import import columns
+from pools.core.register_import import columns, infoblox, tables
 from pools.core.register_import.columns import Layout
 from pools.platform.files import archives, texts, workbooks
 from pools.platform.files.archives import file_error
 
 LARGEST = archives.LARGEST
 MOST_ROWS = 200_000
-_HEADER_WITHIN = 10  # records that are searched for the header
+_HEADER_WITHIN = 20  # records that are searched for the header
 _MOST_NAMED = 12  # columns that a note names
 
 
@@ -78,7 +78,8 @@ def _read_text(name: str, content: bytes, reading: Reading) -> None:
     header, layout, delimiter = best
     with text.open() as stream:
         records = enumerate(texts.read_records(stream, delimiter), start=1)
-        _read_records(name, islice(records, header, None), layout, reading)
+        above = list(islice(records, header))
+        _read_records(name, records, layout, reading, above)
 
 
 def _read_workbook(name: str, content: bytes, reading: Reading) -> None:
@@ -88,15 +89,23 @@ def _read_workbook(name: str, content: bytes, reading: Reading) -> None:
     book = workbooks.open_workbook(content)
     sheets = 0
     for sheet, part in book.sheets:
-        first = [list(row) for _, row in islice(book.rows(part, None), _HEADER_WITHIN)]
-        numbers = [number for number, _ in islice(book.rows(part, None), _HEADER_WITHIN)]
-        found = _find_header(first)
+        first = [
+            (number, list(row)) for number, row in islice(book.rows(part, None), _HEADER_WITHIN)
+        ]
+        found = _find_header([row for _, row in first])
+        place = f"{name}: {sheet}" if len(book.sheets) > 1 else name
         if found is None:
+            if first:
+                message = (
+                    f"the sheet {sheet} has no column of prefixes or addresses, and is not read"
+                )
+                reading.note("left_out", f"{name}: {message}")
             continue
         sheets += 1
-        header = numbers[found[0] - 1] if found[0] else 0
-        rows = ((number, list(row)) for number, row in book.rows(part, None) if number > header)
-        _read_records(f"{name}: {sheet}" if len(book.sheets) > 1 else name, rows, found[1], reading)
+        header, layout = found
+        rows = ((number, list(row)) for number, row in book.rows(part, None))
+        above = list(islice(rows, header))
+        _read_records(place, rows, layout, reading, above)
     if not sheets:
         raise _no_header_error()
 
@@ -110,31 +119,66 @@ def _no_header_error() -> errors.InvalidInput:
 
 
 def _find_header(first: Sequence[Sequence[str]]) -> tuple[int, Layout] | None:
-    """Return the number of the header record, 0 for a list without one, and the layout; None if there is none."""
+    """Return the number of records up to the header, 0 for a list without one, and the layout; None if there is none."""
+    best: tuple[int, Layout] | None = None  # of one column, which may be a title above the header
     for number, record in enumerate(first, start=1):
-        if columns.is_infoblox_header(record):
-            return number - 1, Layout("", "infoblox", {"": 0})
+        if infoblox.is_header(record):
+            return number - 1, Layout(
+                "", "infoblox", dict.fromkeys(map(str, range(len(record))), ())
+            )
         layout = columns.recognise(record)
-        if layout is not None:
+        if layout is not None and len(layout.columns) > 1:
             return number, layout
-    for record in first:
-        if any(record):
-            layout = columns.guess(record)
-            return (0, layout) if layout is not None else None
-    return None
+        if layout is not None and best is None:
+            best = number, layout
+    if best is not None:
+        return best
+    layouts = (columns.guess(record) for record in first if any(record))
+    return next(((0, layout) for layout in layouts if layout is not None), None)
 
 
 def _read_records(
-    name: str, records: Iterator[tuple[int, Sequence[str]]], layout: Layout, reading: Reading
+    name: str,
+    records: Iterator[tuple[int, Sequence[str]]],
+    layout: Layout,
+    reading: Reading,
+    above: Sequence[tuple[int, Sequence[str]]],
 ) -> None:
     reading.format = reading.format or layout.format
+    left_out: Counter[str] = Counter()
     if layout.format == "infoblox":
-        _read_infoblox(name, records, reading)
-        return
+        _read_infoblox(name, records, reading, left_out)
+    else:
+        if layout.kind == columns.ADDRESS:
+            for line, row in tables.read_headings([(line, _plain(cells)) for line, cells in above]):
+                _add(reading, SourceRow(line, row.kind, row.texts, name))
+        _read_table(name, records, layout, reading, left_out)
+    for what, count in left_out.items():
+        reading.note(
+            "left_out", f"{name}: not read: {count} {what}" if name else f"not read: {count} {what}"
+        )
+
+
+def _read_table(
+    name: str,
+    records: Iterator[tuple[int, Sequence[str]]],
+    layout: Layout,
+    reading: Reading,
+    left_out: Counter[str],
+) -> None:
     _note_ignored(layout, name, reading)
-    for line, cells in records:
-        if any(cell.strip() for cell in cells):
-            _add(reading, SourceRow(line, layout.kind, layout.values(_plain(cells)), name))
+    for line, record in records:
+        if not any(cell.strip() for cell in record):
+            continue
+        cells = _plain(record)
+        row = tables.read_row(layout, cells)
+        if row.left_out:
+            left_out[row.left_out] += 1
+        elif other := tables.starts_table(layout, cells, row):
+            layout = other
+            _note_ignored(layout, name, reading)
+        else:
+            _add(reading, SourceRow(line, row.kind, row.texts, name))
 
 
 def _plain(cells: Sequence[str]) -> list[str]:
@@ -157,38 +201,44 @@ def _add(reading: Reading, row: SourceRow) -> None:
 
 
 def _read_infoblox(
-    name: str, records: Iterator[tuple[int, Sequence[str]]], reading: Reading
+    name: str,
+    records: Iterator[tuple[int, Sequence[str]]],
+    reading: Reading,
+    left_out: Counter[str],
 ) -> None:
-    """Read the objects of an Infoblox file; each HEADER row says what the rows of its type below it have."""
+    """Read the objects of an Infoblox file; each header row says what the rows of its type below it have."""
     layouts: dict[str, Layout | None] = {}
-    left_out: Counter[str] = Counter()
+    hosts = infoblox.Hosts()
     for line, record in records:
         cells = _plain(record)
-        if columns.is_infoblox_header(cells):
-            object_type, layout = columns.infoblox_layout(cells)
+        if infoblox.is_header(cells):
+            object_type, layout = infoblox.read_header(cells)
             layouts[object_type] = layout
             if layout is not None:
                 _note_ignored(layout, name, reading)
-        elif any(cell.strip() for cell in cells):
-            object_type = cells[0].strip().lower()
-            left_out[object_type] += _add_objects(
-                name, line, layouts.get(object_type), cells, reading
-            )
-    for object_type, count in left_out.items():
-        if count:
-            kind = object_type or "(none)"
-            message = f"rows of the type {kind} hold no address space and are not read: {count}"
-            reading.note("left_out", message)
+            continue
+        object_type = cells[0].strip().lower() if cells else ""
+        layout = layouts.get(object_type)
+        if not any(cell.strip() for cell in cells):
+            continue
+        if layout is None:
+            left_out[f"rows of the type {object_type or '(none)'}"] += 1
+        elif not _add_objects(
+            name, line, infoblox.read_object(object_type, layout, cells), layout, hosts, reading
+        ):
+            left_out[f"rows of the type {object_type} that the file deletes"] += 1
 
 
 def _add_objects(
-    name: str, line: int, layout: Layout | None, cells: Sequence[str], reading: Reading
-) -> int:
-    """Add the rows of one object; return 1 if its type is not read."""
-    if layout is None:
-        return 1
-    for values in columns.split_addresses(layout.values(cells)):
-        if cells[0].strip().lower().endswith("container"):
-            values["status"] = "container"
-        _add(reading, SourceRow(line, layout.kind, values, name))
-    return 0
+    name: str,
+    line: int,
+    objects: Sequence[dict[str, str]],
+    layout: Layout,
+    hosts: infoblox.Hosts,
+    reading: Reading,
+) -> bool:
+    """Add the rows of an Infoblox object that do not join an earlier one; return False if it has none."""
+    for values in objects:
+        if not hosts.joins(values):
+            _add(reading, SourceRow(line, layout.kind, values, name))
+    return bool(objects)

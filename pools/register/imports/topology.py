@@ -139,8 +139,11 @@ def _meet_equal(around: Place, place: Place) -> None:
     if place.row is None:
         return
     if around.row is not None:
+        if "heading" in around.row.texts:
+            around.row, place.row = place.row, around.row
         message = f"row {around.row.line} of the import has the prefix {place.name} already"
-        _judge(place.row, "conflict", "duplicate_in_file", message)
+        verdict = "unchanged" if "heading" in place.row.texts else "conflict"
+        _judge(place.row, verdict, "duplicate_in_file", message)
     else:
         around.row = place.row
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from django.db import DatabaseError
 
 from pools.core import errors
 from pools.models import RegisterFile, RegisterImport
 from pools.models.register_imports import RegisterImportStatus as Status
-from pools.platform import events
+from pools.platform import database, events
 from pools.platform.leases import LeaseLost
 from pools.register.imports import commit, files, leases, sources, states, undo
 from pools.register.imports.leases import Cancelled, Work
@@ -76,6 +78,14 @@ def _author(register_import: RegisterImport) -> events.Author:
     )
 
 
+@contextmanager
+def _long_transaction(author: events.Author) -> Iterator[None]:
+    """Record events of the author, in a transaction that may pause while 100,000 rows are computed."""
+    with events.recorded_by(author):
+        database.rows("SELECT set_config('idle_in_transaction_session_timeout', '10min', true)", [])
+        yield
+
+
 def _draft(register_import: RegisterImport, work: Work) -> None:
     author, reading = _author(register_import), files.Reading()
     if register_import.netbox_source is not None:
@@ -83,7 +93,7 @@ def _draft(register_import: RegisterImport, work: Work) -> None:
     for file in RegisterFile.objects.filter(register_import=register_import):
         files.read_file(file.name, bytes(file.content), reading)
     RegisterImport.objects.filter(pk=register_import.pk).update(rows_total=len(reading.rows))
-    with events.recorded_by(author):
+    with _long_transaction(author):
         states.store_draft(register_import, reading, work)
         bad = register_import.counts["conflict"] + register_import.counts["refused"]
         if register_import.commit_wanted and (register_import.skip_bad or not bad):
@@ -95,14 +105,14 @@ def _draft(register_import: RegisterImport, work: Work) -> None:
 def _commit(register_import: RegisterImport, work: Work) -> None:
     author = _author(register_import)
     try:
-        with events.recorded_by(author):
+        with _long_transaction(author):
             register_import.counts = commit.commit_draft(
                 register_import, author=author, step=work.step
             )
             leases.end(work)
             states.mark_committed(register_import)
     except errors.ImportHasBadRows as error:
-        with events.recorded_by(author):
+        with _long_transaction(author):
             leases.end(work)
             states.revalidate(register_import)
             states.record_error(register_import.pk, error)
@@ -111,7 +121,7 @@ def _commit(register_import: RegisterImport, work: Work) -> None:
 def _undo(register_import: RegisterImport, work: Work) -> None:
     author = _author(register_import)
     try:
-        with events.recorded_by(author):
+        with _long_transaction(author):
             undo.undo(register_import, author=author, step=work.step)
             leases.end(work)
             states.mark_undone(register_import)

@@ -12,6 +12,9 @@ WITH w AS (
     UPDATE pools_pool p SET description = COALESCE(w.before ->> 'description', '')
     FROM w JOIN pools_poolcidr c ON c.id = w.object_id
     WHERE w.target = 'pool' AND p.id = c.pool_id RETURNING 1
+), range_rows AS (
+    UPDATE pools_reservedrange g SET reason = COALESCE(w.before ->> 'reason', '')
+    FROM w WHERE w.target = 'reserved' AND g.id = w.object_id RETURNING 1
 ), block_rows AS (
     UPDATE pools_block b SET org = w.before ->> 'org', holder_id = w.before ->> 'holder'
     FROM w WHERE w.target = 'address' AND b.id = w.object_id AND b.state = 'held'
@@ -23,4 +26,4 @@ WITH w AS (
     FROM w WHERE d.space_id = w.space_id AND d.target = w.target AND d.first = w.first
       AND d.last = w.last RETURNING 1
 )
-SELECT FROM container_rows, pool_rows, block_rows, record_rows LIMIT 0
+SELECT FROM container_rows, pool_rows, range_rows, block_rows, record_rows LIMIT 0

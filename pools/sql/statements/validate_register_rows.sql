@@ -79,12 +79,16 @@ WITH r AS (
     SELECT r.id,
         CASE WHEN o.id IS NOT NULL AND NOT (o.first <= r.first AND o.last >= r.last) THEN 'ranges_overlap' END,
         format('overlaps the reserved range %s-%s of the register', host(o.first), host(o.last)),
-        o.id, o.id IS NOT NULL, false, NULL::jsonb
+        o.id, o.id IS NOT NULL, (d.description, d.details) IS DISTINCT FROM (r.description, r.details) AND d.id IS NOT NULL,
+        jsonb_build_object('description', d.description, 'details', d.details, 'reason', o.reason)
     FROM r
     LEFT JOIN LATERAL (
-        SELECT g.id, g.first, g.last FROM pools_reservedrange g
+        SELECT g.id, g.first, g.last, g.reason FROM pools_reservedrange g
         WHERE g.pool_cidr_id = r.pool_cidr_id AND g.first <= r.last AND g.last >= r.first
         ORDER BY g.first LIMIT 1) o ON true
+    -- Only what an import brought follows its source.
+    LEFT JOIN pools_registerrecord d ON d.space_id = r.space_id AND d.target = 'reserved'
+        AND d.first = r.first AND d.last = r.last AND o.first = r.first AND o.last = r.last
     WHERE r.target = 'reserved'
 )
 UPDATE pools_registerrow u SET

@@ -1,0 +1,150 @@
+"""Rows of a table: what each is, where its own cells say more than the header of the table.
+
+Spreadsheets mix prefixes, ranges and addresses in one column, and phpIPAM writes the subnet above its addresses.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from ipaddress import ip_network
+
+from pools.core.register_import import columns
+from pools.core.register_import.columns import ADDRESS, PREFIX, RANGE, Layout
+
+COMMENT, FOLDER = "comment lines", "folders, which hold no address space"
+
+_ADDRESS = r"[0-9a-fA-F.:]+"
+_RANGE = re.compile(rf"({_ADDRESS}?)([0-9a-fA-F]+)\s*(?:-|–|\.\.\.?)\s*({_ADDRESS})")  # noqa: RUF001
+_LONGEST_RANGE = 100  # characters; longer texts would take the square of their length
+_HEADING = re.compile(rf"({_ADDRESS}/[0-9]+)(?: -(?: (.*))?)?")
+_VLAN = re.compile("vlan: ([0-9]+)")
+_FOLDER = re.compile(r"folder|.*[(\[]folder[)\]]", re.IGNORECASE)
+_MOST_HOSTS = {4: 30, 6: 126}  # the longest prefix of a network, not of its addresses
+# The states of addresses and subnets in phpIPAM's database.
+_STATES = {"1": "offline", "2": "active", "3": "reserved", "4": "dhcp", "used": "active"}
+_UNSET = {"null", "\\n", "na", "n/a"}
+
+
+@dataclass
+class Row:
+    """A row: its kind (columns.KINDS) and its texts by field; or `left_out`, why it is none."""
+
+    kind: str = ""
+    texts: dict[str, str] = field(default_factory=dict)
+    left_out: str = ""
+
+
+def read_row(layout: Layout, cells: Sequence[str]) -> Row:
+    """Return the row of a table that is not Infoblox's."""
+    if cells[0].lstrip().startswith("#"):
+        return Row(left_out=COMMENT)
+    if layout.kind == ADDRESS and (heading := read_heading(cells)):
+        return heading
+    texts = layout.values(cells)
+    if layout.format == "phpipam":
+        texts = _read_phpipam(texts)
+        if _is_folder(texts):
+            return Row(left_out=FOLDER)
+    return _classify(layout, texts)
+
+
+def read_heading(cells: Sequence[str]) -> Row | None:
+    """Return the prefix that stands alone above its addresses, with its description; None for other rows."""
+    if "/" not in cells[0] or any(map(str.strip, cells[1:])):
+        return None
+    match = _HEADING.fullmatch(cells[0].strip())
+    if match is None or not _is_network(match[1]):
+        return None
+    description = {"description": match[2]} if match[2] else {}
+    return Row(PREFIX, {"prefix": match[1], "heading": "yes", **description})
+
+
+def read_headings(above: Sequence[tuple[int, Sequence[str]]]) -> list[tuple[int, Row]]:
+    """Return the prefixes among the rows (number, cells) above the header of a table of addresses.
+
+    phpIPAM's export of a subnet begins with its description, its prefix and its VLAN, each in a row.
+    """
+    headings: list[tuple[int, Row]] = []
+    before = ""
+    for number, cells in above:
+        if not cells:
+            continue
+        text = " ".join(filter(None, (cell.strip() for cell in cells)))
+        if heading := read_heading(cells):
+            if before:
+                heading.texts.setdefault("description", before)
+            headings.append((number, heading))
+        elif headings and (match := _VLAN.match(text)):
+            headings[-1][1].texts["vlan"] = match[1]
+        before = text
+    return headings
+
+
+def starts_table(layout: Layout, cells: Sequence[str], row: Row) -> Layout | None:
+    """Return the layout of another table that begins below the first with a header of its own; None if none does."""
+    place = row.texts.get("first" if layout.kind == RANGE else layout.kind, "")
+    if any(map(str.isdigit, place)):
+        return None
+    other = columns.recognise(cells)
+    return other if other is not None and len(other.columns) > 1 else None
+
+
+def _read_phpipam(texts: dict[str, str]) -> dict[str, str]:
+    """Return the texts without those that phpIPAM writes for nothing, and with the names of its states."""
+    texts = {name: text for name, text in texts.items() if text.lower() not in _UNSET}
+    for name in ("site", "device"):  # numbers are ids of its database
+        if texts.get(name, "").isdecimal():
+            del texts[name]
+    if status := texts.get("status"):
+        texts["status"] = _STATES.get(status.lower(), status)
+    return texts
+
+
+def _is_folder(texts: dict[str, str]) -> bool:
+    prefix = texts.get("prefix", "")
+    return bool(_FOLDER.fullmatch(prefix)) or (
+        texts.get("folder") == "1" and prefix in {"", "0", "0.0.0.0"}  # noqa: S104  # no server
+    )
+
+
+def _classify(layout: Layout, texts: dict[str, str]) -> Row:
+    """Return the row as what its text is: a range, a prefix among addresses, an address in a list of prefixes."""
+    kind = layout.kind
+    text = texts.get(kind, "")
+    if kind == RANGE:
+        return Row(kind, texts)
+    if ends := _read_range(text):
+        del texts[kind]
+        return Row(RANGE, {**texts, "first": ends[0], "last": ends[1]})
+    if kind == ADDRESS and layout.format != "netbox":
+        mask = texts.get("mask", "").removeprefix("/")
+        if _is_network(f"{text}/{mask}" if mask and "/" not in text else text):
+            texts["prefix"] = texts.pop(kind)
+            return Row(PREFIX, texts)
+    if kind == PREFIX and layout.is_list and text and "/" not in text:
+        texts["address"] = texts.pop(kind)
+        return Row(ADDRESS, texts)
+    return Row(kind, texts)
+
+
+def _is_network(text: str) -> bool:
+    if "/" not in text:
+        return False
+    try:
+        network = ip_network(text)
+    except ValueError:
+        return False
+    return network.prefixlen <= _MOST_HOSTS[network.version]
+
+
+def _read_range(text: str) -> tuple[str, str] | None:
+    """Return the ends of a range of addresses that is written in one cell, such as 10.0.0.1-10.0.0.9 or 10.0.0.1-9."""
+    match = _RANGE.fullmatch(text) if len(text) <= _LONGEST_RANGE else None
+    if match is None:
+        return None
+    head, tail, last = match.groups()
+    if not head:
+        return None
+    return head + tail, last if set(last) & {".", ":"} else head + last

@@ -1,0 +1,195 @@
+"""Plain spreadsheets of prefixes and of addresses with holders, as people keep them."""
+
+from __future__ import annotations
+
+import io
+import time
+from datetime import datetime
+
+import openpyxl
+import pytest
+
+from pools.models import Block, Pool, ReservedRange
+from pools.register.imports import drafts, files
+from tests import factories
+from tests.register_imports import sources
+from tests.register_imports.sources import BY
+
+Rows = list[tuple[str, dict[str, str]]]
+
+
+def read(text: str | bytes) -> tuple[Rows, list[str]]:
+    reading = files.Reading()
+    files.read_file("", text if isinstance(text, bytes) else text.encode(), reading)
+    rows = [(row.kind, row.texts) for row in reading.rows]
+    return rows, [note["message"] for note in reading.notes]
+
+
+PAIR: Rows = [
+    ("address", {"address": "10.0.0.5", "holder": "Ann", "dns_name": "web1"}),
+    ("address", {"address": "10.0.0.6", "holder": "Bob"}),
+]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"IP,Hostname,Owner\n10.0.0.5,web1,Ann\n10.0.0.6,,Bob\n",
+        b"ip address;host name;assigned to\r\n10.0.0.5;web1;Ann\r\n\r\n10.0.0.6;;Bob\r\n",
+        b"IPv4 Address\tServer\tUser\n10.0.0.5\tweb1\tAnn\n10.0.0.6\t\tBob\n",
+        "\ufeffIP-Adresse;Rechnername;Benutzer\n10.0.0.5;web1;Ann\n10.0.0.6;;Bob\n".encode(),
+        "IP_Address\tName\tHolder\n10.0.0.5\tweb1\tAnn\n10.0.0.6\t\tBob\n".encode("utf-16"),
+        b"# our hosts\nHosts in Berlin,,\n\nIP,DNS,Used by\n# rack 1\n10.0.0.5,web1,Ann\n10.0.0.6,,Bob\n",
+    ],
+)
+def test_addresses_with_holders(content: bytes) -> None:
+    assert read(content)[0] == PAIR
+
+
+def test_columns_in_german() -> None:
+    text = "Präfix;Beschreibung;Kunde;Standort;Bemerkung\n10.0.0.0/24;Büro;Müller;Köln;alt\n"
+    texts = {
+        "prefix": "10.0.0.0/24", "description": "Büro", "tenant": "Müller", "site": "Köln", "note": "alt",
+    }  # fmt: skip
+    assert read(text)[0] == [("prefix", texts)]
+    rows, notes = read(text.encode("cp1252"))
+    assert rows == [("prefix", texts)]
+    assert "read as Windows-1252" in notes[0]
+    text = "Netz;Netzmaske;Verwendung\n10.0.0.0;255.255.255.0;DMZ\n"
+    assert read(text)[0] == [
+        ("prefix", {"prefix": "10.0.0.0", "mask": "255.255.255.0", "description": "DMZ"})
+    ]
+
+
+def test_a_list_without_a_header_mixes_prefixes_addresses_and_ranges() -> None:
+    text = (
+        "Our networks\n# old ones follow\n10.0.0.0/24,office\n10.0.0.7,printer\n10.0.0.20-10.0.0.29,dhcp\n"
+        "10.0.0.30-39\n2001:db8::/64\n2001:db8::10-2001:db8::1f,v6\n"
+    )
+    rows, notes = read(text)
+    assert rows == [
+        ("address", {"address": "Our networks"}),  # refused: it is none
+        ("prefix", {"prefix": "10.0.0.0/24", "description": "office"}),
+        ("address", {"address": "10.0.0.7", "description": "printer"}),
+        ("range", {"first": "10.0.0.20", "last": "10.0.0.29", "description": "dhcp"}),
+        ("range", {"first": "10.0.0.30", "last": "10.0.0.39"}),
+        ("prefix", {"prefix": "2001:db8::/64"}),
+        ("range", {"first": "2001:db8::10", "last": "2001:db8::1f", "description": "v6"}),
+    ]
+    assert notes == ["not read: 1 comment lines"]
+
+
+def test_a_column_of_addresses_may_have_prefixes_and_a_second_table_may_follow() -> None:
+    text = (
+        "IP,Netmask,Description\n10.0.0.0/24,,office\n10.1.0.0,255.255.0.0,site\n10.0.0.7,255.255.255.0,pc\n"
+        "10.0.0.9/24,,mac\n\nSubnet,VLAN,Customer\n10.2.0.0/24,7,Acme\n"
+    )
+    assert [(kind, texts[kind]) for kind, texts in read(text)[0]] == [
+        ("prefix", "10.0.0.0/24"),
+        ("prefix", "10.1.0.0"),
+        ("address", "10.0.0.7"),
+        ("address", "10.0.0.9/24"),
+        ("prefix", "10.2.0.0/24"),
+    ]
+    assert read(text)[0][4][1] == {"prefix": "10.2.0.0/24", "vlan": "7", "tenant": "Acme"}
+
+
+@pytest.mark.parametrize(
+    "cell", ["1" * 30_000, "a" * 30_000 + "-", "10.0.0.0/" + "1" * 5_000, "/" * 30_000]
+)
+def test_a_long_cell_is_read_at_once(cell: str) -> None:
+    started = time.monotonic()
+    rows, _ = read(f"IP,Owner\n{cell},Ann\n")
+    assert rows == [("address", {"address": cell, "holder": "Ann"})]
+    assert time.monotonic() - started < 1
+
+
+def test_start_and_end_are_those_of_a_range_only_without_a_prefix() -> None:
+    text = "Subnet,Start,End\n10.0.0.0/24,2024-01-01,2026-12-31\n"
+    rows, notes = read(text)
+    assert rows == [("prefix", {"prefix": "10.0.0.0/24"})]
+    assert notes == ["columns that are not read: Start, End"]
+    assert read("Von;Bis;Zweck\n10.0.0.20;10.0.0.29;Drucker\n")[0] == [
+        ("range", {"first": "10.0.0.20", "last": "10.0.0.29", "description": "Drucker"})
+    ]
+
+
+def test_the_first_of_several_columns_of_a_field_that_has_a_text_counts() -> None:
+    text = (
+        "address,status,device,virtual_machine,dns_name,vrf\n"
+        "10.0.0.5/24,active,,vm1,a.example,\n10.0.0.6/24,active,sw1,,,\n10.0.0.0/24,active,,,,\n"
+    )
+    rows, _ = read(text)
+    assert [texts.get("holder") for _, texts in rows] == ["vm1", "sw1", None]
+    assert {kind for kind, _ in rows} == {"address"}  # NetBox's form says what its rows are
+
+
+def workbook() -> bytes:
+    book = openpyxl.Workbook()
+    prefixes = book.active
+    assert prefixes is not None
+    prefixes.title = "Networks"
+    prefixes.append(["Networks of 2026"])
+    prefixes.append([])
+    prefixes.append(["Name", "Network", "Mask", "VLAN", "Since", "Customer"])
+    prefixes.append(["Office LAN", "10.0.0.0", 24, 12, datetime(2026, 1, 2), "Acme"])  # noqa: DTZ001
+    prefixes.append(["dmz", "10.0.1.0", 24, 13.0, None, None])
+    addresses = book.create_sheet("Hosts")
+    addresses.append(["IP", "Hostname", "Owner", "Ordered"])
+    addresses.append(["10.0.0.5", "web1", "Ann", datetime(2026, 1, 2)])  # noqa: DTZ001
+    addresses.append([167772166, "web2", None, None])
+    addresses.append(["10.0.0.100-10.0.0.120", None, "DHCP", None])
+    book.create_sheet("Contacts").append(["Name", "Phone"])
+    content = io.BytesIO()
+    book.save(content)
+    return content.getvalue()
+
+
+@pytest.mark.django_db
+def test_a_workbook_with_numbers_and_dates_is_imported_once() -> None:
+    cluster = factories.cluster()
+    draft = drafts.create([("plan.xlsx", workbook())], drafts.ImportOptions(cluster), author=BY)
+    assert sources.codes(draft) == []
+    assert any("the sheet Contacts has no column" in note["message"] for note in draft.notes)
+    drafts.commit(draft.pk, author=BY)
+    assert sorted(Pool.objects.values_list("name", "description")) == [
+        ("10.0.0.0-24", "Office LAN"),
+        ("dmz", ""),
+    ]
+    held = Block.objects.filter(state="held").order_by("cidr")
+    assert [(str(b.cidr), b.holder_id) for b in held] == [
+        ("10.0.0.5/32", "Ann"),
+        ("10.0.0.6/32", "web2"),
+    ]
+    assert ReservedRange.objects.get().span == "10.0.0.100-10.0.0.120"
+    again = drafts.create([("plan.xlsx", workbook())], drafts.ImportOptions(cluster), author=BY)
+    assert sources.counts(again) == {"unchanged": 5}
+
+
+@pytest.mark.django_db
+def test_each_odd_row_has_a_reason() -> None:
+    text = (
+        "Subnet,Description\n10.0.0.0/24,office\n10.0.0.0/24,again\n10.1.0.5/24,host bits\n10.2.0.0,no mask\n"
+        ",nothing\nTBD,text\n10.3.0.0/33,length\n010.4.0.0/24,zeros\n10.5.0.x,letters\n"
+        "10.0.0.20-10.0.0.10,backwards\n10.9.0.1-10.9.0.5,nowhere\n"
+    )
+    addresses = "IP,Owner\n10.0.0.5,Ann\n10.0.0.5,Bob\n10.0.0.255,Eve\n,Joe\n10.0.0.9/24/7,Max\n"
+    draft = sources.draft(text.encode(), addresses.encode(), cluster=factories.cluster())
+    rows = sources.rows_of(draft)
+    assert [row.line for row in rows] == [*range(2, 13), *range(2, 7)]
+    assert sources.codes(draft) == [
+        (3, "conflict", "duplicate_in_file"),
+        (4, "refused", "host_bits_set"),
+        (5, "refused", "prefix_required"),
+        (6, "refused", "blank"),
+        (7, "refused", "not_an_address"),
+        (8, "refused", "prefix_length"),
+        (9, "refused", "leading_zero"),
+        (10, "refused", "not_an_address"),
+        (11, "refused", "range_reversed"),
+        (12, "refused", "outside_every_prefix"),
+        (3, "conflict", "duplicate_in_file"),
+        (4, "refused", "broadcast_address"),
+        (5, "refused", "blank"),
+        (6, "refused", "prefix_length"),
+    ]
