@@ -157,16 +157,16 @@ _MENU = [
         "title": _("Imports"),
         "collapsible": True,
         "items": [
-            _entry(_("New import"), "upload_file", "claims_vmimport_add", "claims.add_vmimport"),
+            _entry(_("New VM import"), "upload_file", "claims_vmimport_add", "claims.add_vmimport"),
             {
                 **_entry(
-                    _("Imports"), "inbox", "claims_vmimport_changelist", "claims.view_vmimport"
+                    _("VM imports"), "inbox", "claims_vmimport_changelist", "claims.view_vmimport"
                 ),
                 "active": lambda request: _below(request, "claims/vmimport/", but="add/"),
             },
             _entry(_("Migration waves"), "waves", "claims_wave_changelist", "claims.view_wave"),
             _entry(
-                _("Imports of registers"),
+                _("Register imports"),
                 "move_to_inbox",
                 "pools_registerimport_changelist",
                 "pools.view_registerimport",

@@ -53,7 +53,7 @@ class CustomFieldForm(forms.Form):
         help_text=_("One per line, only for the type choice."),
     )
     object_types = forms.MultipleChoiceField(
-        label=_("Objects"), choices=_object_types, widget=forms.CheckboxSelectMultiple
+        label=_("Objects"), choices=_object_types, widget=fields.ticks()
     )
     required = forms.BooleanField(
         label=_("Required"),
@@ -150,6 +150,11 @@ def _delete(request: HttpRequest, row: CustomField) -> HttpResponse:
     )
 
 
+def _object_type_names(row: CustomField) -> str:
+    labels = dict(_object_types())
+    return ", ".join(labels[name] for name in row.object_types)
+
+
 def _user_count(row: CustomField) -> object:
     return display.number(sum(custom_fields.count_values(row.name).values()))
 
@@ -164,12 +169,13 @@ class CustomFieldAdmin(lists.ListAdmin[CustomField]):
         columns.link("label", _("label"), ordering="label"),
         columns.code("name", _("name")),
         columns.label("type", _("type"), ordering="type"),
-        Column("object_types", _("objects"), lambda row: ", ".join(row.object_types)),
+        Column("object_types", _("objects"), _object_type_names),
         Column("values", _("objects with a value"), _user_count),
         Column("delete", _("delete"), _actions),
     )
     search_fields = ("name", "label")
     search_help_text = _("Name or label")
+    list_before_template = "cadastre/custom_fields_intro.html"
     exported = ("id", "name", "label", "type", "choices", "object_types", "required", "description")
     ordering = ("name",)
     list_pages = (Page("add", _add, "pools.add_customfield"),)

@@ -44,15 +44,15 @@ class TargetForm(forms.Form):
             "addresses are not allowed."
         ),
     )
+    alerts = forms.BooleanField(
+        label=_("Send alerts"), required=False, initial=True, widget=fields.tick()
+    )
     codes = forms.MultipleChoiceField(
         choices=_codes,
         required=False,
         label=_("Conditions"),
-        widget=forms.CheckboxSelectMultiple,
+        widget=fields.ticks(),
         help_text=_("No selection: all conditions, including those that later versions add."),
-    )
-    alerts = forms.BooleanField(
-        label=_("Send alerts"), required=False, initial=True, widget=fields.tick()
     )
     event_types = fields.LinesField(
         lambda line: event_feed.parse_types([line.strip()])[0],
@@ -67,12 +67,14 @@ class TargetForm(forms.Form):
         Cluster.objects.order_by("name"),
         label=_("Events of clusters"),
         required=False,
+        widget=fields.select_several(),
         help_text=_("No selection: of all clusters."),
     )
     event_pools = forms.ModelMultipleChoiceField(
         Pool.objects.select_related("cluster").order_by("cluster__name", "name"),
         label=_("Events of pools"),
         required=False,
+        widget=fields.select_several(),
         help_text=_("No selection: of all pools."),
     )
     ca = fields.ParsedField(

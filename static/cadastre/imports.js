@@ -16,6 +16,8 @@ function enableFileDrop(area) {
   const form = area.closest("form");
   const input = area.querySelector("input[type=file]");
   const fileName = area.querySelector("[data-chosen]");
+  // Unfold's script would write the name of the file into another field of the form.
+  input.hasChangeListener = true;
   const handleDrag = (event) => {
     if (!event.dataTransfer?.types.includes("Files")) return;
     event.preventDefault();
@@ -26,17 +28,18 @@ function enableFileDrop(area) {
   form.addEventListener("drop", (event) => {
     handleDrag(event);
     if (!event.dataTransfer?.files.length) return;
-    form.querySelector("input[name=how][value=file]").checked = true;
+    const how = form.querySelector("input[name=how][value=file]");
+    if (how) how.checked = true;
     input.files = event.dataTransfer.files;
     input.dispatchEvent(new Event("change"));
   });
   input.addEventListener("change", () => {
-    const file = input.files[0];
-    const isTooLarge = file && file.size > Number(form.dataset.largest);
+    const files = [...input.files];
+    const isTooLarge = files.reduce((sum, file) => sum + file.size, 0) > Number(form.dataset.largest);
     input.setCustomValidity(isTooLarge ? form.dataset.tooLarge : "");
     fileName.className = isTooLarge ? "cad-error" : "cad-help";
-    fileName.textContent = isTooLarge ? form.dataset.tooLarge : file ? describeFile(file) : "";
-    form.querySelector("[type=submit]").disabled = Boolean(isTooLarge);
+    fileName.textContent = isTooLarge ? form.dataset.tooLarge : files.map(describeFile).join("; ");
+    form.querySelector("[type=submit]").disabled = isTooLarge;
   });
 }
 

@@ -99,6 +99,7 @@ class PoolCIDRAdmin(attributes.AttributedList[PoolCIDR]):
     )
     more_columns = (columns.timestamp("created_at", _("created"), ordering="created_at"),)
     list_filter = (cluster_fields.cluster_filter("pool__cluster_id"),)
+    list_before_template = "cadastre/cidrs_intro.html"
     exported = ("id", "pool.cluster.name", "pool.name", "cidr", "pending", "created_at")
     search_fields = ("pool__name",)
     search_help_text = _("Address, CIDR or name of a pool")

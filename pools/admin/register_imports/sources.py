@@ -31,6 +31,23 @@ LIST = "admin:pools_netboxsource_changelist"
 _RUNS = 20  # on the page of a source
 
 
+_TOKEN_HELP = _(
+    "Needs the permission to view aggregates, prefixes, IP ranges and IP addresses. It is stored "
+    "encrypted and never shown."
+)
+_KEPT_TOKEN_HELP = _("It is stored encrypted and never shown; empty keeps the present one.")
+
+
+def _token_field(*, required: bool = True, help_text: Any = _TOKEN_HELP) -> fields.ParsedField:
+    return fields.ParsedField(
+        sources.parse_token,
+        label=_("API token"),
+        required=required,
+        widget=fields.password(),
+        help_text=help_text,
+    )
+
+
 class NetBoxSourceForm(forms.Form):
     name = fields.ParsedField(
         lambda text: holders.parse_name(text.strip(), kind="label"),
@@ -41,18 +58,9 @@ class NetBoxSourceForm(forms.Form):
         sources.parse_url,
         label=_("URL"),
         widget=fields.text(placeholder="https://netbox.example.org"),
-        help_text=_("That of its start page. HTTPS only."),
+        help_text=_("The URL of its start page. HTTPS only."),
     )
-    token = fields.ParsedField(
-        sources.parse_token,
-        label=_("API token"),
-        required=False,
-        widget=forms.PasswordInput(attrs={"class": "cad-input", "autocomplete": "off"}),
-        help_text=_(
-            "Needs the permission to view aggregates, prefixes, IP ranges and IP addresses. It is "
-            "encrypted and never shown; empty keeps the present one."
-        ),
-    )
+    token = _token_field()
     ca = fields.ParsedField(
         sources.parse_ca,
         label=_("CA certificate"),
@@ -66,7 +74,10 @@ class NetBoxSourceForm(forms.Form):
         label=_("VRFs and sites of other clusters"),
         required=False,
         widget=fields.lines(3),
-        help_text=_("One per line: vrf NAME = CLUSTER, or site NAME = CLUSTER."),
+        help_text=_(
+            "One per line: vrf NAME = CLUSTER, or site NAME = CLUSTER. Without a line, a VRF becomes an "
+            "address space of its own in the cluster above."
+        ),
     )
     every_minutes = forms.IntegerField(
         label=_("Mirror every … minutes"),
@@ -74,7 +85,7 @@ class NetBoxSourceForm(forms.Form):
         min_value=sources.LEAST_MINUTES,
         max_value=sources.MOST_MINUTES,
         widget=fields.text(inputmode="numeric"),
-        help_text=_("Empty: only by hand."),
+        help_text=_("Empty: it is read only when somebody starts a run."),
     )
     cooldown = fields.DurationField(label=_("Cooldown of new pools"), initial="1d")
 
@@ -90,20 +101,21 @@ class NetBoxSourceForm(forms.Form):
         }
 
 
+class NetBoxSourceEditForm(NetBoxSourceForm):
+    token = _token_field(required=False, help_text=_KEPT_TOKEN_HELP)
+
+
 @sensitive_post_parameters("token")
 def _add(request: HttpRequest) -> HttpResponse:
     form = NetBoxSourceForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         token = form.cleaned_data["token"]
-        if token is None:
-            form.add_error("token", gettext("Enter the token."))
+        try:
+            made = sources.create(form.values(), token=token, author=pages.author(request))
+        except errors.IpamError as error:
+            pages.add_errors(form, error, lambda _problem: "name")
         else:
-            try:
-                made = sources.create(form.values(), token=token, author=pages.author(request))
-            except errors.IpamError as error:
-                pages.add_errors(form, error, lambda _problem: "name")
-            else:
-                return HttpResponseRedirect(admin_display.url_of(made))
+            return HttpResponseRedirect(admin_display.url_of(made))
     return _form_page(request, form, gettext("Add NetBox source"), reverse(LIST))
 
 
@@ -117,7 +129,7 @@ def _edit(request: HttpRequest, source: NetBoxSource) -> HttpResponse:
         "mapping": _mapping_text(source),
         "cooldown": f"{source.cooldown_seconds} s",
     }
-    form = NetBoxSourceForm(request.POST or None, initial=initial)
+    form = NetBoxSourceEditForm(request.POST or None, initial=initial)
     if request.method == "POST" and form.is_valid():
         token = form.cleaned_data["token"]
         try:

@@ -187,7 +187,8 @@ def show_value(row: Any, name: str) -> str:
 def show_tags(tags: Sequence[str]) -> SafeString:
     if not tags:
         return display.DASH
-    return format_html_join(" ", '<span class="cad-kind">{}</span>', ((tag,) for tag in tags))
+    chips = format_html_join(" ", '<span class="cad-tag">{}</span>', ((tag,) for tag in tags))
+    return format_html('<span class="cad-tags">{}</span>', chips)
 
 
 def show_custom_value(field_type: str, value: str) -> SafeString | str:

@@ -32,8 +32,22 @@ def lines(rows: int, **attrs: str) -> forms.Widget:
     return widgets.UnfoldAdminTextareaWidget(attrs=attributes)
 
 
+def password() -> forms.Widget:
+    """An input of a secret that the browser neither shows nor fills."""
+    return widgets.UnfoldAdminPasswordWidget(attrs={"autocomplete": "new-password"})
+
+
 def select() -> forms.Widget:
     return widgets.UnfoldAdminSelectWidget()
+
+
+def select_several() -> forms.Widget:
+    return widgets.UnfoldAdminSelectMultipleWidget()
+
+
+def ticks() -> forms.Widget:
+    """A list of checkboxes."""
+    return widgets.UnfoldAdminCheckboxSelectMultipleWidget()
 
 
 def tick() -> forms.Widget:

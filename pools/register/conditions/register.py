@@ -8,6 +8,7 @@ from datetime import timedelta
 from django.conf import settings
 from django.db.models import Q
 from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext_lazy as _
 
 from pools.models import Recovery, WebhookTarget
 from pools.models.alerts import Level
@@ -115,5 +116,9 @@ ALL = (
     Condition({VIOLATIONS: "IpamCheckViolations"}, _check_violations),
     Condition({CHAIN: "IpamAuditChainBroken"}, _broken_audit_chain),
     Condition({RECOVERING: "IpamRecoveryActive"}, _active_recovery),
-    Condition({MIRROR: "IpamNetBoxMirrorFailed"}, _failed_mirrors),
+    Condition(
+        {MIRROR: "IpamNetBoxMirrorFailed"},
+        _failed_mirrors,
+        labels={MIRROR: _("NetBox mirror failed")},
+    ),
 )

@@ -1,0 +1,82 @@
+"""The guide of a register import in a browser: two files, their draft, a correction, the commit, the undo."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pools.models import Block, Cluster, Container, Pool
+from pools.register.demo import demo
+from tests.register_imports import sources
+
+if TYPE_CHECKING:
+    from tests.e2e.conftest import Visit
+
+pytestmark = pytest.mark.django_db(transaction=True)
+PREFIXES = [
+    ("10.112.0.0/15", "container", "", "", "", "North America"),
+    ("10.112.129.0/24", "active", "", "Branch 1", "Access", "Data"),
+    ("10.40.0.0/24", "active", "", "Branch 1", "Access", "lies in the blue pool"),
+]
+ADDRESSES = [
+    ("10.112.129.5/24", "active", "", "Branch 1", "pc5.example.org", ""),
+    ("10.112.129.300/24", "active", "", "Branch 1", "pc6.example.org", ""),
+]
+
+
+def _file(name: str, content: bytes) -> dict[str, Any]:
+    return {"name": name, "mimeType": "text/csv", "buffer": content}
+
+
+def _draft(visit: Visit) -> None:
+    page = visit.page
+    visit.open("/admin/pools/registerimport/add/")
+    page.set_input_files(
+        "#id_file",
+        [
+            _file("prefixes.csv", sources.table(sources.IMPORT_PREFIX, PREFIXES)),
+            _file("addresses.csv", sources.table(sources.IMPORT_ADDRESS, ADDRESSES)),
+        ],
+    )
+    page.select_option("select[name=cluster]", label=demo.FRANKFURT)
+    page.get_by_role("button", name="Upload and preview").click()
+    page.get_by_role("heading", name="Changes to write: 3 objects").wait_for()
+
+
+def test_from_files_to_a_commit_and_its_undo(visit: Visit) -> None:
+    page = visit.page
+    _draft(visit)
+    page.get_by_role("cell", name="addresses.csv", exact=True).wait_for()
+    assert page.get_by_role("cell", name="prefixes.csv", exact=True).count() == 1
+
+    page.get_by_role("link", name="refused 1").click()
+    page.locator("summary", has_text="Correct").click()
+    page.get_by_label("Address", exact=True).fill("10.112.129.6/24")
+    page.get_by_role("button", name="Save", exact=True).click()
+    page.get_by_text("Row 3 is new now.").wait_for()
+
+    page.get_by_role("button", name="Write 4, skip 1 invalid row").click()
+    page.get_by_text("Committed: 4 new").wait_for()
+    cluster = Cluster.objects.get(name=demo.FRANKFURT)
+    pool = Pool.objects.get(cluster=cluster, name="10.112.129.0-24")
+    held = Block.objects.filter(pool=pool, state="held").order_by("cidr")
+    assert [block.holder_id for block in held] == ["pc5.example.org", "pc6.example.org"]
+
+    page.get_by_role("link", name="Undo the import").click()
+    page.get_by_text("4 containers, pools, ranges and addresses").wait_for()
+    page.get_by_role("button", name="Undo the import").click()
+    page.get_by_text("The import was undone.").wait_for()
+    assert not Pool.objects.filter(pk=pool.pk).exists()
+    assert not Container.objects.filter(cidr="10.112.0.0/15").exists()
+
+
+@pytest.mark.parametrize("visit", [390], indirect=True)
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_draft_fits_a_narrow_screen(visit: Visit, scheme: str) -> None:
+    visit.page.emulate_media(color_scheme=scheme)
+    visit.open("/admin/pools/registerimport/add/")
+    assert not visit.scrolls_sideways()
+    _draft(visit)
+    visit.page.locator("summary", has_text="Correct").first.click()
+    assert not visit.scrolls_sideways()
