@@ -122,7 +122,7 @@ def test_answers_are_json_whatever_is_accepted(accept: str) -> None:
     ("method", "path", "status", "code"),
     [
         ("PUT", "pools/1/", 405, "method_not_allowed"),
-        ("PATCH", "blocks/1/", 405, "method_not_allowed"),
+        ("PUT", "blocks/1/", 405, "method_not_allowed"),
         ("DELETE", "blocks/1/", 405, "method_not_allowed"),
         ("POST", "events/", 405, "method_not_allowed"),
         ("GET", "nowhere/", 404, "not_found"),

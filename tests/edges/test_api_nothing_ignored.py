@@ -21,6 +21,9 @@ ODD: list[Any] = [None, "", [], {}, -1, True, "\u0000", ["x"], {"x": 1}]
 _OTHERWISE = {
     ("/imports/{import_id}/rows/{number}/", "namespace"),
     ("/networks/{network_id}/", "default_gateways"),
+    # Texts of the row; beside them the answer has what was parsed.
+    ("/register-imports/{register_import_id}/rows/{number}/", "first"),
+    ("/register-imports/{register_import_id}/rows/{number}/", "last"),
 }
 
 

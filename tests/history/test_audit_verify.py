@@ -29,7 +29,9 @@ from pools.models import (
     BlockEvent,
     Connection,
     DirectoryAccount,
+    NetBoxSource,
     Passkey,
+    RegisterImport,
     SecondFactor,
 )
 from pools.platform import database, events
@@ -72,6 +74,8 @@ def sealed(monkeypatch: pytest.MonkeyPatch) -> sealing.SealResult:
     Passkey.objects.create(
         user=User.objects.get(), name="laptop", credential_id=b"1", credential=b"", sign_count=0
     )
+    RegisterImport.objects.create(cluster=one)
+    NetBoxSource.objects.create(name="dc", url="https://netbox.example", cluster=one)
     return sealing.seal()
 
 

@@ -32,7 +32,12 @@ def _patterns() -> dict[str, re.Pattern[Any]]:
         for info in pkgutil.walk_packages(importlib.import_module(package).__path__, f"{package}."):
             if ".migrations" in info.name or ".__main__" in info.name or "gunicorn" in info.name:
                 continue
-            module = importlib.import_module(info.name)
+            try:
+                module = importlib.import_module(info.name)
+            except ModuleNotFoundError as error:
+                if error.name != "ldap":  # of requirements-ldap.txt, which not everybody installs
+                    raise
+                continue
             for name, value in vars(module).items():
                 if isinstance(value, re.Pattern):
                     found.setdefault(value.pattern, value)
