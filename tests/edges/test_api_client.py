@@ -47,8 +47,7 @@ def generated(document: Path) -> Any:
 
 
 def test_the_size_of_the_document(document: Path) -> None:
-    assert document.stat().st_size < 2 * LARGEST, "with its indentation"
-    text = document.read_text()
+    text = document.read_text()  # the site answers without its indentation
     assert len("".join(line.strip() for line in text.splitlines())) < LARGEST
 
 
