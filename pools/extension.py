@@ -81,7 +81,7 @@ from pools.register.conditions import clusters as cluster_conditions
 from pools.register.conditions import metrics as condition_metrics
 from pools.register.conditions import pools as pool_conditions
 from pools.register.conditions import register as register_conditions
-from pools.register.demo import demo, samples
+from pools.register.demo import demo, labels, samples
 from pools.register.history import holders as history_holders
 from pools.register.history import searchers
 from pools.register.leaks import detection
@@ -249,5 +249,8 @@ ADDRESS_SPACE = Extension(
         journal.Subject(Pool),
         journal.Subject(Container),
     ),
-    demo_parts=(demo.DemoPart(samples.steps, samples.forget),),
+    demo_parts=(
+        demo.DemoPart(labels.steps, labels.forget),
+        demo.DemoPart(samples.steps, samples.forget),
+    ),
 )

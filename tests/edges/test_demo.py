@@ -13,8 +13,10 @@ from pools.models import (
     Block,
     BlockEvent,
     Cluster,
+    DNSName,
     Environment,
     Event,
+    ObservedCIDR,
     Pool,
     ReservedRange,
 )
@@ -52,6 +54,9 @@ def test_what_it_has() -> None:
     assert pools["premium-ipv4"].free == 0
     assert Environment.objects.exclude(degraded_since=None).count() == 2
     assert AllocationRequest.objects.get().state == "pending"
+    assert Pool.objects.filter(tags__contains=["production"]).exclude(owner="").count() == 3
+    assert DNSName.objects.count() == 2
+    assert ObservedCIDR.objects.count() == 15
 
 
 def test_its_log_is_in_the_order_of_time() -> None:
@@ -79,7 +84,17 @@ def test_clearing_leaves_no_trace_of_it_and_all_else() -> None:
     assert "no demo fleet" in command("--clear")
 
 
-_TABLES: tuple[Any, ...] = (Cluster, Pool, Block, Environment, AllocationRequest, Event, BlockEvent)
+_TABLES: tuple[Any, ...] = (
+    Cluster,
+    Pool,
+    Block,
+    Environment,
+    AllocationRequest,
+    Event,
+    BlockEvent,
+    DNSName,
+    ObservedCIDR,
+)
 
 
 def test_production_never_loads_it(settings: Any) -> None:
