@@ -22,7 +22,7 @@ from pools.platform.rest import fields, filters, generics, parsing, views
 from pools.platform.rest.serializers import HolderSerializer, Representation, Serializer
 from pools.register.allocator import allocation
 from pools.register.dns import names
-from pools.register.imports import records
+from pools.sql import statements
 
 
 class ImportedSerializer(Representation):
@@ -52,10 +52,13 @@ class BlockSerializer(Representation):
     allocated_at = fields.TimeField(allow_null=True)
     released_at = fields.TimeField(allow_null=True)
     cooldown_until = fields.TimeField(allow_null=True)
-    dns_name = fields.TextField(required=False, help_text="Of one block that has a name.")
-    imported = ImportedSerializer(
-        required=False, help_text="Of one block: what an import of a register says about it."
-    )
+
+
+class BlockDetailsSerializer(BlockSerializer):
+    """A block with its DNS name and what an import of a register says about it, if there is either."""
+
+    dns_name = fields.TextField(required=False)
+    imported = ImportedSerializer(required=False)
 
 
 class ReleaseSerializer(Serializer):
@@ -162,6 +165,7 @@ class Blocks(_BlockView, generics.ListView):
 
 class BlockView(_BlockView):
     needs = {"GET": ("pools.view_block",), "PATCH": ("pools.allocate",)}
+    serializer_class = BlockDetailsSerializer
 
     def get(self, request: Request, block_id: int) -> Response:
         """A block that is held or cooling."""
@@ -179,12 +183,9 @@ class BlockView(_BlockView):
         row = prepared.fetch_text(_BLOCK, [block_id])
         if not row:
             raise errors.NotFound(self.absent)
-        answer = dict(block_fields.named_block_answer(orjson.loads(row)))
-        optional = {
-            "dns_name": names.names_of([block_id]).get(block_id),
-            "imported": records.record_of(block_id),
-        }
-        return answer | {name: value for name, value in optional.items() if value}
+        details = orjson.loads(row)
+        answer = dict(block_fields.named_block_answer(details.pop("row")))
+        return answer | {name: value for name, value in details.items() if value}
 
 
 class Release(_BlockView):
@@ -235,12 +236,7 @@ class EndCooldown(_BlockView):
 
 # PostgreSQL writes the rows as JSON: for a page of 100, the ORM's conversions of addresses and times take
 # half of the request; for one block, its writing of the statement does (docs/performance.md).
-_BLOCK = """
-    SELECT COALESCE((
-      SELECT ipam_block_row(b, p.name, c.name)::text
-      FROM pools_block b JOIN pools_pool p ON p.id = b.pool_id JOIN pools_cluster c ON c.id = p.cluster_id
-      WHERE b.id = $1::bigint AND b.state IN ('held', 'cooling')), '')
-"""
+_BLOCK = statements.parse("pools/block_details").body
 # Not with an array of one: PostgreSQL plans that anew each time, which takes three times as long as the rest.
 _BLOCKS = """
     SELECT COALESCE(json_agg(ipam_block_row(b, p.name, c.name) ORDER BY k.place), '[]')::text

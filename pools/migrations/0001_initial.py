@@ -28,7 +28,7 @@ class Migration(migrations.Migration):
     operations = [
         pools.sql.Install(
             app='pools',
-            names=['clock.v34'],
+            names=['clock.v35'],
         ),
         migrations.CreateModel(
             name='Event',

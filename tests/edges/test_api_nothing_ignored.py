@@ -24,6 +24,7 @@ _OTHERWISE = {
     # Texts of the row; beside them the answer has what was parsed.
     ("/register-imports/{register_import_id}/rows/{number}/", "first"),
     ("/register-imports/{register_import_id}/rows/{number}/", "last"),
+    ("/register-imports/{register_import_id}/rows/{number}/", "status"),
 }
 
 

@@ -6,6 +6,7 @@ Spreadsheets mix prefixes, ranges and addresses in one column, and phpIPAM write
 from __future__ import annotations
 
 import re
+import string
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from ipaddress import ip_network
@@ -16,8 +17,8 @@ from pools.core.register_import.columns import ADDRESS, PREFIX, RANGE, Layout
 COMMENT, FOLDER = "comment lines", "folders, which hold no address space"
 
 _ADDRESS = r"[0-9a-fA-F.:]+"
-_RANGE = re.compile(rf"({_ADDRESS}?)([0-9a-fA-F]+)\s*(?:-|–|\.\.\.?)\s*({_ADDRESS})")  # noqa: RUF001
-_LONGEST_RANGE = 100  # characters; longer texts would take the square of their length
+_RANGE_SIGNS = ("–", "...", "..")  # noqa: RUF001  # beside the hyphen
+_ONE_ADDRESS = re.compile(_ADDRESS)
 _HEADING = re.compile(rf"({_ADDRESS}/[0-9]+)(?: -(?: (.*))?)?")
 _VLAN = re.compile("vlan: ([0-9]+)")
 _FOLDER = re.compile(r"folder|.*[(\[]folder[)\]]", re.IGNORECASE)
@@ -141,10 +142,14 @@ def _is_network(text: str) -> bool:
 
 def _read_range(text: str) -> tuple[str, str] | None:
     """Return the ends of a range of addresses that is written in one cell, such as 10.0.0.1-10.0.0.9 or 10.0.0.1-9."""
-    match = _RANGE.fullmatch(text) if len(text) <= _LONGEST_RANGE else None
-    if match is None:
+    for sign in _RANGE_SIGNS:
+        text = text.replace(sign, "-")
+    first, _sign, last = (part.strip() for part in text.partition("-"))
+    if not (_ONE_ADDRESS.fullmatch(first) and _ONE_ADDRESS.fullmatch(last)):
         return None
-    head, tail, last = match.groups()
-    if not head:
+    head = first.rstrip(
+        string.hexdigits
+    )  # what both ends begin with if the second is only a number
+    if not head or head == first:
         return None
-    return head + tail, last if set(last) & {".", ":"} else head + last
+    return first, last if set(last) & {".", ":"} else head + last

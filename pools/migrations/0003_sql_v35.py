@@ -15,6 +15,6 @@ class Migration(migrations.Migration):
     operations = [
         pools.sql.Install(
             app='pools',
-            names=['rules.v34', 'allocate.v34', 'observed_cidrs.v34', 'recovery.v34', 'event_log.v34', 'plan.v34', 'pgtrigger.v34', 'storage.v34'],
+            names=['rules.v35', 'allocate.v35', 'observed_cidrs.v35', 'recovery.v35', 'event_log.v35', 'plan.v35', 'pgtrigger.v35', 'storage.v35'],
         ),
     ]

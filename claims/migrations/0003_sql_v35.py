@@ -10,12 +10,12 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('claims', '0002_initial_data'),
-        ('pools', '0003_sql_v34'),
+        ('pools', '0003_sql_v35'),
     ]
 
     operations = [
         pools.sql.Install(
             app='claims',
-            names=['memberships.v34', 'contradictions.v34', 'launchers.v34', 'workload_comparison.v34', 'storage.v34', 'event_log.v34', 'pgtrigger.v34'],
+            names=['memberships.v35', 'contradictions.v35', 'launchers.v35', 'workload_comparison.v35', 'storage.v35', 'event_log.v35', 'pgtrigger.v35'],
         ),
     ]
