@@ -236,7 +236,7 @@ class EndCooldown(_BlockView):
 
 # PostgreSQL writes the rows as JSON: for a page of 100, the ORM's conversions of addresses and times take
 # half of the request; for one block, its writing of the statement does (docs/performance.md).
-_BLOCK = statements.parse("pools/block_details").body
+_BLOCK = statements.read_raw("pools/block_details")
 # Not with an array of one: PostgreSQL plans that anew each time, which takes three times as long as the rest.
 _BLOCKS = """
     SELECT COALESCE(json_agg(ipam_block_row(b, p.name, c.name) ORDER BY k.place), '[]')::text

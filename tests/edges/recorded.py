@@ -35,6 +35,7 @@ _VOLATILE = (
     (re.compile(r"cursor=[\w%-]+"), "cursor=<cursor>"),
     (re.compile(r"\b[0-9a-f]{32,64}\b"), "<digest>"),
     (re.compile(r"(?<!\d)3\d{6}(?!\d)"), "<id>"),
+    (re.compile(r"(?<= hostmaster\.example\.org\. )\d+"), "<serial>"),  # of a zone: the time
     (re.compile(r"\btool-\d+\b"), "<user>"),  # numbered by the process (tests/edges/api.py)
 )
 _VOLATILE_KEYS = re.compile(

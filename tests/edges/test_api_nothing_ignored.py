@@ -21,10 +21,6 @@ ODD: list[Any] = [None, "", [], {}, -1, True, "\u0000", ["x"], {"x": 1}]
 _OTHERWISE = {
     ("/imports/{import_id}/rows/{number}/", "namespace"),
     ("/networks/{network_id}/", "default_gateways"),
-    # Texts of the row; beside them the answer has what was parsed.
-    ("/register-imports/{register_import_id}/rows/{number}/", "first"),
-    ("/register-imports/{register_import_id}/rows/{number}/", "last"),
-    ("/register-imports/{register_import_id}/rows/{number}/", "status"),
 }
 
 
@@ -48,6 +44,9 @@ def test_each_field(path: str, names: list[str]) -> None:
         with transaction.atomic():
             answer = api("PATCH", place, {name: value})
             shown = api("GET", place).json() if answer.status_code == 200 else {}
+            shown = shown.get(
+                "texts", shown
+            )  # a row of an import shows beside them what was parsed
             transaction.set_rollback(True)
         said = (name, value, answer.content)
         assert answer.status_code in {200, 400, 403, 404, 409, 422, 502}, said

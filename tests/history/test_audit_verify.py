@@ -28,7 +28,9 @@ from pools.models import (
     AuditVerification,
     BlockEvent,
     Connection,
+    CustomField,
     DirectoryAccount,
+    DNSName,
     NetBoxSource,
     Passkey,
     RegisterImport,
@@ -75,6 +77,11 @@ def sealed(monkeypatch: pytest.MonkeyPatch) -> sealing.SealResult:
         user=User.objects.get(), name="laptop", credential_id=b"1", credential=b"", sign_count=0
     )
     RegisterImport.objects.create(cluster=one)
+    CustomField.objects.create(name="rack", label="Rack", type="text", object_types=["pool"])
+    DNSName.objects.create(
+        block_id=1, pool=pool, cidr="10.0.0.1/32", name="web.example.org",
+        holder_kind="vm", holder_id="web", allocated_at=database.now(),
+    )  # fmt: skip
     NetBoxSource.objects.create(name="dc", url="https://netbox.example", cluster=one)
     return sealing.seal()
 

@@ -37,7 +37,11 @@ def test_every_file_is_read_by_a_module() -> None:
     code = "".join(
         file.read_text() for app in ("pools", "claims") for file in (ROOT / app).rglob("*.py")
     )
-    assert [path for path in PATHS if f'statements.read("{path}")' not in code] == []
+    calls = (f'statements.{name}("{{path}}")' for name in ("read", "read_raw"))
+    patterns = list(calls)
+    assert [
+        path for path in PATHS if not any(call.format(path=path) in code for call in patterns)
+    ] == []
 
 
 _STATEMENT = re.compile(
