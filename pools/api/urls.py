@@ -19,17 +19,17 @@ from pools.api import (
     journal,
     leaks,
     migrations,
-    netbox,
     pool_cidrs,
     pools,
     references,
-    register_imports,
     requests,
     utilization,
     webhook_targets,
 )
 from pools.api.clusters import clusters, connections, drift, guides, observed, observed_cidrs
 from pools.api.plan import address_plan, containers
+from pools.api.register_imports import imports as register_imports
+from pools.api.register_imports import netbox
 from pools.platform.rest import docs
 
 app_name = "api"

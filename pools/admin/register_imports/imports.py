@@ -53,9 +53,17 @@ class RegisterImportAdmin(lists.ListAdmin[RegisterImport]):
         cluster_fields.cluster_filter(),
     )
     exported = (
-        "id", "file_name", "format", "cluster.name", "status", "counts", "actor", "created_at",
-        "committed_at", "undone_at",
-    )  # fmt: skip
+        "id",
+        "file_name",
+        "format",
+        "cluster.name",
+        "status",
+        "counts",
+        "actor",
+        "created_at",
+        "committed_at",
+        "undone_at",
+    )
     search_fields = ("file_name",)
     search_help_text = _("File or user")
     search = staticmethod(_search)

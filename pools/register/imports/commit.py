@@ -303,9 +303,20 @@ def _by_cidr(
 
 
 _BLOCK = (
-    "pool_id", "space_id", "category", "family", "cidr", "state", "withheld", "holder_kind", "holder_id",
-    "holder_uid", "org", "env", "allocated_at",
-)  # fmt: skip
+    "pool_id",
+    "space_id",
+    "category",
+    "family",
+    "cidr",
+    "state",
+    "withheld",
+    "holder_kind",
+    "holder_id",
+    "holder_uid",
+    "org",
+    "env",
+    "allocated_at",
+)
 
 
 def _hold(
@@ -327,12 +338,23 @@ def _hold(
         _BLOCK,
         (
             (
-                pool.pk, pool.space_id, pool.category, cidr.cidr.version, row.cidr, "held",
-                _contains(withheld, row.index_in(cidr)), kind, row.holder_id, "", row.org, "", now,
+                pool.pk,
+                pool.space_id,
+                pool.category,
+                cidr.cidr.version,
+                row.cidr,
+                "held",
+                _contains(withheld, row.index_in(cidr)),
+                kind,
+                row.holder_id,
+                "",
+                row.org,
+                "",
+                now,
             )
             for row in rows
         ),
-    )  # fmt: skip
+    )
 
 
 def _contains(indexes: IndexSet, index: int) -> bool:

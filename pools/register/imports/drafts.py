@@ -25,9 +25,21 @@ SMALL = 2_000  # most rows of an import that is drafted and committed in the req
 LARGE_FILE = 256 * 1024  # bytes from which a worker reads the files
 # The fields that a correction may change; the others of a row say what it is.
 CORRECTED = (
-    "prefix", "mask", "address", "first", "last", "status", "vrf", "cluster", "tenant", "site", "holder",
-    "dns_name", "description", "pool",
-)  # fmt: skip
+    "prefix",
+    "mask",
+    "address",
+    "first",
+    "last",
+    "status",
+    "vrf",
+    "cluster",
+    "tenant",
+    "site",
+    "holder",
+    "dns_name",
+    "description",
+    "pool",
+)
 
 
 @dataclass(frozen=True)

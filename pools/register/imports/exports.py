@@ -77,9 +77,14 @@ def _address(row: Sequence[object]) -> Row:
     text = str(description) or ("" if str(holder) in {dns_name, plain} else str(holder))
     role = known.get("role", "").lower()
     return (
-        str(address), str(vrf), str(org), _choice(known.get("status", ""), _ADDRESS_STATES, "active"),
-        role if role in _ROLES else "", dns_name, text[:200],
-    )  # fmt: skip
+        str(address),
+        str(vrf),
+        str(org),
+        _choice(known.get("status", ""), _ADDRESS_STATES, "active"),
+        role if role in _ROLES else "",
+        dns_name,
+        text[:200],
+    )
 
 
 def _reserved_address(row: Sequence[object]) -> Row:

@@ -129,9 +129,13 @@ class _Client:
     def _request(self, path: str) -> tuple[int, float, bytes]:
         """Return the status, the seconds to wait that NetBox names, and the body."""
         response = self._connections.urlopen(
-            "GET", self._base + path, headers=self._headers, timeout=_TIMEOUT, redirect=False,
+            "GET",
+            self._base + path,
+            headers=self._headers,
+            timeout=_TIMEOUT,
+            redirect=False,
             preload_content=False,
-        )  # fmt: skip
+        )
         body = response.read(LARGEST_PAGE + 1)
         wait = response.headers.get("Retry-After", "")
         response.release_conn()

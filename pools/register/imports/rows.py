@@ -16,11 +16,36 @@ from pools.sql import statements
 
 # What a correction of one row may change of the others.
 _RESOLVED = (
-    "texts", "target", "cidr", "first", "last", "cluster_id", "space_name", "pool_row", "pool_cidr_id",
-    "pool_name", "holder_id", "org", "description", "details", "found", "verdict", "skipped", "corrected",
-)  # fmt: skip
-_COLUMNS = ("register_import_id", "number", "file", "line", "kind", *_RESOLVED,
-            "status", "reasons", "written")  # fmt: skip
+    "texts",
+    "target",
+    "cidr",
+    "first",
+    "last",
+    "cluster_id",
+    "space_name",
+    "pool_row",
+    "pool_cidr_id",
+    "pool_name",
+    "holder_id",
+    "org",
+    "description",
+    "details",
+    "found",
+    "verdict",
+    "skipped",
+    "corrected",
+)
+_COLUMNS = (
+    "register_import_id",
+    "number",
+    "file",
+    "line",
+    "kind",
+    *_RESOLVED,
+    "status",
+    "reasons",
+    "written",
+)
 _JSON = {"texts", "details", "found", "reasons"}
 
 
@@ -101,8 +126,10 @@ def interpret(row: RegisterRow, destinations: Destinations) -> None:
     row.pool_name = ""
     if row.kind == "prefix" and row.first is not None:
         row.pool_name = parsed.pool_name or default_pool_name(str(row.cidr), row.space_name)
-    row.found = [{"code": p.code, "message": f"{p.field}: {p.message}" if p.field else p.message}
-                 for p in problems]  # fmt: skip
+    row.found = [
+        {"code": p.code, "message": f"{p.field}: {p.message}" if p.field else p.message}
+        for p in problems
+    ]
     row.verdict = "refused" if problems else ""
 
 

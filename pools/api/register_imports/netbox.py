@@ -11,7 +11,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from pools import tasks
-from pools.api import lookups, register_imports
+from pools.api import lookups
+from pools.api.register_imports import serializers
 from pools.core import errors
 from pools.models import NetBoxSource
 from pools.platform.rest import fields, generics, parsing, views
@@ -19,7 +20,7 @@ from pools.platform.rest.serializers import Serializer
 from pools.register.imports import exports, sources
 
 _VIEW = ("pools.view_netboxsource",)
-_MAPPING = register_imports.MAPPING
+_MAPPING = serializers.MAPPING
 
 
 def _parse_url(value: object, path: str) -> str:
@@ -43,7 +44,7 @@ def _parse_minutes(value: object, path: str) -> int | None:
 
 
 def _parse_name(value: object, path: str) -> str:
-    return register_imports.parse_kind(value, path)
+    return serializers.parse_kind(value, path)
 
 
 class NetBoxSourceSerializer(Serializer):
@@ -55,10 +56,10 @@ class NetBoxSourceSerializer(Serializer):
     token = fields.TextField(_parse_token, write_only=True)
     ca = fields.TextField(_parse_ca, required=False)
     cluster = fields.TextField(lookups.cluster_by_name)
-    mapping = fields.ParsedField(register_imports.parse_mapping, required=False, schema=_MAPPING)
-    holder_kind = fields.TextField(register_imports.parse_kind, required=False)
+    mapping = fields.ParsedField(serializers.parse_mapping, required=False, schema=_MAPPING)
+    holder_kind = fields.TextField(serializers.parse_kind, required=False)
     cooldown_seconds = fields.ParsedField(
-        register_imports.parse_cooldown, required=False, schema={"type": "integer"}
+        serializers.parse_cooldown, required=False, schema={"type": "integer"}
     )
     every_minutes = fields.ParsedField(
         _parse_minutes, required=False, allow_null=True, schema={"type": "integer"}
@@ -120,9 +121,7 @@ class NetBoxImportSerializer(Serializer):
 
     empty_allowed = True
 
-    mirror = fields.ParsedField(
-        register_imports.parse_flag, required=False, schema={"type": "boolean"}
-    )
+    mirror = fields.ParsedField(serializers.parse_flag, required=False, schema={"type": "boolean"})
 
 
 class NetBoxImports(_SourceView):
@@ -130,7 +129,7 @@ class NetBoxImports(_SourceView):
 
     @extend_schema(
         request=NetBoxImportSerializer,
-        responses={202: register_imports.RegisterImportSerializer},
+        responses={202: serializers.RegisterImportSerializer},
     )
     def post(self, request: Request, netbox_source_id: int) -> Response:
         """Read a NetBox by a worker, as a draft or as a run of the mirror."""
@@ -140,7 +139,7 @@ class NetBoxImports(_SourceView):
             pk, mirror=values.get("mirror", False), author=views.author(request), user=request.user
         )
         tasks.notify_register_worker(queued.pk)
-        shown = self.represent(queued, register_imports.RegisterImportSerializer)
+        shown = self.represent(queued, serializers.RegisterImportSerializer)
         return Response(shown, status=202)
 
 

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
 
-from django.core.files.uploadedfile import UploadedFile
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from drf_spectacular.utils import extend_schema
@@ -17,258 +15,28 @@ from rest_framework.response import Response
 
 from pools import tasks
 from pools.api import lookups
-from pools.core import errors, holders, object_reader
+from pools.api.register_imports.serializers import (
+    RegisterCommitSerializer,
+    RegisterImportBodySerializer,
+    RegisterImportChangeSerializer,
+    RegisterImportFormSerializer,
+    RegisterImportSerializer,
+    RegisterRowChangeSerializer,
+    RegisterRowSerializer,
+)
+from pools.core import errors, object_reader
 from pools.models import RegisterImport, RegisterRow
 from pools.models.register_imports import RegisterImportStatus as Status
 from pools.models.register_imports import RegisterRowStatus, RegisterTarget
-from pools.platform import documents, idempotency
-from pools.platform.rest import fields, filters, generics, parsing, query, views
-from pools.platform.rest.serializers import Representation, Serializer
-from pools.register.imports import drafts, files, progress, search
+from pools.platform import idempotency
+from pools.platform.rest import filters, generics, parsing, views
+from pools.register.imports import drafts, files, search
 
 FORM = "multipart/form-data"
 _FORM_OVERHEAD = 64 * 1024  # bytes of a form in addition to its files
 _VIEW = ("pools.view_registerimport",)
 _ADD = ("pools.add_registerimport",)
 _CHANGE = ("pools.change_registerimport",)
-MAPPING = {
-    "type": "object",
-    "properties": {
-        kind: {"type": "object", "additionalProperties": {"type": "string"}}
-        for kind in ("vrf", "site")
-    },
-}
-
-
-class RegisterCountsSerializer(Representation):
-    """The number of rows by status, and of objects that a mirror released."""
-
-    new = fields.IntegerField()
-    changed = fields.IntegerField()
-    unchanged = fields.IntegerField()
-    conflict = fields.IntegerField()
-    refused = fields.IntegerField()
-    skipped = fields.IntegerField()
-    released = fields.IntegerField()
-
-    def to_representation(self, instance: Mapping[str, int]) -> dict[str, Any]:
-        return super().to_representation(dict.fromkeys(self.fields, 0) | dict(instance))
-
-
-class RegisterProgressSerializer(Representation):
-    """Rows done and in total, per cent, and the estimated seconds for the rest."""
-
-    done = fields.IntegerField()
-    total = fields.IntegerField(allow_null=True)
-    percent = fields.IntegerField(allow_null=True)
-    remaining_seconds = fields.IntegerField(source="remaining", allow_null=True)
-
-    def to_representation(self, instance: RegisterImport) -> dict[str, Any]:
-        shown = progress.import_progress(instance, datetime.now(UTC))
-        return super().to_representation(shown)
-
-
-class RegisterReasonSerializer(Representation):
-    """The reason for the status of a row, or a note about an import."""
-
-    code = fields.TextField()
-    message = fields.TextField()
-
-
-class RegisterFailureSerializer(Representation):
-    """Why an import failed, or why its draft was not committed."""
-
-    code = fields.TextField(source="error_code")
-    message = fields.TextField(source="error")
-
-    def to_representation(self, instance: RegisterImport) -> Any:
-        return super().to_representation(instance) if instance.error_code else None
-
-
-class RegisterImportSerializer(Representation):
-    """An import of another register."""
-
-    id = fields.IntegerField()
-    format = fields.TextField()
-    status = fields.ChoiceField(Status.values)
-    counts = RegisterCountsSerializer()
-    netbox_source = fields.IntegerField(source="netbox_source_id", allow_null=True)
-    mirror = fields.FlagField()
-    cluster = fields.TextField(source="cluster.name")
-    mapping = fields.ParsedField(schema=MAPPING)
-    holder_kind = fields.TextField()
-    cooldown_seconds = fields.IntegerField()
-    file = fields.TextField(source="file_name")
-    rows = fields.IntegerField(source="rows_total", allow_null=True)
-    progress = RegisterProgressSerializer(source="*")
-    notes = fields.ListField(child=RegisterReasonSerializer())
-    error = RegisterFailureSerializer(source="*", allow_null=True)
-    skip_bad = fields.FlagField()
-    created_by = fields.TextField(source="actor")
-    created_at = fields.TimeField()
-    drafted_at = fields.TimeField(allow_null=True)
-    committed_at = fields.TimeField(allow_null=True)
-    undone_at = fields.TimeField(allow_null=True)
-
-
-class RegisterRowSerializer(Representation):
-    """A row of an import: the texts of its source by field, and what becomes of it."""
-
-    number = fields.IntegerField()
-    file = fields.TextField()
-    line = fields.IntegerField()
-    kind = fields.TextField()
-    texts = fields.ParsedField(
-        schema={"type": "object", "additionalProperties": {"type": "string"}}
-    )
-    target = fields.ChoiceField(["", *RegisterTarget.values])
-    cidr = fields.TextField(allow_null=True)
-    first = fields.TextField(allow_null=True)
-    last = fields.TextField(allow_null=True)
-    pool = fields.TextField(source="pool_name")
-    holder = fields.TextField(source="holder_id")
-    org = fields.TextField()
-    description = fields.TextField()
-    status = fields.ChoiceField(RegisterRowStatus.values)
-    reasons = fields.ListField(child=RegisterReasonSerializer())
-    before = fields.ParsedField(schema={"type": "object"}, allow_null=True)
-    corrected = fields.FlagField()
-
-
-# --- requests -------------------------------------------------------------------------------------
-
-
-def parse_mapping(value: object, path: str) -> dict[str, dict[str, int]]:
-    """Return `{"vrf": {name: cluster id}, "site": {…}}` of names of clusters, an object or its JSON text."""
-    if isinstance(value, str):
-        value = documents.load_json_value(value.encode())
-    message = 'an object {"vrf": {"name": "cluster"}, "site": {"name": "cluster"}} is expected'
-    if not isinstance(value, dict) or not value.keys() <= {"vrf", "site"}:
-        raise errors.InvalidInput.for_field(path, "wrong_type", message, value)
-    report = object_reader.ProblemReport()
-    mapping: dict[str, dict[str, int]] = {}
-    for kind, names in value.items():
-        if not isinstance(names, dict):
-            raise errors.InvalidInput.for_field(path, "wrong_type", message, names)
-        for name, cluster in names.items():
-            with report.collect():
-                place = f"{path}.{kind}.{errors.display_value(name)}"
-                found = lookups.cluster(parsing.text(cluster, place), place)
-                mapping.setdefault(kind, {})[name] = found.pk
-    report.raise_any()
-    return mapping
-
-
-def parse_kind(value: object, path: str) -> str:
-    return holders.parse_name(value, field=path, kind="label")
-
-
-def parse_cooldown(value: object, path: str) -> int:
-    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 18:
-        value = int(value)  # of a form
-    return holders.parse_cooldown(value, field=path)
-
-
-def parse_flag(value: object, path: str) -> bool:
-    if isinstance(value, str):
-        return query.flag(value, path)
-    if not isinstance(value, bool):
-        raise errors.InvalidInput.for_field(path, "wrong_type", "must be true or false", value)
-    return value
-
-
-def _parse_upload(value: object, path: str) -> tuple[str, bytes]:
-    if not isinstance(value, UploadedFile):
-        message = "send the file as the part `file`"
-        raise errors.InvalidInput.for_field(path, "wrong_type", message, value)
-    return value.name or "", value.read()
-
-
-def _parse_pasted(value: object, path: str) -> tuple[str, bytes]:
-    return "", parsing.text(value, path).encode()
-
-
-def _parse_text(value: object, path: str) -> str:
-    text = parsing.text(value, path)
-    if len(text) > 500:
-        raise errors.InvalidInput.for_field(path, "too_long", "has at most 500 characters", value)
-    return text
-
-
-def _flag_field() -> fields.ParsedField:
-    return fields.ParsedField(parse_flag, required=False, schema={"type": "boolean"})
-
-
-class RegisterOptionsSerializer(Serializer):
-    """Where an import goes, and what is done with it."""
-
-    cluster = fields.TextField(lookups.cluster_by_name)
-    mapping = fields.ParsedField(parse_mapping, required=False, schema=MAPPING)
-    holder_kind = fields.TextField(parse_kind, required=False)
-    cooldown_seconds = fields.ParsedField(
-        parse_cooldown, required=False, schema={"type": "integer"}
-    )
-    commit = _flag_field()
-    skip_bad = _flag_field()
-
-
-class RegisterImportFormSerializer(RegisterOptionsSerializer):
-    """A new import of one or several files: the part `file` may be repeated."""
-
-    file = fields.ListField(
-        child=fields.ParsedField(_parse_upload, schema={"type": "string", "format": "binary"}),
-        source="uploads",
-    )
-
-
-class RegisterImportBodySerializer(RegisterOptionsSerializer):
-    """A new import of a pasted table."""
-
-    text = fields.TextField(_parse_pasted, source="upload")
-
-
-class RegisterImportChangeSerializer(Serializer):
-    """Other clusters for the VRFs and sites of a draft."""
-
-    mapping = fields.ParsedField(parse_mapping, schema=MAPPING)
-
-
-class RegisterCommitSerializer(Serializer):
-    """The commit of a draft, with `skip_bad` of all but its bad rows."""
-
-    empty_allowed = True
-
-    skip_bad = _flag_field()
-
-
-def _correction_field() -> fields.TextField:
-    return fields.TextField(_parse_text, required=False)
-
-
-class RegisterRowChangeSerializer(Serializer):
-    """Corrected texts of a row, or `skip`."""
-
-    prefix = _correction_field()
-    mask = _correction_field()
-    address = _correction_field()
-    first = _correction_field()
-    last = _correction_field()
-    status = _correction_field()
-    vrf = _correction_field()
-    cluster = _correction_field()
-    tenant = _correction_field()
-    site = _correction_field()
-    holder = _correction_field()
-    dns_name = _correction_field()
-    description = _correction_field()
-    pool = _correction_field()
-    skip = _flag_field()
-
-    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        if ("skip" in attrs) is bool(attrs.keys() - {"skip"}):
-            message = "send exactly one of: corrected values, skip"
-            raise errors.InvalidInput.for_field("", "conflicting_fields", message)
-        return attrs
 
 
 def _refuse_large(request: HttpRequest) -> None:
