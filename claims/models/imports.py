@@ -12,6 +12,7 @@ from claims.models.ipamclaims import IPAMClaim
 from claims.models.ippools import Entry
 from claims.models.networks import Network
 from pools.models import Cluster
+from pools.models.register_imports import ImportStatus
 
 
 class ImportTarget(models.TextChoices):
@@ -21,17 +22,7 @@ class ImportTarget(models.TextChoices):
     IPAMCLAIMS = "ipamclaims", _("IPAMClaims")
 
 
-class Status(models.TextChoices):
-    """Status of an import; the values after `drafted` are its outcome."""
-
-    QUEUED = "queued", _("queued")
-    DRAFTING = "drafting", _("reading")
-    DRAFTED = "drafted", _("ready for review")
-    COMMITTING = "committing", _("committing")
-    COMMITTED = "committed", _("committed")
-    UNDONE = "undone", _("undone")
-    CANCELLED = "cancelled", _("cancelled")
-    FAILED = "failed", _("failed")
+Status = ImportStatus  # a VM import lives as an import of a register does
 
 
 class RowStatus(models.TextChoices):

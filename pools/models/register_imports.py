@@ -13,7 +13,7 @@ from pools.models.fields import HostAddressField
 from pools.models.pools import DAY
 
 
-class RegisterImportStatus(models.TextChoices):
+class ImportStatus(models.TextChoices):
     """Status of an import; the values after `drafted` are its outcome."""
 
     QUEUED = "queued", _("queued")
@@ -91,9 +91,7 @@ class RegisterImport(models.Model):
     cooldown_seconds = models.BigIntegerField(default=DAY)  # of the pools that the import creates
     format = models.CharField(max_length=32, blank=True, default="")
     file_name = models.CharField(max_length=255, blank=True, default="")
-    status = models.CharField(
-        max_length=10, choices=RegisterImportStatus, default=RegisterImportStatus.QUEUED
-    )
+    status = models.CharField(max_length=10, choices=ImportStatus, default=ImportStatus.QUEUED)
     counts = models.JSONField(default=dict, blank=True)
     # Of the CIDRs of the register by which the rows were resolved (pools/register/imports/rows.py).
     fingerprint = models.CharField(max_length=32, blank=True, default="", editable=False)

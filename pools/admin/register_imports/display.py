@@ -11,7 +11,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from pools.models import RegisterImport
-from pools.models.register_imports import RegisterImportStatus as Status
+from pools.models.register_imports import ImportStatus as Status
 from pools.models.register_imports import RegisterRowStatus
 from pools.platform import database
 from pools.platform.admin import display

@@ -17,7 +17,7 @@ from pools.admin.clusters import field as cluster_fields
 from pools.core import errors, holders
 from pools.models import Cluster, RegisterImport
 from pools.models.pools import DAY
-from pools.models.register_imports import RegisterImportStatus as Status
+from pools.models.register_imports import ImportStatus as Status
 from pools.platform.admin import display, pages
 from pools.platform.admin import forms as fields
 from pools.register.imports import drafts, files

@@ -14,7 +14,7 @@ from django.utils.translation import gettext_lazy as _
 from pools.admin.clusters import field as cluster_fields
 from pools.admin.register_imports import display, form, page
 from pools.models import RegisterImport
-from pools.models.register_imports import RegisterImportStatus
+from pools.models.register_imports import ImportStatus
 from pools.platform.admin import columns, filters, lists
 from pools.platform.admin import display as admin_display
 from pools.platform.admin.columns import Column
@@ -49,7 +49,7 @@ class RegisterImportAdmin(lists.ListAdmin[RegisterImport]):
     )
     list_per_page = 50
     list_filter = (
-        filters.by_value(_("status"), "status", RegisterImportStatus),
+        filters.by_value(_("status"), "status", ImportStatus),
         cluster_fields.cluster_filter(),
     )
     exported = (

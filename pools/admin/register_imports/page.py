@@ -17,7 +17,7 @@ from pools import tasks
 from pools.admin.register_imports import display
 from pools.core import errors
 from pools.models import RegisterImport, RegisterRow
-from pools.models.register_imports import RegisterImportStatus as Status
+from pools.models.register_imports import ImportStatus as Status
 from pools.models.register_imports import RegisterRowStatus
 from pools.platform.admin import display as admin_display
 from pools.platform.admin import lists, pages

@@ -26,7 +26,7 @@ from pools.api.register_imports.serializers import (
 )
 from pools.core import errors, object_reader
 from pools.models import RegisterImport, RegisterRow
-from pools.models.register_imports import RegisterImportStatus as Status
+from pools.models.register_imports import ImportStatus as Status
 from pools.models.register_imports import RegisterRowStatus, RegisterTarget
 from pools.platform import idempotency
 from pools.platform.rest import filters, generics, parsing, views

@@ -11,7 +11,7 @@ from django.core.files.uploadedfile import UploadedFile
 from pools.api import lookups
 from pools.core import errors, holders, object_reader
 from pools.models import RegisterImport
-from pools.models.register_imports import RegisterImportStatus as Status
+from pools.models.register_imports import ImportStatus as Status
 from pools.models.register_imports import RegisterRowStatus, RegisterTarget
 from pools.platform import documents
 from pools.platform.rest import fields, parsing, query

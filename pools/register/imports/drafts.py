@@ -14,7 +14,7 @@ from pools.core import errors
 from pools.models import Cluster, RegisterFile, RegisterImport, RegisterRow
 from pools.models.fields import Now
 from pools.models.pools import DAY
-from pools.models.register_imports import RegisterImportStatus as Status
+from pools.models.register_imports import ImportStatus as Status
 from pools.platform import events
 from pools.register.imports import commit as import_commit
 from pools.register.imports import files, states, validation

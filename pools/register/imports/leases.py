@@ -1,150 +1,25 @@
-"""Leases of register imports: which worker works on which import (pools/platform/leases.py).
-
-The lease of a killed worker expires; another worker then takes the import and starts over. The thread that
-renews the lease also writes the progress, with its own connection, because the rows of a commit are
-invisible to others until its transaction ends.
-"""
+"""The leases of register imports."""
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
-from dataclasses import dataclass
-from datetime import timedelta
-from typing import Any
-
-from django.db.models import Case, F, Q, Value, When
-
-from pools.core import errors
 from pools.models import RegisterImport
-from pools.models.fields import Clock
-from pools.models.register_imports import RegisterImportStatus as Status
-from pools.platform import database, leases
-from pools.platform.leases import FREE, Lease, LeaseLost
+from pools.platform.import_leases import TRIES, Cancelled, ImportLeases, Work
+from pools.platform.leases import LeaseLost
 
-_RENEWAL_SECONDS = 1.0  # between two updates of the lease and the progress
-TRIES = 5  # attempts until the import fails
+__all__ = ["TRIES", "Cancelled", "LeaseLost", "Work"]
 
-
-class Cancelled(errors.Conflict):
-    """The import was cancelled."""
-
-    code = "import_cancelled"
-    reason = "Cancelled"
-
-
-@dataclass
-class Work:
-    """A worker's lease of an import, and the number of rows done."""
-
-    lease: Lease
-    tries: int = 1
-    done: int = 0
-
-    @property
-    def import_id(self) -> int:
-        return self.lease.row_id
-
-    def step(self, done: int) -> None:
-        """Record the number of rows done. Raises LeaseLost, Cancelled."""
-        self.done = done
-        prove(self)
-
-
-_IN_PROGRESS = Q(status__in=[Status.DRAFTING, Status.COMMITTING]) | Q(undo_wanted=True)
-_WAITING = Q(status=Status.QUEUED) | _IN_PROGRESS
-_LEASES = leases.Leases(RegisterImport)
-
-
-def due_imports() -> list[int]:
-    """Return the ids of the first 100 imports that wait for a worker, or whose lease has expired."""
-    rows = RegisterImport.objects.filter(_WAITING, FREE).order_by("pk")
-    return list(rows.values_list("pk", flat=True)[:100])
-
-
-def take(import_id: int) -> Work | None:
-    """Lease an import; return None if another worker has it or it has no work left."""
-    lease = _LEASES.take(
-        import_id,
-        _WAITING,
-        tries=F("tries") + 1,
-        rows_done=0,
-        status=Case(
-            When(status=Status.QUEUED, then=Value(Status.DRAFTING.value)), default=F("status")
-        ),
-        started_at=Clock(),
-    )
-    if lease is None:
-        return None
-    return Work(lease, RegisterImport.objects.values_list("tries", flat=True).get(pk=import_id))
-
-
-def check_tries(work: Work) -> None:
-    """Raise IpamError if too many workers have failed at the import: the next one would fail, too."""
-    if work.tries > TRIES:
-        raise errors.IpamError(f"The import failed after {TRIES} attempts.")
-
-
-def keep_alive(work: Work) -> AbstractContextManager[None]:
-    """Return a context that renews the lease and writes the progress in a thread."""
-    return _RENEWED.renewing(
-        work.lease, every=_RENEWAL_SECONDS, changes=lambda: {"rows_done": work.done}
-    )
-
-
-_RENEWED = leases.Leases(RegisterImport, condition=_IN_PROGRESS)
-
-
-def prove(work: Work) -> None:
-    """Raise LeaseLost if another worker has the import, and Cancelled if a user cancelled it."""
-    cancelled = _LEASES.held(work.lease).values_list("cancel_wanted", flat=True).first()
-    if cancelled is None:
-        raise LeaseLost("Another worker has the import.")
-    if cancelled:
-        raise Cancelled
-
-
-def end(work: Work) -> None:
-    """End the lease as the last step of the transaction; until the commit nobody can take over or cancel.
-
-    Raises LeaseLost, Cancelled.
-    """
-    rows = _LEASES.held(work.lease).filter(cancel_wanted=False)
-    if not rows.update(leased_until=None, tries=0, undo_wanted=False):
-        prove(work)
-        raise LeaseLost("Another worker has the import.")
-
-
-def requeue(work: Work, *, seconds: float = 0) -> None:
-    """Make the import available to another worker after `seconds`."""
-    _LEASES.end(work.lease, leased_until=Clock() + timedelta(seconds=seconds))
-
-
-def mark_failed(work: Work, code: str, message: str) -> None:
-    """Mark the import as failed with an error, and delete its rows and its upload.
-
-    A worker that has lost the lease changes nothing.
-    """
-    rows = RegisterImport.objects.filter(
-        pk=work.import_id,
-        fence=work.lease.fence,
-        status__in=[Status.DRAFTING, Status.COMMITTING],
-    )
-    changes: dict[str, Any] = {"error_code": code[:63], "error": message[:1000]}
-    if rows.update(status=Status.FAILED, leased_until=None, **changes):
-        discard(work.import_id)
-
-
-def mark_undo_failed(work: Work, code: str, message: str) -> None:
-    """Record why an undo failed; the import stays committed."""
-    changes: dict[str, Any] = {"error_code": code[:63], "error": message[:1000]}
-    _LEASES.end(work.lease, undo_wanted=False, tries=0, **changes)
-
-
-def discard(import_id: int) -> None:
-    """Delete the rows and the upload of an import that failed or was cancelled."""
-    database.rows(
-        "DELETE FROM pools_registerrow WHERE register_import_id = %s RETURNING 1", [import_id]
-    )
-    database.rows(
-        "DELETE FROM pools_registerfile WHERE register_import_id = %s RETURNING 1", [import_id]
-    )
+_LEASES = ImportLeases(
+    RegisterImport,
+    "DELETE FROM pools_registerrow WHERE register_import_id = %s RETURNING 1",
+    "DELETE FROM pools_registerfile WHERE register_import_id = %s RETURNING 1",
+)
+due_imports = _LEASES.due_imports
+take = _LEASES.take
+check_tries = _LEASES.check_tries
+keep_alive = _LEASES.keep_alive
+prove = _LEASES.prove
+end = _LEASES.end
+requeue = _LEASES.requeue
+mark_failed = _LEASES.mark_failed
+mark_undo_failed = _LEASES.mark_undo_failed
+discard = _LEASES.discard

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from pools.models import RegisterImport
-from pools.models.register_imports import RegisterImportStatus as Status
+from pools.models.register_imports import ImportStatus as Status
 
 UNDER_WAY = frozenset({Status.QUEUED, Status.DRAFTING, Status.COMMITTING})
 

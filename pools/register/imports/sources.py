@@ -11,7 +11,7 @@ from django.db.models import F, Q
 from pools.core import errors
 from pools.models import NetBoxSource, RegisterImport
 from pools.models.fields import Clock, Now
-from pools.models.register_imports import RegisterImportStatus as Status
+from pools.models.register_imports import ImportStatus as Status
 from pools.platform import database, events
 from pools.platform.outbound import faults, secrets, webhook_post
 from pools.platform.outbound.access import Access

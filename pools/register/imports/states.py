@@ -5,7 +5,7 @@ from __future__ import annotations
 from pools.core import errors
 from pools.models import RegisterFile, RegisterImport
 from pools.models.fields import Now
-from pools.models.register_imports import RegisterImportStatus as Status
+from pools.models.register_imports import ImportStatus as Status
 from pools.platform import events
 from pools.register.imports import files, leases, validation
 from pools.register.imports import rows as import_rows

@@ -10,7 +10,7 @@ from django.db import DatabaseError
 
 from pools.core import errors
 from pools.models import RegisterFile, RegisterImport
-from pools.models.register_imports import RegisterImportStatus as Status
+from pools.models.register_imports import ImportStatus as Status
 from pools.platform import database, events
 from pools.platform.leases import LeaseLost
 from pools.register.imports import commit, files, leases, sources, states, undo
