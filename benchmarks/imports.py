@@ -18,14 +18,15 @@ from django.db import connection
 from psycopg import pq
 
 from benchmarks import registers
-from claims.imports import drafts, worker
+from claims.imports import drafts
 from claims.imports.files import formats
 from claims.imports.mapping import ImportOptions
 from claims.imports.uploads import Upload
 from claims.models import Entry, Network, VMImport
-from claims.models.imports import Status
 from claims.networks import pools
+from pools.models.register_imports import ImportStatus as Status
 from pools.platform import events
+from pools.platform.imports import worker
 
 ROWS = 50_000
 _FIRST = int(ip_address("10.64.1.0"))
@@ -48,7 +49,7 @@ def measure() -> Iterator[dict[str, Any]]:
     bare = _seconds(lambda: sum(1 for _ in csv.reader(io.StringIO(text.decode()))))
     drafted, took = _drafted(network, text, "vms.csv")
     yield _times("import_csv_drafted", took, bare, _CSV_TIMES)
-    drafts.cancel(drafted.pk, author=registers.BY)
+    drafts.IMPORTS.cancel(drafted.pk, author=registers.BY)
     bare = _seconds(lambda: _read_bare(book))
     drafted, took = _drafted(network, book, "vms.xlsx")
     yield _times("import_xlsx_drafted", took, bare, _XLSX_TIMES)
@@ -114,9 +115,9 @@ def _drafted(network: Network, content: bytes, name: str) -> tuple[VMImport, flo
     upload = Upload("file", io.BytesIO(content), name)
     options = ImportOptions(network.cluster, network=network, namespace="bench")
     made = drafts.create(upload, options, author=registers.BY)
-    worker.process_import(made.pk)
+    worker.process_import(drafts.IMPORTS, made.pk)
     took = time.perf_counter() - began
-    found = drafts.get(made.pk)
+    found = drafts.IMPORTS.get(made.pk)
     if found.status != Status.DRAFTED or sum(found.counts.values()) != ROWS:
         raise RuntimeError(f"{found.status} {found.counts} {found.error}")
     return found, took
@@ -126,11 +127,11 @@ def _written(of: VMImport) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         trace = Path(folder) / "trace"
         began = time.perf_counter()
-        drafts.commit(of.pk, author=registers.BY)
-        round_trips = _round_trips(trace, lambda: worker.process_import(of.pk))
+        drafts.IMPORTS.commit(of.pk, author=registers.BY)
+        round_trips = _round_trips(trace, lambda: worker.process_import(drafts.IMPORTS, of.pk))
         took = time.perf_counter() - began
     if Entry.objects.count() != ROWS:
-        raise RuntimeError(drafts.get(of.pk).error)
+        raise RuntimeError(drafts.IMPORTS.get(of.pk).error)
     each = round_trips / (ROWS / 1000)
     return {
         "name": "import_written", "seconds": round(took, 2), "queries_per_1000_rows": round(each, 2),
@@ -139,8 +140,8 @@ def _written(of: VMImport) -> dict[str, Any]:
 
 
 def _undo(of: VMImport) -> None:
-    drafts.undo(of.pk, author=registers.BY)
-    worker.process_import(of.pk)
+    drafts.IMPORTS.undo(of.pk, author=registers.BY)
+    worker.process_import(drafts.IMPORTS, of.pk)
 
 
 def _round_trips(trace: Path, work: Callable[[], object]) -> int:

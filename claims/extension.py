@@ -14,9 +14,8 @@ from claims.entries import drift
 from claims.entries.ippool_handler import IPPoolHandler
 from claims.ipamclaims.handler import IPAMClaimHandler
 from claims.models import Network
-from claims.models import history as event_tables
 from claims.networks.nad_handler import NetworkAttachmentDefinitions
-from claims.networks.route_advertisement_handler import RouteAdvertisements
+from claims.networks.route_advertisements import RouteAdvertisements
 from claims.networks.udn_handler import UserDefinedNetworks
 from claims.operations import checks, conditions, demo, history, leak_sources, metrics
 from claims.webhooks import hooks
@@ -51,7 +50,6 @@ VM_NETWORKS = Extension(
     drift_resolvers=(drift.RESOLVER,),
     webhooks=hooks.ALL,
     leak_sources=(leak_sources.VMS, leak_sources.PODS),
-    event_tables=event_tables.ALL,
     event_subjects={
         "network": _("VM networks"),
         "ippool": _("IPPools"),

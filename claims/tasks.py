@@ -9,8 +9,9 @@ from django.conf import settings
 from kombu.exceptions import OperationalError
 
 from claims.address_index import conflicts
-from claims.imports import leases, worker
+from claims.imports import drafts
 from claims.workloads import results, webhook_decisions
+from pools.platform.imports import worker
 
 log = logging.getLogger(__name__)
 
@@ -38,7 +39,7 @@ def refresh_workload_counts() -> int:
 @shared_task
 def process_imports() -> int:
     """Send a message for each import that waits for a worker or has lost its worker."""
-    due = leases.due_imports()
+    due = drafts.IMPORTS.leases.due_imports()
     for import_id in due:
         process_import.apply_async((import_id,), expires=_EXPIRY_SECONDS)
     return len(due)
@@ -46,7 +47,7 @@ def process_imports() -> int:
 
 @shared_task(soft_time_limit=_IMPORT_SECONDS, time_limit=_IMPORT_SECONDS + 30)
 def process_import(import_id: int) -> bool:
-    return worker.process_import(import_id)
+    return worker.process_import(drafts.IMPORTS, import_id)
 
 
 def notify_worker(import_id: int) -> None:

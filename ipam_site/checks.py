@@ -71,16 +71,22 @@ def _oidc_errors() -> Iterator[tuple[str, str]]:
 def _ldap_errors() -> Iterator[tuple[str, str]]:
     if not ldap_settings.is_installed():
         yield "IPAM_LDAP_URL", "LDAP needs the packages of requirements-ldap.txt"
-    url = parse.urlsplit(settings.IPAM_LDAP_URL)
-    if url.scheme not in {"ldap", "ldaps"} or not url.hostname:
-        yield "IPAM_LDAP_URL", "must be an ldaps:// URL, or ldap:// for StartTLS"
-    for name in ("IPAM_LDAP_USER_BASE", "IPAM_LDAP_GROUP_BASE"):
-        if not getattr(settings, name):
-            yield name, "must be set, because IPAM_LDAP_URL is"
-    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9-]*", settings.IPAM_LDAP_USERNAME_ATTRIBUTE):
-        yield "IPAM_LDAP_USERNAME_ATTRIBUTE", "must be the name of an attribute"
-    if not re.fullmatch(r"\(.+\)", settings.IPAM_LDAP_GROUP_FILTER):
-        yield "IPAM_LDAP_GROUP_FILTER", "must be a filter in parentheses"
+    urls = [parse.urlsplit(url) for url in re.split(r"[\s,]+", settings.IPAM_LDAP_URL)]
+    schemes = {url.scheme for url in urls}
+    if schemes not in ({"ldap"}, {"ldaps"}) or not all(url.hostname for url in urls):
+        yield "IPAM_LDAP_URL", "must be ldaps:// URLs, or ldap:// URLs for StartTLS"
+    is_set = (r".+", "must be set, because IPAM_LDAP_URL is")
+    is_attribute = (r"[A-Za-z][A-Za-z0-9-]*", "must be the name of an attribute")
+    is_filter = (r"\(.+\)", "must be a filter in parentheses")
+    for name, (pattern, message) in {
+        "IPAM_LDAP_USER_BASE": is_set,
+        "IPAM_LDAP_GROUP_BASE": is_set,
+        "IPAM_LDAP_USERNAME_ATTRIBUTE": is_attribute,
+        "IPAM_LDAP_ID_ATTRIBUTE": is_attribute,
+        "IPAM_LDAP_GROUP_FILTER": is_filter,
+    }.items():
+        if not re.fullmatch(pattern, getattr(settings, name)):
+            yield name, message
     if settings.IPAM_LDAP_GROUP_TYPE not in ldap_settings.GROUP_TYPES:
         yield "IPAM_LDAP_GROUP_TYPE", f"must be one of {', '.join(ldap_settings.GROUP_TYPES)}"
     yield from _file_errors("IPAM_LDAP_CA_FILE")

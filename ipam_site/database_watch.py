@@ -16,7 +16,7 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent import futures
 from typing import Any
 
@@ -43,16 +43,23 @@ class DatabaseWatchMiddleware:
         self._get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        if _started_in != os.getpid():
-            _start()
         if is_refusing():
             return problems.unavailable(request)
-        me = threading.get_ident()
-        _running[me] = (time.monotonic(), connections[DEFAULT_DB_ALIAS])
-        try:
+        with watched():
             return self._get_response(request)
-        finally:
-            _running.pop(me, None)
+
+
+@contextlib.contextmanager
+def watched() -> Iterator[None]:
+    """Watch what this thread does: if it takes long and the database hangs, its connection is closed."""
+    if _started_in != os.getpid():
+        _start()
+    me = threading.get_ident()
+    _running[me] = (time.monotonic(), connections[DEFAULT_DB_ALIAS])
+    try:
+        yield
+    finally:
+        _running.pop(me, None)
 
 
 def is_refusing() -> bool:

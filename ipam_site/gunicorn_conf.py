@@ -6,6 +6,7 @@ import contextlib
 import os
 import pathlib
 import signal
+import socket
 import ssl
 
 from gunicorn import glogging
@@ -16,6 +17,8 @@ from pools.platform import garbage
 
 wsgi_app = "ipam_site.wsgi:application"
 bind = env.text("WEB_BIND", "127.0.0.1:8000")
+if bind.startswith(":") and socket.has_dualstack_ipv6():
+    bind = f"[::]{bind}"  # all addresses of both families: a pod may have no IPv4 address
 # Several threads per process serve many connections. An allocation is one short round trip, so a few
 # threads per core keep the database busy. Threads only get complete requests (web_worker.py).
 worker_class = "ipam_site.web_worker.Worker"

@@ -64,6 +64,7 @@ if IPAM_SECOND_FACTOR not in {"optional", "administrators", "everybody"}:
     )
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
+SESSION_ENGINE = "pools.platform.sessions"
 SESSION_COOKIE_AGE = 12 * 3600
 CSRF_COOKIE_SAMESITE = "Lax"
 CSRF_FAILURE_VIEW = "ipam_site.http.problems.csrf_failure"
@@ -123,6 +124,11 @@ IPAM_LDAP_USERNAME_ATTRIBUTE = env.text("IPAM_LDAP_USERNAME_ATTRIBUTE", "uid")
 IPAM_LDAP_GROUP_BASE = env.text("IPAM_LDAP_GROUP_BASE")
 IPAM_LDAP_GROUP_FILTER = env.text("IPAM_LDAP_GROUP_FILTER", "(objectClass=*)")
 IPAM_LDAP_GROUP_TYPE = env.text("IPAM_LDAP_GROUP_TYPE", "member")
+# What identifies a person for ever: names are given to other people.
+IPAM_LDAP_ID_ATTRIBUTE = env.text(
+    "IPAM_LDAP_ID_ATTRIBUTE",
+    "objectGUID" if IPAM_LDAP_GROUP_TYPE == "active-directory" else "entryUUID",
+)
 IPAM_LDAP_CA_FILE = env.text("IPAM_LDAP_CA_FILE")
 
 # --- applications ---------------------------------------------------------------------------------
@@ -135,7 +141,7 @@ INSTALLED_APPS = [
     "ipam_site.admin_app.AdminConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
-    "django.contrib.sessions",
+    "django.contrib.sessions",  # its command clearsessions; its table is that of earlier versions
     "django.contrib.messages",
     "django.contrib.staticfiles",
     "django.contrib.postgres",
@@ -158,6 +164,8 @@ MIDDLEWARE = [
     "ipam_site.http.health.HealthMiddleware",
     # The same is true for a scrape with a token.
     "ipam_site.http.metrics.MetricsMiddleware",
+    # Before those that it replaces for allocations and releases of one block.
+    "ipam_site.http.fast_path.FastPathMiddleware",
     "ipam_site.http.middleware.APILanguageMiddleware",
     "ipam_site.http.middleware.RequestIdMiddleware",
     "django.middleware.security.SecurityMiddleware",
@@ -396,6 +404,7 @@ CELERY_BEAT_SCHEDULE = {
     "due checks": _every(60, "pools.tasks.due_checks"),
     "tidy idempotency keys": _every(3600, "pools.tasks.tidy_idempotency_keys"),
     "tidy login failures": _every(3600, "pools.tasks.tidy_login_failures"),
+    "tidy sessions": _every(3600, "pools.tasks.tidy_sessions"),
     "tidy measures": _every(3600, "pools.tasks.tidy_measures"),
     "purge events": _every(3600, "pools.tasks.purge_events"),
     "tidy leaks": _every(300, "pools.tasks.tidy_leaks"),
@@ -545,6 +554,7 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
 # --- admin ----------------------------------------------------------------------------------------
 
 UNFOLD = admin_site.UNFOLD
+MENU = admin_site.MENU
 
 # The demo fleet may be loaded on a local site: one without TLS, or one that `up` runs.
 IPAM_ALLOW_DEMO = env.boolean(

@@ -132,35 +132,22 @@ class Site(sites.UnfoldAdminSite):
         """Return the URL patterns directly below /admin/."""
         from pools.admin import urls  # noqa: PLC0415  # its modules register models with this site
 
+        open_to_all = (
+            ("login/code/", second_step.view, "second_step"),
+            ("login/passkey/", passkey_sign_in.sign_in, "passkey_sign_in"),
+            ("login/passkey/options/", passkey_sign_in.sign_in_options, "passkey_sign_in_options"),
+            ("login/code/options/", passkey_sign_in.proof_options, "passkey_proof_options"),
+        )
+        passkeys = "second-factor/passkeys/"
+        of_staff = (
+            ("second-factor/", enrolment.view, "second_factor"),
+            ("second-factor/remove/", removal.view, "second_factor_remove"),
+            (passkeys, enrolment.add_passkey, "passkey_add"),
+            (f"{passkeys}options/", enrolment.creation_options, "passkey_creation_options"),
+            (f"{passkeys}<int:passkey_id>/remove/", removal.view, "passkey_remove"),
+        )
         return [
-            path("login/code/", second_step.view, name="second_step"),
-            path("login/passkey/", passkey_sign_in.sign_in, name="passkey_sign_in"),
-            path(
-                "login/passkey/options/",
-                passkey_sign_in.sign_in_options,
-                name="passkey_sign_in_options",
-            ),
-            path(
-                "login/code/options/", passkey_sign_in.proof_options, name="passkey_proof_options"
-            ),
-            path("second-factor/", self.admin_view(enrolment.view), name="second_factor"),
-            path(
-                "second-factor/remove/", self.admin_view(removal.view), name="second_factor_remove"
-            ),
-            path(
-                "second-factor/passkeys/",
-                self.admin_view(enrolment.add_passkey),
-                name="passkey_add",
-            ),
-            path(
-                "second-factor/passkeys/options/",
-                self.admin_view(enrolment.creation_options),
-                name="passkey_creation_options",
-            ),
-            path(
-                "second-factor/passkeys/<int:passkey_id>/remove/",
-                self.admin_view(removal.view),
-                name="passkey_remove",
-            ),
+            *(path(route, view, name=name) for route, view, name in open_to_all),
+            *(path(route, self.admin_view(view), name=name) for route, view, name in of_staff),
             *urls.admin_urls(self),
         ]

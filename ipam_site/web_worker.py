@@ -1,9 +1,9 @@
 """The web server's worker: threads get complete requests only, so that a slow client blocks no thread.
 
 gunicorn's `gthread` reads requests in threads: a few clients that send a byte now and then can occupy
-all threads. Here the main loop does the TLS handshakes and reads requests without blocking, into memory
-or a temporary file. It hands a request to a thread when the last byte has arrived, as a buffering
-proxy would do.
+all threads. Here the event loop does the TLS handshakes and reads requests without blocking, into memory
+or a temporary file (web_requests.py). A request is answered when its last byte has arrived, as behind a
+buffering proxy.
 
 A request that takes too long is answered with 408, one without a known length with 411, one that is
 too large with 413 or 431. At the maximum of connections, the worker closes the connection that has
@@ -12,237 +12,148 @@ been sending for the longest time. It also closes connections of clients that do
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import errno
 import http
-import json
-import re
 import socket
-import ssl
-import tempfile
+import threading
 import time
-from concurrent import futures
 from functools import partial
 from typing import Any
 
-from gunicorn import sock as sockets
 from gunicorn import util
-from gunicorn.http import get_parser, unreader
 from gunicorn.workers import gthread
 
-HEAD_SECONDS = 20.0  # for the TLS handshake, the request line and the headers
-BODY_SECONDS = 20.0  # for a body, and a second more for each
-BODY_RATE = 1024  # bytes that have arrived of it
-LONGEST = 600.0  # seconds for any request
-WRITE_SECONDS = 10.0  # for a client to read a part of the response
-LINGER_SECONDS = 2.0  # for a client to read the last response before the connection closes
+from ipam_site.web_requests import Connection, IncomingRequest, RefusedError
 
-LARGEST_HEAD = 64 * 1024
-# The largest body of any endpoint is 32 MiB; each endpoint has a limit of its own.
-LARGEST_BODY = 33 * 1024 * 1024
-_IN_MEMORY = 256 * 1024
-_CHUNK = 64 * 1024
-_AT_ONCE = 16  # chunks of one client before the next client is read
-# The kernel may allow less. A response that fits into the buffer frees the thread at once.
-_SEND_BUFFER = 1024 * 1024
+LONG_ANSWER = 0.01  # seconds after which another thread runs the event loop
+_TICK = 0.005  # seconds between two looks at it
 _FULL = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 _PASSING = {errno.EAGAIN, errno.EWOULDBLOCK, errno.ECONNABORTED}
 
-_EXPECT = re.compile(rb"\r\nexpect:[^\r\n]*", re.IGNORECASE)
-_CODES = {
-    408: "request_timeout",
-    411: "length_required",
-    413: "too_large",
-    431: "headers_too_large",
-}
-
-
-class RefusedError(Exception):
-    """The request is refused before it is complete; `status` is the response status."""
-
-    def __init__(self, status: http.HTTPStatus) -> None:
-        super().__init__(status)
-        self.status = status
-
-    def answer(self) -> bytes:
-        body = json.dumps(
-            {
-                "type": "about:blank",
-                "title": self.status.phrase,
-                "status": self.status.value,
-                "code": _CODES[self.status.value],
-            }
-        )
-        return (
-            f"HTTP/1.1 {self.status.value} {self.status.phrase}\r\nConnection: close\r\n"
-            f"Content-Type: application/problem+json\r\nContent-Length: {len(body)}\r\n\r\n{body}"
-        ).encode()
-
-
-class ReceivedBytes(unreader.Unreader):
-    """The bytes that the main loop has read of one connection; threads never read the socket."""
-
-    def __init__(self) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
-        self.file: Any = None
-
-    def chunk(self, size_hint: int | None = None) -> bytes:
-        data: bytes = self.file.read(max(size_hint or 0, _CHUNK)) if self.file else b""
-        if not data and self.file:
-            self.file.close()
-            self.file = None
-        return data
-
-    def take_rest(self) -> bytes:
-        """Return and remove the bytes of the next request."""
-        data = [self.take_buffered()]  # type: ignore[no-untyped-call]
-        while more := self.chunk():
-            data.append(more)
-        return b"".join(data)
-
-
-class Connection(gthread.TConn):
-    """A connection whose requests the main loop reads."""
-
-    parser: Any
-
-    def start(self) -> None:
-        """Prepare the connection without blocking. Raises OSError."""
-        with contextlib.suppress(OSError):
-            self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER)
-        self.is_shaken = not self.cfg.is_ssl
-        if self.cfg.is_ssl:
-            self.sock = sockets.ssl_context(self.cfg).wrap_socket(
-                self.sock, server_side=True, do_handshake_on_connect=False
-            )
-            self.sock.setblocking(False)
-        self.parser = get_parser(self.cfg, self.sock, self.client)
-        self.parser.unreader = ReceivedBytes()
-        self.initialized = True
-
-    def receive(self) -> bytes | None:
-        """Return received bytes, b"" at the end, None if there are none yet. Raises OSError."""
-        try:
-            if not self.is_shaken:
-                self.sock.do_handshake()
-                self.is_shaken = True
-            data: bytes = self.sock.recv(_CHUNK)
-        except (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError):
-            return None
-        return data
-
-    def has_more(self) -> bool:
-        """Return True if TLS has decrypted bytes, which the poller does not report."""
-        return self.cfg.is_ssl and self.is_shaken and bool(self.sock.pending())
-
-    def init(self) -> None:
-        """Prepare the socket for the thread of the request, which only writes to it."""
-        self.sock.settimeout(WRITE_SECONDS)
-
-
-class IncomingRequest:
-    """A request that is arriving; after a refusal its bytes are discarded."""
-
-    def __init__(self, connection: Connection) -> None:
-        self.connection = connection
-        self.is_polled = False
-        self.file = tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY)  # noqa: SIM115  # the thread closes it
-        self._head: bytearray | None = bytearray()
-        self._missing = 0
-        self._received = 0
-        self._began = time.monotonic()
-        self._lingers_until: float | None = None
-
-    @property
-    def is_complete(self) -> bool:
-        return self._head is None and self._missing <= 0 and self._lingers_until is None
-
-    @property
-    def is_empty(self) -> bool:
-        return not self._received
-
-    @property
-    def is_refused(self) -> bool:
-        return self._lingers_until is not None
-
-    @property
-    def deadline(self) -> float:
-        if self._lingers_until is not None:
-            return self._lingers_until
-        if self._head is not None:
-            return self._began + HEAD_SECONDS
-        return self._began + min(LONGEST, BODY_SECONDS + self._received / BODY_RATE)
-
-    def linger(self) -> None:
-        """Discard further bytes while the client reads the response."""
-        self._lingers_until = time.monotonic() + LINGER_SECONDS
-        self.file.close()
-
-    def take(self) -> None:
-        """Read received bytes up to the end of the request. Raises OSError, RefusedError."""
-        chunks = 0
-        while not self.is_complete and (chunks < _AT_ONCE or self.connection.has_more()):
-            data = self.connection.receive()
-            if data is None:
-                return
-            if not data:
-                raise ConnectionAbortedError(errno.ECONNABORTED, "the client closed the connection")
-            self.feed(data)
-            chunks += 1
-
-    def feed(self, data: bytes) -> None:
-        """Add received bytes to the request. Raises RefusedError."""
-        self._received += len(data)
-        if self._lingers_until is not None:
-            return
-        if self._head is None:
-            self.file.write(data)
-            self._missing -= len(data)
-            return
-        start = max(0, len(self._head) - 3)
-        self._head += data
-        end = self._head.find(b"\r\n\r\n", start)
-        if end >= 0:
-            self._end_head(bytes(self._head[: end + 4]), bytes(self._head[end + 4 :]))
-        elif len(self._head) > LARGEST_HEAD:
-            raise RefusedError(http.HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
-
-    def _end_head(self, head: bytes, body: bytes) -> None:
-        length = _length(head)
-        if length > LARGEST_BODY:
-            raise RefusedError(http.HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
-        plain_head = _EXPECT.sub(b"", head)
-        if plain_head != head and len(body) < length:
-            self.connection.sock.send(b"HTTP/1.1 100 Continue\r\n\r\n")
-        self.file.write(plain_head)
-        self.file.write(body)
-        self._head, self._missing = None, length - len(body)
-
-
-def _length(head: bytes) -> int:
-    """Return the length of the body; 0 for an ambiguous head, which gunicorn's parser refuses.
-
-    Raises RefusedError for a chunked body, which the application would see as empty.
-    """
-    fields = [line.partition(b":") for line in head.split(b"\r\n")[1:]]
-    names = {name.strip().lower() for name, _, _ in fields}
-    if b"transfer-encoding" in names:
-        raise RefusedError(http.HTTPStatus.LENGTH_REQUIRED)
-    lengths = [value.strip() for name, _, value in fields if name.lower() == b"content-length"]
-    if len(lengths) != 1 or not lengths[0].isdigit():
-        return 0
-    # int() refuses more than 4300 digits.
-    return int(lengths[0]) if len(lengths[0]) < 20 else LARGEST_BODY + 1
-
 
 class Worker(gthread.ThreadWorker):
-    """`gthread`, except that the main loop reads requests before a thread handles them."""
+    """`gthread`, except that its threads take turns at the event loop, and that the loop reads requests.
+
+    The thread whose turn it is reads a request and answers it itself: handing a request to another thread
+    and its connection back costs more than gunicorn's own part of it. If an answer takes long, the main
+    thread ends the turn, and the next free thread runs the loop. Only the thread whose turn it is uses
+    the poller and the connections that no thread is answering.
+    """
 
     poller: Any
+    tpool: Any
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)  # type: ignore[no-untyped-call]
         self.incoming: dict[Connection, IncomingRequest] = {}  # the oldest first
+        self._pipelined: collections.deque[tuple[Connection, bytes]] = collections.deque()
+        self._turn = 0
+        self._free_turns = threading.Semaphore(1)
+        self._answering_since: float | None = None  # the thread whose turn it is
+        self._lock = threading.Lock()  # of the two above
+        self._is_busy = threading.Event()
+        self._is_over = False
+
+    def run(self) -> None:
+        """Watch the threads, in the main thread, until the worker has stopped."""
+        self.poller.register(
+            self.method_queue.fileno(),
+            gthread.selectors.EVENT_READ,
+            self.method_queue.run_callbacks,
+        )
+        self.set_accept_enabled(True)  # type: ignore[no-untyped-call]
+        for _ in range(self.cfg.threads):
+            self.tpool.submit(self._take_turns)
+        while self.alive and self.is_parent_alive():  # type: ignore[no-untyped-call]
+            self.notify()  # type: ignore[no-untyped-call]
+            self._watch(1.0)
+        self.alive = False
+        deadline = time.monotonic() + self.cfg.graceful_timeout
+        while self.nr_conns > 0 and time.monotonic() < deadline:
+            self.notify()  # type: ignore[no-untyped-call]
+            self._watch(0.1)
+        self._is_over = True
+        self.method_queue.defer(lambda: None)  # wakes the event loop
+        self._free_turns.release(self.cfg.threads)
+        self.tpool.shutdown(wait=False)
+        for listener in self.sockets:
+            listener.close()
+
+    def handle_exit(self, sig: int, frame: object) -> None:
+        super().handle_exit(sig, frame)  # type: ignore[no-untyped-call]
+        self._is_busy.set()
+
+    def _watch(self, seconds: float) -> None:
+        """End turns in which an answer takes long, for about `seconds`."""
+        until = time.monotonic() + seconds
+        count = self.nr
+        while (rest := until - time.monotonic()) > 0 and self._is_busy.wait(rest):
+            time.sleep(_TICK)
+            self._end_long_turn()
+            if count == self.nr and self._answering_since is None:
+                self._is_busy.clear()
+                if self._answering_since is not None:  # has begun meanwhile
+                    self._is_busy.set()
+                return
+            count = self.nr
+
+    def _end_long_turn(self) -> None:
+        with self._lock:
+            since = self._answering_since
+            if since is None or time.monotonic() - since < LONG_ANSWER:
+                return
+            self._answering_since = None
+            self._turn += 1
+        self._free_turns.release()
+
+    def _take_turns(self) -> None:
+        """Run the event loop whenever it is this thread's turn."""
+        try:
+            while not self._is_over:
+                self._free_turns.acquire()
+                turn = self._turn
+                while self._turn == turn and not self._is_over:
+                    self._run_once(turn)
+        except Exception:
+            self.log.exception("The event loop failed; the worker is replaced.")
+            self.alive = False
+
+    def _run_once(self, turn: int) -> None:
+        """Wait for events and handle them, until there are no more or the turn is over."""
+        can_accept = self.alive and self.nr_conns < self.worker_connections
+        self.set_accept_enabled(can_accept)  # type: ignore[no-untyped-call]
+        if not self.alive:
+            self._cap_keepalive(time.monotonic() + gthread.STOP_KEEPALIVE_LINGER)  # type: ignore[no-untyped-call]
+        events = [key for key, _ in self.poller.select(0 if self._pipelined else 1.0)]
+        # Listeners last: to accept a connection may close another one that has an event.
+        for key in sorted(events, key=lambda key: key.fileobj in self.sockets):
+            key.data(key.fileobj)
+            if self._turn != turn:
+                return
+        while self._pipelined:
+            self._await(*self._pipelined.popleft())
+            if self._turn != turn:
+                return
+        self.murder_keepalived()  # type: ignore[no-untyped-call]
+        self.murder_pending()
+
+    def _answer(self, connection: Connection) -> None:
+        """Answer a complete request. The turn of this thread may be over afterwards."""
+        turn = self._turn
+        self._answering_since = time.monotonic()
+        if not self._is_busy.is_set():
+            self._is_busy.set()
+        is_kept: bool = self.handle(connection)  # type: ignore[no-untyped-call]
+        with self._lock:
+            has_turn = self._turn == turn
+            if has_turn:
+                self._answering_since = None
+        if has_turn:
+            self._finish(connection, is_kept=is_kept)
+        else:
+            self.method_queue.defer(partial(self._finish, connection, is_kept=is_kept))
 
     def accept(self, listener: socket.socket) -> None:
         try:
@@ -269,15 +180,21 @@ class Worker(gthread.ThreadWorker):
         self.keepalived_conns.remove(conn)
         self._await(conn)
 
-    def finish_request(self, conn: Connection, fs: futures.Future[Any]) -> None:
-        keeps = not fs.cancelled() and fs.exception() is None and fs.result()
-        remaining = conn.parser.unreader.take_rest()
-        if not keeps:
-            self._linger(IncomingRequest(conn))
+    def _finish(self, connection: Connection, *, is_kept: bool) -> None:
+        remaining = connection.parser.unreader.take_rest()
+        if not is_kept:
+            self._linger(IncomingRequest(connection))
         elif remaining:
-            self._await(conn, remaining)
+            self._pipelined.append((connection, remaining))
         else:
-            super().finish_request(conn, fs)  # type: ignore[no-untyped-call]
+            connection.sock.setblocking(False)
+            connection.set_timeout()  # type: ignore[no-untyped-call]
+            self.keepalived_conns.append(connection)
+            self.poller.register(
+                connection.sock,
+                gthread.selectors.EVENT_READ,
+                partial(self.on_client_socket_readable, connection),
+            )
 
     def murder_pending(self) -> None:
         """Refuse requests and close connections that take too long; called about every second."""
@@ -318,7 +235,7 @@ class Worker(gthread.ThreadWorker):
         incoming.file.seek(0)
         incoming.connection.parser.unreader.file = incoming.file
         del self.incoming[incoming.connection]
-        self.enqueue_req(incoming.connection)  # type: ignore[no-untyped-call]
+        self._answer(incoming.connection)
 
     def _refuse(self, incoming: IncomingRequest, refusal: RefusedError) -> None:
         with contextlib.suppress(OSError):

@@ -7,16 +7,17 @@ the lists of the packages that use its parts.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field, fields
+from typing import Any
 
 from django.utils.translation import gettext_lazy as _
+from django_stubs_ext import StrOrPromise
 
 from pools.admin import events as admin_events
 from pools.admin import find
 from pools.admin.clusters import address_claims as address_claims_admin
 from pools.admin.overview import overview
-from pools.cilium import ciliumnodes, ciliumpodippools, pending_cidrs
+from pools.cilium import ciliumnodes, ciliumpodippools, pool_pending
 from pools.cilium import drift as cilium_drift
 from pools.cluster_api import claims as address_claims
 from pools.cluster_api import kinds
@@ -28,30 +29,13 @@ from pools.clusters.reconcile import observers, registry
 from pools.clusters.reconcile.handler import Handler
 from pools.core.cluster_api import contract
 from pools.models import (
-    BlockEvent,
     Cluster,
-    ClusterEvent,
-    ConnectionEvent,
     Container,
-    ContainerEvent,
-    CustomFieldEvent,
-    DirectoryAccountEvent,
-    DNSNameEvent,
-    EnvironmentEvent,
-    FailureEvent,
-    JournalEntryEvent,
-    NetBoxSourceEvent,
-    PasskeyEvent,
     Pool,
     PoolCIDR,
-    PoolCIDREvent,
-    PoolEvent,
-    RegisterImportEvent,
-    ReservedRangeEvent,
-    SecondFactorEvent,
-    WebhookTargetEvent,
 )
 from pools.observed import handlers as observed_kinds
+from pools.observed import metrics as observed_metrics
 from pools.platform import events
 from pools.platform.admin import search_text
 from pools.platform.alerts import event_feed
@@ -87,8 +71,10 @@ from pools.register.history import searchers
 from pools.register.leaks import detection
 from pools.webhooks import configuration
 
-if TYPE_CHECKING:
-    from django_stubs_ext import StrOrPromise
+
+def _part(*targets: Any) -> Any:
+    """A part of an extension, and the lists or dictionaries that it is added to."""
+    return field(default=(), metadata={"targets": targets})
 
 
 @dataclass(frozen=True)
@@ -101,67 +87,47 @@ class Extension:
     """
 
     # Reconcile
-    handlers: Sequence[Handler] = ()
-    drift_resolvers: Sequence[drift.DriftResolver] = ()
-    sync_observers: Sequence[observers.Observer] = ()
-    disconnect_observers: Sequence[Callable[[Cluster, events.Author], None]] = ()
-    webhooks: Sequence[configuration.Hook] = ()
-    leak_sources: Sequence[detection.LeakSource] = ()
+    handlers: Sequence[Handler] = _part(registry.HANDLERS)
+    drift_resolvers: Sequence[drift.DriftResolver] = _part(drift.RESOLVERS)
+    sync_observers: Sequence[observers.Observer] = _part(observers.OBSERVERS)
+    disconnect_observers: Sequence[Callable[[Cluster, events.Author], None]] = _part(
+        connections.DISCONNECT_OBSERVERS
+    )
+    webhooks: Sequence[configuration.Hook] = _part(configuration.HOOKS)
+    leak_sources: Sequence[detection.LeakSource] = _part(detection.SOURCES)
     # History
-    event_tables: Sequence[Any] = ()
-    event_subjects: Mapping[str, StrOrPromise] = field(default_factory=dict)
-    history_searchers: Sequence[search.Searcher] = ()
-    history_readers: Sequence[Callable[[str], search.HistoryQuery | None]] = ()
-    history_permissions: Sequence[str] = ()
-    holder_readers: Sequence[history_holders.AddressNamer] = ()
-    table_checks: Sequence[Check] = ()
+    event_subjects: Mapping[str, StrOrPromise] = _part(admin_events.SUBJECTS, event_feed.KINDS)
+    history_searchers: Sequence[search.Searcher] = _part(search.SEARCHERS)
+    history_readers: Sequence[Callable[[str], search.HistoryQuery | None]] = _part(
+        search.TEXT_READERS
+    )
+    history_permissions: Sequence[str] = _part(search.PERMISSIONS)
+    holder_readers: Sequence[history_holders.AddressNamer] = _part(history_holders.ADDRESS_NAMERS)
+    table_checks: Sequence[Check] = _part(verification.TABLE_CHECKS)
     # Kinds of objects with tags, an owner and custom fields, by their names in REST
-    attributed: Mapping[str, Any] = field(default_factory=dict)
+    attributed: Mapping[str, Any] = _part(attribute_registry.MODELS)
     # Checks, conditions and metrics
-    checks: Sequence[Check] = ()
-    sql_packages: Sequence[str] = ()
-    conditions: Sequence[Condition] = ()
-    metrics: Sequence[metric_registry.Source] = ()
+    checks: Sequence[Check] = _part(check_registry.CHECKS)
+    sql_packages: Sequence[str] = _part(triggers.PACKAGES)
+    conditions: Sequence[Condition] = _part(condition_registry.CONDITIONS)
+    metrics: Sequence[metric_registry.Source] = _part(metric_registry.SOURCES)
     # Pages
-    journal_subjects: Sequence[journal.Subject] = ()
-    start_pages: Sequence[overview.StartPage] = ()
-    finders: Sequence[find.Finder] = ()
-    find_permissions: Sequence[str] = ()
-    search_recognizers: Sequence[search_text.Recognizer] = ()
-    event_searches: Sequence[admin_events.Search] = ()
-    event_references: Sequence[event_filters.Reference] = ()
-    demo_parts: Sequence[demo.DemoPart] = ()
+    journal_subjects: Sequence[journal.Subject] = _part(journal.SUBJECTS)
+    start_pages: Sequence[overview.StartPage] = _part(overview.START_PAGES)
+    finders: Sequence[find.Finder] = _part(find.FINDERS)
+    find_permissions: Sequence[str] = _part(find.PERMISSIONS)
+    search_recognizers: Sequence[search_text.Recognizer] = _part(search_text.RECOGNIZERS)
+    event_searches: Sequence[admin_events.Search] = _part(admin_events.SEARCHES)
+    event_references: Sequence[event_filters.Reference] = _part(event_filters.REFERENCES)
+    demo_parts: Sequence[demo.DemoPart] = _part(demo.PARTS)
 
 
 def install(extension: Extension) -> None:
     """Append the parts of an app to the lists of the packages that use them."""
-    registry.HANDLERS.extend(extension.handlers)
-    drift.RESOLVERS.extend(extension.drift_resolvers)
-    observers.OBSERVERS.extend(extension.sync_observers)
-    connections.DISCONNECT_OBSERVERS.extend(extension.disconnect_observers)
-    configuration.HOOKS.extend(extension.webhooks)
-    detection.SOURCES.extend(extension.leak_sources)
-    events.EVENT_TABLES.extend(extension.event_tables)
-    admin_events.SUBJECTS.update(extension.event_subjects)
-    event_feed.KINDS.update(extension.event_subjects)
-    search.SEARCHERS.extend(extension.history_searchers)
-    search.TEXT_READERS.extend(extension.history_readers)
-    search.PERMISSIONS.extend(extension.history_permissions)
-    history_holders.ADDRESS_NAMERS.extend(extension.holder_readers)
-    attribute_registry.MODELS.update(extension.attributed)
-    verification.TABLE_CHECKS.extend(extension.table_checks)
-    check_registry.CHECKS.extend(extension.checks)
-    triggers.PACKAGES.extend(extension.sql_packages)
-    condition_registry.CONDITIONS.extend(extension.conditions)
-    metric_registry.SOURCES.extend(extension.metrics)
-    journal.SUBJECTS.extend(extension.journal_subjects)
-    overview.START_PAGES.extend(extension.start_pages)
-    find.FINDERS.extend(extension.finders)
-    find.PERMISSIONS.extend(extension.find_permissions)
-    search_text.RECOGNIZERS.extend(extension.search_recognizers)
-    admin_events.SEARCHES.extend(extension.event_searches)
-    event_filters.REFERENCES.extend(extension.event_references)
-    demo.PARTS.extend(extension.demo_parts)
+    for part in fields(extension):
+        for target in part.metadata["targets"]:
+            add = target.extend if isinstance(target, list) else target.update
+            add(getattr(extension, part.name))
 
 
 ADDRESS_SPACE = Extension(
@@ -178,29 +144,9 @@ ADDRESS_SPACE = Extension(
     ),
     drift_resolvers=(cilium_drift.RESOLVER,),
     sync_observers=(detection.observe_full_sync,),
-    disconnect_observers=(pending_cidrs.end_pending,),
+    disconnect_observers=(pool_pending.end_pending,),
     webhooks=(configuration.CILIUM_POD_IP_POOLS,),
     leak_sources=(detection.NODES, cluster_api_leaks.CLAIMS),
-    event_tables=(
-        BlockEvent,
-        FailureEvent,
-        PoolEvent,
-        PoolCIDREvent,
-        ReservedRangeEvent,
-        RegisterImportEvent,
-        NetBoxSourceEvent,
-        ClusterEvent,
-        ConnectionEvent,
-        WebhookTargetEvent,
-        ContainerEvent,
-        CustomFieldEvent,
-        DNSNameEvent,
-        EnvironmentEvent,
-        JournalEntryEvent,
-        DirectoryAccountEvent,
-        SecondFactorEvent,
-        PasskeyEvent,
-    ),
     event_subjects={
         "pool": _("pools, CIDRs, ranges"),
         "cluster": _("clusters"),
@@ -238,6 +184,7 @@ ADDRESS_SPACE = Extension(
     metrics=(
         register_metrics.values,
         cluster_metrics.sample_values,
+        observed_metrics.values,
         operating_metrics.values,
         condition_metrics.values,
         totals.values,

@@ -15,18 +15,18 @@ from kombu.exceptions import OperationalError
 from pools.cluster_api import waiting
 from pools.clusters import recovery_mode
 from pools.clusters.reconcile import leases, registry, sync
-from pools.platform import database, idempotency, login_limits, process_metrics
+from pools.platform import database, idempotency, login_limits, process_metrics, sessions
 from pools.platform.alerts import event_feed, outbox, sending
 from pools.platform.audit import sealing, verification
 from pools.platform.checks import runs as checks
 from pools.platform.conditions import evaluation
+from pools.platform.imports import worker as import_worker
 from pools.platform.metrics import event_counts, totals
 from pools.register import retention, usage
 from pools.register.allocator import requests
 from pools.register.dns import names as dns_names
-from pools.register.imports import leases as import_leases
+from pools.register.imports import drafts as import_drafts
 from pools.register.imports import sources as import_sources
-from pools.register.imports import worker as import_worker
 from pools.register.leaks import detection
 from pools.register.utilization import forecasts, samples
 
@@ -111,6 +111,11 @@ def tidy_idempotency_keys() -> int:
 @shared_task
 def tidy_login_failures() -> int:
     return login_limits.tidy()
+
+
+@shared_task
+def tidy_sessions() -> None:
+    sessions.tidy()
 
 
 @shared_task
@@ -210,7 +215,7 @@ def reconcile(connection_id: int) -> bool:
 @shared_task
 def process_register_imports() -> int:
     """Send a message for each import of a register that waits for a worker or has lost its worker."""
-    due = import_leases.due_imports()
+    due = import_drafts.IMPORTS.leases.due_imports()
     for import_id in due:
         process_register_import.apply_async((import_id,), expires=_EXPIRY_SECONDS)
     return len(due)
@@ -218,7 +223,7 @@ def process_register_imports() -> int:
 
 @shared_task(soft_time_limit=_SYNC_SECONDS, time_limit=_SYNC_SECONDS + 30)
 def process_register_import(import_id: int) -> bool:
-    return import_worker.process_import(import_id)
+    return import_worker.process_import(import_drafts.IMPORTS, import_id)
 
 
 @shared_task

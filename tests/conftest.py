@@ -19,7 +19,8 @@ import hypothesis
 import pytest
 from django.conf import settings
 
-from tests import servers
+from pools.platform import garbage
+from tests import schedule, servers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -42,6 +43,8 @@ if "PYTEST_XDIST_WORKER" not in os.environ:
 django.setup()
 # Each test client would look through all static files again.
 settings.WHITENOISE_AUTOREFRESH = True
+# A machine that stalls for half a minute loses no connection.
+settings.DATABASES["default"]["OPTIONS"]["options"] += " -c idle_in_transaction_session_timeout=0"
 
 # Before any test is collected: `@settings(…)` takes what it does not say from the profile of then.
 hypothesis.settings.register_profile(
@@ -67,7 +70,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+def pytest_collection_finish() -> None:
+    """Ten thousand tests and all of Django stay until the end: looking for garbage among them takes long."""
+    garbage.collect_seldom()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    return schedule.scheduler(config, log)
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: schedule.is_short(item.path))
     skip = pytest.mark.skip(reason="needs --with-e2e")
     skip_real = pytest.mark.skip(reason="needs --real")
     for item in items:
@@ -103,31 +117,17 @@ def django_db_modify_db_settings(django_db_modify_db_settings_parallel_suffix: N
 
 
 @pytest.fixture(scope="session")
-def django_db_setup(django_db_setup: None, django_db_blocker: Any) -> None:
-    """The roles that migrations made come back after a test that empties the tables.
+def django_db_setup(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
+    """Tests with transactions of their own leave what the migrations wrote, and nothing else."""
+    from django.test import TransactionTestCase
 
-    Such a test ends with a flush, which makes permissions anew but no groups; with several processes
-    other tests of the same process may follow it.
-    """
-    from django.contrib.auth.models import Group, Permission
-    from django.db.models.signals import post_migrate
+    from tests import flush
 
     with django_db_blocker.unblock():
-        roles = {
-            group.name: list(group.permissions.values_list("content_type__app_label", "codename"))
-            for group in Group.objects.all()
-        }
-
-    def restore(**_: object) -> None:
-        for name, rights in roles.items():
-            group, _made = Group.objects.get_or_create(name=name)
-            labels, codenames = {label for label, _ in rights}, {code for _, code in rights}
-            found = Permission.objects.filter(
-                content_type__app_label__in=labels, codename__in=codenames
-            )
-            group.permissions.set(found)
-
-    post_migrate.connect(restore, weak=False, dispatch_uid="roles of the tests")
+        empty = flush.Flush()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(TransactionTestCase, "_fixture_teardown", lambda _: empty())
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -17,7 +17,7 @@ from django.db.models.expressions import RawSQL
 from claims.core import role_bindings
 from claims.models import ClusterGroupMember, ClusterOwner
 from claims.models.access import Role
-from claims.models.cluster_owners import Subject
+from claims.models.cluster_owners import SubjectKind
 from pools.models import Connection, ObservedObject
 from pools.models.fields import Now
 from pools.platform import database
@@ -35,8 +35,8 @@ def roles() -> frozenset[str]:
 OF_USER = f"""
     SELECT o.id FROM claims_clusterowner o
     WHERE o.role = ANY (%s::text[]) AND (
-        o.subject_kind = '{Subject.USER}' AND o.subject = %s::text
-        OR o.subject_kind = '{Subject.GROUP}' AND (
+        o.subject_kind = '{SubjectKind.USER}' AND o.subject = %s::text
+        OR o.subject_kind = '{SubjectKind.GROUP}' AND (
             o.subject IN (
                 SELECT g.name FROM auth_group g JOIN auth_user_groups ug ON ug.group_id = g.id
                 WHERE ug.user_id = %s::bigint AND g.name <> '{OWNERS}')
@@ -115,7 +115,9 @@ def follow_bindings(connection: Connection, kind: str) -> None:
 
 def follow_groups(connection: Connection, kind: str) -> None:
     """Sync the members of the cluster's groups that a RoleBinding names."""
-    group_owners = ClusterOwner.objects.filter(connection=connection, subject_kind=Subject.GROUP)
+    group_owners = ClusterOwner.objects.filter(
+        connection=connection, subject_kind=SubjectKind.GROUP
+    )
     groups = sorted(set(group_owners.values_list("subject", flat=True)))
     desired_members = set()
     for _, manifest in _observed_manifests(connection, kind, names=groups):

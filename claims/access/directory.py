@@ -9,7 +9,8 @@ from __future__ import annotations
 import functools
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
 
 from django.conf import settings
 from django.contrib.auth.models import Group, User
@@ -24,18 +25,26 @@ from claims.core.directory_groups import Grants, GroupMapping
 from claims.models import Membership
 from pools.models import Cluster, DirectoryAccount
 from pools.models.fields import Now
-from pools.platform import events
+from pools.platform import events, sessions
+
+_LONGEST_EMAIL = 254  # of Django's users
 
 
 @dataclass(frozen=True)
 class Person:
-    """A person as the directory describes it; `subject` identifies the person in it for ever."""
+    """A person as the directory describes it; `subject` identifies the person in it for ever.
+
+    `former_subject` was the subject while accounts were recognized by the login name, "" if they never were;
+    `created_at` is the age of the directory's entry.
+    """
 
     source: str
     subject: str
     username: str
     email: str = ""
     groups: Sequence[str] = ()
+    former_subject: str = ""
+    created_at: datetime | None = None
 
 
 class SignInRefused(Exception):
@@ -59,6 +68,8 @@ def sign_in(person: Person, *, request_id: str = "") -> User:
 
     Raises SignInRefused, after the rights of the account were taken away if no group grants any.
     """
+    # As Django stores names: what looks like the name of another account is that name.
+    person = replace(person, username=User.normalize_username(person.username))
     _require_valid_name(person)
     author = events.Author(actor=person.username, source="sign-on", request_id=request_id)
     grants = group_mapping().grants(person.groups)
@@ -71,6 +82,8 @@ def sign_in(person: Person, *, request_id: str = "") -> User:
 def _sign_in(person: Person, grants: Grants, author: events.Author) -> User:
     with events.recorded_by(author):
         account = _lock_account(person)
+        if account.user is None and person.former_subject and person.created_at:
+            _take_over(account, person)
         namespaces = _namespaces_by_cluster(grants)
         code = _refusal(person, account, has_rights=bool(grants.roles or namespaces))
         if code:
@@ -78,8 +91,11 @@ def _sign_in(person: Person, grants: Grants, author: events.Author) -> User:
         else:
             user = account.user or _create_user(account)
             _set_rights(user, grants, namespaces, author)
-            user.email = person.email
-            user.save(update_fields=["email"])
+            if not _is_taken(person.username, user.pk):
+                user.username = person.username  # by which clusters name VM owners
+            is_storable = person.email.isprintable() and len(person.email) <= _LONGEST_EMAIL
+            user.email = person.email if is_storable else ""
+            user.save(update_fields=["username", "email"])
             _record(account, person, sorted(grants.roles), user)
     if code:
         raise _refused(code, person)
@@ -95,15 +111,38 @@ def _lock_account(person: Person) -> DirectoryAccount:
     return DirectoryAccount.objects.select_for_update().get(**key)
 
 
+def _take_over(account: DirectoryAccount, person: Person) -> None:
+    """Give the person the account that has been recognized by the same login name until now.
+
+    Not from an account that is older than the directory's entry: it was made for another entry, of somebody who
+    had the login name before. Nor one that was switched off, because its owner may have left. Once taken over, the
+    account no longer follows the name. The deletion and the change are events.
+    """
+    former = (
+        DirectoryAccount.objects.select_for_update(of=("self",))
+        .select_related("user")
+        .filter(source=person.source, subject=person.former_subject)
+        .filter(user__is_active=True, user__date_joined__gte=person.created_at)
+        .first()
+    )
+    if former is not None:
+        former.delete()
+        account.user = former.user  # saved with the outcome of the sign-in
+
+
 def _refusal(person: Person, account: DirectoryAccount, *, has_rights: bool) -> str:
     """Return the code of what forbids the sign-in, or ""."""
     if account.user is None:
-        # A name in other letters would be read as the same person's.
-        if User.objects.filter(username__iexact=person.username).exists():
+        if _is_taken(person.username):
             return "account_exists"
     elif not account.user.is_active:
         return "account_inactive"
     return "" if has_rights else "no_group"
+
+
+def _is_taken(username: str, user_id: int = 0) -> bool:
+    """Return True if another user has the name; in other letters it would be read as the same person's."""
+    return User.objects.exclude(pk=user_id).filter(username__iexact=username).exists()
 
 
 def _require_valid_name(person: Person) -> None:
@@ -134,9 +173,10 @@ def _refused(code: str, person: Person) -> SignInRefused:
 
 
 def _record_refusal(account: DirectoryAccount, code: str, author: events.Author) -> None:
-    """Record the refusal; an account without a group loses its rights and tokens."""
+    """Record the refusal; an account without a group loses its rights, sessions and tokens."""
     if account.user is not None and code == "no_group":
         _set_rights(account.user, Grants(), {}, author)
+        sessions.end(account.user)
         AuthToken.objects.filter(user=account.user).delete()
         account.roles = []
     account.refusal = code

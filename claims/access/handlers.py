@@ -28,7 +28,7 @@ class RoleBindings(Handler):
         return role_bindings.grants_role(manifest, cluster_owners.roles())
 
     def project(self, manifest: Manifest) -> Manifest:
-        return projection.role_binding(manifest)
+        return projection.project(manifest, projection.ROLE_BINDING)
 
     def parse(self, manifest: Manifest) -> Any:
         return role_bindings.parse_binding(manifest)
@@ -47,7 +47,7 @@ class Groups(Handler):
     resources: Sequence[Resource] = (resources.GROUP,)
 
     def project(self, manifest: Manifest) -> Manifest:
-        return projection.group(manifest)
+        return projection.project(manifest, projection.GROUP)
 
     def parse(self, manifest: Manifest) -> Any:
         return role_bindings.parse_group(manifest)

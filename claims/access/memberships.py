@@ -44,7 +44,7 @@ def parse_namespaces(value: object, field: str) -> list[str]:
     namespaces: list[str] = []
     for index, raw_name in enumerate(value):
         path = f"{field}.{index}"
-        name = holders.parse_name(raw_name, field=path, kind="label")
+        name = holders.parse_label(raw_name, field=path)
         if name in namespaces:
             raise errors.InvalidInput.for_field(path, "duplicate_key", "occurs twice", name)
         namespaces.append(name)

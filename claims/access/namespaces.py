@@ -106,6 +106,11 @@ def require_request(user: Any, cluster_id: int, namespace: str) -> None:
     owner_scope(user).require(cluster_id, namespace)
 
 
+def request_scope(user: Any) -> Scope:
+    """Return the scope in which an address that the user requests must be free; operators may cause conflicts."""
+    return EVERYTHING if user.has_perm("claims.add_ipamclaim") else owner_scope(user)
+
+
 def of_user(user: Any) -> QuerySet[Membership]:
     """Return the memberships of the user and of the user's groups."""
     return Membership.objects.filter(pk__in=RawSQL(_OF_USER, [user.pk, user.pk]))  # noqa: S611  # no value is formatted in
@@ -118,6 +123,8 @@ def visible(rows: Rows, scope: Scope) -> Rows:
     """
     if scope.everything:
         return rows
+    if rows.model in _CLUSTERS:
+        return rows.filter(scope.within(_CLUSTERS[rows.model], "namespace"))
     limit = _LIMITS.get(rows.model)
     return limit(rows, scope) if limit else rows.none()
 
@@ -137,12 +144,8 @@ def networks(rows: Rows, scope: Scope) -> Rows:
     )
 
 
-def nads(rows: Rows, scope: Scope) -> Rows:
-    return _within(rows, scope, "network__cluster_id")
-
-
 def ippools(rows: Rows, scope: Scope) -> Rows:
-    """Return the IPPools of the visible networks; their entries are filtered by `entries`.
+    """Return the IPPools of the visible networks; their entries are filtered apart.
 
     Conditions, problems and duplicate counts of an IPPool cover all namespaces: show them only to
     users who see everything.
@@ -152,38 +155,17 @@ def ippools(rows: Rows, scope: Scope) -> Rows:
     return rows.filter(network__in=networks(Network.objects.all(), scope).values("pk"))
 
 
-def entries(rows: Rows, scope: Scope) -> Rows:
-    return _within(rows, scope, "ippool__cluster_id")
-
-
-def claims(rows: Rows, scope: Scope) -> Rows:
-    return _within(rows, scope, "cluster_id")
-
-
-def workloads(rows: Rows, scope: Scope) -> Rows:
-    return _within(rows, scope, "network__cluster_id")
-
-
-def index_entries(rows: Rows, scope: Scope) -> Rows:
-    return _within(rows, scope, "network__cluster_id")
-
-
-def decisions(rows: Rows, scope: Scope) -> Rows:
-    return _within(rows, scope, "cluster_id")
-
-
-def _within(rows: Rows, scope: Scope, cluster: str) -> Rows:
-    return rows if scope.everything else rows.filter(scope.within(cluster, "namespace"))
-
-
+# The lookup of the cluster of the tables that have a namespace.
+_CLUSTERS: dict[type[models.Model], str] = {
+    NAD: "network__cluster_id",
+    Entry: "ippool__cluster_id",
+    IPAMClaim: "cluster_id",
+    Workload: "network__cluster_id",
+    IndexEntry: "network__cluster_id",
+    Decision: "cluster_id",
+}
 _LIMITS: dict[type[models.Model], Callable[[Rows, Scope], Rows]] = {
     Cluster: clusters,
     Network: networks,
-    NAD: nads,
     IPPool: ippools,
-    Entry: entries,
-    IPAMClaim: claims,
-    Workload: workloads,
-    IndexEntry: index_entries,
-    Decision: decisions,
 }

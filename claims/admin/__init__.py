@@ -14,19 +14,3 @@ from claims.admin.imports import imports
 from claims.admin.ipamclaims import ipamclaims
 from claims.admin.networks import networks
 from claims.admin.waves import waves
-
-__all__ = [
-    "cluster_owners",
-    "entries",
-    "events",
-    "find",
-    "imports",
-    "ipamclaims",
-    "ippools",
-    "memberships",
-    "networks",
-    "start",
-    "waves",
-    "webhooks",
-    "workloads",
-]

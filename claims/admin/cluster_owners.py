@@ -14,13 +14,13 @@ from django.utils.translation import gettext_lazy as _
 from claims.access import cluster_owners
 from claims.admin import scoped
 from claims.models import ClusterOwner
-from claims.models.cluster_owners import Subject
+from claims.models.cluster_owners import SubjectKind
 from pools.platform.admin import columns, lists
 from pools.platform.admin.columns import Column
 
 
 def _owner(row: ClusterOwner) -> str:
-    if row.subject_kind == Subject.USER:
+    if row.subject_kind == SubjectKind.USER:
         return row.subject
     return gettext("group %(subject)s") % {"subject": row.subject}
 

@@ -10,20 +10,16 @@ from django.db.models import Q
 
 from claims.core import macs
 from claims.models import EntryEvent, IPAMClaimEvent
+from claims.operations import history
 from pools.core import errors
-from pools.platform.admin import lists, search_text
+from pools.platform.admin import large_tables, search_text
 
 
 def search_events(searched: search_text.SearchText) -> Iterator[int]:
     """Yield the ids of the newest events of a MAC address, a VM (`namespace/name` or `name`) or a claim."""
-    query = _vm_query(searched.text)
+    query = history.vm_query(searched.text)
     with contextlib.suppress(errors.InvalidInput):
         query |= Q(mac=macs.parse_mac(searched.text, lenient=True))
     for model, extra_query in ((EntryEvent, Q()), (IPAMClaimEvent, Q(name=searched.text))):
         rows: Any = model.objects.filter(query | extra_query).order_by("-pgh_id")
-        yield from rows.values_list("pgh_id", flat=True)[: lists.REACH]
-
-
-def _vm_query(text: str) -> Q:
-    namespace, slash, name = text.partition("/")
-    return Q(namespace=namespace, vm=name) if slash else Q(vm=text)
+        yield from rows.values_list("pgh_id", flat=True)[: large_tables.REACH]

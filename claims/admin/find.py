@@ -16,10 +16,8 @@ from claims.models import NAD, Entry, IndexEntry, IPAMClaim, IPPool, Network, Wo
 from claims.networks import networks
 from pools.admin import find
 from pools.core import errors
-from pools.platform import database
+from pools.platform import name_parts
 from pools.platform.admin import search_text
-
-SHORTEST_PART = 2  # characters of a name that is searched for as a part
 
 
 @dataclass(frozen=True)
@@ -49,20 +47,16 @@ def finder(request: HttpRequest, searched: search_text.SearchText) -> Iterator[f
     if searched.network is None and not any(
         rows_by_table[name] for name in ("entries", "claims", "workloads")
     ):
-        with database.in_parallel():
-            rows_by_table |= _rows_by_part(request, searched.text)
+        rows_by_table |= _rows_by_part(request, searched.text)
     shown = [getattr(tables, name)(rows) for name, rows in rows_by_table.items() if rows]
     if shown:
         yield find.Section("cadastre/tables.html", {"tables": shown})
 
 
 def _rows_by_part(request: HttpRequest, text: str) -> dict[str, list[Any]]:
-    """Return the entries, claims and workloads whose VM's name contains a text.
-
-    Each first query reads an index that has its columns, and no rows, until it has enough.
-    """
+    """Return the entries, claims and workloads whose VM's name contains a text."""
     namespace, slash, name = text.lower().rpartition("/")
-    if len(name) < SHORTEST_PART:
+    if len(name) < find.SHORTEST_PART:
         return {}
     tables_of_names: tuple[tuple[str, Any, str, tuple[str, ...]], ...] = (
         ("entries", Entry, "vm", ("namespace", "vm")),
@@ -72,16 +66,11 @@ def _rows_by_part(request: HttpRequest, text: str) -> dict[str, list[Any]]:
     related = {"entries": "ippool__network__cluster"}
     rows_by_table = {}
     for table, model, column, index in tables_of_names:
-        rows = scoped.rows(request, model).filter(**{f"{column}__contains": name})
+        rows = scoped.rows(request, model)
         if slash:
             rows = rows.filter(namespace=namespace)
-        keys = list(rows.order_by(*index).values_list(*index)[: find.MOST])
-        condition = Q(pk__in=[])
-        for key in dict.fromkeys(keys):
-            condition |= Q(**dict(zip(index, key, strict=True)))
-        rows_by_table[table] = _rows(
-            request, model, condition, related.get(table, "network__cluster")
-        )
+        keys = name_parts.first_keys(rows, name, (column,), index, find.MOST)
+        rows_by_table[table] = _rows(request, model, keys, related.get(table, "network__cluster"))
     return rows_by_table
 
 

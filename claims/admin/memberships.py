@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from django import forms
-from django.contrib import admin, messages
+from django.contrib import admin
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Group
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.urls import reverse
+from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
@@ -17,17 +16,13 @@ from claims.access import memberships
 from claims.admin import scoped
 from claims.models import Membership
 from pools.admin.clusters import field as cluster_fields
-from pools.core import addresses, errors, holders
+from pools.core import addresses, holders
 from pools.platform.admin import columns, display, lists, pages
 from pools.platform.admin import forms as fields
 from pools.platform.admin.columns import Column
 from pools.platform.admin.lists import Page
 
 LIST = "admin:claims_membership_changelist"
-
-
-def _parse_namespaces(text: str) -> list[str]:
-    return memberships.parse_namespaces(text.replace(",", " ").split(), "")
 
 
 def _parse_group(text: str) -> str:
@@ -37,7 +32,7 @@ def _parse_group(text: str) -> str:
 
 class NamespacesForm(forms.Form):
     namespaces = fields.ParsedField(
-        _parse_namespaces,
+        lambda text: memberships.parse_namespaces(text.replace(",", " ").split(), ""),
         widget=fields.lines(4, placeholder="shop"),
         help_text=_("One per line, or separated by commas."),
     )
@@ -84,10 +79,8 @@ def _form_page(
     return pages.page(
         request,
         "membership.html",
+        row or Membership,
         title=title,
-        opts=Membership._meta,
-        original=row,
-        row=row,
         form=form,
         groups=Group.objects.order_by("name") if row is None else (),
         call=f"memberships/{row.pk}/" if row else "",
@@ -98,7 +91,7 @@ def _add(request: HttpRequest) -> HttpResponse:
     form = MembershipForm(request.POST or None, initial={"user": request.GET.get("user")})
     if request.method == "POST" and form.is_valid():
         cleaned_data = form.cleaned_data
-        try:
+        with pages.errors_at_field(form):
             membership = memberships.create(
                 cleaned_data["cluster"],
                 cleaned_data["namespaces"],
@@ -106,14 +99,11 @@ def _add(request: HttpRequest) -> HttpResponse:
                 user=cleaned_data["user"],
                 group=cleaned_data["group"] or "",
             )
-        except errors.IpamError as error:
-            pages.add_errors(form, error)
-        else:
-            messages.success(
+            return pages.done(
                 request,
-                (gettext("The VM owner %(owner)s was added.") % {"owner": _owner_name(membership)}),
+                gettext("The VM owner %(owner)s was added.") % {"owner": _owner_name(membership)},
+                LIST,
             )
-            return HttpResponseRedirect(reverse(LIST))
     return _form_page(request, gettext("Add VM owner"), form)
 
 
@@ -124,11 +114,11 @@ def _page(request: HttpRequest, row: Membership) -> HttpResponse:
         pages.require(request, "claims.change_membership")
         if form.is_valid():
             memberships.change(row, form.cleaned_data["namespaces"], author=pages.author(request))
-            messages.success(
+            return pages.done(
                 request,
                 gettext("The namespaces of %(owner)s were changed.") % {"owner": _owner_name(row)},
+                LIST,
             )
-            return HttpResponseRedirect(reverse(LIST))
     return _form_page(
         request,
         (gettext("%(owner)s in %(cluster)s") % {"owner": _owner_name(row), "cluster": row.cluster}),
@@ -140,14 +130,12 @@ def _page(request: HttpRequest, row: Membership) -> HttpResponse:
 def _delete(request: HttpRequest, row: Membership) -> HttpResponse:
     if request.method == "POST":
         memberships.delete(row, author=pages.author(request))
-        messages.success(
+        return pages.done(
             request,
-            (
-                gettext("The access of %(owner)s to %(cluster)s was revoked.")
-                % {"owner": _owner_name(row), "cluster": row.cluster}
-            ),
+            gettext("The access of %(owner)s to %(cluster)s was revoked.")
+            % {"owner": _owner_name(row), "cluster": row.cluster},
+            LIST,
         )
-        return HttpResponseRedirect(reverse(LIST))
     return _form_page(
         request,
         (gettext("Revoke the access of %(owner)s?") % {"owner": _owner_name(row)}),

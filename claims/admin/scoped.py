@@ -19,7 +19,7 @@ from django.utils.translation import gettext_lazy as _
 from claims.access import namespaces
 from claims.models import Network
 from pools.models import Cluster
-from pools.platform.admin import display, filters, lists
+from pools.platform.admin import display, filters, lists, related
 
 Row = TypeVar("Row", bound=Model)
 MOST = 500  # choices that a filter or a form offers
@@ -89,18 +89,13 @@ def addresses(values: Sequence[str | None]) -> SafeString:
 # --- filters that offer what the user may see; `lookup` leads from a row to the id -----------------
 
 
-def _cluster_choices(request: HttpRequest) -> QuerySet[Cluster, tuple[int, str]]:
-    return rows(request, Cluster).order_by("name").values_list("pk", "name")
-
-
-def _network_choices(request: HttpRequest) -> list[tuple[int, str]]:
-    networks = rows(request, Network).select_related("cluster").order_by("cluster__name", "name")
-    return [(network.pk, str(network)) for network in networks[:MOST]]
+_CLUSTERS = related.RelatedRows(lambda request: rows(request, Cluster), ("name",))
+_NETWORKS = related.RelatedRows(lambda request: rows(request, Network), ("cluster__name", "name"))
 
 
 def cluster_filter(lookup: str = "cluster_id") -> type[filters.ChoiceFilter]:
-    return filters.by_id(_("cluster"), "cluster", _cluster_choices, lookup)
+    return related.by_key(_("cluster"), "cluster", _CLUSTERS, lookup)
 
 
 def network_filter(lookup: str = "network_id") -> type[filters.ChoiceFilter]:
-    return filters.by_id(_("network"), "network", _network_choices, lookup)
+    return related.by_key(_("network"), "network", _NETWORKS, lookup)

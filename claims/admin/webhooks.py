@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from django import forms
-from django.contrib import admin, messages
+from django.contrib import admin
 from django.db.models import Q
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
@@ -18,7 +18,7 @@ from claims.models import Decision, NetworkSettings
 from claims.models.decisions import SEARCHED
 from claims.models.settings import Annotation
 from claims.networks import settings
-from pools.core import addresses
+from pools.core import addresses, holders
 from pools.models import Cluster
 from pools.platform.admin import columns, display, filters, lists, pages
 from pools.platform.admin import forms as fields
@@ -33,10 +33,8 @@ def _decision_page(request: HttpRequest, row: Decision) -> HttpResponse:
     return pages.page(
         request,
         "decision.html",
+        row,
         title=f"{row.namespace}/{row.vm or row.name}: {row.code}",
-        opts=Decision._meta,
-        original=row,
-        decision=row,
         vm=f"{row.namespace}/{row.vm}" if row.vm else "",
         patch=json.dumps(row.patch, indent=2, ensure_ascii=False) if row.patch else "",
     )
@@ -90,7 +88,7 @@ class SettingsForm(forms.Form):
         help_text=_("In clusters with kubevirt/ipam-extensions choose the second method."),
     )
     default_nad_namespace = fields.ParsedField(
-        lambda text: settings.parse_namespace(text.strip(addresses.BLANKS)),
+        lambda text: holders.parse_label(text.strip(addresses.BLANKS)),
         label=_("Namespace of the default network's NAD"),
         widget=fields.text(),
         help_text=_(
@@ -99,7 +97,7 @@ class SettingsForm(forms.Form):
         ),
     )
     default_nad_name = fields.ParsedField(
-        lambda text: settings.parse_name(text.strip(addresses.BLANKS)),
+        lambda text: holders.parse_name(text.strip(addresses.BLANKS)),
         label=_("Name of the default network's NAD"),
         widget=fields.text(),
     )
@@ -117,16 +115,16 @@ def _edit_view(request: HttpRequest, cluster_id: int) -> HttpResponse:
         pages.require(request, "claims.change_networksettings")
         if form.is_valid():
             settings.change(cluster, form.cleaned_data, author=pages.author(request))
-            messages.success(
+            return pages.done(
                 request,
-                (gettext("The settings of %(cluster)s were changed.") % {"cluster": cluster}),
+                gettext("The settings of %(cluster)s were changed.") % {"cluster": cluster},
+                SETTINGS,
             )
-            return HttpResponseRedirect(reverse(SETTINGS))
     return pages.page(
         request,
         "network_settings.html",
-        title=(gettext("Address delivery to VMs of %(cluster)s") % {"cluster": cluster}),
-        opts=NetworkSettings._meta,
+        NetworkSettings,
+        title=gettext("Address delivery to VMs of %(cluster)s") % {"cluster": cluster},
         cluster=cluster,
         form=form,
         webhooks=[configuration.path(hook, cluster.name) for hook in configuration.HOOKS],
@@ -152,8 +150,8 @@ class NetworkSettingsAdmin(lists.ListAdmin[NetworkSettings]):
         return pages.page(
             request,
             "network_settings_list.html",
+            NetworkSettings,
             title=gettext("Address delivery to VMs"),
-            opts=NetworkSettings._meta,
             rows=[
                 settings_by_cluster.get(cluster.pk) or NetworkSettings(cluster=cluster)
                 for cluster in clusters

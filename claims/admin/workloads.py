@@ -127,8 +127,8 @@ def _network_page(request: HttpRequest, network: Network) -> HttpResponse:
     return pages.page(
         request,
         "workloads_network.html",
-        title=(gettext("Workloads of %(network)s") % {"network": network.name}),
-        opts=Workload._meta,
+        Workload,
+        title=gettext("Workloads of %(network)s") % {"network": network.name},
         network=network,
         result=chosen_result,
         tabs=[(gettext("all"), sum(counts.values()), _url(network.pk), not chosen_result)]
@@ -254,8 +254,8 @@ def _adopt_view(request: HttpRequest) -> HttpResponse:
     return pages.page(
         request,
         "workloads_adopt.html",
+        Workload,
         title=gettext("Adopt running workloads?"),
-        opts=Workload._meta,
         network=network,
         ids=ids,
         result=result,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from django.db.models import QuerySet
@@ -44,22 +44,21 @@ _EXAMPLE = OpenApiExample(
     request_only=True,
 )
 
-
-def parse_mac_parameter(value: str, name: str) -> str:
-    """Parse the MAC address of a query parameter, in any notation."""
-    return macs.parse_mac(value, field=name, lenient=True)
+parse_any_mac = partial(macs.parse_mac, lenient=True)
 
 
 class EntryFilter(filters.FilterSet):
     duplicate = filters.choice(
         "mac", "ip", method="filter_duplicate", help_text="Only entries with such duplicates."
     )
-    mac = filters.Filter(parse_mac_parameter, help_text="In any notation.")
+    mac = filters.Filter(parse_any_mac, help_text="In any notation.")
     ip = filters.Filter(query.cidr, method="filter_ip", help_text="An address or a CIDR.")
     vm = filters.Filter()
     namespace = filters.Filter()
     source = filters.choice(*EntrySource.values)
-    q = filters.Filter(method="filter_text", help_text="A part of MAC, VM, namespace or note.")
+    q = filters.Filter(
+        select=search.matching_entries, help_text="A part of MAC, VM, namespace or note."
+    )
 
     def filter_duplicate(self, rows: QuerySet[Entry], _name: str, kind: str) -> QuerySet[Entry]:
         return self._filter_indexed(rows, **{f"duplicate_{kind}": True})
@@ -67,9 +66,6 @@ class EntryFilter(filters.FilterSet):
     def filter_ip(self, rows: QuerySet[Entry], _name: str, cidr: str) -> QuerySet[Entry]:
         lookup = "address__net_contained_or_equal" if "/" in cidr else "address"
         return self._filter_indexed(rows, **{lookup: cidr})
-
-    def filter_text(self, rows: QuerySet[Entry], _name: str, text: str) -> QuerySet[Entry]:
-        return search.matching_entries(rows, text)
 
     def _filter_indexed(self, rows: QuerySet[Entry], **lookup: Any) -> QuerySet[Entry]:
         view: Any = self.request.parser_context["view"]
@@ -133,7 +129,7 @@ class Entries(_EntryView, generics.ListView):
         source = _entry_source(request, ip_pool, specs)
 
         def add() -> idempotency.StoredAnswer:
-            entries = services.add(ip_pool.pk, specs, source=source, author=views.author(request))
+            entries = services.add(ip_pool.pk, specs, source=source, author=self.author())
             self.load(entries)
             shown = [EntrySerializer(entry).data for entry in entries]
             return idempotency.StoredAnswer(201, shown if is_list else shown[0])
@@ -167,7 +163,7 @@ class Entries(_EntryView, generics.ListView):
                 ip_pool.pk,
                 specs,
                 source=EntrySource.API,
-                author=views.author(request),
+                author=self.author(),
                 version=version,
             )
             return idempotency.StoredAnswer(
@@ -191,14 +187,14 @@ class EntryView(_EntryView, generics.DetailView):
         scope = scoped.request_scope(request)
         if spec.namespace is not None and not scope.everything:
             scope.require(entry.ippool.cluster_id, spec.namespace)
-        changed = services.change(entry.pk, spec, author=views.author(request))
-        return Response(self.represent(changed))
+        changed = services.change(entry.pk, spec, author=self.author())
+        return self.respond(changed)
 
     def delete(self, request: Request, ippool_id: int, entry_id: int) -> Response:
         """Delete an entry."""
         entry = self._get_entry()
         requests.require_withdrawal(request.user, entry)
-        services.delete([entry.pk], author=views.author(request))
+        services.delete([entry.pk], author=self.author())
         return Response(status=204)
 
     def _get_entry(self) -> Entry:

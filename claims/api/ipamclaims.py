@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from django.db.models import QuerySet
-from django.urls import path
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiExample, extend_schema
 from rest_framework.request import Request
@@ -26,6 +25,7 @@ from claims.models import IndexEntry, IPAMClaim, Network
 from claims.workloads import vm_manifests
 from pools.core import errors
 from pools.platform.rest import filters, generics, query, views
+from pools.platform.rest.views import endpoints
 
 _VIEW = ("claims.view_ipamclaim",)
 _EXAMPLE = OpenApiExample(
@@ -47,23 +47,19 @@ class IPAMClaimFilter(scoped.ScopedFilterSet):
     network = filters.Filter(field_name="network__name", help_text="The logical name.")
     vm = filters.Filter()
     name = filters.Filter()
-    mac = filters.Filter(entries.parse_mac_parameter, help_text="In any notation.")
+    mac = filters.Filter(entries.parse_any_mac, help_text="In any notation.")
     ip = filters.Filter(query.cidr, method="filter_ip", help_text="An address or a CIDR.")
-    q = filters.Filter(method="filter_text", help_text="A part of the name, the VM or an address.")
-    state = filters.choice(*states.STATES, method="filter_state")
+    q = filters.Filter(
+        select=search.matching_claims, help_text="A part of the name, the VM or an address."
+    )
+    state = filters.choice(
+        *states.STATES, select=lambda rows, state: states.filter_by_states(rows, [state])
+    )
 
     def filter_ip(self, rows: QuerySet[IPAMClaim], _name: str, cidr: str) -> QuerySet[IPAMClaim]:
         lookup = "address__net_contained_or_equal" if "/" in cidr else "address"
         index_entries = IndexEntry.objects.filter(claim__isnull=False, **{lookup: cidr})
         return rows.filter(pk__in=index_entries.values("claim_id"))
-
-    def filter_state(
-        self, rows: QuerySet[IPAMClaim], _name: str, state: str
-    ) -> QuerySet[IPAMClaim]:
-        return states.filter_by_states(rows, [state])
-
-    def filter_text(self, rows: QuerySet[IPAMClaim], _name: str, text: str) -> QuerySet[IPAMClaim]:
-        return search.matching_claims(rows, text)
 
 
 class _ClaimView(scoped.ScopedView):
@@ -122,7 +118,7 @@ class IPAMClaims(_ClaimView, generics.ListView):
         network, ips = values.pop("network.name"), values.pop("ips_requested", ())
         spec = ClaimSpec(network=network, ips=ips, **values)
         namespaces.require_request(request.user, spec.network.cluster_id, spec.namespace)
-        author, scope = views.author(request), _request_scope(request)
+        author, scope = self.author(), namespaces.request_scope(request.user)
         return self.once(
             request,
             lambda: self.show(ipamclaims.create(spec, author=author, scope=scope).pk),
@@ -143,13 +139,15 @@ class IPAMClaimView(_ClaimView, generics.DetailView):
         changes = ipamclaims.ClaimChange(
             mac=values.get("mac"), ips=values.get("ips_requested"), note=values.get("note")
         )
-        author = views.author(request)
-        ipamclaims.change(claim.pk, changes, author=author, scope=_request_scope(request))
+        author = self.author()
+        ipamclaims.change(
+            claim.pk, changes, author=author, scope=namespaces.request_scope(request.user)
+        )
         return Response(self.show(claim_id))
 
     def delete(self, request: Request, claim_id: int) -> Response:
         """Withdraw a claim that no cluster has."""
-        ipamclaims.delete(self.get_writable().pk, author=views.author(request))
+        ipamclaims.delete(self.get_writable().pk, author=self.author())
         return Response(status=204)
 
 
@@ -171,7 +169,7 @@ class IPAMClaimRelease(_ClaimView):
     def post(self, request: Request, claim_id: int) -> Response:
         """Release the addresses of a leaked claim, with a reason."""
         claim = self.get_claim()
-        author = views.author(request, self.read(request, ClaimReleaseSerializer)["reason"])
+        author = self.author(self.read(request, ClaimReleaseSerializer)["reason"])
 
         def release() -> dict[str, Any]:
             ipamclaims.release(claim.pk, author=author)
@@ -199,22 +197,13 @@ class VMManifest(generics.GenericView):
         return manifests.answer(manifest, output_format)
 
 
-def _request_scope(request: Request) -> namespaces.Scope:
-    """Return the scope in which a requested address must be free; operators may cause conflicts."""
-    operator = request.user.has_perm("claims.add_ipamclaim")
-    return namespaces.EVERYTHING if operator else namespaces.owner_scope(request.user)
-
-
 urlpatterns = [
-    path("ipamclaims/", IPAMClaims.as_view(), name="ipamclaims"),
-    path("ipamclaims/<int:claim_id>/", IPAMClaimView.as_view(), name="ipamclaim"),
-    path(
-        "ipamclaims/<int:claim_id>/manifest/",
-        IPAMClaimManifest.as_view(),
-        name="ipamclaim-manifest",
+    *endpoints("", ("ipamclaims/", IPAMClaims, "ipamclaims")),
+    *endpoints(
+        "ipamclaims/<int:claim_id>/",
+        ("", IPAMClaimView, "ipamclaim"),
+        ("manifest/", IPAMClaimManifest, "ipamclaim-manifest"),
+        ("release/", IPAMClaimRelease, "ipamclaim-release"),
     ),
-    path(
-        "ipamclaims/<int:claim_id>/release/", IPAMClaimRelease.as_view(), name="ipamclaim-release"
-    ),
-    path("networks/<int:network_id>/vm-manifest/", VMManifest.as_view(), name="vm-manifest"),
+    *endpoints("networks/<int:network_id>/", ("vm-manifest/", VMManifest, "vm-manifest")),
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from rest_framework.fields import empty
@@ -14,7 +15,7 @@ from claims.ipamclaims import ipamclaims, states
 from claims.models import IPAMClaim, Network
 from pools.core import errors, holders, object_reader
 from pools.models import Cluster
-from pools.platform.rest import fields, parsing
+from pools.platform.rest import fields
 from pools.platform.rest.serializers import Representation, Serializer
 
 _MAC_SCHEMA = {"type": "string", "example": "02:03:04:05:06:07"}
@@ -25,23 +26,15 @@ _IPS_SCHEMA: dict[str, Any] = {
 }
 
 
-def _parse_mac(value: object, path: str) -> str:
-    return macs.parse_mac(value, field=path)
-
-
 def _parse_name(value: object, path: str) -> str:
     try:
-        return parsing.name(value, path)
+        return holders.parse_name(value, path)
     except errors.InvalidInput as error:
         if error.code != "k8s_name":
             raise
         # The name of the enhancement proposal, <vm>.<logical network name>, is often no valid object name.
         message = f"{error.message}; leave the name out to get the name that ipam-extensions uses, with dots"
         raise errors.InvalidInput.for_field(path, error.code, message, value) from error
-
-
-def _parse_interface(value: object, path: str) -> str:
-    return holders.parse_reason(value, field=path, max_length=253, required=False)
 
 
 class ClaimStatusSerializer(Representation):
@@ -63,8 +56,8 @@ class IPAMClaimSerializer(Serializer):
         lambda value, _path: value, source="network.name",
         help_text="The logical name of the network.",
     )  # fmt: skip
-    interface = fields.TextField(_parse_interface, required=False)
-    mac = fields.TextField(_parse_mac, schema=_MAC_SCHEMA, required=False, allow_null=True)
+    interface = fields.TextField(partial(holders.parse_description, max_length=253), required=False)
+    mac = fields.TextField(macs.parse_mac, schema=_MAC_SCHEMA, required=False, allow_null=True)
     ips_requested = fields.ParsedField(schema=_IPS_SCHEMA, required=False)
     vm = fields.NameField(required=False)
     vm_uid = fields.TextField(read_only=True)
@@ -154,4 +147,4 @@ class VMManifestSerializer(Serializer):
 
     vm = fields.NameField()
     namespace = fields.NamespaceField()
-    mac = fields.TextField(_parse_mac, schema=_MAC_SCHEMA, required=False)
+    mac = fields.TextField(macs.parse_mac, schema=_MAC_SCHEMA, required=False)

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from django.db.models import Count
-from django.urls import path
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiExample, OpenApiParameter, extend_schema
 from rest_framework.fields import empty
@@ -31,6 +30,7 @@ from pools.api import pools
 from pools.core import errors
 from pools.platform.rest import fields, filters, generics, schema, views
 from pools.platform.rest.serializers import Representation, Serializer
+from pools.platform.rest.views import endpoints
 
 _EXAMPLE = OpenApiExample(
     "of a network",
@@ -138,7 +138,7 @@ class _IPPoolView(scoped.ScopedView):
             self.request, IPPool.objects.select_related("cluster", "network"), ippool_id
         )
 
-    def answer(self, ippool_id: int) -> Response:
+    def answer_by_id(self, ippool_id: int) -> Response:
         shown = self.represent(self.get_ippool(ippool_id))
         headers = {"ETag": f'"{shown["version"]}"'} if shown["version"] else {}
         return Response(shown, headers=headers)
@@ -147,7 +147,6 @@ class _IPPoolView(scoped.ScopedView):
 class IPPools(_IPPoolView, generics.ListView):
     """IPPools of the networks that are visible."""
 
-    needs = {"GET": ("claims.view_ippool",), "POST": ("claims.add_ippool",)}
     idempotent = ("POST",)
     filterset_class = IPPoolFilter
     limited_by = ("cluster",)
@@ -157,7 +156,7 @@ class IPPools(_IPPoolView, generics.ListView):
     @extend_schema(responses={201: IPPoolSerializer}, examples=[_EXAMPLE])
     def post(self, request: Request) -> Response:
         """Create an IPPool; a network has one."""
-        values, author = self.read(request), views.author(request)
+        values, author = self.read(request), self.author()
 
         def create() -> dict[str, Any]:
             ippool = ippools.create(
@@ -173,16 +172,11 @@ class IPPools(_IPPoolView, generics.ListView):
 
 
 class IPPoolView(_IPPoolView):
-    needs = {
-        "GET": ("claims.view_ippool",),
-        "PATCH": ("claims.change_ippool",),
-        "DELETE": ("claims.delete_ippool",),
-    }
     problem_statuses = (412,)
 
     def get(self, request: Request, ippool_id: int) -> Response:
         """An IPPool."""
-        return self.answer(ippool_id)
+        return self.answer_by_id(ippool_id)
 
     @extend_schema(request=IPPoolChangeSerializer, parameters=[schema.IF_MATCH])
     def patch(self, request: Request, ippool_id: int) -> Response:
@@ -190,7 +184,7 @@ class IPPoolView(_IPPoolView):
         ippool = self.get_ippool(ippool_id)
         values = self.read(request, IPPoolChangeSerializer, partial=True, ippool=ippool)
         version = pools.version(request, ippool.version)
-        author = views.author(request)
+        author = self.author()
         ippools.change(
             ippool_id,
             name=values.get("name"),
@@ -198,14 +192,14 @@ class IPPoolView(_IPPoolView):
             author=author,
             version=version,
         )
-        return self.answer(ippool_id)
+        return self.answer_by_id(ippool_id)
 
     @extend_schema(parameters=[schema.IF_MATCH])
     def delete(self, request: Request, ippool_id: int) -> Response:
         """Delete an IPPool with its entries."""
         ippool = self.get_ippool(ippool_id)
         version = pools.version(request, ippool.version)
-        ippools.delete(ippool.pk, author=views.author(request), version=version)
+        ippools.delete(ippool.pk, author=self.author(), version=version)
         return Response(status=204)
 
 
@@ -235,12 +229,12 @@ class AddressesForMAC(generics.GenericView):
     def get(self, request: Request, network_id: int) -> Response:
         """The addresses of a MAC address on a network."""
         parameters = self.parameters
-        mac = parameters.parse("mac", entries.parse_mac_parameter)
+        mac = parameters.parse("mac", entries.parse_any_mac)
         if mac is None and not parameters.report.problems:
             parameters.report.add("mac", "required", "name a MAC address")
         parameters.raise_problems()
         network = scoped.get_row(request, Network, network_id)
-        return Response(self.represent(_addresses_for_mac(request, network, mac or "")))
+        return self.respond(_addresses_for_mac(request, network, mac or ""))
 
 
 def _addresses_for_mac(request: Request, network: Network, mac: str) -> dict[str, Any]:
@@ -269,16 +263,15 @@ def _addresses(
 
 
 urlpatterns = [
-    path("ippools/", IPPools.as_view(), name="ippools"),
-    path("ippools/<int:ippool_id>/", IPPoolView.as_view(), name="ippool"),
-    path("ippools/<int:ippool_id>/manifest/", IPPoolManifest.as_view(), name="ippool-manifest"),
-    path("ippools/<int:ippool_id>/entries/", entries.Entries.as_view(), name="entries"),
-    path(
-        "ippools/<int:ippool_id>/entries/<int:entry_id>/", entries.EntryView.as_view(), name="entry"
+    *endpoints("", ("ippools/", IPPools, "ippools")),
+    *endpoints(
+        "ippools/<int:ippool_id>/",
+        ("", IPPoolView, "ippool"),
+        ("manifest/", IPPoolManifest, "ippool-manifest"),
+        ("entries/", entries.Entries, "entries"),
+        ("entries/<int:entry_id>/", entries.EntryView, "entry"),
     ),
-    path(
-        "networks/<int:network_id>/addresses-for-mac/",
-        AddressesForMAC.as_view(),
-        name="addresses-for-mac",
+    *endpoints(
+        "networks/<int:network_id>/", ("addresses-for-mac/", AddressesForMAC, "addresses-for-mac")
     ),
 ]

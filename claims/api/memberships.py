@@ -9,7 +9,6 @@ from typing import Any
 
 from django.contrib.auth import get_user_model
 from django.db.models import Q, QuerySet
-from django.urls import path
 from drf_spectacular.utils import OpenApiExample, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -20,8 +19,9 @@ from claims.models import AnyMembership, Membership
 from claims.models.access import Role
 from claims.models.cluster_owners import MembershipSource
 from pools.core import errors, holders, object_reader
-from pools.platform.rest import fields, filters, generics, views
+from pools.platform.rest import fields, filters, generics
 from pools.platform.rest.serializers import Serializer
+from pools.platform.rest.views import endpoints
 
 _NAMES_LENGTH = {"min_length": 1, "max_length": memberships.MAX_NAMESPACES}
 _EXAMPLE = OpenApiExample(
@@ -92,21 +92,21 @@ class MembershipSerializer(Serializer):
 
 
 class MembershipFilter(scoped.ScopedFilterSet):
-    user = filters.Filter(method="filter_user", help_text="By name.")
-    group = filters.Filter(method="filter_group", help_text="By name.")
-    namespace = filters.Filter(method="filter_namespace", help_text="One of its namespaces.")
+    user = filters.Filter(
+        select=lambda rows, user: rows.filter(Q(user__username=user) | Q(subject_user=user)),
+        help_text="By name.",
+    )
+    group = filters.Filter(
+        select=lambda rows, group: rows.filter(Q(group__name=group) | Q(subject_group=group)),
+        help_text="By name.",
+    )
+    namespace = filters.Filter(
+        select=lambda rows, name: rows.filter(namespaces__contains=[name]),
+        help_text="One of its namespaces.",
+    )
     source = filters.choice(
         *MembershipSource.values, help_text="local, or cluster: made by a RoleBinding."
     )
-
-    def filter_user(self, rows: QuerySet[Any], _name: str, user: str) -> QuerySet[Any]:
-        return rows.filter(Q(user__username=user) | Q(subject_user=user))
-
-    def filter_group(self, rows: QuerySet[Any], _name: str, group: str) -> QuerySet[Any]:
-        return rows.filter(Q(group__name=group) | Q(subject_group=group))
-
-    def filter_namespace(self, rows: QuerySet[Any], _name: str, namespace: str) -> QuerySet[Any]:
-        return rows.filter(namespaces__contains=[namespace])
 
 
 class _MembershipView(generics.GenericView):
@@ -152,7 +152,7 @@ class Memberships(_MembershipView, generics.ListView):
     @extend_schema(responses={201: MembershipSerializer}, examples=[_EXAMPLE])
     def post(self, request: Request) -> Response:
         """Add a VM owner."""
-        values, author = self.read(request), views.author(request)
+        values, author = self.read(request), self.author()
 
         def create() -> dict[str, Any]:
             membership = memberships.create(
@@ -179,16 +179,19 @@ class MembershipView(_MembershipView, generics.DetailView):
         values = self.read(request, MembershipChangeSerializer, partial=True)
         membership = self.get_local()
         if "namespaces" in values:
-            memberships.change(membership, values["namespaces"], author=views.author(request))
+            memberships.change(membership, values["namespaces"], author=self.author())
         return Response(self.represent_local(membership))
 
     def delete(self, request: Request, membership_id: int) -> Response:
         """Revoke a membership."""
-        memberships.delete(self.get_local(), author=views.author(request))
+        memberships.delete(self.get_local(), author=self.author())
         return Response(status=204)
 
 
 urlpatterns = [
-    path("memberships/", Memberships.as_view(), name="memberships"),
-    path("memberships/<int:membership_id>/", MembershipView.as_view(), name="membership"),
+    *endpoints(
+        "",
+        ("memberships/", Memberships, "memberships"),
+        ("memberships/<int:membership_id>/", MembershipView, "membership"),
+    ),
 ]

@@ -6,7 +6,6 @@ from typing import Any
 
 from django.db import transaction
 from django.db.models import Q, QuerySet
-from django.urls import path
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiExample, OpenApiParameter, extend_schema
 from rest_framework.request import Request
@@ -23,6 +22,7 @@ from claims.networks import networks as services
 from claims.networks import route_advertisements
 from pools.core import errors
 from pools.platform.rest import attributes, filters, generics, views
+from pools.platform.rest.views import endpoints
 
 _EXAMPLE = OpenApiExample(
     "for imported VMs",
@@ -50,7 +50,8 @@ class NetworkFilter(attributes.AttributeFilterSet, scoped.ScopedFilterSet):
     )
     static_vms = filters.flag(method="filter_static_vms", help_text="Can hold static VMs.")
     q = filters.Filter(
-        method="filter_text", help_text="Part of a name, or an address or CIDR of a subnet."
+        select=lambda rows, text: rows.filter(services.search(text)),
+        help_text="Part of a name, or an address or CIDR of a subnet.",
     )
     known = filters.choice(
         "true", "false", "all", method="filter_known",
@@ -69,9 +70,6 @@ class NetworkFilter(attributes.AttributeFilterSet, scoped.ScopedFilterSet):
     def filter_static_vms(self, rows: QuerySet[Any], _name: str, value: bool) -> QuerySet[Any]:
         suitable = services.fitting_query(scoped.rows(self.request, NAD))
         return rows.filter(suitable) if value else rows.exclude(suitable)
-
-    def filter_text(self, rows: QuerySet[Any], _name: str, text: str) -> QuerySet[Any]:
-        return rows.filter(services.search(text))
 
     def filter_known(self, rows: QuerySet[Any], _name: str, word: str) -> QuerySet[Any]:
         if word == "all":
@@ -113,7 +111,6 @@ class _NetworkView(scoped.ScopedView):
 class Networks(_NetworkView, generics.ListView):
     """Logical networks."""
 
-    needs = {"GET": ("claims.view_network",), "POST": ("claims.add_network",)}
     idempotent = ("POST",)
     filterset_class = NetworkFilter
     limited_by = ("cluster",)
@@ -123,7 +120,7 @@ class Networks(_NetworkView, generics.ListView):
     @extend_schema(responses={201: NetworkSerializer}, examples=[_EXAMPLE])
     def post(self, request: Request) -> Response:
         """Create a network: to be applied, or as a note of an observed cluster."""
-        values, author = self.read(request), views.author(request)
+        values, author = self.read(request), self.author()
         cluster, spec = values.pop("cluster"), values.pop("network")
         return self.once(
             request,
@@ -137,18 +134,12 @@ class Networks(_NetworkView, generics.ListView):
 class NetworkView(_NetworkView, generics.DetailView):
     """A logical network."""
 
-    needs = {
-        "GET": ("claims.view_network",),
-        "PATCH": ("claims.change_network",),
-        "DELETE": ("claims.delete_network",),
-    }
-
     @extend_schema(request=NetworkChangeSerializer)
     def patch(self, request: Request, network_id: int) -> Response:
         """Change the description, the attributes, the namespaces or the NADs of a network, or whether it is applied."""
         network = scoped.get_row(request, Network.objects.select_related("cluster"), network_id)
         changes = self.read(request, NetworkChangeSerializer, partial=True, network=network)
-        nads, author = changes.pop("nads", None), views.author(request)
+        nads, author = changes.pop("nads", None), self.author()
         with transaction.atomic():
             services.change(network, changes, author=author)
             if nads is not None:
@@ -158,12 +149,11 @@ class NetworkView(_NetworkView, generics.DetailView):
     def delete(self, request: Request, network_id: int) -> Response:
         """Delete a network that nothing uses."""
         rows = Network.objects.select_related("cluster", "pool")
-        services.delete(scoped.get_row(request, rows, network_id), author=views.author(request))
+        services.delete(scoped.get_row(request, rows, network_id), author=self.author())
         return Response(status=204)
 
 
 class NetworkManifest(scoped.ScopedView):
-    needs = {"GET": ("claims.view_network",)}
     queryset = Network.objects.all()
     lookup_url_kwarg = "network_id"
 
@@ -185,7 +175,10 @@ class NetworkManifest(scoped.ScopedView):
 
 
 urlpatterns = [
-    path("networks/", Networks.as_view(), name="networks"),
-    path("networks/<int:network_id>/", NetworkView.as_view(), name="network"),
-    path("networks/<int:network_id>/manifest/", NetworkManifest.as_view(), name="network-manifest"),
+    *endpoints("", ("networks/", Networks, "networks")),
+    *endpoints(
+        "networks/<int:network_id>/",
+        ("", NetworkView, "network"),
+        ("manifest/", NetworkManifest, "network-manifest"),
+    ),
 ]

@@ -7,9 +7,9 @@ from typing import Any
 from claims.api import scoped
 from claims.core.networks import rules, udn
 from claims.models import Network
-from pools.core import object_reader
+from pools.core import holders, object_reader
 from pools.models.attributes import ATTRIBUTES
-from pools.platform.rest import attributes, fields, parsing
+from pools.platform.rest import attributes, fields
 from pools.platform.rest.serializers import NULL_MESSAGE, Representation, Serializer
 
 
@@ -185,7 +185,7 @@ class NetworkChangeSerializer(NetworkSerializer):
 def _read_description(body: object_reader.Fields) -> str:
     if not body.has("description"):
         return ""
-    return body.parse("description", parsing.description) or ""
+    return body.parse("description", holders.parse_description) or ""
 
 
 def _immutable_values(network: Network) -> dict[str, list[Any]]:

@@ -21,7 +21,7 @@ for parameter, model in (
     ("claim_id", IPAMClaim),
     ("import_id", VMImport),
 ):
-    token_scopes.register_path_object(parameter, model, cluster="cluster_id")
+    token_scopes.register_path_object(parameter, model)
 
 Row = TypeVar("Row", bound=Model)
 

@@ -6,7 +6,6 @@ from typing import Any
 
 from django.db.models import Count, QuerySet
 from django.http import HttpResponse
-from django.urls import path
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.fields import empty
 from rest_framework.request import Request
@@ -16,11 +15,12 @@ from claims.access import namespaces
 from claims.api import scoped
 from claims.imports import drafts
 from claims.models import Wave, WaveVM
-from claims.models.imports import RowStatus
 from claims.waves import readiness, waves
 from pools.core import errors
-from pools.platform.rest import fields, generics, parsing, query, views
+from pools.models.register_imports import RowStatus
+from pools.platform.rest import fields, generics, query
 from pools.platform.rest.serializers import Representation, Serializer
+from pools.platform.rest.views import endpoints
 
 _ALL = namespaces.EVERY_NAMESPACE
 _VIEW = ("claims.view_wave", _ALL)
@@ -31,17 +31,13 @@ _FORMAT = OpenApiParameter(
 )
 
 
-def _parse_time(value: object, field_path: str) -> Any:
-    return query.moment(parsing.text(value, field_path), field_path)
-
-
 class WaveSerializer(Serializer):
     """VMs of a cluster that are migrated together."""
 
     id = fields.IntegerField(read_only=True)
     cluster: Any = scoped.ClusterField(source="cluster.name")
     name = fields.TextField()
-    planned_at = fields.TimeField(_parse_time, required=False, allow_null=True)
+    planned_at = fields.TimeField(required=False, allow_null=True)
     note = fields.TextField(required=False)
     vms = fields.IntegerField(source="vm_count", read_only=True)
     created_at = fields.TimeField(read_only=True)
@@ -208,13 +204,9 @@ class Waves(_WaveView, generics.ListView):
     @extend_schema(responses={201: WaveSerializer})
     def post(self, request: Request) -> Response:
         """Create a wave."""
-        values, author = self.read(request), views.author(request)
+        values, author = self.read(request), self.author()
         cluster = values.pop("cluster.name")
-        return self.once(
-            request,
-            lambda: self.represent(waves.create(cluster, author=author, **values)),
-            status=201,
-        )
+        return self.create(lambda: waves.create(cluster, author=author, **values))
 
 
 class WaveView(_WaveView, generics.DetailView):
@@ -226,12 +218,12 @@ class WaveView(_WaveView, generics.DetailView):
     def patch(self, request: Request, wave_id: int) -> Response:
         """Change the name, planned time or note of a wave."""
         values = self.read(request, WaveChangeSerializer, partial=True)
-        wave = waves.change(wave_id, values, author=views.author(request))
-        return Response(self.represent(wave))
+        wave = waves.change(wave_id, values, author=self.author())
+        return self.respond(wave)
 
     def delete(self, request: Request, wave_id: int) -> Response:
         """Delete a wave; its VMs are kept."""
-        waves.delete(wave_id, author=views.author(request))
+        waves.delete(wave_id, author=self.author())
         return Response(status=204)
 
 
@@ -253,7 +245,7 @@ class WaveVMs(generics.ListView):
     def post(self, request: Request, wave_id: int) -> Response:
         """Add VMs to a wave, by name or all of an import."""
         wave = waves.get(wave_id)
-        values, author = self.read(request, WaveVMsSerializer), views.author(request)
+        values, author = self.read(request, WaveVMsSerializer), self.author()
 
         def add() -> dict[str, Any]:
             if "vms" in values:
@@ -269,7 +261,7 @@ class WaveVMs(generics.ListView):
 
 def _get_import(request: Request, wave: Wave, import_id: int) -> Any:
     """Return an import of the wave's cluster that the user may see. Raises InvalidInput."""
-    vm_import = drafts.visible_imports(request.user).filter(pk=import_id).first()
+    vm_import = drafts.IMPORTS.visible(request.user).filter(pk=import_id).first()
     if vm_import is None or vm_import.cluster_id != wave.cluster_id:
         message = f"the cluster {wave.cluster} has no such import"
         raise errors.InvalidInput.for_field("import", "unknown_import", message, import_id)
@@ -283,7 +275,7 @@ class WaveVMView(generics.GenericView):
 
     def delete(self, request: Request, wave_id: int, vm_id: int) -> Response:
         """Remove a VM from a wave."""
-        if not waves.remove(wave_id, [vm_id], author=views.author(request)):
+        if not waves.remove(wave_id, [vm_id], author=self.author()):
             raise errors.NotFound("There is no such object.")
         return Response(status=204)
 
@@ -305,14 +297,16 @@ class WaveReadiness(_WaveView):
             headers = {"Content-Disposition": f'attachment; filename="wave-{wave_id}.csv"'}
             text = readiness.as_csv(report)
             return HttpResponse(text, content_type="text/csv; charset=utf-8", headers=headers)
-        return Response(self.represent(report))
+        return self.respond(report)
 
 
-_WAVE_PATH = "waves/<int:wave_id>/"
 urlpatterns = [
-    path("waves/", Waves.as_view(), name="waves"),
-    path(_WAVE_PATH, WaveView.as_view(), name="wave"),
-    path(f"{_WAVE_PATH}vms/", WaveVMs.as_view(), name="wave-vms"),
-    path(f"{_WAVE_PATH}vms/<int:vm_id>/", WaveVMView.as_view(), name="wave-vm"),
-    path(f"{_WAVE_PATH}readiness/", WaveReadiness.as_view(), name="wave-readiness"),
+    *endpoints("", ("waves/", Waves, "waves")),
+    *endpoints(
+        "waves/<int:wave_id>/",
+        ("", WaveView, "wave"),
+        ("vms/", WaveVMs, "wave-vms"),
+        ("vms/<int:vm_id>/", WaveVMView, "wave-vm"),
+        ("readiness/", WaveReadiness, "wave-readiness"),
+    ),
 ]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.urls import path
 from drf_spectacular.utils import OpenApiExample, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -14,8 +13,9 @@ from claims.models import Decision, NetworkSettings
 from claims.models.settings import Annotation
 from claims.networks import settings
 from pools.api.clusters import clusters
-from pools.platform.rest import fields, filters, generics, views
+from pools.platform.rest import fields, filters, generics
 from pools.platform.rest.serializers import Representation, Serializer
+from pools.platform.rest.views import endpoints
 from pools.webhooks import configuration
 
 
@@ -24,8 +24,8 @@ class NetworkSettingsSerializer(Serializer):
 
     cluster = fields.TextField(source="cluster.name", read_only=True)
     annotation = fields.ChoiceField(Annotation.values)
-    default_nad_namespace = fields.NamespaceField(settings.parse_namespace)
-    default_nad_name = fields.NameField(settings.parse_name)
+    default_nad_namespace = fields.NamespaceField()
+    default_nad_name = fields.NameField()
     webhooks = fields.ListField(child=fields.TextField(), read_only=True)
 
 
@@ -57,10 +57,6 @@ class DecisionFilter(scoped.ScopedFilterSet):
 
 
 class Settings(generics.GenericView):
-    needs = {
-        "GET": ("claims.view_networksettings",),
-        "PATCH": ("claims.change_networksettings",),
-    }
     queryset = NetworkSettings.objects.all()
     serializer_class = NetworkSettingsSerializer
 
@@ -71,7 +67,7 @@ class Settings(generics.GenericView):
 
     def get(self, request: Request, cluster: str) -> Response:
         """The address delivery settings of a cluster."""
-        return Response(self.represent(settings.for_cluster(clusters.get(cluster))))
+        return self.respond(settings.for_cluster(clusters.get(cluster)))
 
     @extend_schema(
         examples=[
@@ -83,14 +79,13 @@ class Settings(generics.GenericView):
     def patch(self, request: Request, cluster: str) -> Response:
         """Change the address delivery settings of a cluster."""
         changes = self.read(request, partial=True)
-        row = settings.change(clusters.get(cluster), changes, author=views.author(request))
-        return Response(self.represent(row))
+        row = settings.change(clusters.get(cluster), changes, author=self.author())
+        return self.respond(row)
 
 
 class Decisions(scoped.ScopedView, generics.ListView):
     """Decisions of the admission webhook, the newest first."""
 
-    needs = {"GET": ("claims.view_decision",)}
     queryset = Decision.objects.prefetch_related("cluster")
     serializer_class = DecisionSerializer
     filterset_class = DecisionFilter
@@ -99,6 +94,6 @@ class Decisions(scoped.ScopedView, generics.ListView):
 
 
 urlpatterns = [
-    path("clusters/<str:cluster>/network-settings/", Settings.as_view(), name="network-settings"),
-    path("decisions/", Decisions.as_view(), name="decisions"),
+    *endpoints("clusters/<str:cluster>/", ("network-settings/", Settings, "network-settings")),
+    *endpoints("", ("decisions/", Decisions, "decisions")),
 ]

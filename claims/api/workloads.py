@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from django.db.models import QuerySet
-from django.urls import path
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.fields import empty
 from rest_framework.request import Request
@@ -19,6 +18,7 @@ from claims.workloads import adoption, results
 from pools.core import errors, object_reader
 from pools.platform.rest import fields, filters, generics, query, views
 from pools.platform.rest.serializers import Representation, Serializer
+from pools.platform.rest.views import endpoints
 
 
 class WorkloadSerializer(Representation):
@@ -177,7 +177,7 @@ class WorkloadCounts(generics.GenericView):
         network = scoped.get_row(request, Network, network_id)
         self.parameters.raise_problems()
         counts = results.result_counts(network.pk, scoped.request_scope(request))
-        return Response(self.represent(counts))
+        return self.respond(counts)
 
 
 class Adopt(scoped.ScopedView):
@@ -199,14 +199,14 @@ class Adopt(scoped.ScopedView):
         dry_run = self.parameters.parse("dry_run", query.flag)
         self.parameters.raise_problems()
         values = self.read(request, AdoptionSerializer)
-        author = views.author(request, values["reason"])
+        author = self.author(values["reason"])
         criteria = {
             "ids": values.get("workloads"),
             "result": values.get("result", ""),
             "scope": scoped.request_scope(request),
         }
         if dry_run:
-            return Response(self.represent(adoption.plan(network, **criteria)))
+            return self.respond(adoption.plan(network, **criteria))
         if not hasattr(network, "ippool"):
             views.require(request, "claims.add_ippool")
         return self.once(
@@ -215,15 +215,10 @@ class Adopt(scoped.ScopedView):
 
 
 urlpatterns = [
-    path("networks/<int:network_id>/workloads/", Workloads.as_view(), name="network-workloads"),
-    path(
-        "networks/<int:network_id>/workloads/counts/",
-        WorkloadCounts.as_view(),
-        name="network-workload-counts",
-    ),
-    path(
-        "networks/<int:network_id>/workloads/adopt/",
-        Adopt.as_view(),
-        name="network-workloads-adopt",
+    *endpoints(
+        "networks/<int:network_id>/",
+        ("workloads/", Workloads, "network-workloads"),
+        ("workloads/counts/", WorkloadCounts, "network-workload-counts"),
+        ("workloads/adopt/", Adopt, "network-workloads-adopt"),
     ),
 ]

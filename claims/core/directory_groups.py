@@ -45,7 +45,7 @@ class GroupMapping:
 
 def _is_name(text: str | None) -> bool:
     try:
-        holders.parse_name(text, field="namespace", kind="label")
+        holders.parse_label(text, field="namespace")
     except errors.InvalidInput:
         return False
     return True

@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import ipaddress
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from claims.core import macs
@@ -97,19 +97,19 @@ def optional(body: object_reader.Fields, name: str) -> str | None:
 
 def parse_vm(value: object, path: str) -> str:
     """Parse the name of a VM, which may be empty. Raises InvalidInput k8s_name."""
-    return "" if value == "" else holders.parse_name(value, field=path)
+    return "" if value == "" else holders.parse_name(value, path)
 
 
 def parse_namespace(value: object, path: str) -> str:
     """Parse the name of a namespace, which may be empty. Raises InvalidInput k8s_name."""
-    return "" if value == "" else holders.parse_name(value, field=path, kind="label")
+    return "" if value == "" else holders.parse_label(value, path)
 
 
-def _note(value: object, path: str) -> str:
-    return holders.parse_reason(value, field=path, required=False)
-
-
-_PARSERS = {"vm": parse_vm, "namespace": parse_namespace, "note": _note}
+_PARSERS: dict[str, Callable[[object, str], str]] = {
+    "vm": parse_vm,
+    "namespace": parse_namespace,
+    "note": holders.parse_description,
+}
 
 
 def parse_mac(value: object, entry_rules: Rules, field: str = "mac") -> str:
@@ -252,15 +252,14 @@ def parse_list(items: object, entry_rules: Rules, *, field: str = "entries") -> 
     for index, value in enumerate(items):
         with report.collect():
             path = f"{field}.{index}" if field else str(index)
-            specs.append(_with_empty_values(parse(value, entry_rules, field=path)))
+            spec = parse(value, entry_rules, field=path)
+            specs.append(
+                dataclasses.replace(
+                    spec, vm=spec.vm or "", namespace=spec.namespace or "", note=spec.note or ""
+                )
+            )
     _raise_first(report)
     return specs
-
-
-def _with_empty_values(spec: EntrySpec) -> EntrySpec:
-    return dataclasses.replace(
-        spec, vm=spec.vm or "", namespace=spec.namespace or "", note=spec.note or ""
-    )
 
 
 _MAX_PROBLEMS = 100

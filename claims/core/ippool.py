@@ -74,9 +74,9 @@ def parse(manifest: Mapping[str, object]) -> ParsedIPPool:
     """
     report = object_reader.ProblemReport(strict=False)
     body = object_reader.Fields(dict(manifest), "", report)
-    name = body.section("metadata").parse("name", _name)
+    name = body.section("metadata").parse("name", holders.parse_name)
     spec = body.section("spec")
-    network = spec.parse("network-name", _network_name)
+    network = spec.parse("network-name", holders.parse_identifier)
     written = spec.section("entries")
     report.raise_any()
     return ParsedIPPool(name or "", network or "", tuple(entries.pairs(written.data)))
@@ -95,14 +95,6 @@ def parse_strict(manifest: Mapping[str, object]) -> ParsedIPPool:
         ippool = parse(manifest)
     report.raise_any()
     return ippool
-
-
-def _name(value: object, path: str) -> str:
-    return holders.parse_name(value, field=path)
-
-
-def _network_name(value: object, path: str) -> str:
-    return holders.parse_identifier(value, field=path)
 
 
 def render(

@@ -24,7 +24,7 @@ _EUI64 = re.compile(rf"{_HEX}{{2}}([:-]){_HEX}{{2}}(\1{_HEX}{{2}}){{6}}|{_HEX}{{
 _YAML_SEXAGESIMAL = "write it in quotes: YAML reads a MAC of digits as a number"
 
 
-def parse_mac(value: object, *, field: str = "", lenient: bool = False) -> str:
+def parse_mac(value: object, field: str = "", *, lenient: bool = False) -> str:
     """Parse a 48-bit unicast MAC address; return it in lower case with colons (`00:1a:4b:12:34:56`).
 
     Accepts the colon, dash and Cisco dot forms, and twelve digits alone or in two halves. With
@@ -76,11 +76,6 @@ def parse_mac_part(text: str) -> tuple[str, str] | None:
 
 def _with_colons(digits: str) -> str:
     return ":".join(digits[i : i + 2] for i in range(0, 12, 2))
-
-
-def is_local(mac: str) -> bool:
-    """Return True if the MAC is locally administered: no vendor assigned it, so it may not be unique."""
-    return bool(int(mac[:2], 16) & 2)
 
 
 def mac_of_address(address: addresses.Address) -> str:

@@ -78,7 +78,7 @@ def change(entry_id: int, spec: EntrySpec, *, author: events.Author) -> Entry:
         )
         if diff:
             _store(ippool_change.ippool, diff, row.source)
-    return _reload_entry(entry_id)
+    return Entry.objects.select_related("ippool__network", "ippool__cluster").get(pk=entry_id)
 
 
 def delete(ids: Sequence[int], *, author: events.Author) -> int:
@@ -251,10 +251,6 @@ def _entry(ippool: IPPool, entry_id: int) -> Entry:
     if entry is None:
         raise errors.NotFound("There is no such object.")
     return entry
-
-
-def _reload_entry(entry_id: int) -> Entry:
-    return Entry.objects.select_related("ippool__network", "ippool__cluster").get(pk=entry_id)
 
 
 def find_by_mac(rows: QuerySet[Entry], network_id: int, mac: str) -> Entry | None:

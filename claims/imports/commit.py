@@ -7,10 +7,8 @@ existing, equal objects alone: importing the same file twice changes nothing.
 
 from __future__ import annotations
 
-import dataclasses
-import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from psycopg import sql
@@ -21,60 +19,41 @@ from claims.entries import entries, ippools
 from claims.imports import validation
 from claims.ipamclaims import ingest
 from claims.models import Entry, ImportRow, IPAMClaim, IPPool, Network, VMImport
-from claims.models.imports import ImportTarget, RowStatus
+from claims.models.imports import ImportTarget
 from claims.models.ippools import EntrySource
 from pools.clusters.reconcile import leases
-from pools.core import errors
+from pools.models.register_imports import RowStatus
 from pools.platform import database, events
-from pools.sql import statements
+from pools.platform.imports import states
+from pools.platform.imports.lifecycle import Step
 
 BATCH = 10_000
+CHANGED_COLUMNS = ("mac", "ips_requested", "note")  # of claims
 _WRITTEN = (RowStatus.NEW, RowStatus.CHANGED)
-_BAD = (RowStatus.CONFLICT, RowStatus.REFUSED)
-
-Step = Callable[[int], None]
 
 
-def import_author(vm_import: VMImport, event_author: events.Author) -> events.Author:
-    """Return the author of the import's events; their reason names the import."""
-    return dataclasses.replace(event_author, reason=f"import {vm_import.pk}")
-
-
-def commit_draft(vm_import: VMImport, *, author: events.Author, step: Step) -> dict[str, int]:
+def write(vm_import: VMImport, *, author: events.Author, step: Step) -> dict[str, int]:
     """Write the new and the changed rows of a draft, and return the number of rows by status.
 
-    `step` is called with the number of rows done. The caller opens the transaction. Raises
-    ImportHasBadRows (unless `vm_import.skip_bad`) and ClusterDecides.
+    `step` is called with the number of rows done. Raises ImportHasBadRows (unless `vm_import.skip_bad`) and
+    ClusterDecides.
     """
-    commit_author = import_author(vm_import, author)
-    with events.recorded_by(commit_author):
-        networks = list(_networks(vm_import))
-        ippool_ids = _take_locks(vm_import, networks, commit_author)
-        validation.validate(vm_import)
-        counts = validation.count_rows(vm_import)
-        bad_rows = sum(counts[status] for status in _BAD)
-        if bad_rows and not vm_import.skip_bad:
-            raise bad_rows_error(counts)
-        rows_done = sum(counts.values()) - sum(counts[status] for status in _WRITTEN)
-        step(rows_done)
-        for network in networks:
-            for batch in _batches(vm_import, network):
-                if vm_import.target == ImportTarget.IPAMCLAIMS:
-                    _write_claims(vm_import, network, batch)
-                else:
-                    _write_entries(vm_import, ippool_ids[network.pk], batch, commit_author)
-                rows_done += len(batch)
-                step(rows_done)
+    networks = list(_networks(vm_import))
+    ippool_ids = _take_locks(vm_import, networks, author)
+    validation.validate(vm_import)
+    counts = states.count_rows(vm_import)
+    states.check_rows(vm_import, counts)
+    rows_done = sum(counts.values()) - sum(counts[status] for status in _WRITTEN)
+    step(rows_done)
+    for network in networks:
+        for batch in _batches(vm_import, network):
+            if vm_import.target == ImportTarget.IPAMCLAIMS:
+                _write_claims(vm_import, network, batch)
+            else:
+                _write_entries(vm_import, ippool_ids[network.pk], batch, author)
+            rows_done += len(batch)
+            step(rows_done)
     return counts
-
-
-def bad_rows_error(counts: dict[str, int]) -> errors.ImportHasBadRows:
-    error = errors.ImportHasBadRows(
-        f"Rows in conflict: {counts['conflict']}, refused: {counts['refused']}. Correct or skip them,"
-        " or commit the other rows only (skip_bad)."
-    )
-    error.extra = {"counts": counts}
-    return error
 
 
 def _networks(vm_import: VMImport) -> Iterator[Network]:
@@ -116,18 +95,7 @@ def ippool_name(network: Network) -> str:
 def _batches(vm_import: VMImport, network: Network) -> Iterator[list[ImportRow]]:
     last_number = 0
     rows = ImportRow.objects.filter(vm_import=vm_import, network=network, status__in=_WRITTEN)
-    rows = rows.only(
-        "number",
-        "vm",
-        "namespace",
-        "mac",
-        "ips",
-        "note",
-        "claim_name",
-        "status",
-        "entry_id",
-        "claim_id",
-    )
+    rows = rows.defer("found", "problems", "reasons", "before")
     while batch := list(rows.filter(number__gt=last_number).order_by("number")[:BATCH]):
         last_number = batch[-1].number
         yield batch
@@ -211,7 +179,7 @@ def _write_claims(vm_import: VMImport, network: Network, batch: Sequence[ImportR
     new = [row for row in batch if row.claim_id not in existing_claims]
     new_claims = _insert(vm_import, network, new) if new else []
     if changed:
-        update_claims(changed)
+        ingest.store(changed, *CHANGED_COLUMNS)
     index.write(claims=[*changed, *new_claims])
     ids = {row.number: claim.pk for row, claim in zip(new, new_claims, strict=True)}
     _mark_written(
@@ -224,16 +192,6 @@ def _changed_claim(claim: IPAMClaim, row: ImportRow) -> IPAMClaim:
     claim.ips_requested = list(row.ips) or claim.ips_requested
     claim.note = row.note or claim.note
     return claim
-
-
-def update_claims(rows: Sequence[IPAMClaim]) -> None:
-    """Store the MAC, the requested addresses and the note of claims."""
-    names = ("mac", "ips_requested", "note")
-    values = [{"id": row.pk, **{name: getattr(row, name) for name in names}} for row in rows]
-    database.fetch(_UPDATE, {"rows": json.dumps(values)})
-
-
-_UPDATE = statements.read("claims/update_claims")
 
 
 def _insert(vm_import: VMImport, network: Network, rows: Sequence[ImportRow]) -> list[IPAMClaim]:
@@ -262,26 +220,7 @@ _NUMBERS = """
     SELECT nextval(pg_get_serial_sequence('claims_ipamclaim', 'id')) AS id
     FROM generate_series(1, %(count)s)
 """
-_COLUMNS = (
-    "id",
-    "cluster_id",
-    "network_id",
-    "namespace",
-    "name",
-    "interface",
-    "mac",
-    "ips_requested",
-    "vm",
-    "vm_uid",
-    "ips",
-    "owner_pod",
-    "conditions",
-    "finalizers",
-    "uid",
-    "follows_cluster",
-    "note",
-    "created_at",
-)
+_COLUMNS = tuple(field.attname for field in IPAMClaim._meta.concrete_fields)
 
 
 def _values(claim: IPAMClaim) -> tuple[Any, ...]:

@@ -12,13 +12,14 @@ from django.db.models import QuerySet
 from claims.address_index import own_addresses
 from claims.core import address_requests
 from claims.core.vm_import import resolving
-from claims.imports import drafts, states, validation
 from claims.imports import rows as import_rows
+from claims.imports import validation
 from claims.ipamclaims.ingest import readable_subnets
 from claims.models import ImportRow, Network, VMImport
-from claims.models.imports import RowStatus, Status
 from pools.core import errors
-from pools.platform import database, events
+from pools.models.register_imports import RowStatus
+from pools.platform import database
+from pools.platform.imports import states
 from pools.sql import statements
 
 # The fields that can be corrected, and the columns that store their source values.
@@ -33,119 +34,86 @@ COLUMNS = {
 MOST_IPS = 32
 
 
-def correct_row(
-    import_id: int,
-    number: int,
-    values: Mapping[str, Any],
-    *,
-    author: events.Author,
-    user: Any = None,
-) -> ImportRow:
+def correct_row(vm_import: VMImport, number: int, values: Mapping[str, Any]) -> None:
     """Change source values of a row, and validate it and all rows that share a value with it.
 
-    The keys of `values` are those of COLUMNS. A correction is parsed as leniently as a file: remaining
-    problems are in the row's reasons. Raises NotFound, ImportState, NotAllowed.
+    The keys of `values` are those of COLUMNS. Raises NotFound.
     """
-    with events.recorded_by(author):
-        vm_import = drafts.lock_import(import_id, Status.DRAFTED, user=user)
-        row = _get_row(vm_import, number)
-        before = copy.copy(row)
-        for name, value in values.items():
-            limit = 500 if name == "note" else import_rows.LONGEST
-            cleaned = (
-                [import_rows.clean(text) for text in value if text.strip()]
-                if name == "ips"
-                else import_rows.clean(value, limit)
-            )
-            setattr(row, COLUMNS[name], cleaned)
-        row.found = [
-            problem for problem in row.found if problem["field"].partition(".")[0] not in values
-        ]
-        if values.keys() & {"vm", "mac", "ips"}:
-            row.found_refused = False
-        row.corrected, row.skipped = True, False
-        _resolve_row(vm_import, before, row)
-    return _get_row(vm_import, number)
+    row = _get_row(vm_import, number)
+    before = copy.copy(row)
+    for name, value in values.items():
+        limit = 500 if name == "note" else import_rows.LONGEST
+        cleaned = (
+            [import_rows.clean(text) for text in value if text.strip()]
+            if name == "ips"
+            else import_rows.clean(value, limit)
+        )
+        setattr(row, COLUMNS[name], cleaned)
+    row.found = [
+        problem for problem in row.found if problem["field"].partition(".")[0] not in values
+    ]
+    if values.keys() & {"vm", "mac", "ips"}:
+        row.found_refused = False
+    row.corrected, row.skipped = True, False
+    _resolve_row(vm_import, before, row)
 
 
-def skip_rows(
-    import_id: int,
-    numbers: Collection[int],
-    *,
-    skipped: bool,
-    author: events.Author,
-    user: Any = None,
-) -> VMImport:
-    """Skip rows, or include skipped rows again. Raises NotFound, ImportState, NotAllowed."""
-    with events.recorded_by(author):
-        vm_import = drafts.lock_import(import_id, Status.DRAFTED, user=user)
-        rows = ImportRow.objects.filter(vm_import=vm_import, number__in=numbers)
-        if rows.count() != len(set(numbers)):
-            raise errors.NotFound("The import has no such row.")
-        if skipped:
-            rows.update(skipped=True, status=RowStatus.SKIPPED)
-        else:
-            rows.filter(usable=True).update(skipped=False, status=RowStatus.NEW)
-            rows.filter(usable=False).update(skipped=False, status=RowStatus.REFUSED)
-        states.revalidate(vm_import)
-    return drafts.get(import_id)
+def skip_rows(vm_import: VMImport, numbers: Collection[int], *, skipped: bool) -> None:
+    """Skip rows, or include skipped rows again. Raises NotFound."""
+    rows = vm_import.rows.filter(number__in=numbers)
+    if rows.count() != len(set(numbers)):
+        raise errors.NotFound("The import has no such row.")
+    if skipped:
+        rows.update(skipped=True, status=RowStatus.SKIPPED)
+    else:
+        rows.filter(usable=True).update(skipped=False, status=RowStatus.NEW)
+        rows.filter(usable=False).update(skipped=False, status=RowStatus.REFUSED)
+    validation.validate(vm_import)
+    states.mark_drafted(vm_import)
 
 
-def assign_free_addresses(
-    import_id: int, number: int, *, author: events.Author, user: Any = None
-) -> ImportRow:
+def assign_free_addresses(vm_import: VMImport, number: int) -> None:
     """Assign a row the lowest free address of each family that it lacks.
 
     A row that has an address of each family of its network gets new addresses instead. The addresses
-    are not reserved before the commit. Raises NotFound, ImportState, Conflict (the row has no network),
-    PoolExhausted.
+    are not reserved before the commit. Raises NotFound, Conflict (the row has no network), PoolExhausted.
     """
-    with events.recorded_by(author):
-        vm_import = drafts.lock_import(import_id, Status.DRAFTED, user=user)
-        row = _get_row(vm_import, number)
-        network = row.network
-        if row.network_id is None or network is None or not readable_subnets(network):
-            raise errors.Conflict("The row is not mapped to a network with subnets.")
-        ips = list(row.ips) if _missing_families(row.ips, network) else []
-        free = _free_addresses(vm_import, network, excluded_number=number)
-        ips += [
-            next(free[version])
-            for version in sorted(free)
-            if version in _missing_families(ips, network)
-        ]
-        return correct_row(import_id, number, {"ips": ips}, author=author, user=user)
+    row = _get_row(vm_import, number)
+    network = row.network
+    if row.network_id is None or network is None or not readable_subnets(network):
+        raise errors.Conflict("The row is not mapped to a network with subnets.")
+    ips = list(row.ips) if _missing_families(row.ips, network) else []
+    free = _free_addresses(vm_import, network, excluded_number=number)
+    missing = _missing_families(ips, network)
+    ips += [next(free[version]) for version in sorted(free) if version in missing]
+    correct_row(vm_import, number, {"ips": ips})
 
 
-def assign_missing_families(import_id: int, *, author: events.Author, user: Any = None) -> VMImport:
+def assign_missing_families(vm_import: VMImport) -> None:
     """Assign the lowest free address of the missing family to all rows with one family on a dual-stack
     network.
 
-    Raises NotFound, ImportState, NotAllowed, PoolExhausted.
+    Raises PoolExhausted.
     """
-    with events.recorded_by(author):
-        vm_import = drafts.lock_import(import_id, Status.DRAFTED, user=user)
-        rows = list(
-            rows_lacking_family(vm_import)
-            .select_related("network")
-            .order_by("network_id", "number")
-        )
-        free: dict[int, dict[int, Iterator[str]]] = {}
-        for row in rows:
-            network = row.network
-            if network is None:
-                continue
-            if network.pk not in free:
-                free[network.pk] = _free_addresses(vm_import, network)
-            missing = sorted(_missing_families(row.ips, network))
-            row.source_ips = [
-                *row.source_ips,
-                *(next(free[network.pk][version]) for version in missing),
-            ]
-            row.corrected = True
-        ImportRow.objects.bulk_update(rows, ["source_ips", "corrected"], batch_size=5000)
-        import_rows.reread_rows(vm_import)
-        states.revalidate(vm_import)
-    return drafts.get(import_id)
+    rows = rows_lacking_family(vm_import).select_related("network").order_by("network_id", "number")
+    completed = list(rows)
+    free: dict[int, dict[int, Iterator[str]]] = {}
+    for row in completed:
+        network = row.network
+        if network is None:
+            continue
+        if network.pk not in free:
+            free[network.pk] = _free_addresses(vm_import, network)
+        missing = sorted(_missing_families(row.ips, network))
+        row.source_ips = [
+            *row.source_ips,
+            *(next(free[network.pk][version]) for version in missing),
+        ]
+        row.corrected = True
+    ImportRow.objects.bulk_update(completed, ["source_ips", "corrected"], batch_size=5000)
+    import_rows.reread_rows(vm_import)
+    validation.validate(vm_import)
+    states.mark_drafted(vm_import)
 
 
 def rows_lacking_family(vm_import: VMImport) -> QuerySet[ImportRow]:
@@ -214,7 +182,8 @@ def _resolve_row(vm_import: VMImport, before: ImportRow, row: ImportRow) -> None
         setattr(row, name, value)
     row.entry_id = row.claim_id = row.before = None
     row.save()
-    states.revalidate(vm_import, validation.affected_numbers(vm_import, before, row))
+    validation.validate(vm_import, validation.affected_numbers(vm_import, before, row))
+    states.mark_drafted(vm_import)
 
 
 def _used_hosts(

@@ -1,32 +1,32 @@
 """Imports of VMs: a file, list or form becomes a stored draft, which users correct and commit.
 
-A small import is drafted and committed in the request. A large one is a row that waits for a worker
-(claims/imports/worker.py). The request notifies the workers (claims/tasks.py); a lost message delays the
-import by some seconds. Drafting and committing are one transaction each, so that no import is written in
-part.
+pools/platform/imports/lifecycle.py has what all imports share.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from itertools import islice
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet, TextField
+from django.db.models.functions import Cast
 
 from claims.access import namespaces
-from claims.imports import commit as import_commit
-from claims.imports import mapping, states, uploads
+from claims.core.vm_import.vm_interface import MAX_NAMES, Skipped, VMInterface
+from claims.imports import commit, corrections, mapping, undo, uploads, validation
 from claims.imports import rows as import_rows
-from claims.imports import undo as import_undo
 from claims.imports.files import formats
-from claims.models import ImportRow, VMImport
-from claims.models.imports import ImportTarget, Status
+from claims.models import ImportFile, ImportRow, VMImport
+from claims.models.imports import ImportTarget
 from pools.core import errors
-from pools.models.fields import Now
 from pools.platform import events
+from pools.platform.imports import lifecycle, states
+from pools.platform.imports.leases import ImportLeases
 
-SMALL = 2_000  # most rows of an import that is drafted and committed in the request
+# Characters of MAC addresses, and of lists of addresses as PostgreSQL writes them.
+_ADDRESS_PART = re.compile(r'[0-9a-f:./{},"-]+')
 
 
 def is_limited(user: Any, target: str) -> bool:
@@ -40,13 +40,99 @@ def is_limited(user: Any, target: str) -> bool:
     return True
 
 
-def visible_imports(user: Any) -> QuerySet[VMImport]:
-    """Return all imports for users who see all namespaces, and a user's own imports for others."""
-    imports = VMImport.objects.select_related("cluster", "network", "user")
-    return imports if user.has_perm(namespaces.EVERY_NAMESPACE) else imports.filter(user=user)
+# Reasons to skip an item of a file that need a note: a user may miss such a VM among the rows.
+_LEFT_OUT = {
+    "template": "Templates",
+    "srm_placeholder": "Placeholders of Site Recovery Manager",
+    "vcls": "VMs of vSphere Cluster Services",
+    "guest_only_interface": "Interfaces that only the guest has, of the VMs",
+}
 
 
-# --- a draft --------------------------------------------------------------------------------------
+def _left_out_notes(skipped: Skipped) -> list[dict[str, str]]:
+    """Return a note for each reason, with the names of the VMs that were left out."""
+    notes = []
+    for reason, names in skipped.names.items():
+        if names and reason in _LEFT_OUT:
+            vm_names = ", ".join(map(import_rows.clean, names))
+            suffix = f" and more, {skipped[reason]} in all" if skipped[reason] > MAX_NAMES else ""
+            message = f"{_LEFT_OUT[reason]} are left out: {vm_names}{suffix}"
+            notes.append({"code": f"left_out_{reason}", "message": message})
+    return notes
+
+
+class VMImports(lifecycle.Imports[VMImport]):
+    """Imports of VMs."""
+
+    model = VMImport
+    related = ("cluster", "network", "user")
+    refusals = (errors.ImportHasBadRows, errors.ClusterDecides)
+    leases = ImportLeases(
+        VMImport,
+        "DELETE FROM claims_importrow WHERE vm_import_id = %s RETURNING 1",
+        "DELETE FROM claims_importfile WHERE vm_import_id = %s RETURNING 1",
+    )
+    correct = staticmethod(corrections.correct_row)
+    skip = staticmethod(corrections.skip_rows)
+    write = staticmethod(commit.write)
+    take_back = staticmethod(undo.take_back)
+    check_not_in_use = staticmethod(undo.check_not_in_use)
+
+    def visible(self, user: Any) -> QuerySet[VMImport]:
+        """Return all imports for users who see all namespaces, and a user's own imports for others."""
+        imports = super().visible(user)
+        return imports if user.has_perm(namespaces.EVERY_NAMESPACE) else imports.filter(user=user)
+
+    def search(self, rows: QuerySet[ImportRow], text: str) -> QuerySet[ImportRow]:
+        """Return the rows whose VM, port group, MAC or address contains `text`; MACs in any notation."""
+        lowered = text.strip().lower()
+        query = (
+            Q(vm__icontains=lowered)
+            | Q(source_vm__icontains=lowered)
+            | Q(port_group__icontains=lowered)
+            | Q(source_mac__icontains=lowered)
+        )
+        if not _ADDRESS_PART.fullmatch(lowered):  # each further condition is evaluated for all rows
+            return rows.filter(query)
+        rows = rows.annotate(mac_text=Cast("mac", TextField()), ips_text=Cast("ips", TextField()))
+        return rows.filter(
+            query | Q(mac_text__contains=lowered.replace("-", ":")) | Q(ips_text__contains=lowered)
+        )
+
+    def admit(self, row: VMImport, user: Any) -> None:
+        """Limit the import to the namespaces of a user who is limited to them, who becomes its user."""
+        if is_limited(user, row.target) and not row.limited:
+            row.limited, row.user = True, user
+            row.save(update_fields=["limited", "user"])
+
+    def read(self, row: VMImport) -> formats.FileReading:
+        return uploads.load(row).open(already_counted=True)
+
+    def store(self, row: VMImport, reading: formats.FileReading, step: lifecycle.Step) -> None:
+        self.store_rows(row, reading.rows(), reading, step)
+
+    def store_rows(
+        self,
+        row: VMImport,
+        rows: Iterable[VMInterface],
+        reading: formats.FileReading,
+        step: lifecycle.Step,
+    ) -> None:
+        """Store rows of a reading, of which the first may have been read already."""
+        row.rows_total = row.rows_done = import_rows.store(row, rows, step)
+        validation.validate(row)
+        row.left_out = dict(reading.skipped)
+        row.notes += [{"code": note.code, "message": note.message} for note in reading.notes]
+        row.notes += _left_out_notes(reading.skipped)
+        ImportFile.objects.filter(vm_import=row).delete()
+        states.mark_drafted(row, "rows_total", "rows_done", "left_out", "notes")
+
+    def revalidate_rows(self, row: VMImport) -> None:
+        validation.validate(row)
+        states.mark_drafted(row)
+
+
+IMPORTS = VMImports()
 
 
 def create(
@@ -59,9 +145,9 @@ def create(
     """
     reading = upload.open()
     rows = reading.rows()
-    first_rows = list(islice(rows, SMALL + 1))
+    first_rows = list(islice(rows, states.SMALL + 1))
     vm_import = _new_import(upload, options, reading, author)
-    if len(first_rows) > SMALL:
+    if len(first_rows) > states.SMALL:
         with events.recorded_by(author):
             vm_import.rows_total = reading.total
             vm_import.save()
@@ -71,17 +157,8 @@ def create(
     with events.recorded_by(author):
         vm_import.save()
         mapping.remember_port_groups(vm_import, options)
-        states.store_draft(vm_import, first_rows, reading, None)
-    if options.commit:
-        try:
-            commit(vm_import.pk, skip_bad=options.skip_bad, author=author, user=options.user)
-        except errors.ImportHasBadRows as error:
-            states.record_error(vm_import.pk, error)
-    return get(vm_import.pk)
-
-
-def get(import_id: int) -> VMImport:
-    return VMImport.objects.select_related("cluster", "network", "user").get(pk=import_id)
+        IMPORTS.store_rows(vm_import, first_rows, reading, lifecycle.ignore_progress)
+    return IMPORTS.commit_if_wanted(vm_import, author=author)
 
 
 def _new_import(
@@ -109,93 +186,7 @@ def _new_import(
     )
 
 
-# --- actions of users -----------------------------------------------------------------------------
-
-
-def lock_import(import_id: int, *expected: Status, user: Any = None) -> VMImport:
-    """Return the import with its row locked, if its status is one of `expected`.
-
-    A user who is limited to own namespaces becomes the import's user and limits it. Raises ImportState,
-    NotAllowed.
-    """
-    rows = VMImport.objects.select_for_update(of=("self",)).select_related("cluster", "user")
-    vm_import = rows.get(pk=import_id)
-    if vm_import.status not in expected:
-        labels = " or ".join(str(status.label) for status in expected)
-        raise errors.ImportState(
-            f"Status of the import: {vm_import.get_status_display()}; required: {labels}."
-        )
-    if user is not None and is_limited(user, vm_import.target) and not vm_import.limited:
-        vm_import.limited, vm_import.user = True, user
-        vm_import.save(update_fields=["limited", "user"])
-    return vm_import
-
-
-def commit(
-    import_id: int, *, skip_bad: bool = False, author: events.Author, user: Any = None
-) -> VMImport:
-    """Commit a draft, or with `skip_bad` all but its bad rows; a large draft waits for a worker.
-
-    Raises ImportState, ImportHasBadRows, ClusterDecides, NotAllowed.
-    """
-    with events.recorded_by(author):
-        vm_import = lock_import(import_id, Status.DRAFTED, user=user)
-        vm_import.skip_bad = skip_bad
-        if (vm_import.rows_total or 0) > SMALL:
-            _check_bad(vm_import)
-            states.queue_commit(vm_import, author, skip_bad=skip_bad)
-        else:
-            vm_import.counts = import_commit.commit_draft(
-                vm_import, author=author, step=lambda _: None
-            )
-            states.mark_committed(vm_import)
-    return get(import_id)
-
-
-def _check_bad(vm_import: VMImport) -> None:
-    if not vm_import.skip_bad and (vm_import.counts["conflict"] or vm_import.counts["refused"]):
-        raise import_commit.bad_rows_error(vm_import.counts)
-
-
-def undo(import_id: int, *, author: events.Author, user: Any = None) -> VMImport:
-    """Undo a committed import; a large one waits for a worker (`undo_wanted`).
-
-    Raises ImportState, ImportInUse, ClusterDecides, NotAllowed.
-    """
-    with events.recorded_by(author):
-        vm_import = lock_import(import_id, Status.COMMITTED, user=user)
-        if vm_import.undo_wanted:
-            raise errors.ImportState("The import is already being undone.")
-        if (vm_import.rows_total or 0) > SMALL:
-            import_undo.check_not_in_use(vm_import)
-            vm_import.undo_wanted, vm_import.tries, vm_import.rows_done = True, 0, 0
-            vm_import.actor, vm_import.source, vm_import.request_id = (
-                author.actor,
-                author.source,
-                author.request_id,
-            )
-            vm_import.save(
-                update_fields=["undo_wanted", "tries", "rows_done", "actor", "source", "request_id"]
-            )
-        else:
-            import_undo.undo(vm_import, author=author, step=lambda _: None)
-            states.mark_undone(vm_import)
-    return get(import_id)
-
-
-def cancel(import_id: int, *, author: events.Author, user: Any = None) -> VMImport:
-    """Discard a draft, or stop an import before its commit, and delete its rows.
-
-    Raises ImportState if the import is committed or has ended.
-    """
-    cancellable = (Status.QUEUED, Status.DRAFTING, Status.DRAFTED, Status.COMMITTING)
-    with events.recorded_by(author):
-        vm_import = lock_import(import_id, *cancellable, user=user)
-        VMImport.objects.filter(pk=vm_import.pk).update(cancel_wanted=True)
-        idle = VMImport.objects.filter(pk=vm_import.pk).exclude(leased_until__gt=Now())
-        if vm_import.status in {Status.QUEUED, Status.DRAFTED} or idle.exists():
-            states.mark_cancelled(vm_import.pk, author)
-    return get(import_id)
+# --- changes of a draft ---------------------------------------------------------------------------
 
 
 def change_mapping(
@@ -206,8 +197,7 @@ def change_mapping(
     The keys of `values` are `network` (a Network or None), `namespace` and `mapping`; `mapping` is merged
     into the existing one. Raises ImportState, InvalidInput, NotAllowed.
     """
-    with events.recorded_by(author):
-        vm_import = lock_import(import_id, Status.DRAFTED, user=user)
+    with IMPORTS.changing(import_id, author=author, user=user) as vm_import:
         vm_import.network = values.get("network", vm_import.network)
         vm_import.namespace = values.get("namespace", vm_import.namespace)
         options = mapping.ImportOptions(
@@ -220,16 +210,28 @@ def change_mapping(
         vm_import.save(update_fields=["network", "namespace", "mapping"])
         mapping.remember_port_groups(vm_import, options)
         import_rows.reread_rows(vm_import)
-        states.revalidate(vm_import)
-    return get(import_id)
+        IMPORTS.revalidate_rows(vm_import)
+    return IMPORTS.get(import_id)
 
 
-def revalidate(import_id: int, *, author: events.Author, user: Any = None) -> VMImport:
-    """Validate a draft against the current state of the register. Raises ImportState."""
-    with events.recorded_by(author):
-        states.revalidate(lock_import(import_id, Status.DRAFTED, user=user))
-    return get(import_id)
+def assign_free_addresses(
+    import_id: int, number: int, *, author: events.Author, user: Any = None
+) -> ImportRow:
+    """Assign a row the lowest free addresses that it lacks, or new ones if it lacks none.
+
+    Raises NotFound, ImportState, NotAllowed, Conflict (the row has no network), PoolExhausted.
+    """
+    with IMPORTS.changing(import_id, author=author, user=user) as vm_import:
+        corrections.assign_free_addresses(vm_import, number)
+    return vm_import.rows.get(number=number)
 
 
-def draft_rows(vm_import: VMImport) -> QuerySet[ImportRow]:
-    return ImportRow.objects.filter(vm_import=vm_import).select_related("network")
+def assign_missing_families(import_id: int, *, author: events.Author, user: Any = None) -> VMImport:
+    """Assign the lowest free address of the missing family to all rows with one family on a dual-stack
+    network.
+
+    Raises ImportState, NotAllowed, PoolExhausted.
+    """
+    with IMPORTS.changing(import_id, author=author, user=user) as vm_import:
+        corrections.assign_missing_families(vm_import)
+    return IMPORTS.get(import_id)

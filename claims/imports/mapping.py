@@ -70,7 +70,7 @@ def parse(options: ImportOptions, *, field: str = "mapping") -> dict[str, dict[s
                 f"{path}.network", "unknown_network", message, network
             )
         if namespace:
-            holders.parse_name(namespace, field=f"{path}.namespace", kind="label")
+            holders.parse_label(namespace, field=f"{path}.namespace")
         key = rows.clean(name)
         stored_mapping[key] = {"network": network, "namespace": namespace}
     return stored_mapping

@@ -14,7 +14,7 @@ from django.db import connection
 
 from claims.access import namespaces
 from claims.core.vm_import import resolving
-from claims.core.vm_import.resolving import Destination, Plan, Reason, ResolvedRow, SourceRow
+from claims.core.vm_import.resolving import Destination, Plan, Reason, ResolvedRow
 from claims.core.vm_import.vm_interface import VMInterface
 from claims.imports import validation
 from claims.ipamclaims import naming
@@ -125,29 +125,14 @@ def store(
     return rows_done
 
 
+_RESOLVED = (
+    *("network_id", "vm", "namespace", "mac", "ips", "claim_name", "usable"),
+    *("problems", "status", "reasons"),
+)
 _COLUMNS = (
-    "vm_import_id",
-    "number",
-    "row",
-    "sheet",
-    "source_vm",
-    "source_mac",
-    "source_ips",
-    "source_namespace",
-    "port_group",
-    "note",
-    "found",
-    "found_refused",
-    "network_id",
-    "vm",
-    "namespace",
-    "mac",
-    "ips",
-    "claim_name",
-    "usable",
-    "problems",
-    "status",
-    "reasons",
+    *("vm_import_id", "number", "row", "sheet", "source_vm", "source_mac", "source_ips"),
+    *("source_namespace", "port_group", "note", "found", "found_refused"),
+    *_RESOLVED,
 )
 
 
@@ -158,73 +143,47 @@ def _line(
     destinations: Destinations,
     import_plan: Plan,
 ) -> tuple[object, ...]:
-    source = _source(interface)
+    source = _cleaned(interface)
     return (
         import_id,
         number,
-        interface.row,
-        clean(interface.sheet, 64) if interface.sheet else "",
+        source.row,
+        clean(source.sheet, 64) if source.sheet else "",
         source.vm,
         source.mac,
         _array(source.ips),
         source.namespace,
         source.port_group,
         source.note,
-        _problems(interface.problems) if interface.problems else "[]",
-        interface.refused,
+        _problems(source.problems) if source.problems else "[]",
+        source.refused,
         *_resolved(resolving.resolve(source, destinations.find(source.port_group), import_plan)),
     )
 
 
-def _source(interface: VMInterface) -> SourceRow:
+def _cleaned(source: VMInterface) -> VMInterface:
     """Return the source values, cleaned for storage; nearly every row needs no change."""
     text = "".join(
-        (
-            interface.vm,
-            interface.mac,
-            interface.port_group,
-            interface.namespace,
-            interface.note,
-            *interface.ips,
-        )
+        (source.vm, source.mac, source.port_group, source.namespace, source.note, *source.ips)
     )
     if len(text) <= LONGEST and text.isprintable():
-        return SourceRow(
-            interface.vm,
-            interface.mac,
-            interface.ips,
-            interface.port_group,
-            interface.namespace,
-            interface.note,
-            interface.problems,
-            interface.refused,
-        )
-    return SourceRow(
-        clean(interface.vm),
-        clean(interface.mac),
-        tuple(map(clean, interface.ips)),
-        clean(interface.port_group),
-        clean(interface.namespace),
-        clean(interface.note, _LONGEST_NOTE),
-        interface.problems,
-        interface.refused,
+        return source
+    return dataclasses.replace(
+        source,
+        vm=clean(source.vm),
+        mac=clean(source.mac),
+        ips=tuple(map(clean, source.ips)),
+        port_group=clean(source.port_group),
+        namespace=clean(source.namespace),
+        note=clean(source.note, _LONGEST_NOTE),
     )
 
 
 def _resolved(row: ResolvedRow) -> tuple[object, ...]:
-    reasons = _json(row.reasons) if row.reasons else "[]"
-    return (
-        row.network_id,
-        row.vm,
-        row.namespace,
-        row.mac,
-        _array(row.ips),
-        row.claim_name,
-        row.usable,
-        reasons,
-        "new" if row.usable else "refused",
-        reasons,
-    )
+    """Return the columns _RESOLVED for COPY."""
+    status, reasons = "new" if row.usable else "refused", _json(row.reasons)
+    values = (row.network_id, row.vm, row.namespace, row.mac, _array(row.ips), row.claim_name)
+    return (*values, row.usable, reasons, status, reasons)
 
 
 def clean(text: str, longest: int = LONGEST) -> str:
@@ -266,35 +225,26 @@ def _problems(problems: tuple[errors.FieldProblem, ...]) -> str:
 # --- resolving stored rows again ------------------------------------------------------------------
 
 
-def source_row(row: ImportRow) -> SourceRow:
+def source_row(row: ImportRow) -> VMInterface:
     """Return the source values of a row, as its file or a correction has them."""
-    return SourceRow(
+    return VMInterface(
+        row.row,
         row.source_vm,
         row.source_mac,
         tuple(row.source_ips),
         row.port_group,
         row.source_namespace,
-        row.note,
-        tuple(errors.FieldProblem(**problem) for problem in row.found),
-        row.found_refused,
+        note=row.note,
+        problems=tuple(errors.FieldProblem(**problem) for problem in row.found),
+        refused=row.found_refused,
     )
 
 
 def row_values(row: ResolvedRow) -> dict[str, Any]:
     """Return the columns of a resolved row."""
-    reasons = json.loads(_json(row.reasons)) if row.reasons else []
-    return {
-        "network_id": row.network_id,
-        "vm": row.vm,
-        "namespace": row.namespace,
-        "mac": row.mac,
-        "ips": list(row.ips),
-        "claim_name": row.claim_name,
-        "usable": row.usable,
-        "problems": reasons,
-        "status": "new" if row.usable else "refused",
-        "reasons": reasons,
-    }
+    reasons = json.loads(_json(row.reasons))
+    values = dict(zip(_RESOLVED, _resolved(row), strict=True))
+    return values | {"ips": list(row.ips), "problems": reasons, "reasons": reasons}
 
 
 def reread_rows(vm_import: VMImport) -> None:
@@ -306,42 +256,21 @@ def reread_rows(vm_import: VMImport) -> None:
     last_number = 0
     with connection.cursor() as cursor:
         cursor.execute(_CREATE_REREAD)
-    while rows := _rows_after(vm_import.pk, last_number):
-        last_number = rows[-1].number
-        sources = ((row.number, source_row(row)) for row in rows)
-        lines = [
-            (
-                number,
-                *_resolved(
-                    resolving.resolve(source, destinations.find(source.port_group), import_plan)
-                ),
-            )
-            for number, source in sources
-        ]
-        database.copy("claims_reread", _REREAD_COLUMNS, lines)
+    rows = vm_import.rows.order_by("number")
+    while batch := list(rows.filter(number__gt=last_number)[:BATCH]):
+        last_number = batch[-1].number
+        lines = []
+        for row in batch:
+            source = source_row(row)
+            destination = destinations.find(source.port_group)
+            resolved = resolving.resolve(source, destination, import_plan)
+            lines.append((row.number, *_resolved(resolved)))
+        database.copy("claims_reread", ("number", *_RESOLVED), lines)
     database.rows(_UPDATE_FROM_REREAD, [vm_import.pk], prepare=False)
     with connection.cursor() as cursor:
         cursor.execute("DROP TABLE claims_reread")
 
 
-def _rows_after(import_id: int, number: int) -> list[ImportRow]:
-    rows = ImportRow.objects.filter(vm_import=import_id, number__gt=number)
-    return list(rows.order_by("number")[:BATCH])
-
-
-_REREAD_COLUMNS = (
-    "number",
-    "network_id",
-    "vm",
-    "namespace",
-    "mac",
-    "ips",
-    "claim_name",
-    "usable",
-    "problems",
-    "status",
-    "reasons",
-)
 _CREATE_REREAD = """
     CREATE TEMPORARY TABLE claims_reread (number integer, network_id bigint, vm text,
         namespace text, mac macaddr, ips varchar[], claim_name text, usable boolean,

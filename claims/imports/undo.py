@@ -13,42 +13,39 @@ from claims.entries import entries
 from claims.imports import commit
 from claims.ipamclaims import ingest
 from claims.models import Entry, ImportRow, IPAMClaim, IPPool, VMImport
-from claims.models.imports import ImportTarget, RowStatus
+from claims.models.imports import ImportTarget
 from pools.clusters.reconcile import leases
-from pools.core import errors
+from pools.models.register_imports import RowStatus
 from pools.platform import database, events
+from pools.platform.imports import states
+from pools.platform.imports.lifecycle import Step
 from pools.sql import statements
 
 BATCH = 10_000
-_SHOWN = 5
 
 
-def undo(vm_import: VMImport, *, author: events.Author, step: commit.Step) -> None:
+def take_back(vm_import: VMImport, *, author: events.Author, step: Step) -> None:
     """Undo an import in the caller's transaction; `step` is called with the number of rows done.
 
     Raises ImportInUse, ClusterDecides.
     """
-    undo_author = commit.import_author(vm_import, author)
-    with events.recorded_by(undo_author):
-        leases.nudge(vm_import.cluster_id, patient=True)
-        rows = ImportRow.objects.filter(vm_import=vm_import, written=True)
-        networks = list(rows.order_by().values_list("network_id", flat=True).distinct())
-        locked_ippools = (
-            IPPool.objects.filter(network__in=networks).select_for_update().order_by("pk")
-        )
-        ippools = {ippool.pk: ippool for ippool in locked_ippools}
-        ingest.lock_pools(pk for pk in networks if pk)
-        check_not_in_use(vm_import)
-        last_number = rows_done = 0
-        while batch := list(rows.filter(number__gt=last_number).order_by("number")[:BATCH]):
-            last_number = batch[-1].number
-            if vm_import.target == ImportTarget.IPPOOL:
-                _undo_entries(ippools, batch, undo_author)
-            else:
-                _undo_claims(batch)
-            rows_done += len(batch)
-            step(rows_done)
-        rows.update(written=False)
+    leases.nudge(vm_import.cluster_id, patient=True)
+    rows = vm_import.rows.filter(written=True)
+    networks = list(rows.order_by().values_list("network_id", flat=True).distinct())
+    locked_ippools = IPPool.objects.filter(network__in=networks).select_for_update().order_by("pk")
+    ippools = {ippool.pk: ippool for ippool in locked_ippools}
+    ingest.lock_pools(pk for pk in networks if pk)
+    check_not_in_use(vm_import)
+    last_number = rows_done = 0
+    while batch := list(rows.filter(number__gt=last_number).order_by("number")[:BATCH]):
+        last_number = batch[-1].number
+        if vm_import.target == ImportTarget.IPPOOL:
+            _undo_entries(ippools, batch, author)
+        else:
+            _undo_claims(batch)
+        rows_done += len(batch)
+        step(rows_done)
+    rows.update(written=False)
 
 
 def _undo_entries(
@@ -91,17 +88,14 @@ def _undo_claims(batch: Sequence[ImportRow]) -> None:
             changed.append(claim)
     ingest.delete(deleted_claims)
     if changed:
-        commit.update_claims(changed)
+        ingest.store(changed, *commit.CHANGED_COLUMNS)
         index.write(claims=changed)
 
 
 def check_not_in_use(vm_import: VMImport) -> None:
     """Raise ImportInUse with the first rows that are in use."""
     used_rows = database.rows(_USED, {"import": vm_import.pk}, prepare=False)
-    if used_rows:
-        reasons = "; ".join(f"row {line}: {why}" for line, why in used_rows[:_SHOWN])
-        suffix = f"; and {len(used_rows) - _SHOWN} more" if len(used_rows) > _SHOWN else ""
-        raise errors.ImportInUse(f"The import cannot be undone: {reasons}{suffix}.")
+    states.check_unused([f"row {line}: {why}" for line, why in used_rows])
 
 
 _USED = statements.read("claims/import_rows_in_use")

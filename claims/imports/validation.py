@@ -16,12 +16,11 @@ from claims.access import namespaces
 from claims.address_index import own_addresses
 from claims.core.vm_import import resolving
 from claims.models import ImportRow, IPPool, Network, VMImport
-from claims.models.imports import ImportTarget, RowStatus
+from claims.models.imports import ImportTarget
 from pools.platform import database
 from pools.sql import statements
 
 _FEW = 200  # rows up to which the planner chooses the join method
-COUNTED = ("new", "changed", "unchanged", "conflict", "refused")
 
 
 def validate(vm_import: VMImport, numbers: Collection[int] | None = None) -> None:
@@ -52,21 +51,6 @@ def scope(vm_import: VMImport) -> namespaces.Scope:
     if not vm_import.limited:
         return namespaces.EVERYTHING
     return namespaces.owner_scope(vm_import.user) if vm_import.user else namespaces.Scope()
-
-
-def count_rows(vm_import: VMImport) -> dict[str, int]:
-    """Return the number of rows by status; `skipped` is a key only if rows are skipped."""
-    rows = database.rows(_COUNT, [vm_import.pk])
-    rows_by_status = dict(rows)
-    counts = {status: rows_by_status.get(status, 0) for status in COUNTED}
-    if skipped := rows_by_status.get(RowStatus.SKIPPED.value):
-        counts["skipped"] = skipped
-    return counts
-
-
-_COUNT = """
-    SELECT status, count(*) FROM claims_importrow WHERE vm_import_id = %s GROUP BY status
-"""
 
 
 def affected_numbers(vm_import: VMImport, before: ImportRow, after: ImportRow) -> list[int]:

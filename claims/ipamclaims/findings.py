@@ -27,19 +27,6 @@ DIFFERS_FROM_WORKLOAD = "ipamclaim_differs_from_workload"
 NAME = "ipamclaim_name"
 COLLISION = "ipamclaim_name_collision"
 UNWRITABLE = "ipamclaim_request_not_writable"
-CODES = (
-    LEAKED,
-    STUCK,
-    UNKNOWN_NETWORK,
-    REFUSED,
-    DUPLICATE,
-    OUTSIDE,
-    DIFFERS_FROM_ENTRY,
-    DIFFERS_FROM_WORKLOAD,
-    NAME,
-    COLLISION,
-    UNWRITABLE,
-)
 STUCK_AFTER = 600  # seconds since the deletion was requested
 
 _Row = Mapping[str, Any]
@@ -272,19 +259,14 @@ def _collision_findings(pairs: Mapping[str, list[names.Pair]]) -> Iterator[Recon
 
 def _networks_of_vms(cluster_id: int) -> dict[tuple[str, str], list[str]]:
     """Return the network names in each VM's spec, of which ipam-extensions composes claim names."""
-    rows = database.rows(_NETWORKS_OF_VMS, [cluster_id])
+    rows = database.rows(_NETWORKS_OF_VMS, {"cluster": cluster_id})
     return {
         (namespace, name): [text for text in network_names if text]
         for namespace, name, network_names in rows
     }
 
 
-_NETWORKS_OF_VMS = """
-    SELECT namespace, name, ARRAY(SELECT jsonb_array_elements_text(jsonb_path_query_array(
-        manifest, '$.spec.template.spec.networks[*].name ? (@.type() == "string")')))
-    FROM pools_observedobject
-    WHERE cluster_id = %s AND kind = 'VirtualMachine' AND missed_at IS NULL
-"""
+_NETWORKS_OF_VMS = statements.read("claims/networks_of_vms")
 
 
 def observed_object(claim: IPAMClaim) -> ObservedObject | None:

@@ -82,7 +82,9 @@ class IPAMClaimHandler(Handler):
             lambda: ipamclaim.dialect(context.client.schema(_resource(context)))
         )
         cluster_id = context.cluster.pk
-        pods_known = _is_known(context, POD.kind) and _is_known(context, VMI.kind)
+        pods_known = watch_positions.is_known(context, POD.kind) and watch_positions.is_known(
+            context, VMI.kind
+        )
         if not context.connection.manages(ManagedResource.CLAIMS):
             with context.transaction():
                 ingest.update_owner_pods(cluster_id, pods_known=pods_known)
@@ -118,11 +120,11 @@ class IPAMClaimHandler(Handler):
             )
 
     def findings(self, context: SyncContext) -> Iterable[ReconcileFinding]:
-        knows_vms = _is_known(context, VM.kind)
+        knows_vms = watch_positions.is_known(context, VM.kind)
         yield from ipamclaim_findings.cluster_findings(
             context.cluster.pk,
             claims_managed=context.connection.manages(ManagedResource.CLAIMS),
-            owners=[VM.kind, *([VMI.kind] if _is_known(context, VMI.kind) else [])]
+            owners=[VM.kind, *([VMI.kind] if watch_positions.is_known(context, VMI.kind) else [])]
             if knows_vms
             else [],
             unwritable=context.notes.get(self.kind, ()),
@@ -137,14 +139,7 @@ class IPAMClaimHandler(Handler):
             cluster=context.cluster, kind__in=[self.kind, *(resource.kind for resource in _RELATED)]
         )
         kinds = observed_rows.order_by().values_list("kind", flat=True).distinct()
-        return all(_is_known(context, kind) for kind in kinds)
-
-
-def _is_known(context: SyncContext, kind: str) -> bool:
-    """Return True if all objects of a kind are known: listed by this sync run, or watched since a list."""
-    if context.from_watch:
-        return watch_positions.read(context.connection.positions, kind) is not None
-    return kind in context.complete
+        return all(watch_positions.is_known(context, kind) for kind in kinds)
 
 
 def _grant_waiting(context: SyncContext, load_dialect: Callable[[], Dialect]) -> None:

@@ -224,18 +224,12 @@ def sync_owner_blocks(rows: Sequence[IPAMClaim]) -> None:
 
 def set_vm_uids(cluster_id: int) -> None:
     """Set the VM uid of claims that were created in the register, once their VM exists."""
-    ids = [pk for (pk,) in database.rows(_SET_VM_UIDS, [cluster_id])]
+    ids = [pk for (pk,) in database.rows(_SET_VM_UIDS, {"cluster": cluster_id})]
     if ids:
         sync_owner_blocks(list(IPAMClaim.objects.filter(pk__in=ids)))
 
 
-_SET_VM_UIDS = """
-    UPDATE claims_ipamclaim c SET vm_uid = o.uid FROM pools_observedobject o
-    WHERE c.cluster_id = %s AND NOT c.follows_cluster AND c.vm_uid = '' AND c.vm <> ''
-      AND o.cluster_id = c.cluster_id AND o.kind = 'VirtualMachine'
-      AND o.namespace = c.namespace AND o.name = c.vm AND o.missed_at IS NULL
-    RETURNING c.id
-"""
+_SET_VM_UIDS = statements.read("claims/set_vm_uids")
 
 
 def update_owner_pods(cluster_id: int, *, pods_known: bool) -> None:
@@ -245,19 +239,12 @@ def update_owner_pods(cluster_id: int, *, pods_known: bool) -> None:
     True if all pods and VM instances of the cluster are known: then an owner pod that is gone is cleared,
     even if OVN-Kubernetes still has it in the status.
     """
-    database.rows(_UPDATE_OWNER_PODS, [cluster_id])
+    database.rows(_UPDATE_OWNER_PODS, {"cluster": cluster_id})
     if pods_known:
         database.rows(_CLEAR_OWNER_PODS, {"cluster": cluster_id})
 
 
-_UPDATE_OWNER_PODS = """
-    UPDATE claims_ipamclaim c SET owner_pod = w.pods[1] FROM claims_workload w
-    WHERE c.cluster_id = %s AND cardinality(c.ips) > 0 AND c.deleted_at IS NULL
-      AND w.network_id = c.network_id AND w.kind = 'vmi' AND w.namespace = c.namespace
-      AND w.name = c.vm AND c.vm_uid IN ('', w.uid, w.vm_uid)
-      AND cardinality(w.pods) > 0 AND NOT c.owner_pod = ANY (w.pods)
-    RETURNING c.id
-"""
+_UPDATE_OWNER_PODS = statements.read("claims/update_owner_pods")
 
 # While the VM has an instance, its pod may exist without having been observed.
 _CLEAR_OWNER_PODS = statements.read("claims/clear_owner_pods")

@@ -12,7 +12,7 @@ from claims.core import role_bindings
 from pools.models import Cluster, Connection
 
 
-class Subject(models.TextChoices):
+class SubjectKind(models.TextChoices):
     """Kinds of subjects of a RoleBinding that are read here; values as in Kubernetes."""
 
     USER = role_bindings.USER, _("user")
@@ -37,7 +37,7 @@ class ClusterOwner(models.Model):
     binding = models.CharField(max_length=253)
     namespace = models.CharField(_("namespace"), max_length=253)
     role = models.CharField(max_length=253)  # name of the Role or ClusterRole
-    subject_kind = models.CharField(max_length=5, choices=Subject)
+    subject_kind = models.CharField(max_length=5, choices=SubjectKind)
     subject = models.CharField(max_length=150)
     since = models.DateTimeField()
 

@@ -101,14 +101,3 @@ VMImportEvent = create_event_model(
 )
 
 WaveEvent = _whole_life(Wave, ["cluster", "name", "planned_at", "note"])
-
-ALL: tuple[Any, ...] = (
-    NetworkEvent,
-    IPPoolEvent,
-    EntryEvent,
-    IPAMClaimEvent,
-    MembershipEvent,
-    NetworkSettingsEvent,
-    VMImportEvent,
-    WaveEvent,
-)

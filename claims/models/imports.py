@@ -12,7 +12,7 @@ from claims.models.ipamclaims import IPAMClaim
 from claims.models.ippools import Entry
 from claims.models.networks import Network
 from pools.models import Cluster
-from pools.models.register_imports import ImportStatus
+from pools.models.register_imports import Import, RowStatus
 
 
 class ImportTarget(models.TextChoices):
@@ -22,20 +22,6 @@ class ImportTarget(models.TextChoices):
     IPAMCLAIMS = "ipamclaims", _("IPAMClaims")
 
 
-Status = ImportStatus  # a VM import lives as an import of a register does
-
-
-class RowStatus(models.TextChoices):
-    """Effect of a commit on a row: what it would do, or did."""
-
-    NEW = "new", "new"
-    CHANGED = "changed", "changed"
-    UNCHANGED = "unchanged", "unchanged"
-    CONFLICT = "conflict", "conflict"
-    REFUSED = "refused", "refused"
-    SKIPPED = "skipped", "skipped"  # by a user
-
-
 def _unbound(to: type[models.Model]) -> Any:
     """Return a foreign key without a database constraint, so that bulk deletes do not check it."""
     return models.ForeignKey(
@@ -43,13 +29,12 @@ def _unbound(to: type[models.Model]) -> Any:
     )
 
 
-class VMImport(models.Model):
-    """A file, list or form of VMs: first a draft, which is then committed, undone or discarded.
+class VMImport(Import):
+    """An import of a file, list or form of VMs.
 
     `network` and `namespace` apply to rows whose port group is not in `mapping` (`{port group:
-    {"network": id, "namespace"}}`). `counts` is the number of rows by `status`; `left_out` is the
-    number of items of the file that are no rows, by reason. `fence` and `leased_until` are the lease
-    of the worker that processes the import (claims/imports/leases.py).
+    {"network": id, "namespace"}}`). `left_out` is the number of items of the file that are no rows, by
+    reason.
     """
 
     cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="vm_imports")
@@ -58,25 +43,8 @@ class VMImport(models.Model):
         Network, on_delete=models.SET_NULL, null=True, blank=True, related_name="vm_imports"
     )
     namespace = models.CharField(max_length=63, blank=True, default="")
-    mapping = models.JSONField(default=dict, blank=True)
-    format = models.CharField(max_length=32, blank=True, default="")
-    file_name = models.CharField(max_length=255, blank=True, default="")
-    status = models.CharField(max_length=10, choices=Status, default=Status.QUEUED)
-    counts = models.JSONField(default=dict, blank=True)
     left_out = models.JSONField(default=dict, blank=True)
-    notes = models.JSONField(
-        default=list, blank=True
-    )  # assumptions of the reader: [{"code", "message"}]
-    rows_total = models.PositiveIntegerField(null=True, blank=True)
-    rows_done = models.PositiveIntegerField(default=0)
-    commit_wanted = models.BooleanField(default=False)  # commit as soon as the draft is complete
-    skip_bad = models.BooleanField(
-        default=False
-    )  # of the requested or done commit: leave out rows with errors
-    cancel_wanted = models.BooleanField(default=False)
-    undo_wanted = models.BooleanField(default=False, db_default=False)  # undo by a worker
-    error_code = models.CharField(max_length=63, blank=True, default="")
-    error = models.CharField(max_length=1000, blank=True, default="")
+    undo_wanted = models.BooleanField(default=False, db_default=False)
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL,
         on_delete=models.SET_NULL,
@@ -86,19 +54,6 @@ class VMImport(models.Model):
     )
     # Limited to the namespaces of the user's memberships; nothing of other namespaces is shown.
     limited = models.BooleanField(default=False)
-    actor = models.CharField(max_length=150, blank=True, default="")
-    source = models.CharField(max_length=8, blank=True, default="")
-    request_id = models.CharField(max_length=64, blank=True, default="")
-    fence = models.PositiveBigIntegerField(default=0, editable=False)
-    leased_until = models.DateTimeField(null=True, editable=False)
-    tries = models.PositiveSmallIntegerField(
-        default=0, editable=False
-    )  # since the import was last queued
-    created_at = models.DateTimeField(auto_now_add=True)
-    started_at = models.DateTimeField(null=True, blank=True)  # of the step in progress
-    drafted_at = models.DateTimeField(null=True, blank=True)
-    committed_at = models.DateTimeField(null=True, blank=True)
-    undone_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
         verbose_name = _("import")

@@ -20,8 +20,8 @@ class NetworkKind(models.TextChoices):
     UNKNOWN = "", _("not seen in the cluster")
 
 
-def _strings(max_length: int = 64) -> Any:
-    return ArrayField(models.CharField(max_length=max_length), default=list, blank=True)
+def _strings() -> Any:
+    return ArrayField(models.CharField(max_length=64), default=list, blank=True)
 
 
 class Network(Attributed):

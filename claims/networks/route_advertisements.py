@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from claims.core import resources
 from claims.core.networks import route_advertisements
-from claims.core.networks.route_advertisements import RouteAdvertisements
 from claims.models import Network
 from claims.models.networks import NetworkKind
+from pools.clusters.client.api_client import Manifest
 from pools.clusters.reconcile import watch_positions
+from pools.clusters.reconcile.handler import Handler
 from pools.core import errors
+from pools.core.kubernetes.resources import Resource
 from pools.models import Connection, ObservedObject
 
 _KIND = resources.ROUTE_ADVERTISEMENTS.kind
 
 
-def of_networks(networks: Iterable[Network]) -> dict[int, list[RouteAdvertisements] | None]:
+def of_networks(
+    networks: Iterable[Network],
+) -> dict[int, list[route_advertisements.RouteAdvertisements] | None]:
     """Return, by network id, the RouteAdvertisements that select the network, in order of their names.
 
     None means unknown: the kind was never listed in the network's cluster, or is not served there. Runs
@@ -44,9 +48,9 @@ def of_networks(networks: Iterable[Network]) -> dict[int, list[RouteAdvertisemen
     }
 
 
-def _objects(clusters: Iterable[int]) -> dict[int, list[RouteAdvertisements]]:
+def _objects(clusters: Iterable[int]) -> dict[int, list[route_advertisements.RouteAdvertisements]]:
     rows = ObservedObject.objects.filter(cluster__in=clusters, kind=_KIND, missed_at=None)
-    objects: dict[int, list[RouteAdvertisements]] = {}
+    objects: dict[int, list[route_advertisements.RouteAdvertisements]] = {}
     for row in rows.order_by("name"):
         try:
             objects.setdefault(row.cluster_id, []).append(route_advertisements.parse(row.manifest))
@@ -73,3 +77,13 @@ def _labels(networks: list[Network]) -> dict[int, dict[str, str]]:
         for cluster, name, labels in values
         if (cluster, name) in by_object
     }
+
+
+class RouteAdvertisements(Handler):
+    """Stores the observed objects; they change nothing else in the register."""
+
+    kind = resources.ROUTE_ADVERTISEMENTS.kind
+    resources: Sequence[Resource] = (resources.ROUTE_ADVERTISEMENTS,)
+
+    def parse(self, manifest: Manifest) -> route_advertisements.RouteAdvertisements:
+        return route_advertisements.parse(manifest)

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from claims.models import NetworkSettings
-from pools.core import holders
 from pools.models import Cluster
 from pools.platform import database, events
 
@@ -28,13 +27,3 @@ def change(
             setattr(row, name, value)
         database.save(row)
     return row
-
-
-def parse_namespace(value: object, field: str = "") -> str:
-    """Parse the namespace of the default NAD. Raises InvalidInput wrong_type, k8s_name."""
-    return holders.parse_name(value, field=field, kind="label")
-
-
-def parse_name(value: object, field: str = "") -> str:
-    """Parse the name of the default NAD. Raises InvalidInput wrong_type, k8s_name."""
-    return holders.parse_name(value, field=field)

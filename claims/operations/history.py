@@ -43,17 +43,17 @@ def parse_mac_criteria(text: str) -> HistoryQuery | None:
 
 
 def _entry_query(criteria: HistoryQuery) -> Q | None:
-    query = _vm_address_query(replace(criteria, cluster_id=None), "ips")
+    query = _vm_address_query(replace(criteria, cluster_id=None))
     if query is None or criteria.cluster_id is None:
         return query
     return query & _cluster_ippools_query(criteria.cluster_id)
 
 
 def _claim_query(criteria: HistoryQuery) -> Q | None:
-    query = _vm_address_query(criteria, "ips")
+    query = _vm_address_query(criteria)
     by_name = bool(criteria.name) and query is None
     if by_name:
-        query = _vm_address_query(replace(criteria, name=""), "ips")
+        query = _vm_address_query(replace(criteria, name=""))
     if query is None:
         return None
     if by_name:
@@ -61,7 +61,7 @@ def _claim_query(criteria: HistoryQuery) -> Q | None:
     return query & Q(cluster_id=criteria.cluster_id) if criteria.cluster_id is not None else query
 
 
-def _vm_address_query(criteria: HistoryQuery, address_field: str) -> Q | None:
+def _vm_address_query(criteria: HistoryQuery) -> Q | None:
     """Return the filter for events with the MAC, VM or address, or None if none can match."""
     if criteria.name:
         return None
@@ -70,11 +70,11 @@ def _vm_address_query(criteria: HistoryQuery, address_field: str) -> Q | None:
         addresses_ = _address_strings(criteria.network)
         if addresses_ is None:
             return None
-        query &= Q(**{f"{address_field}__overlap": addresses_})
+        query &= Q(ips__overlap=addresses_)
     if criteria.mac:
         query &= Q(mac=criteria.mac)
     if criteria.vm:
-        query &= _vm_query(criteria.vm)
+        query &= vm_query(criteria.vm)
     if criteria.holder or criteria.holder_kind:
         return _holder_query(criteria, query)
     return query
@@ -87,10 +87,11 @@ def _holder_query(criteria: HistoryQuery, query: Q) -> Q | None:
         return query & Q(mac=mac.mac) if mac else None
     if criteria.holder_kind not in {"", "vm"}:
         return None
-    return query & _vm_query(criteria.holder) if criteria.holder else query & ~Q(vm="")
+    return query & vm_query(criteria.holder) if criteria.holder else query & ~Q(vm="")
 
 
-def _vm_query(text: str) -> Q:
+def vm_query(text: str) -> Q:
+    """Return the filter for events of a VM, `namespace/name` or `name`."""
     namespace, slash, name = text.partition("/")
     return Q(namespace=namespace, vm=name) if slash else Q(vm=text)
 

@@ -18,6 +18,7 @@ from claims.models import IPAMClaim
 from pools.models import Block
 from pools.platform import database
 from pools.register.leaks import detection, reclaim
+from pools.sql import statements
 
 _INDEXED = sql.SQL("""
     SELECT FROM claims_network n JOIN claims_indexentry e ON e.network_id = n.id {joined}
@@ -57,30 +58,19 @@ _COVERS = sql.SQL("""
 
 def clear_claims(blocks: Collection[Block]) -> None:
     """Remove the addresses of the claims that have these blocks; all blocks of these claims enter cooldown."""
-    ids = [pk for (pk,) in database.rows(_CLAIMS, [[block.pk for block in blocks]])]
+    ids = [pk for (pk,) in database.rows(_CLAIMS, {"blocks": [block.pk for block in blocks]})]
     if not ids:
         return
     claims = list(IPAMClaim.objects.filter(pk__in=ids).order_by("pk").select_for_update())
     ingest.lock_pools(claim.network_id for claim in claims)
-    reclaim.start_cooldown([pk for (pk,) in database.rows(_BLOCKS, [ids])])
+    reclaim.start_cooldown([pk for (pk,) in database.rows(_BLOCKS, {"claims": ids})])
     for claim in claims:
         ipamclaims.clear_addresses(claim)
 
 
-_CLAIMS = """
-    SELECT DISTINCT e.claim_id FROM pools_block b JOIN claims_network n ON n.pool_id = b.pool_id
-    JOIN claims_indexentry e ON e.network_id = n.id AND e.address = host(b.cidr)::inet
-    WHERE b.id = ANY(%s::bigint[]) AND e.claim_id IS NOT NULL AND e.holds
-"""
+_CLAIMS = statements.read("claims/claims_of_blocks")
 # A claim has an address of each family; its VM is deleted, so all of them are released.
-_BLOCKS = """
-    SELECT b.id FROM claims_indexentry e JOIN claims_network n ON n.id = e.network_id
-    JOIN pools_pool p ON p.id = n.pool_id
-    JOIN pools_block b ON b.space_id = p.space_id AND b.cidr = e.address::cidr
-    JOIN claims_ipamclaim c ON c.id = e.claim_id
-    WHERE e.claim_id = ANY(%s::bigint[]) AND e.holds AND b.pool_id = p.id AND b.state = 'held'
-      AND b.holder_kind = 'vm' AND b.holder_uid = c.vm_uid
-"""
+_BLOCKS = statements.read("claims/blocks_of_claims")
 
 VMS = detection.LeakSource(
     "VMs",

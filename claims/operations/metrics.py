@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from django.db.models import Count, Q
 
 from claims.models import IndexEntry
-from pools.platform.metrics.values import Value, value
+from pools.platform.metrics.registry import Value, value
 
 
 def values() -> Iterator[Value]:

@@ -6,10 +6,11 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from claims.core import entries
 from claims.models import VMImport, Wave, WaveVM
-from claims.models.imports import RowStatus
 from pools.core import errors, holders
 from pools.models import Cluster
+from pools.models.register_imports import RowStatus
 from pools.platform import database, events
 
 MOST_VMS = 10_000
@@ -31,7 +32,7 @@ def create(
             cluster=cluster,
             name=holders.parse_reason(name, field="name"),
             planned_at=planned_at,
-            note=holders.parse_reason(note, field="note", required=False),
+            note=holders.parse_description(note, field="note"),
         )
         _save(wave)
     return wave
@@ -44,7 +45,7 @@ def change(wave_id: int, values: Mapping[str, Any], *, author: events.Author) ->
         if "name" in values:
             wave.name = holders.parse_reason(values["name"], field="name")
         if "note" in values:
-            wave.note = holders.parse_reason(values["note"], field="note", required=False)
+            wave.note = holders.parse_description(values["note"], field="note")
         if "planned_at" in values:
             wave.planned_at = values["planned_at"]
         _save(wave)
@@ -80,7 +81,7 @@ def add(wave_id: int, vms: Sequence[VM], *, author: events.Author) -> int:
     wave_vms = [
         WaveVM(
             wave_id=wave_id,
-            namespace=_namespace(namespace, f"vms.{index}.namespace"),
+            namespace=entries.parse_namespace(namespace, f"vms.{index}.namespace"),
             vm=holders.parse_name(vm, field=f"vms.{index}.vm"),
         )
         for index, (namespace, vm) in enumerate(vms)
@@ -126,7 +127,3 @@ def remove(wave_id: int, ids: Collection[int], *, author: events.Author) -> int:
         get(wave_id, lock=True)
         deleted_count, _ = WaveVM.objects.filter(wave=wave_id, pk__in=ids).delete()
     return deleted_count
-
-
-def _namespace(name: str, path: str) -> str:
-    return "" if name == "" else holders.parse_name(name, field=path, kind="label")

@@ -18,10 +18,6 @@ def _mutates_vms(cluster: Cluster) -> bool:
     return vm_lookup.settings(cluster.pk).addresses
 
 
-def _mutates_pods(cluster: Cluster) -> bool:
-    return not _mutates_vms(cluster)
-
-
 MUTATE_PODS = Hook(
     address="mutate-pods",
     kind=MUTATING,
@@ -38,7 +34,7 @@ MUTATE_PODS = Hook(
     ),
     failure_policy=IGNORE,
     selector={"matchLabels": dict([vm_objects.LAUNCHER])},
-    applies_to=_mutates_pods,
+    applies_to=lambda cluster: not _mutates_vms(cluster),
 )
 MUTATE_VMS = Hook(
     address="mutate-vms",

@@ -30,7 +30,7 @@ class VirtualMachines(Handler):
         return attachments.parse_machine(manifest)
 
     def project(self, manifest: Manifest) -> Manifest:
-        return projection.machine(manifest)
+        return projection.project(manifest, projection.MACHINE)
 
     def ingest(self, context: SyncContext, parsed_objects: Sequence[ParsedObject]) -> None:  # noqa: ARG002
         _record_problems(parsed_objects)
@@ -49,7 +49,7 @@ class VirtualMachineInstances(Handler):
         return attachments.parse_instance(manifest)
 
     def project(self, manifest: Manifest) -> Manifest:
-        return projection.instance(manifest)
+        return projection.project(manifest, projection.INSTANCE)
 
     def ingest(self, context: SyncContext, parsed_objects: Sequence[ParsedObject]) -> None:
         running.update_workloads(
@@ -76,7 +76,7 @@ class Pods(Handler):
         return attachments.is_attached(manifest)
 
     def project(self, manifest: Manifest) -> Manifest:
-        return projection.pod(manifest)
+        return projection.project(manifest, projection.POD)
 
     def parse(self, manifest: Manifest) -> Pod:
         return attachments.parse_pod(manifest)

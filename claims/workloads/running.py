@@ -157,13 +157,7 @@ def _observed_manifests(
         yield row["uid"], json.loads(row["manifest"])
 
 
-_OBSERVED = """
-    SELECT o.uid, o.manifest
-    FROM unnest(%(namespaces)s::text[], %(names)s::text[]) AS t(namespace, name)
-    CROSS JOIN LATERAL (SELECT uid, manifest FROM pools_observedobject
-        WHERE cluster_id = %(cluster)s AND kind = %(kind)s
-            AND namespace = t.namespace AND name = t.name) o
-"""
+_OBSERVED = statements.read("claims/observed_manifests")
 
 
 def _parse_or_none(manifest: dict[str, Any], read: Callable[[dict[str, Any]], T]) -> T | None:

@@ -1,4 +1,4 @@
-"""`make check`: is a pinned package known to be flawed? Asks OSV (https://osv.dev) about both lock files.
+"""`make check`: is a pinned package known to be flawed? Asks OSV (https://osv.dev) about the lock files.
 
 Status 1 for a package with an advisory of which a fixed version exists, and which has been public for
 two weeks: so that a check that is green today is not red tomorrow before anybody can act. Younger
@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from typing import Any
 
 HERE = pathlib.Path(__file__).parent
-LOCKS = (HERE / "requirements.lock", HERE.parents[1] / "requirements-dev.lock")
+LOCKS = (*sorted(HERE.glob("*.lock")), HERE.parents[1] / "requirements-dev.lock")
 IGNORED = HERE / "advisories-ignored.txt"
 SECONDS = 5  # for each answer
 YOUNG = datetime.timedelta(days=14)

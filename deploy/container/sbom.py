@@ -1,4 +1,5 @@
-"""`make sbom`: what is in the image, as CycloneDX 1.6 JSON on stdout, from requirements.lock.
+"""`make sbom`: what is in the image, as CycloneDX 1.6 JSON on stdout, from requirements.lock
+and the further lock files beside it that are named.
 
 Python packages only: the base image has a list of its own, which its publisher signs.
 """
@@ -75,6 +76,8 @@ def bill(lock: str, version: str) -> dict[str, Any]:
 
 if __name__ == "__main__":
     said = re.search(r'__version__ = "(.+)"', (_PROJECT / "ipam_site/__init__.py").read_text())
-    document = bill((_HERE / "requirements.lock").read_text(), said[1] if said else "0")
+    locks = ["requirements.lock", *sys.argv[1:]]
+    text = "".join((_HERE / name).read_text() for name in locks)
+    document = bill(text, said[1] if said else "0")
     json.dump(document, sys.stdout, indent=1)
     sys.stdout.write("\n")

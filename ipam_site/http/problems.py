@@ -152,16 +152,12 @@ def _of_register(error: errors.IpamError) -> Problem:
     return Problem(
         status,
         error.code,
-        title=_title(type(error)),
+        title=(type(error).__doc__ or "").strip().partition("\n")[0].rstrip("."),
         detail=error.message,
         problems=error.problems,
         headers=headers,
         extra=error.extra,
     )
-
-
-def _title(kind: type[errors.IpamError]) -> str:
-    return (kind.__doc__ or "").strip().partition("\n")[0].rstrip(".")
 
 
 def _of_rest_framework(error: exceptions.APIException) -> Problem:
@@ -201,17 +197,13 @@ def replace_page(request: HttpRequest, response: HttpResponseBase) -> HttpRespon
     """Replace a page of Django or a middleware by a problem document, for an API request."""
     if response.status_code in {301, 302} and request.method not in {"GET", "HEAD"}:
         # Clients repeat a 308, unlike a 301 or 302, with the same method and body.
-        return _permanent_redirect(response)
+        return HttpResponse(
+            status=308, headers={"Location": response.headers["Location"], "Content-Length": "0"}
+        )
     kind = response.headers.get("Content-Type", "")
     if response.status_code < 400 or "json" in kind or "yaml" in kind:
         return response
     return _plain(response.status_code).response(request)
-
-
-def _permanent_redirect(response: HttpResponseBase) -> HttpResponse:
-    return HttpResponse(
-        status=308, headers={"Location": response.headers["Location"], "Content-Length": "0"}
-    )
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponseBase:

@@ -13,7 +13,10 @@ from django.utils.translation import ngettext
 def address(request: HttpRequest) -> str:
     """Return the client's address; behind a proxy it is the last one of X-Forwarded-For."""
     last = request.headers.get("X-Forwarded-For", "").rpartition(",")[2].strip()
-    return last if settings.IPAM_BEHIND_PROXY and last else str(request.META.get("REMOTE_ADDR", ""))
+    peer = str(request.META.get("REMOTE_ADDR", "")).removeprefix(
+        "::ffff:"
+    )  # IPv4 by an IPv6 socket
+    return last if settings.IPAM_BEHIND_PROXY and last else peer
 
 
 def too_many(retry_after: int) -> ValidationError:

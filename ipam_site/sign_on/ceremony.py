@@ -6,15 +6,17 @@ import time
 from typing import Any
 
 from django.contrib.auth.models import User
+from django.db import transaction
 from django.http import HttpRequest
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from ipam_site.http import problems
 from pools.core import errors
-from pools.models import SecondFactor
+from pools.models import BrowserSession
 from pools.platform import events, passkeys
 from pools.platform.admin import pages
+from pools.platform.second_factor import Proof
 
 # What a challenge was made for; it is accepted for nothing else.
 SIGN_IN, PROVE, CREATE = "sign-in", "prove", "create"
@@ -48,17 +50,25 @@ def remember(request: HttpRequest, purpose: str, state: passkeys.State, **values
 
 def take(request: HttpRequest, purpose: str) -> dict[str, Any]:
     """Return what `remember` was given, once. Raises PasskeyChallengeInvalid."""
-    pending: dict[str, Any] | None = request.session.pop(_PENDING, None)
-    if pending is None:
-        raise errors.PasskeyChallengeInvalid
-    request.session.save()  # before the answer is verified, which takes a moment
+    with transaction.atomic():
+        # Of two answers that came at once, both have read the session: the stored one decides.
+        row = (
+            BrowserSession.objects.select_for_update()
+            .filter(pk=request.session.session_key)
+            .first()
+        )
+        stored = request.session.decode(row.session_data).get(_PENDING) if row is not None else None
+        if stored is None or stored != request.session.get(_PENDING):
+            raise errors.PasskeyChallengeInvalid
+        pending: dict[str, Any] = request.session.pop(_PENDING)
+        request.session.save()
     if pending["purpose"] != purpose or pending["until"] < time.time():
         raise errors.PasskeyChallengeInvalid
     return pending
 
 
-def prove(request: HttpRequest, user: User, purpose: str, *, reason: str) -> SecondFactor:
-    """Return the factor of the user if the form has the answer of one of its passkeys.
+def prove(request: HttpRequest, user: User, purpose: str, *, reason: str) -> Proof:
+    """Return the proof of the user's factor if the form has the answer of one of its passkeys.
 
     `reason` says in the history what the passkey was used for. Raises the errors of `passkeys.verify`.
     """

@@ -25,6 +25,7 @@ from pools.models import Passkey, SecondFactor
 from pools.platform import login_limits, passkeys, second_factor
 from pools.platform.admin import forms as fields
 from pools.platform.admin import pages
+from pools.platform.second_factor import Proof
 
 _PENDING = "second_factor_enrolment"  # in the session: the sealed secret that the page shows
 
@@ -78,7 +79,7 @@ def _enrol_app(request: HttpRequest, form: AppForm) -> list[str] | None:
         return None
     login_limits.record_success(attempt)
     del request.session[_PENDING]
-    gate.mark_verified(request, enrolment[0])
+    gate.mark_verified(request, Proof(enrolment[0]))
     return enrolment[1]
 
 
@@ -145,7 +146,7 @@ def add_passkey(request: HttpRequest) -> HttpResponse:
         problem = ceremony.problem(error)
         return _page(request, status=problem.status, passkey_error=problem.detail)
     if codes:
-        gate.mark_verified(request, factor)
+        gate.mark_verified(request, Proof(factor))
     return _enrolled(request, codes, gettext("The passkey was added."))
 
 

@@ -6,18 +6,22 @@ Needs the packages of requirements-ldap.txt. The connection is always encrypted,
 from __future__ import annotations
 
 import logging
+import uuid
+from datetime import datetime
 from typing import Any
 
 import ldap
 from django.conf import settings
+from django.utils.translation import gettext
 from django_auth_ldap import backend, config
 
 from claims.access import directory
-from claims.access.directory import Person
+from claims.access.directory import Person, SignInRefused
 from ipam_site.sign_on.ldap_settings import GROUP_TYPES, DirectoryUnreachable
 from pools.models import DirectorySource
 
 _TIMEOUT = 5
+_LONGEST_ID = 255
 
 log = logging.getLogger(__name__)
 
@@ -29,11 +33,16 @@ class Directory(backend.LDAPBackend):
         attribute, group_type = settings.IPAM_LDAP_USERNAME_ATTRIBUTE, settings.IPAM_LDAP_GROUP_TYPE
         return {
             "SERVER_URI": settings.IPAM_LDAP_URL,
-            "START_TLS": not settings.IPAM_LDAP_URL.lower().startswith("ldaps://"),
+            # Of several URLs none is used without encryption: with both schemes none works.
+            "START_TLS": "ldap://" in settings.IPAM_LDAP_URL.lower(),
             "BIND_DN": settings.IPAM_LDAP_BIND_DN,
             "BIND_PASSWORD": settings.IPAM_LDAP_BIND_PASSWORD,
             "USER_SEARCH": config.LDAPSearch(
-                settings.IPAM_LDAP_USER_BASE, ldap.SCOPE_SUBTREE, f"({attribute}=%(user)s)"
+                settings.IPAM_LDAP_USER_BASE,
+                ldap.SCOPE_SUBTREE,
+                f"({attribute}=%(user)s)",
+                # Operational attributes come only by name.
+                ["*", settings.IPAM_LDAP_ID_ATTRIBUTE, "createTimestamp"],
             ),
             "GROUP_SEARCH": config.LDAPSearch(
                 settings.IPAM_LDAP_GROUP_BASE, ldap.SCOPE_SUBTREE, settings.IPAM_LDAP_GROUP_FILTER
@@ -46,9 +55,14 @@ class Directory(backend.LDAPBackend):
     def get_or_build_user(self, username: str, ldap_user: Any) -> tuple[Any, bool]:
         """Return the account of a person whose password the directory has accepted. Raises SignInRefused."""
         name = _attribute(ldap_user, settings.IPAM_LDAP_USERNAME_ATTRIBUTE) or username
+        attribute = settings.IPAM_LDAP_ID_ATTRIBUTE.casefold()
+        by_name = attribute == settings.IPAM_LDAP_USERNAME_ATTRIBUTE.casefold()
         person = Person(
             source=DirectorySource.LDAP,
-            subject=name.casefold(),
+            # No login name contains "=": nobody can pass for another person by name.
+            subject=name.casefold() if by_name else f"{attribute}={_identifier(ldap_user)}",
+            former_subject="" if by_name else name.casefold(),
+            created_at=_created_at(ldap_user),
             username=name,
             email=_attribute(ldap_user, "mail"),
             groups=sorted(ldap_user.group_names),
@@ -59,6 +73,40 @@ class Directory(backend.LDAPBackend):
 def _attribute(ldap_user: Any, name: str) -> str:
     values = ldap_user.attrs.get(name) or [""]
     return values[0] if isinstance(values[0], str) else ""
+
+
+def _identifier(ldap_user: Any) -> str:
+    """Return what identifies the entry in the directory for ever. Raises SignInRefused if the entry has no such value."""
+    attribute = settings.IPAM_LDAP_ID_ATTRIBUTE
+    values = ldap_user.attrs.get(attribute) or []
+    value = values[0] if len(values) == 1 else ""
+    if attribute.casefold() == "objectguid":
+        # 16 bytes, which django-auth-ldap has decoded if they happen to be UTF-8.
+        octets = value.encode() if isinstance(value, str) else value
+        value = str(uuid.UUID(bytes_le=octets)) if len(octets) == 16 else ""
+    if isinstance(value, str) and value.isprintable() and 0 < len(value) <= _LONGEST_ID:
+        return value.casefold()
+    log.error(
+        "sign-on refused: ldap_id_missing: the directory sent no valid %s of %r (IPAM_LDAP_ID_ATTRIBUTE)",
+        attribute,
+        ldap_user.dn,
+    )
+    text = gettext(
+        "The directory did not send the attribute %(attribute)s, by which your account is recognized. Ask an"
+        " administrator: the log of this site has the details."
+    )
+    raise SignInRefused("ldap_id_missing", text % {"attribute": attribute})
+
+
+def _created_at(ldap_user: Any) -> datetime | None:
+    """Return when the entry was created, None if the directory does not say so."""
+    text = _attribute(ldap_user, "createTimestamp")[
+        :14
+    ]  # Active Directory adds fractions of a second
+    try:
+        return datetime.strptime(f"{text}Z", "%Y%m%d%H%M%S%z")
+    except ValueError:
+        return None
 
 
 def _connection_options() -> dict[int, Any]:

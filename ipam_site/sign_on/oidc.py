@@ -10,9 +10,9 @@ import threading
 import time
 from collections.abc import Mapping
 from typing import Any
-from urllib import parse
 
 import requests
+from authlib.common.urls import add_params_to_uri
 from authlib.integrations.base_client.errors import MismatchingStateError, OAuthError
 from authlib.integrations.django_client import DjangoIntegration, DjangoOAuth2App
 from authlib.integrations.requests_client import OAuth2Session
@@ -27,7 +27,7 @@ ALGORITHMS = ["RS256", "ES256"]
 _LEEWAY = 60  # seconds by which clocks may differ
 _TIMEOUT = 10
 _METADATA_SECONDS = 3600  # then the provider's endpoints and keys are read anew
-_ENDPOINTS = ("authorization_endpoint", "token_endpoint", "jwks_uri")
+_ENDPOINTS = {"authorization_endpoint", "token_endpoint", "jwks_uri"}
 # What Authlib raises for an answer that lacks something, or has it of another type.
 _NOT_AS_SPECIFIED = (KeyError, TypeError, AttributeError, ValueError, RuntimeError)
 _LONGEST_SUBJECT = 255  # OpenID Connect Core, 2
@@ -63,12 +63,20 @@ class _App(DjangoOAuth2App):
         except AnswerInvalid:
             self.server_metadata = {}  # read anew next time
             raise
+        except (TypeError, AttributeError) as error:
+            self.server_metadata = {}
+            raise AnswerInvalid("the provider's description of itself cannot be read") from error
+
+    def fetch_jwk_set(self, force: bool = False) -> dict[str, Any]:
+        """Return the keys that may have signed an ID token: one of a kind that Authlib cannot read would void all."""
+        keys = super().fetch_jwk_set(force)["keys"]  # type: ignore[no-untyped-call]
+        return {"keys": [key for key in keys if key["kty"] in {"RSA", "EC"}]}
 
     @staticmethod
     def _validated(metadata: dict[str, Any]) -> dict[str, Any]:
         if metadata.get("issuer", "").rstrip("/") != settings.IPAM_OIDC_ISSUER.rstrip("/"):
             raise AnswerInvalid(f"the provider calls itself {metadata.get('issuer')!r}")
-        for name in _ENDPOINTS:
+        for name in _ENDPOINTS | (metadata.keys() & {"userinfo_endpoint"}):
             if not str(metadata.get(name, "")).startswith("https://"):
                 raise AnswerInvalid(f"the provider's {name} is no https URL")
         # What the provider itself would accept, such as `none` or a shared secret, is not asked.
@@ -133,11 +141,14 @@ def finish(request: HttpRequest) -> tuple[Person, str]:
     """
     client = _client()
     try:
+        issuer = client.load_server_metadata()["issuer"]
+        if request.GET.get("iss", issuer) != issuer:
+            raise AnswerInvalid("another provider has answered")  # RFC 9207
         token = client.authorize_access_token(
             request,
             leeway=_LEEWAY,
             claims_options={
-                "iss": {"essential": True, "value": client.load_server_metadata()["issuer"]},
+                "iss": {"essential": True, "value": issuer},
                 "aud": {"essential": True, "value": settings.IPAM_OIDC_CLIENT_ID},
             },
         )
@@ -176,13 +187,18 @@ def _person(claims: Mapping[str, Any]) -> Person:
     username = claims.get(settings.IPAM_OIDC_USERNAME_CLAIM)
     if not isinstance(username, str):
         raise AnswerInvalid(f"the claim {settings.IPAM_OIDC_USERNAME_CLAIM} is missing")
-    groups = claims.get(settings.IPAM_OIDC_GROUPS_CLAIM, [])
-    if settings.IPAM_OIDC_GROUPS_CLAIM in (claims.get("_claim_names") or ()):
+    groups = claims.get(settings.IPAM_OIDC_GROUPS_CLAIM) or []
+    # How Entra ID says so, by the length of its answer.
+    if claims.get("hasgroups") or settings.IPAM_OIDC_GROUPS_CLAIM in (
+        claims.get("_claim_names") or ()
+    ):
         raise AnswerInvalid(
             "the person has more groups than the provider sends: let it send assigned groups only"
         )
     if isinstance(groups, str):
         groups = [groups]
+    if not isinstance(groups, list):
+        raise AnswerInvalid(f"the claim {settings.IPAM_OIDC_GROUPS_CLAIM} is no list")
     email = claims.get(settings.IPAM_OIDC_EMAIL_CLAIM, "")
     return Person(
         source=DirectorySource.OIDC,
@@ -199,9 +215,11 @@ def logout_url(id_token: str, back: str) -> str:
         endpoint = _client().load_server_metadata().get("end_session_endpoint", "")
     except (requests.RequestException, ValueError, AnswerInvalid):
         return ""
+    if not endpoint.startswith("https://"):
+        return ""
     query = {
         "id_token_hint": id_token,
         "client_id": settings.IPAM_OIDC_CLIENT_ID,
         "post_logout_redirect_uri": back,
     }
-    return f"{endpoint}?{parse.urlencode(query)}" if endpoint.startswith("https://") else ""
+    return str(add_params_to_uri(endpoint, query))  # type: ignore[no-untyped-call]

@@ -70,11 +70,11 @@ def sign_in(request: HttpRequest) -> HttpResponse:
         if user is None or not _may_sign_in(user):
             raise errors.PasskeyUnknown
         reason = gettext("sign-in without a password")
-        factor = ceremony.prove(request, user, ceremony.SIGN_IN, reason=reason)
+        proof = ceremony.prove(request, user, ceremony.SIGN_IN, reason=reason)
     except errors.InvalidInput as error:
         return error_pages.plain(400, ceremony.text(error), title=gettext("Sign-in refused"))
     login_limits.record_success(attempt)
-    gate.sign_in(request, user, factor)
+    gate.sign_in(request, user, proof)
     return redirect(views.target_url(request, request.POST.get(REDIRECT_FIELD_NAME, "")))
 
 

@@ -17,6 +17,7 @@ from pools.core import errors
 from pools.models import Passkey, SecondFactor
 from pools.platform import login_limits, second_factor
 from pools.platform.admin import forms as fields
+from pools.platform.second_factor import Proof
 
 
 class ProofForm(forms.Form):
@@ -63,10 +64,8 @@ def describe(form: ProofForm, request: HttpRequest, factor: SecondFactor) -> dic
     }
 
 
-def verify(
-    request: HttpRequest, user: User, form: ProofForm, *, reason: str
-) -> SecondFactor | None:
-    """Return the factor of the user if the form proves it, otherwise None with an error in the form."""
+def verify(request: HttpRequest, user: User, form: ProofForm, *, reason: str) -> Proof | None:
+    """Return the proof of the user's factor, None with an error in the form if what was sent is not right."""
     if form.cleaned_data["credential"]:
         try:
             return ceremony.prove(request, user, ceremony.PROVE, reason=reason)
@@ -78,7 +77,8 @@ def verify(
     factor = second_factor.verify(user, form.cleaned_data["code"], author=author)
     if factor is None:
         form.add_error("code", _WRONG)
-    return factor
+        return None
+    return Proof(factor)
 
 
 _WRONG = _(

@@ -11,10 +11,11 @@ from django.utils.translation import gettext
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 
-from ipam_site.sign_on import proof
+from ipam_site.sign_on import gate, proof
 from pools.models import Passkey, SecondFactor
 from pools.platform import login_limits, passkeys, second_factor
 from pools.platform.admin import pages
+from pools.platform.second_factor import Proof
 
 
 class RemovalForm(proof.ProofForm):
@@ -41,6 +42,9 @@ def view(request: HttpRequest, passkey_id: int | None = None) -> HttpResponse:
         else:
             second_factor.remove(user, author=pages.author(request))
             messages.success(request, gettext("Your second factor was removed."))
+        # This session has just proven itself, and rests on nothing that was removed.
+        left = SecondFactor.objects.filter(user_id=user.pk).first()
+        gate.mark_verified(request, left and Proof(left))
         return redirect("admin:second_factor")
     title = gettext("Remove passkey %(name)s") if passkey else gettext("Remove second factor")
     return pages.page(
@@ -68,9 +72,10 @@ def _effects(user: Any, factor: SecondFactor, *, is_one: bool) -> list[str]:
     if is_one and (factor.sealed or Passkey.objects.filter(user_id=user.pk).count() > 1):
         return [
             gettext("It signs in no more. Delete it in the device or password manager, too."),
-            gettext("Your second factor stays on. Sessions that are open now stay open."),
+            gettext("Your second factor stays on. Sessions that this passkey signed in end."),
         ]
     return [
         gettext("Authenticator app, passkeys and recovery codes are removed from your account."),
+        gettext("Your other sessions end."),
         gettext("You then sign in with the password alone, or enrol a new second factor."),
     ]

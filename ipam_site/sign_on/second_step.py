@@ -63,10 +63,10 @@ def view(request: HttpRequest) -> HttpResponse:
         retry_after = attempt.retry_after
         if retry_after:
             form.add_error(None, attempts.too_many(retry_after))
-        elif proof.verify(request, user, form, reason=gettext("second step of a sign-in")):
+        elif shown := proof.verify(request, user, form, reason=gettext("second step of a sign-in")):
             login_limits.record_success(attempt)
             next_url = request.session.pop(_PENDING)["next"]
-            gate.sign_in(request, user, factor)
+            gate.sign_in(request, user, shown)
             return redirect(views.target_url(request, next_url))
     offer = proof.describe(form, request, factor)
     if not offer["has_passkey"]:

@@ -62,6 +62,8 @@ def callback(request: HttpRequest) -> HttpResponse:
         return _invalid(error)
     except directory.SignInRefused as refusal:
         log.warning("sign-on refused: %s", refusal.code)
+        if not request.session.exists(request.session.session_key or ""):
+            request.session.flush()  # it ended with the others of the account, and must not be saved
         return _page(403, refusal.message)
     next_url = request.session.pop(_NEXT, "")
     auth.login(request, user, backend=gate.BACKEND)

@@ -151,6 +151,8 @@ def _environment(options: Options) -> dict[str, str]:
         # A stop takes at most 10 s, see _stop.
         "WEB_GRACEFUL_SECONDS": "2",
         "WORKER_SOFT_SHUTDOWN_SECONDS": "1",
+        # `prepare` runs the system checks, once for all processes.
+        "CELERY_SKIP_CHECKS": "1",
     }
     if options.workers:
         overrides["WEB_WORKERS"] = str(options.workers)

@@ -5,27 +5,3 @@ from pools.admin.clusters import clusters, drift, observed, observed_cidrs, sync
 from pools.admin.plan import containers
 from pools.admin.pools import blocks, cidrs, environments, leaks, pools, requests
 from pools.admin.register_imports import imports, sources
-
-__all__ = [
-    "alerts",
-    "blocks",
-    "checks",
-    "cidrs",
-    "clusters",
-    "containers",
-    "custom_fields",
-    "drift",
-    "environments",
-    "events",
-    "imports",
-    "leaks",
-    "observed",
-    "observed_cidrs",
-    "pools",
-    "recovery_mode",
-    "requests",
-    "sources",
-    "sync_runs",
-    "users",
-    "webhook_targets",
-]

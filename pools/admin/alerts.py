@@ -19,7 +19,7 @@ from django.utils.translation import gettext_lazy as _
 from pools.models import Alert, Delivery
 from pools.models.alerts import Level
 from pools.platform import database, scheduler
-from pools.platform.admin import columns, display, filters, lists, pages
+from pools.platform.admin import columns, display, filters, large_tables, lists, pages
 from pools.platform.admin import forms as fields
 from pools.platform.admin.columns import Column
 from pools.platform.admin.lists import Page
@@ -34,7 +34,7 @@ def count(request: HttpRequest) -> str:
     """Return the number of open errors and warnings for the menu; empty if there are none to view."""
     if not request.user.has_perm("pools.view_alert"):
         return ""
-    count = open_alerts.urgent_alerts().order_by()[: lists.REACH].count()
+    count = open_alerts.urgent_alerts().order_by()[: large_tables.REACH].count()
     return display.digits(count) if count else ""
 
 
@@ -110,10 +110,8 @@ def _page(
     return pages.page(
         request,
         "alert.html",
+        alert,
         title=alert.title,
-        opts=Alert._meta,
-        original=alert,
-        row=alert,
         condition=registry.words(alert.code),
         runbook=registry.runbook(alert.code),
         group=group,

@@ -96,8 +96,8 @@ def repair(request: HttpRequest) -> HttpResponse:
     return pages.page(
         request,
         "check_repair.html",
+        CheckRun,
         title=gettext("Repair these violations?"),
-        opts=CheckRun._meta,
         repairable=with_pools([status for status in violated if status.check.mend]),
         undecided=with_pools([status for status in violated if not status.check.mend]),
     )
@@ -106,10 +106,9 @@ def repair(request: HttpRequest) -> HttpResponse:
 def _start_run(request: HttpRequest, **options: Any) -> HttpResponse:
     run = runs.request_run(author=pages.author(request), **options)
     tasks.nudge_checks()
-    messages.success(
-        request, gettext("The check run is queued. A worker starts it within a minute.")
+    return pages.done(
+        request, gettext("The check run is queued. A worker starts it within a minute."), run
     )
-    return HttpResponseRedirect(display.url_of(run))
 
 
 def _back() -> HttpResponse:
@@ -125,9 +124,8 @@ def _page(request: HttpRequest, run: CheckRun) -> HttpResponse:
     return pages.page(
         request,
         "check.html",
+        run,
         title=gettext("Check run %(id)s") % {"id": run.pk},
-        opts=CheckRun._meta,
-        original=run,
         run=run,
         state=state(run),
         is_pending=runs.state(run, database.now()) in {"waiting", "running"},

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from django import forms
-from django.contrib import admin, messages
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.contrib import admin
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.urls import reverse
 from django.utils.text import capfirst
 from django.utils.translation import gettext
@@ -79,24 +79,19 @@ def _field_of_problem(problem: errors.FieldProblem) -> str:
 def _add(request: HttpRequest) -> HttpResponse:
     form = CustomFieldForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
-        try:
+        with pages.errors_at_field(form, _field_of_problem):
             row = custom_fields.create(form.values(), author=pages.author(request))
-        except errors.IpamError as error:
-            pages.add_errors(form, error, _field_of_problem)
-        else:
-            messages.success(request, gettext("Custom field %(field)s was added.") % {"field": row})
-            return HttpResponseRedirect(reverse(LIST))
-    return pages.page(
+            return pages.done(
+                request, gettext("Custom field %(field)s was added.") % {"field": row}, LIST
+            )
+    return pages.form_page(
         request,
-        "edit_form.html",
+        CustomField,
+        form,
         title=gettext("Add custom field"),
         intro=gettext(
             "A custom field appears in the forms, lists, exports and REST of its objects."
         ),
-        opts=CustomField._meta,
-        form=form,
-        button=gettext("Add"),
-        back=reverse(LIST),
     )
 
 
@@ -108,44 +103,31 @@ def _page(request: HttpRequest, row: CustomField) -> HttpResponse:
         request.POST or None, initial={**values, "choices": "\n".join(row.choices)}
     )
     if request.method == "POST" and form.is_valid():
-        try:
+        with pages.errors_at_field(form, _field_of_problem):
             custom_fields.change(row, form.values(), author=pages.author(request))
-        except errors.IpamError as error:
-            pages.add_errors(form, error, _field_of_problem)
-        else:
-            messages.success(
-                request, gettext("Custom field %(field)s was changed.") % {"field": row}
+            return pages.done(
+                request, gettext("Custom field %(field)s was changed.") % {"field": row}, LIST
             )
-            return HttpResponseRedirect(reverse(LIST))
-    return pages.page(
+    return pages.form_page(
         request,
-        "edit_form.html",
+        row,
+        form,
         title=gettext("Edit custom field %(field)s") % {"field": row},
         intro=gettext(
             "A new name is also that of the stored values; values in use are never lost."
         ),
-        opts=CustomField._meta,
-        original=row,
-        form=form,
-        button=gettext("Save"),
         back=reverse(LIST),
     )
 
 
-def _delete(request: HttpRequest, row: CustomField) -> HttpResponse:
-    if request.method == "POST":
-        with pages.errors_as_messages(request):
-            custom_fields.delete(row, author=pages.author(request))
-            messages.success(
-                request, gettext("Custom field %(field)s was deleted.") % {"field": row}
-            )
-        return HttpResponseRedirect(reverse(LIST))
-    return pages.confirmation(
+def _delete(request: HttpRequest, row: CustomField) -> HttpResponseBase:
+    return pages.deletion(
         request,
         row,
+        lambda: custom_fields.delete(row, author=pages.author(request)),
         title=gettext("Delete the custom field %(field)s?") % {"field": row},
         effects=[gettext("It is deleted only if no object has a value of it.")],
-        button=gettext("Yes, delete it"),
+        deleted=gettext("Custom field %(field)s was deleted.") % {"field": row},
         back=reverse(LIST),
     )
 

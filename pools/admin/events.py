@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.contrib import admin
 from django.db.models import Q, QuerySet
@@ -12,18 +12,25 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
+from django_stubs_ext import StrOrPromise
 
-from pools.admin.clusters.field import cluster_choices
+from pools.admin.clusters.field import CLUSTERS
 from pools.admin.pools import blocks
 from pools.models import BlockEvent, Cluster, ContainerEvent, Event, FailureEvent, Pool
 from pools.platform import events
-from pools.platform.admin import columns, display, filters, lists, pages, search_text
+from pools.platform.admin import (
+    columns,
+    display,
+    filters,
+    large_tables,
+    lists,
+    pages,
+    related,
+    search_text,
+)
 from pools.platform.admin.columns import Column
 from pools.platform.admin.lists import Page
 from pools.register import event_filters
-
-if TYPE_CHECKING:
-    from django_stubs_ext import StrOrPromise
 
 TYPES = {
     "block": ("instance.allocated", "node.enrolled", "env.ipv4_addon_enabled", "block.allocated"),
@@ -145,7 +152,7 @@ def _filter_events(rows: QuerySet[Event], searched: search_text.SearchText) -> Q
 
 
 def _newest(rows: QuerySet[Any]) -> list[int]:
-    return list(rows.order_by("-pgh_id").values_list("pgh_id", flat=True)[: lists.REACH])
+    return list(rows.order_by("-pgh_id").values_list("pgh_id", flat=True)[: large_tables.REACH])
 
 
 # --- one event ------------------------------------------------------------------------------------
@@ -158,8 +165,8 @@ def _event_page(request: HttpRequest, event: Event) -> HttpResponse:
     return pages.page(
         request,
         "event.html",
+        Event,
         title=event.type,
-        opts=Event._meta,
         event=event,
         pool=Pool.objects.select_related("cluster").filter(pk=event.pool_id or 0).first(),
         cluster=Cluster.objects.filter(pk=event.cluster_id or 0).first(),
@@ -237,8 +244,8 @@ class EventAdmin(lists.ListAdmin[Event]):
     more_columns = (columns.text("request_id", _("request ID")),)
     list_filter = (
         filters.custom(_("event type"), "type", _type_choices, _by_type),
-        filters.custom(_("cluster"), "cluster", cluster_choices, _by_cluster),
-        filters.custom(_("pool"), "pool", blocks.pool_choices, _by_pool),
+        related.by_row(_("cluster"), "cluster", CLUSTERS, _by_cluster),
+        related.by_row(_("pool"), "pool", blocks.POOLS, _by_pool),
     )
     exported = (
         "id", "at", "type", "cidr", "holder_kind", "holder_id", "org", "env", "actor",

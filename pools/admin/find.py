@@ -26,12 +26,14 @@ from pools.models import (
     PoolCIDR,
 )
 from pools.models.blocks import LIVE
-from pools.platform.admin import lists, pages, search_text
+from pools.platform import name_parts
+from pools.platform.admin import large_tables, pages, search_text
 from pools.register import neighbours
 from pools.register.dns import names
 from pools.register.history import addresses as history_addresses
 
 MOST = 50
+SHORTEST_PART = 2  # characters of a name that is searched for as a part
 
 
 @dataclass(frozen=True)
@@ -179,10 +181,9 @@ def _search_cidr(network: addresses.Network) -> dict[str, Any]:
 def _search_name(text: str) -> dict[str, Any]:
     """Return what has this name: `i-42`, `acme`, `acme/env-03`, `green-pool`, `frankfurt/green-pool`."""
     first, slash, second = text.partition("/")
-    pools, tenant = Q(name__icontains=text), Q(env=text) | Q(org=text)
+    pools = Q(name__icontains=text)
     if slash:
         pools |= Q(cluster__name=first, name__icontains=second)
-        tenant |= Q(org=first, env=second)
     rows = Block.objects.filter(state__in=LIVE).select_related("pool__cluster")
     before = BlockEvent.objects.filter(holder_id=text).order_by("-pgh_id")
     return {
@@ -193,27 +194,52 @@ def _search_name(text: str) -> dict[str, Any]:
         "past": list(before.values_list("cidr", "pgh_label", "pgh_created_at")[:MOST]),
         "pools": list(Pool.objects.filter(pools).select_related("cluster")[:MOST]),
         "clusters": list(Cluster.objects.filter(name__icontains=text)[:MOST]),
-        "environments": list(Environment.objects.filter(tenant).select_related("cluster")[:MOST]),
+        "environments": _search_environments(text),
     }
+
+
+def _search_environments(text: str) -> list[Environment]:
+    """Return the environments with this name or organization, or else with this part of one."""
+    first, slash, second = text.partition("/")
+    exact = Q(env=text) | Q(org=text)
+    if slash:
+        exact |= Q(org=first, env=second)
+    rows = Environment.objects.select_related("cluster").order_by("cluster__name", "org", "env")
+    found = list(rows.filter(exact)[:MOST])
+    if found:
+        return found
+    part = name_parts.first_keys(Environment.objects.all(), text, ("env", "org"), _BY_ENV, MOST)
+    if slash:
+        part |= name_parts.first_keys(
+            Environment.objects.filter(org=first), second, ("env",), _BY_ENV, MOST
+        )
+    return list(rows.filter(part)[:MOST])
+
+
+_BY_ENV = ("cluster", "org", "env")
 
 
 def _first_blocks(blocks: QuerySet[Block]) -> QuerySet[Block]:
     """Return the first blocks of a search in their order."""
-    ids = lists.find_ids(blocks, lists.REACH + 1)
-    rows = blocks if len(ids) > lists.REACH else blocks.filter(pk__in=ids)
+    ids = large_tables.find_ids(blocks, large_tables.REACH + 1)
+    rows = blocks if len(ids) > large_tables.REACH else blocks.filter(pk__in=ids)
     return rows.order_by("space_id", "cidr")[:MOST]
 
 
 def _search_objects(text: str) -> list[ObservedObject]:
-    """Return the cluster objects with this name or `namespace/name`.
+    """Return the cluster objects with this name or `namespace/name`, or else with this part of a name.
 
-    The query gives all leading columns of the index.
+    The first query gives all leading columns of the index.
     """
-    namespace, slash, name = text.partition("/")
-    rows = ObservedObject.objects.filter(
-        cluster__in=list(Cluster.objects.values_list("pk", flat=True)),
-        kind__in=[handler.kind for handler in registry.HANDLERS],
-        namespace=namespace if slash else "",
-        name=name if slash else text,
-    )
-    return list(rows.select_related("cluster").order_by("cluster__name", "kind")[:MOST])
+    namespace, slash, name = text.lower().rpartition("/")
+    rows = ObservedObject.objects.filter(kind__in=[handler.kind for handler in registry.HANDLERS])
+    ordered = rows.select_related("cluster").order_by("cluster__name", "kind", "namespace", "name")
+    clusters = list(Cluster.objects.values_list("pk", flat=True))
+    found = list(ordered.filter(cluster__in=clusters, namespace=namespace, name=name)[:MOST])
+    if found or len(name) < SHORTEST_PART:
+        return found
+    if slash:
+        rows = rows.filter(namespace=namespace)
+    order = ("cluster", "kind", "namespace", "name")
+    keys = name_parts.first_keys(rows, name, ("name",), order, MOST)
+    return list(ordered.filter(keys)[:MOST])

@@ -14,7 +14,7 @@ from django.utils.translation import gettext
 from pools.core import block_fields, errors
 from pools.models import Event, Pool
 from pools.platform import database
-from pools.platform.admin import export, lists, pages, search_text
+from pools.platform.admin import display, export, lists, pages, search_text
 from pools.platform.history import search as history_search
 from pools.platform.history import snapshots
 from pools.platform.history.search import HistoryQuery
@@ -255,6 +255,7 @@ def pool_view(request: HttpRequest, pool_id: int) -> HttpResponse:
         "history_pool.html",
         title=gettext("%(pool)s: state at a point in time") % {"pool": name},
         snapshot=snapshot,
+        cooldown=display.duration(snapshot.settings.cooldown_seconds) if snapshot.settings else "",
         cluster=pools.cluster_name(snapshot),
         pool=pool,
         name=name,

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django import forms
-from django.contrib import messages
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
@@ -67,15 +66,15 @@ def view(request: HttpRequest, subject: str, subject_id: int) -> HttpResponse:
         form = JournalForm(request.POST)
         if form.is_valid():
             journal.add(row, **form.cleaned_data, user=request.user, author=pages.author(request))
-            messages.success(request, gettext("The note was added."))
-            return HttpResponseRedirect(f"{display.url_of(row)}#journal")
+            return pages.done(
+                request, gettext("The note was added."), f"{display.url_of(row)}#journal"
+            )
         shown["form"] = form
     return pages.page(
         request,
         "journal_page.html",
+        row,
         title=gettext("Journal of %(object)s") % {"object": row},
-        opts=row._meta,
-        original=row,
         **shown,
     )
 
@@ -90,8 +89,9 @@ def delete(request: HttpRequest, note_id: int) -> HttpResponse:
         pages.require(request, journal.DELETE_ANY)
     if request.method == "POST":
         journal.delete(entry, user=request.user, author=pages.author(request))
-        messages.success(request, gettext("The note was deleted."))
-        return HttpResponseRedirect(f"{display.url_of(row)}#journal")
+        return pages.done(
+            request, gettext("The note was deleted."), f"{display.url_of(row)}#journal"
+        )
     return pages.confirmation(
         request,
         row,

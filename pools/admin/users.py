@@ -24,7 +24,7 @@ from unfold import admin as unfold
 from unfold import forms as unfold_forms
 
 from pools.models import DirectoryAccount, TokenLevel, TokenScope
-from pools.platform import second_factor, tokens
+from pools.platform import second_factor, sessions, tokens
 from pools.platform.admin import columns, display, lists, pages
 from pools.platform.admin import forms as fields
 from pools.platform.admin.columns import Column
@@ -131,6 +131,11 @@ class UserAdmin(_History, _Users):
         )
         return redirect("admin:auth_user_change", user.pk)
 
+    def save_model(self, request: HttpRequest, obj: User, form: Any, change: bool) -> None:
+        super().save_model(request, obj, form, change)
+        if change and "is_active" in form.changed_data and not obj.is_active:
+            sessions.end(obj)
+
     def get_urls(self) -> list[URLPattern]:
         return [
             path(
@@ -152,6 +157,7 @@ class UserAdmin(_History, _Users):
         names = {"user": user.get_username()}
         if request.method != "POST":
             effects = [
+                gettext("All open sessions of %(user)s end.") % names,
                 gettext("%(user)s then signs in with the password alone, or enrols a new one.")
                 % names,
                 gettext("Make sure that it is %(user)s who asks for it.") % names,
@@ -274,12 +280,7 @@ def _create(request: HttpRequest) -> HttpResponse:
             description=values["description"],
         )
     return pages.page(
-        request,
-        "token.html",
-        title=gettext("Create API token"),
-        opts=AuthToken._meta,
-        form=form,
-        token=token,
+        request, "token.html", AuthToken, title=gettext("Create API token"), form=form, token=token
     )
 
 
@@ -298,6 +299,11 @@ def _subject(scope: TokenScope) -> str:
     # Without a constraint, the row may be gone.
     related: Any = scope._state.fields_cache
     return str(tokens.Subject(related.get("cluster"), related.get("pool"))) or gettext("removed")
+
+
+def _owns(request: HttpRequest, token: AuthToken | None) -> bool:
+    """Return True for a token of the user, and for the list, which has such tokens."""
+    return token is None or token.user_id == request.user.pk
 
 
 @admin.register(AuthToken)
@@ -331,21 +337,10 @@ class TokenAdmin(lists.ListAdmin[AuthToken]):
         return True
 
     def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return (
-            obj is None
-            or self._is_owner(request, obj)
-            or request.user.has_perm("knox.view_authtoken")
-        )
+        return _owns(request, obj) or request.user.has_perm("knox.view_authtoken")
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return (
-            obj is None
-            or self._is_owner(request, obj)
-            or request.user.has_perm("knox.delete_authtoken")
-        )
-
-    def _is_owner(self, request: HttpRequest, token: AuthToken) -> bool:
-        return bool(token.user_id == request.user.pk)
+        return _owns(request, obj) or request.user.has_perm("knox.delete_authtoken")
 
     @admin.action(description=_("Revoke"))
     def revoke(self, request: HttpRequest, rows: QuerySet[AuthToken]) -> None:

@@ -7,14 +7,15 @@ from typing import Any
 from django import forms
 from django.contrib import admin, messages
 from django.db.models import Count, Q, QuerySet
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.debug import sensitive_variables
 
-from pools.core import errors
+from pools.admin.clusters.field import CLUSTERS
+from pools.admin.pools.blocks import POOLS
 from pools.models import Cluster, Delivery, Pool, WebhookTarget
 from pools.platform.admin import columns, display, lists, pages
 from pools.platform.admin import forms as fields
@@ -63,19 +64,17 @@ class TargetForm(forms.Form):
             " events. Empty: no events."
         ),
     )
-    event_clusters = forms.ModelMultipleChoiceField(
-        Cluster.objects.order_by("name"),
+    event_clusters = fields.LinesField(
+        lambda line: CLUSTERS.parse_line(Cluster.objects.all(), line, field="event_clusters"),
         label=_("Events of clusters"),
-        required=False,
-        widget=fields.select_several(),
-        help_text=_("No selection: of all clusters."),
+        widget=fields.lines(2, placeholder="prod"),
+        help_text=_("Names, one per line. Empty: of all clusters."),
     )
-    event_pools = forms.ModelMultipleChoiceField(
-        Pool.objects.select_related("cluster").order_by("cluster__name", "name"),
+    event_pools = fields.LinesField(
+        lambda line: POOLS.parse_line(Pool.objects.all(), line, field="event_pools"),
         label=_("Events of pools"),
-        required=False,
-        widget=fields.select_several(),
-        help_text=_("No selection: of all pools."),
+        widget=fields.lines(2, placeholder="prod/green-pool"),
+        help_text=_("Cluster and name, one per line. Empty: of all pools."),
     )
     ca = fields.ParsedField(
         targets.parse_ca,
@@ -94,8 +93,8 @@ class TargetForm(forms.Form):
             **values,
             "ca": values["ca"] or "",
             "event_types": sorted({*values["event_types"]}),
-            "event_clusters": [cluster.pk for cluster in values["event_clusters"]],
-            "event_pools": [pool.pk for pool in values["event_pools"]],
+            "event_clusters": sorted({*values["event_clusters"]}),
+            "event_pools": sorted({*values["event_pools"]}),
         }
 
 
@@ -166,10 +165,8 @@ def _secret_page(request: HttpRequest, row: WebhookTarget, secret: str) -> HttpR
     return pages.page(
         request,
         "webhook_secret.html",
+        row,
         title=gettext("Secret of %(webhook)s") % {"webhook": row.name},
-        opts=WebhookTarget._meta,
-        original=row,
-        row=row,
         secret=secret,
     )
 
@@ -178,46 +175,41 @@ def _secret_page(request: HttpRequest, row: WebhookTarget, secret: str) -> HttpR
 def _add(request: HttpRequest) -> HttpResponse:
     form = TargetForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
-        try:
+        with pages.errors_at_field(form):
             target, secret = targets.create(author=pages.author(request), **form.values())
-        except errors.IpamError as error:
-            pages.add_errors(form, error)
-        else:
             return _secret_page(request, target, secret)
-    return pages.page(
+    return pages.form_page(
         request,
-        "webhook_form.html",
+        WebhookTarget,
+        form,
         title=gettext("Add a webhook"),
-        opts=WebhookTarget._meta,
-        form=form,
+        button=gettext("Add webhook and show its secret"),
+        autocomplete="off",
     )
 
 
 def _page(request: HttpRequest, row: WebhookTarget) -> HttpResponse:
-    names = ("name", "url", "ca", "codes", "enabled", "alerts", "event_clusters", "event_pools")
-    initial = {name: getattr(row, name) for name in names}
-    initial["event_types"] = "\n".join(row.event_types)
+    names = ("name", "url", "ca", "codes", "enabled", "alerts")
+    initial = {name: getattr(row, name) for name in names} | {
+        "event_types": "\n".join(row.event_types),
+        "event_clusters": CLUSTERS.name_lines(Cluster.objects.all(), row.event_clusters),
+        "event_pools": POOLS.name_lines(Pool.objects.all(), row.event_pools),
+    }
     form = TargetForm(request.POST or None, initial=initial)
     if request.method == "POST":
         pages.require(request, "pools.change_webhooktarget")
         if form.is_valid():
-            try:
+            with pages.errors_at_field(form):
                 targets.change(row, form.values(), author=pages.author(request))
-            except errors.IpamError as error:
-                pages.add_errors(form, error)
-            else:
-                messages.success(request, gettext("The webhook was changed."))
-                return HttpResponseRedirect(display.url_of(row))
+                return pages.done(request, gettext("The webhook was changed."), row)
     deliveries: QuerySet[Delivery] = Delivery.objects.none()
     if request.user.has_perm("pools.view_delivery"):
         deliveries = Delivery.objects.filter(target=row).select_related("alert").defer("body")
     return pages.page(
         request,
         "webhook_target.html",
+        row,
         title=row.name,
-        opts=WebhookTarget._meta,
-        original=row,
-        row=row,
         form=form,
         state=state(row),
         deliveries=deliveries[:MOST],
@@ -226,26 +218,21 @@ def _page(request: HttpRequest, row: WebhookTarget) -> HttpResponse:
     )
 
 
-def _delete(request: HttpRequest, row: WebhookTarget) -> HttpResponse:
-    if request.method == "POST":
-        targets.delete(row, author=pages.author(request))
-        messages.success(
-            request, gettext("Webhook %(webhook)s was deleted.") % {"webhook": row.name}
-        )
-        return HttpResponseRedirect(reverse(LIST))
-    return pages.page(
+def _delete(request: HttpRequest, row: WebhookTarget) -> HttpResponseBase:
+    return pages.deletion(
         request,
-        "webhook_delete.html",
+        row,
+        lambda: targets.delete(row, author=pages.author(request)),
         title=gettext("Delete webhook %(webhook)s?") % {"webhook": row.name},
-        opts=WebhookTarget._meta,
-        original=row,
-        row=row,
+        deleted=gettext("Webhook %(webhook)s was deleted.") % {"webhook": row.name},
+        template="webhook_delete.html",
         counts=targets.counts(row),
     )
 
 
 @admin.register(WebhookTarget)
 class WebhookTargetAdmin(lists.ListAdmin[WebhookTarget]):
+    row_name, row_names = _("webhook"), _("webhooks")
     list_display = (
         columns.link("name", _("name")),
         Column("state", _("state"), state),

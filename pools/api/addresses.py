@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from django.db.models import QuerySet
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from pools.api import lookups
+from pools.api.clusters.observed_cidrs import ObservedCIDRSerializer
 from pools.api.history import TenureSerializer
 from pools.core import addresses, block_fields, errors
-from pools.models import Block
+from pools.models import Block, ObservedCIDR
 from pools.models.blocks import BlockState
 from pools.models.pools import Category
 from pools.platform.rest import fields, generics
@@ -19,15 +21,21 @@ from pools.register.history import addresses as history_addresses
 
 _CLUSTER = OpenApiParameter("cluster", str, description="Name or id.")
 _TIME = {"type": "string", "format": "date-time"}
+_MOST_OBSERVED = 1000
 
 
 class AddressSerializer(Representation):
-    """Who holds an address, or held it at a time, in each address space; and all who ever held it."""
+    """Who holds an address, or held it at a time, in each address space; and all who ever held it.
+
+    `observed_cidrs` are up to 1,000 CIDRs that objects of clusters use now and that contain the address,
+    the narrowest first; null with `at`, and for users who must not see them.
+    """
 
     address = fields.AddressField()
     at = fields.TimeField(allow_null=True)
     matches = fields.ListField(child=TenureSerializer())
     history = fields.ListField(child=TenureSerializer())
+    observed_cidrs = fields.ListField(child=ObservedCIDRSerializer(), allow_null=True)
 
 
 class InstanceNetworkSerializer(Representation):
@@ -54,18 +62,35 @@ class Address(generics.GenericView):
         ]
     )
     def get(self, request: Request, address: str) -> Response:
-        """The holders of an address, now or at a time, and its history."""
+        """The holders of an address, now or at a time, its history, and the objects of clusters that use it."""
         cluster = self.parameters.parse("cluster", lookups.current_or_former_cluster_id)
-        timestamp = self.parameters.parse("at", lookups.past_time)
+        timestamp = self.parameters.parse("at", history_addresses.parse_past_time)
         with self.parameters.report.collect():
             parsed = addresses.parse_address(address, field="address")
         self.parameters.raise_problems()
         matches, tenures = history_addresses.find_holders(parsed, cluster_id=cluster, at=timestamp)
-        return Response(
-            self.represent(
-                {"address": parsed, "at": timestamp, "matches": matches, "history": tenures}
-            )
+        may_see_observed = request.user.has_perm("pools.view_observedcidr")
+        return self.respond(
+            {
+                "address": parsed,
+                "at": timestamp,
+                "matches": matches,
+                "history": tenures,
+                # The past of observed CIDRs is not stored: null, because unknown is not absent.
+                "observed_cidrs": (
+                    _observed_cidrs(parsed, cluster)
+                    if timestamp is None and may_see_observed
+                    else None
+                ),
+            }
         )
+
+
+def _observed_cidrs(address: addresses.Address, cluster_id: int | None) -> QuerySet[ObservedCIDR]:
+    rows = ObservedCIDR.objects.filter(cidr__net_contains_or_equals=str(address))
+    if cluster_id is not None:
+        rows = rows.filter(space__cluster=cluster_id)
+    return rows.select_related("space__cluster").order_by("-cidr", "id")[:_MOST_OBSERVED]
 
 
 class InstanceNetwork(generics.GenericView):
@@ -89,4 +114,4 @@ class InstanceNetwork(generics.GenericView):
         if len(instance_blocks) > 1:
             message = "several clusters have such an instance: name one"
             raise errors.InvalidInput.for_field("cluster", "required", message)
-        return Response(self.represent(instance_blocks[0]))
+        return self.respond(instance_blocks[0])

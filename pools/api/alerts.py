@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.db.models import QuerySet
 from drf_spectacular.utils import OpenApiExample, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -14,30 +13,23 @@ from pools.models import Alert
 from pools.models.alerts import Level
 from pools.platform.alerts import acknowledgement
 from pools.platform.alerts.representation import AlertSerializer
-from pools.platform.rest import fields, filters, generics, views
+from pools.platform.rest import fields, filters, generics
 from pools.platform.rest.serializers import Serializer
 
 
 class AlertFilter(filters.FilterSet):
     open = filters.flag(
-        method="filter_open", help_text="true: only open alerts; false: only ended ones."
+        field_name="ended_at",
+        lookup_expr="isnull",
+        help_text="true: only open alerts; false: only ended ones.",
     )
-    acknowledged = filters.flag(
-        method="filter_acknowledged",
+    acknowledged = filters.condition(
+        acknowledgement.ACKNOWLEDGED,
         help_text="true: only open alerts that are acknowledged; false: only others.",
     )
     level = filters.choice(*Level.values)
     code = filters.Filter(help_text="For example pool_nearly_full.")
     subject = filters.Filter(help_text="For example cluster/3.")
-
-    def filter_open(self, rows: QuerySet[Alert], _name: str, is_open: bool) -> QuerySet[Alert]:
-        return rows.filter(ended_at__isnull=is_open)
-
-    def filter_acknowledged(
-        self, rows: QuerySet[Alert], _name: str, is_acknowledged: bool
-    ) -> QuerySet[Alert]:
-        condition = acknowledgement.ACKNOWLEDGED
-        return rows.filter(condition if is_acknowledged else ~condition)
 
 
 class AcknowledgementSerializer(Serializer):
@@ -58,7 +50,6 @@ class AcknowledgementSerializer(Serializer):
 class Alerts(generics.ListView):
     """Alerts, open and ended ones."""
 
-    needs = {"GET": ("pools.view_alert",)}
     queryset = Alert.objects.all()
     serializer_class = AlertSerializer
     filterset_class = AlertFilter
@@ -66,7 +57,6 @@ class Alerts(generics.ListView):
 
 
 class AlertView(generics.DetailView):
-    needs = {"GET": ("pools.view_alert",), "PATCH": ("pools.change_alert",)}
     queryset = Alert.objects.all()
     serializer_class = AlertSerializer
     lookup_url_kwarg = "alert_id"
@@ -97,10 +87,10 @@ class AlertView(generics.DetailView):
         if values["acknowledged"]:
             acknowledgement.acknowledge(
                 alert,
-                by=views.author(request).actor,
+                by=self.author().actor,
                 reason=values["acknowledged_reason"],
                 until=values.get("acknowledged_until"),
             )
         else:
             acknowledgement.withdraw(alert)
-        return Response(self.represent(alert))
+        return self.respond(alert)

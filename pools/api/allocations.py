@@ -1,4 +1,4 @@
-"""POST pools/{id}/allocations/: the hot path, one database round trip after authentication."""
+"""POST pools/{id}/allocations/: the ordinary way; ipam_site/http/fast_path.py answers most of them."""
 
 from __future__ import annotations
 
@@ -97,15 +97,23 @@ def parse_demand(body: object_reader.Fields) -> tuple[demand.BlockDemand, bool]:
         holders=_holders(body),
         families=(family,) if (family := _parse_optional(body, "family", _family)) else (),
         count=_parse_optional(body, "count", _count) or 1,
-        org=_parse_optional(body, "org", _identifier) or "",
-        env=_parse_optional(body, "env", _identifier) or "",
-        cidr=_parse_optional(body, "cidr", _block),
+        org=_parse_optional(body, "org", holders.parse_identifier) or "",
+        env=_parse_optional(body, "env", holders.parse_identifier) or "",
+        cidr=_parse_optional(body, "cidr", addresses.parse_block),
     )
     wait = body.flag("wait")
     if not report.problems:
         _check_together(block_demand, report)
     report.raise_any()
     return block_demand, wait
+
+
+def parse_release(body: object_reader.Fields) -> tuple[demand.Holder, str]:
+    """Return the holder that releases a block, and its org or "". Raises InvalidInput."""
+    holder = body.parse("holder", _holder)
+    org = _parse_optional(body, "org", holders.parse_identifier)
+    body.report.raise_any()
+    return holder or demand.Holder("", ""), org or ""
 
 
 def _check_together(block_demand: demand.BlockDemand, report: object_reader.ProblemReport) -> None:
@@ -173,20 +181,11 @@ def _holder(value: object, field: str) -> demand.Holder:
     report = object_reader.ProblemReport()
     body = object_reader.Fields(value, field, report)
     body.allow_only("kind", "id", "uid")
-    kind = body.parse("kind", _kind)
-    name = body.parse("id", _identifier)
-    uid = _parse_optional(body, "uid", _identifier)
+    kind = body.parse("kind", holders.parse_label)
+    name = body.parse("id", holders.parse_identifier)
+    uid = _parse_optional(body, "uid", holders.parse_identifier)
     report.raise_any()
     return demand.Holder(kind or "", name or "", uid or "")
-
-
-def _kind(value: object, field: str) -> str:
-    return holders.parse_name(value, field=field, kind="label")
-
-
-def _identifier(value: object, field: str) -> str:
-    """Parse the id of a holder, an organization or an environment. Raises InvalidInput."""
-    return holders.parse_identifier(value, field=field)
 
 
 def _family(value: object, field: str) -> int:
@@ -198,7 +197,3 @@ def _family(value: object, field: str) -> int:
 
 def _count(value: object, field: str) -> int:
     return parsing.integer(value, field, least=1, most=demand.MOST)
-
-
-def _block(value: object, field: str) -> addresses.Network:
-    return addresses.parse_block(value, field=field)

@@ -68,7 +68,6 @@ class AuditSerializer(Representation):
 
 
 class Audit(generics.GenericView):
-    needs = {"GET": ("pools.view_auditsegment",)}
     queryset = AuditSegment.objects.all()
     serializer_class = AuditSerializer
 
@@ -92,15 +91,13 @@ class Audit(generics.GenericView):
             next_parameters = request.query_params.copy()
             next_parameters["before"] = days[limit - 1].day.isoformat()
             next_url = request.build_absolute_uri(f"{request.path}?{next_parameters.urlencode()}")
-        return Response(
-            self.represent(
-                {
-                    "next": next_url,
-                    "previous": None,
-                    "results": days[:limit],
-                    "verification": verification.latest(),
-                }
-            )
+        return self.respond(
+            {
+                "next": next_url,
+                "previous": None,
+                "results": days[:limit],
+                "verification": verification.latest(),
+            }
         )
 
 

@@ -14,12 +14,13 @@ from rest_framework.response import Response
 from pools import tasks
 from pools.api import lookups
 from pools.core import block_fields, demand, dns_names, errors
-from pools.models import AddressSpace, Block, Cluster, Pool
+from pools.models import AddressSpace, Block, Pool
 from pools.models.blocks import LIVE, BlockState
 from pools.models.pools import Category
 from pools.platform import prepared
 from pools.platform.rest import fields, filters, generics, parsing, views
 from pools.platform.rest.serializers import HolderSerializer, Representation, Serializer
+from pools.register import block_lists
 from pools.register.allocator import allocation
 from pools.register.dns import names
 from pools.sql import statements
@@ -95,7 +96,11 @@ class EndCooldownSerializer(Serializer):
 
 
 class BlockFilter(filters.FilterSet):
-    cluster = filters.Filter(lookups.cluster, method="filter_cluster", help_text="Name or id.")
+    cluster = filters.Filter(
+        lookups.cluster,
+        select=lambda rows, cluster: block_lists.filter_by_cluster(rows, cluster.pk),
+        help_text="Name or id.",
+    )
     pool = filters.Filter(lookups.pools, method="filter_pool", help_text="Name or id.")
     within = filters.cidr(method="filter_within", help_text="Blocks inside of this CIDR.")
     state = filters.choice(*LIVE)
@@ -110,25 +115,17 @@ class BlockFilter(filters.FilterSet):
     category = filters.choice(*Category.values)
     family = filters.choice("4", "6")
 
-    def filter_cluster(
-        self, rows: QuerySet[Block], _name: str, cluster: Cluster
-    ) -> QuerySet[Block]:
-        return rows.filter(space__in=list(_spaces().filter(cluster=cluster)))
-
     def filter_pool(self, rows: QuerySet[Block], _name: str, pools: list[int]) -> QuerySet[Block]:
         spaces = Pool.objects.filter(pk__in=pools).values_list("space_id", flat=True)
         return rows.filter(pool__in=pools, space__in=list(spaces))
 
     def filter_within(self, rows: QuerySet[Block], _name: str, cidr: str) -> QuerySet[Block]:
         # With the list of spaces, PostgreSQL reads one range of the index (space, cidr) for each.
-        return rows.filter(cidr__net_contained_or_equal=cidr, space__in=list(_spaces()))
+        spaces = AddressSpace.objects.values_list("pk", flat=True)
+        return rows.filter(cidr__net_contained_or_equal=cidr, space__in=list(spaces))
 
     def filter_holder(self, rows: QuerySet[Block], kind: str, value: str) -> QuerySet[Block]:
         return rows.filter(holder_kind=kind, holder_id=value)
-
-
-def _spaces() -> QuerySet[AddressSpace, int]:
-    return AddressSpace.objects.values_list("pk", flat=True)
 
 
 class _BlockView(generics.GenericView):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.db.models import Q
 from drf_spectacular.utils import OpenApiExample, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
@@ -76,12 +77,9 @@ class CheckRunDetailSerializer(CheckRunSerializer):
 
 
 class CheckRunFilter(filters.FilterSet):
-    violated = filters.flag(
-        method="filter_violated", help_text="true: only runs that found violations."
+    violated = filters.condition(
+        Q(violations__gt=0), help_text="true: only runs that found violations."
     )
-
-    def filter_violated(self, rows: Any, _name: str, violated: bool) -> Any:
-        return rows.filter(violations__gt=0) if violated else rows.filter(violations=0)
 
 
 class _CheckView(generics.GenericView):
@@ -114,7 +112,7 @@ class Checks(_CheckView, generics.ListView):
             views.require(request, "pools.repair")
 
         def request_run() -> Any:
-            run = runs.request_run(author=views.author(request), **values)
+            run = runs.request_run(author=self.author(), **values)
             tasks.nudge_checks()
             return self.represent(run, CheckRunDetailSerializer)
 
@@ -123,5 +121,3 @@ class Checks(_CheckView, generics.ListView):
 
 class CheckView(_CheckView, generics.DetailView):
     """A run of the checks with the result of each check."""
-
-    needs = {"GET": ("pools.view_checkrun",)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from drf_spectacular.utils import OpenApiExample, extend_schema
@@ -11,7 +12,7 @@ from rest_framework.response import Response
 from pools.core import custom_fields as core
 from pools.models import CustomField
 from pools.platform.attributes import custom_fields, registry
-from pools.platform.rest import fields, filters, generics, views
+from pools.platform.rest import fields, filters, generics
 from pools.platform.rest.serializers import Serializer
 
 _EXAMPLE = OpenApiExample(
@@ -26,9 +27,7 @@ _EXAMPLE = OpenApiExample(
     request_only=True,
 )
 
-
-def _parse_object_types(value: object, field: str) -> list[str]:
-    return core.parse_object_types(value, field, registry.MODELS)
+_parse_object_types = partial(core.parse_object_types, allowed=registry.MODELS)
 
 
 class CustomFieldSerializer(Serializer):
@@ -48,13 +47,11 @@ class CustomFieldSerializer(Serializer):
 class CustomFieldFilter(filters.FilterSet):
     name = filters.Filter(help_text="The exact name.")
     object_type = filters.Filter(
-        lambda text, name: core.parse_object_types([text], name, registry.MODELS)[0],
-        method="filter_object_type",
+        lambda text, name: _parse_object_types([text], name),
+        field_name="object_types",
+        lookup_expr="contains",
         help_text="Fields of this kind of object: cluster, pool, cidr or network.",
     )
-
-    def filter_object_type(self, rows: Any, _name: str, kind: str) -> Any:
-        return rows.filter(object_types__contains=[kind])
 
 
 class _CustomFieldView(generics.GenericView):
@@ -67,7 +64,6 @@ class _CustomFieldView(generics.GenericView):
 class CustomFields(_CustomFieldView, generics.ListView):
     """Custom fields."""
 
-    needs = {"GET": ("pools.view_customfield",), "POST": ("pools.add_customfield",)}
     idempotent = ("POST",)
     filterset_class = CustomFieldFilter
     orderings = {"id": ("id",), "name": ("name",)}
@@ -75,32 +71,20 @@ class CustomFields(_CustomFieldView, generics.ListView):
     @extend_schema(responses={201: CustomFieldSerializer}, examples=[_EXAMPLE])
     def post(self, request: Request) -> Response:
         """Define a custom field."""
-        values, author = self.read(request), views.author(request)
-        return self.once(
-            request,
-            lambda: self.represent(custom_fields.create(values, author=author)),
-            status=201,
-        )
+        values = self.read(request)
+        return self.create(lambda: custom_fields.create(values, author=self.author()))
 
 
 class CustomFieldView(_CustomFieldView, generics.DetailView):
     """A custom field."""
 
-    needs = {
-        "GET": ("pools.view_customfield",),
-        "PATCH": ("pools.change_customfield",),
-        "DELETE": ("pools.delete_customfield",),
-    }
-
     def patch(self, request: Request, custom_field_id: int) -> Response:
         """Change a custom field; a new name is that of the stored values, too."""
         row = self.get_object()
         values = self.read(request, partial=True)
-        return Response(
-            self.represent(custom_fields.change(row, values, author=views.author(request)))
-        )
+        return self.respond(custom_fields.change(row, values, author=self.author()))
 
     def delete(self, request: Request, custom_field_id: int) -> Response:
         """Delete a custom field that no object has a value of."""
-        custom_fields.delete(self.get_object(), author=views.author(request))
+        custom_fields.delete(self.get_object(), author=self.author())
         return Response(status=204)

@@ -88,16 +88,12 @@ class Endpoints(_DNSView):
     )
     def get(self, request: Request) -> StreamingHttpResponse:
         """DNSEndpoints of externaldns.k8s.io/v1alpha1, one for each name, for `kubectl apply -f -`."""
-        namespace = self.parameters.parse("namespace", _parse_namespace) or "default"
+        namespace = self.parameters.parse("namespace", holders.parse_label) or "default"
         ttl = self.ttl()
         manifests = dns_names.endpoint_manifests(self.records(), namespace=namespace, ttl=ttl)
         return StreamingHttpResponse(
             _chunks(list_lines(manifests)), content_type="application/json"
         )
-
-
-def _parse_namespace(text: str, name: str) -> str:
-    return holders.parse_name(text, field=name, kind="label")
 
 
 def list_lines(manifests: Iterable[dict[str, Any]]) -> Iterator[str]:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.db.models import QuerySet
 from drf_spectacular.utils import OpenApiExample, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from pools.api import lookups
 from pools.models import Environment
-from pools.platform.rest import fields, filters, generics, views
+from pools.platform.rest import fields, filters, generics
 from pools.platform.rest.serializers import Representation, Serializer
 from pools.register import environments
 
@@ -56,12 +55,10 @@ class EnvironmentFilter(filters.FilterSet):
     cluster = filters.Filter(lookups.cluster, help_text="Name or id.")
     org = filters.Filter()
     env = filters.Filter()
-    status = filters.choice(*_STATUSES, method="filter_status")
-
-    def filter_status(
-        self, rows: QuerySet[Environment], _name: str, status: str
-    ) -> QuerySet[Environment]:
-        return rows.filter(degraded_since__isnull=status == "ok")
+    status = filters.choice(
+        *_STATUSES,
+        select=lambda rows, status: rows.filter(degraded_since__isnull=status == "ok"),
+    )
 
 
 class _EnvironmentView(generics.GenericView):
@@ -73,7 +70,6 @@ class _EnvironmentView(generics.GenericView):
 class Environments(_EnvironmentView, generics.ListView):
     """Environments, and which of them lack addresses."""
 
-    needs = {"GET": ("pools.view_environment",), "POST": ("pools.add_environment",)}
     idempotent = ("POST",)
     filterset_class = EnvironmentFilter
     limited_by = ("cluster",)
@@ -86,34 +82,22 @@ class Environments(_EnvironmentView, generics.ListView):
     )
     def post(self, request: Request) -> Response:
         """Declare an environment before its first allocation."""
-        values, author = self.read(request, EnvironmentCreateSerializer), views.author(request)
-        return self.once(
-            request,
-            lambda: self.represent(environments.declare(author=author, **values)),
-            status=201,
-        )
+        values, author = self.read(request, EnvironmentCreateSerializer), self.author()
+        return self.create(lambda: environments.declare(author=author, **values))
 
 
 class EnvironmentView(_EnvironmentView, generics.DetailView):
     """An environment."""
-
-    needs = {
-        "GET": ("pools.view_environment",),
-        "PATCH": ("pools.change_environment",),
-        "DELETE": ("pools.delete_environment",),
-    }
 
     @extend_schema(request=EnvironmentChangeSerializer)
     def patch(self, request: Request, environment_id: int) -> Response:
         """Change the description of an environment."""
         environments.get_environment(environment_id)
         values = self.read(request, EnvironmentChangeSerializer, partial=True)
-        author = views.author(request)
-        return Response(
-            self.represent(environments.change(environment_id, author=author, **values))
-        )
+        author = self.author()
+        return self.respond(environments.change(environment_id, author=author, **values))
 
     def delete(self, request: Request, environment_id: int) -> Response:
         """Remove an environment that holds no block and has no pending request."""
-        environments.remove(environment_id, author=views.author(request))
+        environments.remove(environment_id, author=self.author())
         return Response(status=204)

@@ -103,7 +103,7 @@ class HistoryFilter(filters.FilterSet):
     """The criteria of a search; `q` is any of them."""
 
     address = filters.Filter(
-        lambda value, name: addresses.parse_block(value, field=name),
+        addresses.parse_block,
         help_text="An address or a CIDR.",
     )
     mac = filters.Filter("parse_mac")
@@ -118,7 +118,7 @@ class HistoryFilter(filters.FilterSet):
     cluster = filters.Filter("parse_cluster", help_text="Name or id.")
     kind = filters.Filter("parse_kind", help_text="Such as block, pool, entry or import.")
     object = filters.integer(1, 10**17, help_text="The id of an object of this kind.")
-    since = filters.Filter(lookups.past_time, schema={"format": "date-time"})
+    since = filters.Filter(history_addresses.parse_past_time, schema={"format": "date-time"})
     until = filters.time()
     q = filters.Filter(help_text="Any of these: an address, a MAC address, a name.")
 
@@ -194,7 +194,9 @@ class History(_HistoryView, generics.ListView):
 class TenureFilter(filters.FilterSet):
     cluster = filters.Filter(lookups.current_or_former_cluster_id, help_text="Name or id.")
     at = filters.Filter(
-        lookups.past_time, schema={"format": "date-time"}, help_text="Blocks that it held then."
+        history_addresses.parse_past_time,
+        schema={"format": "date-time"},
+        help_text="Blocks that it held then.",
     )
 
 
@@ -256,13 +258,13 @@ class PoolAt(_HistoryView):
     )
     def get(self, request: Request, pool_id: int) -> Response:
         """A pool at a time, and who held its blocks then."""
-        timestamp = self.parameters.parse("at", lookups.past_time) or database.now()
+        timestamp = self.parameters.parse("at", history_addresses.parse_past_time) or database.now()
         limit, below = self.pages.read(self.parameters)
         self.parameters.raise_problems()
         snapshot = pools.pool_snapshot(pool_id, timestamp)
         page = pools.pool_holders(pool_id, timestamp, below=below, limit=limit)
         document = _snapshot_document(snapshot) | self.page_document(page.tenures, page.below)
-        return Response(self.represent(document))
+        return self.respond(document)
 
 
 def merge_criteria(base: HistoryQuery, criteria: HistoryQuery) -> HistoryQuery:

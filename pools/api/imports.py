@@ -105,7 +105,7 @@ class PoolImport(generics.GenericView):
         reports = manifests.apply_manifests(
             text,
             cluster,
-            author=views.author(request),
+            author=self.author(),
             dry_run=dry_run,
             attributes=attribute_values,
         )

@@ -112,12 +112,8 @@ class Journal(_JournalView, generics.ListView):
             raise errors.InvalidInput.for_field(
                 "object_id", f"unknown_{name}", f"there is no such {name}", object_id
             )
-        user, author = request.user, views.author(request)
-        return self.once(
-            request,
-            lambda: self.represent(journal.add(row, **values, user=user, author=author)),
-            status=201,
-        )
+        user, author = request.user, self.author()
+        return self.create(lambda: journal.add(row, **values, user=user, author=author))
 
 
 class JournalEntryView(_JournalView, generics.DetailView):
@@ -128,5 +124,5 @@ class JournalEntryView(_JournalView, generics.DetailView):
     def delete(self, request: Request, note_id: int) -> Response:
         """Delete a note: an own one, or with the permission to delete all."""
         entry = self.get_object()
-        journal.delete(entry, user=request.user, author=views.author(request))
+        journal.delete(entry, user=request.user, author=self.author())
         return Response(status=204)

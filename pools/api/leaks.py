@@ -14,7 +14,7 @@ from pools.api import lookups
 from pools.api.blocks import BlockSerializer
 from pools.core import block_fields
 from pools.models import Leak
-from pools.platform.rest import fields, filters, generics, views
+from pools.platform.rest import fields, filters, generics
 from pools.platform.rest.serializers import HolderSerializer, Representation, Serializer
 from pools.register.leaks import detection, listing, reclaim
 
@@ -107,7 +107,11 @@ class ReclaimResultListSerializer(Representation):
 
 
 class LeakFilter(filters.FilterSet):
-    state = filters.choice(*_STATES, method="filter_state", help_text="Without it, leaked.")
+    state = filters.choice(
+        *_STATES,
+        select=lambda rows, state: detection.suspected_leaks() if state == "suspected" else rows,
+        help_text="Without it, leaked.",
+    )
     cluster = filters.Filter(lookups.cluster, help_text="Name or id.")
     pool = filters.Filter(
         lookups.pools, field_name="block__pool", lookup_expr="in", help_text="Name or id."
@@ -124,14 +128,10 @@ class LeakFilter(filters.FilterSet):
         field_name="missed_at", lookup_expr="lt", help_text="Missed before this time."
     )
 
-    def filter_state(self, rows: QuerySet[Leak], _name: str, state: str) -> QuerySet[Leak]:
-        return detection.suspected_leaks() if state == "suspected" else rows
-
 
 class Leaks(generics.ListView):
     """Leaked blocks, which nobody refers to any more."""
 
-    needs = {"GET": ("pools.view_leak",)}
     queryset = Leak.objects.all()
     serializer_class = LeakSerializer
     filterset_class = LeakFilter
@@ -154,7 +154,7 @@ class Reclaim(generics.GenericView):
     def post(self, request: Request, block_id: int) -> Response:
         """Reclaim a leaked block; its holder is compared with that of the request."""
         values = self.read(request)
-        author = views.author(request, values["reason"])
+        author = self.author(values["reason"])
         target = _target(block_id, values)
         return self.once(request, lambda: reclaim.reclaim(target, author=author).block)
 
@@ -169,7 +169,7 @@ class ReclaimAll(generics.GenericView):
     def post(self, request: Request) -> Response:
         """Reclaim leaked blocks, with a result for each of them."""
         values = self.read(request)
-        author = views.author(request, values["reason"])
+        author = self.author(values["reason"])
 
         def reclaim_all() -> Any:
             results = reclaim.reclaim_all(values["blocks"], author=author)

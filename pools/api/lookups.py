@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-
 from pools.core import errors, holders
 from pools.models import Cluster, Pool
 from pools.register.history import addresses as history_addresses
-
-
-def past_time(value: str, name: str) -> datetime:
-    """Parse a time that is not in the future. Raises InvalidInput."""
-    return history_addresses.parse_past_time(value, field=name)
 
 
 def cluster(value: str, name: str) -> Cluster:

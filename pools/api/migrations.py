@@ -14,7 +14,7 @@ from pools.cidr_migrations import forecast, migrations, progress
 from pools.cidr_migrations.progress import MigrationStatus, MigrationStep
 from pools.cilium import drift
 from pools.models import CIDRMigration
-from pools.platform.rest import fields, generics, query, views
+from pools.platform.rest import fields, generics, query
 from pools.platform.rest.serializers import Representation, Serializer
 
 LISTED = 100  # newest migrations of a pool
@@ -120,7 +120,7 @@ class Migrations(_MigrationView):
             "pool__cluster", "pool_cidr__pool__cluster"
         )
         results = [_document(row, holder_limit=0) for row in rows[:LISTED]]
-        return Response(self.represent({"results": results}, MigrationListSerializer))
+        return self.respond({"results": results}, MigrationListSerializer)
 
     @extend_schema(
         request=MigrationStartSerializer,
@@ -135,15 +135,11 @@ class Migrations(_MigrationView):
         plan = migrations.plan_migration(
             pool, values["cidr"], span=values.get("range"), to=values.get("to")
         )
-        author = views.author(request, values["reason"])
+        author = self.author(values["reason"])
         if dry_run:
             migration_forecast = forecast.forecast_migration(plan, author=author)
-            return Response(self.represent(migration_forecast, MigrationForecastSerializer))
-        return self.once(
-            request,
-            lambda: self.represent(_document(migrations.start_migration(plan, author=author))),
-            status=201,
-        )
+            return self.respond(migration_forecast, MigrationForecastSerializer)
+        return self.create(lambda: _document(migrations.start_migration(plan, author=author)))
 
 
 class MigrationView(_MigrationView):
@@ -152,7 +148,7 @@ class MigrationView(_MigrationView):
     def get(self, request: Request, pool_id: int, migration_id: int) -> Response:
         """A migration, and the holders that still have blocks."""
         migration = migrations.get_migration(migration_id, pool_id=pool_id)
-        return Response(self.represent(_document(migration)))
+        return self.respond(_document(migration))
 
 
 class MigrationSteps(_MigrationView):
@@ -170,7 +166,7 @@ class MigrationSteps(_MigrationView):
         """Do a step of a migration; `reserve` and `widen` have a dry run."""
         dry_run = self.read_dry_run()
         values = self.read(request, MigrationStepSerializer)
-        step, author = MigrationStep(values["step"]), views.author(request, values["reason"])
+        step, author = MigrationStep(values["step"]), self.author(values["reason"])
         migrations.get_migration(migration_id, pool_id=pool_id)
         if dry_run:
             plan = migrations.withholding_plan(migration_id, step)

@@ -14,7 +14,7 @@ from pools.core.cilium.podippool import CidrEntry, Family
 from pools.models import Pool, PoolCIDR, ReservedRange
 from pools.models.pools import Pending
 from pools.platform.attributes.values import split
-from pools.platform.rest import attributes, fields, filters, generics, views
+from pools.platform.rest import attributes, fields, filters, generics
 from pools.platform.rest.serializers import Representation, Serializer
 from pools.register import pools
 
@@ -146,13 +146,9 @@ class PoolCIDRs(_PoolCIDRView):
     def post(self, request: Request, pool_id: int) -> Response:
         """Add a CIDR to a pool."""
         entry, attribute_values = self.read(request, NewCIDRSerializer)
-        author = views.author(request)
-        return self.once(
-            request,
-            lambda: self.represent(
-                pools.add_cidr(pool_id, entry, author=author, attribute_values=attribute_values)
-            ),
-            status=201,
+        author = self.author()
+        return self.create(
+            lambda: pools.add_cidr(pool_id, entry, author=author, attribute_values=attribute_values)
         )
 
 
@@ -165,16 +161,14 @@ class PoolCIDRView(_PoolCIDRView):
 
     def get(self, request: Request, pool_id: int, cidr_id: int) -> Response:
         """A CIDR of a pool."""
-        return Response(self.represent(self.get_object()))
+        return self.respond(self.get_object())
 
     @extend_schema(request=PoolCIDRChangeSerializer)
     def patch(self, request: Request, pool_id: int, cidr_id: int) -> Response:
         """Change the tags, the owner or the custom fields of a CIDR."""
         cidr = self.get_object()
         changes = self.read(request, PoolCIDRChangeSerializer, partial=True)
-        return Response(
-            self.represent(pools.change_cidr(cidr.pk, changes, author=views.author(request)))
-        )
+        return self.respond(pools.change_cidr(cidr.pk, changes, author=self.author()))
 
     @extend_schema(
         responses={
@@ -185,10 +179,10 @@ class PoolCIDRView(_PoolCIDRView):
     def delete(self, request: Request, pool_id: int, cidr_id: int) -> Response:
         """Remove an unused CIDR; 202 while the object of the cluster still has it."""
         cidr = self.get_object()
-        pending = pools.remove_cidr(cidr.pk, author=views.author(request))
+        pending = pools.remove_cidr(cidr.pk, author=self.author())
         if pending is None:
             return Response(status=204)
-        return Response(self.represent(pending), status=202)
+        return self.respond(pending, status=202)
 
 
 class ReservedRanges(_PoolCIDRView):
@@ -199,7 +193,7 @@ class ReservedRanges(_PoolCIDRView):
     def post(self, request: Request, pool_id: int, cidr_id: int) -> Response:
         """Reserve a range of a CIDR."""
         values = self.read(request, ReservedRangeSerializer)
-        cidr, author = self.get_object(), views.author(request)
+        cidr, author = self.get_object(), self.author()
 
         def reserve() -> Any:
             row = pools.reserve(cidr.pk, values["span"], author=author, reason=values["reason"])
@@ -220,5 +214,5 @@ class ReservedRangeView(generics.GenericView):
 
     def delete(self, request: Request, pool_id: int, range_id: int) -> Response:
         """Remove a reserved range."""
-        pools.unreserve(self.get_object().pk, author=views.author(request))
+        pools.unreserve(self.get_object().pk, author=self.author())
         return Response(status=204)

@@ -16,7 +16,7 @@ from pools.core import dns_names, errors
 from pools.models import Pool
 from pools.models.pools import Category
 from pools.platform.attributes.values import split
-from pools.platform.rest import attributes, fields, filters, generics, schema, views
+from pools.platform.rest import attributes, fields, filters, generics, schema
 from pools.platform.rest.serializers import Representation, Serializer
 from pools.register import pools, usage
 
@@ -138,11 +138,11 @@ class _PoolView(generics.GenericView):
         load(rows)
 
     def answer(self, pool: Pool) -> Response:
+        """The answer with a pool that `get_object` has loaded."""
         return Response(self.get_serializer(pool).data, headers={"ETag": f'"{pool.version}"'})
 
 
 class Pools(_PoolView, generics.ListView):
-    needs = {"GET": ("pools.view_pool",), "POST": ("pools.add_pool",)}
     idempotent = ("POST",)
     filterset_class = PoolFilter
     limited_by = ("cluster",)
@@ -152,27 +152,17 @@ class Pools(_PoolView, generics.ListView):
     @extend_schema(responses={201: PoolSerializer}, examples=[_EXAMPLE])
     def post(self, request: Request) -> Response:
         """Create a pool."""
-        values, author = self.read(request), views.author(request)
-        attribute_values, values = split(values)
+        attribute_values, values = split(self.read(request))
         spec = pools.PoolSpec(
             cluster=values.pop("cluster.name"),
             families=_pop_families(values),
             attributes=attribute_values,
             **values,
         )
-        return self.once(
-            request,
-            lambda: self.represent(get_pool(pools.create(spec, author=author).pk)),
-            status=201,
-        )
+        return self.create(lambda: get_pool(pools.create(spec, author=self.author()).pk))
 
 
 class PoolView(_PoolView):
-    needs = {
-        "GET": ("pools.view_pool",),
-        "PATCH": ("pools.change_pool",),
-        "DELETE": ("pools.delete_pool",),
-    }
     problem_statuses = (412,)
 
     def get(self, request: Request, pool_id: int) -> Response:
@@ -188,14 +178,14 @@ class PoolView(_PoolView):
         families = _pop_families(values) or None
         change = pools.PoolChange(families=families, attributes=attribute_values or None, **values)
         required = version(request, pool.version)
-        pools.change(pool_id, change, author=views.author(request), version=required)
+        pools.change(pool_id, change, author=self.author(), version=required)
         return self.answer(self.get_object())
 
     @extend_schema(parameters=[schema.IF_MATCH])
     def delete(self, request: Request, pool_id: int) -> Response:
         """Delete an unused pool."""
         required = version(request, self.get_object().version)
-        pools.delete(pool_id, author=views.author(request), version=required)
+        pools.delete(pool_id, author=self.author(), version=required)
         return Response(status=204)
 
 

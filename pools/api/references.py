@@ -11,8 +11,8 @@ from rest_framework.response import Response
 
 from pools.api import lookups
 from pools.core import errors, holders, object_reader
-from pools.models import Cluster, ReferenceFeed
-from pools.platform.rest import fields, filters, generics, parsing, views
+from pools.models import ReferenceFeed
+from pools.platform.rest import fields, filters, generics, parsing
 from pools.platform.rest.serializers import Representation, Serializer
 from pools.register.leaks import references
 from pools.register.leaks.references import MOST_HOLDERS, ReferencedHolder
@@ -39,10 +39,6 @@ class ReferencedHolderSerializer(Serializer):
 
     def validate(self, attrs: dict[str, Any]) -> Any:
         return ReferencedHolder(**attrs)
-
-
-def _parse_cluster(value: object, field: str) -> Cluster:
-    return lookups.cluster(parsing.text(value, field), field)
 
 
 def _parse_holders(values: object, _field: str) -> list[ReferencedHolder]:
@@ -94,7 +90,9 @@ def _is_plain(text: object) -> TypeGuard[str]:
 class ReferenceReportSerializer(Serializer):
     """A report: a complete one lists all holders, another one those that were added or removed."""
 
-    cluster = fields.TextField(_parse_cluster)
+    cluster = fields.TextField(
+        lambda value, field: lookups.cluster(parsing.text(value, field), field)
+    )
     holder_kind = fields.NamespaceField(source="kind")
     sequence = fields.IntegerField(min_value=0, max_value=_SEQUENCES - 1)
     complete = fields.FlagField(
@@ -177,4 +175,4 @@ class References(generics.ListView):
     def post(self, request: Request) -> Response:
         """Report the holders that still use blocks."""
         report = self.read(request, ReferenceReportSerializer)
-        return Response(references.ingest_report(report, author=views.author(request)))
+        return Response(references.ingest_report(report, author=self.author()))

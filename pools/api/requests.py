@@ -12,7 +12,7 @@ from rest_framework.response import Response
 from pools.api import lookups
 from pools.models import AllocationRequest, Pool
 from pools.models.requests import RequestState
-from pools.platform.rest import fields, filters, generics, views
+from pools.platform.rest import fields, filters, generics
 from pools.platform.rest.serializers import Representation
 from pools.register.allocator import requests
 
@@ -66,7 +66,6 @@ class _RequestView(generics.GenericView):
 class Requests(_RequestView, generics.ListView):
     """Allocation requests that wait, or have waited, for free blocks."""
 
-    needs = {"GET": ("pools.view_allocationrequest",)}
     filterset_class = AllocationRequestFilter
     limited_by = ("cluster", "pool")
 
@@ -79,7 +78,7 @@ class RequestView(_RequestView, generics.DetailView):
     @extend_schema(responses=AllocationRequestSerializer)
     def delete(self, request: Request, request_id: int) -> Response:
         """Cancel a pending request; a request that has ended is not changed."""
-        requests.cancel(request_id, author=views.author(request))
+        requests.cancel(request_id, author=self.author())
         return Response(represent(request_id))
 
 

@@ -15,7 +15,7 @@ from pools.api import lookups
 from pools.api.pools import get_pool
 from pools.core import forecast
 from pools.core.forecast import ForecastState
-from pools.models import Cluster, Sample, SampleSum
+from pools.models import Sample, SampleSum
 from pools.models.pools import Category
 from pools.platform import database
 from pools.platform.rest import fields, filters, generics, query, views
@@ -106,7 +106,9 @@ class UtilizationFilter(filters.FilterSet):
     name = filters.Filter(method="filter_name", help_text="The exact name.")
     org = filters.Filter(help_text="Environments of this organization.")
     cluster = filters.Filter(
-        lookups.cluster, method="filter_cluster", help_text="Pools of this cluster: name or id."
+        lookups.cluster,
+        select=lambda rows, cluster: rows.filter(cluster=cluster.name),
+        help_text="Pools of this cluster: name or id.",
     )
     category = filters.choice(*Category.values, help_text="Pools of this category.")
 
@@ -121,9 +123,6 @@ class UtilizationFilter(filters.FilterSet):
 
     def filter_name(self, rows: QuerySet[Any], _name: str, name: str) -> QuerySet[Any]:
         return rows.filter(pool=name) if rows.model is Sample else rows.filter(name=name)
-
-    def filter_cluster(self, rows: QuerySet[Any], _name: str, cluster: Cluster) -> QuerySet[Any]:
-        return rows.filter(cluster=cluster.name)
 
 
 class Utilization(generics.ListView):
@@ -221,7 +220,7 @@ class Forecast(generics.GenericView):
             "share": forecast.CONFIDENCE,
             "families": families,
         }
-        return Response(self.represent(document))
+        return self.respond(document)
 
 
 def _family_forecast(

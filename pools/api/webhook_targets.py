@@ -13,7 +13,7 @@ from pools.core import errors
 from pools.models import Delivery, WebhookTarget
 from pools.models.alerts import DeliveryEvent, DeliveryState
 from pools.platform.alerts import event_feed, outbox, targets
-from pools.platform.rest import fields, filters, generics, views
+from pools.platform.rest import fields, filters, generics
 from pools.platform.rest.serializers import Representation, Serializer
 
 
@@ -89,7 +89,6 @@ class _TargetView(generics.GenericView):
 
 
 class WebhookTargets(_TargetView, generics.ListView):
-    needs = {"GET": ("pools.view_webhooktarget",), "POST": ("pools.add_webhooktarget",)}
     filterset_class = WebhookTargetFilter
 
     @extend_schema(
@@ -108,44 +107,38 @@ class WebhookTargets(_TargetView, generics.ListView):
         No answer is stored under an Idempotency-Key, because it contains the secret.
         """
         values = self.read(request)
-        target, secret = targets.create(author=views.author(request), **values)
+        target, secret = targets.create(author=self.author(), **values)
         return Response(self.represent(target) | {"secret": secret}, status=201)
 
 
 class WebhookTargetView(_TargetView, generics.DetailView):
-    needs = {
-        "GET": ("pools.view_webhooktarget",),
-        "PATCH": ("pools.change_webhooktarget",),
-        "DELETE": ("pools.delete_webhooktarget",),
-    }
-
     def patch(self, request: Request, target_id: int) -> Response:
         """Change a target."""
         values = self.read(request, partial=True)
-        return Response(
-            self.represent(targets.change(self.get_object(), values, author=views.author(request)))
-        )
+        return self.respond(targets.change(self.get_object(), values, author=self.author()))
 
     def delete(self, request: Request, target_id: int) -> Response:
         """Delete a target and its pending messages."""
-        targets.delete(self.get_object(), author=views.author(request))
+        targets.delete(self.get_object(), author=self.author())
         return Response(status=204)
 
 
-class Rotation(_TargetView):
+class _Action(_TargetView):
+    """A POST to the URL of a target that is no new target."""
+
     needs = {"POST": ("pools.change_webhooktarget",)}
 
+
+class Rotation(_Action):
     @extend_schema(request=None, responses=WebhookSecretSerializer)
     def post(self, request: Request, target_id: int) -> Response:
         """Replace the secret of a target; only this answer contains it."""
         target = self.get_object()
-        secret = targets.rotate(target, author=views.author(request))
+        secret = targets.rotate(target, author=self.author())
         return Response(self.represent(target) | {"secret": secret})
 
 
-class Test(_TargetView):
-    needs = {"POST": ("pools.change_webhooktarget",)}
-
+class Test(_Action):
     @extend_schema(request=None, responses={202: DeliverySerializer})
     def post(self, request: Request, target_id: int) -> Response:
         """Send a test message."""
@@ -156,7 +149,6 @@ class Test(_TargetView):
 class Deliveries(generics.ListView):
     """Messages to a target, the newest first."""
 
-    needs = {"GET": ("pools.view_delivery",)}
     queryset = Delivery.objects.defer("body")
     serializer_class = DeliverySerializer
     filterset_class = DeliveryFilter
@@ -178,7 +170,7 @@ class SendAgain(generics.GenericView):
         delivery = self.get_object()
         outbox.send_again(delivery)
         delivery.refresh_from_db()
-        return Response(self.represent(delivery), status=202)
+        return self.respond(delivery, status=202)
 
     def get_queryset(self) -> QuerySet[Delivery]:
         return super().get_queryset().filter(target=self.kwargs["target_id"])

@@ -1,5 +1,7 @@
 """Handler of CiliumNodes: records their blocks, and with the managed resource pod-cidrs serves them.
 
+Pod CIDRs of nodes outside of multi-pool mode are observed CIDRs, and never written.
+
 The register has a block before the cluster: it is allocated in one transaction, then written to
 spec.ipam.pools.allocated until the node is observed to list it. A node that lacks addresses, lists CIDRs
 of another holder or of nobody, or has unpublished blocks is `pending`; every sync processes it again.
@@ -15,7 +17,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from django.db.models import Q
@@ -40,6 +42,8 @@ from pools.core.cilium.ciliumnode import NodeDemand
 from pools.core.kubernetes import resources
 from pools.models import ObservedObject
 from pools.models.connections import ManagedResource
+from pools.observed import cidrs as observed_cidrs
+from pools.observed import findings as observed_findings
 from pools.platform.outbound import faults
 
 # A node may request 2^63 addresses, and an object of a cluster has at most about 1.5 MB.
@@ -76,9 +80,15 @@ class CiliumNodes(Handler):
         statuses = node_blocks.record(context.cluster.pk, demands, release=not context.from_watch)
         for parsed_object, status in zip(parsed_objects, statuses, strict=True):
             parsed_object.row.pending = status.needs_work
+        observed_cidrs.store(
+            context.cluster,
+            self.kind,
+            [(observed.row, observed.parsed.observed_uses()) for observed in parsed_objects],
+        )
 
     def forget(self, context: SyncContext, rows: Sequence[ObservedObject]) -> None:
         node_blocks.forget(context.cluster.pk, rows)
+        observed_cidrs.forget(context.cluster, self.kind, rows)
 
     def desired(self, context: SyncContext) -> Iterator[Write]:
         """Process pending nodes; with the managed resource, allocate the blocks that they lack.
@@ -111,11 +121,12 @@ class CiliumNodes(Handler):
             if text != status.demand.operator_error:
                 yield _status_write(context, status.demand, text)
 
-    def findings(self, context: SyncContext) -> Iterable[ReconcileFinding]:
+    def findings(self, context: SyncContext) -> Iterator[ReconcileFinding]:
         cluster_id = context.cluster.pk
         demands = list(_nodes_needing_work(cluster_id, include_out_of_sync=False).values())
         serving = context.connection.manages(ManagedResource.POD_CIDRS)
-        return node_findings.cluster_findings(cluster_id, demands, serving=serving)
+        yield from node_findings.cluster_findings(cluster_id, demands, serving=serving)
+        yield from observed_findings.find_clashes(context, self.kind)
 
     # --- the operator -----------------------------------------------------------------------------
 

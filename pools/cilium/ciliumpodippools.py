@@ -27,8 +27,6 @@ from collections.abc import Callable, Iterator, Sequence
 from django.db import IntegrityError, transaction
 
 from pools.cilium import (
-    pending_cidrs,
-    pool_agreement,
     pool_findings,
     pool_pending,
     pool_shapes,
@@ -109,7 +107,7 @@ class CiliumPodIPPools(Handler):
         return cached_shape
 
     def findings(self, context: SyncContext) -> Iterator[ReconcileFinding]:
-        pending_cidrs.update_pending(
+        pool_pending.update_pending(
             context.cluster, author=context.author, open_transaction=context.transaction
         )
         yield from context.notes.get(KIND, ())
@@ -160,7 +158,7 @@ def ingest(
     _update_pools(context, changed)
     context.notes[_CIDRS_FREED] = context.notes.get(_CIDRS_FREED, False) or bool(changed)
     pool_sync.import_pools(context.cluster, new, author=context.author)
-    pool_agreement.mark_agreed(ingested)
+    pool_writes.mark_agreed(ingested)
 
 
 def _update_pools(context: SyncContext, changed: Sequence[tuple[Pool, PodIPPool]]) -> None:
@@ -190,7 +188,7 @@ def _update_pools(context: SyncContext, changed: Sequence[tuple[Pool, PodIPPool]
 def ingest_register_changes(context: SyncContext) -> None:
     """Reconcile pools that changed in the register, and remove orphans without blocks in use."""
     orphaned = pool_sync.orphaned_cidrs(context.cluster)
-    rows = pool_agreement.changed_objects(context.cluster)
+    rows = pool_writes.changed_objects(context.cluster)
     if not (orphaned or rows):
         return
     orphans_removed = bool(orphaned) and _remove_unused_orphans(context, orphaned)

@@ -6,11 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pools.cilium import node_status
-from pools.cilium.node_status import FAMILIES, HOLDER, NodeStatus, PodPools
-from pools.core import addresses, blocks, errors
+from pools.cilium.node_status import FAMILIES, NodeStatus, PodPools
+from pools.core import addresses, errors
 from pools.core.cilium import ciliumnode
-from pools.models import Block, ObservedObject, PoolCIDR
-from pools.models.blocks import BlockState
+from pools.models import ObservedObject
 
 
 @dataclass(frozen=True)
@@ -96,47 +95,3 @@ def _pool_demand(status: NodeStatus, name: str) -> PoolDemand:
         missing=status.missing(name),
         cidrs=tuple(listed_cidr.cidr for listed_cidr in status.listed if listed_cidr.pool == name),
     )
-
-
-@dataclass(frozen=True)
-class NodeHolding:
-    """The blocks of a CIDR that one node holds: their number, and the first of them."""
-
-    node: str
-    count: int
-    cidrs: tuple[addresses.Network, ...]
-
-
-SHOWN = 20  # blocks of one node
-
-
-def nodes_holding(
-    cidr: PoolCIDR, *, within: addresses.AddressRange | None = None
-) -> list[NodeHolding]:
-    """Return the nodes that hold blocks of a CIDR, or of a range of it, by name.
-
-    A holder of another kind is included as "kind id".
-    """
-    pool = cidr.pool
-    layout = blocks.Layout(cidr.cidr, pool.mask_size(cidr.cidr.version) or 0)
-    span = layout.span_touching(within or addresses.AddressRange.from_network(cidr.cidr))
-    if span is None:
-        return []
-    rows = (
-        Block.objects.filter(
-            space=cidr.space_id,
-            state=BlockState.HELD,
-            cidr__gte=str(layout.block_at(span.first)),
-            cidr__lte=str(layout.block_at(span.last)),
-        )
-        .order_by("holder_kind", "holder_id", "cidr")
-        .values_list("holder_kind", "holder_id", "cidr")
-    )
-    blocks_by_holder: dict[str, list[addresses.Network]] = {}
-    for kind, holder, block in rows:
-        blocks_by_holder.setdefault(holder if kind == HOLDER else f"{kind} {holder}", []).append(
-            block
-        )
-    return [
-        NodeHolding(node, len(held), tuple(held[:SHOWN])) for node, held in blocks_by_holder.items()
-    ]

@@ -2,15 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import contextlib
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from typing import Any
 
 from pools.clusters.reconcile.handler import MANAGER, ReconcileFinding, SyncContext
 from pools.core.cilium import podippool
 from pools.core.kubernetes import managed_fields
-from pools.models import ObservedObject, PoolCIDR
+from pools.models import CIDRMigration, Cluster, ObservedObject, PoolCIDR
+from pools.models.cidr_migrations import MigrationOutcome
+from pools.models.fields import Now
 from pools.models.pools import Pending
-from pools.register import cluster_cidrs
+from pools.platform import events
+from pools.register import cluster_cidrs, pools
+
+
+def update_pending(
+    cluster: Cluster,
+    *,
+    author: events.Author,
+    open_transaction: Callable[[], AbstractContextManager[None]] = contextlib.nullcontext,
+) -> None:
+    """End pending changes that the cluster has, and mark new ones, after a sync has written.
+
+    `open_transaction` opens the transaction of each change.
+    """
+    for change in cluster_cidrs.pending_changes(cluster):
+        with open_transaction():
+            if change.gone:
+                migrations = CIDRMigration.objects.filter(pool_cidr=change.id, ended_at=None)
+                migrations.update(outcome=MigrationOutcome.REMOVED, ended_at=Now())
+                pools.complete_removal(change.id, author=author)
+            else:
+                pools.set_pending(change.id, change.pending, author=author)
+
+
+def end_pending(cluster: Cluster, author: events.Author) -> None:
+    """End all pending changes of a cluster that is no longer connected."""
+    update_pending(cluster, author=author)
+
 
 _ADDITION = (
     "The register has {cidr} in the pool {pool}, but the cluster's object does not. No blocks are"

@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from django.db import connection
 from django.db.models import Q
 
-from pools.cilium import pool_agreement, pool_sync
+from pools.cilium import pool_sync
 from pools.clusters.client.api_client import Manifest
 from pools.clusters.reconcile.handler import MANAGER, ReconcileFinding, SyncContext, Write
 from pools.core import errors
@@ -21,9 +22,39 @@ from pools.core.kubernetes.resources import (
     CILIUM_POD_IP_POOL_V2ALPHA1,
     Resource,
 )
-from pools.models import ObservedObject, Pool
+from pools.models import Cluster, ObservedObject, Pool
 from pools.models.observed import Severity
 from pools.models.pools import Category
+from pools.platform import database
+
+
+def mark_agreed(row_ids: Sequence[int]) -> None:
+    """Record that these objects equal their pools."""
+    if row_ids:
+        with connection.cursor() as cursor:
+            cursor.execute(_AGREE, [list(row_ids)])
+
+
+_AGREED = "o.uid || ' ' || o.resource_version || ' ' || p.version"
+_AGREE = f"""
+    UPDATE pools_pool p SET agreed = {_AGREED} FROM pools_observedobject o
+    WHERE o.id = ANY(%s) AND p.cluster_id = o.cluster_id AND p.name = o.name
+      AND p.category = 'pod' AND p.agreed <> {_AGREED}
+"""  # noqa: S608  # our own texts
+# Objects without a pool, and objects that changed, or whose pool changed, since they were equal.
+_CHANGED = f"""
+    SELECT o.id FROM pools_observedobject o
+    LEFT JOIN pools_pool p ON p.cluster_id = o.cluster_id AND p.name = o.name
+    WHERE o.cluster_id = %s AND o.kind = %s AND o.missed_at IS NULL
+      AND (p.id IS NULL OR p.agreed <> {_AGREED})
+"""  # noqa: S608
+
+
+def changed_objects(cluster: Cluster) -> list[ObservedObject]:
+    """Return the objects, by name, that may differ from their pools or have none."""
+    ids = [row[0] for row in database.rows(_CHANGED, [cluster.pk, podippool.KIND])]
+    return list(ObservedObject.objects.filter(pk__in=ids).order_by("name")) if ids else []
+
 
 KIND = podippool.KIND
 # Field manager of converted objects, which the register does not own.
@@ -167,7 +198,7 @@ def _spec(desired_pool: PodIPPool) -> tuple[object, ...]:
 def desired_writes(
     context: SyncContext, shape: Callable[[], ServedShape], notes: list[ReconcileFinding]
 ) -> Iterator[Write]:
-    objects = {row.name: row for row in pool_agreement.changed_objects(context.cluster)}
+    objects = {row.name: row for row in changed_objects(context.cluster)}
     observed_names = ObservedObject.objects.filter(cluster=context.cluster, kind=KIND).values(
         "name"
     )
@@ -192,7 +223,7 @@ def desired_writes(
             notes.append(_not_writable_finding(pool, error))
             continue
         make_manifest = functools.partial(
-            _make_manifest, desired_pool=desired_pools[pool.pk], manifest=manifest
+            manifest_to_send, desired_pool=desired_pools[pool.pk], manifest=manifest
         )
         if row is None or make_manifest(row.manifest) is not None:
             yield Write(
@@ -207,13 +238,7 @@ def desired_writes(
             notes.append(_more_in_cluster_finding(row, manifest))
     if agreed_ids:
         with context.transaction():
-            pool_agreement.mark_agreed(agreed_ids)
-
-
-def _make_manifest(
-    current: Manifest | None, desired_pool: PodIPPool, manifest: Manifest
-) -> Manifest | None:
-    return manifest_to_send(current, desired_pool, manifest)
+            mark_agreed(agreed_ids)
 
 
 def _render(shape: ServedShape, desired_pool: PodIPPool) -> Manifest:

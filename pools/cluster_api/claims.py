@@ -113,9 +113,27 @@ class _Answers:
 
     def writes(self) -> Iterator[Write]:
         for observed_claim in self.observation.claims:
-            if not self.observation.is_paused(observed_claim.claim):
+            if self._may_be_due(observed_claim) and not self.observation.is_paused(
+                observed_claim.claim
+            ):
                 yield from self._answer(observed_claim)
         yield from self._abandoned()
+
+    def _may_be_due(self, observed_claim: ObservedClaim) -> bool:
+        """Return False for an answered claim that a watch event does not concern.
+
+        Comparing thousands of claims would delay the answer to the one that has just come; the next full
+        sync compares all. An IPAddress has the name of its claim.
+        """
+        claim = observed_claim.claim
+        if not self._context.from_watch or claim.name in self._context.changed_keys:
+            return True
+        return (
+            claim.is_deleting
+            or not claim.has_finalizer
+            or not self._is_answered(claim, self.observation.addresses.get(claim.name))
+            or conditions.current_reason(observed_claim.manifest) != (Reason.READY.value, "")
+        )
 
     def _reserve_gateways(self) -> None:
         """Reserve the gateways of pools; a gateway that cannot be reserved makes its pool unusable."""

@@ -51,7 +51,7 @@ class CadastrePools(Handler):
             PoolKey(self.kind, row.namespace, row.name): row.manifest
             for row in rows.exclude(problem_code="unstorable").order_by("namespace", "name")
         }
-        pool_objects = {key: _parse(manifest) for key, manifest in manifests.items()}
+        pool_objects = {key: observed.parse_pool(manifest) for key, manifest in manifests.items()}
         bindings = register_pools.bind(context.cluster, pool_objects)
         bound = {b.pool.pk: b.pool for b in bindings.values() if isinstance(b, PoolBinding)}
         usages = usage.usage_by_pool(bound.values())
@@ -81,13 +81,6 @@ class CadastrePools(Handler):
                 make_status(manifest) or {}, manifest, structure=STRUCTURE
             ):
                 yield write
-
-
-def _parse(manifest: Manifest) -> PoolObject | errors.InvalidInput:
-    try:
-        return contract.parse_pool(manifest)
-    except errors.InvalidInput as error:
-        return error
 
 
 def _finalizer_writes(

@@ -25,7 +25,7 @@ from pools.models import Cluster, Connection, Drift, Finding, ObservedCIDR, Obse
 from pools.models.connections import ManagedResource, Mode
 from pools.models.fields import Now
 from pools.platform import database, events
-from pools.platform.outbound import credentials, faults, secrets
+from pools.platform.outbound import credentials, secrets
 from pools.platform.outbound.access import Access
 
 LONGEST_SERVER = 500
@@ -274,21 +274,10 @@ def make_due(connection: Connection) -> None:
 
 def reseal() -> secrets.ResealResult:
     """Encrypt all credentials with the newest key of the key ring. Raises KeyRingInvalid."""
-    ring, result = secrets.key_ring(), secrets.ResealResult()
-    rows = Connection.objects.exclude(sealed="").select_related("cluster").order_by("pk")
-    for row in rows:
-        try:
-            sealed = ring.reseal(row.sealed, owner=sync.secret_owner(row.cluster_id))
-        except faults.SecretUnreadable as error:
-            result.failed[row.cluster.name] = error.code
-            continue
-        if sealed == row.sealed:
-            result.already += 1
-        else:
-            # Credentials that were replaced meanwhile have the newest key already.
-            Connection.objects.filter(pk=row.pk, sealed=row.sealed).update(sealed=sealed)
-            result.resealed += 1
-    return result
+    rows = Connection.objects.exclude(sealed="").select_related("cluster")
+    return secrets.reseal(
+        rows, lambda row: sync.secret_owner(row.cluster_id), lambda row: row.cluster.name
+    )
 
 
 # --- contact and storage --------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from pools.core import metric_labels
 from pools.models import Cluster, Connection, Finding, Leak, PoolCIDR
 from pools.models.attributes import ATTRIBUTES
 from pools.models.observed import Severity
-from pools.platform.metrics.values import Value, value
+from pools.platform.metrics.registry import Value, value
 
 HOLDER_KINDS = ("node", "instance", "env")
 MOST_KINDS = 20  # limit of series by kind of holder, because callers choose kinds freely

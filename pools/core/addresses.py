@@ -131,7 +131,7 @@ class _FieldText:
 
 
 def parse_address(
-    value: object, *, field: str = "", source: InputSource = InputSource.API
+    value: object, field: str = "", *, source: InputSource = InputSource.API
 ) -> Address:
     """Return an address without prefix length; an IPv4-mapped address becomes its IPv4 address.
 
@@ -143,8 +143,8 @@ def parse_address(
 
 def parse_cidr(
     value: object,
-    *,
     field: str = "",
+    *,
     source: InputSource = InputSource.API,
     allow_short: bool = False,
 ) -> Network:
@@ -201,7 +201,7 @@ def _parse_plain_cidr(value: object) -> IPv4Network | None:
 
 
 def parse_interface(
-    value: object, *, field: str = "", source: InputSource = InputSource.API
+    value: object, field: str = "", *, source: InputSource = InputSource.API
 ) -> Interface:
     """Return the address of an interface with the prefix length of its network: `10.0.0.5/24`.
 
@@ -230,7 +230,7 @@ def parse_interface(
     return kind((int(address), length))
 
 
-def parse_used_network(value: object, *, field: str = "") -> Network:
+def parse_used_network(value: object, field: str = "") -> Network:
     """Return the network that another program uses, such as `10.0.0.0/16`, `10.0.0.5/24` or `10.0.0.5`.
 
     Host bits are cleared, and no network is refused but that of all addresses, because somebody uses it
@@ -250,7 +250,7 @@ def parse_used_network(value: object, *, field: str = "") -> Network:
 
 
 def parse_block(
-    value: object, *, field: str = "", source: InputSource = InputSource.API
+    value: object, field: str = "", *, source: InputSource = InputSource.API
 ) -> Network:
     """Return one exact block: a CIDR, or an address as the block of this one address.
 
@@ -262,7 +262,7 @@ def parse_block(
 
 
 def parse_range(
-    value: object, *, field: str = "", source: InputSource = InputSource.API
+    value: object, field: str = "", *, source: InputSource = InputSource.API
 ) -> AddressRange:
     """Return a range from `first-last` (blanks around the hyphen are allowed) or from a CIDR.
 
@@ -294,12 +294,7 @@ def require_within(span: AddressRange, cidr: Network, field: str = "") -> None:
         )
 
 
-def family_of(value: Address | Network | AddressRange) -> int:
-    """Return 4 or 6."""
-    return value.family if isinstance(value, AddressRange) else value.version
-
-
-def warnings_for(cidr: Network, *, field: str = "") -> list[errors.FieldProblem]:
+def warnings_for(cidr: Network, field: str = "") -> list[errors.FieldProblem]:
     """Return the warnings for a pool of this CIDR; the CIDR is valid all the same.
 
     Codes: documentation_network, shared_address_space.

@@ -135,11 +135,11 @@ class Layout:
             raise errors.InvalidInput.for_field(field, "not_a_block", message, str(network))
         return self.index_of_address(network.network_address)
 
-    def index_of_address(self, address: addresses.Address, *, field: str = "") -> int:
+    def index_of_address(self, address: addresses.Address) -> int:
         """Return the index of the block with this address. Raises InvalidInput `not_a_block`."""
         if not self._holds(address):
             message = f"{address} is not in {self.cidr}"
-            raise errors.InvalidInput.for_field(field, "not_a_block", message, str(address))
+            raise errors.InvalidInput.for_field("", "not_a_block", message, str(address))
         return (int(address) - self._base) >> self._shift
 
     def span_touching(self, reserved: addresses.AddressRange) -> Span | None:
@@ -230,7 +230,6 @@ def divide_cluster_prefix(
     *,
     node: IPv6Network | None = None,
     instance: IPv6Network | None = None,
-    field: str = "cluster_prefix",
 ) -> tuple[IPv6Network, IPv6Network]:
     """Return the node prefix and the instance prefix of a cluster.
 
@@ -238,7 +237,7 @@ def divide_cluster_prefix(
     the two is given, the other is the nearest free prefix of that length. Raises InvalidInput
     cluster_prefix, outside_cluster_prefix, cidr_overlap.
     """
-    prefix = _cluster_prefix(prefix, field)
+    prefix = _cluster_prefix(prefix)
     _check_part(prefix, node, "node_prefix")
     _check_part(prefix, instance, "instance_prefix")
     first, second = _pieces(prefix)
@@ -252,10 +251,12 @@ def divide_cluster_prefix(
     return node, instance
 
 
-def _cluster_prefix(prefix: addresses.Network, field: str) -> IPv6Network:
+def _cluster_prefix(prefix: addresses.Network) -> IPv6Network:
     if isinstance(prefix, IPv4Network) or prefix.prefixlen > LONGEST_CLUSTER_PREFIX:
         message = f"a cluster prefix is an IPv6 network of at least /{LONGEST_CLUSTER_PREFIX}"
-        raise errors.InvalidInput.for_field(field, "cluster_prefix", message, str(prefix))
+        raise errors.InvalidInput.for_field(
+            "cluster_prefix", "cluster_prefix", message, str(prefix)
+        )
     return prefix
 
 

@@ -40,7 +40,7 @@ class FieldType(StrEnum):
 
 def parse_tag(value: object, field: str = "") -> str:
     """Return a tag as a slug: lower case, `-` for blanks and underscores. Raises InvalidInput wrong_type, tag."""
-    text = _TAG_GAP.sub("-", holders.parse_reason(value, field=field, required=False).lower())
+    text = _TAG_GAP.sub("-", holders.parse_description(value, field=field).lower())
     if not _TAG.fullmatch(text) or len(text) > LONGEST_TAG:
         message = (
             f"a tag has 1 to {LONGEST_TAG} letters a-z, digits, '-', '.', ':' and '/',"
@@ -62,12 +62,12 @@ def parse_tags(value: object, field: str = "") -> list[str]:
 
 def parse_owner(value: object, field: str = "") -> str:
     """Return the name or mail address of a team or person, which may be empty."""
-    return holders.parse_reason(value, field=field, max_length=LONGEST_OWNER, required=False)
+    return holders.parse_description(value, field=field, max_length=LONGEST_OWNER)
 
 
 def parse_name(value: object, field: str = "name") -> str:
     """Return the name of a custom field. Raises InvalidInput wrong_type, custom_field_name."""
-    text = holders.parse_reason(value, field=field, required=False)
+    text = holders.parse_description(value, field=field)
     if not _NAME.fullmatch(text):
         message = "1 to 50 lower-case letters, digits and '_', with a letter first"
         raise errors.InvalidInput.for_field(field, "custom_field_name", message, value)

@@ -5,6 +5,7 @@ RFC 1123, 2.1: a label has letters, digits and hyphens, none at an end. Such nam
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -55,7 +56,7 @@ def parse_name(value: object, field: str = "dns_name") -> str:
 
     An internationalized name is given as A-labels (`xn--…`). Raises InvalidInput wrong_type, dns_name.
     """
-    text = holders.parse_reason(value, field=field, max_length=2 * LONGEST_NAME, required=False)
+    text = holders.parse_description(value, field=field, max_length=2 * LONGEST_NAME)
     name = text.lower().removesuffix(".")
     if text and not is_host_name(name):
         message = (
@@ -76,7 +77,7 @@ def is_host_name(name: str) -> bool:
 
 def parse_pattern(value: object, field: str = "dns_pattern") -> str:
     """Return a pattern such as `{holder}.{cluster}.example.org`; "" for none. Raises InvalidInput dns_pattern."""
-    text = holders.parse_reason(value, field=field, max_length=LONGEST_NAME, required=False)
+    text = holders.parse_description(value, field=field, max_length=LONGEST_NAME)
     pattern = text.lower().removesuffix(".")
     unknown = [name for name in _PLACEHOLDER.findall(pattern) if name not in PLACEHOLDERS]
     if unknown:
@@ -90,6 +91,36 @@ def parse_pattern(value: object, field: str = "dns_pattern") -> str:
         message = "without {holder} or {address} all addresses would have the same name"
         raise errors.InvalidInput.for_field(field, "dns_pattern", message, text)
     return pattern
+
+
+def label_of(text: str) -> str:
+    """Return what a placeholder becomes in a name: letters, digits and single hyphens (pools/sql/statements/dns_records.sql)."""
+    return re.sub("[^a-z0-9]+", "-", text.lower()).strip("-")
+
+
+def address_of(label: str) -> IPv4Address | IPv6Address | None:
+    """Return the address that `{address}` wrote as a label; None if it is none."""
+    with contextlib.suppress(ValueError):
+        if re.fullmatch("[0-9a-f]{32}", label):
+            return IPv6Address(int(label, 16))
+        return IPv4Address(label.replace("-", "."))
+    return None
+
+
+def read_pattern(pattern: str, name: str) -> Iterator[dict[str, str]]:
+    """Yield each way to read a name as derived from a pattern: the texts of its placeholders, by their names."""
+    parts = re.split(r"\{([a-z]+)\}", pattern)  # text, placeholder, text, …
+    if not name.startswith(parts[0]):
+        return
+    rest = name.removeprefix(parts[0])
+    if len(parts) == 1:
+        if not rest:
+            yield {}
+        return
+    following = pattern.removeprefix(f"{parts[0]}{{{parts[1]}}}")
+    for end in range(len(rest.partition(".")[0]) + 1):
+        for values in read_pattern(following, rest[end:]):
+            yield {parts[1]: rest[:end]} | values
 
 
 def parse_zone(value: object, field: str = "zone") -> str:

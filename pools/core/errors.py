@@ -1,7 +1,6 @@
 """The errors of the register: one class for each case that a caller can handle.
 
-A class has a stable `code` (REST `code`, CSV report, event) and a Kubernetes `reason` (condition
-reason, CamelCase). The edges map them to HTTP.
+A class has a stable `code` (REST `code`, CSV report, event). The edges map classes to HTTP.
 """
 
 from __future__ import annotations
@@ -58,8 +57,6 @@ class IpamError(Exception):
     """The request was refused; nothing was changed."""
 
     code = "ipam_error"
-    reason = "InternalError"
-    permanent = True  # False: the same request may succeed later
 
     def __init__(self, message: str = "", *, problems: Sequence[FieldProblem] = ()) -> None:
         self.message = message or (type(self).__doc__ or "").strip()
@@ -72,7 +69,6 @@ class InvalidInput(IpamError):
     """The input is not valid."""
 
     code = "invalid"
-    reason = "InvalidInput"
 
     @classmethod
     def for_field(cls, field: str, code: str, message: str, value: object = "") -> InvalidInput:
@@ -96,21 +92,17 @@ class InvalidInput(IpamError):
 class InvalidAnnotation(InvalidInput):
     """An annotation of the object is invalid."""
 
-    reason = "InvalidAnnotation"
-
 
 class NotFound(IpamError):
     """There is no such object."""
 
     code = "not_found"
-    reason = "NotFound"
 
 
 class NotAllowed(IpamError):
     """You do not have permission for this action."""
 
     code = "permission_denied"
-    reason = "Forbidden"
 
 
 class TokenScope(NotAllowed):
@@ -123,37 +115,30 @@ class Conflict(IpamError):
     """The current state of the register does not permit this."""
 
     code = "conflict"
-    reason = "Conflict"
 
 
 class PoolExhausted(Conflict):
     """The pool has no block left."""
 
     code = "ipam_exhausted"
-    reason = "SubnetExhausted"
-    permanent = False
 
 
 class AlreadyAllocated(Conflict):
     """The block is held by another holder."""
 
     code = "already_allocated"
-    reason = "IPAddressConflict"
 
 
 class OnePerHolder(Conflict):
     """A holder has at most one block of each family here."""
 
     code = "one_per_holder"
-    reason = "HolderHasBlock"
 
 
 class CoolingDown(Conflict):
     """The block was released recently and is in cooldown."""
 
     code = "cooling_down"
-    reason = "CoolingDown"
-    permanent = False
 
     def __init__(self, message: str = "", *, retry_after: float = 0) -> None:
         super().__init__(message)
@@ -164,197 +149,168 @@ class ReservedAddress(Conflict):
     """The address is withheld from allocation."""
 
     code = "reserved_address"
-    reason = "ReservedAddress"
 
 
 class HolderChanged(Conflict):
     """The block has another holder now."""
 
     code = "holder_changed"
-    reason = "HolderChanged"
 
 
 class StaleSequence(Conflict):
     """A newer report was received before."""
 
     code = "stale_sequence"
-    reason = "StaleSequence"
 
 
 class SequenceReused(Conflict):
     """Another report has this sequence number."""
 
     code = "sequence_reused"
-    reason = "SequenceReused"
 
 
 class NotLeaked(Conflict):
     """The block is not leaked: its holder was not missing from two complete observations."""
 
     code = "not_leaked"
-    reason = "NotLeaked"
 
 
 class ReferencedAgain(Conflict):
     """The block's holder is referenced again."""
 
     code = "referenced_again"
-    reason = "ReferencedAgain"
 
 
 class CIDRInUse(Conflict):
     """Blocks of the CIDR are held or in cooldown."""
 
     code = "cidr_in_use"
-    reason = "CIDRInUse"
 
 
 class PoolInUse(Conflict):
     """Blocks of the pool are held or in cooldown."""
 
     code = "pool_in_use"
-    reason = "PoolInUse"
 
 
 class NetworkInUse(Conflict):
     """An IPPool, claims or workloads use the network."""
 
     code = "network_in_use"
-    reason = "NetworkInUse"
 
 
 class CustomFieldInUse(Conflict):
     """Objects have values of the custom field."""
 
     code = "custom_field_in_use"
-    reason = "CustomFieldInUse"
 
 
 class EnvironmentInUse(Conflict):
     """The environment holds blocks, or requests of it are pending."""
 
     code = "environment_in_use"
-    reason = "EnvironmentInUse"
 
 
 class CIDROverlap(Conflict):
     """The CIDR overlaps another CIDR of the address space."""
 
     code = "cidr_overlap"
-    reason = "CIDROverlap"
 
 
 class NoFreePrefix(Conflict):
     """The network container has no free prefix of this length."""
 
     code = "no_free_prefix"
-    reason = "NoFreePrefix"
 
 
 class RangesOverlap(Conflict):
     """The reserved range overlaps another of the same CIDR."""
 
     code = "ranges_overlap"
-    reason = "RangesOverlap"
 
 
 class ImmutableInUse(Conflict):
     """The field cannot be changed after the pool is created."""
 
     code = "immutable_in_use"
-    reason = "Immutable"
 
 
 class AlreadyExists(Conflict):
     """An object with this name exists."""
 
     code = "already_exists"
-    reason = "AlreadyExists"
 
 
 class StepNotDue(Conflict):
     """Another step of the migration comes first."""
 
     code = "step_not_due"
-    reason = "StepNotDue"
 
 
 class ObjectChanged(Conflict):
     """The object or the managers of its fields changed since the preview. Preview it again."""
 
     code = "object_changed"
-    reason = "ObjectChanged"
 
 
 class ClusterDecides(Conflict):
     """The pool follows its cluster. Change it in the cluster."""
 
     code = "cluster_decides"
-    reason = "ClusterDecides"
 
 
 class SameCluster(Conflict):
     """This cluster is registered under another name."""
 
     code = "same_cluster"
-    reason = "SameCluster"
 
 
 class ConnectionPaused(Conflict):
     """The connection is paused."""
 
     code = "connection_paused"
-    reason = "Paused"
 
 
 class ImportState(Conflict):
     """The import is in another state."""
 
     code = "import_state"
-    reason = "ImportState"
 
 
 class ImportHasBadRows(Conflict):
     """Rows of the import are in conflict or refused."""
 
     code = "import_has_bad_rows"
-    reason = "ImportHasBadRows"
 
 
 class ImportInUse(Conflict):
     """Objects of the import are in use, or were changed since."""
 
     code = "import_in_use"
-    reason = "ImportInUse"
 
 
 class IdempotencyMismatch(IpamError):
     """The Idempotency-Key was used with another request."""
 
     code = "idempotency_key_reused"
-    reason = "IdempotencyKeyReused"
 
 
 class VersionMismatch(IpamError):
     """The object changed since it was read."""
 
     code = "version_mismatch"
-    reason = "Conflict"
 
 
 class Unavailable(IpamError):
     """The database is unavailable. Nothing was allocated."""
 
     code = "ipam_unavailable"
-    reason = "Unavailable"
-    permanent = False
 
 
 class Recovering(Unavailable):
     """Recovery mode is active: nothing is allocated until every cluster was listed once."""
 
     code = "ipam_recovering"
-    reason = "Recovering"
 
     def __init__(self, message: str = "", *, clusters: str = "") -> None:
         super().__init__(message)
@@ -367,7 +323,6 @@ class NotManaged(Conflict):
     """Objects of this kind are not written to the cluster: it is observed, or the managed resource is off."""
 
     code = "not_managed"
-    reason = "NotManaged"
 
 
 class PasskeysUnavailable(InvalidInput):

@@ -15,19 +15,6 @@ from pools.core import addresses
 Gap = tuple[int, int]
 
 
-def gaps(parent: addresses.Network, inner: Iterable[addresses.Network]) -> Iterator[Gap]:
-    """Yield the gaps between the CIDRs inside a parent, which are ordered by address; they may nest."""
-    position = int(parent.network_address)
-    for network in inner:
-        first = int(network.network_address)
-        if first > position:
-            yield position, first - 1
-        position = max(position, int(network.broadcast_address) + 1)
-    last = int(parent.broadcast_address)
-    if position <= last:
-        yield position, last
-
-
 def split(gap: Gap, family: int) -> Iterator[addresses.Network]:
     """Yield the fewest aligned prefixes that cover a gap, in address order."""
     first, last = gap

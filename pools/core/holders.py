@@ -7,6 +7,7 @@ not removed. All other text is stored unchanged and escaped where it is displaye
 
 from __future__ import annotations
 
+import functools
 import re
 import unicodedata
 from typing import Literal
@@ -26,7 +27,7 @@ _UNFIT = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 
 
 def parse_name(
-    value: object, *, field: str = "", kind: Literal["subdomain", "label"] = "subdomain"
+    value: object, field: str = "", *, kind: Literal["subdomain", "label"] = "subdomain"
 ) -> str:
     """Return the name of a Kubernetes object: a DNS-1123 subdomain or label.
 
@@ -48,8 +49,12 @@ def parse_name(
     return text
 
 
+# The name of a namespace and the like.
+parse_label = functools.partial(parse_name, kind="label")
+
+
 def parse_identifier(
-    value: object, *, field: str = "", max_length: int = LONGEST_IDENTIFIER
+    value: object, field: str = "", *, max_length: int = LONGEST_IDENTIFIER
 ) -> str:
     """Return the id of a holder, an organization, an environment or an object (uid) in Unicode NFC.
 
@@ -66,7 +71,7 @@ def parse_identifier(
 
 
 def parse_reason(
-    value: object, *, field: str = "", max_length: int = LONGEST_REASON, required: bool = True
+    value: object, field: str = "", *, max_length: int = LONGEST_REASON, required: bool = True
 ) -> str:
     """Return a reason: one line of free text, trimmed, in Unicode NFC.
 
@@ -79,7 +84,11 @@ def parse_reason(
     return text
 
 
-def parse_note(value: object, *, field: str = "", max_length: int = LONGEST_NOTE) -> str:
+# A reason that may be empty.
+parse_description = functools.partial(parse_reason, required=False)
+
+
+def parse_note(value: object, field: str = "", *, max_length: int = LONGEST_NOTE) -> str:
     """Return free text of several lines, trimmed, in Unicode NFC, without tabs, with "\\n" as line break.
 
     Raises InvalidInput wrong_type, blank, too_long, invisible_character.
@@ -93,7 +102,7 @@ def parse_note(value: object, *, field: str = "", max_length: int = LONGEST_NOTE
     return text
 
 
-def parse_cooldown(value: object, *, field: str = "") -> int:
+def parse_cooldown(value: object, field: str = "") -> int:
     """Return a cooldown in whole seconds, 0 to ten years.
 
     Raises InvalidInput wrong_type, out_of_range.
@@ -122,6 +131,8 @@ def _normalize(text: str, field: str, max_length: int) -> str:
 
 
 def _check_characters(text: str, field: str, *, unfit: set[str]) -> None:
+    if text.isascii() and text.isprintable():
+        return
     for char in text:
         if char != " " and unicodedata.category(char) in unfit:
             name = unicodedata.name(char, "no printable character")

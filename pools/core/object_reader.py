@@ -94,6 +94,18 @@ class Fields:
         listed = value if isinstance(value, list) else []
         return [(f"{self.path(key)}.{index}", item) for index, item in enumerate(listed)]
 
+    def parse_items(self, key: str, parser: Callable[[object, str], T]) -> list[tuple[str, T]]:
+        """Return the valid members of a list, parsed by `parser(value, path)`, with their paths."""
+        parsed = []
+        for path, value in self.items(key):
+            with self.report.collect():
+                parsed.append((path, parser(value, path)))
+        return parsed
+
+    def parse_each(self, key: str, parser: Callable[[object, str], T]) -> tuple[T, ...]:
+        """Return the valid members of a list, parsed by `parser(value, path)`."""
+        return tuple(value for _, value in self.parse_items(key, parser))
+
     def objects(self, key: str) -> Iterator[Fields]:
         """Yield the members of a list of objects."""
         for path, item in self.items(key):

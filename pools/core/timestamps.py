@@ -9,7 +9,7 @@ from pools.core import errors
 _YEARS = (2000, 2200)
 
 
-def parse_timestamp(value: str, *, field: str = "") -> datetime:
+def parse_timestamp(value: str, field: str = "") -> datetime:
     """Return an RFC 3339 timestamp in UTC. Raises InvalidInput `time` without a zone or outside 2000-2199."""
     try:
         # An unescaped "+" of a query string arrives as a blank.

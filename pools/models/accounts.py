@@ -6,11 +6,21 @@ import uuid
 
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
+from django.contrib.sessions.base_session import AbstractBaseSession
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 from django_otp.models import Device, ThrottlingMixin
 
 from pools.models.fields import Now
+
+
+class BrowserSession(AbstractBaseSession):
+    """A session of a browser; `user` is who has signed in, by whom its sessions are found to end them."""
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, null=True)
+
+    class Meta(AbstractBaseSession.Meta):
+        default_permissions = ()
 
 
 class DirectorySource(models.TextChoices):

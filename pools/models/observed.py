@@ -12,6 +12,7 @@ from netfields import CidrAddressField
 
 from pools.core.observed.uses import Role
 from pools.models.clusters import AddressSpace, Cluster
+from pools.models.fields import ngram_index
 
 
 class ObservedObject(models.Model):
@@ -57,6 +58,7 @@ class ObservedObject(models.Model):
                 condition=Q(pending=True) | ~Q(problem_code="") | Q(missed_at__isnull=False),
                 name="object_seen_open",
             ),
+            ngram_index("object_seen_ngrams", "name"),
         ]
 
     def __str__(self) -> str:
@@ -146,7 +148,7 @@ class Finding(models.Model):
         indexes = [models.Index(fields=["-since", "-id"], name="finding_since")]
 
     def __str__(self) -> str:
-        return f"{self.code}: {self.subject}"
+        return f"{self.kind} {self.subject}"
 
 
 class Drift(models.Model):

@@ -1,6 +1,8 @@
-"""Imports of other registers: their rows as drafts, and what a source says about an object of this register."""
+"""Imports of any kind; those of other registers, their rows as drafts, and what a source says about an object of this register."""
 
 from __future__ import annotations
+
+from typing import Any
 
 from django.conf import settings
 from django.db import models
@@ -26,7 +28,7 @@ class ImportStatus(models.TextChoices):
     FAILED = "failed", _("failed")
 
 
-class RegisterRowStatus(models.TextChoices):
+class RowStatus(models.TextChoices):
     """Effect of a commit on a row: what it would do, or did."""
 
     NEW = "new", _("new")
@@ -35,6 +37,50 @@ class RegisterRowStatus(models.TextChoices):
     CONFLICT = "conflict", _("conflict")
     REFUSED = "refused", _("refused")
     SKIPPED = "skipped", _("skipped")  # by a user
+    RELEASED = "released", _("released")  # by a mirror run: the source lacks the object
+
+
+class Import(models.Model):
+    """What is uploaded to become rows: first a draft, which is then committed, undone or discarded.
+
+    `counts` is the number of rows by status. `fence` and `leased_until` are the lease of the worker that
+    processes the import (pools/platform/imports/leases.py).
+    """
+
+    mapping = models.JSONField(default=dict, blank=True)
+    format = models.CharField(max_length=32, blank=True, default="")
+    file_name = models.CharField(max_length=255, blank=True, default="")
+    status = models.CharField(max_length=10, choices=ImportStatus, default=ImportStatus.QUEUED)
+    counts = models.JSONField(default=dict, blank=True)
+    # Assumptions of the reader: [{"code", "message"}].
+    notes = models.JSONField(default=list, blank=True)
+    rows_total = models.PositiveIntegerField(null=True, blank=True)
+    rows_done = models.PositiveIntegerField(default=0)
+    commit_wanted = models.BooleanField(default=False)  # commit as soon as the draft is complete
+    # Of the requested or done commit: leave out rows with errors.
+    skip_bad = models.BooleanField(default=False)
+    cancel_wanted = models.BooleanField(default=False)
+    undo_wanted = models.BooleanField(default=False)  # undo by a worker
+    error_code = models.CharField(max_length=63, blank=True, default="")
+    error = models.CharField(max_length=1000, blank=True, default="")
+    actor = models.CharField(max_length=150, blank=True, default="")
+    source = models.CharField(max_length=8, blank=True, default="")
+    request_id = models.CharField(max_length=64, blank=True, default="")
+    fence = models.PositiveBigIntegerField(default=0, editable=False)
+    leased_until = models.DateTimeField(null=True, editable=False)
+    # Since the import was last queued.
+    tries = models.PositiveSmallIntegerField(default=0, editable=False)
+    created_at = models.DateTimeField(auto_now_add=True)
+    started_at = models.DateTimeField(null=True, blank=True)  # of the step in progress
+    drafted_at = models.DateTimeField(null=True, blank=True)
+    committed_at = models.DateTimeField(null=True, blank=True)
+    undone_at = models.DateTimeField(null=True, blank=True)
+
+    rows: Any  # the related manager of its rows
+    user: Any
+
+    class Meta:
+        abstract = True
 
 
 class RegisterTarget(models.TextChoices):
@@ -73,12 +119,11 @@ class NetBoxSource(models.Model):
         return self.name
 
 
-class RegisterImport(models.Model):
-    """Prefixes, ranges and addresses of another register: first a draft, then committed, undone or discarded.
+class RegisterImport(Import):
+    """An import of prefixes, ranges and addresses of another register.
 
     `cluster` gets what neither a column nor `mapping` (`{"vrf": {name: cluster id}, "site": {…}}`) sends to
-    another one. `counts` is the number of rows by status. `fence` and `leased_until` are the lease of the
-    worker that processes the import (pools/register/imports/leases.py).
+    another one.
     """
 
     cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="register_imports")
@@ -86,38 +131,13 @@ class RegisterImport(models.Model):
         NetBoxSource, on_delete=models.SET_NULL, null=True, blank=True, related_name="imports"
     )
     mirror = models.BooleanField(default=False)  # also releases what has vanished from the source
-    mapping = models.JSONField(default=dict, blank=True)
     holder_kind = models.CharField(max_length=63, default="host")
     cooldown_seconds = models.BigIntegerField(default=DAY)  # of the pools that the import creates
-    format = models.CharField(max_length=32, blank=True, default="")
-    file_name = models.CharField(max_length=255, blank=True, default="")
-    status = models.CharField(max_length=10, choices=ImportStatus, default=ImportStatus.QUEUED)
-    counts = models.JSONField(default=dict, blank=True)
     # Of the CIDRs of the register by which the rows were resolved (pools/register/imports/rows.py).
     fingerprint = models.CharField(max_length=32, blank=True, default="", editable=False)
-    notes = models.JSONField(default=list, blank=True)  # of the reader: [{"code", "message"}]
-    rows_total = models.PositiveIntegerField(null=True, blank=True)
-    rows_done = models.PositiveIntegerField(default=0)
-    commit_wanted = models.BooleanField(default=False)  # commit as soon as the draft is complete
-    skip_bad = models.BooleanField(default=False)  # leave out rows with errors
-    cancel_wanted = models.BooleanField(default=False)
-    undo_wanted = models.BooleanField(default=False)
-    error_code = models.CharField(max_length=63, blank=True, default="")
-    error = models.CharField(max_length=1000, blank=True, default="")
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
     )
-    actor = models.CharField(max_length=150, blank=True, default="")
-    source = models.CharField(max_length=8, blank=True, default="")
-    request_id = models.CharField(max_length=64, blank=True, default="")
-    fence = models.PositiveBigIntegerField(default=0, editable=False)
-    leased_until = models.DateTimeField(null=True, editable=False)
-    tries = models.PositiveSmallIntegerField(default=0, editable=False)
-    created_at = models.DateTimeField(auto_now_add=True)
-    started_at = models.DateTimeField(null=True, blank=True)  # of the step in progress
-    drafted_at = models.DateTimeField(null=True, blank=True)
-    committed_at = models.DateTimeField(null=True, blank=True)
-    undone_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
         verbose_name = _("register import")
@@ -187,9 +207,7 @@ class RegisterRow(models.Model):
     details = models.JSONField(default=dict)
     found = models.JSONField(default=list)
     verdict = models.CharField(max_length=9, blank=True, default="")
-    status = models.CharField(
-        max_length=9, choices=RegisterRowStatus, default=RegisterRowStatus.NEW
-    )
+    status = models.CharField(max_length=9, choices=RowStatus, default=RowStatus.NEW)
     reasons = models.JSONField(default=list)
     object_id = models.BigIntegerField(null=True)
     before = models.JSONField(null=True)

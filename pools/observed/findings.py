@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pools.clusters.reconcile.handler import ReconcileFinding, SyncContext
-from pools.models import ObservedObject
+from pools.models import ObservedCIDR, ObservedObject
 from pools.models.observed import Severity
 from pools.register import overlaps
 
@@ -28,6 +28,9 @@ def find_clashes(context: SyncContext, kind: str) -> Iterator[ReconcileFinding]:
 
     A clash of two objects is a finding of the kind whose network is inside, or that comes first.
     """
+    # Watch events of CiliumNodes are frequent, and in multi-pool mode none of them has observed CIDRs.
+    if not ObservedCIDR.objects.filter(space__cluster=context.cluster, kind=kind).exists():
+        return
     if _CLASHES not in context.notes:
         context.notes[_CLASHES] = overlaps.find_clashes(context.cluster.pk)
     for outer, inner in context.notes[_CLASHES]:

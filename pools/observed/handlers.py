@@ -24,14 +24,6 @@ Parser = Callable[[Manifest], ObservedUses]
 _CONFIGURATION = "data.ClusterConfiguration"
 
 
-def _is_any(_manifest: Manifest) -> bool:
-    return True
-
-
-def _project_all(manifest: Manifest) -> Manifest:
-    return manifest
-
-
 class ObservedKind(Handler):
     """A kind of which the addresses are read.
 
@@ -46,8 +38,8 @@ class ObservedKind(Handler):
         *versions: Resource,
         parser: Parser,
         watched: bool = True,
-        relevant: Callable[[Manifest], bool] = _is_any,
-        projection: Callable[[Manifest], Manifest] = _project_all,
+        relevant: Callable[[Manifest], bool] = lambda _manifest: True,
+        projection: Callable[[Manifest], Manifest] = lambda manifest: manifest,
     ) -> None:
         self.kind = versions[0].kind
         self.resources: Sequence[Resource] = versions

@@ -19,8 +19,9 @@ POOL: Final = 4242
 CONNECTION: Final = 4243
 # Utilization samples: two samplings at once would wait for each other's rows in turn.
 UTILIZATION_SAMPLES: Final = 4245
-# The address plan (the second key is 0): containers, and the next free prefix of one. It is taken before the
-# locks of clusters and pools, by a transaction that holds no other lock yet.
+# The address plan (the second key is 0): exclusive for containers and the next free prefix of one, shared for other
+# changes that somebody makes to CIDRs of pools and clusters. It is taken before the locks of clusters and pools, by a
+# transaction that holds no other lock yet.
 ADDRESS_PLAN: Final = 4246
 # The evaluation of conditions (the second key is 0): one at a time; another evaluation is skipped.
 CONDITIONS: Final = 4251

@@ -6,7 +6,7 @@ import random
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime
 from typing import Any, TypeVar
 
@@ -129,48 +129,37 @@ def hash_joins_only(*, many: bool = True) -> Iterator[None]:
     if not many:
         yield
         return
-    with transaction.atomic(savepoint=False):  # outside a transaction the settings would not apply
-        before = rows(_PLANNER, ["off", "off", "64MB"])[0][:3]
+    with planner_settings(enable_nestloop="off", enable_mergejoin="off", work_mem="64MB"):
         yield
-        rows(_PLANNER, before)
 
 
-_PLANNER = """
-    SELECT current_setting('enable_nestloop'), current_setting('enable_mergejoin'),
-        current_setting('work_mem'), set_config('enable_nestloop', %s, true),
-        set_config('enable_mergejoin', %s, true), set_config('work_mem', %s, true)
-"""
-
-
-@contextmanager
-def in_parallel(*, ordered: bool = True) -> Iterator[None]:
+def in_parallel(*, ordered: bool = True) -> AbstractContextManager[None]:
     """Let PostgreSQL read large tables with several processes: for searches that no index serves.
 
     With `ordered` False it does not read an index for the sake of its order: it finds all rows, then sorts.
     """
-    with transaction.atomic(savepoint=False):  # outside a transaction the settings would not apply
-        before = rows(_PARALLEL, ["2", "on" if ordered else "off"])[0][:2]
-        yield
-        rows(_PARALLEL, before)
+    index_scans = "on" if ordered else "off"
+    return planner_settings(max_parallel_workers_per_gather="2", enable_indexscan=index_scans)
+
+
+def by_index() -> AbstractContextManager[None]:
+    """Let PostgreSQL read rows in the order of an index if there is one, however few it expects."""
+    return planner_settings(enable_sort="off", enable_incremental_sort="off")
 
 
 @contextmanager
-def by_index() -> Iterator[None]:
-    """Let PostgreSQL read rows in the order of an index if there is one, however few it expects."""
-    with transaction.atomic(savepoint=False):
-        before = rows(_BY_INDEX, ["off", "off"])[0][:2]
+def planner_settings(**settings: str) -> Iterator[None]:
+    """Run statements with settings of PostgreSQL's planner. After an error the rollback restores the settings."""
+    with transaction.atomic(savepoint=False):  # outside a transaction the settings would not apply
+        names = list(settings)
+        before = rows(_CHANGE_SETTINGS, [names, list(settings.values())])
         yield
-        rows(_BY_INDEX, before)
+        rows(_CHANGE_SETTINGS, [names, [value for (value, _) in before]])
 
 
-_BY_INDEX = """
-    SELECT current_setting('enable_sort'), current_setting('enable_incremental_sort'),
-        set_config('enable_sort', %s, true), set_config('enable_incremental_sort', %s, true)
-"""
-
-_PARALLEL = """
-    SELECT current_setting('max_parallel_workers_per_gather'), current_setting('enable_indexscan'),
-        set_config('max_parallel_workers_per_gather', %s, true), set_config('enable_indexscan', %s, true)
+_CHANGE_SETTINGS = """
+    SELECT current_setting(name), set_config(name, value, true)
+    FROM unnest(%s::text[], %s::text[]) AS settings (name, value)
 """
 
 

@@ -10,9 +10,11 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
 
+import pghistory.models
+from django.apps import apps
 from django.db import connection, transaction
 
 from pools.models import Pool
@@ -58,17 +60,21 @@ def recorded_by(author: Author) -> Iterator[None]:
         yield
 
 
-EVENT_TABLES: list[Any] = []  # filled by pools.extension
-
-
+@cache
 def event_models() -> dict[str, Any]:
     """Return the model of every event table by its name in `Event.table`."""
-    return {model._meta.model_name: model for model in EVENT_TABLES}
+    return {
+        str(model._meta.model_name): model
+        for model in apps.get_models()
+        if issubclass(model, pghistory.models.Event)
+    }
 
 
 def append_only_triggers() -> list[str]:
     """Return the triggers that refuse changes and deletions of events; the retention disables them."""
-    return [f"{model._meta.app_label}.{model.__name__}:append_only" for model in EVENT_TABLES]
+    return [
+        f"{model._meta.app_label}.{model.__name__}:append_only" for model in event_models().values()
+    ]
 
 
 def record_allocation_failure(

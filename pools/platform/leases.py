@@ -30,7 +30,6 @@ class LeaseLost(errors.Conflict):
     """Another worker has leased the row, or the row was removed."""
 
     code = "lease_lost"
-    reason = "LeaseLost"
 
 
 @dataclass(frozen=True)
@@ -39,10 +38,6 @@ class Lease:
 
     row_id: int
     fence: int
-
-
-def _always(_row_id: int) -> bool:
-    return True
 
 
 @dataclass(frozen=True)
@@ -56,7 +51,7 @@ class Leases(Generic[Row]):
     model: type[Row]
     condition: Q = field(default_factory=Q)
     seconds: int = 60  # duration of a lease, unless it is renewed
-    admits: Callable[[int], bool] = _always
+    admits: Callable[[int], bool] = lambda _row_id: True
 
     def take(self, row_id: int, condition: Q | None = None, **changes: Any) -> Lease | None:
         """Lease a row and change it; None if another worker has it, or a condition does not hold."""

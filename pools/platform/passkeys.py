@@ -27,6 +27,7 @@ from pools.core import errors
 from pools.core.translation import gettext_noop
 from pools.models import Passkey, SecondFactor
 from pools.platform import database, events, second_factor
+from pools.platform.second_factor import Proof
 
 _NAME = "Cadastre"
 _LARGEST_ID = 1023  # bytes, by WebAuthn
@@ -160,10 +161,8 @@ def owner(document: str, site: Site) -> User | None:
     return passkey.user if passkey is not None else None
 
 
-def verify(
-    user: User, document: str, state: State, site: Site, *, author: events.Author
-) -> SecondFactor:
-    """Return the factor of the user if one of its passkeys signed the challenge of the state.
+def verify(user: User, document: str, state: State, site: Site, *, author: events.Author) -> Proof:
+    """Return the proof of the user's factor if one of its passkeys signed the challenge of the state.
 
     `document` is the JSON text of an AuthenticationResponse. Raises PasskeyMalformed, PasskeyChallengeInvalid,
     PasskeyUnknown, PasskeyRefused, PasskeyCounterRegressed.
@@ -188,7 +187,7 @@ def verify(
         is_regressed = _count(passkey, answer.response.authenticator_data.counter)
     if is_regressed:  # after the transaction, which has recorded it
         raise errors.PasskeyCounterRegressed
-    return factor
+    return Proof(factor, passkey)
 
 
 def remove(user: User, passkey_id: int, *, author: events.Author) -> None:

@@ -6,13 +6,14 @@ reading its answer: half of the cost of an allocation outside the server.
 
 from __future__ import annotations
 
+import select
 import threading
 from collections.abc import Sequence
 from typing import Any
 
 import psycopg
 from django.db import DEFAULT_DB_ALIAS, connections
-from psycopg.pq import DiagnosticField, ExecStatus
+from psycopg.pq import ConnStatus, DiagnosticField, ExecStatus
 from psycopg.pq.abc import PGresult
 
 
@@ -32,6 +33,19 @@ def fetch_text(statement: str, values: Sequence[str | int | None]) -> str:
         with psycopg.RawCursor(pg_connection) as cursor:
             ((answer,),) = cursor.execute(statement, values)
     return str(answer)
+
+
+def is_connected() -> bool:
+    """Return True if the thread has a connection which the server has not closed since its last statement.
+
+    For statements that must not be repeated when the connection breaks.
+    """
+    pg_connection = connections[DEFAULT_DB_ALIAS].connection
+    if pg_connection is None or pg_connection.pgconn.status != ConnStatus.OK:
+        return False
+    poll = select.poll()
+    poll.register(pg_connection.pgconn.socket, select.POLLIN)
+    return not poll.poll(0)  # a server that has been asked nothing sends nothing but its end
 
 
 class _PreparedStatements(threading.local):

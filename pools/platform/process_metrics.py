@@ -18,9 +18,12 @@ import time
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
+from typing import Any
 
 from django.conf import settings
 from django.db import connection, transaction
+
+from pools.sql import statements
 
 log = logging.getLogger(__name__)
 
@@ -180,20 +183,8 @@ class _Process:
             self.write()
 
 
-# In the order of the unique index, so that concurrent writes do not deadlock.
-_ADD = """
-    INSERT INTO pools_measure AS measure (name, labels, value)
-    SELECT * FROM unnest(%s::text[], %s::text[], %s::float8[]) AS new (name, labels, value)
-    ORDER BY name, labels
-    ON CONFLICT (name, labels) DO UPDATE SET value = measure.value + EXCLUDED.value
-"""
-_SET = """
-    INSERT INTO pools_measure AS measure (name, labels, value)
-    SELECT name, labels, extract(epoch FROM clock_timestamp()) - age
-    FROM unnest(%s::text[], %s::text[], %s::float8[]) AS new (name, labels, age)
-    ORDER BY name, labels
-    ON CONFLICT (name, labels) DO UPDATE SET value = greatest(measure.value, EXCLUDED.value)
-"""
+_ADD = statements.read("pools/add_measures")
+_SET = statements.read("pools/set_measures")
 
 
 def _store(sums: Mapping[Key, float], marks: Mapping[Key, float]) -> None:
@@ -206,12 +197,12 @@ def _store(sums: Mapping[Key, float], marks: Mapping[Key, float]) -> None:
             cursor.execute(_SET, _columns(ages))
 
 
-def _columns(values: Mapping[Key, float]) -> list[list[object]]:
-    return [
-        [name for name, _ in values],
-        [labels_as_text(dict(labels)) for _, labels in values],
-        list(values.values()),
-    ]
+def _columns(values: Mapping[Key, float]) -> dict[str, list[Any]]:
+    return {
+        "names": [name for name, _ in values],
+        "labels": [labels_as_text(dict(labels)) for _, labels in values],
+        "values": list(values.values()),
+    }
 
 
 def labels_as_text(labels: Mapping[str, str]) -> str:

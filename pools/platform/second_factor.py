@@ -12,6 +12,7 @@ import re
 import secrets as randomness
 import time
 import uuid
+from dataclasses import dataclass
 from typing import Any, cast
 from urllib import parse
 
@@ -31,6 +32,14 @@ _APP_CODE = re.compile(r"[0-9]{6}")
 _ADMINISTRATORS = ("auth.change_user", "pools.change_connection", "pools.force_release")
 
 log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Proof:
+    """The factor that an account has shown, and the passkey that signed, None after a code."""
+
+    factor: SecondFactor
+    passkey: Passkey | None = None
 
 
 def is_possible(user: User) -> bool:
@@ -135,19 +144,10 @@ def remove(user: User, *, author: events.Author) -> bool:
 
 def reseal() -> secrets.ResealResult:
     """Seal all secrets with the newest key of the ring. Raises KeyRingInvalid."""
-    ring, result = secrets.key_ring(), secrets.ResealResult()
-    for row in SecondFactor.objects.exclude(sealed="").select_related("user").order_by("pk"):
-        try:
-            sealed = ring.reseal(row.sealed, owner=_owner(row.user_id))
-        except faults.SecretUnreadable as error:
-            result.failed[row.user.get_username()] = error.code
-            continue
-        if sealed == row.sealed:
-            result.already += 1
-        else:
-            SecondFactor.objects.filter(pk=row.pk, sealed=row.sealed).update(sealed=sealed)
-            result.resealed += 1
-    return result
+    rows = SecondFactor.objects.exclude(sealed="").select_related("user")
+    return secrets.reseal(
+        rows, lambda row: _owner(row.user_id), lambda row: row.user.get_username()
+    )
 
 
 def _use_up(factor: SecondFactor, code: str) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from django.db import transaction
@@ -12,6 +12,14 @@ from pools.core import errors, holders
 from pools.models import Cluster, Pool, TokenLevel, TokenScope
 
 LONGEST_VALIDITY = 3650  # days
+
+
+class Bearer(NamedTuple):
+    """Who presents a token in a request; the statement that does the work looks up and judges its user."""
+
+    digest: str
+    moment: datetime  # with which the token's expiry is compared
+    request_id: str
 
 
 class Subject(NamedTuple):

@@ -32,7 +32,7 @@ from pools.core import errors
 from pools.platform import database, events
 
 # A restore ends all sessions: an old session must not become valid again.
-_WITHOUT_ROWS = ("django_session",)
+_WITHOUT_ROWS = ("pools_browsersession", "django_session")
 _APPS = ("pools", "claims")
 _CHUNK = 1 << 20  # bytes
 _Migrations = set[tuple[str, str]]

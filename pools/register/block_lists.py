@@ -137,6 +137,12 @@ def _pools(text: str) -> list[tuple[int, int]]:
     return matches
 
 
+def filter_by_cluster(rows: QuerySet[Block], cluster_id: int) -> QuerySet[Block]:
+    """Filter blocks by the address spaces of a cluster, with which the index of their order begins."""
+    spaces = AddressSpace.objects.filter(cluster_id=cluster_id).values_list("pk", flat=True)
+    return rows.filter(space__in=list(spaces))
+
+
 def filter_by_pool(rows: QuerySet[Block], pool_id: int) -> QuerySet[Block]:
     """Filter blocks by their pool so that the address order is still read from an index.
 

@@ -17,6 +17,7 @@ from pools.platform import database, events
 from pools.platform.attributes import values as attribute_values
 from pools.register import pools
 from pools.register.allocator import window
+from pools.register.plan import containers
 
 MOST_DNS_SERVERS = 16
 LEAST_MTU, MOST_MTU = 1280, 65535  # IPv6 needs 1280
@@ -72,6 +73,7 @@ def divide_prefix(
     InvalidInput `outside_cluster_prefix` if a pool of the cluster is outside of the prefix.
     """
     with events.recorded_by(author):
+        containers.lock_plan(shared=True)
         parts = blocks.divide_cluster_prefix(prefix, node=node, instance=instance)
         _require_pools_within(cluster, prefix)
         Cluster.objects.filter(pk=cluster.pk).update(cluster_prefix=str(prefix))
@@ -107,6 +109,8 @@ def change(
     """
     attributes, values = attribute_values.split(values)
     with events.recorded_by(author):
+        if values.get("cluster_prefix"):
+            containers.lock_plan(shared=True)  # before the cluster
         row = _lock_cluster(cluster)
         if version is not None and row.version != version:
             raise errors.VersionMismatch

@@ -12,7 +12,7 @@ from pools.models import AllocationRequest, Pool
 from pools.models.attributes import ATTRIBUTES
 from pools.models.requests import RequestState
 from pools.platform.metrics.families import BY_NAME
-from pools.platform.metrics.values import Labels, Value
+from pools.platform.metrics.registry import Labels, Value
 from pools.register import usage
 
 _ADDRESSES = BY_NAME["ipam_pool_addresses"]

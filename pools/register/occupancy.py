@@ -11,7 +11,7 @@ import json
 import random
 from collections.abc import Mapping
 from dataclasses import dataclass
-from ipaddress import ip_address
+from ipaddress import ip_address, ip_network
 from typing import Any
 
 from django.db import connection
@@ -145,6 +145,22 @@ def _count_exactly(shares: _Shares, with_holders: bool) -> dict[int, UsedBlocks]
         shares.number_of(text): UsedBlocks(*columns)
         for text, *columns in _rows(_COUNT_BY_SHARE, *parameters)
     }
+
+
+def used_part(cidr: PoolCIDR, view: addresses.Network) -> addresses.Network | None:
+    """Return the smallest CIDR with all used blocks of a view; None if it has none."""
+    shares = _Shares(cidr, window.layout(cidr), view, view.prefixlen)
+    # By the column: `cidr` alone would be the text of the answer, of which 10.0.7.9 is greater than 10.0.255.1.
+    sql = f"""
+        (SELECT cidr::text FROM pools_block WHERE {_IN_USE} ORDER BY pools_block.cidr LIMIT 1)
+        UNION ALL (SELECT cidr::text FROM pools_block WHERE {_IN_USE} ORDER BY pools_block.cidr DESC LIMIT 1)
+    """  # noqa: S608
+    rows = _rows(sql, *2 * (shares.cidr.space_id, *shares.bounds()))
+    if not rows:
+        return None
+    first, last = (ip_network(text) for (text,) in rows)
+    differing = int(first.network_address) ^ int(last.broadcast_address)
+    return first.supernet(new_prefix=view.max_prefixlen - differing.bit_length())
 
 
 # --- estimates ------------------------------------------------------------------------------------

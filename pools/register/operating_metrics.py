@@ -13,7 +13,7 @@ from pools.models.audit import AuditVerification
 from pools.models.requests import RequestState
 from pools.platform.audit import anchors
 from pools.platform.checks import reports
-from pools.platform.metrics.values import Value, value
+from pools.platform.metrics.registry import Value, value
 
 
 def values() -> Iterator[Value]:

@@ -9,8 +9,9 @@ and it can be intended as long as nothing routes between the networks. What obje
 from __future__ import annotations
 
 import enum
+import functools
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from ipaddress import ip_network
 from typing import Any
@@ -143,15 +144,37 @@ def fingerprint() -> tuple[object, ...]:
 
 
 _FINGERPRINT = """
-    SELECT (SELECT (count(*), max(id))::text FROM pools_poolcidr),
-        (SELECT (count(*), max(id))::text FROM pools_observedcidr),
+    SELECT (SELECT (count(*), sum(id), max(id))::text FROM pools_poolcidr),
+        (SELECT (count(*), sum(id), max(id))::text FROM pools_observedcidr),
         (SELECT string_agg(id || ' ' || cluster_prefix, ',' ORDER BY id) FROM pools_cluster)
 """
 
 
-def find_clashes(cluster_id: int) -> list[tuple[Owned, Owned]]:
-    """Return the pairs of one cluster that disturb each other, the outer network first."""
-    return list(_clashes(read_networks(cluster_id)))
+def find_clashes(cluster_id: int) -> Sequence[tuple[Owned, Owned]]:
+    """Return the pairs of one cluster that disturb each other, the outer network first.
+
+    Each watch event of an object asks: the networks are compared once for each state of them in each process.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(_FINGERPRINT_OF_CLUSTER, {"cluster": cluster_id})
+        return _clashes_of_cluster(cluster_id, tuple(cursor.fetchone() or ()))
+
+
+@functools.lru_cache(maxsize=64)
+def _clashes_of_cluster(
+    cluster_id: int, _fingerprint: tuple[object, ...]
+) -> Sequence[tuple[Owned, Owned]]:
+    return tuple(_clashes(read_networks(cluster_id)))
+
+
+# Only the cluster's own address space has clashes. A row that comes or goes changes a count, a sum or a highest id.
+_FINGERPRINT_OF_CLUSTER = """
+    SELECT (SELECT (count(*), sum(id), max(id))::text FROM pools_poolcidr WHERE space_id = s.id),
+        (SELECT (count(*), sum(id), max(id))::text FROM pools_observedcidr WHERE space_id = s.id),
+        k.cluster_prefix::text
+    FROM pools_cluster k LEFT JOIN pools_addressspace s ON s.cluster_id = k.id AND s.name = ''
+    WHERE k.id = %(cluster)s
+"""
 
 
 def _clashes(networks: Iterable[Owned]) -> Iterator[tuple[Owned, Owned]]:

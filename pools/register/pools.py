@@ -28,6 +28,7 @@ from pools.platform import database, events
 from pools.platform.attributes import values as attributes
 from pools.register import cluster_cidrs, orphans
 from pools.register.allocator import window
+from pools.register.plan import containers
 
 FIRST_HOLDERS = 20
 _CLUSTER = "cluster"  # the author's source in sync runs
@@ -112,7 +113,7 @@ def create(spec: PoolSpec, *, author: events.Author) -> Pool:
         follows_cluster=spec.follows_cluster,
     )
     with events.recorded_by(author):
-        _nudge_cluster(spec.cluster.pk, spec.category, author)
+        _lock_plan_and_cluster(spec.cluster.pk, space.name, spec.category, author)
         attributes.set_attributes(pool, spec.attributes)
         _lock_prefix(pool)  # before the pool's name, in the order of clusters.divide_prefix
         database.save(pool)
@@ -331,10 +332,10 @@ def _locked_pool(
     takes_ownership: bool = True,
 ) -> Iterator[Pool]:
     with events.recorded_by(author):
-        for cluster_id, category in Pool.objects.filter(pk=pool_id).values_list(
-            "cluster_id", "category"
+        for row in Pool.objects.filter(pk=pool_id).values_list(
+            "cluster_id", "space__name", "category"
         ):
-            _nudge_cluster(cluster_id, category, author)
+            _lock_plan_and_cluster(*row, author)
         window.lock(pool_id)
         pool = (
             Pool.objects.select_related("cluster")
@@ -353,12 +354,19 @@ def _locked_pool(
         Pool.objects.filter(pk=pool_id).update(version=F("version") + 1, follows_cluster=follows)
 
 
-def _nudge_cluster(cluster_id: int, category: str, author: events.Author) -> None:
-    """Make the cluster due for a sync run.
+def _lock_plan_and_cluster(
+    cluster_id: int, space: str, category: str, author: events.Author
+) -> None:
+    """Keep the next free prefix from being taken meanwhile, and make the cluster due for a sync run.
 
-    Called before the pool's lock is taken, because changes of several pools lock the cluster's row first.
+    Called before the pool's lock is taken, because changes of several pools lock the cluster's row first. A sync
+    run, which has locked its cluster by now, and isolated VM networks, which the fleet's plan leaves out, take no part.
     """
-    if category == Category.POD and author.source != _CLUSTER:
+    if author.source == _CLUSTER:
+        return
+    if space == AddressSpace.OWN:
+        containers.lock_plan(shared=True)
+    if category == Category.POD:
         leases.nudge(cluster_id, patient=True)
 
 

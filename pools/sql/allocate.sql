@@ -244,3 +244,24 @@ BEGIN
                     WHERE r.pool_id = pool.id AND r.state = 'pending');
   answer := ipam_block_row(b, pool.name, pool.cluster);
 END $$;
+
+-- The user of an API token, and the one pool or cluster that the token is limited to; no row unless
+-- both may allocate and release (`pools.allocate`): a short form of what authentication.py and
+-- token_scopes.py in pools/platform/rest decide. They also say why, wherever this has no row.
+DROP FUNCTION IF EXISTS ipam_allocating_user(text, timestamptz);
+CREATE FUNCTION ipam_allocating_user(in_digest text, in_moment timestamptz)
+RETURNS TABLE (user_id bigint, username text, pool_id bigint, cluster_id bigint)
+LANGUAGE sql STABLE AS $$
+  SELECT u.id::bigint, u.username::text, s.pool_id, s.cluster_id
+  FROM knox_authtoken t JOIN auth_user u ON u.id = t.user_id
+    LEFT JOIN pools_tokenscope s ON s.token_id = t.digest
+  WHERE t.digest = in_digest AND (t.expiry IS NULL OR t.expiry > in_moment)
+    AND (s.token_id IS NULL OR s.level IN ('allocate', 'administer')) AND u.is_active
+    AND (u.is_superuser OR EXISTS (
+      SELECT FROM auth_permission p JOIN django_content_type c ON c.id = p.content_type_id
+      WHERE p.codename = 'allocate' AND c.app_label = 'pools' AND p.id IN (
+        SELECT up.permission_id FROM auth_user_user_permissions up WHERE up.user_id = u.id
+        UNION ALL
+        SELECT g.permission_id FROM auth_group_permissions g
+          JOIN auth_user_groups ug ON ug.group_id = g.group_id WHERE ug.user_id = u.id)))
+$$;

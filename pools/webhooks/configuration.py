@@ -23,10 +23,6 @@ OWN_NAMESPACE = "cadastre"  # the namespace of the objects of deploy/kubernetes
 _POOLS = (resources.CILIUM_POD_IP_POOL, resources.CILIUM_POD_IP_POOL_V2ALPHA1)
 
 
-def _always(_: Cluster) -> bool:
-    return True
-
-
 @dataclass(frozen=True)
 class Hook:
     """One webhook: its endpoint, and the requests for which an API server calls it.
@@ -46,7 +42,7 @@ class Hook:
     rules: tuple[Mapping[str, Any], ...]
     failure_policy: str = FAIL
     selector: Mapping[str, Any] | None = None
-    applies_to: Callable[[Cluster], bool] = _always
+    applies_to: Callable[[Cluster], bool] = lambda _: True
 
     @property
     def is_namespaced(self) -> bool:

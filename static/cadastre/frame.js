@@ -15,15 +15,22 @@ document.addEventListener("DOMContentLoaded", () => {
   document.querySelectorAll(".material-symbols-outlined").forEach(hideIcon);
 });
 
-// `/` goes to the search field, unless somebody types into another one.
+// `/` goes to the search field, unless somebody types into another one; Ctrl-K goes there from anywhere.
 document.addEventListener("keydown", (event) => {
-  if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey) return;
-  if (event.target.closest("input, textarea, select, [contenteditable]")) return;
+  const command = event.ctrlKey || event.metaKey;
+  if (event.altKey || event.key !== (command ? "k" : "/")) return;
+  if (!command && event.target.closest("input, textarea, select, [contenteditable]")) return;
   const search = document.querySelector("#cad-search, #find");
   if (!search) return;
   event.preventDefault();
   search.focus();
   search.select();
+});
+
+// A touch screen has no hover: a tap on "3 hours ago" shows the exact time, and another one the age.
+document.addEventListener("click", (event) => {
+  const time = event.target.closest("time[title]");
+  if (time && !time.closest("a")) [time.textContent, time.title] = [time.title, time.textContent];
 });
 
 function addSkipLink() {

@@ -157,3 +157,30 @@ def test_the_page_says_when_the_scheduler_stands_still() -> None:
     Measure.objects.update(value=32_000_000_000)
     assert b"The scheduler has not run" not in client.get(reverse(ALERTS)).content
     assert evaluation.evaluate_without_scheduler() is None
+
+
+def test_events_are_limited_by_names_and_a_deleted_pool_stays() -> None:
+    pool = factories.pool("10.0.0.0/24")
+    client = people.browser(ALL)
+    values = {
+        "name": "ops",
+        "url": "https://example.org/hook",
+        "event_types": "block",
+        "event_clusters": f"{pool.cluster.name}\n",
+        "event_pools": f" {pool} \n{pool}",
+    }
+    refused = client.post(reverse(ADD), values | {"event_pools": f"{pool}\nprod/nothing"})
+    assert refused.context["form"].errors["event_pools"] == [
+        "Line 2: Nothing has the name prod/nothing."
+    ]
+    client.post(reverse(ADD), values)
+    row = WebhookTarget.objects.get()
+    assert (row.event_clusters, row.event_pools) == ([pool.cluster_id], [pool.pk])
+    row.event_pools = [pool.pk, 8_000_001]
+    row.save()
+    initial = client.get(page(row)).context["form"].initial
+    assert initial["event_clusters"] == pool.cluster.name
+    assert initial["event_pools"] == f"{pool}\n8000001"
+    client.post(page(row), values | {"event_pools": initial["event_pools"]})
+    row.refresh_from_db()
+    assert row.event_pools == [pool.pk, 8_000_001]

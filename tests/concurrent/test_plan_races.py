@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import itertools
 from functools import partial
-from ipaddress import ip_network
+from ipaddress import IPv6Network, ip_network
 from typing import TYPE_CHECKING
 
 import pytest
 
 from pools.core import errors
-from pools.models import Container, PoolCIDR
+from pools.core.cilium.podippool import Family
+from pools.models import Cluster, Container, Pool, PoolCIDR
+from pools.register import clusters, pools
 from pools.register.plan import containers, next_prefix
 from tests import factories
 from tests.concurrent import threads
@@ -52,3 +54,47 @@ def test_the_last_prefix_has_one_owner() -> None:
     failures = threads.failures(results)
     assert len(failures) == 4
     assert all(isinstance(failure, errors.NoFreePrefix) for failure in failures)
+
+
+def _create(_: Pool) -> object:
+    return factories.pool("2001:db8::/56", category="instance", name="typed")
+
+
+def _add(pool: Pool) -> object:
+    return pools.add_cidr(pool.pk, factories.entry("2001:db8::/56"), author=BY)
+
+
+def _change(pool: Pool) -> object:
+    entries = tuple(map(factories.entry, ("fd00::/56", "2001:db8::/56")))
+    change = pools.PoolChange(families={6: Family(entries, 128)})
+    return pools.change(pool.pk, change, author=BY)
+
+
+def _create_cluster(_: Pool) -> object:
+    return clusters.create("new", cluster_prefix=IPv6Network("2001:db8::/56"), author=BY)
+
+
+def _set_prefix(pool: Pool) -> object:
+    cluster = Cluster.objects.exclude(pk=pool.cluster_id).get()
+    values = {"cluster_prefix": IPv6Network("2001:db8::/56")}
+    return clusters.change(cluster, values, author=BY)
+
+
+@pytest.mark.parametrize("typed", [_create, _add, _change, _create_cluster, _set_prefix])
+def test_what_somebody_types_at_the_same_moment_is_not_free(
+    typed: Callable[[Pool], object],
+) -> None:
+    container = containers.create(ip_network("2001:db8::/52"), author=BY)
+    pool = factories.pool("fd00::/56", category="instance")
+    cluster = factories.cluster()
+    work = partial(
+        next_prefix.create_pool, container.pk, 56, cluster=cluster, name="next",
+        category="pod", mask_size=64, author=BY,
+    )  # fmt: skip
+    passing = threads.in_passing(partial(typed, pool), commit=True)
+    results = threads.together([passing, threads.meanwhile(work)])
+    assert threads.failures(results) == []
+    (handed_out,) = Pool.objects.get(name="next").cidrs.all()
+    others = [row.cidr for row in PoolCIDR.objects.exclude(pk=handed_out.pk)]
+    others += [row.cluster_prefix for row in Cluster.objects.exclude(cluster_prefix=None)]
+    assert not any(cidr.overlaps(handed_out.cidr) for cidr in others), (handed_out, others)

@@ -123,12 +123,3 @@ def test_odd_but_allowed_networks_have_warnings(cidr: str, codes: list[str]) -> 
     problems = addresses.warnings_for(ip_network(cidr), field="cidr")
     assert [problem.code for problem in problems] == codes
     assert all(problem.field == "cidr" and problem.value == cidr for problem in problems)
-
-
-@pytest.mark.parametrize(
-    "thing",
-    [ip_address("fd00::1"), ip_network("fd00::/64"), addresses.parse_range("fd00::1-fd00::2")],
-    ids=str,
-)
-def test_family(thing: addresses.Address) -> None:
-    assert addresses.family_of(thing) == 6

@@ -106,8 +106,3 @@ def test_whether_a_name_may_be_a_vms(
     name: str, vm: str, networks: list[str], expected: bool
 ) -> None:
     assert names.is_name_of(name, vm, networks) is expected
-
-
-def test_a_name_is_read_in_every_way() -> None:
-    assert list(names.possible_pairs("a.b.c")) == [("a", "b.c"), ("a.b", "c")]
-    assert list(names.possible_pairs("vm1")) == []

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from claims.core import entries
 from claims.core.vm_import import resolving
-from claims.core.vm_import.resolving import Destination, Plan, SourceRow, resolve
+from claims.core.vm_import.resolving import Destination, Plan, resolve
+from claims.core.vm_import.vm_interface import VMInterface
 from pools.core import errors
 
 SUBNETS = ("10.0.0.0/24", "10.9.0.0/31", "fd00::/64", "::ffff:0:0/112")
@@ -49,7 +50,8 @@ def test_what_the_parser_refuses_is_not_quick(text: str) -> None:
 
 @given(
     st.builds(
-        SourceRow,
+        VMInterface,
+        row=st.just(1),
         vm=st.text(max_size=80),
         mac=st.one_of(st.just(MAC), st.text(max_size=20)),
         ips=st.lists(st.one_of(_texts, st.text(max_size=20)), max_size=20).map(tuple),
@@ -57,7 +59,7 @@ def test_what_the_parser_refuses_is_not_quick(text: str) -> None:
     ),
     st.sampled_from([ENTRY, CLAIM, Plan(resolving.IPPOOL, frozenset({"shop"}), moved=True)]),
 )
-def test_nothing_raises_and_what_is_usable_is_whole(row: SourceRow, plan: Plan) -> None:
+def test_nothing_raises_and_what_is_usable_is_whole(row: VMInterface, plan: Plan) -> None:
     found = resolve(row, TO, plan)
     if not found.usable:
         assert found.reasons
@@ -72,26 +74,26 @@ def test_nothing_raises_and_what_is_usable_is_whole(row: SourceRow, plan: Plan) 
     ("row", "plan", "codes"),
     [
         (
-            SourceRow("web", "", ("10.0.0.5",)),
+            VMInterface(1, "web", "", ("10.0.0.5",)),
             ENTRY,
             ["family_missing", "mac_missing", "prefix_added"],
         ),
-        (SourceRow("web", MAC, ()), ENTRY, ["no_address"]),
-        (SourceRow("", MAC, ("10.0.0.5/24",)), CLAIM, ["family_missing", "vm_missing"]),
-        (SourceRow("web", MAC, ("10.0.0.5/24", "10.0.0.5/24")), ENTRY, ["repeated_address"]),
+        (VMInterface(1, "web", MAC, ()), ENTRY, ["no_address"]),
+        (VMInterface(1, "", MAC, ("10.0.0.5/24",)), CLAIM, ["family_missing", "vm_missing"]),
+        (VMInterface(1, "web", MAC, ("10.0.0.5/24", "10.0.0.5/24")), ENTRY, ["repeated_address"]),
         (
-            SourceRow("web", "11:22:33:44:55:66", ("10.0.0.5/24",)),
+            VMInterface(1, "web", "11:22:33:44:55:66", ("10.0.0.5/24",)),
             ENTRY,
             ["multicast_mac", "family_missing"],
         ),
         (
-            SourceRow("web", "00:00:00:00:00:00", ("10.0.0.5/24",)),
+            VMInterface(1, "web", "00:00:00:00:00:00", ("10.0.0.5/24",)),
             ENTRY,
             ["zero_mac", "family_missing"],
         ),
     ],
 )
-def test_why_a_row_is_refused(row: SourceRow, plan: Plan, codes: list[str]) -> None:
+def test_why_a_row_is_refused(row: VMInterface, plan: Plan, codes: list[str]) -> None:
     found = resolve(row, TO, plan)
     assert (found.usable, [code for code, _ in found.reasons]) == (False, codes)
 
@@ -107,12 +109,12 @@ def test_why_a_row_is_refused(row: SourceRow, plan: Plan, codes: list[str]) -> N
     ],
 )
 def test_what_a_vm_is_called(name: Any, moved: bool, made: str) -> None:
-    row = SourceRow(name, MAC, ("10.0.0.5/24",))
+    row = VMInterface(1, name, MAC, ("10.0.0.5/24",))
     assert resolve(row, TO, Plan(resolving.IPPOOL, moved=moved)).vm == made
 
 
 def test_nobody_said_where_to() -> None:
-    found = resolve(SourceRow("web", MAC, ("10.0.0.5",), port_group="vlan7"), None, ENTRY)
+    found = resolve(VMInterface(1, "web", MAC, ("10.0.0.5",), port_group="vlan7"), None, ENTRY)
     assert (found.usable, found.network_id, found.reasons[0][0]) == (
         False,
         None,

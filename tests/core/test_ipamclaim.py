@@ -151,6 +151,7 @@ def test_a_claim_is_rendered_with_what_the_definition_has() -> None:
     takes = dialects.dialect(
         {"properties": {"spec": {"properties": {"mac": {}, "ips": {}}}, "status": {}}}
     )
-    assert takes.takes_requests
+    assert takes.spec_mac
+    assert takes.spec_ips
     spec = ipamclaim.render(claim, takes)["spec"]
     assert (spec["mac"], spec["ips"]) == ("02:03:04:05:06:07", ["10.0.0.5/24"])

@@ -29,10 +29,10 @@ SPEC = words.dialect(schema("k8s.cni.cncf.io_ipamclaims.proposal"))
 
 
 def test_dialects_are_told_by_the_schema() -> None:
-    assert (SHIPPED.condition, SHIPPED.pod_is_object, SHIPPED.takes_requests) == (
-        "IPsAllocated", True, False,
-    )  # fmt: skip
-    assert (SPEC.condition, SPEC.pod_is_object, SPEC.takes_requests) == ("IPAllocated", False, True)
+    shipped = (SHIPPED.condition, SHIPPED.pod_is_object, SHIPPED.spec_mac, SHIPPED.spec_ips)
+    assert shipped == ("IPsAllocated", True, False, False)
+    spec = (SPEC.condition, SPEC.pod_is_object, SPEC.spec_mac, SPEC.spec_ips)
+    assert spec == ("IPAllocated", False, True, True)
     assert words.dialect(None) == words.SHIPPED
     bare = words.dialect({"properties": {"status": {"properties": {"ips": {}}}}})
     assert (bare.has_conditions, bare.has_owner_pod) == (False, False)

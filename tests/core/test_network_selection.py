@@ -92,7 +92,6 @@ def test_what_cannot_be_understood(text: object, code: str, at: str) -> None:
         selection.default_network(text)
     (problem,) = caught.value.problems
     assert (problem.code, problem.field) == (code, DEFAULT_NETWORK + at)
-    assert caught.value.reason == "InvalidAnnotation"
 
 
 def test_json_errors_have_a_position() -> None:

@@ -63,13 +63,10 @@ def read(**changes: Any) -> UDN:
     return network
 
 
-@pytest.mark.parametrize(
-    ("metadata", "generated"),
-    [({}, False), (OWNED, True), (LABELLED, True), ({"labels": 1}, False)],
-)
-def test_one_of_ovn_kubernetes(metadata: dict[str, Any], generated: bool) -> None:
+@pytest.mark.parametrize("metadata", [{}, OWNED, LABELLED, {"labels": 1}])
+def test_one_of_ovn_kubernetes(metadata: dict[str, Any]) -> None:
     attachment = nads.parse(nad(said(), **metadata))
-    assert attachment == Attachment("blue", "prod", NETWORK, True, generated, CONFIG)
+    assert attachment == Attachment("blue", "prod", NETWORK, True, CONFIG)
 
 
 @pytest.mark.parametrize(

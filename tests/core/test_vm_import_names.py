@@ -31,8 +31,3 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_a_name_becomes_what_forklift_makes_of_it(name: str) -> None:
     assert vm_names.sanitize(name) == CASES[name]
-
-
-def test_collisions_are_told_with_all_sources() -> None:
-    names = ["Web 01", "web_01", "web-01", "web-01", "db", "%", "&"]
-    assert vm_names.collisions(names) == {"web-01": ["Web 01", "web-01", "web_01"]}

@@ -19,7 +19,7 @@ from django.db.migrations.state import ProjectState
 # Tables that stay small however large the register is: a lock on them ends at once.
 SMALL = {
     "auth_group", "auth_permission", "auth_user", "django_content_type", "django_session",
-    "pools_addressspace", "pools_cluster", "pools_connection", "pools_pool", "pools_poolcidr",
+    "pools_addressspace", "pools_browsersession", "pools_cluster", "pools_connection", "pools_pool", "pools_poolcidr",
     "pools_reservedrange", "pools_window",
 }  # fmt: skip
 

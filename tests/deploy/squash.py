@@ -23,6 +23,7 @@ from django.db.migrations.state import ProjectState
 from django.test.utils import override_settings
 
 from pools import sql
+from pools.platform.tables import CreateTables
 from tests.deploy import frozen, release
 
 _BY_HAND = "0002_initial_data"
@@ -62,6 +63,7 @@ def _build_initial() -> list[Migration]:
         migration.operations.sort(key=lambda operation: not _is_first(app, operation))
         graph.add_node((app, migration.name), migration)
         state = migration.mutate_state(state)
+        migration.operations = [CreateTables(migration.operations)]
         initial_migrations.append(migration)
     return initial_migrations
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import http.server
 import json
+import os
 import pathlib
 import re
+import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -14,6 +17,8 @@ from collections.abc import Iterator
 import pytest
 
 import ipam_site
+from ipam_site.supervisor import processes
+from tests import eventually
 from tests.deploy import shipped
 
 CONTAINERFILE = (shipped.DEPLOY / "container" / "Containerfile").read_text()
@@ -38,21 +43,30 @@ def test_the_lock_is_of_these_requirements() -> None:
     assert not set(locked) & EMBEDDED
     wanted = {name: version for name, version in direct.items() if name not in EMBEDDED}
     assert wanted == {name: locked.get(name) for name in wanted}, "run `make lock`"
+    ldap = _pins(shipped.PROJECT / "requirements-ldap.txt")
+    assert _pins(LOCK.with_name("requirements-ldap.lock")) == ldap, "run `make lock`"
 
 
-def test_every_package_has_its_hash() -> None:
-    blocks = re.split(r"\n(?=[a-z])", LOCK.read_text().partition("\n\n")[0])
+@pytest.mark.parametrize("name", ["requirements", "requirements-ldap", "setuptools"])
+def test_every_package_has_its_hash(name: str) -> None:
+    lock = LOCK.with_name(f"{name}.lock")
+    blocks = re.split(r"\n(?=[a-z])", lock.read_text().partition("\n\n")[0])
     packages = [block for block in blocks if "==" in block.partition("\n")[0]]
-    assert len(packages) == len(_pins(LOCK))
+    assert len(packages) == len(_pins(lock)) > 0
     assert all("--hash=sha256:" in block for block in packages)
 
 
 def test_it_is_pinned_and_not_root() -> None:
-    bases = [one.partition(" ")[0] for one in _instructions("FROM")]
-    (base,) = set(bases)
+    stages = [one.partition(" AS ")[::2] for one in _instructions("FROM")]
+    (base,) = {base for base, _ in stages} - {name for _, name in stages}
     assert re.fullmatch(r"docker\.io/library/python:3\.\d+\.\d+-slim-\w+", base)
-    assert len(bases) == 2
-    assert _instructions("USER") == ["10001:10001"]
+    assert stages[-1] == ("site", "")
+    site, ldap = (
+        CONTAINERFILE.partition(f" AS {name}\n")[2].partition("\nFROM")[0]
+        for name in ("site", "ldap")
+    )
+    for stage in (site, ldap):
+        assert re.findall(r"^USER (.+)$", stage, re.MULTILINE)[-1] == "10001:10001"
     assert f'image.version="{ipam_site.__version__}"' in CONTAINERFILE
 
 
@@ -123,13 +137,31 @@ def server() -> Iterator[http.server.ThreadingHTTPServer]:
         thread.join()
 
 
-def test_its_health_check(server: http.server.ThreadingHTTPServer) -> None:
+@pytest.mark.skipif(not socket.has_dualstack_ipv6(), reason="IPv6 is switched off")
+def test_it_listens_where_pods_have_addresses_of_one_family_only(tmp_path: pathlib.Path) -> None:
+    port = processes.free_port()
+    command = [sys.executable, "-m", "gunicorn", "-c", "ipam_site/gunicorn_conf.py"]
+    with subprocess.Popen(
+        [*command, "wsgiref.simple_server:demo_app"],
+        cwd=shipped.PROJECT,
+        env=os.environ | {"WEB_BIND": f":{port}", "WEB_WORKERS": "1", "IPAM_DATA": str(tmp_path)},
+        preexec_fn=processes.die_with_parent(signal.SIGKILL),
+    ) as process:
+        try:
+            eventually.until(lambda: _health(WEB_BIND=f"127.0.0.1:{port}") == 0)
+            assert _health(WEB_BIND=f"[::1]:{port}") == 0
+        finally:
+            process.terminate()
+
+
+def _health(**environment: str) -> int:
     script = shipped.DEPLOY / "container" / "healthcheck.py"
+    return subprocess.run([sys.executable, script], env=environment, check=False).returncode
+
+
+def test_its_health_check(server: http.server.ThreadingHTTPServer) -> None:
     port = server.server_address[1]
-
-    def status(**environment: str) -> int:
-        return subprocess.run([sys.executable, script], env=environment, check=False).returncode
-
-    assert status(WEB_BIND=f"0.0.0.0:{port}") == 0
-    assert status(WEB_BIND=f"127.0.0.1:{port}", WEB_TLS_CERT="it speaks no TLS") == 1
-    assert status(WEB_BIND="127.0.0.1:1") == 1
+    for host in ("", "0.0.0.0", "127.0.0.1"):  # noqa: S104
+        assert _health(WEB_BIND=f"{host}:{port}") == 0
+    assert _health(WEB_BIND=f"127.0.0.1:{port}", WEB_TLS_CERT="it speaks no TLS") == 1
+    assert _health(WEB_BIND="127.0.0.1:1") == 1

@@ -53,3 +53,13 @@ def test_a_first_migration_that_was_interrupted_goes_on(worker_id: str) -> None:
     url = conftest.recreate(f"older_{worker_id}")
     release.command(release.PROJECT, url, "migrate", "pools", "0002_initial_data")
     assert release.run(release.PROJECT, url, "migrate").returncode == 0
+
+
+def test_the_tables_go_back_and_come_again(worker_id: str) -> None:
+    url = conftest.recreate(f"older_{worker_id}")
+    for target in ((), ("claims", "zero"), ("pools", "zero"), ()):
+        release.command(release.PROJECT, url, "migrate", *target)
+    ours = "SELECT count(*) FROM pg_tables WHERE tablename LIKE 'pools@_%' ESCAPE '@'"
+    with psycopg.connect(url) as connection:
+        ((number,),) = connection.execute(ours).fetchall()
+    assert number > 50

@@ -11,16 +11,15 @@ from tests.deploy import release
 
 _CODE = ("manage.py", "pyproject.toml", "pools", "claims", "ipam_site", "templates", "static")
 _TESTS = ("__init__.py", "servers.py", "deploy")
-_LEFT_OUT = shutil.ignore_patterns("__pycache__")
 
 
 def copy(folder: pathlib.Path) -> pathlib.Path:
-    """What commands of manage.py and of tests/deploy need."""
+    """What commands of manage.py and of tests/deploy need; compiled, as it is here."""
     for name in (*_CODE, *(f"tests/{name}" for name in _TESTS)):
         source, target = release.PROJECT / name, folder / name
         target.parent.mkdir(parents=True, exist_ok=True)
         if source.is_dir():
-            shutil.copytree(source, target, ignore=_LEFT_OUT)
+            shutil.copytree(source, target)
         else:
             shutil.copy(source, target)
     return folder

@@ -76,7 +76,7 @@ def operated() -> None:
     NAD.objects.create(network=network, namespace="shop", name="n", allow_persistent_ips=True)
     drafts.draft(network, drafts.row("gw", drafts.mac(3), "10.0.0.1", network="VM Network"))
     done = drafts.draft(network, drafts.row("web", drafts.mac(1), "10.0.0.5"), namespace="shop")
-    import_drafts.commit(done.pk, author=worlds.BY)
+    import_drafts.IMPORTS.commit(done.pk, author=worlds.BY)
     wave = waves.create(network.cluster, "Saturday", author=worlds.BY)
     waves.add_import(wave.pk, VMImport.objects.get(pk=done.pk), author=worlds.BY)
     targets.create("alerts", "https://hooks.example/ipam", author=factories.BY)

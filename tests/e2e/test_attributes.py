@@ -70,7 +70,7 @@ def test_a_webhook_subscribes_to_events_of_a_cluster(visit: Visit) -> None:
     page.get_by_label("URL").fill("https://cmdb.example.org/hooks")
     page.get_by_label("Send alerts").uncheck()
     page.get_by_label("Events", exact=True).fill("pool\nblock.released")
-    page.get_by_label("Events of clusters").select_option(label=demo.FRANKFURT)
+    page.get_by_label("Events of clusters").fill(demo.FRANKFURT)
     page.get_by_role("button", name="Add webhook and show its secret").click()
     page.locator("#secret").wait_for()
     page.get_by_role("link", name="Done").click()

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from pools.models import Pool
+
 if TYPE_CHECKING:
     from tests.e2e.conftest import Visit
 
@@ -66,3 +68,34 @@ def test_a_list_is_whole_on_dark_screens_paper(visit: Visit) -> None:
     ground = "getComputedStyle(document.documentElement).getPropertyValue('--cad-ground').trim()"
     assert page.evaluate("document.documentElement.classList.contains('dark')")
     assert page.evaluate(ground) == "#fff"
+
+
+@pytest.mark.parametrize("visit", [390], indirect=True)
+def test_a_phone_shows_the_whole_name_of_the_page(visit: Visit) -> None:
+    pool = Pool.objects.get(name="premium-ipv4")
+    visit.open(f"/admin/pools/pool/{pool.pk}/change/")
+    heading = visit.page.get_by_role("heading", level=1)
+    assert heading.inner_text().strip() == f"{pool.cluster.name}/{pool.name}"
+    cut = "h => [...h.children].some(e => e.scrollWidth > e.clientWidth || e.scrollHeight > e.clientHeight + 2)"
+    assert not heading.evaluate(cut)
+
+
+def test_ctrl_k_goes_to_the_search_field_from_anywhere(visit: Visit) -> None:
+    visit.open("/admin/pools/pool/")
+    page = visit.page
+    page.locator("#searchbar").focus()
+    page.keyboard.press("Control+k")
+    page.keyboard.type("bank-9")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/admin/find/?q=bank-9")
+
+
+@pytest.mark.parametrize("visit", [390], indirect=True)
+def test_a_tap_on_an_age_shows_the_exact_time(visit: Visit) -> None:
+    visit.open("/admin/pools/block/")
+    age = visit.page.locator("#result_list time").first
+    text, moment = age.inner_text(), age.get_attribute("title")
+    age.click()
+    assert age.inner_text() == moment
+    age.click()
+    assert age.inner_text() == text

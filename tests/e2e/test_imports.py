@@ -10,11 +10,11 @@ import pytest
 from django.urls import reverse
 
 from claims.imports import drafts as import_drafts
-from claims.imports import worker
 from claims.imports.mapping import ImportOptions
 from claims.imports.uploads import Upload
 from claims.models import NAD, Entry, Network, VMImport, Wave
 from claims.waves import waves
+from pools.platform.imports import states, worker
 from tests.claims import worlds
 from tests.claims.imports import corpus, drafts
 
@@ -139,11 +139,11 @@ def test_a_file_that_is_too_large_is_not_sent(visit: Visit) -> None:
 
 def test_a_large_import_shows_how_far_it_is_and_comes_to_its_end(visit: Visit) -> None:
     network = _network()
-    rows = drafts.many(import_drafts.SMALL + 1)
+    rows = drafts.many(states.SMALL + 1)
     of = import_drafts.create(Upload("rows", rows), ImportOptions(network.cluster, network=network), author=worlds.BY)  # fmt: skip
     visit.open(reverse("admin:claims_vmimport_change", args=[of.pk]))
     visit.page.get_by_text("Waiting for a worker.").wait_for()
-    assert worker.process_import(of.pk)
+    assert worker.process_import(import_drafts.IMPORTS, of.pk)
     visit.page.get_by_role("heading", name="Changes to write: 2").wait_for()
     assert visit.complaints == []
 
@@ -187,7 +187,7 @@ def test_every_page_of_imports_fits(visit: Visit) -> None:
     bad = drafts.row("gw", drafts.mac(3), "10.0.0.1", network="a port group " * 6)
     drafted = drafts.draft(network, row, bad)
     done = drafts.draft(network, drafts.row("web", drafts.mac(1), "10.0.0.5"), namespace="shop")
-    import_drafts.commit(done.pk, author=worlds.BY)
+    import_drafts.IMPORTS.commit(done.pk, author=worlds.BY)
     wave = waves.create(network.cluster, "Saturday", author=worlds.BY)
     waves.add_import(wave.pk, VMImport.objects.get(pk=done.pk), author=worlds.BY)
     waves.add(wave.pk, [("shop", "nobody-knows-this-one")], author=worlds.BY)

@@ -12,6 +12,7 @@ from django.urls import reverse
 from claims.models import IPAMClaim, IPPool, Network
 from pools.models import Block, Pool
 from pools.models.blocks import BlockState
+from pools.platform.conditions import evaluation
 
 if TYPE_CHECKING:
     from tests.e2e.conftest import Visit
@@ -83,3 +84,28 @@ def test_names_and_paths_keep_their_letters(visit: Visit) -> None:
     visit.page.get_by_role("button", name="Test connection").click()
     visit.page.get_by_text("users.eks.exec").first.wait_for()
     assert "Users.eks" not in visit.page.content()
+
+
+@pytest.mark.parametrize("visit", [390], indirect=True)
+def test_an_alert_has_the_width_of_a_phone(visit: Visit) -> None:
+    evaluation.evaluate()
+    visit.open("/admin/")
+    titles = visit.page.locator(".cad-alerts li:visible > .cad-link").all()
+    assert len(titles) > 3
+    for title in titles:
+        row = title.locator("xpath=..").bounding_box()
+        detail = title.locator("xpath=following-sibling::*[1]").bounding_box()
+        assert row is not None
+        assert detail is None or detail["width"] > 0.8 * row["width"]
+
+
+@pytest.mark.parametrize("visit", [1280, 1440], indirect=True)
+def test_no_list_scrolls_sideways(visit: Visit) -> None:
+    scrolls = """() => [...document.querySelectorAll('.simplebar-content-wrapper')]
+        .some(e => e.querySelector('#result_list') && e.scrollWidth > e.clientWidth)"""
+    names = ["pools/block", "pools/event", "pools/pool"]
+    if visit.page.viewport_size["width"] == 1440:
+        names += ["pools/allocationrequest", "claims/entry"]
+    for name in names:
+        visit.open(f"/admin/{name}/")
+        assert not visit.page.evaluate(scrolls), name

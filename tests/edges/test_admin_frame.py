@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import pytest
+from django.contrib import admin
 from django.urls import reverse
 
-from pools.platform.admin import lists
+from pools.platform.admin import large_tables, lists
 from tests import factories, people
 
 pytestmark = pytest.mark.django_db
@@ -61,7 +63,7 @@ def test_a_filter_takes_several_values() -> None:
 
 @pytest.mark.parametrize("name", ["pools_block", "pools_event", "pools_environment"])
 def test_a_count_that_stopped_says_so(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lists, "REACH", 2)
+    monkeypatch.setattr(large_tables, "REACH", 2)
     pool = factories.pool("10.0.0.0/24", category="ipv4")
     for number in range(3):
         factories.take(pool, env=f"e-{number}", org="o")
@@ -69,5 +71,36 @@ def test_a_count_that_stopped_says_so(name: str, monkeypatch: pytest.MonkeyPatch
     page = people.browser().get(url).content.decode()
     assert "This list shows the first 2 " in page
     assert re.search(r"the first\s+2 ", page)
-    monkeypatch.setattr(lists, "REACH", 1000)
+    monkeypatch.setattr(large_tables, "REACH", 1000)
     assert "the first" not in people.browser().get(url).content.decode()
+
+
+def _lists() -> list[lists.ListAdmin[Any]]:
+    return [row for row in admin.site._registry.values() if isinstance(row, lists.ListAdmin)]
+
+
+def test_each_list_says_what_it_lists_and_offers_its_export() -> None:
+    browser = people.browser(is_superuser=True)
+    exporting = [row for row in _lists() if row.exported]
+    assert len(exporting) > 20
+    for row in exporting:
+        name = f"{row.opts.app_label}_{row.opts.model_name}"
+        page = browser.get(reverse(f"admin:{name}_changelist")).content.decode()
+        assert 'class="cad-intro"' in page, name
+        assert reverse(f"admin:{name}_export", args=["xlsx"]) in page, name
+
+
+def test_a_list_loads_only_scripts_that_it_uses() -> None:
+    page = people.browser().get(reverse("admin:pools_block_changelist")).content.decode()
+    scripts = re.findall(r'<script src="[^"]*?([^/"]+)\.js"', page)
+    assert "actions" in scripts  # the operator releases blocks
+    assert not {"urlify", "prepopulate", "xregexp.min", "RelatedObjectLookups"} & {*scripts}
+
+
+def test_a_page_that_the_menu_lacks_leads_to_no_index_of_an_app() -> None:
+    url = reverse("admin:pools_observedobject_changelist")
+    page = people.browser().get(url).content.decode()
+    heading = re.search(r"<h1.*?</h1>", page, re.DOTALL)
+    assert heading is not None
+    assert "Cluster objects" in heading[0]
+    assert f'href="{reverse("admin:app_list", args=["pools"])}"' not in page

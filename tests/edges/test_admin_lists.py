@@ -15,7 +15,7 @@ from pools.admin.clusters.drift import DriftAdmin
 from pools.admin.clusters.observed import FindingAdmin
 from pools.admin.pools.environments import EnvironmentAdmin
 from pools.models import Block, Environment, Event, Pool
-from pools.platform.admin import lists
+from pools.platform.admin import large_tables
 from tests import factories, people
 
 pytestmark = pytest.mark.django_db
@@ -52,7 +52,7 @@ def test_blocks_are_sorted_as_numbers_both_ways() -> None:
 
 
 def test_counting_stops_and_the_page_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lists, "REACH", 250)
+    monkeypatch.setattr(large_tables, "REACH", 250)
     many(factories.pool("10.0.0.0/16"), 400)
     client = people.browser()
     url = reverse("admin:pools_block_changelist")
@@ -105,7 +105,7 @@ def test_the_paginator_is_exact_up_to_its_reach() -> None:
     pool = factories.pool("10.0.0.0/24")
     factories.cidrs(pool, 3)
     rows = Block.objects.filter(state="held").order_by("cidr")
-    bounded, exact = lists.BoundedPaginator(rows, 2), Paginator(rows, 2)
+    bounded, exact = large_tables.BoundedPaginator(rows, 2), Paginator(rows, 2)
     assert (bounded.count, bounded.num_pages) == (exact.count, exact.num_pages)
     assert not bounded.more
 
@@ -167,7 +167,7 @@ def test_a_large_table_is_sorted_by_indexes_only(monkeypatch: pytest.MonkeyPatch
 
     assert orgs("-2") == "cba"
     assert orgs("-3") == "abc"  # the description is not offered
-    monkeypatch.setattr(lists, "MOST_SORTED", -1)
+    monkeypatch.setattr(large_tables, "MOST_SORTED", -1)
     assert orgs("-2") == "cba"
     monkeypatch.setattr(EnvironmentAdmin, "indexed_orders", ("id",))
     assert orgs("-2") == "abc"
@@ -188,7 +188,7 @@ def test_a_search_keeps_the_order_of_the_list(monkeypatch: pytest.MonkeyPatch, r
     cluster = factories.cluster()
     for org in ("b", "a", "c"):
         Environment.objects.create(cluster=cluster, org=org, env="prod")
-    monkeypatch.setattr(lists, "REACH", reach)
+    monkeypatch.setattr(large_tables, "REACH", reach)
     url = reverse("admin:pools_environment_changelist")
     for query, orgs in (({"q": "PRO"}, "abc"), ({"q": "pro", "o": "-2"}, "cba")):
         changelist = people.browser().get(url, query).context["cl"]

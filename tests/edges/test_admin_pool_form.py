@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 from django.urls import reverse
 
+from pools.admin.pools import form
 from pools.models import Pool, ReservedRange
+from pools.platform.admin import forms as fields
 from tests import factories, people
 
 pytestmark = pytest.mark.django_db
@@ -140,6 +142,22 @@ def test_a_cidr_in_use_cannot_be_taken_out() -> None:
     answer = edit(pool, {**posted, "cidrs-0-remove": "on", "_confirmed": "1"})
     assert "vm-there" in str(answer.context["cidrs"][0].errors["cidr"])
     assert pool.cidrs.count() == 2
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0, "0"),
+        (90, "90"),
+        (60, "1 minute"),
+        (7200, "2 hours"),
+        (86400, "1 day"),
+        (172800, "2 days"),
+    ],
+)
+def test_a_cooldown_is_offered_as_it_is_read(seconds: int, text: str) -> None:
+    assert form.cooldown_text(seconds) == text
+    assert fields.DurationField().clean(text) == seconds
 
 
 def test_a_form_that_is_out_of_date_changes_nothing() -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from django.db.models.functions import Now
 from django.urls import reverse
 
+from pools.models import ObservedObject
 from pools.platform.admin import search_text
 from tests import factories, people
 
@@ -89,3 +91,55 @@ def test_find_tells_everything_of_an_address() -> None:
     assert "Previous allocations" in found("vm-before")
     assert pool.name in found(pool.name)
     assert "did you mean 10.0.0.0/24" in found("10.0.0.7/24")
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("node-fra-1", ["node-fra-1"]),
+        ("fra", ["node-fra-1", "node-fra-2"]),
+        ("NODE-fra", ["node-fra-1", "node-fra-2"]),
+        ("team/policy", ["policy-team"]),
+        ("%", []),
+        ("n", []),
+    ],
+)
+def test_find_tells_cluster_objects_by_a_part_of_their_name(text: str, names: list[str]) -> None:
+    cluster = factories.cluster()
+    for namespace, name in (("", "node-fra-1"), ("", "node-fra-2"), ("team", "policy-team")):
+        kind = "Node" if not namespace else "IPPool"
+        ObservedObject.objects.create(
+            cluster=cluster,
+            kind=kind,
+            namespace=namespace,
+            name=name,
+            uid=name,
+            manifest={},
+            first_seen_at=Now(),
+            changed_at=Now(),
+        )
+    page = people.browser().get(reverse("admin:find", query={"q": text}))
+    assert sorted(row.name for row in page.context.get("observed") or ()) == names
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("shop", ["acme/shop"]),
+        ("acme", ["acme/shop", "acme/web"]),
+        ("cm", ["acme/shop", "acme/web"]),
+        ("Acm", []),
+        ("acme/sh", ["acme/shop"]),
+        ("sh", ["acme/shop", "big/bushes"]),
+        ("_h", []),
+    ],
+)
+def test_find_tells_environments_by_a_part_of_their_name(text: str, found: list[str]) -> None:
+    pool = factories.pool("10.0.0.0/24")
+    for org, env in (("acme", "shop"), ("acme", "web"), ("big", "bushes")):
+        factories.take(pool, factories.holder(f"{org}-{env}"), org=org, env=env)
+    page = people.browser().get(reverse("admin:find", query={"q": text}))
+    rows = page.context.get("environments") or ()
+    assert sorted(f"{row.org}/{row.env}" for row in rows) == found

@@ -5,8 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import Permission
 
+from pools.core.observed.uses import Role
+from pools.models import Cluster
 from tests.edges import api as apis
+from tests.observed.rows import observed
 
 pytestmark = pytest.mark.django_db
 MATCH = {
@@ -30,7 +34,7 @@ def _told(api: apis.Api, address: str, **query: str) -> Any:
 def test_who_has_it_now(api: apis.Api) -> None:
     block = api.take(api.vm_pool("10.0.0.0/29"), "a", org="o", env="e")
     told = _told(api, "10.0.0.1", cluster="prod")
-    assert set(told) == {"address", "at", "matches", "history"}
+    assert set(told) == {"address", "at", "matches", "history", "observed_cidrs"}
     (match,) = told["matches"]
     assert set(match) >= MATCH
     assert (match["cluster"], match["pool"], match["block"]) == ("prod", "vms", "10.0.0.1/32")
@@ -64,6 +68,38 @@ def test_one_address_in_two_clusters(api: apis.Api) -> None:
     assert {m["holder"]["id"] for m in _told(api, "10.0.0.1")["matches"]} == {"a", "b"}
     (match,) = _told(api, "10.0.0.1", cluster="other")["matches"]
     assert match["holder"]["id"] == "b"
+
+
+def test_the_observed_cidrs_that_contain_it(api: apis.Api) -> None:
+    prod = Cluster.objects.get(name="prod")
+    observed(prod, Role.SERVICES, "10.96.0.0/12", name="kubernetes")
+    observed(prod, Role.LOAD_BALANCER, "10.96.7.0/24", namespace="lb", name="metal", detail="x")
+    observed(prod, Role.NODE, "10.96.7.8/32")
+    api.cluster("other")
+    observed(Cluster.objects.get(name="other"), Role.SERVICES, "10.96.0.0/16", name="other")
+    names = [row["name"] for row in _told(api, "10.96.7.7")["observed_cidrs"]]
+    assert names == ["metal", "other", "kubernetes"]
+    narrowest, _ = _told(api, "10.96.7.7", cluster="prod")["observed_cidrs"]
+    assert {key: narrowest[key] for key in narrowest if key not in {"id", "uid"}} == {
+        "cidr": "10.96.7.0/24", "cluster": "prod", "role": "load-balancer", "kind": "IPAddressPool",
+        "namespace": "lb", "name": "metal", "detail": "x",
+    }  # fmt: skip
+    assert api("GET", f"observed-cidrs/{narrowest['id']}/").json() == narrowest
+    assert _told(api, "10.97.0.1", cluster="other")["observed_cidrs"] == []
+
+
+def test_observed_cidrs_of_a_time_are_not_known(api: apis.Api) -> None:
+    observed(Cluster.objects.get(name="prod"), Role.SERVICES, "10.96.0.0/12")
+    assert _told(api, "10.96.0.1", at="2020-01-01T00:00:00Z")["observed_cidrs"] is None
+
+
+def test_observed_cidrs_are_for_those_who_may_list_them(api: apis.Api) -> None:
+    observed(Cluster.objects.get(name="prod"), Role.SERVICES, "10.96.0.0/12")
+    assert len(_told(apis.Api("viewer"), "10.96.0.1")["observed_cidrs"]) == 1
+    apis.refused(apis.Api("vm-owner")("GET", "addresses/10.96.0.1/"), 403, "permission_denied")
+    caller = apis.Api("vm-owner")
+    caller.user.user_permissions.add(Permission.objects.get(codename="view_block"))
+    assert _told(caller, "10.96.0.1")["observed_cidrs"] is None
 
 
 @pytest.mark.parametrize(

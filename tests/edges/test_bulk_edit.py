@@ -40,7 +40,7 @@ def test_a_preview_and_then_all_rows_with_one_reason() -> None:
     url = _choose(browser, rows[:2])
     preview = browser.post(url, DAY)
     changes = [row.changes for row in preview.context["previews"]]
-    assert changes == [[("Cooldown", "0", "1 days")]] * 2
+    assert changes == [[("Cooldown", "0", "1 day")]] * 2
     assert not Pool.objects.exclude(cooldown_seconds=0).exists()
     answer = browser.post(url, DAY | {"_confirmed": preview.context["agreed"]}, follow=True)
     assert answer.redirect_chain == [(f"{LIST}?q=p", 302)]

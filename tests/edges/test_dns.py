@@ -223,3 +223,47 @@ def test_a_pattern_alone_leaves_a_pool_following_its_cluster(api: apis.Api) -> N
     Pool.objects.filter(pk=pool.pk).update(follows_cluster=True)
     api("PATCH", f"pools/{pool.pk}/", {"dns_pattern": "{holder}.example.org", "owner": "net"})
     assert Pool.objects.get(pk=pool.pk).follows_cluster
+
+
+def _found(text: str) -> set[str]:
+    page = people.browser().get(reverse("admin:find"), {"q": text})
+    return {str(block.cidr.network_address) for block in page.context.get("blocks") or ()}
+
+
+def test_names_of_patterns_are_found(api: apis.Api) -> None:
+    pool = factories.pool("10.0.0.0/24", "2001:db8::/64")
+    place, cluster = f"pools/{pool.pk}/", pool.cluster.name
+    taken = {
+        name: factories.take(pool, factories.holder(name), family=4, org="Acme", env="prod-eu")["address"]
+        for name in ("shop/Web_1", "shop-web-1", "shop-web-11", "db", "own", "***", "prod")
+    }  # fmt: skip
+    six = factories.take(pool, factories.holder("six"), family=6)["address"]
+    factories.give_back(factories.take(pool, factories.holder("gone"), family=4))
+    block = api("GET", "blocks/?holder_id=own").json()["results"][0]
+    api("PATCH", f"blocks/{block['id']}/", {"dns_name": "set.example.org"})
+    web = {taken["shop/Web_1"], taken["shop-web-1"]}
+    for pattern, finds in (
+        ("{holder}.{cluster}.example.org", {
+            f"shop-web-1.{cluster}.example.org": web, f"SHOP-web-1.{cluster}.Example.org.": web,
+            f"db.{cluster}.example.org": {taken["db"]}, f"own.{cluster}.example.org": set(),
+            f"gone.{cluster}.example.org": set(), f"six.{cluster}.example.org": {six}, "db.other.example.org": set(),
+            f"d.{cluster}.example.org": set(), f".{cluster}.example.org": set(),
+            f"%.{cluster}.example.org": set(), "set.example.org": {taken["own"]},
+        }),
+        ("vm-{holder}-{env}-{org}.example.org", {
+            "vm-shop-web-1-prod-eu-acme.example.org": web, "vm-prod-prod-eu-acme.example.org": {taken["prod"]},
+            "vm-db-prod-acme.example.org": set(), "db-prod-eu-acme.example.org": set(),
+        }),
+        ("{address}.{pool}.example.org", {
+            f"{taken['db'].replace('.', '-')}.{pool.name}.example.org": {taken["db"]},
+            f"20010db8{int(six.rpartition(':')[2], 16):024x}.{pool.name}.example.org": {six},
+            f"10-0-0-999.{pool.name}.example.org": set(), f"db.{pool.name}.example.org": set(),
+        }),
+        ("{holder}.{address}.example.org", {
+            f"db.{taken['db'].replace('.', '-')}.example.org": {taken["db"]},
+            f"web.{taken['db'].replace('.', '-')}.example.org": set(),
+        }),
+    ):  # fmt: skip
+        assert api("PATCH", place, {"dns_pattern": pattern}).status_code == 200
+        for text, addresses in finds.items():
+            assert _found(text) == addresses, (pattern, text)

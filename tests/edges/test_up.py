@@ -12,20 +12,51 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ipam_site import data_folder
+from ipam_site.supervisor import processes
 from tests import eventually, running_site
 
 if TYPE_CHECKING:
+    import pathlib
     from collections.abc import Iterator
 
 
 @pytest.fixture(scope="module")
-def site() -> Iterator[running_site.Site]:
+def full_disk() -> Iterator[tuple[pathlib.Path, subprocess.CompletedProcess[str]]]:
+    """A data folder, and how a first start without room for a database ended."""
     with running_site.folder() as data:
-        running = running_site.Site(data, "--no-demo")
-        try:
-            yield running.wait_until_ready()
-        finally:
-            running.end()
+        up = [sys.executable, "manage.py", "up", f"--port={processes.free_port()}"]
+        done = subprocess.run(
+            ["sh", "-c", 'ulimit -f 64; exec "$@"', "sh", *up, f"--data={data}"],
+            cwd=data_folder.PROJECT,
+            env=running_site.environment(),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert not (data / "servers/postgres").exists()
+        yield data, done
+
+
+@pytest.fixture(scope="module")
+def site(
+    full_disk: tuple[pathlib.Path, subprocess.CompletedProcess[str]],
+) -> Iterator[running_site.Site]:
+    """The start after that one, which is a first start like any other."""
+    running = running_site.Site(full_disk[0], "--no-demo")
+    try:
+        yield running.wait_until_ready()
+    finally:
+        running.end()
+
+
+def test_a_database_that_cannot_be_made_is_said_and_tried_again(
+    full_disk: tuple[pathlib.Path, subprocess.CompletedProcess[str]], site: running_site.Site
+) -> None:
+    _, done = full_disk
+    assert done.returncode == 1
+    assert "CommandError: initdb failed" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert running_site.status(f"{site.url}/readyz")[0] == 200
 
 
 def test_the_printed_password_opens_the_admin(site: running_site.Site) -> None:

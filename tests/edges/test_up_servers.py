@@ -5,14 +5,12 @@ from __future__ import annotations
 import pathlib
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 
 import psycopg
 import pytest
 
-from ipam_site import data_folder
 from ipam_site.supervisor import child, embedded, folder, processes
 from tests import eventually, running_site
 
@@ -70,23 +68,6 @@ def test_another_server_at_the_port_is_not_taken_for_ours(data: pathlib.Path) ->
             embedded.postgres.wait_until_ready(stranger, server.alive, seconds=0.2)
     finally:
         server.stop()
-
-
-def test_a_database_that_cannot_be_made_is_said_and_tried_again(data: pathlib.Path) -> None:
-    up = [sys.executable, "manage.py", "up", f"--port={processes.free_port()}", f"--data={data}"]
-    done = subprocess.run(
-        ["sh", "-c", 'ulimit -f 64; exec "$@"', "sh", *up],  # as on a disk that is full
-        cwd=data_folder.PROJECT,
-        env=running_site.environment(),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 1
-    assert "CommandError: initdb failed" in done.stderr
-    assert "Traceback" not in done.stderr
-    assert not (data / "servers/postgres").exists()
-    running_site.Site(data, "--no-demo").wait_until_ready().end()
 
 
 def test_what_ignores_a_polite_signal_gets_the_next_one(tmp_path: pathlib.Path) -> None:

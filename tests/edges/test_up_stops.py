@@ -111,7 +111,10 @@ def test_whenever_a_start_is_stopped_nothing_stays_behind() -> None:
             children = site.descendants()
             assert site.end(signal.SIGTERM) < 10
             assert not running_site.alive(children), (seconds, site.output)
-        running_site.Site(data, "--no-demo").wait_until_ready().end()
+        site = running_site.Site(data, "--no-demo").wait_until_ready()
+        children = site.descendants()
+        assert site.end(signal.SIGTERM) < 10
+        assert not running_site.alive(children)
 
 
 def test_a_first_start_that_is_stopped_tells_the_password() -> None:

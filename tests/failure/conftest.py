@@ -30,7 +30,7 @@ def fake(committed: None, settings: Any) -> Iterator[FakeCluster]:
         yield running
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def site() -> Iterator[sites.Site]:
     """The one site of all tests here that stop processes; each leaves it well."""
     with sites.running() as found:

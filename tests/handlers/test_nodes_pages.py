@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pools.cilium import pod_cidrs
-from pools.cilium.pod_cidrs import NodeHolding
-from pools.core import addresses
 from tests import factories
 from tests.handlers.node_world import World
 
@@ -68,22 +66,3 @@ def test_pages_of_nodes(world: World) -> None:
     assert [
         node_addresses.name for node_addresses in pod_cidrs.list_nodes(world.cluster.pk, name="n3")
     ] == ["n3"]
-
-
-def test_who_still_holds_blocks_of_a_cidr(world: World) -> None:
-    world.node("n1", lists={"a": ["10.0.0.0/24", "10.0.2.0/24"]})
-    world.node("n2", lists={"a": ["10.0.1.0/24"]})
-    world.passed()
-    pool = world.cluster.pools.get()
-    factories.take(pool, factories.holder("machine"), cidr="10.0.3.0/24")
-    cidr = factories.cidr(pool)
-    assert pod_cidrs.nodes_holding(cidr) == [
-        NodeHolding("n1", 2, (ip_network("10.0.0.0/24"), ip_network("10.0.2.0/24"))),
-        NodeHolding("n2", 1, (ip_network("10.0.1.0/24"),)),
-        NodeHolding("vm machine", 1, (ip_network("10.0.3.0/24"),)),
-    ]
-    within = addresses.parse_range("10.0.1.200-10.0.2.3")
-    assert [node_holding.node for node_holding in pod_cidrs.nodes_holding(cidr, within=within)] == [
-        "n1",
-        "n2",
-    ]

@@ -10,6 +10,7 @@ import pytest
 from django.db import connection
 
 from pools.clusters import metrics
+from pools.core.observed.uses import Role
 from pools.models import (
     Alert,
     CheckRun,
@@ -23,12 +24,14 @@ from pools.models import (
 )
 from pools.models.audit import AuditVerification
 from pools.models.fields import Now
+from pools.observed.findings import CLASH
 from pools.platform.checks import registry
 from pools.register import operating_metrics
 from pools.register.allocator import requests
 from tests import clock, factories
 from tests.claims import worlds
 from tests.metrics import scrapes
+from tests.observed.rows import observed
 
 pytestmark = pytest.mark.django_db
 
@@ -80,6 +83,21 @@ def test_findings_and_duplicates_of_nodes(cluster: Cluster) -> None:
     found = scrapes.author("severity", "ipam_findings", cluster=cluster.name)
     assert found == {"error": 2, "warning": 1}
     assert scrapes.value("ipam_duplicates_detected", cluster=cluster.name) == 1
+
+
+def test_observed_cidrs_by_kind_and_their_clashes(cluster: Cluster) -> None:
+    other = factories.cluster()
+    for number in range(3):
+        observed(cluster, Role.NODE, f"192.168.1.{number}/32")
+    observed(cluster, Role.SERVICES, "10.96.0.0/12")
+    observed(other, Role.SERVICES, "10.96.0.0/12")
+    finding(cluster, CLASH, "a", "error")
+    finding(cluster, "cidr_overlap", "b", "error")
+    of_kind = "ipam_observed_cidrs"
+    assert scrapes.author("kind", of_kind, cluster=cluster.name) == {"Node": 3, "ServiceCIDR": 1}
+    assert scrapes.author("kind", of_kind, cluster=other.name) == {"ServiceCIDR": 1}
+    clashes = scrapes.author("cluster", "ipam_address_clashes_detected")
+    assert clashes == {cluster.name: 1, other.name: 0}
 
 
 def test_duplicates_of_vm_networks_are_added(cluster: Cluster) -> None:

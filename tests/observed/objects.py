@@ -28,6 +28,18 @@ def node(name: str, *addresses: str, pod_cidrs: tuple[str, ...] = ()) -> Manifes
     }
 
 
+def cilium_node(name: str, *pod_cidrs: str, **pools: Any) -> Manifest:
+    """In the mode cluster-pool; with `requested` or `allocated`, in multi-pool mode."""
+    ipam = {"podCIDRs": list(pod_cidrs)} | ({"pools": pools} if pools else {})
+    addresses = [{"type": "InternalIP", "ip": "192.168.1.10"}]
+    return {
+        "apiVersion": "cilium.io/v2",
+        "kind": "CiliumNode",
+        "metadata": {"name": name},
+        "spec": {"addresses": addresses, "ipam": ipam},
+    }
+
+
 def kubeadm_config(services: str, pods: str) -> Manifest:
     text = f"networking:\n  podSubnet: {pods}\n  serviceSubnet: {services}\n"
     return {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ipaddress import ip_network
+from typing import Any
 
 import pytest
 
@@ -149,3 +150,26 @@ def test_rest_says_what_clashes() -> None:
     ]  # fmt: skip
     assert api("GET", "overlaps/?severity=info").json()["results"] == []
     assert api("GET", "overlaps/?severity=bad").status_code == 400
+
+
+def test_a_cluster_is_compared_anew_only_when_its_networks_have_changed(
+    django_assert_num_queries: Any,
+) -> None:
+    """Each watch event of a node asks."""
+    cluster = factories.cluster()
+    observed(cluster, Role.PODS, "10.20.1.0/24")
+    node = observed(cluster, Role.NODE, "10.20.2.1/32")
+    assert not overlaps.find_clashes(cluster.pk)
+    with django_assert_num_queries(1):
+        assert not overlaps.find_clashes(cluster.pk)
+    second = observed(cluster, Role.PODS, "10.20.1.0/24")
+    assert len(overlaps.find_clashes(cluster.pk)) == 1
+    second.delete()
+    assert not overlaps.find_clashes(cluster.pk)
+    factories.pool("10.20.2.0/24", within=cluster, category="pod", mask=26)
+    ((outer, inner),) = overlaps.find_clashes(cluster.pk)
+    assert (outer[1].category, inner[1].object) == ("pod", node.name)
+    node.delete()
+    assert not overlaps.find_clashes(cluster.pk)
+    with django_assert_num_queries(1):
+        assert not overlaps.find_clashes(cluster.pk)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from ipaddress import ip_address, ip_network
 from typing import Any
 
 import pytest
 
-from pools.core import errors, free_prefixes
-from pools.models import AddressSpace, Container, PoolCIDR
+from pools.core import addresses, errors, free_prefixes
+from pools.models import AddressSpace, Cluster, Container, ObservedCIDR, PoolCIDR
 from pools.register import usage
 from pools.register.plan import containers, free_space, next_prefix, scopes, tree
 from tests import factories
@@ -21,7 +22,7 @@ def _container(text: str, **options: Any) -> Container:
     return containers.create(ip_network(text), author=factories.BY, **options)
 
 
-def _shown(level: tree.Level) -> list[str]:
+def _shown(level: tree.PlanLevel) -> list[str]:
     return [f"{row.cidr}{' free' if row.free else ''}" for row in level.rows]
 
 
@@ -55,6 +56,7 @@ def test_pages_add_up_to_the_level(limit: int) -> None:
     rows, behind = [], None
     while True:
         page = tree.read_level(scope, parent, behind=behind, limit=limit)
+        assert len(page.rows) <= limit
         rows += _shown(page)
         if not page.following:
             break
@@ -116,6 +118,16 @@ def test_first_fit_and_best_fit() -> None:
     assert find(free_space.Order.BEST_FIT, 2) == ["10.0.208.0/20", "10.0.224.0/20"]
 
 
+def _gaps(
+    parent: addresses.Network, inner: Iterable[addresses.Network]
+) -> Iterator[free_prefixes.Gap]:
+    position = int(parent.network_address)
+    for network in inner:
+        yield position, int(network.network_address) - 1
+        position = int(network.broadcast_address) + 1
+    yield position, int(parent.broadcast_address)
+
+
 @pytest.mark.parametrize("parent", ["10.0.0.0/24", "2001:db8::/120"])
 def test_arithmetic_against_every_address(parent: str) -> None:
     network = ip_network(parent)
@@ -123,10 +135,10 @@ def test_arithmetic_against_every_address(parent: str) -> None:
         list(network.subnets(new_prefix=network.prefixlen + 4))[3],
         list(network.subnets(new_prefix=network.prefixlen + 7))[60],
     ]
-    gaps = list(free_prefixes.gaps(network, sorted(inner)))
+    gaps = list(_gaps(network, sorted(inner)))
     parts = [part for gap in gaps for part in free_prefixes.split(gap, network.version)]
-    addresses = [address for part in parts for address in part]
-    assert addresses == [a for a in network if not any(a in taken for taken in inner)]
+    free = [address for part in parts for address in part]
+    assert free == [a for a in network if not any(a in taken for taken in inner)]
     length = network.prefixlen + 4
     expected = [
         prefix
@@ -201,3 +213,58 @@ def test_a_container_of_a_space_serves_its_own_cluster_only() -> None:
             author=factories.BY,
         )  # fmt: skip
     assert refused.value.code == "other_address_space"
+
+
+def _addresses(cluster: Cluster, *texts: str, role: str = "node-address") -> None:
+    space = AddressSpace.objects.get(cluster=cluster, name=AddressSpace.OWN)
+    for text in texts:
+        ObservedCIDR.objects.create(
+            space=space, kind="Node", name=text, uid=text, role=role, cidr=ip_network(text)
+        )
+
+
+def _grouped(parent: str = "", **options: Any) -> list[str]:
+    network = ip_network(parent) if parent else None
+    level = tree.read_level(scopes.fleet_scope(), network, group_addresses=True, **options)
+    return [f"{row.cidr} grouped" if row.grouped else str(row.cidr) for row in level.rows]
+
+
+def test_single_addresses_are_grouped_where_nothing_else_is() -> None:
+    cluster = factories.cluster()
+    _addresses(cluster, *(f"10.0.1.{number}" for number in range(7, 11)))
+    _addresses(cluster, *(f"10.0.2.{number}" for number in range(7, 10)))
+    _addresses(cluster, *(f"10.0.3.{number}" for number in range(7, 12)))
+    _addresses(cluster, *(f"2001:db8::{number}" for number in range(1, 6)))
+    factories.pool("10.0.3.128/25", name="p")
+    three = ["10.0.2.7/32", "10.0.2.8/32", "10.0.2.9/32"]
+    beside = [*(f"10.0.3.{number}/32" for number in range(7, 12)), "10.0.3.128/25"]
+    outermost = ["10.0.1.0/24 grouped", *three, *beside, "2001:db8::/64 grouped"]
+    assert _grouped() == outermost
+    assert _grouped("10.0.1.0/24") == [f"10.0.1.{number}/32" for number in range(7, 11)]
+    assert _shown(tree.read_level(scopes.fleet_scope()))[:2] == ["10.0.1.7/32", "10.0.1.8/32"]
+    pages = [_grouped(limit=1), _grouped(limit=1, behind=ip_address("10.0.1.255"))]
+    assert pages == [outermost[:1], outermost[1:2]]
+
+
+def test_a_group_says_what_uses_its_addresses_and_is_not_free() -> None:
+    _container("10.0.0.0/22")
+    first, second = factories.cluster(), factories.cluster()
+    _addresses(first, *(f"10.0.1.{number}" for number in range(1, 4)))
+    _addresses(second, "10.0.1.3", role="egress")
+    _addresses(second, "10.0.1.9", role="egress")
+    level = tree.read_level(scopes.fleet_scope(), ip_network("10.0.0.0/22"), group_addresses=True)
+    assert _shown(level) == ["10.0.0.0/24 free", "10.0.1.0/24", "10.0.2.0/23 free"]
+    row = level.rows[1]
+    counts = [(count.role, count.cluster, count.count) for count in row.address_counts]
+    assert counts == [("egress", second.name, 2), ("node-address", first.name, 3)]
+    assert row.share == pytest.approx(4 / 256)
+    assert row.expandable
+
+
+def test_a_group_of_a_cluster_has_its_addresses_only() -> None:
+    first, second = factories.cluster(), factories.cluster()
+    _addresses(first, *(f"10.0.1.{number}" for number in range(1, 6)))
+    _addresses(second, *(f"10.0.1.{number}" for number in range(6, 8)))
+    chosen = tree.LevelFilter(cluster=first)
+    assert _grouped(level_filter=chosen) == ["10.0.1.0/24 grouped"]
+    assert _grouped(level_filter=tree.LevelFilter(cluster=second)) == ["10.0.1.6/32", "10.0.1.7/32"]

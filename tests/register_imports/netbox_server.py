@@ -54,15 +54,8 @@ class NetBox:
         scope: dict[str, Any] = {"site": nested(site)}
         if self.version >= (4, 2):
             scope = {"scope_type": "dcim.site" if site else None, "scope": nested(site)}
-        return self._add(
-            "prefixes",
-            prefix=prefix,
-            status=choice(status),
-            is_pool=False,
-            mark_utilized=False,
-            **scope,
-            **more,
-        )
+        values = {"is_pool": False, "mark_utilized": False, **scope} | more
+        return self._add("prefixes", prefix=prefix, status=choice(status), **values)
 
     def address(self, address: str, status: str = "active", **more: Any) -> dict[str, Any]:
         values = {"dns_name": "", "assigned_object": None, "role": None}
@@ -78,7 +71,7 @@ class NetBox:
 
     def _add(self, name: str, **values: Any) -> dict[str, Any]:
         shared = {"vrf": None, "tenant": None, "description": "", "comments": "", "tags": [],
-                  "custom_fields": {}, "role": None, "vlan": None}  # fmt: skip
+                  "custom_fields": {}, "role": None, "vlan": None, "owner": None}  # fmt: skip
         item = {"id": self._next, "family": {"value": 4, "label": "IPv4"}, **shared, **values}
         self._next += 1
         self.objects[name].append(item)
@@ -117,7 +110,7 @@ def serving(tokens: tuple[str, ...] = (f"Token {TOKEN}", f"Bearer {TOKEN_V2}")) 
         def do_GET(self) -> None:
             authorization = self.headers.get("Authorization", "")
             netbox.requests.append((self.path, authorization))
-            status, body = 403, {"detail": "Invalid token"}
+            status, body = 403, {"detail": "Invalid v1 token"}
             if netbox.statuses:
                 status, body = netbox.statuses.pop(0), {"detail": "on demand"}
             elif authorization in tokens:

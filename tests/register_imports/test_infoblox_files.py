@@ -59,7 +59,7 @@ def test_an_export_with_many_header_rows_is_imported_once() -> None:
         "file1.csv: not read: 1 rows of the type networkview",
         "file1.csv: not read: 1 rows of the type cnamerecord",
     ]
-    drafts.commit(draft.pk, skip_bad=True, author=BY)
+    drafts.IMPORTS.commit(draft.pk, skip_bad=True, author=BY)
     assert [(str(row.cidr), row.description) for row in Container.objects.order_by("cidr")] == [
         ("10.0.0.0/8", "Corporate"),
         ("2001:db8::/32", "Corporate v6"),
@@ -94,7 +94,7 @@ def test_an_export_with_many_header_rows_is_imported_once() -> None:
         ("10.1.0.1-10.1.0.1", "Gateway"),
         ("10.1.0.100-10.1.0.200", "clients"),
     ]
-    again = drafts.commit(
+    again = drafts.IMPORTS.commit(
         sources.draft(EXPORT.encode(), cluster=cluster).pk, skip_bad=True, author=BY
     )
     assert sources.counts(again) == {"unchanged": 16, "refused": 1}

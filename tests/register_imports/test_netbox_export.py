@@ -49,7 +49,7 @@ def test_what_was_imported_comes_back() -> None:
             [("192.168.1.100/22", "192.168.1.149/22", "reserved", "Future use")],
         ),
     )
-    drafts.commit(sources.draft(*files, cluster=cluster).pk, author=BY)
+    drafts.IMPORTS.commit(sources.draft(*files, cluster=cluster).pk, author=BY)
     prefixes, written = exports.prefixes_csv(cluster.pk), exports.addresses_csv(cluster.pk)
     ranges = exports.ranges_csv(cluster.pk)
     assert set(rows(prefixes)[0]) <= PREFIX

@@ -45,14 +45,14 @@ def test_the_demo_data_is_imported_and_a_second_run_changes_nothing() -> None:
     assert draft.status == "drafted"
     assert sources.codes(draft) == []
     assert sources.counts(draft) == {"new": 251}
-    committed = drafts.commit(draft.pk, author=BY)
+    committed = drafts.IMPORTS.commit(draft.pk, author=BY)
     assert committed.status == "committed"
     assert Container.objects.count() == 7
     assert Pool.objects.count() == 49 + 15
     assert Block.objects.filter(state="held").count() == 6 * 29
     assert ReservedRange.objects.count() == 6
     last = Event.objects.order_by("-id")[0].id
-    again = drafts.commit(demo(cluster).pk, author=BY)
+    again = drafts.IMPORTS.commit(demo(cluster).pk, author=BY)
     assert sources.counts(again) == {"unchanged": 251}
     assert not Event.objects.filter(id__gt=last).exclude(table__icontains="registerimport").exists()
     assert violations() == []
@@ -71,8 +71,8 @@ def violations() -> list[str]:
 
 def test_an_undo_leaves_nothing() -> None:
     cluster = factories.cluster()
-    committed = drafts.commit(demo(cluster).pk, author=BY)
-    undone = drafts.undo(committed.pk, author=BY)
+    committed = drafts.IMPORTS.commit(demo(cluster).pk, author=BY)
+    undone = drafts.IMPORTS.undo(committed.pk, author=BY)
     assert undone.status == "undone"
     left = (Container, Pool, PoolCIDR, Block, ReservedRange, RegisterRecord)
     assert [model.objects.count() for model in left] == [0] * 6
@@ -81,17 +81,17 @@ def test_an_undo_leaves_nothing() -> None:
 
 def test_an_undo_is_refused_while_somebody_else_holds_an_address_of_its_pools() -> None:
     cluster = factories.cluster()
-    committed = drafts.commit(demo(cluster).pk, author=BY)
+    committed = drafts.IMPORTS.commit(demo(cluster).pk, author=BY)
     pool = Pool.objects.get(name="10.112.129.0-24")
     requests.allocate(pool.pk, BlockDemand(holders=(Holder("vm", "other", ""),)), author=BY)
     with pytest.raises(errors.ImportInUse, match="is held, by vm other"):
-        drafts.undo(committed.pk, author=BY)
+        drafts.IMPORTS.undo(committed.pk, author=BY)
     assert Pool.objects.count() == 64
 
 
 def test_free_addresses_are_allocated_around_what_was_imported() -> None:
     cluster = factories.cluster()
-    drafts.commit(demo(cluster).pk, author=BY)
+    drafts.IMPORTS.commit(demo(cluster).pk, author=BY)
     pool = Pool.objects.get(name="192.168.0.0-22")
     answer = requests.allocate(pool.pk, BlockDemand(holders=(Holder("vm", "new", ""),)), author=BY)
     assert answer.blocks[0]["address"] == "192.168.0.31"  # type: ignore[union-attr]
@@ -135,8 +135,8 @@ def test_the_export_of_a_table_is_read_and_bad_rows_have_a_code() -> None:
         (12, "refused", "not_an_address"),
     ]
     with pytest.raises(errors.ImportHasBadRows):
-        drafts.commit(draft.pk, author=BY)
-    drafts.commit(draft.pk, skip_bad=True, author=BY)
+        drafts.IMPORTS.commit(draft.pk, author=BY)
+    drafts.IMPORTS.commit(draft.pk, skip_bad=True, author=BY)
     held = Block.objects.filter(state="held").order_by("cidr", "space__name")
     assert [(str(b.cidr), b.space.name, b.holder_kind, b.holder_id, b.org) for b in held] == [
         ("10.1.0.5/32", "Blue", "host", "a.example", "Acme"),
@@ -156,15 +156,17 @@ def test_a_range_with_another_description_is_changed_and_an_undo_restores_it() -
         header = ("start_address", "end_address", "status", "description")
         return sources.table(header, [("10.1.0.20/24", "10.1.0.29/24", status, description)])
 
-    drafts.commit(sources.draft(prefixes, ranges("printers"), cluster=cluster).pk, author=BY)
+    drafts.IMPORTS.commit(
+        sources.draft(prefixes, ranges("printers"), cluster=cluster).pk, author=BY
+    )
     draft = sources.draft(prefixes, ranges("scanners", "deprecated"), cluster=cluster)
     assert sources.counts(draft) == {"changed": 1, "unchanged": 1}
-    second = drafts.commit(draft.pk, author=BY)
+    second = drafts.IMPORTS.commit(draft.pk, author=BY)
     assert ReservedRange.objects.get().reason == "scanners"
     assert RegisterRecord.objects.get(target="reserved").details == {"status": "deprecated"}
     same = sources.draft(prefixes, ranges("scanners", "deprecated"), cluster=cluster)
     assert sources.counts(same) == {"unchanged": 2}
-    drafts.undo(second.pk, author=BY)
+    drafts.IMPORTS.undo(second.pk, author=BY)
     assert ReservedRange.objects.get().reason == "printers"
     assert sources.counts(sources.draft(prefixes, ranges("printers"), cluster=cluster)) == {
         "unchanged": 2
@@ -175,7 +177,7 @@ def test_a_range_with_another_description_is_changed_and_an_undo_restores_it() -
 def test_a_range_that_no_import_brought_keeps_its_reason() -> None:
     cluster = factories.cluster()
     prefixes = sources.table(("prefix",), [("10.1.0.0/24",)])
-    drafts.commit(sources.draft(prefixes, cluster=cluster).pk, author=BY)
+    drafts.IMPORTS.commit(sources.draft(prefixes, cluster=cluster).pk, author=BY)
     span = AddressRange(ip_address("10.1.0.20"), ip_address("10.1.0.29"))
     pools.reserve(PoolCIDR.objects.get().pk, span, author=BY, reason="by hand")
     header = ("start_address", "end_address", "status", "description")

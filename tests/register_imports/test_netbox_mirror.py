@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from ipaddress import ip_network
 from typing import Any
 
 import pytest
 
 from pools.core import errors
 from pools.models import Block, Container, NetBoxSource, Pool, RegisterImport, ReservedRange
+from pools.platform.imports import worker
 from pools.platform.outbound import faults
 from pools.platform.outbound.access import Access
-from pools.register.imports import netbox, sources, worker
+from pools.register.allocator import allocation
+from pools.register.imports import drafts as import_drafts
+from pools.register.imports import netbox, sources
 from tests import factories
 from tests.register_imports import netbox_server
 from tests.register_imports.netbox_server import NetBox, nested
@@ -46,7 +50,7 @@ def source(server: NetBox, **values: Any) -> NetBoxSource:
 
 def run(made: NetBoxSource, *, mirror: bool = True) -> RegisterImport:
     queued = sources.start(made.pk, mirror=mirror, author=BY)
-    worker.process_import(queued.pk)
+    worker.process_import(import_drafts.IMPORTS, queued.pk)
     return RegisterImport.objects.get(pk=queued.pk)
 
 
@@ -98,6 +102,30 @@ def test_what_others_hold_is_never_released(server: NetBox) -> None:
     factories.take(pool, factories.holder("vm-1"))
     run(mirror)
     assert "vm-1" in {holder for holder, _ in held().values()}
+
+
+def test_a_holder_of_another_kind_with_the_same_id_is_another_holder(server: NetBox) -> None:
+    fill(server)
+    mirror = source(server, holder_kind="host")
+    run(mirror)
+    Pool.objects.update(cooldown_seconds=0)
+    block = Block.objects.get(cidr="10.1.1.6/32")
+    allocation.release(block.pk, factories.holder("sw-1", kind="host"), author=BY)
+    factories.take(Pool.objects.get(), factories.holder("sw-1", kind="vm"), cidr="10.1.1.6/32")
+    del server.objects["ip-addresses"][1]
+    assert "released" not in counts(run(mirror))
+    assert held()["10.1.1.6/32"] == ("sw-1", "")
+
+
+def test_a_pool_with_a_reserved_range_of_others_stays(server: NetBox) -> None:
+    server.prefix("10.1.1.0/24")
+    server.prefix("10.1.2.0/24")
+    mirror = source(server)
+    run(mirror)
+    factories.reserve(Pool.objects.get(cidrs__cidr="10.1.1.0/24"), "10.1.1.9-10.1.1.9")
+    server.objects["prefixes"].clear()
+    assert counts(run(mirror)) == {"released": 1}
+    assert ReservedRange.objects.get().pool_cidr.cidr == ip_network("10.1.1.0/24")
 
 
 @pytest.mark.parametrize("status", [500, 401, 403, 404])
@@ -162,6 +190,12 @@ def test_a_busy_netbox_is_asked_again_and_waited_for(server: NetBox) -> None:
     assert (len(reading.rows), waits) == (1, [3.0, 4.0])
 
 
+def test_a_refused_token_fails_with_what_netbox_says(server: NetBox) -> None:
+    failed = run(source(server, token="0" * 40))
+    assert (failed.status, failed.error_code) == ("failed", "cluster_forbidden")
+    assert failed.error.endswith(": Invalid v1 token")
+
+
 def test_the_token_is_sealed_and_stays_with_its_server(server: NetBox) -> None:
     made = source(server)
     assert netbox_server.TOKEN not in made.sealed
@@ -182,7 +216,7 @@ def test_a_schedule_queues_a_run_when_it_is_due(server: NetBox) -> None:
     source(server)
     (queued,) = sources.queue_due()
     assert sources.queue_due() == []
-    worker.process_import(queued)
+    worker.process_import(import_drafts.IMPORTS, queued)
     assert RegisterImport.objects.get(pk=queued).status == "committed"
 
 

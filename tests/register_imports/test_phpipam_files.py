@@ -67,7 +67,7 @@ def test_the_exports_of_subnets_and_addresses_are_imported_once() -> None:
     notes = [note["message"] for note in draft.notes]
     assert any("folders, which hold no address space" in note for note in notes)
     assert any("Cost centre" in note for note in notes)
-    drafts.commit(draft.pk, author=BY)
+    drafts.IMPORTS.commit(draft.pk, author=BY)
     assert [str(row.cidr) for row in Container.objects.all()] == ["10.10.0.0/16"]
     assert sorted(Pool.objects.values_list("name", "description")) == [
         ("10.10.1.0-24", "Customer 1"),
@@ -93,7 +93,7 @@ def test_the_exports_of_subnets_and_addresses_are_imported_once() -> None:
         ("10.10.1.1", "gateway"),
         ("10.10.1.5", "reserved"),
     ]
-    again = drafts.commit(sources.draft(SUBNETS, ADDRESSES, cluster=cluster).pk, author=BY)
+    again = drafts.IMPORTS.commit(sources.draft(SUBNETS, ADDRESSES, cluster=cluster).pk, author=BY)
     assert sources.counts(again) == {"unchanged": 11}
 
 
@@ -136,7 +136,7 @@ def test_the_prefix_above_a_table_yields_to_the_row_of_the_subnet() -> None:
         cluster=factories.cluster(),
     )  # fmt: skip
     assert sources.codes(draft) == [(2, "unchanged", "duplicate_in_file")]
-    committed = drafts.commit(draft.pk, author=BY)
+    committed = drafts.IMPORTS.commit(draft.pk, author=BY)
     assert Pool.objects.get(name="10.10.1.0-24").description == "Customer 1"
     assert committed.counts["unchanged"] == 1
 

@@ -151,7 +151,7 @@ def test_a_workbook_with_numbers_and_dates_is_imported_once() -> None:
     draft = drafts.create([("plan.xlsx", workbook())], drafts.ImportOptions(cluster), author=BY)
     assert sources.codes(draft) == []
     assert any("the sheet Contacts has no column" in note["message"] for note in draft.notes)
-    drafts.commit(draft.pk, author=BY)
+    drafts.IMPORTS.commit(draft.pk, author=BY)
     assert sorted(Pool.objects.values_list("name", "description")) == [
         ("10.0.0.0-24", "Office LAN"),
         ("dmz", ""),
@@ -192,4 +192,33 @@ def test_each_odd_row_has_a_reason() -> None:
         (4, "refused", "broadcast_address"),
         (5, "refused", "blank"),
         (6, "refused", "prefix_length"),
+    ]
+
+
+@pytest.mark.django_db
+def test_the_prefix_beside_an_address_is_a_row_of_its_own() -> None:
+    """The cells of a prefix are often merged, so that only its first address has it."""
+    text = (
+        "Subnet;IP;Host\n10.1.0.0/24;10.1.0.5;a\n;10.1.0.6;b\n10.2.0.0/24;10.2.0.5;c\n"
+        "10.1.0.0/24;10.1.0.7;d\nlab;10.1.0.8;e\n"
+    )
+    rows, _ = read(text)
+    assert [(kind, texts.get("prefix")) for kind, texts in rows if kind == "prefix"] == [
+        ("prefix", "10.1.0.0/24"),
+        ("prefix", "10.2.0.0/24"),
+    ]
+    draft = sources.draft(text.encode(), cluster=factories.cluster())
+    assert sources.counts(draft) == {"new": 7}
+    listed = b"Prefix,Description\n10.1.0.0/24,office\n"
+    both = sources.draft(text.encode(), listed, cluster=factories.cluster())
+    assert sources.counts(both) == {"new": 7, "unchanged": 1}
+
+
+@pytest.mark.django_db
+def test_a_quoted_line_break_refuses_no_row() -> None:
+    text = 'prefix,description\n10.1.0.0/24,"line one\nline two"\n"10.2.0.0/24\n",x\n'
+    draft = sources.draft(text.encode(), cluster=factories.cluster())
+    assert [(row.status, row.description) for row in sources.rows_of(draft)] == [
+        ("new", "line one line two"),
+        ("new", "x"),
     ]

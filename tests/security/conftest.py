@@ -1,4 +1,4 @@
-"""One running site for the attacks of a test process."""
+"""One running site for the attacks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests import running_site
 from tests.security.target import Target
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def target() -> Iterator[Target]:
     with running_site.used() as data, tempfile.TemporaryDirectory() as folder:
         found = Target(data, pathlib.Path(folder))

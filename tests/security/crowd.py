@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 ATTACKERS = 8
-ANSWERS = 25  # of the ninth client, of which the median counts
+ANSWERS = 15  # of the ninth client, of which the median counts
 SECOND = 1.0
 TIMES_SLOWER = 10  # than its own answers without attackers, on a machine where those take long
 LONGEST = 120.0  # seconds that an attacker goes on at most

@@ -82,6 +82,7 @@ def create() -> Everything:
         owner=made.owner.user, list="knox.authtoken", name="mine", shared=True
     )
     made.values |= {"label": saved.list, "filter_id": saved.pk}
+    made.values |= {"list_name": "claims.entry", "parameter": "network"}
     made.values["passkey_id"] = 1  # its page leads whoever has no second factor to the page of it
     made.rows |= {
         "auth.user": User.objects.create(username="somebody").pk,
@@ -158,7 +159,7 @@ def _register_imports() -> tuple[int, int]:
         register_drafts.create([("", text)], options, author=factories.BY).pk
         for text in (b"prefix\n10.70.0.0/24\n", b"prefix\n10.71.0.0/24\n")
     ]
-    register_drafts.commit(made[1], author=factories.BY)
+    register_drafts.IMPORTS.commit(made[1], author=factories.BY)
     return made[0], made[1]
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ipam_site import web_worker
+from ipam_site import web_requests
 from tests import running_site
 from tests.kube.certificates import Authority
 from tests.security import crowd
@@ -25,13 +25,9 @@ CONNECTIONS = 10  # of each attacker
 
 
 @pytest.fixture(scope="module")
-def site() -> Iterator[running_site.Site]:
-    with running_site.used() as data:
-        running = running_site.Site(data, "--no-demo", env={"WEB_WORKERS": "2"})
-        try:
-            yield running.wait_until_ready()
-        finally:
-            running.end()
+def site() -> Iterator[running_site.Web]:
+    with running_site.web(WEB_WORKERS="2") as running:
+        yield running
 
 
 @contextlib.contextmanager
@@ -95,7 +91,7 @@ def test_a_trickle_ends_with_408(site: running_site.Site, first: bytes) -> None:
     with socket.create_connection(("127.0.0.1", site.port), timeout=120) as connection:
         connection.sendall(first)
         connection.settimeout(1)
-        until = time.monotonic() + 10 * web_worker.HEAD_SECONDS
+        until = time.monotonic() + 10 * web_requests.HEAD_SECONDS
         while time.monotonic() < until:
             with contextlib.suppress(TimeoutError):
                 status, body = answer(connection)
@@ -156,22 +152,16 @@ def test_more_connections_than_there_are_places_for(site: running_site.Site) -> 
 def test_a_handshake_in_pieces_delays_nobody(tmp_path: pathlib.Path) -> None:
     authority = Authority()
     certificate, key = authority.server().files(tmp_path, "server")
-    with running_site.used() as data:
-        options = ("--no-demo", f"--tls-cert={certificate}", f"--tls-key={key}")
-        site = running_site.Site(data, *options, env={"WEB_WORKERS": "1"})
-        try:
-            site.wait_until_ready()
-            trusting = ssl.create_default_context(cadata=authority.pem)
-            with contextlib.ExitStack() as stack:
-                for _ in range(30):
-                    half = socket.create_connection(("127.0.0.1", site.port), timeout=60)
-                    stack.enter_context(half).sendall(b"\x16\x03\x01")
-                for _ in range(5):
-                    connection = http.client.HTTPSConnection(
-                        "localhost", site.port, timeout=60, context=trusting
-                    )
-                    connection.request("GET", "/healthz")
-                    assert connection.getresponse().status == 200
-                    connection.close()
-        finally:
-            site.end()
+    tls = {"WEB_TLS_CERT": str(certificate), "WEB_TLS_KEY": str(key)}
+    with running_site.web(WEB_WORKERS="1", **tls) as site, contextlib.ExitStack() as stack:
+        trusting = ssl.create_default_context(cadata=authority.pem)
+        for _ in range(30):
+            half = socket.create_connection(("127.0.0.1", site.port), timeout=60)
+            stack.enter_context(half).sendall(b"\x16\x03\x01")
+        for _ in range(5):
+            connection = http.client.HTTPSConnection(
+                "localhost", site.port, timeout=60, context=trusting
+            )
+            connection.request("GET", "/healthz")
+            assert connection.getresponse().status == 200
+            connection.close()

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import pathlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 from django.test import Client
 
+from tests.signon import issuer as issuers
 from tests.signon import provider_process
+from tests.signon.issuer import Issuer
 from tests.signon.provider_process import SECRET, Provider
 
 
@@ -39,6 +42,13 @@ def use(settings: Any) -> Callable[..., None]:
         settings.IPAM_OIDC_CA_FILE = ca_file
 
     return use
+
+
+@pytest.fixture
+def issuer(tmp_path: pathlib.Path, use: Callable[..., None]) -> Iterator[Issuer]:
+    with issuers.running(tmp_path) as issuer:
+        use(issuer.url, issuer.ca_file)
+        yield issuer
 
 
 class Browser(Client):

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 
+from django.test import Client
 from joserfc import jwk, jwt
 
 from tests.kube.certificates import Authority
@@ -74,6 +75,18 @@ class Issuer:
     def issue(self, id_token: str | None) -> None:
         answer = {"access_token": "a", "token_type": "Bearer", "expires_in": 60}
         self.documents["/token"] = answer | ({"id_token": id_token} if id_token else {})
+
+
+def begin(client: Client) -> str:
+    """Return the redirect to the provider."""
+    return str(client.get("/sign-on/", secure=True).headers["Location"])
+
+
+def come_back(client: Client, begun: str, **more: str) -> Any:
+    """Return the response to the provider's answer."""
+    query = dict(urllib.parse.parse_qsl(urllib.parse.urlsplit(begun).query))
+    answer = {"code": "c", "state": query["state"]} | more
+    return client.get("/sign-on/callback/", answer, secure=True)
 
 
 class _Handler(http.server.BaseHTTPRequestHandler):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import os
 import pathlib
@@ -26,6 +27,8 @@ include /etc/ldap/schema/cosine.schema
 include /etc/ldap/schema/inetorgperson.schema
 modulepath /usr/lib/ldap
 moduleload back_mdb
+attributetype ( 1.2.840.113556.1.4.2 NAME 'objectGUID' SYNTAX 1.3.6.1.4.1.1466.115.121.1.40 SINGLE-VALUE )
+objectclass ( 1.2.840.113556.1.5.9 NAME 'user' AUXILIARY MAY objectGUID )
 TLSCertificateFile {folder}/server.crt
 TLSCertificateKeyFile {folder}/server.key
 security ssf=128
@@ -58,6 +61,22 @@ class Directory:
             )
         self._run("ldapdelete", "-r", f"ou=groups,{BASE}")
         self.add(f"dn: ou=groups,{BASE}\nobjectClass: organizationalUnit\nou: groups\n", *entries)
+
+    def add_person(self, name: str, guid: bytes = b"") -> None:
+        """Add a person with the password `right`, and with an objectGUID as in Active Directory."""
+        text = (
+            f"dn: uid={name},ou=people,{BASE}\nobjectClass: inetOrgPerson\nobjectClass: user\nuid: {name}\n"
+            f"cn: {name}\nsn: {name}\nmail: {name}@example.org\nuserPassword: right\n"
+        )
+        self.add(f"{text}objectGUID:: {base64.b64encode(guid).decode()}\n" if guid else text)
+
+    def rename_person(self, name: str, new_name: str) -> None:
+        result = self._run("ldapmodrdn", "-r", f"uid={name},ou=people,{BASE}", f"uid={new_name}")
+        assert result.returncode == 0, result.stderr
+
+    def remove_person(self, name: str) -> None:
+        result = self._run("ldapdelete", f"uid={name},ou=people,{BASE}")
+        assert result.returncode == 0, result.stderr
 
     def add(self, *entries: str) -> None:
         result = self._run("ldapadd", text="\n".join(entries))
@@ -101,12 +120,9 @@ def running(folder: pathlib.Path) -> Iterator[Directory]:
         directory.add(
             f"dn: {BASE}\nobjectClass: dcObject\nobjectClass: organization\ndc: example\no: e\n",
             f"dn: ou=people,{BASE}\nobjectClass: organizationalUnit\nou: people\n",
-            *(
-                f"dn: uid={name},ou=people,{BASE}\nobjectClass: inetOrgPerson\nuid: {name}\n"
-                f"cn: {name}\nsn: {name}\nmail: {name}@example.org\nuserPassword: right\n"
-                for name in ("ada", "vera", "eve", "root")
-            ),
         )
+        for name in ("ada", "vera", "eve", "root"):
+            directory.add_person(name)
         yield directory
     finally:
         process.kill()

@@ -5,9 +5,6 @@ from __future__ import annotations
 import base64
 import hmac
 import json
-import pathlib
-import urllib.parse
-from collections.abc import Callable, Iterator
 from datetime import timedelta
 from typing import Any
 
@@ -16,28 +13,10 @@ from django.contrib.auth.models import User
 from django.test import Client
 from joserfc import jwk
 
-from tests.signon import issuer as issuers
-from tests.signon.issuer import Issuer
+from tests.signon.issuer import Issuer, begin, come_back
 from tests.signon.provider_process import SECRET
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def issuer(tmp_path: pathlib.Path, use: Callable[..., None]) -> Iterator[Issuer]:
-    with issuers.running(tmp_path) as issuer:
-        use(issuer.url, issuer.ca_file)
-        yield issuer
-
-
-def begin(client: Client) -> str:
-    return str(client.get("/sign-on/", secure=True).headers["Location"])
-
-
-def come_back(client: Client, begun: str, **more: str) -> Any:
-    query = dict(urllib.parse.parse_qsl(urllib.parse.urlsplit(begun).query))
-    answer = {"code": "c", "state": query["state"]} | more
-    return client.get("/sign-on/callback/", answer, secure=True)
 
 
 def _encode(octets: bytes) -> str:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.contrib import admin, messages
+from django.contrib import admin
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.urls import reverse
+from django.http import HttpRequest, HttpResponseBase
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
@@ -19,12 +18,10 @@ from claims.admin.entries import form
 from claims.entries import entries as services
 from claims.entries import requests, search
 from claims.models import Entry, IndexEntry, IPPool, Workload
-from pools.core import errors
 from pools.platform.admin import columns, display, filters, lists, pages
 from pools.platform.admin.columns import Column
 from pools.platform.admin.lists import Page
 
-LIST = "admin:claims_entry_changelist"
 _DUPLICATES = {"mac": _("duplicate MAC"), "ip": _("duplicate IP")}
 
 
@@ -47,29 +44,19 @@ def cluster_badge(entry: Entry, running: Workload | None) -> SafeString:
         return display.DASH
     running_addresses = sorted(ip.partition("/")[0] for ip in running.ips)
     if running_addresses == sorted(ip.partition("/")[0] for ip in entry.ips):
-        return _state_badge(
+        return display.badge(
             "ok",
             "●",
             gettext("running"),
             gettext("%(workload)s runs with these addresses") % {"workload": running},
         )
     running_ips = ", ".join(running_addresses) or gettext("no address")
-    return _state_badge(
+    return display.badge(
         "open",
         "≠",
         gettext("address mismatch"),
         gettext("%(workload)s runs with %(addresses)s")
         % {"workload": running, "addresses": running_ips},
-    )
-
-
-def _state_badge(style: str, shape: str, label: str, title: str) -> SafeString:
-    return format_html(
-        '<span class="cad-state cad-state-{}" title="{}"><span aria-hidden="true">{}</span> {}</span>',
-        style,
-        title,
-        shape,
-        label,
     )
 
 
@@ -99,25 +86,18 @@ def _source(entry: Entry) -> SafeString:
     return format_html('<span title="{}{}">{}</span>', label, note, label)
 
 
-def _delete(request: HttpRequest, entry: Entry) -> HttpResponse:
+def _delete(request: HttpRequest, entry: Entry) -> HttpResponseBase:
     if not requests.may_withdraw(request.user, entry):
         pages.require(request, "claims.delete_entry")
-    if request.method == "POST":
-        try:
-            services.delete([entry.pk], author=pages.author(request))
-        except errors.IpamError as error:
-            messages.error(request, pages.sentence(error.message))
-            return HttpResponseRedirect(display.url_of(entry))
-        messages.success(request, gettext("The entry of %(mac)s was deleted.") % {"mac": entry.mac})
-        return HttpResponseRedirect(reverse(LIST))
-    return pages.page(
+    running = running_workloads(request, [entry])
+    return pages.deletion(
         request,
-        "entry_delete.html",
-        title=(gettext("Delete %(mac)s?") % {"mac": entry.mac}),
-        opts=Entry._meta,
-        original=entry,
-        entry=entry,
-        running=running_workloads(request, [entry]).get((entry.ippool.network_id, entry.mac)),
+        entry,
+        lambda: services.delete([entry.pk], author=pages.author(request)),
+        title=gettext("Delete %(mac)s?") % {"mac": entry.mac},
+        deleted=gettext("The entry of %(mac)s was deleted.") % {"mac": entry.mac},
+        template="entry_delete.html",
+        running=running.get((entry.ippool.network_id, entry.mac)),
     )
 
 

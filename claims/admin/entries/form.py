@@ -181,11 +181,8 @@ def add(request: HttpRequest) -> HttpResponse:
     initial |= {name: request.GET[name] for name in _NAMES if name in request.GET}
     form = EntryForm(request.POST or None, scoped.rows(request, IPPool), initial=initial)
     if request.method == "POST" and form.is_valid():
-        try:
+        with pages.errors_at_field(form):
             entries = add_entries(request, form.cleaned_data["ippool"], [form.spec])
-        except errors.IpamError as error:
-            pages.add_errors(form, error)
-        else:
             messages.success(
                 request,
                 (
@@ -219,11 +216,8 @@ def change(request: HttpRequest, entry: Entry) -> HttpResponse:
         if form is None:
             pages.require(request, "claims.view_every_namespace")
         elif form.is_valid():
-            try:
+            with pages.errors_at_field(form):
                 changed = services.change(entry.pk, form.spec, author=pages.author(request))
-            except errors.IpamError as error:
-                pages.add_errors(form, error)
-            else:
                 messages.success(
                     request,
                     (
@@ -245,10 +239,8 @@ def _page(
     return pages.page(
         request,
         "entry.html",
+        entry or Entry,
         title=title,
-        opts=Entry._meta,
-        original=entry,
-        entry=entry,
         form=form,
         warnings=[pages.sentence(warning.message) for warning in core.warnings(entry.ips)]
         if entry

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from django import forms
-from django.contrib import admin, messages
+from django.contrib import admin
 from django.db.models import Count, QuerySet
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.urls import reverse
+from django.utils.dateparse import parse_datetime
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext, ngettext_lazy
@@ -21,7 +22,6 @@ from claims.admin.entries import rows as entry_rows
 from claims.entries import ippools
 from claims.models import Entry, IndexEntry, IPPool, Network
 from pools.admin.clusters import field as cluster_fields
-from pools.core import errors
 from pools.models import Cluster
 from pools.platform import documents
 from pools.platform.admin import columns, display, filters, lists, pages
@@ -29,7 +29,6 @@ from pools.platform.admin import forms as fields
 from pools.platform.admin.columns import Column
 from pools.platform.admin.lists import Page
 
-LIST = "admin:claims_ippool_changelist"
 _FIRST_ENTRIES = 25  # entries in the table of an IPPool's page; the list of entries has all
 _MOST_SHOWN = 50  # entries with conflicts, and invalid entries, on an IPPool's page
 _SHOWN_YAML = 500  # entries; a larger manifest is downloaded
@@ -148,10 +147,8 @@ def _page(request: HttpRequest, ippool: IPPool) -> HttpResponse:
     return pages.page(
         request,
         "ippool.html",
+        ippool,
         title=ippool.name,
-        opts=IPPool._meta,
-        original=ippool,
-        ippool=ippool,
         everything=scope.everything,
         sync_state=sync_state(ippool),
         count=count,
@@ -164,7 +161,7 @@ def _page(request: HttpRequest, ippool: IPPool) -> HttpResponse:
             (
                 _condition_badge(condition),
                 _CONDITION_MEANINGS[condition["type"]][condition["status"] != "True"],
-                condition,
+                {**condition, "since": parse_datetime(condition.get("lastTransitionTime", ""))},
             )
             for condition in (ippool.conditions if scope.everything else ())
             if condition["type"] in _CONDITION_MEANINGS
@@ -194,7 +191,7 @@ def _add(request: HttpRequest) -> HttpResponse:
     form = IPPoolForm(request.POST or None, initial=initial)
     if request.method == "POST" and form.is_valid():
         cleaned_data = form.cleaned_data
-        try:
+        with pages.errors_at_field(form):
             ippool = ippools.create(
                 cleaned_data["cluster"],
                 cleaned_data["name"],
@@ -202,24 +199,20 @@ def _add(request: HttpRequest) -> HttpResponse:
                 note=cleaned_data["note"] or "",
                 author=pages.author(request),
             )
-        except errors.IpamError as error:
-            pages.add_errors(form, error)
-        else:
-            messages.success(
+            return pages.done(
                 request,
-                (
-                    gettext("The IPPool %(ippool)s was created. Add its entries.")
-                    % {"ippool": ippool.name}
-                ),
+                gettext("The IPPool %(ippool)s was created. Add its entries.")
+                % {"ippool": ippool.name},
+                ippool,
             )
-            return HttpResponseRedirect(display.url_of(ippool))
     names = Network.objects.filter(ippool=None).order_by("name").values_list("name", flat=True)
-    return pages.page(
+    return pages.form_page(
         request,
-        "ippool_form.html",
+        IPPool,
+        form,
         title=gettext("Add an IPPool"),
-        opts=IPPool._meta,
-        form=form,
+        button=gettext("Add the IPPool"),
+        template="ippool_form.html",
         names=dict.fromkeys(names[: scoped.MOST]),
         clusters_exist=Cluster.objects.exists(),
     )
@@ -236,50 +229,35 @@ def _edit(request: HttpRequest, ippool: IPPool) -> HttpResponse:
         )
     if request.method == "POST" and form.is_valid():
         cleaned_data = form.cleaned_data
-        try:
+        with pages.errors_at_field(form):
             ippools.change(
                 ippool.pk,
                 name=cleaned_data["name"],
                 note=cleaned_data["note"] or "",
                 author=pages.author(request),
             )
-        except errors.IpamError as error:
-            pages.add_errors(form, error)
-        else:
-            messages.success(
+            return pages.done(
                 request,
                 gettext("The IPPool %(ippool)s was changed.") % {"ippool": cleaned_data["name"]},
+                ippool,
             )
-            return HttpResponseRedirect(display.url_of(ippool))
-    return pages.page(
+    return pages.form_page(
         request,
-        "ippool_form.html",
-        title=(gettext("Edit %(ippool)s") % {"ippool": ippool.name}),
-        opts=IPPool._meta,
-        original=ippool,
-        ippool=ippool,
-        form=form,
+        ippool,
+        form,
+        title=gettext("Edit %(ippool)s") % {"ippool": ippool.name},
+        template="ippool_form.html",
     )
 
 
-def _delete(request: HttpRequest, ippool: IPPool) -> HttpResponse:
-    if request.method == "POST":
-        try:
-            ippools.delete(ippool.pk, author=pages.author(request))
-        except errors.IpamError as error:
-            messages.error(request, pages.sentence(error.message))
-            return HttpResponseRedirect(display.url_of(ippool))
-        messages.success(
-            request, (gettext("The IPPool %(ippool)s was deleted.") % {"ippool": ippool.name})
-        )
-        return HttpResponseRedirect(reverse(LIST))
-    return pages.page(
+def _delete(request: HttpRequest, ippool: IPPool) -> HttpResponseBase:
+    return pages.deletion(
         request,
-        "ippool_delete.html",
-        title=(gettext("Delete %(ippool)s?") % {"ippool": ippool.name}),
-        opts=IPPool._meta,
-        original=ippool,
-        ippool=ippool,
+        ippool,
+        lambda: ippools.delete(ippool.pk, author=pages.author(request)),
+        title=gettext("Delete %(ippool)s?") % {"ippool": ippool.name},
+        deleted=gettext("The IPPool %(ippool)s was deleted.") % {"ippool": ippool.name},
+        template="ippool_delete.html",
         entries=ippool.entries.count(),
     )
 

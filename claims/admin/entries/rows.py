@@ -80,10 +80,8 @@ def view(request: HttpRequest, ippool: IPPool) -> HttpResponse:
     return pages.page(
         request,
         "entry_rows.html",
-        title=(gettext("Entries of %(ippool)s") % {"ippool": ippool.name}),
-        opts=IPPool._meta,
-        original=ippool,
-        ippool=ippool,
+        ippool,
+        title=gettext("Entries of %(ippool)s") % {"ippool": ippool.name},
         rows=form_rows,
         search_text=search_text,
         page=page,

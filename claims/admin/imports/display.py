@@ -1,48 +1,17 @@
-"""Badges and labels of imports, their rows and their formats."""
+"""Badges and labels of VM imports, and what their rows change."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
-
-from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
+from django_stubs_ext import StrOrPromise
 
 from claims.imports import vm_status
-from claims.models import ImportRow, VMImport
-from claims.models.imports import Status
+from claims.models import ImportRow
+from pools.models.register_imports import ImportStatus as Status
 from pools.platform.admin import display
 
-if TYPE_CHECKING:
-    from django_stubs_ext import StrOrPromise
-
-# By the status of a row: its style, one of those of pools.platform.admin.display, and its shape.
-_ROW_STATUS_STYLES = {
-    "new": ("created", "+"),
-    "changed": ("changed", "~"),
-    "unchanged": ("unchanged", "="),
-    "conflict": ("conflict", "▲"),
-    "refused": ("refused", "✕"),
-    "skipped": ("ignored", "‖"),
-}
-ROW_STATUS_HELP = {
-    "new": _("not registered yet"),
-    "changed": _("registered with other values"),
-    "unchanged": _("already registered, unchanged"),
-    "conflict": _("in conflict with the register, the network or another row"),
-    "refused": _("invalid, or not allowed to be written"),
-    "skipped": _("skipped manually"),
-}
-ROW_STATUS_LABELS = {
-    "new": _("new"),
-    "changed": _("changed"),
-    "unchanged": _("unchanged"),
-    "conflict": _("conflict"),
-    "refused": _("refused"),
-    "skipped": _("skipped"),
-}
 STATUS_LABELS: dict[str, StrOrPromise] = {
     Status.QUEUED: _("queued"),
     Status.DRAFTING: _("reading"),
@@ -52,16 +21,6 @@ STATUS_LABELS: dict[str, StrOrPromise] = {
     Status.UNDONE: _("undone"),
     Status.CANCELLED: _("cancelled"),
     Status.FAILED: _("failed"),
-}
-_STATUS_STYLES: dict[str, tuple[str, str]] = {
-    Status.QUEUED: ("pending", "◔"),
-    Status.DRAFTING: ("running", "◔"),
-    Status.DRAFTED: ("open", "○"),
-    Status.COMMITTING: ("running", "◔"),
-    Status.COMMITTED: ("ok", "●"),
-    Status.UNDONE: ("ignored", "↶"),
-    Status.CANCELLED: ("ignored", "✕"),
-    Status.FAILED: ("failed", "▲"),
 }
 _VM_STATUS_BADGES = {
     vm_status.PROVISIONED: (
@@ -95,42 +54,8 @@ FORMATS: dict[str, StrOrPromise] = {
 }
 
 
-def badge(style: str, shape: str, label: StrOrPromise, title: StrOrPromise = "") -> SafeString:
-    return format_html(
-        '<span class="cad-state cad-state-{}" title="{}"><span aria-hidden="true">{}</span> {}</span>',
-        style,
-        title,
-        shape,
-        label,
-    )
-
-
-def row_status_badge(name: str) -> SafeString:
-    style, shape = _ROW_STATUS_STYLES[name]
-    return badge(style, shape, ROW_STATUS_LABELS[name], ROW_STATUS_HELP[name])
-
-
-def import_status_badge(vm_import: VMImport) -> SafeString:
-    style, shape = _STATUS_STYLES[vm_import.status]
-    return badge(style, shape, STATUS_LABELS[vm_import.status], vm_import.error)
-
-
 def vm_status_badge(name: str) -> SafeString:
-    return badge(*_VM_STATUS_BADGES[name])
-
-
-def format_name(vm_import: VMImport) -> str:
-    return str(FORMATS.get(vm_import.format, vm_import.format))
-
-
-def counts_text(counts: Mapping[str, int]) -> str:
-    """Return the counts by row status as text: `12 new, 3 changed`, or `no rows`."""
-    parts = [
-        f"{display.digits(counts[name])} {label}"
-        for name, label in ROW_STATUS_LABELS.items()
-        if counts.get(name)
-    ]
-    return ", ".join(parts) or gettext("no rows")
+    return display.badge(*_VM_STATUS_BADGES[name])
 
 
 def differences(row: ImportRow) -> list[tuple[str, str, str]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django import forms
 from django.core.exceptions import RequestDataTooBig
@@ -14,6 +14,7 @@ from django.utils.text import format_lazy
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.csrf import csrf_protect
+from django_stubs_ext import StrOrPromise
 from unfold import widgets
 
 from claims import tasks
@@ -29,15 +30,13 @@ from claims.imports.files import formats
 from claims.imports.mapping import ImportOptions
 from claims.imports.uploads import Upload
 from claims.models import NAD, Network, VMImport
-from claims.models.imports import ImportTarget, Status
+from claims.models.imports import ImportTarget
 from claims.networks import networks
 from pools.core import errors, holders, object_reader
 from pools.models import Cluster
+from pools.models.register_imports import ImportStatus
 from pools.platform.admin import display, lists, pages
 from pools.platform.admin import forms as fields
-
-if TYPE_CHECKING:
-    from django_stubs_ext import StrOrPromise
 
 FILE, TEXT, VM = "file", "text", "vm"
 _FORM_OVERHEAD = 64 * 1024  # bytes of a form in addition to its file
@@ -169,7 +168,7 @@ class VMImportForm(forms.Form):
     def clean_namespace(self) -> str:
         namespace: str = self.cleaned_data["namespace"].strip()
         with pages.errors_at_field(self, "namespace"):
-            return holders.parse_name(namespace, kind="label") if namespace else ""
+            return holders.parse_label(namespace) if namespace else ""
         return ""
 
     def clean(self) -> dict[str, Any]:
@@ -282,7 +281,7 @@ def _add(request: HttpRequest) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         vm_import = _create_import(request, form)
         if vm_import is not None:
-            if vm_import.status == Status.QUEUED:
+            if vm_import.status == ImportStatus.QUEUED:
                 tasks.notify_worker(vm_import.pk)
             return HttpResponseRedirect(display.url_of(vm_import))
     return _page(request, form, names=names)

@@ -9,11 +9,10 @@ from django.http import HttpRequest
 from django.utils.translation import gettext
 
 from claims.admin import scoped
-from claims.admin.imports import display
 from claims.imports import drafts, mapping
 from claims.models import Network, VMImport
 from pools.core import errors
-from pools.platform.admin import lists, pages
+from pools.platform.admin import imports, lists, pages
 
 GROUPS_PER_PAGE = 25  # each has a select of all networks
 _REST = ""  # the name of the line for all rows without a line of their own
@@ -101,7 +100,7 @@ def save_mapping(request: HttpRequest, vm_import: VMImport) -> dict[str, list[st
         request,
         (
             gettext("All rows were validated again: %(counts)s.")
-            % {"counts": display.counts_text(changed_import.counts)}
+            % {"counts": imports.counts_text(changed_import.counts)}
         ),
     )
     return {}

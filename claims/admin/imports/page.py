@@ -5,26 +5,32 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from django.contrib import messages
+from django.db import transaction
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext, ngettext, ngettext_lazy
+from django.utils.translation import gettext_lazy as _
 
+from claims import tasks
 from claims.access import namespaces
 from claims.admin import scoped, tables
-from claims.admin.imports import actions, display, mapping, progress
+from claims.admin.imports import display, mapping
 from claims.core import address_requests
 from claims.entries import ippools
-from claims.imports import corrections, drafts, search, vm_status
+from claims.imports import corrections, drafts, vm_status
 from claims.models import ImportRow, VMImport, Wave
-from claims.models.imports import ImportTarget, RowStatus, Status
+from claims.models.imports import ImportTarget
 from claims.networks import networks
-from pools.platform import database
+from claims.waves import waves
+from pools.core import errors
+from pools.models.register_imports import ImportStatus as Status
+from pools.models.register_imports import RowStatus
 from pools.platform.admin import display as admin_display
-from pools.platform.admin import lists, pages
+from pools.platform.admin import imports, lists, pages
 
-PER_PAGE = 50
-_CANCELLABLE = (Status.QUEUED, Status.DRAFTING, Status.DRAFTED, Status.COMMITTING)
 # Reasons that do not make a row invalid.
 _NOTE_CODES = frozenset({"prefix_added", "repeated_row", "reserved_subnet", "no_nad"})
 _RENAMED = "vm_name_changed"  # shown by the name itself
@@ -49,117 +55,186 @@ _SKIPPED_LABELS: dict[str, Any] = {
 }
 
 
-def view(request: HttpRequest, vm_import: VMImport) -> HttpResponse:
-    mapping_errors = None
-    if request.method == "POST":
-        pages.require(request, "claims.change_vmimport")
-        if request.POST.get("action") != "map":
-            return actions.perform(request, vm_import)
+class VMImportPages(imports.ImportPages[VMImport]):
+    kind = drafts.IMPORTS
+    notify = staticmethod(tasks.notify_worker)
+    template = "import_one.html"
+    endpoint = "imports"
+    unnamed = _("Import %(number)s")
+    unnamed_inside = _("import %(number)s")
+    formats = display.FORMATS
+    status_labels = display.STATUS_LABELS
+    conflict_help = _("in conflict with the register, the network or another row")
+    refused_help = _("invalid, or not allowed to be written")
+
+    def view(self, request: HttpRequest, row: VMImport) -> HttpResponse:
+        if request.method != "POST" or request.POST.get("action") != "map":
+            return super().view(request, row)
+        self.require_change(request)
+        mapping_errors = None
         with pages.errors_as_messages(request):
-            mapping_errors = mapping.save_mapping(request, vm_import)
+            mapping_errors = mapping.save_mapping(request, row)
         if not mapping_errors:
             return HttpResponseRedirect(request.get_full_path())
-    question = _QUESTIONS.get((request.GET.get("ask", ""), vm_import.status))
-    if question is not None:
-        pages.require(request, "claims.change_vmimport")
-        return question(request, vm_import)
-    working = progress.progress_values(vm_import)["working"]
-    rows = (
-        None
-        if working or vm_import.status in {Status.FAILED, Status.CANCELLED}
-        else _rows(request, vm_import)
-    )
-    drafted = vm_import.status == Status.DRAFTED
-    may_change = request.user.has_perm("claims.change_vmimport")
-    return pages.page(
-        request,
-        "import_one.html",
-        title=vm_import.file_name
-        or (gettext("Import %(vm_import)s") % {"vm_import": vm_import.pk}),
-        opts=VMImport._meta,
-        original=vm_import,
-        vm_import=vm_import,
-        state=display.import_status_badge(vm_import),
-        format=display.format_name(vm_import),
-        everything=scoped.request_scope(request).everything,
-        progress=progress.progress_values(vm_import) if working else None,
-        progress_url=reverse("admin:claims_vmimport_progress", args=[vm_import.pk]),
-        may_cancel=may_change and vm_import.status in _CANCELLABLE,
-        may_change=may_change and drafted,
-        drafted=drafted,
-        skipped_lines=[_skipped_text(name, count) for name, count in vm_import.left_out.items()],
-        effect=_commit_effect(vm_import),
-        lacking=corrections.rows_lacking_family(vm_import).count() if drafted and may_change else 0,
-        groups=mapping.mapping_context(request, vm_import, mapping_errors) if drafted else None,
-        listed=rows,
-        waves=_available_waves(request, vm_import),
-        **(
-            _committed_context(vm_import, may_change=may_change)
-            if vm_import.status == Status.COMMITTED
-            else {}
-        ),
-        call=f"imports/{vm_import.pk}/",
-    )
+        groups = mapping.mapping_context(request, row, mapping_errors)
+        return self.page(request, row, groups=groups)
 
+    def context(
+        self, request: HttpRequest, row: VMImport, effect: dict[str, int]
+    ) -> dict[str, Any]:
+        drafted = row.status == Status.DRAFTED
+        may_change = request.user.has_perm("claims.change_vmimport")
+        is_claims = row.target == ImportTarget.IPAMCLAIMS
+        return {
+            "vm_import": row,
+            "everything": scoped.request_scope(request).everything,
+            "kind_singular": "IPAMClaim" if is_claims else gettext("entry"),
+            "kind_plural": "IPAMClaims" if is_claims else gettext("entries"),
+            "skipped_lines": [_skipped_text(name, count) for name, count in row.left_out.items()],
+            "lacking": corrections.rows_lacking_family(row).count()
+            if drafted and may_change
+            else 0,
+            "groups": mapping.mapping_context(request, row) if drafted else None,
+            "waves": _available_waves(request, row),
+            "vm_statuses": _vm_statuses(row),
+            "follows": _is_written_to_cluster(row),
+        }
 
-def _undo_page(request: HttpRequest, vm_import: VMImport) -> HttpResponse:
-    """Return the page that says what undoing deletes, before it does."""
-    effect, effects = _commit_effect(vm_import), []
-    if new := effect["new"]:
-        text = ngettext(
-            "%(number)s record that the import created is deleted.",
-            "%(number)s records that the import created are deleted.",
-            new,
+    def rows(self, row: VMImport) -> QuerySet[ImportRow]:
+        return row.rows.select_related("network")
+
+    def lines(self, row: VMImport, rows: list[ImportRow]) -> dict[str, Any]:
+        lines = list(self._lines(row, rows))
+        renamed = any(line["renamed"] for line in lines)
+        return {"rows": lines, "shared_notes": _share_notes(lines), "renamed": renamed}
+
+    def _lines(self, vm_import: VMImport, rows: list[ImportRow]) -> Iterator[dict[str, Any]]:
+        statuses: dict[int, str] = {}
+        if vm_import.status == Status.COMMITTED:
+            statuses = vm_status.row_statuses(vm_import, [row.number for row in rows])
+        for row in rows:
+            vm_status_name = statuses.get(row.number)
+            yield {
+                "row": row,
+                "status": self.row_badge(row.status),
+                "vm": row.vm or row.source_vm,
+                "renamed": row.source_vm if row.vm and row.source_vm != row.vm else "",
+                "mac": row.mac or row.source_mac,
+                "ips": row.ips or row.source_ips,
+                "namespace": row.namespace or row.source_namespace,
+                "reasons": _reasons(row),
+                "differences": display.differences(row),
+                "vm_status": display.vm_status_badge(vm_status_name) if vm_status_name else "",
+                "choices": list(_address_choices(row)),
+                "bad": row.status in imports.BAD,
+            }
+
+    def undo_effects(self, row: VMImport, effect: dict[str, int]) -> list[str]:
+        effects = []
+        if new := effect["new"]:
+            text = ngettext(
+                "%(number)s record that the import created is deleted.",
+                "%(number)s records that the import created are deleted.",
+                new,
+            )
+            effects.append(text % {"number": admin_display.digits(new)})
+        if changed := effect["changed"]:
+            text = ngettext(
+                "%(number)s changed record gets its previous values.",
+                "%(number)s changed records get their previous values.",
+                changed,
+            )
+            effects.append(text % {"number": admin_display.digits(changed)})
+        if _is_written_to_cluster(row):
+            text = gettext("The next sync writes these changes to %(cluster)s.")
+            effects.append(text % {"cluster": row.cluster.name})
+        text = gettext(
+            "The import cannot be undone while a VM runs with one of these records, or if one was"
+            " changed afterwards."
         )
-        effects.append(text % {"number": admin_display.digits(new)})
-    if changed := effect["changed"]:
-        text = ngettext(
-            "%(number)s changed record gets its previous values.",
-            "%(number)s changed records get their previous values.",
-            changed,
+        return [*effects, text]
+
+    # --- buttons ----------------------------------------------------------------------------------
+
+    def actions(self) -> dict[str, Callable[[HttpRequest, VMImport], None]]:
+        return super().actions() | {
+            "free": self._assign_free_address,
+            "missing": self._assign_missing_addresses,
+            "wave": _add_to_wave,
+        }
+
+    def correct(self, request: HttpRequest, row: VMImport) -> None:
+        post_data = request.POST
+        values: dict[str, Any] = {
+            name: post_data[name][: corrections.MOST_IPS * 100]
+            for name in corrections.COLUMNS
+            if name in post_data
+        }
+        if "ips" in values:
+            values["ips"] = values["ips"].replace(",", " ").split()[: corrections.MOST_IPS]
+        line = self.kind.correct_row(
+            row.pk, imports.row_number(request), values, **imports.actor(request)
         )
-        effects.append(text % {"number": admin_display.digits(changed)})
-    if _is_written_to_cluster(vm_import):
-        text = gettext("The next sync writes these changes to %(cluster)s.")
-        effects.append(text % {"cluster": vm_import.cluster.name})
-    text = gettext(
-        "The import cannot be undone while a VM runs with one of these records, or if one was"
-        " changed afterwards."
+        if line.status not in imports.BAD:
+            words = {"row": line.row, "status": RowStatus(line.status).label}
+            messages.success(request, gettext("Row %(row)s is %(status)s now.") % words)
+            return
+        reason = pages.sentence(line.reasons[0]["message"]) if line.reasons else ""
+        text = (
+            gettext("Row %(row)s is still in conflict. %(reason)s")
+            if line.status == RowStatus.CONFLICT
+            else gettext("Row %(row)s is still refused. %(reason)s")
+        )
+        messages.warning(request, text % {"row": line.row, "reason": reason})
+
+    def cancel(self, request: HttpRequest, row: VMImport) -> None:
+        changed = self.kind.cancel(row.pk, **imports.actor(request))
+        messages.success(
+            request,
+            gettext("The import was cancelled; nothing was written.")
+            if changed.status == Status.CANCELLED
+            else gettext("The import is being cancelled; nothing will be written."),
+        )
+
+    def _assign_free_address(self, request: HttpRequest, row: VMImport) -> None:
+        line = drafts.assign_free_addresses(
+            row.pk, imports.row_number(request), **imports.actor(request)
+        )
+        words = {"row": line.row, "ips": ", ".join(line.ips)}
+        messages.success(request, gettext("Row %(row)s has %(ips)s now.") % words)
+
+    def _assign_missing_addresses(self, request: HttpRequest, row: VMImport) -> None:
+        changed = drafts.assign_missing_families(row.pk, **imports.actor(request))
+        self.report(request, gettext("Completed: %(counts)s."), changed)
+
+
+PAGES = VMImportPages()
+
+
+def _add_to_wave(request: HttpRequest, vm_import: VMImport) -> None:
+    """Add the import's VMs to a new wave if a name was entered, else to the selected wave."""
+    pages.require(request, "claims.change_wave", namespaces.EVERY_NAMESPACE)
+    author = pages.author(request)
+    name = request.POST.get("wave_name", "").strip()
+    with transaction.atomic():
+        if name:
+            pages.require(request, "claims.add_wave")
+            wave = waves.create(vm_import.cluster, name, author=author)
+        else:
+            wave = waves.get(lists.parse_id(request.POST.get("wave", "")))
+            if wave.cluster_id != vm_import.cluster_id:
+                raise errors.NotFound(
+                    gettext("The cluster %(cluster)s has no such wave.")
+                    % {"cluster": vm_import.cluster}
+                )
+        added = waves.add_import(wave.pk, vm_import, author=author)
+    link = admin_display.link(admin_display.url_of(wave), wave.name)
+    text = ngettext(
+        "{count} VM was added to the wave {wave}.",
+        "{count} VMs were added to the wave {wave}.",
+        added,
     )
-    return pages.confirmation(
-        request,
-        vm_import,
-        title=gettext("Undo %(name)s?") % {"name": _name(vm_import)},
-        effects=[*effects, text],
-        button=gettext("Undo the import"),
-        action="undo",
-    )
-
-
-def _discard_page(request: HttpRequest, vm_import: VMImport) -> HttpResponse:
-    rows = admin_display.digits(sum(vm_import.counts.values()))
-    return pages.confirmation(
-        request,
-        vm_import,
-        title=gettext("Discard the draft of %(name)s?") % {"name": _name(vm_import)},
-        effects=[
-            gettext("Rows that are deleted, with their corrections: %(rows)s.") % {"rows": rows},
-            gettext("Nothing was written to the register."),
-        ],
-        button=gettext("Discard draft"),
-        action="cancel",
-    )
-
-
-# By the parameter `ask` and the status of the import: the page that asks before an action.
-_QUESTIONS: dict[tuple[str, str], Callable[[HttpRequest, VMImport], HttpResponse]] = {
-    ("undo", Status.COMMITTED): _undo_page,
-    ("discard", Status.DRAFTED): _discard_page,
-}
-
-
-def _name(vm_import: VMImport) -> str:
-    return vm_import.file_name or gettext("import %(number)s") % {"number": vm_import.pk}
+    messages.success(request, format_html(text, count=admin_display.digits(added), wave=link))
 
 
 def _skipped_text(name: str, count: int) -> str:
@@ -167,101 +242,6 @@ def _skipped_text(name: str, count: int) -> str:
     if name not in _SKIPPED_LABELS:
         return f"{number} {name}"
     return str(_SKIPPED_LABELS[name] % {"count": count, "number": number})
-
-
-def _commit_effect(vm_import: VMImport) -> dict[str, Any]:
-    """Return the numbers of rows by status, and of rows that a commit writes or skips."""
-    counts = dict.fromkeys(RowStatus.values, 0) | vm_import.counts
-    is_claims = vm_import.target == ImportTarget.IPAMCLAIMS
-    return {
-        **counts,
-        "writes": counts["new"] + counts["changed"],
-        "bad": counts["conflict"] + counts["refused"],
-        "total": sum(counts.values()),
-        "kind_singular": "IPAMClaim" if is_claims else gettext("entry"),
-        "kind_plural": "IPAMClaims" if is_claims else gettext("entries"),
-    }
-
-
-# --- its rows -------------------------------------------------------------------------------------
-
-
-def _rows(request: HttpRequest, vm_import: VMImport) -> dict[str, Any]:
-    """Return one page of the filtered rows, with the chips that filter them."""
-    chosen_status = request.GET.get("status", "")
-    chosen_status = chosen_status if chosen_status in RowStatus.values else ""
-    search_text = request.GET.get("q", "").replace("\0", "").strip()
-    after = lists.parse_id(request.GET.get("after", ""))
-    rows: QuerySet[ImportRow] = drafts.draft_rows(vm_import)
-    if chosen_status:
-        rows = rows.filter(status=chosen_status)
-    if search_text:
-        rows = search.matching_rows(rows, search_text)
-    rows = rows.filter(number__gt=min(after, (1 << 31) - 1)).order_by("number")
-    with database.in_parallel():
-        page = list(rows[: PER_PAGE + 1])
-    query = {"status": chosen_status, "q": search_text}
-    lines = list(_row_contexts(vm_import, page[:PER_PAGE]))
-    more = page[PER_PAGE - 1].number if len(page) > PER_PAGE else 0
-    return {
-        "rows": lines,
-        "shared_notes": _share_notes(lines),
-        "renamed": any(line["renamed"] for line in lines),
-        "chips": list(_chips(vm_import, chosen_status, search_text)),
-        "search_text": search_text,
-        "status": chosen_status,
-        "after": after,
-        "first": _url(vm_import, **query) if after else "",
-        "more": _url(vm_import, **query, after=more) if more else "",
-        "here": _url(vm_import, **query, after=after),
-    }
-
-
-def _url(vm_import: VMImport, **query: Any) -> str:
-    parameters = {name: value for name, value in query.items() if value}
-    return reverse("admin:claims_vmimport_change", args=[vm_import.pk], query=parameters)
-
-
-def _chips(vm_import: VMImport, chosen_status: str, search_text: str) -> Iterator[dict[str, Any]]:
-    """Yield a chip for all rows, and one for each status that a row has."""
-    total = sum(vm_import.counts.values())
-    yield {
-        "name": gettext("All"),
-        "count": total,
-        "url": _url(vm_import, q=search_text),
-        "chosen": not chosen_status,
-    }
-    for name in RowStatus.values:
-        count = vm_import.counts.get(name, 0)
-        if count or name == chosen_status:
-            yield {
-                "badge": display.row_status_badge(name),
-                "count": count,
-                "url": _url(vm_import, q=search_text, status=name),
-                "chosen": name == chosen_status,
-            }
-
-
-def _row_contexts(vm_import: VMImport, rows: list[ImportRow]) -> Iterator[dict[str, Any]]:
-    statuses: dict[int, str] = {}
-    if vm_import.status == Status.COMMITTED:
-        statuses = vm_status.row_statuses(vm_import, [row.number for row in rows])
-    for row in rows:
-        vm_status_name = statuses.get(row.number)
-        yield {
-            "row": row,
-            "status": display.row_status_badge(row.status),
-            "vm": row.vm or row.source_vm,
-            "renamed": row.source_vm if row.vm and row.source_vm != row.vm else "",
-            "mac": row.mac or row.source_mac,
-            "ips": row.ips or row.source_ips,
-            "namespace": row.namespace or row.source_namespace,
-            "reasons": _reasons(row),
-            "differences": display.differences(row),
-            "vm_status": display.vm_status_badge(vm_status_name) if vm_status_name else "",
-            "choices": list(_address_choices(row)),
-            "bad": row.status in {RowStatus.CONFLICT, RowStatus.REFUSED},
-        }
 
 
 def _address_choices(row: ImportRow) -> Iterator[tuple[str, str]]:
@@ -312,18 +292,15 @@ def _available_waves(request: HttpRequest, vm_import: VMImport) -> list[Wave] | 
     return list(Wave.objects.filter(cluster=vm_import.cluster_id).order_by("name")[: scoped.MOST])
 
 
-def _committed_context(vm_import: VMImport, *, may_change: bool) -> dict[str, Any]:
-    counts = vm_status.status_counts(vm_import)
-    written = vm_import.counts.get("new", 0) + vm_import.counts.get("changed", 0)
-    return {
-        "vm_statuses": [
-            (display.vm_status_badge(name), admin_display.digits(number))
-            for name, number in counts.items()
-            if number
-        ],
-        "may_undo": may_change and written > 0,
-        "follows": _is_written_to_cluster(vm_import),
-    }
+def _vm_statuses(vm_import: VMImport) -> list[tuple[SafeString, str]]:
+    """Return the number of rows by status of their VM, once the import is committed."""
+    if vm_import.status != Status.COMMITTED:
+        return []
+    return [
+        (display.vm_status_badge(name), admin_display.digits(number))
+        for name, number in vm_status.status_counts(vm_import).items()
+        if number
+    ]
 
 
 def _is_written_to_cluster(vm_import: VMImport) -> bool:

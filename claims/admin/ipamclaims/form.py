@@ -47,11 +47,6 @@ def _require_write(request: HttpRequest, claim: IPAMClaim) -> None:
         raise PermissionDenied
 
 
-def _request_scope(request: HttpRequest) -> namespaces.Scope:
-    operator = request.user.has_perm("claims.add_ipamclaim")
-    return namespaces.EVERYTHING if operator else namespaces.owner_scope(request.user)
-
-
 class RequestForm(forms.Form):
     """The form of a claim's request: MAC address, addresses, note."""
 
@@ -87,7 +82,7 @@ class ClaimForm(RequestForm):
 
     network = forms.ModelChoiceField(Network.objects.none(), widget=fields.select())
     namespace = fields.ParsedField(
-        lambda text: holders.parse_name(text.strip(), kind="label"), widget=fields.text()
+        lambda text: holders.parse_label(text.strip()), widget=fields.text()
     )
     vm = fields.name_field(label=_("VM"), help_text=_("Name of the VM. The VM need not exist yet."))
     field_order = ("network", "namespace", "vm", "mac", "ips", "note")
@@ -107,10 +102,9 @@ def add(request: HttpRequest) -> HttpResponse:
         cleaned_data = form.cleaned_data
         ips = form.parse_addresses(cleaned_data["network"])
         if not form.errors and (claim := _create_claim(request, form, ips)):
-            messages.success(
-                request, (gettext("The claim %(claim)s was created.") % {"claim": claim.name})
+            return pages.done(
+                request, gettext("The claim %(claim)s was created.") % {"claim": claim.name}, claim
             )
-            return HttpResponseRedirect(display.url_of(claim))
     return _form_page(request, form, gettext("Request addresses for a VM"), reverse(LIST))
 
 
@@ -124,7 +118,9 @@ def _initial(query: Any) -> dict[str, str]:
 
 def _create_claim(request: HttpRequest, form: ClaimForm, ips: tuple[str, ...]) -> IPAMClaim | None:
     cleaned_data = form.cleaned_data
-    try:
+    with pages.errors_at_field(
+        form, lambda problem: "vm" if problem.field == "name" else problem.field
+    ):
         namespaces.require_request(
             request.user, cleaned_data["network"].cluster_id, cleaned_data["namespace"]
         )
@@ -136,10 +132,8 @@ def _create_claim(request: HttpRequest, form: ClaimForm, ips: tuple[str, ...]) -
             ips=ips,
             note=cleaned_data["note"],
         )
-        return ipamclaims.create(spec, author=pages.author(request), scope=_request_scope(request))
-    except errors.IpamError as error:
-        pages.add_errors(
-            form, error, lambda problem: "vm" if problem.field == "name" else problem.field
+        return ipamclaims.create(
+            spec, author=pages.author(request), scope=namespaces.request_scope(request.user)
         )
     return None
 
@@ -161,15 +155,14 @@ def edit(request: HttpRequest, claim: IPAMClaim) -> HttpResponse:
                 note=form.cleaned_data["note"],
             )
         if not form.errors:
-            try:
+            with pages.errors_at_field(form):
                 ipamclaims.change(
-                    claim.pk, changes, author=pages.author(request), scope=_request_scope(request)
+                    claim.pk,
+                    changes,
+                    author=pages.author(request),
+                    scope=namespaces.request_scope(request.user),
                 )
-            except errors.IpamError as error:
-                pages.add_errors(form, error)
-            else:
-                messages.success(request, gettext("The claim was changed."))
-                return HttpResponseRedirect(display.url_of(claim))
+                return pages.done(request, gettext("The claim was changed."), claim)
     return _form_page(
         request, form, (gettext("Change %(claim)s") % {"claim": claim.name}), display.url_of(claim)
     )
@@ -180,10 +173,9 @@ def delete(request: HttpRequest, claim: IPAMClaim) -> HttpResponse:
     if request.method == "POST":
         with pages.errors_as_messages(request):
             ipamclaims.delete(claim.pk, author=pages.author(request))
-            messages.success(
-                request, (gettext("The claim %(claim)s was released.") % {"claim": claim.name})
+            return pages.done(
+                request, gettext("The claim %(claim)s was released.") % {"claim": claim.name}, LIST
             )
-            return HttpResponseRedirect(reverse(LIST))
         return HttpResponseRedirect(display.url_of(claim))
     addresses = ", ".join(claim.ips) or gettext("no address")
     return _form_page(
@@ -202,7 +194,7 @@ def delete(request: HttpRequest, claim: IPAMClaim) -> HttpResponse:
 def release(request: HttpRequest, claim: IPAMClaim) -> HttpResponse:
     """Release the addresses of a leaked claim in the register, with a reason."""
     pages.require(request, "claims.delete_ipamclaim")
-    form = ReleaseForm(request.POST or None)
+    form = fields.ReasonForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         with pages.errors_as_messages(request):
             author = pages.author(request, form.cleaned_data["reason"])
@@ -228,10 +220,6 @@ def release(request: HttpRequest, claim: IPAMClaim) -> HttpResponse:
     )
 
 
-class ReleaseForm(forms.Form):
-    reason = fields.reason_field()
-
-
 def _form_page(
     request: HttpRequest,
     form: forms.Form,
@@ -241,12 +229,12 @@ def _form_page(
     button: str = "",
     explanation: str = "",
 ) -> HttpResponse:
-    return pages.page(
+    return pages.form_page(
         request,
-        "claim_form.html",
+        IPAMClaim,
+        form,
         title=title,
-        opts=IPAMClaim._meta,
-        form=form,
+        template="claim_form.html",
         back=back,
         button=button or gettext("Save"),
         explanation=explanation,

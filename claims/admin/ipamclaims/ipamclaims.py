@@ -45,6 +45,7 @@ def _state(claim: Any) -> SafeString:
 
 @admin.register(IPAMClaim)
 class IPAMClaimAdmin(scoped.Scoped[IPAMClaim]):
+    row_name, row_names = _("claim"), _("claims")
     list_display = (
         Column("name", _("claim"), _name, ordering="name"),
         Column("vm", _("VM, running in"), _vm, ordering="vm"),

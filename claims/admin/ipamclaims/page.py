@@ -50,9 +50,8 @@ def view(request: HttpRequest, claim: Any) -> HttpResponse:
     return pages.page(
         request,
         "claim.html",
+        claim,
         title=claim.name,
-        opts=IPAMClaim._meta,
-        original=claim,
         claim=claim,
         everything=scope.everything,
         badge=state_badge(claim.state, states.state_description(claim)),

@@ -60,8 +60,8 @@ def view(request: HttpRequest) -> HttpResponse:
     return pages.page(
         request,
         "claim_problems.html",
+        IPAMClaim,
         title=gettext("Claims: findings"),
-        opts=IPAMClaim._meta,
         groups=groups,
         existing_claims=set(
             IPAMClaim.objects.filter(pk__in=claim_ids - {None}).values_list("pk", flat=True)

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django import forms
-from django.contrib import messages
 from django.db import transaction
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.utils.text import format_lazy
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
+from django_stubs_ext import StrOrPromise
 
 from claims.admin.networks import page
 from claims.core.networks import rules, static_vms, udn
@@ -27,11 +27,8 @@ from claims.networks import networks as services
 from pools.admin.clusters import field as cluster_fields
 from pools.core import addresses, errors, holders, object_reader
 from pools.models import Cluster
-from pools.platform.admin import attributes, display, pages
+from pools.platform.admin import attributes, pages
 from pools.platform.admin import forms as fields
-
-if TYPE_CHECKING:
-    from django_stubs_ext import StrOrPromise
 
 _LIST_FIELDS = (
     "subnets",
@@ -215,8 +212,7 @@ def add(request: HttpRequest) -> HttpResponse:
         try:
             if "_confirmed" in request.POST:
                 network = _create_network(request, form)
-                messages.success(request, _created_message(network))
-                return HttpResponseRedirect(display.url_of(network))
+                return pages.done(request, _created_message(network), network)
             with transaction.atomic():  # errors of the service are shown before the preview
                 network = _create_network(request, form)
                 transaction.set_rollback(True)
@@ -224,12 +220,13 @@ def add(request: HttpRequest) -> HttpResponse:
             form.add_service_error(error)
         else:
             return _preview_page(request, form)
-    return pages.page(
+    return pages.form_page(
         request,
-        "network_form.html",
+        Network,
+        form,
         title=gettext("Add network"),
-        opts=Network._meta,
-        form=form,
+        button=gettext("Preview"),
+        template="network_form.html",
         clusters_exist=Cluster.objects.exists(),
         has_errors=form.is_bound and bool(form.errors),
     )
@@ -265,8 +262,8 @@ def _preview_page(request: HttpRequest, form: NetworkForm) -> HttpResponse:
     return pages.page(
         request,
         "network_preview.html",
-        title=(gettext("Create %(network)s?") % {"network": spec.name}),
-        opts=Network._meta,
+        Network,
+        title=gettext("Create %(network)s?") % {"network": spec.name},
         cluster=form.cleaned_data["cluster"],
         applied=form.cleaned_data["applied"],
         gateways=udn.gateways(row),
@@ -321,7 +318,7 @@ class NetworkChangeForm(attributes.AttributeFields):
         namespaces = str(self.cleaned_data["namespaces"]).split()
         for name in namespaces:
             with pages.errors_at_field(self, "namespaces"):
-                holders.parse_name(name, kind="label")
+                holders.parse_label(name)
         return sorted(set(namespaces))
 
 
@@ -342,15 +339,11 @@ def edit(request: HttpRequest, network: Network) -> HttpResponse:
     elif network.namespace_selector and not names:
         del form.fields["namespaces"]  # a selector by labels can only be changed over the API
     if request.method == "POST" and form.is_valid():
-        try:
+        with pages.errors_at_field(form, _field_of_problem):
             services.change(network, _changes(form, names), author=pages.author(request))
-        except errors.IpamError as error:
-            pages.add_errors(form, error, _field_of_problem)
-        else:
-            messages.success(
-                request, (gettext("%(network)s was changed.") % {"network": network.name})
+            return pages.done(
+                request, gettext("%(network)s was changed.") % {"network": network.name}, network
             )
-            return HttpResponseRedirect(display.url_of(network))
     title = gettext("Edit %(network)s") % {"network": network.name}
     return page.page(request, "network_edit.html", title, network, form=form)
 

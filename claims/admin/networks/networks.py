@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.contrib import admin, messages
+from django.contrib import admin
 from django.db.models import Count, QuerySet
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.urls import reverse
+from django.http import HttpRequest, HttpResponseBase
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
@@ -20,14 +19,11 @@ from claims.models import NAD, Entry, Network
 from claims.models.networks import NetworkKind
 from claims.networks import networks as services
 from pools.admin.pools import usage_bars
-from pools.core import errors
 from pools.models import Cluster
 from pools.platform.admin import attributes, columns, display, filters, lists, pages
 from pools.platform.admin.columns import Column
 from pools.platform.admin.lists import Page
 from pools.register import usage
-
-LIST = "admin:claims_network_changelist"
 
 
 def _by_static(request: HttpRequest, rows: QuerySet[Network], value: str) -> QuerySet[Network]:
@@ -73,20 +69,14 @@ def _namespaces(network: Any) -> SafeString:
     return display.number(len({nad.namespace for nad in network.shown_nads}))
 
 
-def _delete(request: HttpRequest, network: Network) -> HttpResponse:
-    if request.method == "POST":
-        try:
-            services.delete(network, author=pages.author(request))
-        except errors.IpamError as error:
-            messages.error(request, pages.sentence(error.message))
-            return HttpResponseRedirect(display.url_of(network))
-        messages.success(request, (gettext("%(network)s was deleted.") % {"network": network.name}))
-        return HttpResponseRedirect(reverse(LIST))
-    return page.page(
+def _delete(request: HttpRequest, network: Network) -> HttpResponseBase:
+    return pages.deletion(
         request,
-        "network_delete.html",
-        (gettext("Delete %(network)s?") % {"network": network.name}),
         network,
+        lambda: services.delete(network, author=pages.author(request)),
+        title=gettext("Delete %(network)s?") % {"network": network.name},
+        deleted=gettext("%(network)s was deleted.") % {"network": network.name},
+        template="network_delete.html",
     )
 
 

@@ -87,10 +87,8 @@ def page(
     return pages.page(
         request,
         template,
+        network,
         title=title,
-        opts=Network._meta,
-        original=network,
-        network=network,
         everything=scoped.request_scope(request).everything,
         **more,
     )

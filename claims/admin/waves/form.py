@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from django import forms
-from django.contrib import messages
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.urls import reverse
+from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
@@ -16,8 +12,8 @@ from claims.models import Wave
 from claims.waves import waves
 from pools.core import errors
 from pools.models import Cluster
-from pools.platform.admin import display, pages
 from pools.platform.admin import forms as fields
+from pools.platform.admin import pages
 
 
 def _datetime_input() -> forms.Widget:
@@ -44,21 +40,19 @@ def add(request: HttpRequest, clusters: QuerySet[Cluster]) -> HttpResponse:
     )
     form.fields["cluster"].queryset = clusters  # type: ignore[attr-defined]
     if request.method == "POST" and form.is_valid():
-        values: dict[str, Any] = dict(form.cleaned_data)
-        try:
-            wave = waves.create(
-                values.pop("cluster"), values.pop("name"), **values, author=pages.author(request)
-            )
-        except errors.IpamError as error:
-            _add_problems(form, error)
-        else:
-            messages.success(
-                request,
-                (gettext("The wave %(wave)s was created. Add its VMs.") % {"wave": wave.name}),
-            )
-            return HttpResponseRedirect(display.url_of(wave))
-    back = reverse("admin:claims_wave_changelist")
-    return _page(request, form, gettext("Add a wave"), back, clusters_exist=clusters.exists())
+        with pages.errors_at_field(form, _field_of_problem):
+            wave = waves.create(**form.cleaned_data, author=pages.author(request))
+            message = gettext("The wave %(wave)s was created. Add its VMs.") % {"wave": wave.name}
+            return pages.done(request, message, wave)
+    return pages.form_page(
+        request,
+        Wave,
+        form,
+        title=gettext("Add a wave"),
+        template="wave_form.html",
+        button=gettext("Save"),
+        clusters_exist=clusters.exists(),
+    )
 
 
 def edit(request: HttpRequest, wave: Wave) -> HttpResponse:
@@ -66,35 +60,13 @@ def edit(request: HttpRequest, wave: Wave) -> HttpResponse:
     form = WaveForm(request.POST or None, initial=initial)
     del form.fields["cluster"]
     if request.method == "POST" and form.is_valid():
-        try:
+        with pages.errors_at_field(form, _field_of_problem):
             waves.change(wave.pk, form.cleaned_data, author=pages.author(request))
-        except errors.IpamError as error:
-            _add_problems(form, error)
-        else:
-            messages.success(request, gettext("The wave was changed."))
-            return HttpResponseRedirect(display.url_of(wave))
-    return _page(
-        request,
-        form,
-        (gettext("Edit %(wave)s") % {"wave": wave.name}),
-        display.url_of(wave),
-        clusters_exist=True,
+            return pages.done(request, gettext("The wave was changed."), wave)
+    return pages.form_page(
+        request, wave, form, title=gettext("Edit %(wave)s") % {"wave": wave.name}
     )
 
 
-def _add_problems(form: WaveForm, error: errors.IpamError) -> None:
-    pages.add_errors(form, error, lambda problem: problem.field or "name")
-
-
-def _page(
-    request: HttpRequest, form: WaveForm, title: str, back: str, *, clusters_exist: bool
-) -> HttpResponse:
-    return pages.page(
-        request,
-        "wave_form.html",
-        title=title,
-        opts=Wave._meta,
-        form=form,
-        back=back,
-        clusters_exist=clusters_exist,
-    )
+def _field_of_problem(problem: errors.FieldProblem) -> str:
+    return problem.field or "name"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.contrib import messages
 from django.core.exceptions import BadRequest
@@ -12,20 +12,18 @@ from django.urls import reverse
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
+from django_stubs_ext import StrOrPromise
 
 from claims.admin import tables
 from claims.admin.imports import display
 from claims.imports import drafts
 from claims.models import VMImport, Wave
-from claims.models.imports import Status
 from claims.waves import readiness, waves
 from claims.waves.readiness import NOT_READY, READY, WARNING, WaveMachine, WaveReadiness
 from pools.core import errors
+from pools.models.register_imports import ImportStatus as Status
 from pools.platform.admin import display as admin_display
 from pools.platform.admin import lists, pages
-
-if TYPE_CHECKING:
-    from django_stubs_ext import StrOrPromise
 
 MOST_VMS = 200  # VMs on the page; the print view lists all
 _MOST_IMPORTS = 50
@@ -47,7 +45,7 @@ _READINESS_BADGES = {
 
 
 def readiness_badge(status: str) -> SafeString:
-    return display.badge(*_READINESS_BADGES[status])
+    return admin_display.badge(*_READINESS_BADGES[status])
 
 
 def view(request: HttpRequest, wave: Wave) -> HttpResponse:
@@ -74,10 +72,8 @@ def view(request: HttpRequest, wave: Wave) -> HttpResponse:
     return pages.page(
         request,
         "wave.html",
+        wave,
         title=wave.name,
-        opts=Wave._meta,
-        original=wave,
-        wave=wave,
         report=report,
         headline=_headline(report),
         chips=list(_chips(report, wave, chosen_status)),
@@ -88,9 +84,9 @@ def view(request: HttpRequest, wave: Wave) -> HttpResponse:
         networks=[
             {
                 "fit": fit,
-                "badge": display.badge("refused", "✕", gettext("no"))
+                "badge": admin_display.badge("refused", "✕", gettext("no"))
                 if fit.reasons
-                else display.badge("ok", "●", gettext("yes")),
+                else admin_display.badge("ok", "●", gettext("yes")),
                 "free": [(f"IPv{family}", free) for family, free in fit.free.items()],
             }
             for fit in report.networks
@@ -105,7 +101,7 @@ def view(request: HttpRequest, wave: Wave) -> HttpResponse:
 def _headline(report: WaveReadiness) -> tuple[SafeString, str]:
     total, missing = len(report.machines), report.counts[NOT_READY]
     if not total:
-        return display.badge("unknown", "○", gettext("empty")), gettext("no VMs yet")
+        return admin_display.badge("unknown", "○", gettext("empty")), gettext("no VMs yet")
     if missing:
         return readiness_badge(NOT_READY), (
             gettext("%(missing)s of %(total)s VMs")
@@ -158,7 +154,7 @@ def _vm_row(machine: WaveMachine, numbers: dict[str, int]) -> dict[str, Any]:
 def _available_imports(request: HttpRequest, wave: Wave) -> list[tuple[VMImport, StrOrPromise]]:
     """Return the newest imports into the wave's cluster whose VMs can be added, with their status."""
     states = (Status.DRAFTED, Status.COMMITTED)
-    vm_imports = drafts.visible_imports(request.user).filter(
+    vm_imports = drafts.IMPORTS.visible(request.user).filter(
         cluster=wave.cluster_id, status__in=states
     )
     return [
@@ -213,7 +209,7 @@ def _add_vms(request: HttpRequest, wave: Wave) -> None:
 def _add_import(request: HttpRequest, wave: Wave) -> None:
     number = lists.parse_id(request.POST.get("import", ""))
     vm_import = (
-        drafts.visible_imports(request.user).filter(pk=number, cluster=wave.cluster_id).first()
+        drafts.IMPORTS.visible(request.user).filter(pk=number, cluster=wave.cluster_id).first()
     )
     if vm_import is None:
         raise errors.InvalidInput.for_field("import", "required", gettext("choose an import"))

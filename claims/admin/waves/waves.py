@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.contrib import admin, messages
+from django.contrib import admin
 from django.db.models import Count, F, QuerySet
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.urls import reverse
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
@@ -19,8 +18,6 @@ from claims.waves import waves
 from pools.models import Cluster
 from pools.platform.admin import columns, pages
 from pools.platform.admin.lists import Page
-
-LIST = "admin:claims_wave_changelist"
 
 
 def _add(request: HttpRequest) -> HttpResponse:
@@ -34,21 +31,15 @@ def _page(request: HttpRequest, wave: Wave) -> HttpResponse:
     return page.view(request, wave)
 
 
-def _delete(request: HttpRequest, wave: Wave) -> HttpResponse:
-    if request.method == "POST":
-        waves.delete(wave.pk, author=pages.author(request))
-        messages.success(
-            request,
-            gettext("The wave %(wave)s was deleted; its VMs are unchanged.") % {"wave": wave.name},
-        )
-        return HttpResponseRedirect(reverse(LIST))
-    return pages.page(
+def _delete(request: HttpRequest, wave: Wave) -> HttpResponseBase:
+    return pages.deletion(
         request,
-        "wave_delete.html",
+        wave,
+        lambda: waves.delete(wave.pk, author=pages.author(request)),
         title=gettext("Delete the wave %(wave)s?") % {"wave": wave.name},
-        opts=Wave._meta,
-        original=wave,
-        wave=wave,
+        deleted=gettext("The wave %(wave)s was deleted; its VMs are unchanged.")
+        % {"wave": wave.name},
+        template="wave_delete.html",
     )
 
 

@@ -1,51 +1,24 @@
-"""Requests of new imports: the parts of a form, and the target of the import."""
+"""Requests of imports: forms, and the target of a new import."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from django.http import HttpRequest
 from rest_framework.request import Request
 
 from claims.api.imports.serializers import find_network
 from claims.imports import drafts, networks
-from claims.imports.files import formats
 from claims.imports.mapping import ImportOptions
 from claims.imports.uploads import Upload
-from pools.core import errors, object_reader
+from pools.core import errors
 from pools.models import Cluster
-from pools.platform.rest import parsing
-
-_FORM_OVERHEAD = 64 * 1024  # bytes of a form in addition to its file
-FORM = "multipart/form-data"
-
-
-def refuse_large(request: HttpRequest) -> None:
-    """Raise InvalidInput if the body is too large, by its Content-Length and before it is read."""
-    if int(request.META.get("CONTENT_LENGTH") or 0) > formats.LARGEST + _FORM_OVERHEAD:
-        message = f"a file has at most {formats.LARGEST} bytes"
-        raise errors.InvalidInput.for_field("file", "too_large", message)
-
-
-def form_parts(request: Request) -> dict[str, Any]:
-    """Return the parts of a form; an empty one is left out. Raises InvalidInput for a repeated part."""
-    form = request._request
-    report = object_reader.ProblemReport()
-    parts: dict[str, Any] = {}
-    for name in {*form.POST, *form.FILES}:
-        values = [*form.POST.getlist(name), *form.FILES.getlist(name)]
-        if len(values) > 1:
-            report.add(name, "repeated", "is given more than once")
-        elif values[0] != "":
-            parts[name] = values[0]
-    report.raise_any()
-    return parts
+from pools.platform.rest import imports, parsing
 
 
 def is_empty_form(request: Request) -> bool:
     """Return True for an empty multipart form, which some clients send instead of no body."""
     form = request._request
-    return parsing.media_type(request) == FORM and not (form.POST or form.FILES)
+    return parsing.media_type(request) == imports.FORM and not (form.POST or form.FILES)
 
 
 def form_identity(request: Request, upload: Upload) -> bytes:

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cached_property
 from typing import Any
 
-from django.db.models import QuerySet
 from django.http import HttpResponse
 from django.urls import path
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import extend_schema
-from rest_framework import exceptions
+from drf_spectacular.utils import extend_schema, extend_schema_view
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -28,13 +24,13 @@ from claims.api.imports.serializers import (
     VMImportDetailSerializer,
     VMImportSerializer,
 )
-from claims.imports import corrections, drafts, manifests, mapping, search, vm_status
+from claims.imports import drafts, manifests, mapping, vm_status
 from claims.imports.files import formats
 from claims.models import ImportRow, VMImport
-from claims.models.imports import ImportTarget, RowStatus, Status
+from claims.models.imports import ImportTarget
 from pools.core import errors
-from pools.platform import idempotency
-from pools.platform.rest import filters, generics, parsing, query, views
+from pools.models.register_imports import ImportStatus
+from pools.platform.rest import filters, generics, imports, parsing, query, views
 
 _VIEW = ("claims.view_vmimport",)
 _CHANGE = ("claims.change_vmimport",)
@@ -43,77 +39,47 @@ _SMALL_OR_LARGE = {200: VMImportSerializer, 202: VMImportSerializer}
 
 
 class ImportFilter(scoped.ScopedFilterSet):
-    status = filters.choice(*Status.values)
+    status = filters.choice(*ImportStatus.values)
     target = filters.choice(*ImportTarget.values)
     network = filters.integer(1, 1 << 62, help_text="Id.")
 
 
-class _ImportView(generics.GenericView):
-    """An endpoint of the imports that the user may see."""
-
+class _ImportView(imports.ImportResourceView):
     queryset = VMImport.objects.all()
     serializer_class: Any = VMImportSerializer
     lookup_url_kwarg = "import_id"
-
-    def get_queryset(self) -> QuerySet[Any]:
-        if getattr(self, "swagger_fake_view", False):  # the OpenAPI document has no user
-            return super().get_queryset()
-        return drafts.visible_imports(self.request.user)
-
-    def answer(self, stored: idempotency.StoredAnswer) -> Response:
-        """Answer, and wake a worker after the transaction: an unreachable broker only delays the work."""
-        if stored.answer["status"] in {Status.QUEUED, Status.COMMITTING}:
-            tasks.notify_worker(stored.answer["id"])
-        return Response(stored.answer, status=stored.status)
+    kind = drafts.IMPORTS
+    notify = staticmethod(tasks.notify_worker)
 
 
-class Imports(_ImportView, generics.ListView):
+class Imports(_ImportView, imports.NewImportView):
     """Imports of VMs: all for those who see all namespaces, for others their own."""
 
     needs = {"GET": _VIEW, "POST": ("claims.add_vmimport",)}
-    idempotent = ("POST",)
     largest_body = formats.LARGEST
     filterset_class = ImportFilter
     limited_by = ("cluster",)
     limited_by_body = True
-    ordering = "-id"
-
-    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        """Check the size first: session authentication would read the file to find the CSRF token."""
-        bodies.refuse_large(request._request)
-        super().initial(request, *args, **kwargs)
+    form_serializer = ImportFormSerializer
+    body_serializer = ImportBodySerializer
 
     @extend_schema(
-        request={bodies.FORM: ImportFormSerializer, parsing.JSON: ImportBodySerializer},
+        request={imports.FORM: ImportFormSerializer, parsing.JSON: ImportBodySerializer},
         responses={201: VMImportSerializer},
     )
     def post(self, request: Request) -> Response:
         """Import VMs from a file, a pasted list or rows: a draft, unless `commit`."""
         self.parameters.raise_problems()
-        values = self._read_import(request)
+        values = self.read_import(request)
         upload = values.pop("upload")
         options = bodies.import_options(request, upload, values)
         identity = None
         if upload.kind == "file" and "HTTP_IDEMPOTENCY_KEY" in request.META:
             identity = bodies.form_identity(request, upload)
-
-        def create() -> idempotency.StoredAnswer:
-            vm_import = drafts.create(upload, options, author=views.author(request))
-            return idempotency.StoredAnswer(201, self.represent(vm_import))
-
-        return self.answer(views.run_once(request, create, body=identity))
-
-    def _read_import(self, request: Request) -> dict[str, Any]:
-        kind = parsing.media_type(request)
-        if kind == bodies.FORM:
-            parts, context = bodies.form_parts(request), self.get_serializer_context()
-            serializer = ImportFormSerializer(data=parts, context=context)
-            serializer.is_valid(raise_exception=True)
-            return dict(serializer.validated_data)
-        if kind == parsing.JSON:
-            return dict(self.read(request, ImportBodySerializer))
-        message = f"Send {bodies.FORM} with a part `file`, or {parsing.JSON}."
-        raise exceptions.UnsupportedMediaType(request.META.get("CONTENT_TYPE", ""), message)
+        author = views.author(request)
+        return self.create_import(
+            request, lambda: drafts.create(upload, options, author=author), body=identity
+        )
 
 
 class ImportView(_ImportView, generics.DetailView):
@@ -124,7 +90,7 @@ class ImportView(_ImportView, generics.DetailView):
 
     def load(self, rows: list[Any]) -> None:
         for vm_import in rows:
-            is_committed = vm_import.status == Status.COMMITTED
+            is_committed = vm_import.status == ImportStatus.COMMITTED
             vm_import.port_groups = mapping.port_groups(vm_import)
             vm_import.vm_status_counts = (
                 vm_status.status_counts(vm_import) if is_committed else None
@@ -144,40 +110,22 @@ class ImportView(_ImportView, generics.DetailView):
         return Response(self.represent(changed))
 
 
-class ImportRowFilter(filters.FilterSet):
-    status = filters.choice(*RowStatus.values)
+class ImportRowFilter(imports.RowFilter):
+    kind = drafts.IMPORTS
     namespace = filters.Filter()
     port_group = filters.Filter()
     q = filters.Filter(method="filter_text", help_text="A part of a VM, MAC or address.")
 
-    def filter_text(self, rows: QuerySet[ImportRow], _name: str, text: str) -> QuerySet[ImportRow]:
-        return search.matching_rows(rows, text)
 
-
-class _ImportRowView(generics.GenericView):
+class _ImportRowView(imports.ImportRowView):
     queryset = ImportRow.objects.all()
     serializer_class = ImportRowSerializer
-    lookup_field = lookup_url_kwarg = "number"
-
-    @cached_property
-    def vm_import(self) -> VMImport:
-        """The import of the path. NotFound, also for a hidden one."""
-        imports = drafts.visible_imports(self.request.user)
-        vm_import = imports.filter(pk=self.kwargs["import_id"]).first()
-        if vm_import is None:
-            raise errors.NotFound(self.absent)
-        return vm_import
-
-    def get_queryset(self) -> QuerySet[Any]:
-        rows: QuerySet[Any] = super().get_queryset()
-        if getattr(self, "swagger_fake_view", False):
-            return rows
-        return rows.filter(vm_import=self.vm_import)
+    kind = drafts.IMPORTS
 
     def load(self, rows: list[Any]) -> None:
         statuses: dict[int, str] = {}
-        if self.vm_import.status == Status.COMMITTED:
-            statuses = vm_status.row_statuses(self.vm_import, [row.number for row in rows])
+        if self.parent.status == ImportStatus.COMMITTED:
+            statuses = vm_status.row_statuses(self.parent, [row.number for row in rows])
         for row in rows:
             row.vm_status = statuses.get(row.number)
 
@@ -187,8 +135,6 @@ class ImportRows(_ImportRowView, generics.ListView):
 
     needs = {"GET": _VIEW}
     filterset_class = ImportRowFilter
-    orderings = {"number": ("number",)}
-    ordering = "number"
 
 
 class ImportRowView(_ImportRowView, generics.DetailView):
@@ -199,77 +145,47 @@ class ImportRowView(_ImportRowView, generics.DetailView):
     @extend_schema(request=ImportRowChangeSerializer)
     def patch(self, request: Request, import_id: int, number: int) -> Response:
         """Correct a row of a draft, leave it out, or give it the next free address."""
-        pk = self.vm_import.pk
+        pk = self.parent.pk
         values = self.read(request, ImportRowChangeSerializer, partial=True)
         actor: dict[str, Any] = {"author": views.author(request), "user": request.user}
         if "skip" in values:
-            corrections.skip_rows(pk, [number], skipped=values["skip"], **actor)
+            drafts.IMPORTS.skip_rows(pk, [number], skipped=values["skip"], **actor)
         elif "free_address" in values:
-            corrections.assign_free_addresses(pk, number, **actor)
+            drafts.assign_free_addresses(pk, number, **actor)
         else:
-            corrections.correct_row(pk, number, values, **actor)
+            drafts.IMPORTS.correct_row(pk, number, values, **actor)
         return self.retrieve(request)
 
 
-class ImportCommit(_ImportView):
+@extend_schema_view(post=extend_schema(request=ImportCommitSerializer, responses=_SMALL_OR_LARGE))
+class ImportCommit(_ImportView, imports.CommitView):
     needs = {"POST": _CHANGE}
-    idempotent = ("POST",)
+    commit_serializer = ImportCommitSerializer
 
-    @extend_schema(request=ImportCommitSerializer, responses=_SMALL_OR_LARGE)
-    def post(self, request: Request, import_id: int) -> Response:
-        """Commit a draft; a large one is committed by a worker."""
-        vm_import = self.get_object()
-        is_empty = bodies.is_empty_form(request)
-        values = {} if is_empty else self.read(request, ImportCommitSerializer)
-
-        def commit() -> idempotency.StoredAnswer:
-            author = views.author(request)
-            committed = drafts.commit(vm_import.pk, author=author, user=request.user, **values)
-            status = 200 if committed.status == Status.COMMITTED else 202
-            return idempotency.StoredAnswer(status, self.represent(committed))
-
-        return self.answer(views.run_once(request, commit))
+    def read_commit(self, request: Request) -> dict[str, Any]:
+        return {} if bodies.is_empty_form(request) else super().read_commit(request)
 
 
-class _ImportAction(_ImportView):
-    """An endpoint that does something with an import; a body is not read."""
-
+class ImportCheck(_ImportView, imports.CheckView):
     needs = {"POST": _CHANGE}
 
-    def perform(self, request: Request, action: Callable[..., VMImport]) -> VMImport:
-        self.parameters.raise_problems()
-        return action(self.get_object().pk, author=views.author(request), user=request.user)
 
+class ImportMissingAddresses(_ImportView, imports.ActionView):
+    needs = {"POST": _CHANGE}
 
-class ImportCheck(_ImportAction):
-    @extend_schema(request=None)
-    def post(self, request: Request, import_id: int) -> Response:
-        """Validate a draft again by the present state of the register."""
-        return Response(self.represent(self.perform(request, drafts.revalidate)))
-
-
-class ImportMissingAddresses(_ImportAction):
     @extend_schema(request=None)
     def post(self, request: Request, import_id: int) -> Response:
         """Give each row that lacks a family of its network the next free address of it."""
-        return Response(self.represent(self.perform(request, corrections.assign_missing_families)))
+        return self.perform(drafts.assign_missing_families)
 
 
-class ImportUndo(_ImportAction):
-    @extend_schema(request=None, responses=_SMALL_OR_LARGE)
-    def post(self, request: Request, import_id: int) -> Response:
-        """Undo an import, as long as nothing uses what it created; a worker undoes a large one."""
-        vm_import = self.perform(request, drafts.undo)
-        if vm_import.undo_wanted:
-            tasks.notify_worker(vm_import.pk)
-        return Response(self.represent(vm_import), status=202 if vm_import.undo_wanted else 200)
+@extend_schema_view(post=extend_schema(request=None, responses=_SMALL_OR_LARGE))
+class ImportUndo(_ImportView, imports.UndoView):
+    needs = {"POST": _CHANGE}
 
 
-class ImportCancel(_ImportAction):
-    @extend_schema(request=None)
-    def post(self, request: Request, import_id: int) -> Response:
-        """Discard a draft, or stop an import before it is committed."""
-        return Response(self.represent(self.perform(request, drafts.cancel)))
+class ImportCancel(_ImportView, imports.CancelView):
+    needs = {"POST": _CHANGE}
 
 
 class ImportManifest(_ImportView):

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import Any
 
 from django.core.files.uploadedfile import UploadedFile
 from rest_framework.request import Request
 
 from claims.api import scoped
+from claims.core import entries
 from claims.imports import corrections, vm_status
 from claims.imports import mapping as import_mapping
-from claims.imports import progress as import_progress
 from claims.imports.files import formats
 from claims.imports.uploads import Upload
-from claims.models import ImportRow, Network, VMImport
-from claims.models.imports import ImportTarget, RowStatus, Status
+from claims.models import ImportRow, Network
+from claims.models.imports import ImportTarget
 from pools.core import errors, object_reader
+from pools.models.register_imports import ImportStatus, RowStatus
 from pools.platform import documents
-from pools.platform.rest import fields, parsing, query
+from pools.platform.rest import fields, imports, parsing
 from pools.platform.rest.serializers import Representation, Serializer
 
 _DESTINATION = {
@@ -53,42 +53,12 @@ class ImportCountsSerializer(Representation):
         return dict.fromkeys(counted, 0) | instance
 
 
-class ImportProgressSerializer(Representation):
-    """Rows done and in total, per cent, and the estimated seconds for the rest."""
-
-    done = fields.IntegerField()
-    total = fields.IntegerField(allow_null=True)
-    percent = fields.IntegerField(allow_null=True)
-    remaining_seconds = fields.IntegerField(source="remaining", allow_null=True)
-
-    def to_representation(self, instance: VMImport) -> dict[str, Any]:
-        progress = import_progress.import_progress(instance, datetime.now(UTC))
-        return super().to_representation(progress)
-
-
-class ImportReasonSerializer(Representation):
-    """The reason for the status of a row, or a note about an import."""
-
-    code = fields.TextField()
-    message = fields.TextField()
-
-
-class ImportFailureSerializer(Representation):
-    """Why an import failed, or why its draft was not committed."""
-
-    code = fields.TextField(source="error_code")
-    message = fields.TextField(source="error")
-
-    def to_representation(self, instance: VMImport) -> Any:
-        return super().to_representation(instance) if instance.error_code else None
-
-
 class VMImportSerializer(Representation):
     """An import of VMs."""
 
     id = fields.IntegerField()
     format = fields.TextField()
-    status = fields.ChoiceField(Status.values)
+    status = fields.ChoiceField(ImportStatus.values)
     counts = ImportCountsSerializer()
     target = fields.ChoiceField(ImportTarget.values)
     cluster = fields.TextField(source="cluster.name")
@@ -97,12 +67,12 @@ class VMImportSerializer(Representation):
     mapping = fields.ParsedField(schema=_MAPPING)
     file = fields.TextField(source="file_name")
     rows = fields.IntegerField(source="rows_total", allow_null=True)
-    progress = ImportProgressSerializer(source="*")
+    progress = imports.ImportProgressSerializer(source="*")
     left_out = fields.ParsedField(
         schema={"type": "object", "additionalProperties": {"type": "integer"}}
     )
-    notes = fields.ListField(child=ImportReasonSerializer())
-    error = ImportFailureSerializer(source="*", allow_null=True)
+    notes = fields.ListField(child=imports.ImportReasonSerializer())
+    error = imports.ImportFailureSerializer(source="*", allow_null=True)
     skip_bad = fields.FlagField()
     created_by = fields.TextField(source="actor")
     created_at = fields.TimeField()
@@ -162,7 +132,7 @@ class ImportRowSerializer(Representation):
     network = fields.IntegerField(source="network_id", allow_null=True)
     note = fields.TextField()
     status = fields.ChoiceField(RowStatus.values)
-    reasons = fields.ListField(child=ImportReasonSerializer())
+    reasons = fields.ListField(child=imports.ImportReasonSerializer())
     before = fields.ParsedField(schema={"type": "object"}, allow_null=True)
     corrected = fields.FlagField()
     entry = fields.IntegerField(source="entry_id", allow_null=True)
@@ -223,28 +193,9 @@ class MappingField(fields.ParsedField):
         return mapping
 
 
-def _parse_flag(value: object, path: str) -> bool:
-    if not isinstance(value, bool):
-        raise errors.InvalidInput.for_field(path, "wrong_type", "must be true or false", value)
-    return value
-
-
-def _parse_form_flag(value: object, path: str) -> bool:
-    return query.flag(value, path) if isinstance(value, str) else _parse_flag(value, path)
-
-
-def _flag_field(parser: fields.Parser = _parse_flag) -> fields.ParsedField:
-    return fields.ParsedField(parser, required=False, schema={"type": "boolean"})
-
-
 def _mapping_field() -> MappingField:
     values = {"oneOf": [{"type": "integer"}, _DESTINATION]}
     return MappingField(required=False, schema=_MAPPING | {"additionalProperties": values})
-
-
-def _parse_namespace(value: object, path: str) -> str:
-    """Parse a namespace; "" stands for none."""
-    return "" if value == "" else parsing.namespace(value, path)
 
 
 def _parse_rows(value: object, path: str) -> Upload:
@@ -252,10 +203,6 @@ def _parse_rows(value: object, path: str) -> Upload:
     if not isinstance(value, list):
         raise errors.InvalidInput.for_field(path, "wrong_type", "a list is expected", value)
     return Upload("rows", value)
-
-
-def _parse_pasted_text(value: object, path: str) -> Upload:
-    return Upload("text", parsing.text(value, path))
 
 
 def _parse_file(value: object, path: str) -> Upload:
@@ -268,16 +215,9 @@ def _parse_file(value: object, path: str) -> Upload:
     return Upload("file", value.file, value.name or "")
 
 
-def _parse_text(value: object, path: str) -> str:
-    text = parsing.text(value, path)
-    if len(text) > 500:
-        raise errors.InvalidInput.for_field(path, "too_long", "has at most 500 characters", value)
-    return text
-
-
 def _parse_mac(value: object, path: str) -> str:
     """Parse a corrected MAC. The draft validates it; only control characters are rejected here."""
-    text = _parse_text(value, path)
+    text = imports.parse_correction(value, path)
     if not text.isprintable():
         raise errors.InvalidInput.for_field(path, "mac_syntax", "has control characters", value)
     return text
@@ -287,7 +227,9 @@ def _parse_ips(value: object, path: str) -> list[str]:
     if not isinstance(value, list) or len(value) > corrections.MOST_IPS:
         message = f"a list of at most {corrections.MOST_IPS} addresses is expected"
         raise errors.InvalidInput.for_field(path, "wrong_type", message, value)
-    return [_parse_text(ip_text, f"{path}.{index}") for index, ip_text in enumerate(value)]
+    return [
+        imports.parse_correction(ip_text, f"{path}.{index}") for index, ip_text in enumerate(value)
+    ]
 
 
 # --- requests -------------------------------------------------------------------------------------
@@ -303,8 +245,8 @@ class ImportOptionsSerializer(Serializer):
     target = fields.ChoiceField(
         ImportTarget.values, required=False, default=ImportTarget.IPPOOL.value
     )
-    commit = _flag_field(_parse_form_flag)
-    skip_bad = _flag_field(_parse_form_flag)
+    commit = imports.flag_field()
+    skip_bad = imports.flag_field()
 
 
 class ImportFormSerializer(ImportOptionsSerializer):
@@ -337,7 +279,11 @@ class ImportBodySerializer(ImportOptionsSerializer):
     rows = fields.ListField(
         _parse_rows, child=VMInterfaceSerializer(), source="upload", required=False
     )
-    text = fields.TextField(_parse_pasted_text, source="upload", required=False)
+    text = fields.TextField(
+        lambda value, path: Upload("text", parsing.text(value, path)),
+        source="upload",
+        required=False,
+    )
 
     def to_internal_value(self, data: Any) -> dict[str, Any]:
         report = object_reader.ProblemReport()
@@ -354,7 +300,7 @@ class ImportChangeSerializer(Serializer):
     """Another network, namespace or mapping of port groups for a draft."""
 
     network = NetworkField(required=False, allow_null=True, schema={"type": "integer"})
-    namespace = fields.TextField(_parse_namespace, required=False)
+    namespace = fields.TextField(entries.parse_namespace, required=False)
     mapping = _mapping_field()
 
 
@@ -363,20 +309,20 @@ class ImportCommitSerializer(Serializer):
 
     empty_allowed = True
 
-    skip_bad = _flag_field()
+    skip_bad = imports.flag_field(imports.parse_flag)
 
 
 class ImportRowChangeSerializer(Serializer):
     """One of: corrected values, `skip`, `free_address`."""
 
-    vm = fields.TextField(_parse_text, required=False)
+    vm = fields.TextField(imports.parse_correction, required=False)
     mac = fields.TextField(_parse_mac, required=False)
     ips = fields.ListField(_parse_ips, child=fields.TextField(), required=False)
-    namespace = fields.TextField(_parse_text, required=False)
-    port_group = fields.TextField(_parse_text, required=False)
-    note = fields.TextField(_parse_text, required=False)
-    skip = _flag_field()
-    free_address = _flag_field()
+    namespace = fields.TextField(imports.parse_correction, required=False)
+    port_group = fields.TextField(imports.parse_correction, required=False)
+    note = fields.TextField(imports.parse_correction, required=False)
+    skip = imports.flag_field(imports.parse_flag)
+    free_address = imports.flag_field(imports.parse_flag)
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         is_correction = not attrs.keys().isdisjoint(corrections.COLUMNS)

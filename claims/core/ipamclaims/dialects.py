@@ -40,11 +40,6 @@ class Dialect:
     spec_mac: bool = False
     spec_ips: bool = False
 
-    @property
-    def takes_requests(self) -> bool:
-        """True if the CRD has spec.mac and spec.ips: the decentralized form."""
-        return self.spec_mac and self.spec_ips
-
 
 SHIPPED = Dialect(
     condition="IPsAllocated",

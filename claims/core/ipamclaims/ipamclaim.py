@@ -110,7 +110,7 @@ def _text(value: object, path: str, max_length: int, *, blank: bool = False) -> 
     return value
 
 
-def parse_address(value: object, *, field: str = "") -> str:
+def parse_address(value: object, field: str = "") -> str:
     """Parse a host address with or without a prefix length; return it in canonical form.
 
     Raises InvalidInput: the codes of pools.core.addresses.parse_address, and prefix_length.

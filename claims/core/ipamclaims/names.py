@@ -8,7 +8,7 @@ name of an object (`cluster_udn_prod` has underscores). kubevirt/ipam-extensions
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from pools.core import errors
 
@@ -57,13 +57,6 @@ def vm_of(name: str, network: str) -> str:
         if len(ending) > 1 and name.endswith(ending) and len(name) > len(ending):
             return name.removesuffix(ending)
     return name.rpartition(SEPARATOR)[0] if network and len(name) < MAX_LENGTH else ""
-
-
-def possible_pairs(name: str) -> Iterator[Pair]:
-    """Yield all pairs that could have this name: `a.b.c` is a and b.c, or a.b and c."""
-    parts = name.split(SEPARATOR)
-    for size in range(1, len(parts)):
-        yield SEPARATOR.join(parts[:size]), SEPARATOR.join(parts[size:])
 
 
 def collisions(pairs: Iterable[Pair]) -> dict[str, list[Pair]]:

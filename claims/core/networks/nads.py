@@ -11,24 +11,17 @@ from pools.core import addresses, errors, object_reader
 
 TYPE = "ovn-k8s-cni-overlay"
 # On NADs that OVN-Kubernetes generates from a (Cluster)UserDefinedNetwork.
-GENERATED_LABEL = "k8s.ovn.org/user-defined-network"
-_OWNERS = {"ClusterUserDefinedNetwork", "UserDefinedNetwork"}
 _MAX_LENGTH = 1 << 18  # characters of a config; no network needs more
 
 
 @dataclass(frozen=True)
 class Attachment:
-    """The contents of a NAD.
-
-    `network` is None for NADs of other plugins and for the cluster's default network. `generated` is
-    True if OVN-Kubernetes generated the NAD from a (Cluster)UserDefinedNetwork.
-    """
+    """The contents of a NAD; `network` is None for NADs of other plugins and for the cluster's default network."""
 
     namespace: str
     name: str
     network: UDN | None = None
     allow_persistent_ips: bool = False
-    generated: bool = False
     config: object_reader.Json | None = None
 
 
@@ -58,7 +51,6 @@ def parse(manifest: object_reader.Json) -> Attachment:
         name=foreign.name,
         network=network_of(data, namespace=foreign.namespace, name=foreign.name),
         allow_persistent_ips=data.get("allowPersistentIPs") is True,
-        generated=_generated(metadata),
         config=data,
     )
 
@@ -84,15 +76,6 @@ def _config(value: object) -> object_reader.Json:
             "spec.config", "config_syntax", "is not a JSON object", config_text
         )
     return data
-
-
-def _generated(metadata: object_reader.Fields) -> bool:
-    labels = metadata.data.get("labels")
-    owners = metadata.data.get("ownerReferences")
-    return (isinstance(labels, dict) and GENERATED_LABEL in labels) or (
-        isinstance(owners, list)
-        and any(isinstance(owner, dict) and owner.get("kind") in _OWNERS for owner in owners)
-    )
 
 
 def network_of(config: object_reader.Json, *, namespace: str, name: str) -> UDN:

@@ -46,7 +46,7 @@ def parse(manifest: object_reader.Json) -> RouteAdvertisements:
     for part in spec.objects("networkSelectors"):
         if part.data.get("networkSelectionType") == _CUDNS:
             networks = part.section("clusterUserDefinedNetworkSelector")
-            selectors.append(networks.parse("networkSelector", _selector))
+            selectors.append(networks.parse("networkSelector", label_selector.parse))
     name = doc.section("metadata").data.get("name")
     accepted, message = _acceptance(doc.section("status"))
     report.raise_any()
@@ -59,10 +59,6 @@ def parse(manifest: object_reader.Json) -> RouteAdvertisements:
         accepted=accepted,
         message=message,
     )
-
-
-def _selector(value: object, path: str) -> label_selector.Selector:
-    return label_selector.parse(value, field=path)
 
 
 def _acceptance(status: object_reader.Fields) -> tuple[bool | None, str]:

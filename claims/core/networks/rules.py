@@ -64,19 +64,20 @@ def parse_network(
     lifecycle = _word(body, "lifecycle", "", (udn.PERSISTENT, ""))
     namespace = _namespace(body, kind)
     name = body.parse("name", _name) or ""
-    cidr, host = partial(_cidr, source=source), partial(_address, source=source)
+    cidr = partial(addresses.parse_cidr, source=source)
+    host = partial(addresses.parse_address, source=source)
     lists = Lists(
         body,
-        subnets=_parse_each(body, "subnets", cidr),
-        gateways=_parse_each(body, "default_gateways", host),
-        reserved=_parse_each(body, "reserved_subnets", cidr),
-        infrastructure=_parse_each(body, "infrastructure_subnets", cidr),
-        join=_parse_each(body, "join_subnets", cidr),
+        subnets=body.parse_items("subnets", cidr),
+        gateways=body.parse_items("default_gateways", host),
+        reserved=body.parse_items("reserved_subnets", cidr),
+        infrastructure=body.parse_items("infrastructure_subnets", cidr),
+        join=body.parse_items("join_subnets", cidr),
     )
     network = UDN(
         name=name,
         kind=kind,
-        object_name=_object_name(kind, name, namespace),
+        object_name=udn.object_name(kind, name, namespace) or name,
         namespace=namespace,
         topology=topology,
         role=role,
@@ -164,22 +165,6 @@ def _check_role(body: object_reader.Fields, network: UDN) -> None:
             body.report.add(name, "primary_only", "only a primary network has these")
 
 
-def _parse_each(body: object_reader.Fields, key: str, parser: _Parser) -> list[tuple[str, Any]]:
-    values = []
-    for path, raw_value in body.items(key):
-        with body.report.collect():
-            values.append((path, parser(raw_value, path)))
-    return values
-
-
-def _cidr(value: object, path: str, source: addresses.InputSource) -> addresses.Network:
-    return addresses.parse_cidr(value, field=path, source=source)
-
-
-def _address(value: object, path: str, source: addresses.InputSource) -> addresses.Address:
-    return addresses.parse_address(value, field=path, source=source)
-
-
 def _word(body: object_reader.Fields, key: str, default: str, allowed: tuple[str, ...]) -> str:
     """Parse one of the allowed words in any case: manifests have Layer2, NAD configs have layer2."""
 
@@ -215,16 +200,7 @@ def _namespace(body: object_reader.Fields, kind: str) -> str:
             message = "a ClusterUserDefinedNetwork has no namespace; use namespaces"
             body.report.add("namespace", "not_of_this_kind", message, body.data["namespace"])
         return ""
-    return body.parse("namespace", _label) or ""
-
-
-def _label(value: object, path: str) -> str:
-    return holders.parse_name(value, field=path, kind="label")
-
-
-def _object_name(kind: str, name: str, namespace: str) -> str:
-    """Return the name of the network's object; the logical name if it follows no rule."""
-    return udn.object_name(kind, name, namespace) or name
+    return body.parse("namespace", holders.parse_label) or ""
 
 
 def _mtu(body: object_reader.Fields, lists: Lists) -> int | None:
@@ -256,14 +232,10 @@ def selector(body: object_reader.Fields, kind: str) -> object_reader.Json | None
         message = "use either namespaces or a selector"
         body.report.add("namespaces", "conflicting_fields", message)
     if body.has("namespace_selector"):
-        body.parse(
-            "namespace_selector", lambda value, path: label_selector.parse(value, field=path)
-        )
+        body.parse("namespace_selector", label_selector.parse)
         return body.mapping("namespace_selector")
     if body.has("namespaces"):
-        return render_selector(
-            sorted({name for _, name in _parse_each(body, "namespaces", _label)})
-        )
+        return render_selector(sorted(set(body.parse_each("namespaces", holders.parse_label))))
     return None
 
 

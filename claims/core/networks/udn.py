@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -135,11 +135,11 @@ def parse(manifest: object_reader.Json) -> UDN:
         lifecycle=optional_text(ipam, "lifecycle"),
         mtu=part.parse("mtu", _whole) if part.has("mtu") else None,
         subnets=_subnets(part, topology),
-        default_gateways=_parse_each(part, "defaultGatewayIPs", address),
-        reserved_subnets=_parse_each(part, "reservedSubnets", network_text),
-        infrastructure_subnets=_parse_each(part, "infrastructureSubnets", network_text),
-        exclude_subnets=_parse_each(part, "excludeSubnets", network_text),
-        join_subnets=_parse_each(part, "joinSubnets", network_text),
+        default_gateways=part.parse_each("defaultGatewayIPs", address),
+        reserved_subnets=part.parse_each("reservedSubnets", network_text),
+        infrastructure_subnets=part.parse_each("infrastructureSubnets", network_text),
+        exclude_subnets=part.parse_each("excludeSubnets", network_text),
+        join_subnets=part.parse_each("joinSubnets", network_text),
         namespace_selector=spec.mapping("namespaceSelector") if kind == CUDN else None,
         conditions=tuple(
             condition.data for condition in doc.section("status").objects("conditions")
@@ -160,19 +160,9 @@ def _topology(value: object, path: str) -> str:
 
 def _subnets(part: object_reader.Fields, topology: str) -> tuple[str, ...]:
     if topology != LAYER3:
-        return _parse_each(part, "subnets", network_text)
+        return part.parse_each("subnets", network_text)
     cidrs = (subnet.parse("cidr", network_text) for subnet in part.objects("subnets"))
     return tuple(cidr for cidr in cidrs if cidr)
-
-
-def _parse_each(
-    part: object_reader.Fields, key: str, parser: Callable[[object, str], str]
-) -> tuple[str, ...]:
-    values = []
-    for path, raw_value in part.items(key):
-        with part.report.collect():
-            values.append(parser(raw_value, path))
-    return tuple(values)
 
 
 def text(value: object, path: str) -> str:

@@ -276,18 +276,16 @@ def is_container_address(address: addresses.Address | None) -> bool:
     return address == _PODMAN or (any(address in net for net in _PODS) and (low & 0xFF) < 2)
 
 
-def parse_text(
-    field: str, text: str, *, longest: int = MAX_NAME_LENGTH
-) -> tuple[str, FieldProblem | None]:
+def parse_text(field: str, text: str) -> tuple[str, FieldProblem | None]:
     """Return the name of a VM, a network or a namespace in a cell, and its problem."""
     if type(text) is not str:
         if not isinstance(text, Number):
-            return str(text)[:longest], find_mangled(field, text)
+            return str(text)[:MAX_NAME_LENGTH], find_mangled(field, text)
         text = str(text)
     text = unescape(text.strip()).strip()  # exports of Cadastre escape it
-    if len(text) > longest:
-        message = f"longer than {longest} characters"
-        return text[:longest], problem(field, "too_long", message, text)
+    if len(text) > MAX_NAME_LENGTH:
+        message = f"longer than {MAX_NAME_LENGTH} characters"
+        return text[:MAX_NAME_LENGTH], problem(field, "too_long", message, text)
     return text, None
 
 

@@ -64,7 +64,7 @@ _ARROWS = re.compile("->|=>|=")
 
 
 @dataclass(frozen=True)
-class Layout:
+class ColumnLayout:
     """The column (from 0) of each role, or -1.
 
     `names` are the cells of the header, to recognise a repeated header; empty without a header.
@@ -105,7 +105,7 @@ class Layout:
         return {VNETWORK: 0, TEMPLATE: 1, VINFO: 3}.get(self.kind, generic)
 
 
-def recognise(header: Sequence[str]) -> Layout | None:
+def recognise(header: Sequence[str]) -> ColumnLayout | None:
     """Return the layout of a header, or None if the cells are no known header.
 
     Raises InvalidInput `duplicate_header` if a column that is read occurs twice.
@@ -123,7 +123,7 @@ def recognise(header: Sequence[str]) -> Layout | None:
     if kind == POWERCLI and len([key for key in keys if key]) <= 3 and len(columns_by_role) <= 3:
         kind = LIST
     width = max((index for index, key in enumerate(keys) if key), default=-1) + 1
-    return Layout(
+    return ColumnLayout(
         kind,
         **columns_by_role,
         width=width,
@@ -154,7 +154,7 @@ def _refuse_duplicates(header: Sequence[str], keys: list[str], roles: dict[str, 
             raise errors.InvalidInput.for_field("header", "duplicate_header", message)
 
 
-def guess(row: Sequence[str]) -> Layout | None:
+def guess(row: Sequence[str]) -> ColumnLayout | None:
     """Guess the layout of a list without a header from its first row.
 
     The columns are MAC addresses, IP addresses and names, in any order. Returns None without one of
@@ -165,10 +165,10 @@ def guess(row: Sequence[str]) -> Layout | None:
     if mac < 0 and ip < 0:
         return None
     rest = [index for index, cell in enumerate(row[:4]) if index not in (mac, ip) and cell.strip()]
-    return Layout(LIST, vm=rest[0] if rest else -1, mac=mac, ip=ip, width=max(len(row), 3))
+    return ColumnLayout(LIST, vm=rest[0] if rest else -1, mac=mac, ip=ip, width=max(len(row), 3))
 
 
-LOOSE = Layout(LIST, vm=0, mac=1, ip=2, width=3)
+LOOSE = ColumnLayout(LIST, vm=0, mac=1, ip=2, width=3)
 
 
 def split_line(row: Sequence[str]) -> list[str]:

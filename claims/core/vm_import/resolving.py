@@ -16,6 +16,7 @@ from functools import lru_cache
 from claims.core import address_requests, entries
 from claims.core.ipamclaims import names
 from claims.core.vm_import import vm_names
+from claims.core.vm_import.vm_interface import VMInterface
 from pools.core import errors, holders
 
 Reason = tuple[str, str]  # code, message
@@ -32,20 +33,6 @@ DECLINED = {
     address_requests.TOO_MANY: "Keep one of them.",
     address_requests.MISSING: "Enter an address, or take the next free one.",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class SourceRow:
-    """A row with the strings of its file, or of the user who corrected it."""
-
-    vm: str
-    mac: str
-    ips: tuple[str, ...]
-    port_group: str = ""
-    namespace: str = ""
-    note: str = ""
-    problems: tuple[errors.FieldProblem, ...] = ()
-    refused: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +116,7 @@ class Plan:
     manifests: bool = False
 
 
-def resolve(row: SourceRow, to: Destination | None, plan: Plan) -> ResolvedRow:
+def resolve(row: VMInterface, to: Destination | None, plan: Plan) -> ResolvedRow:
     """Resolve a row. Never raises: problems are in the reasons of the result."""
     reasons: list[Reason] = [
         (row_problem.code, _sentence(row_problem)) for row_problem in row.problems
@@ -208,13 +195,13 @@ def _vm(name: str, *, moved: bool) -> tuple[str, Reason | None]:
 @lru_cache(1024)
 def _namespace_problem(name: str) -> Reason | None:
     try:
-        holders.parse_name(name, field="namespace", kind="label")
+        holders.parse_label(name, field="namespace")
     except errors.InvalidInput as error:
         return error.code, f"Namespace {errors.display_value(name)}: {error.message}"
     return None
 
 
-def _mac(row: SourceRow, reasons: list[Reason]) -> str | None:
+def _mac(row: VMInterface, reasons: list[Reason]) -> str | None:
     text = row.mac
     if not text:
         return None
@@ -230,7 +217,7 @@ def _mac(row: SourceRow, reasons: list[Reason]) -> str | None:
 _LENIENT = entries.Rules(lenient=True)
 
 
-def _ips(row: SourceRow, to: Destination, reasons: list[Reason]) -> tuple[str, ...]:
+def _ips(row: VMInterface, to: Destination, reasons: list[Reason]) -> tuple[str, ...]:
     plain_ips, added = [], dict[str, None]()
     for text in row.ips:
         plain = to.resolve_plain(text)
@@ -274,7 +261,7 @@ def _declined(ips: tuple[str, ...], to: Destination, reasons: list[Reason]) -> t
     return ips
 
 
-def _lacking(row: SourceRow, plan: Plan, namespace: str) -> Iterator[Reason]:
+def _lacking(row: VMInterface, plan: Plan, namespace: str) -> Iterator[Reason]:
     """Yield a reason for each required value of the target that is missing."""
     if plan.target == IPPOOL:
         if not row.mac:

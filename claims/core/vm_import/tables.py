@@ -7,14 +7,14 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from claims.core.vm_import import cells, columns, vm_interface
-from claims.core.vm_import.columns import Layout
+from claims.core.vm_import.columns import ColumnLayout
 from claims.core.vm_import.vm_interface import Skipped, VMInterface, problem
 from pools.core.errors import FieldProblem
 from pools.core.spreadsheet_cells import Row
 
 
 def read(
-    layout: Layout, rows: Iterable[Row], skipped: Skipped, *, sheet: str = ""
+    layout: ColumnLayout, rows: Iterable[Row], skipped: Skipped, *, sheet: str = ""
 ) -> Iterator[VMInterface]:
     """Yield the interfaces in the rows below the header.
 
@@ -72,7 +72,7 @@ def _merge(previous: VMInterface, other: VMInterface) -> VMInterface:
 class _TableReader:
     """Reads the rows of one table; holds the values that all rows need."""
 
-    def __init__(self, layout: Layout, skipped: Skipped, sheet: str) -> None:
+    def __init__(self, layout: ColumnLayout, skipped: Skipped, sheet: str) -> None:
         self.layout = layout
         self.skipped = skipped
         self.sheet = sheet

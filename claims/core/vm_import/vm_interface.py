@@ -31,7 +31,7 @@ class Skipped(dict[str, int]):
 
 @dataclass(frozen=True, slots=True)
 class VMInterface:
-    """A network interface of a VM.
+    """A network interface of a VM, with the strings of its file, or of the user who corrected it.
 
     `row` counts from 1: the row of a table including its header, or the position in a list of objects.
     `mac` is the string of the source. `ips` are strings, in canonical form if they are valid, with a

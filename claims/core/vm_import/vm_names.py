@@ -7,7 +7,6 @@ label, lower case, characters that DNS-1123 forbids removed from each part.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 
 MAX_LENGTH = 63
 _TO_DASH = str.maketrans(dict.fromkeys("_+* /\\", "-"))
@@ -28,15 +27,3 @@ def sanitize(name: str) -> str:
 def _part(text: str) -> str:
     text = _FORBIDDEN.sub("", text.translate(_TO_DASH))
     return _DASHES.sub("-", text).strip("-")[:MAX_LENGTH].strip("-")
-
-
-def collisions(names: Iterable[str]) -> dict[str, list[str]]:
-    """Return the names in the cluster that several source names would get, each with these, sorted."""
-    sources_by_name: dict[str, set[str]] = {}
-    for name in names:
-        sources_by_name.setdefault(sanitize(name), set()).add(name)
-    return {
-        target: sorted(sources)
-        for target, sources in sources_by_name.items()
-        if target and len(sources) > 1
-    }

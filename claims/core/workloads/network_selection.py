@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from ipaddress import ip_address, ip_interface
 from typing import Any
@@ -106,7 +106,8 @@ def vm_addresses(text: object) -> dict[str, tuple[str, ...]]:
     report = object_reader.ProblemReport()
     fields = object_reader.Fields(data, ADDRESSES, report)
     ips_by_interface = {
-        key: _parse_each(fields, key, lambda v, path: str(_address(v, path))) for key in data
+        key: fields.parse_each(key, lambda v, path: str(addresses.parse_address(v, path)))
+        for key in data
     }
     _raise(report)
     return ips_by_interface
@@ -193,8 +194,8 @@ def _element(fields: object_reader.Fields, namespace: str) -> Element:
     return Element(
         name=name,
         namespace=_optional(fields, "namespace") or namespace,
-        mac=fields.parse("mac", _mac) if _is_set(fields, "mac") else None,
-        ips=_parse_each(fields, "ips", _requested),
+        mac=fields.parse("mac", macs.parse_mac) if _is_set(fields, "mac") else None,
+        ips=fields.parse_each("ips", _requested),
         claim=_optional(fields, CLAIM),
         other={key: fields.data[key] for key in _OTHER_KEYS if fields.data.get(key) is not None},
     )
@@ -203,10 +204,6 @@ def _element(fields: object_reader.Fields, namespace: str) -> Element:
 def _is_set(fields: object_reader.Fields, key: str) -> bool:
     """Return True if the member is not empty; Go's omitempty does not distinguish "" and absent."""
     return fields.data.get(key) not in (None, "")
-
-
-def _mac(value: object, path: str) -> str:
-    return macs.parse_mac(value, field=path)
 
 
 def _optional(fields: object_reader.Fields, key: str) -> str:
@@ -219,25 +216,11 @@ def _word(value: object, path: str) -> str:
     return value
 
 
-def _parse_each(
-    fields: object_reader.Fields, key: str, parse: Callable[[object, str], str]
-) -> tuple[str, ...]:
-    parsed_values = []
-    for path, value in fields.items(key):
-        with fields.report.collect():
-            parsed_values.append(parse(value, path))
-    return tuple(parsed_values)
-
-
 def _requested(value: object, path: str) -> str:
     """Parse an address with or without a prefix length; plugins differ in what they require."""
     if isinstance(value, str) and "/" in value:
         return str(addresses.parse_interface(value, field=path))
-    return str(_address(value, path))
-
-
-def _address(value: object, path: str) -> addresses.Address:
-    return addresses.parse_address(value, field=path)
+    return str(addresses.parse_address(value, path))
 
 
 def _short(text: str, index: int, namespace: str) -> Element:

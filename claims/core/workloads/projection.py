@@ -32,18 +32,18 @@ _NICS = {
     "domain": {"devices": {"interfaces": None}},
 }
 
-_POD = _OBJECT | {
+POD = _OBJECT | {
     "metadata": _METADATA | _KNOWN,
     "spec": {"nodeName": None, "hostNetwork": None},
     "status": {"phase": None, "podIP": None, "podIPs": None},
 }
-_INSTANCE = _OBJECT | {
+INSTANCE = _OBJECT | {
     "metadata": _METADATA | _KNOWN,
     "spec": _NICS,
     "status": {"phase": None, "nodeName": None, "interfaces": None, "activePods": None,
                "migrationState": None},
 }  # fmt: skip
-_MACHINE = _OBJECT | {
+MACHINE = _OBJECT | {
     "metadata": _METADATA | {"labels": None, "annotations": None},
     "spec": {
         "running": None,
@@ -52,37 +52,18 @@ _MACHINE = _OBJECT | {
     },
     "status": {"printableStatus": None, "ready": None, "created": None},
 }
-_ROLE_BINDING = _OBJECT | {"metadata": _METADATA, "roleRef": None, "subjects": None}
-_GROUP = _OBJECT | {"metadata": _METADATA, "users": None}
+ROLE_BINDING = _OBJECT | {"metadata": _METADATA, "roleRef": None, "subjects": None}
+GROUP = _OBJECT | {"metadata": _METADATA, "users": None}
 
 
-def pod(manifest: Manifest) -> Manifest:
-    return _project(manifest, _POD)
-
-
-def instance(manifest: Manifest) -> Manifest:
-    return _project(manifest, _INSTANCE)
-
-
-def machine(manifest: Manifest) -> Manifest:
-    return _project(manifest, _MACHINE)
-
-
-def role_binding(manifest: Manifest) -> Manifest:
-    return _project(manifest, _ROLE_BINDING)
-
-
-def group(manifest: Manifest) -> Manifest:
-    return _project(manifest, _GROUP)
-
-
-def _project(manifest: Manifest, parts: _Parts) -> Manifest:
+def project(manifest: Manifest, parts: _Parts) -> Manifest:
+    """Return the parts of a manifest."""
     projection: Manifest = {}
     for key, subparts in parts.items():
         if key in manifest:
             value = manifest[key]
             # A value of the wrong type is kept, so that the parser reports it.
             projection[key] = (
-                _project(value, subparts) if subparts and isinstance(value, dict) else value
+                project(value, subparts) if subparts and isinstance(value, dict) else value
             )
     return projection

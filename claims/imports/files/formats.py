@@ -15,7 +15,7 @@ from itertools import islice
 from typing import IO, BinaryIO
 
 from claims.core.vm_import import columns, tables
-from claims.core.vm_import.columns import Layout
+from claims.core.vm_import.columns import ColumnLayout
 from claims.core.vm_import.vm_interface import Skipped, VMInterface
 from claims.imports.files import documents, templates, texts
 from pools.core import errors
@@ -43,20 +43,10 @@ template_xlsx = templates.template_xlsx
 
 _HEADER_WITHIN = 10  # non-blank rows that are searched for the header
 _HEADER_ROW = 1000  # last row that is searched
-_ZIP_FORMATS = {
-    columns.VNETWORK: "rvtools-zip",
-    columns.VINFO: "rvtools-zip",
-    columns.TEMPLATE: "template-csv",
-}
-_XLSX_FORMATS = {
-    columns.VNETWORK: "rvtools-xlsx",
-    columns.VINFO: "rvtools-xlsx",
-    columns.TEMPLATE: "template-xlsx",
-}
-_CSV_FORMATS = {
-    columns.VNETWORK: "rvtools-csv",
-    columns.VINFO: "rvtools-csv",
-    columns.TEMPLATE: "template-csv",
+_FAMILIES = {
+    columns.VNETWORK: "rvtools",
+    columns.VINFO: "rvtools",
+    columns.TEMPLATE: "template",
 }
 VINFO_ONLY = errors.FieldProblem(
     "file",
@@ -150,7 +140,7 @@ def _text(data: bytes, *, already_counted: bool = False) -> FileReading:
     if table is None:
         raise _no_header_error()
     total = None if already_counted else table.count()
-    return _reading([_SourceTable(table.layout, "", table.rows)], _CSV_FORMATS, total, text.notes)
+    return _reading([_SourceTable(table.layout, "", table.rows)], "csv", total, text.notes)
 
 
 def _no_header_error() -> errors.InvalidInput:
@@ -165,7 +155,7 @@ def _no_header_error() -> errors.InvalidInput:
 class _SourceTable:
     """A sheet of a workbook, or a table of an archive."""
 
-    layout: Layout
+    layout: ColumnLayout
     sheet: str
     rows: Callable[[], Iterator[Row]]
     notes: tuple[errors.FieldProblem, ...] = ()
@@ -173,11 +163,11 @@ class _SourceTable:
 
 def _reading(
     source_tables: Sequence[_SourceTable],
-    formats: dict[str, str],
+    container: str,
     total: int | None = None,
     notes: tuple[errors.FieldProblem, ...] = (),
 ) -> FileReading:
-    """Return a reading of the tables with the most detailed layout."""
+    """Return a reading of the tables with the most detailed layout; `container` is csv, xlsx or zip."""
     if not source_tables:
         raise _no_header_error()
     rank = min(source_table.layout.rank for source_table in source_tables)
@@ -188,8 +178,14 @@ def _reading(
     if kind == columns.VINFO:
         notes += (VINFO_ONLY,)
     return FileReading(
-        formats.get(kind, kind), lambda skipped: _read_parts(best, skipped), total, notes
+        _format(kind, container), lambda skipped: _read_parts(best, skipped), total, notes
     )
+
+
+def _format(kind: str, container: str) -> str:
+    if kind == columns.TEMPLATE and container == "zip":
+        return "template-csv"
+    return f"{_FAMILIES[kind]}-{container}" if kind in _FAMILIES else kind
 
 
 def _read_parts(source_tables: Iterable[_SourceTable], skipped: Skipped) -> Iterator[VMInterface]:
@@ -230,13 +226,13 @@ def _workbook(data: bytes) -> FileReading:
                 _SourceTable(layout, sheet, _rows_below_header(book, part, number, layout))
             )
             counts.append((layout.rank, book.count(part) - number))
-    reading = _reading(parts, _XLSX_FORMATS)
+    reading = _reading(parts, "xlsx")
     best = min(part.layout.rank for part in parts)
     reading.total = max(sum(count for rank, count in counts if rank == best), 0)
     return reading
 
 
-def _sheet_header(rows: Iterator[Row]) -> tuple[int, Layout] | None:
+def _sheet_header(rows: Iterator[Row]) -> tuple[int, ColumnLayout] | None:
     """Return the number of the header row (0 for a list without header) and the layout, or None."""
     first = list(islice(rows, _HEADER_WITHIN))
     for number, row in first:
@@ -248,7 +244,7 @@ def _sheet_header(rows: Iterator[Row]) -> tuple[int, Layout] | None:
 
 
 def _rows_below_header(
-    book: workbooks.Workbook, part: str, header: int, layout: Layout
+    book: workbooks.Workbook, part: str, header: int, layout: ColumnLayout
 ) -> Callable[[], Iterator[Row]]:
     return lambda: (row for row in book.rows(part, layout.used_columns) if row[0] > header)
 
@@ -274,7 +270,7 @@ def _tables(data: bytes) -> FileReading:
     if problems and not tables_of_archive:
         raise errors.InvalidInput.all(problems[:1])
     reading = _reading(
-        [source_table for _, source_table in tables_of_archive], _ZIP_FORMATS, notes=tuple(problems)
+        [source_table for _, source_table in tables_of_archive], "zip", notes=tuple(problems)
     )
     best = min(source_table.layout.rank for _, source_table in tables_of_archive)
     with archives.translate_errors():

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from claims.core.vm_import import columns
-from claims.core.vm_import.columns import Layout
+from claims.core.vm_import.columns import ColumnLayout
 from pools.core import errors
 from pools.core.spreadsheet_cells import Row
 from pools.platform.files.archives import file_error
@@ -28,7 +28,7 @@ class DelimitedTable:
 
     text: Text
     delimiter: str  # "" for lines of values with blanks between them
-    layout: Layout
+    layout: ColumnLayout
     header: int
 
     def count(self) -> int:
@@ -111,7 +111,7 @@ def _content_rows(rows: Sequence[list[str]]) -> Iterator[list[str]]:
     return (row for row in rows if any(row) and not _PREAMBLE.match(row[0]))
 
 
-def _find_header(rows: Sequence[list[str]]) -> tuple[int, Layout] | None:
+def _find_header(rows: Sequence[list[str]]) -> tuple[int, ColumnLayout] | None:
     for number, row in enumerate(rows, start=1):
         layout = columns.recognise(row) if len(row) > 1 else None
         if layout is not None:

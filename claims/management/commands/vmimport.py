@@ -11,14 +11,16 @@ from typing import Any
 
 from django.core.management import base
 
-from claims.imports import drafts, worker
+from claims.imports import drafts
 from claims.imports.mapping import ImportOptions
 from claims.imports.uploads import Upload
 from claims.models import ImportRow, Network, VMImport
-from claims.models.imports import ImportTarget, RowStatus, Status
+from claims.models.imports import ImportTarget
 from pools.core import errors
 from pools.models import Cluster
+from pools.models.register_imports import ImportStatus, RowStatus
 from pools.platform import documents, events
+from pools.platform.imports import worker
 
 BAD = 2  # exit code: rows are in conflict or refused
 _SHOWN = 100  # bad rows
@@ -64,7 +66,7 @@ class Command(base.BaseCommand):
             self.stdout.write(json.dumps(_report(vm_import, bad), indent=2))
         else:
             self._print_import(vm_import, bad)
-        if vm_import.status == Status.FAILED:
+        if vm_import.status == ImportStatus.FAILED:
             raise base.CommandError(f"{vm_import.error_code}: {vm_import.error}")
         if vm_import.error_code:
             raise base.CommandError(f"Nothing was written. {vm_import.error}", returncode=BAD)
@@ -87,8 +89,8 @@ class Command(base.BaseCommand):
         upload = Upload("file", io.BytesIO(_read(options["file"])), Path(options["file"]).name)
         author = events.Author(actor="manage.py", source="command")
         vm_import = drafts.create(upload, import_options, author=author)
-        worker.process_import(vm_import.pk)
-        return drafts.get(vm_import.pk)
+        worker.process_import(drafts.IMPORTS, vm_import.pk)
+        return drafts.IMPORTS.get(vm_import.pk)
 
     def _print_import(self, vm_import: VMImport, bad: Sequence[ImportRow]) -> None:
         self.stdout.write(f"{vm_import} ({vm_import.format}): {vm_import.get_status_display()}")

@@ -6,13 +6,13 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from ipaddress import ip_network
-from typing import TYPE_CHECKING
 
 from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
+from django_stubs_ext import StrOrPromise
 
 from pools.admin.pools.map import COLUMNS, SIDE, STEP
 from pools.core import addresses, overlaps
@@ -22,9 +22,6 @@ from pools.models import Cluster
 from pools.platform.admin import display
 from pools.register import overlaps as register_overlaps
 from pools.register.overlaps import Owned
-
-if TYPE_CHECKING:
-    from django_stubs_ext import StrOrPromise
 
 CELL_BITS = 8  # at most 256 cells of a view
 MOST_VIEWS = 6

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django import forms
-from django.contrib import messages
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse
 from django.utils.text import format_lazy
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
@@ -14,7 +13,7 @@ from django.utils.translation import gettext_lazy as _
 from pools.core import blocks, errors
 from pools.models import Cluster, Pool
 from pools.models.pools import Category
-from pools.platform.admin import attributes, display, pages
+from pools.platform.admin import attributes, pages
 from pools.platform.admin import forms as fields
 from pools.register import clusters
 
@@ -119,27 +118,18 @@ def edit(request: HttpRequest, cluster: Cluster) -> HttpResponse:
         cluster, request.POST or None, may_add_pools=request.user.has_perm("pools.add_pool")
     )
     if request.method == "POST" and form.is_valid():
-        try:
+        with pages.errors_at_field(form, _field_of_problem):
             clusters.change(
                 cluster,
                 form.changes(),
                 author=pages.author(request),
                 version=form.cleaned_data["version"],
             )
-        except errors.IpamError as error:
-            pages.add_errors(form, error, _field_of_problem)
-        else:
-            messages.success(
-                request, gettext("Cluster %(cluster)s was changed.") % {"cluster": cluster.name}
+            return pages.done(
+                request,
+                gettext("Cluster %(cluster)s was changed.") % {"cluster": cluster.name},
+                cluster,
             )
-            return HttpResponseRedirect(display.url_of(cluster))
-    return pages.page(
-        request,
-        "edit_form.html",
-        title=gettext("Edit %(cluster)s") % {"cluster": cluster.name},
-        opts=Cluster._meta,
-        original=cluster,
-        button=gettext("Save"),
-        back=display.url_of(cluster),
-        form=form,
+    return pages.form_page(
+        request, cluster, form, title=gettext("Edit %(cluster)s") % {"cluster": cluster.name}
     )

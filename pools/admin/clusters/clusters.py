@@ -2,35 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import Any
 
-from django.contrib import admin, messages
+from django.contrib import admin
 from django.db.models import Count, QuerySet
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.urls import URLPattern, reverse
+from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
+from django_stubs_ext import StrOrPromise
 
-from pools.admin.clusters import address_claims, address_map, bulk, cluster_form, connections
+from pools.admin.clusters import address_claims, address_map, cluster_form, connections
 from pools.admin.pools import page
 from pools.clusters import connections as cluster_connections
 from pools.clusters import fleet
 from pools.core import blocks, errors
 from pools.core.kubernetes.connection_status import ConnectionState
 from pools.models import Cluster, Connection, Event, ObservedCIDR, Pool
-from pools.platform import database
-from pools.platform.admin import attributes, columns, display, filters, lists, pages, search_text
+from pools.platform import database, events
+from pools.platform.admin import (
+    attributes,
+    bulk_edit,
+    columns,
+    display,
+    filters,
+    lists,
+    pages,
+    search_text,
+)
 from pools.platform.admin import forms as fields
 from pools.platform.admin.columns import Column
 from pools.platform.admin.lists import Page
 from pools.platform.alerts import open_alerts
 from pools.register import clusters, event_filters, usage
-
-if TYPE_CHECKING:
-    from django_stubs_ext import StrOrPromise
-
 
 SHOWN_CIDRS = 50
 
@@ -110,21 +116,20 @@ def _add(request: HttpRequest) -> HttpResponse:
     initial = {"cluster_prefix": request.GET.get("cluster_prefix", "")}
     form = ClusterForm(request.POST or None, initial=initial)
     if request.method == "POST" and form.is_valid() and "_preview" not in request.POST:
-        try:
+        with pages.errors_at_field(form, _field_of_problem):
             cluster = _create(form, request)
-        except errors.IpamError as error:
-            pages.add_errors(form, error, _field_of_problem)
-        else:
-            messages.success(
-                request, gettext("Cluster %(cluster)s was added.") % {"cluster": cluster.name}
+            return pages.done(
+                request,
+                gettext("Cluster %(cluster)s was added.") % {"cluster": cluster.name},
+                cluster,
             )
-            return HttpResponseRedirect(display.url_of(cluster))
-    return pages.page(
+    return pages.form_page(
         request,
-        "cluster_form.html",
+        Cluster,
+        form,
         title=gettext("Add cluster"),
-        opts=Cluster._meta,
-        form=form,
+        template="cluster_form.html",
+        button=gettext("Add the cluster"),
     )
 
 
@@ -144,10 +149,8 @@ def _page(request: HttpRequest, cluster: Cluster) -> HttpResponse:
     return pages.page(
         request,
         "cluster.html",
+        cluster,
         title=cluster.name,
-        opts=Cluster._meta,
-        original=cluster,
-        cluster=cluster,
         call=f"clusters/{cluster.name}/",
         rows=rows,
         maps=address_map.read_views(cluster, chosen_map),
@@ -164,20 +167,19 @@ def _delete(request: HttpRequest, cluster: Cluster) -> HttpResponse:
     if request.method == "POST":
         with pages.errors_as_messages(request):
             clusters.remove(cluster, author=pages.author(request))
-            messages.success(
-                request, gettext("Cluster %(cluster)s was deleted.") % {"cluster": cluster.name}
+            return pages.done(
+                request,
+                gettext("Cluster %(cluster)s was deleted.") % {"cluster": cluster.name},
+                "admin:pools_cluster_changelist",
             )
-            return HttpResponseRedirect(reverse("admin:pools_cluster_changelist"))
     pools = list(Pool.objects.filter(cluster=cluster))
     families = usage.usage_by_pool(pools)
     used = sum(counts.used for by_family in families.values() for counts in by_family.values())
     return pages.page(
         request,
         "cluster_delete.html",
+        cluster,
         title=gettext("Delete cluster %(cluster)s?") % {"cluster": cluster.name},
-        opts=Cluster._meta,
-        original=cluster,
-        cluster=cluster,
         pools=pools,
         names=", ".join(pool.name for pool in pools),
         used=used,
@@ -209,7 +211,7 @@ def _divide(request: HttpRequest, cluster: Cluster) -> HttpResponse:
     form = DivideForm(request.POST or None, initial={"cluster_prefix": cluster.cluster_prefix})
     if request.method == "POST" and form.is_valid() and "_preview" not in request.POST:
         values = form.cleaned_data
-        try:
+        with pages.errors_at_field(form, _field_of_problem):
             clusters.divide_prefix(
                 cluster,
                 values["cluster_prefix"],
@@ -217,19 +219,16 @@ def _divide(request: HttpRequest, cluster: Cluster) -> HttpResponse:
                 node=values["node_prefix"],
                 instance=values["instance_prefix"],
             )
-        except errors.IpamError as error:
-            pages.add_errors(form, error, _field_of_problem)
-        else:
-            messages.success(request, gettext("The node pool and the instance pool were created."))
-            return HttpResponseRedirect(display.url_of(cluster))
-    return pages.page(
+            return pages.done(
+                request, gettext("The node pool and the instance pool were created."), cluster
+            )
+    return pages.form_page(
         request,
-        "cluster_form.html",
+        cluster,
+        form,
         title=gettext("Split a prefix of %(cluster)s") % {"cluster": cluster.name},
-        opts=Cluster._meta,
-        original=cluster,
-        form=form,
-        cluster=cluster,
+        template="cluster_form.html",
+        button=gettext("Create the pools"),
     )
 
 
@@ -239,6 +238,27 @@ def _field_of_problem(problem: errors.FieldProblem) -> str | None:
     if problem.code == "cidr_overlap" and not problem.field:
         return "cluster_prefix"
     return attributes.field_of_problem(problem)
+
+
+class ClusterBulkForm(bulk_edit.BulkForm, attributes.BulkAttributeFields):
+    attributed = Cluster
+    clearable = frozenset({"description"})
+    description = fields.description_field()
+
+
+def _change_cluster(cluster: Cluster, values: Mapping[str, Any], author: events.Author) -> Cluster:
+    attribute_values, others = attributes.bulk_values(cluster, values)
+    return clusters.change(cluster, {**others, **attribute_values}, author=author)
+
+
+CLUSTERS = bulk_edit.BulkEdit(
+    model=Cluster,
+    permissions=("pools.change_cluster",),
+    rows=lambda _request: Cluster.objects.all(),
+    form=ClusterBulkForm,
+    change=_change_cluster,
+    show=attributes.show_value,
+)
 
 
 @admin.register(Cluster)
@@ -301,13 +321,20 @@ class ClusterAdmin(attributes.AttributedList[Cluster]):
     exported = ("id", "name", "cluster_prefix", "pool_count", "created_at", "description")
     ordering = ("name",)
     list_before_template = "cadastre/clusters_intro.html"
-    list_pages = (Page("add", _add, "pools.add_cluster"), bulk.CLUSTERS.page())
-    actions = (bulk.CLUSTERS.action(),)
+    list_pages = (Page("add", _add, "pools.add_cluster"), CLUSTERS.page())
+    actions = (CLUSTERS.action(),)
     row_pages = (
         Page("change", _page),
         Page("edit", cluster_form.edit, "pools.change_cluster"),
         Page("delete", _delete, "pools.delete_cluster"),
         Page("divide", _divide, "pools.change_cluster", "pools.add_pool"),
+        Page("connect", connections.connect, "pools.view_cluster"),
+        Page("terms", connections.terms, "pools.change_connection"),
+        Page("test", connections.test, "pools.reconcile"),
+        Page("pause", connections.pause, "pools.change_connection"),
+        Page("resume", connections.resume, "pools.change_connection"),
+        Page("reconcile", connections.reconcile, "pools.reconcile"),
+        Page("disconnect", connections.disconnect, "pools.delete_connection"),
         lists.history(lambda cluster: {"cluster": cluster.pk}, "pools.view_event"),
     )
 
@@ -322,6 +349,3 @@ class ClusterAdmin(attributes.AttributedList[Cluster]):
         }
         for cluster in rows:
             cluster.summary = summaries.get(cluster.pk)
-
-    def get_urls(self) -> list[URLPattern]:
-        return [*connections.urls(), *super().get_urls()]

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
-from django.urls import URLPattern, path
 from django.utils.translation import gettext
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_POST
@@ -17,27 +15,9 @@ from pools.clusters import connection_test, connections, fleet
 from pools.clusters.reconcile import registry
 from pools.core import errors
 from pools.models import Cluster, Connection, Drift, Finding, ObservedObject, SyncRun
-from pools.platform.admin import display
-from pools.platform.admin import pages as admin_pages
+from pools.platform.admin import display, pages
 
 LATEST = 10  # sync runs, findings, objects and differences on the page of a cluster
-
-
-def urls() -> list[URLPattern]:
-    """Return the URL patterns below the page of a cluster."""
-    pages: dict[str, Callable[..., HttpResponse]] = {
-        "connect": connect,
-        "terms": terms,
-        "test": test,
-        "pause": pause,
-        "resume": resume,
-        "reconcile": reconcile,
-        "disconnect": disconnect,
-    }
-    return [
-        path(f"<int:cluster_id>/{name}/", admin_pages.in_admin(view), name=f"pools_cluster_{name}")
-        for name, view in pages.items()
-    ]
 
 
 def context(cluster: Cluster) -> dict[str, Any]:
@@ -56,12 +36,10 @@ def context(cluster: Cluster) -> dict[str, Any]:
 
 
 @sensitive_post_parameters("text", "held")
-def connect(request: HttpRequest, cluster_id: int) -> HttpResponse:
+def connect(request: HttpRequest, cluster: Cluster) -> HttpResponse:
     """Connect the cluster or replace its credentials; `_test` only tests them."""
-    admin_pages.require(request, "pools.view_cluster")
-    cluster = _cluster(cluster_id)
     row = Connection.objects.filter(cluster=cluster).select_related("cluster").first()
-    admin_pages.require(request, "pools.change_connection" if row else "pools.add_connection")
+    pages.require(request, "pools.change_connection" if row else "pools.add_connection")
     form_class = connect_form.ConnectForm.for_replacement if row else connect_form.ConnectForm
     form = form_class(request.POST or None, request.FILES or None, request=request, cluster=cluster)
     examination: connection_test.ConnectionTest | None = None
@@ -74,27 +52,23 @@ def connect(request: HttpRequest, cluster_id: int) -> HttpResponse:
                 form.source, checked_terms, registry.resources()
             )
         else:
-            try:
+            with pages.errors_at_field(form, connect_form.field_of_problem):
                 _save(request, cluster, row, form)
-            except errors.IpamError as error:
-                admin_pages.add_errors(form, error, connect_form.field_of_problem)
-            else:
                 return HttpResponseRedirect(display.url_of(cluster))
-    return admin_pages.page(
+    title, button = (
+        (gettext("Replace the credentials of %(cluster)s"), gettext("Replace credentials"))
+        if row
+        else (gettext("Connect %(cluster)s"), gettext("Connect"))
+    )
+    return pages.form_page(
         request,
-        "connect.html",
-        title=(
-            gettext("Replace the credentials of %(cluster)s")
-            if row
-            else gettext("Connect %(cluster)s")
-        )
-        % {"cluster": cluster},
-        opts=Cluster._meta,
-        original=cluster,
-        cluster=cluster,
-        form=form,
+        cluster,
+        form,
+        title=title % {"cluster": cluster},
+        button=button,
+        template="connect.html",
+        autocomplete="off",
         examination=examination,
-        replacing=row is not None,
     )
 
 
@@ -104,7 +78,7 @@ def _save(
     row: Connection | None,
     form: connect_form.ConnectForm,
 ) -> None:
-    source, author = form.source, admin_pages.author(request)
+    source, author = form.source, pages.author(request)
     if source is None:
         return
     offline = form.cleaned_data["offline"]
@@ -121,82 +95,69 @@ def _save(
             request, gettext("The credentials of %(cluster)s were replaced.") % {"cluster": cluster}
         )
     for warning in source.warnings:
-        messages.warning(request, admin_pages.sentence(warning))
+        messages.warning(request, pages.sentence(warning))
 
 
-def terms(request: HttpRequest, cluster_id: int) -> HttpResponse:
+def terms(request: HttpRequest, cluster: Cluster) -> HttpResponse:
     """Change the mode and the managed resources."""
-    admin_pages.require(request, "pools.change_connection")
-    cluster = _cluster(cluster_id)
     row = _connection(cluster)
     form = connect_form.TermsForm(
         request.POST or None, initial={"mode": row.mode, "managed_resources": row.managed_resources}
     )
     if request.method == "POST" and form.is_valid():
-        connections.change(row, author=admin_pages.author(request), terms=form.terms)
-        messages.success(
+        connections.change(row, author=pages.author(request), terms=form.terms)
+        return pages.done(
             request,
             gettext("The managed resources of %(cluster)s were changed.") % {"cluster": cluster},
+            cluster,
         )
-        return HttpResponseRedirect(display.url_of(cluster))
-    return admin_pages.page(
+    return pages.form_page(
         request,
-        "terms.html",
+        cluster,
+        form,
         title=gettext("Managed resources of %(cluster)s") % {"cluster": cluster},
-        opts=Cluster._meta,
-        original=cluster,
-        cluster=cluster,
-        form=form,
+        template="terms.html",
     )
 
 
 @require_POST
-def test(request: HttpRequest, cluster_id: int) -> HttpResponse:
+def test(request: HttpRequest, cluster: Cluster) -> HttpResponse:
     """Test the connection now; nothing changes."""
-    admin_pages.require(request, "pools.reconcile")
-    cluster = _cluster(cluster_id)
     examination = connection_test.test_connection(_connection(cluster), registry.resources())
-    return admin_pages.page(
+    return pages.page(
         request,
         "connection_test.html",
+        cluster,
         title=gettext("Connection test of %(cluster)s") % {"cluster": cluster},
-        opts=Cluster._meta,
-        original=cluster,
-        cluster=cluster,
         examination=examination,
         call=f"clusters/{cluster.name}/connection/test/",
     )
 
 
 @require_POST
-def pause(request: HttpRequest, cluster_id: int) -> HttpResponse:
-    return _set_paused(request, cluster_id, paused=True)
+def pause(request: HttpRequest, cluster: Cluster) -> HttpResponse:
+    return _set_paused(request, cluster, paused=True)
 
 
 @require_POST
-def resume(request: HttpRequest, cluster_id: int) -> HttpResponse:
-    return _set_paused(request, cluster_id, paused=False)
+def resume(request: HttpRequest, cluster: Cluster) -> HttpResponse:
+    return _set_paused(request, cluster, paused=False)
 
 
-def _set_paused(request: HttpRequest, cluster_id: int, *, paused: bool) -> HttpResponse:
-    admin_pages.require(request, "pools.change_connection")
-    cluster = _cluster(cluster_id)
-    connections.change(_connection(cluster), author=admin_pages.author(request), paused=paused)
+def _set_paused(request: HttpRequest, cluster: Cluster, *, paused: bool) -> HttpResponse:
+    connections.change(_connection(cluster), author=pages.author(request), paused=paused)
     message = (
         gettext("Synchronization of %(cluster)s is paused: Cadastre neither reads nor writes it.")
         if paused
         else gettext("Synchronization of %(cluster)s is resumed.")
     )
-    messages.success(request, message % {"cluster": cluster})
-    return HttpResponseRedirect(display.url_of(cluster))
+    return pages.done(request, message % {"cluster": cluster}, cluster)
 
 
 @require_POST
-def reconcile(request: HttpRequest, cluster_id: int) -> HttpResponse:
+def reconcile(request: HttpRequest, cluster: Cluster) -> HttpResponse:
     """Request a sync run now."""
-    admin_pages.require(request, "pools.reconcile")
-    cluster = _cluster(cluster_id)
-    with admin_pages.errors_as_messages(request):
+    with pages.errors_as_messages(request):
         connections.make_due(_connection(cluster))
         messages.success(
             request, gettext("A sync of %(cluster)s starts within seconds.") % {"cluster": cluster}
@@ -204,35 +165,24 @@ def reconcile(request: HttpRequest, cluster_id: int) -> HttpResponse:
     return HttpResponseRedirect(display.url_of(cluster))
 
 
-def disconnect(request: HttpRequest, cluster_id: int) -> HttpResponse:
+def disconnect(request: HttpRequest, cluster: Cluster) -> HttpResponse:
     """Show what is removed and what is kept; by POST, disconnect."""
-    admin_pages.require(request, "pools.delete_connection")
-    cluster = _cluster(cluster_id)
     row = _connection(cluster)
     if request.method == "POST":
-        connections.disconnect(row, author=admin_pages.author(request))
-        messages.success(
+        connections.disconnect(row, author=pages.author(request))
+        return pages.done(
             request,
             gettext("%(cluster)s is disconnected. Its pools and blocks are kept.")
             % {"cluster": cluster},
+            cluster,
         )
-        return HttpResponseRedirect(display.url_of(cluster))
-    return admin_pages.page(
+    return pages.page(
         request,
         "disconnect.html",
+        cluster,
         title=gettext("Disconnect %(cluster)s?") % {"cluster": cluster},
-        opts=Cluster._meta,
-        original=cluster,
-        cluster=cluster,
         summary=fleet.summary(row),
     )
-
-
-def _cluster(cluster_id: int) -> Cluster:
-    cluster = Cluster.objects.filter(pk=cluster_id).first()
-    if cluster is None:
-        raise Http404(gettext("This cluster does not exist."))
-    return cluster
 
 
 def _connection(cluster: Cluster) -> Connection:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from django import forms
 from django.contrib import admin, messages
 from django.db.models import Q
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
@@ -15,9 +14,10 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from pools.admin.clusters import observed, takeovers
+from pools.admin.clusters import observed
 from pools.admin.clusters.field import cluster_filter
-from pools.clusters import drift
+from pools.clusters import drift, takeovers
+from pools.core import errors
 from pools.models import Connection, Drift
 from pools.platform.admin import columns, display, filters, lists, pages
 from pools.platform.admin import forms as fields
@@ -64,10 +64,8 @@ def _plan(request: HttpRequest, row: Drift) -> HttpResponse:
     return pages.page(
         request,
         "drift_plan.html",
+        row,
         title=f"{row.kind} {row.name}",
-        opts=Drift._meta,
-        original=row,
-        row=row,
         rows=rows,
         ids=[difference.pk for difference in rows],
         connection=Connection.objects.filter(cluster=row.cluster).first(),
@@ -79,11 +77,41 @@ def _plan(request: HttpRequest, row: Drift) -> HttpResponse:
     )
 
 
+def _take_over(request: HttpRequest, row: Drift) -> HttpResponse:
+    """Show the current fields in the cluster; by POST with the token of the preview, take them over."""
+    pages.require(request, *drift.adopt_permissions(row.kind))
+    cluster_object = drift.ClusterObject(row.cluster, row.kind, row.name, row.namespace)
+    form = fields.ReasonForm(request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        author = pages.author(request, form.cleaned_data["reason"])
+        with pages.errors_at_field(form):
+            takeover = takeovers.take_over(
+                cluster_object, token=request.POST.get("token", ""), author=author
+            )
+            names = ", ".join(taken_field.path for taken_field in takeover.fields)
+            return pages.done(
+                request,
+                gettext("Cadastre now manages %(fields)s of %(object)s.")
+                % {"fields": names, "object": cluster_object},
+                "admin:pools_drift_changelist",
+            )
+    try:
+        preview = takeovers.preview(cluster_object, author=pages.author(request))
+    except errors.IpamError as error:
+        messages.error(request, pages.sentence(error.message or error.code))
+        return HttpResponseRedirect(display.url_of(row))
+    return pages.page(
+        request,
+        "takeover.html",
+        row,
+        title=gettext("Take over fields of %(object)s") % {"object": row.name},
+        form=form,
+        preview=preview,
+        call=f"clusters/{row.cluster.name}/drift/{row.pk}/ownership/",
+    )
+
+
 # --- the confirmation page of a decision ----------------------------------------------------------
-
-
-class IgnoreForm(forms.Form):
-    reason = fields.reason_field(label=_("Reason"))
 
 
 def decide(request: HttpRequest) -> HttpResponse:
@@ -102,7 +130,7 @@ def decide(request: HttpRequest) -> HttpResponse:
     if verb == "adopt":
         for kind in {row.kind for row in rows}:
             pages.require(request, *drift.adopt_permissions(kind))
-    form = IgnoreForm(request.POST or None) if verb == "ignore" else None
+    form = fields.ReasonForm(request.POST or None) if verb == "ignore" else None
     if request.method == "POST" and (form is None or form.is_valid()):
         reason = form.cleaned_data["reason"] if form else ""
         _carry_out(request, verb, rows, reason)
@@ -111,8 +139,8 @@ def decide(request: HttpRequest) -> HttpResponse:
     return pages.page(
         request,
         "settle.html",
+        Drift,
         title=str(VERBS[verb]),
-        opts=Drift._meta,
         verb=verb,
         rows=rows,
         objects=objects,
@@ -236,6 +264,6 @@ class DriftAdmin(lists.ListAdmin[Drift]):
     list_pages = (Page("settle", decide),)
     row_pages = (
         Page("change", _plan),
-        Page("takeover", takeovers.view, "pools.change_drift", path="take-over"),
+        Page("takeover", _take_over, "pools.change_drift", path="take-over"),
     )
     missing = _("This difference does not exist; it may be resolved.")

@@ -164,7 +164,7 @@ def demand_of_node(request: HttpRequest) -> HttpResponse:
     demand = None
     if form.is_bound and form.is_valid():
         values = form.cleaned_data
-        try:
+        with pages.errors_at_field(form, "pre_allocation"):
             demand = node_demand.forecast(
                 values["cluster"],
                 in_use=_both_families(values["in_use"]),
@@ -172,8 +172,6 @@ def demand_of_node(request: HttpRequest) -> HttpResponse:
                 pre_allocation=values["pre_allocation"],
                 node=values["node"] or "",
             )
-        except errors.IpamError as error:
-            pages.add_errors(form, error, lambda _problem: "pre_allocation")
     return pages.page(
         request,
         "guide_node.html",

@@ -51,13 +51,28 @@ def _page(request: HttpRequest, row: ObservedObject) -> HttpResponse:
     return pages.page(
         request,
         "object.html",
+        row,
         title=str(row),
-        opts=ObservedObject._meta,
-        original=row,
-        row=row,
         drift=drift.first(),
         manifest=json.dumps(row.manifest, indent=2, ensure_ascii=False),
         call=f"clusters/{row.cluster.name}/objects/{row.pk}/",
+    )
+
+
+def _finding_page(request: HttpRequest, row: Finding) -> HttpResponse:
+    # A subject is the name of its object, perhaps with more behind it.
+    namespace, _slash, name = row.subject.split(" ")[0].rpartition("/")
+    objects = ObservedObject.objects.filter(
+        cluster=row.cluster, kind=row.kind, namespace=namespace, name=name
+    )
+    return pages.page(
+        request,
+        "finding.html",
+        row,
+        title=row.subject,
+        object=objects.only("pk").first(),
+        details=json.dumps(row.details, indent=2, ensure_ascii=False) if row.details else "",
+        call=f"clusters/{row.cluster.name}/findings/",
     )
 
 
@@ -120,5 +135,4 @@ class FindingAdmin(lists.ListAdmin[Finding]):
     ordering = ("-since", "-id")
     list_select_related = ("cluster",)
     list_before_template = "cadastre/findings_intro.html"
-    fields = ("cluster", "kind", "code", "subject", "severity", "message", "details", "since")
-    readonly_fields = fields
+    row_pages = (Page("change", _finding_page),)

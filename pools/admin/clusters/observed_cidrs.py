@@ -8,6 +8,7 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext_lazy as _
 
 from pools.admin.clusters.field import cluster_filter
+from pools.core.cilium import ciliumnode
 from pools.models import ObservedCIDR, ObservedObject
 from pools.models.observed import ROLE_LABELS
 from pools.observed import handlers
@@ -17,7 +18,7 @@ from pools.platform.admin.lists import Page
 
 MOST_OTHERS = 100
 NAD_KIND = "NetworkAttachmentDefinition"  # its handler is that of VM networks
-_KINDS = [*(handler.kind for handler in handlers.ALL), NAD_KIND]
+_KINDS = [*(handler.kind for handler in handlers.ALL), ciliumnode.KIND, NAD_KIND]
 
 
 def _search(rows: QuerySet[ObservedCIDR], text: str) -> QuerySet[ObservedCIDR]:
@@ -35,10 +36,8 @@ def _page(request: HttpRequest, row: ObservedCIDR) -> HttpResponse:
     return pages.page(
         request,
         "observed_cidr.html",
+        row,
         title=str(row),
-        opts=ObservedCIDR._meta,
-        original=row,
-        row=row,
         object=observed_object.defer("manifest").first(),
         others=others.exclude(pk=row.pk)[:MOST_OTHERS],
         call=f"observed-cidrs/{row.pk}/",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from pools.models import Cluster, Pool
@@ -25,10 +25,6 @@ class MeasuredPool:
     def __post_init__(self) -> None:
         ratio = max((counts.ratio for counts in self.families.values()), default=0.0)
         object.__setattr__(self, "ratio", ratio)
-
-    @property
-    def is_nearly_full(self) -> bool:
-        return any(counts.is_nearly_full for counts in self.families.values())
 
     @property
     def percent(self) -> int:
@@ -118,14 +114,10 @@ def cluster_summaries(pools: Iterable[MeasuredPool]) -> list[ClusterSummary]:
 
 
 def _sum(parts: list[usage.Usage]) -> usage.Usage:
-    total = usage.Usage(0)
-    for part in parts:
-        total = replace(
-            total,
-            capacity=total.capacity + part.capacity,
-            held=total.held + part.held,
-            cooling=total.cooling + part.cooling,
-            reserved=total.reserved + part.reserved,
-            approximate=total.approximate or part.approximate,
-        )
-    return total
+    return usage.Usage(
+        capacity=sum(part.capacity for part in parts),
+        held=sum(part.held for part in parts),
+        cooling=sum(part.cooling for part in parts),
+        reserved=sum(part.reserved for part in parts),
+        approximate=any(part.approximate for part in parts),
+    )

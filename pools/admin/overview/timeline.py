@@ -142,7 +142,7 @@ def _ratios(days: Sequence[date]) -> Chart:
         )
         for (category, family), values in ratios
     ]
-    title = gettext("Utilization by category")
+    title = gettext("Utilization over time, by category")
     return Chart("ratio", title, _points(days), series, percent=True, note=_note(days))
 
 

@@ -6,23 +6,19 @@ from collections.abc import Iterable
 from typing import Any
 
 from django import forms
-from django.contrib import admin, messages
+from django.contrib import admin
 from django.db.models import Q, QuerySet
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.urls import reverse
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from pools.admin.plan import plan
-from pools.core import errors
 from pools.models import AddressSpace, Container
 from pools.platform.admin import columns, display, filters, lists, pages, search_text
 from pools.platform.admin import forms as fields
 from pools.platform.admin.columns import Column
 from pools.platform.admin.lists import Page
 from pools.register.plan import containers
-
-LIST = "admin:pools_container_changelist"
 
 
 class ContainerForm(forms.Form):
@@ -50,28 +46,22 @@ def _add(request: HttpRequest) -> HttpResponse:
     initial = {name: request.GET[name] for name in ("space", "cidr") if name in request.GET}
     form = ContainerForm(request.POST or None, initial=initial)
     if request.method == "POST" and form.is_valid():
-        try:
+        with pages.errors_at_field(form, "cidr"):
             container = containers.create(author=pages.author(request), **_values(form))
-        except errors.IpamError as error:
-            pages.add_errors(form, error, lambda _problem: "cidr")
-        else:
-            messages.success(
+            return pages.done(
                 request,
                 gettext("The network container %(container)s was added.")
                 % {"container": container},
+                container,
             )
-            return HttpResponseRedirect(display.url_of(container))
-    return pages.page(
+    return pages.form_page(
         request,
-        "edit_form.html",
+        Container,
+        form,
         title=gettext("Add network container"),
         intro=gettext(
             "A network container groups the CIDRs inside it. No addresses are allocated from it."
         ),
-        opts=Container._meta,
-        form=form,
-        button=gettext("Add"),
-        back=reverse(LIST),
     )
 
 
@@ -84,45 +74,28 @@ def _edit(request: HttpRequest, container: Container) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         values = _values(form)
         del values["space"]
-        try:
+        with pages.errors_at_field(form, "cidr"):
             changed = containers.change(container.pk, values, author=pages.author(request))
-        except errors.IpamError as error:
-            pages.add_errors(form, error, lambda _problem: "cidr")
-        else:
-            messages.success(
+            return pages.done(
                 request,
                 gettext("The network container %(container)s was changed.")
                 % {"container": changed},
+                container,
             )
-            return HttpResponseRedirect(display.url_of(container))
-    return pages.page(
-        request,
-        "edit_form.html",
-        title=gettext("Edit %(container)s") % {"container": container},
-        opts=Container._meta,
-        original=container,
-        form=form,
-        button=gettext("Save"),
-        back=display.url_of(container),
+    return pages.form_page(
+        request, container, form, title=gettext("Edit %(container)s") % {"container": container}
     )
 
 
-def _delete(request: HttpRequest, container: Container) -> HttpResponse:
-    if request.method == "POST":
-        with pages.errors_as_messages(request):
-            containers.delete(container.pk, author=pages.author(request))
-            messages.success(
-                request,
-                gettext("The network container %(container)s was deleted.")
-                % {"container": container},
-            )
-        return HttpResponseRedirect(reverse(LIST))
-    return pages.confirmation(
+def _delete(request: HttpRequest, container: Container) -> HttpResponseBase:
+    return pages.deletion(
         request,
         container,
+        lambda: containers.delete(container.pk, author=pages.author(request)),
         title=gettext("Delete the network container %(container)s?") % {"container": container},
         effects=[gettext("The containers, pools and prefixes inside it stay as they are.")],
-        button=gettext("Yes, delete it"),
+        deleted=gettext("The network container %(container)s was deleted.")
+        % {"container": container},
     )
 
 
@@ -130,10 +103,8 @@ def _page(request: HttpRequest, container: Container) -> HttpResponse:
     return pages.page(
         request,
         "container.html",
+        container,
         title=str(container),
-        opts=Container._meta,
-        original=container,
-        row=container,
         call=f"containers/{container.pk}/",
     )
 
@@ -170,6 +141,7 @@ class ContainerAdmin(lists.ListAdmin[Container]):
     search = staticmethod(_search)
     ordering = ("cidr", "id")
     list_select_related = ("space__cluster",)
+    list_before_template = "cadastre/containers_intro.html"
     list_pages = (Page("add", _add, "pools.add_container"),)
     row_pages = (
         Page("change", _page),

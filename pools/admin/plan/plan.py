@@ -71,15 +71,16 @@ def view(request: HttpRequest) -> HttpResponse:
     if searched.network is not None:
         path = tree.find_path(scope, searched.network)
         parent = path[-1].cidr if path else parent
-        level = tree.read_level(scope, parent) if path else tree.Level([])
+        level = tree.read_level(scope, parent) if path else tree.PlanLevel([])
     elif searched.text:
-        level = tree.Level(tree.find_names(scope, searched.text))
+        level = tree.PlanLevel(tree.find_names(scope, searched.text))
     else:
         level = tree.read_level(
             scope,
             parent,
             level_filter=level_filter,
             behind=behind.network_address if behind else None,
+            group_addresses=True,
         )
         path = tree.find_path(scope, parent) if parent else []
     context: dict[str, Any] = {
@@ -142,10 +143,8 @@ def free_prefixes(request: HttpRequest, container: Container) -> HttpResponse:
     return pages.page(
         request,
         "free_prefixes.html",
+        container,
         title=gettext("Free prefixes in %(container)s") % {"container": container},
-        opts=Container._meta,
-        original=container,
-        row=container,
         form=form,
         searched=searched,
         prefixes=prefixes,

@@ -8,7 +8,6 @@ from typing import Any
 from django import forms
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.urls import reverse
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
@@ -45,12 +44,12 @@ def add(request: HttpRequest) -> HttpResponse:
         except errors.IpamError as error:
             pool_forms.add_errors(error)
         else:
-            messages.success(
+            return pages.done(
                 request,
                 gettext("Pool %(pool)s was added. Free blocks: %(free)s.")
                 % {"pool": pool.name, "free": _free_blocks(pool)},
+                pool,
             )
-            return HttpResponseRedirect(display.url_of(pool))
     return _form_page(request, pool_forms, title=gettext("Add pool"))
 
 
@@ -80,8 +79,9 @@ def edit(request: HttpRequest, pool: Pool) -> HttpResponse:
         except errors.IpamError as error:
             pool_forms.add_errors(error)
         else:
-            messages.success(request, gettext("Pool %(pool)s was changed.") % {"pool": pool.name})
-            return HttpResponseRedirect(display.url_of(pool))
+            return pages.done(
+                request, gettext("Pool %(pool)s was changed.") % {"pool": pool.name}, pool
+            )
     return _form_page(request, pool_forms, title=gettext("Edit %(pool)s") % {"pool": pool.name})
 
 
@@ -92,14 +92,13 @@ def _form_page(
     title: str,
     capacities: Sequence[pool_form.Capacity] = (),
 ) -> HttpResponse:
-    return pages.page(
+    return pages.form_page(
         request,
-        "pool_form.html",
+        pool_forms.pool or Pool,
+        pool_forms.form,
         title=title,
-        opts=Pool._meta,
-        original=pool_forms.pool,
-        pool=pool_forms.pool,
-        form=pool_forms.form,
+        template="pool_form.html",
+        button=gettext("Save") if pool_forms.pool else gettext("Add the pool"),
         cidrs=pool_forms.cidrs,
         capacities=capacities,
         invalid=pool_forms.form.is_bound
@@ -117,10 +116,8 @@ def _confirm_page(request: HttpRequest, pool: Pool, preview: previews.Preview) -
     return pages.page(
         request,
         "pool_confirm.html",
+        pool,
         title=gettext("Change pool %(pool)s?") % {"pool": pool.name},
-        opts=Pool._meta,
-        original=pool,
-        pool=pool,
         preview=preview,
         posted_values=posted_values,
     )
@@ -131,16 +128,17 @@ def delete(request: HttpRequest, pool: Pool) -> HttpResponse:
     if request.method == "POST":
         with pages.errors_as_messages(request):
             pools.delete(pool.pk, author=pages.author(request))
-            messages.success(request, gettext("Pool %(pool)s was deleted.") % {"pool": pool.name})
-            return HttpResponseRedirect(reverse("admin:pools_pool_changelist"))
+            return pages.done(
+                request,
+                gettext("Pool %(pool)s was deleted.") % {"pool": pool.name},
+                "admin:pools_pool_changelist",
+            )
     holders = [block for cidr in _cidrs(pool) for block in pools.blocks_in_use(cidr)[:12]]
     return pages.page(
         request,
         "pool_delete.html",
+        pool,
         title=gettext("Delete pool %(pool)s?") % {"pool": pool.name},
-        opts=Pool._meta,
-        original=pool,
-        pool=pool,
         cidrs=_cidrs(pool),
         families=usage.usage_by_pool([pool])[pool.pk],
         holders=holders[:12],
@@ -214,15 +212,12 @@ def allocate(request: HttpRequest, pool: Pool) -> HttpResponse:
     form = AllocateForm(pool, request.POST or None, exact=exact)
     if request.method == "POST" and form.is_valid():
         wait, dns_name = form.cleaned_data["wait"], form.cleaned_data["dns_name"] or ""
-        try:
+        with pages.errors_at_field(form, _allocate_field):
             names.check_demand(pool, form.demand(), dns_name, wait=wait)
             author = pages.author(request)
             result = requests.allocate(pool.pk, form.demand(), author=author, wait=wait)
             if isinstance(result, allocation.Allocation):
                 names.name_blocks(result.blocks, dns_name, author=author)
-        except errors.IpamError as error:
-            pages.add_errors(form, error, _allocate_field)
-        else:
             _report_result(request, result)
             return HttpResponseRedirect(display.url_of(pool))
     return _small_form(
@@ -284,16 +279,15 @@ def reserve(request: HttpRequest, pool: Pool) -> HttpResponse:
     preview = None
     if request.method == "POST" and form.is_valid():
         span, reason = form.cleaned_data["range"], form.cleaned_data["reason"]
-        try:
+        with pages.errors_at_field(form, "range"):
             cidr = _cidr_of(pool, span)
             change = previews.reservation_change(pool, cidr, span)
             preview = previews.preview_change(pool, change, author=pages.author(request))
             if "_confirmed" in request.POST:
                 pools.reserve(cidr.pk, span, author=pages.author(request, reason), reason=reason)
-                messages.success(request, gettext("%(range)s is reserved.") % {"range": span})
-                return HttpResponseRedirect(display.url_of(pool))
-        except errors.IpamError as error:
-            pages.add_errors(form, error, lambda _problem: "range")
+                return pages.done(
+                    request, gettext("%(range)s is reserved.") % {"range": span}, pool
+                )
     title = gettext("Reserve a range of %(pool)s") % {"pool": pool.name}
     return _small_form(request, pool, form, title=title, button=gettext("Reserve"), preview=preview)
 
@@ -325,10 +319,8 @@ def unreserve(request: HttpRequest, pool: Pool, range_id: int) -> HttpResponse:
     return pages.page(
         request,
         "range_delete.html",
+        pool,
         title=gettext("Remove this reserved range?"),
-        opts=Pool._meta,
-        original=pool,
-        pool=pool,
         reserved=reserved,
         status=200 if reserved else 404,
     )
@@ -350,17 +342,14 @@ def add_cidr(request: HttpRequest, pool: Pool) -> HttpResponse:
     form = AddCidrForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         entry = CidrEntry(form.cleaned_data["cidr"], tuple(form.cleaned_data["reserved"]))
-        try:
+        with pages.errors_at_field(form, _cidr_field):
             pools.add_cidr(pool.pk, entry, author=pages.author(request))
-        except errors.IpamError as error:
-            pages.add_errors(form, error, _cidr_field)
-        else:
-            messages.success(
+            return pages.done(
                 request,
                 gettext("%(cidr)s was added. Free blocks of %(pool)s: %(free)s.")
                 % {"cidr": entry.cidr, "pool": pool.name, "free": _free_blocks(pool)},
+                pool,
             )
-            return HttpResponseRedirect(display.url_of(pool))
     return _small_form(
         request,
         pool,
@@ -378,14 +367,6 @@ def _cidr_field(problem: errors.FieldProblem) -> str:
 def _small_form(
     request: HttpRequest, pool: Pool, form: forms.Form, *, title: str, button: str, **more: Any
 ) -> HttpResponse:
-    return pages.page(
-        request,
-        "pool_small_form.html",
-        title=title,
-        opts=Pool._meta,
-        original=pool,
-        pool=pool,
-        form=form,
-        button=button,
-        **more,
+    return pages.form_page(
+        request, pool, form, title=title, template="pool_small_form.html", button=button, **more
     )

@@ -11,12 +11,13 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from pools import tasks
-from pools.core import errors
+from pools.core import demand, dns_names, errors
 from pools.models import Block
 from pools.models.blocks import BlockState
 from pools.platform.admin import display, lists, pages
 from pools.platform.admin import forms as fields
 from pools.register.allocator import allocation
+from pools.register.dns import names
 
 MOST = 100  # blocks on one page
 
@@ -45,10 +46,6 @@ class BlockReleaseForm(forms.Form):
         if values.get("force") and not values.get("reason") and "reason" not in self.errors:
             self.add_error("reason", gettext("Enter a reason. A forced release requires one."))
         return values
-
-
-class EndCooldownForm(forms.Form):
-    reason = fields.reason_field(label=_("Reason"))
 
 
 def release(request: HttpRequest) -> HttpResponse:
@@ -81,7 +78,7 @@ def release(request: HttpRequest) -> HttpResponse:
 
 def end_cooldown(request: HttpRequest) -> HttpResponse:
     pages.require(request, "pools.force_release")
-    form = EndCooldownForm(request.POST or None)
+    form = fields.ReasonForm(request.POST or None)
     chosen = _chosen_blocks(request, BlockState.COOLING)
     if request.method == "POST" and form.is_valid():
         author = pages.author(request, form.cleaned_data["reason"])
@@ -156,11 +153,43 @@ def _page(
         )
         return HttpResponseRedirect(lists.list_url(request, "admin:pools_block_changelist"))
     return pages.page(
+        request, "release.html", Block, title=title, form=form, chosen=chosen, button=button
+    )
+
+
+class DNSNameForm(forms.Form):
+    dns_name = fields.ParsedField(
+        dns_names.parse_name,
+        label=_("DNS name"),
+        required=False,
+        widget=fields.text(placeholder="web-1.example.org"),
+        help_text=_(
+            "Several addresses may have the same name. Empty: the name of the pool's pattern."
+        ),
+    )
+    # The holder that the page showed: its successor does not get the name.
+    kind = forms.CharField(widget=forms.HiddenInput())
+    holder = forms.CharField(widget=forms.HiddenInput())
+
+
+def edit_name(request: HttpRequest, block: Block) -> HttpResponse:
+    """Show and save the form."""
+    initial = {
+        "dns_name": names.name_of(block),
+        "kind": block.holder_kind,
+        "holder": block.holder_id,
+    }
+    form = DNSNameForm(request.POST or None, initial=initial)
+    if request.method == "POST" and form.is_valid():
+        values = form.cleaned_data
+        holder = demand.Holder(values["kind"], values["holder"])
+        with pages.errors_at_field(form):
+            name = values["dns_name"] or ""
+            names.set_name(block.pk, name, author=pages.author(request), holder=holder)
+            return pages.done(request, gettext("The DNS name was saved."), block)
+    return pages.form_page(
         request,
-        "release.html",
-        title=title,
-        opts=Block._meta,
-        form=form,
-        chosen=chosen,
-        button=button,
+        block,
+        form,
+        title=gettext("DNS name of %(address)s") % {"address": display.plain_cidr(block.cidr)},
     )

@@ -12,14 +12,23 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
-from pools.admin.clusters.field import cluster_choices
-from pools.admin.pools import block_actions, block_names
+from pools.admin.clusters.field import CLUSTERS
+from pools.admin.pools import block_actions
 from pools.admin.register_imports.display import imported_facts
 from pools.core import addresses
 from pools.models import AddressSpace, Block, BlockEvent, Event, Pool
 from pools.models.blocks import LIVE, BlockState
 from pools.models.pools import Category
-from pools.platform.admin import columns, display, filters, lists, pages, search_text
+from pools.platform.admin import (
+    columns,
+    display,
+    filters,
+    large_tables,
+    lists,
+    pages,
+    related,
+    search_text,
+)
 from pools.platform.admin.columns import Column
 from pools.platform.admin.lists import Page
 from pools.register import block_lists
@@ -28,29 +37,21 @@ from pools.register.history import addresses as history_addresses
 from pools.register.imports import records
 from pools.register.leaks import detection
 
-
-def pool_choices(_request: HttpRequest) -> list[tuple[int, str]]:
-    pools_by_name = Pool.objects.order_by("cluster__name", "name").values_list(
-        "pk", "cluster__name", "name"
-    )
-    return [(pk, f"{cluster}/{name}") for pk, cluster, name in pools_by_name]
+POOLS = related.RelatedRows(lambda _request: Pool.objects.all(), ("cluster__name", "name"))
 
 
 def _by_pool(_request: HttpRequest, rows: QuerySet[Block], value: str) -> QuerySet[Block]:
     return block_lists.filter_by_pool(rows, lists.parse_id(value))
 
 
-# Blocks have no index for a column of their pools: these filters select the pools first.
+# Blocks have no index for a column of their pools: this filter selects the pools first.
 def _by_category(_request: HttpRequest, rows: QuerySet[Block], value: str) -> QuerySet[Block]:
-    return rows.filter(pool__in=_ids(Pool.objects.filter(category=value)))
+    pools = Pool.objects.filter(category=value).values_list("pk", flat=True)
+    return rows.filter(pool__in=list(pools))
 
 
 def _by_cluster(_request: HttpRequest, rows: QuerySet[Block], value: str) -> QuerySet[Block]:
-    return rows.filter(pool__in=_ids(Pool.objects.filter(cluster_id=lists.parse_id(value))))
-
-
-def _ids(pools_of_filter: QuerySet[Pool]) -> list[int]:
-    return list(pools_of_filter.values_list("pk", flat=True))
+    return block_lists.filter_by_cluster(rows, lists.parse_id(value))
 
 
 def _since(block: Block) -> SafeString:
@@ -104,10 +105,8 @@ def block_page(request: HttpRequest, block: Block) -> HttpResponse:
     return pages.page(
         request,
         "block.html",
+        block,
         title=display.plain_cidr(block.cidr),
-        opts=Block._meta,
-        original=block,
-        row=block,
         call=f"blocks/{block.pk}/",
         held=block.state == BlockState.HELD,
         is_address=block.cidr.prefixlen == block.cidr.max_prefixlen,
@@ -119,7 +118,7 @@ def block_page(request: HttpRequest, block: Block) -> HttpResponse:
     )
 
 
-class BlockList(lists.BoundedList):
+class BlockList(large_tables.BoundedList):
     def get_ordering(self, request: HttpRequest, queryset: QuerySet[Block]) -> list[Any]:
         """Order by address space and address, ascending or descending, as the index does."""
         backwards = str(self.params.get(ORDER_VAR, "")).startswith("-")
@@ -153,8 +152,8 @@ class BlockAdmin(lists.ListAdmin[Block]):
     list_filter = (
         filters.by_value(_("state"), "state", {state: state.label for state in LIVE}),
         filters.custom(_("category"), "category", Category, _by_category),
-        filters.custom(_("cluster"), "cluster", cluster_choices, _by_cluster),
-        filters.custom(_("pool"), "pool", pool_choices, _by_pool),
+        related.by_row(_("cluster"), "cluster", CLUSTERS, _by_cluster),
+        related.by_row(_("pool"), "pool", POOLS, _by_pool),
     )
     exported = (
         "cidr", "holder_kind", "holder_id", "holder_uid", "state", "withheld", "allocated_at",
@@ -183,7 +182,7 @@ class BlockAdmin(lists.ListAdmin[Block]):
     )
     row_pages = (
         Page("change", block_page),
-        Page("dns_name", block_names.edit, "pools.allocate", path="dns-name"),
+        Page("dns_name", block_actions.edit_name, "pools.allocate", path="dns-name"),
         Page("history", lambda _request, block: HttpResponseRedirect(display.url_of(block))),
     )
     missing = _("This block is not allocated.")
@@ -195,4 +194,4 @@ class BlockAdmin(lists.ListAdmin[Block]):
         return rows.prefetch_related("pool__cluster")
 
     def list_context(self, request: HttpRequest) -> dict[str, Any]:
-        return {"estimated": lists.estimated_rows(Block)}
+        return {"estimated": large_tables.estimated_rows(Block)}

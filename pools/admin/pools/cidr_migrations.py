@@ -82,25 +82,21 @@ def begin(request: HttpRequest, pool: Pool) -> HttpResponse:
         pages.require(request, "pools.change_pool")
         if form.is_valid():
             author = pages.author(request, form.cleaned_data["reason"] or "")
-            try:
+            with pages.errors_at_field(form):
                 plan = form.plan()
                 if "_begin" in request.POST:
                     return HttpResponseRedirect(
                         url_of(migrations.start_migration(plan, author=author))
                     )
                 forecast = cidr_migration_forecast.forecast_migration(plan, author=author)
-            except errors.IpamError as error:
-                pages.add_errors(form, error)
     past = CIDRMigration.objects.filter(pool=pool).select_related(
         "pool__cluster", "pool_cidr__pool__cluster"
     )
     return pages.page(
         request,
         "migration_begin.html",
+        pool,
         title=gettext("Migrate a CIDR of %(pool)s") % {"pool": pool.name},
-        opts=Pool._meta,
-        original=pool,
-        pool=pool,
         form=form,
         forecast=forecast,
         findings=guides.with_titles(forecast.findings) if forecast else [],
@@ -166,10 +162,8 @@ def view(request: HttpRequest, pool: Pool, migration_id: int) -> HttpResponse:
     answer = pages.page(
         request,
         "migration.html",
+        pool,
         title=gettext("Migration of %(cidr)s") % {"cidr": migration.cidr},
-        opts=Pool._meta,
-        original=pool,
-        pool=pool,
         migration=migration,
         progress=progress,
         lines=_lines(migration, progress),

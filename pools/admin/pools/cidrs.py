@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from django.contrib import admin, messages
+from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.translation import gettext
@@ -13,7 +13,6 @@ from django.utils.translation import gettext_lazy as _
 
 from pools.admin.clusters import field as cluster_fields
 from pools.admin.pools import page
-from pools.core import errors
 from pools.models import PoolCIDR
 from pools.platform import events
 from pools.platform.admin import (
@@ -52,30 +51,21 @@ BULK = bulk_edit.BulkEdit(
 )
 
 
-def _pool_page(_request: HttpRequest, cidr: PoolCIDR) -> HttpResponse:
-    return HttpResponseRedirect(display.url_of(cidr.pool))
-
-
 def edit(request: HttpRequest, cidr: PoolCIDR) -> HttpResponse:
     """Show and save the form."""
     form = CIDRAttributeForm(request.POST or None, initial=attributes.initial(cidr))
     if request.method == "POST" and form.is_valid():
-        try:
+        with pages.errors_at_field(form, attributes.field_of_problem):
             pools.change_cidr(cidr.pk, form.attributes(), author=pages.author(request))
-        except errors.IpamError as error:
-            pages.add_errors(form, error, attributes.field_of_problem)
-        else:
-            messages.success(request, gettext("CIDR %(cidr)s was changed.") % {"cidr": cidr})
-            return HttpResponseRedirect(display.url_of(cidr.pool))
-    return pages.page(
+            return pages.done(
+                request, gettext("CIDR %(cidr)s was changed.") % {"cidr": cidr}, cidr.pool
+            )
+    return pages.form_page(
         request,
-        "edit_form.html",
+        cidr,
+        form,
         title=gettext("Edit CIDR %(cidr)s") % {"cidr": cidr},
         intro=gettext("Tags, owner and custom fields. The pool's form changes its CIDRs."),
-        opts=PoolCIDR._meta,
-        original=cidr,
-        form=form,
-        button=gettext("Save"),
         back=display.url_of(cidr.pool),
     )
 
@@ -108,7 +98,7 @@ class PoolCIDRAdmin(attributes.AttributedList[PoolCIDR]):
     list_select_related = ("pool__cluster",)
     list_pages = (BULK.page(),)
     row_pages = (
-        Page("change", _pool_page),
+        Page("change", lambda _request, cidr: HttpResponseRedirect(display.url_of(cidr.pool))),
         Page("edit", edit, "pools.change_pool"),
         lists.history(lambda cidr: {"q": str(cidr.cidr)}, "pools.view_event"),
     )

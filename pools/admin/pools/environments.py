@@ -6,9 +6,9 @@ from typing import Any
 from urllib.parse import urlencode
 
 from django import forms
-from django.contrib import admin, messages
+from django.contrib import admin
 from django.db.models import F, Q
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -17,7 +17,6 @@ from django.utils.translation import gettext_lazy as _
 
 from pools.admin.clusters.field import cluster_field, cluster_filter
 from pools.admin.pools import bulk
-from pools.core import errors
 from pools.models import Environment
 from pools.models.blocks import LIVE
 from pools.platform.admin import columns, display, filters, lists, pages
@@ -26,7 +25,6 @@ from pools.platform.admin.columns import Column
 from pools.platform.admin.lists import Page
 from pools.register import environments
 
-LIST = "admin:pools_environment_changelist"
 MOST = 50  # blocks on the page of an environment
 
 
@@ -45,27 +43,21 @@ def _add(request: HttpRequest) -> HttpResponse:
     form = EnvironmentForm(request.POST or None, initial={"cluster": request.GET.get("cluster")})
     if request.method == "POST" and form.is_valid():
         values: dict[str, Any] = {n: value or "" for n, value in form.cleaned_data.items()}
-        try:
+        with pages.errors_at_field(form, "env"):
             environment = environments.declare(author=pages.author(request), **values)
-        except errors.IpamError as error:
-            pages.add_errors(form, error, lambda _problem: "env")
-        else:
-            messages.success(
+            return pages.done(
                 request,
                 gettext("Environment %(environment)s was added.") % {"environment": environment},
+                environment,
             )
-            return HttpResponseRedirect(display.url_of(environment))
-    return pages.page(
+    return pages.form_page(
         request,
-        "edit_form.html",
+        Environment,
+        form,
         title=gettext("Add environment"),
         intro=gettext(
             "An environment appears with its first allocation. Add it here to describe it before."
         ),
-        opts=Environment._meta,
-        form=form,
-        button=gettext("Add"),
-        back=reverse(LIST),
     )
 
 
@@ -79,41 +71,29 @@ def _edit(request: HttpRequest, environment: Environment) -> HttpResponse:
             description=form.cleaned_data["description"] or "",
             author=pages.author(request),
         )
-        messages.success(
+        return pages.done(
             request,
             gettext("Environment %(environment)s was changed.") % {"environment": environment},
+            environment,
         )
-        return HttpResponseRedirect(display.url_of(environment))
-    return pages.page(
+    return pages.form_page(
         request,
-        "edit_form.html",
+        environment,
+        form,
         title=gettext("Edit %(environment)s") % {"environment": environment},
-        opts=Environment._meta,
-        original=environment,
-        form=form,
-        button=gettext("Save"),
-        back=display.url_of(environment),
     )
 
 
-def _delete(request: HttpRequest, environment: Environment) -> HttpResponse:
-    if request.method == "POST":
-        with pages.errors_as_messages(request):
-            environments.remove(environment.pk, author=pages.author(request))
-            messages.success(
-                request,
-                gettext("Environment %(environment)s was deleted.") % {"environment": environment},
-            )
-            return HttpResponseRedirect(reverse(LIST))
-        return HttpResponseRedirect(display.url_of(environment))
-    return pages.confirmation(
+def _delete(request: HttpRequest, environment: Environment) -> HttpResponseBase:
+    return pages.deletion(
         request,
         environment,
+        lambda: environments.remove(environment.pk, author=pages.author(request)),
         title=gettext("Delete environment %(environment)s?") % {"environment": environment},
         effects=[
             gettext("Its history stays. It appears again with the next allocation that names it.")
         ],
-        button=gettext("Yes, delete it"),
+        deleted=gettext("Environment %(environment)s was deleted.") % {"environment": environment},
     )
 
 
@@ -128,10 +108,8 @@ def _page(request: HttpRequest, environment: Environment) -> HttpResponse:
     return pages.page(
         request,
         "environment.html",
+        environment,
         title=str(environment),
-        opts=Environment._meta,
-        original=environment,
-        row=environment,
         waiting=waiting.select_related("pool__cluster"),
         blocks=held.select_related("pool__cluster").order_by("space_id", "cidr")[:MOST],
         most=MOST,

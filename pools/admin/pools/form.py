@@ -301,7 +301,8 @@ def cooldown_text(seconds: int) -> str:
     """Return the cooldown as the form parses it, in the largest unit without remainder: `2 days`."""
     for unit, size in (("days", 86400), ("hours", 3600), ("minutes", 60)):
         if seconds and seconds % size == 0:
-            return f"{seconds // size} {unit}"
+            count = seconds // size
+            return f"{count} {unit if count > 1 else unit[:-1]}"
     return str(seconds)
 
 

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from django import forms
 from django.contrib import admin, messages
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
@@ -17,7 +16,7 @@ from django.utils.translation import gettext_lazy as _
 from pools.admin.clusters.field import cluster_filter
 from pools.admin.pools import blocks
 from pools.models import Block, Leak, ReferenceFeed
-from pools.platform.admin import columns, display, filters, lists, pages
+from pools.platform.admin import columns, display, filters, lists, pages, related
 from pools.platform.admin import forms as fields
 from pools.platform.admin.columns import Column
 from pools.platform.admin.lists import Page
@@ -27,11 +26,6 @@ from pools.register.leaks import reclaim as leak_reclaim
 MOST = 100  # blocks on one page
 FEEDS = 20  # shown above the list
 _KINDS = ("node", "instance", "env", "vm", "pod")
-
-
-def _by_state(_request: HttpRequest, rows: QuerySet[Leak], state: str) -> QuerySet[Leak]:
-    """Without a state, leaked ones."""
-    return rows.filter(confirmed_at__isnull=state == "suspected")
 
 
 def _kind_choices(_request: HttpRequest) -> list[tuple[str, str]]:
@@ -47,18 +41,12 @@ def _source_choices(_request: HttpRequest) -> list[tuple[str, str]]:
     return [(name, name) for name in names]
 
 
-def _search(rows: QuerySet[Leak], text: str) -> QuerySet[Leak]:
-    return rows.filter(block__in=blocks.filter_blocks(Block.objects.filter(state="held"), text))
-
-
 def _page(request: HttpRequest, row: Leak) -> HttpResponse:
     return pages.page(
         request,
         "leak.html",
+        row,
         title=display.plain_cidr(row.block.cidr),
-        opts=Leak._meta,
-        original=row,
-        row=row,
         why=listing.describe_observation(row),
         state=state(row),
         call=f"leaks/?holder_kind={row.holder_kind}&holder_id={row.holder_id}",
@@ -82,14 +70,10 @@ def state(row: Leak) -> SafeString:
     )
 
 
-class ReclaimForm(forms.Form):
-    reason = fields.reason_field(label=_("Reason"))
-
-
 def reclaim(request: HttpRequest) -> HttpResponse:
     """Show the holders; by POST, reclaim the blocks that are unchanged and show a result for each."""
     pages.require(request, "pools.view_leak", "pools.reclaim")
-    form = ReclaimForm(request.POST or None)
+    form = fields.ReasonForm(request.POST or None)
     raw_ids = request.POST.getlist("id") or request.GET.getlist("id")
     if request.method == "POST" and form.is_valid():
         author = pages.author(request, form.cleaned_data["reason"])
@@ -109,10 +93,10 @@ def reclaim(request: HttpRequest) -> HttpResponse:
     return pages.page(
         request,
         "leak_reclaim.html",
+        Leak,
         title=gettext("Reclaim these blocks?")
         if len(chosen) > 1
         else gettext("Reclaim this block?"),
-        opts=Leak._meta,
         form=form,
         chosen=chosen,
         holders=len({(leak.holder_kind, leak.holder_id) for leak in chosen}),
@@ -144,13 +128,13 @@ def _results(request: HttpRequest, results: Sequence[leak_reclaim.ReclaimResult]
     return pages.page(
         request,
         "leak_results.html",
+        Leak,
         title=ngettext(
             "%(reclaimed)s of %(total)s block reclaimed",
             "%(reclaimed)s of %(total)s blocks reclaimed",
             len(results),
         )
         % {"reclaimed": reclaimed, "total": len(results)},
-        opts=Leak._meta,
         rows=[_result_row(result) for result in results],
     )
 
@@ -200,13 +184,13 @@ class LeakAdmin(lists.ListAdmin[Leak]):
             _("state"),
             "state",
             {"leaked": _("leaked"), "suspected": _("suspected")},
-            _by_state,
+            lambda _request, rows, state: rows.filter(confirmed_at__isnull=state == "suspected"),
             has_default=True,
         ),
         cluster_filter(),
         filters.by_value(_("holder type"), "kind", _kind_choices, "holder_kind"),
         filters.by_value(_("source"), "source", _source_choices),
-        filters.by_id(_("pool"), "pool", blocks.pool_choices, "block__pool"),
+        related.by_key(_("pool"), "pool", blocks.POOLS, "block__pool"),
     )
     # `ipam reclaim --from-report` reads this export.
     exported = (
@@ -216,7 +200,11 @@ class LeakAdmin(lists.ListAdmin[Leak]):
     )  # fmt: skip
     search_fields = ("holder_id",)
     search_help_text = _("Holder, address or CIDR")
-    search = staticmethod(_search)
+    search = staticmethod(
+        lambda rows, text: rows.filter(
+            block__in=blocks.filter_blocks(Block.objects.filter(state="held"), text)
+        )
+    )
     ordering = ("id",)
     list_select_related = ("block__pool__cluster", "cluster")
     actions = (

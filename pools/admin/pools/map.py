@@ -20,6 +20,7 @@ from pools.platform.admin import display
 from pools.register.occupancy import UsedBlocks
 
 CELL_BITS = 10  # at most 1,024 cells
+LEAST_BITS = 6  # 64 cells around a few used blocks
 COLUMNS = 32
 STEP, SIDE = 20, 18  # units of the drawing from cell to cell, and of a cell
 MOST_RUNS = 64

@@ -77,10 +77,8 @@ def view(request: HttpRequest, pool: Pool, **links: Any) -> HttpResponse:
     return pages.page(
         request,
         "pool.html",
+        pool,
         title=pool.name,
-        pool=pool,
-        opts=Pool._meta,
-        original=pool,
         families=families,
         state=pool_state(families, cidrs),
         forecasts={
@@ -201,7 +199,7 @@ def _draw_map(
         svg=maps.svg(built, href=href),
         rows=maps.runs(built),
         parents=_parents(cidr.cidr, network),
-        used_part=_used_part(built),
+        used_part=_used_part(cidr, network),
     )
 
 
@@ -211,7 +209,13 @@ def _parents(whole: addresses.Network, network: addresses.Network) -> list[addre
     return [network.supernet(new_prefix=length) for length in steps]
 
 
-def _used_part(view: maps.View) -> addresses.Network | None:
-    """Return the only cell with used blocks, for a link that zooms in; None if there are more."""
-    used = [cell for cell in view.cells if cell.held or cell.cooling]
-    return used[0].network if len(used) == 1 and not used[0].one_block else None
+def _used_part(cidr: PoolCIDR, view: addresses.Network) -> addresses.Network | None:
+    """Return the smallest part with all used blocks, for a link that zooms in; None if that shows no more."""
+    mask_size = _mask_size(cidr)
+    if mask_size - view.prefixlen <= maps.CELL_BITS:  # each cell is one block
+        return None
+    used = occupancy.used_part(cidr, view)
+    if used is None or used.prefixlen == view.prefixlen:
+        return None
+    # A single block would be a map of one cell.
+    return used.supernet(new_prefix=min(used.prefixlen, mask_size - maps.LEAST_BITS))

@@ -18,7 +18,16 @@ from pools.admin.pools import bulk, cidr_migrations, page, usage_bars, yaml_page
 from pools.admin.pools import forecasts as pool_forecasts
 from pools.models import Cluster, Pool
 from pools.models.pools import Category
-from pools.platform.admin import attributes, columns, display, export, filters, lists, search_text
+from pools.platform.admin import (
+    attributes,
+    columns,
+    display,
+    export,
+    filters,
+    large_tables,
+    lists,
+    search_text,
+)
 from pools.platform.admin import pages as admin_pages
 from pools.platform.admin.columns import Column
 from pools.platform.admin.lists import Page
@@ -28,7 +37,7 @@ from pools.register.utilization import forecasts
 CIDRS_SHOWN = 3
 
 
-class PoolList(lists.BoundedList):
+class PoolList(large_tables.BoundedList):
     def get_queryset(self, *arguments: Any, **options: Any) -> QuerySet[Pool]:
         rows = super().get_queryset(*arguments, **options)
         return rows.prefetch_related("cidrs__reserved_ranges", "cidrs__pool")

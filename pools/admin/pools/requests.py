@@ -29,10 +29,8 @@ def _page(request: HttpRequest, row: AllocationRequest) -> HttpResponse:
     return pages.page(
         request,
         "request.html",
+        row,
         title=str(row),
-        opts=AllocationRequest._meta,
-        original=row,
-        row=row,
         pending=row.state == RequestState.PENDING,
         count=max(demand.count, len(demand.holders)),
         exact=demand.cidr,
@@ -43,6 +41,7 @@ def _page(request: HttpRequest, row: AllocationRequest) -> HttpResponse:
 
 @admin.register(AllocationRequest)
 class RequestAdmin(lists.ListAdmin[AllocationRequest]):
+    row_name, row_names = _("request"), _("requests")
     list_display = (
         Column(
             "holder",

@@ -63,10 +63,8 @@ def view(request: HttpRequest, pool: Pool) -> HttpResponse:
     return pages.page(
         request,
         "pool_yaml.html",
+        pool,
         title=gettext("%(pool)s: YAML and API") % {"pool": pool.name},
-        opts=Pool._meta,
-        original=pool,
-        pool=pool,
         form=form if is_pod and cluster_field.queryset.exists() else None,
         manifests=shapes if is_pod else [],
         calls=_calls(pool, request.build_absolute_uri("/").rstrip("/")),

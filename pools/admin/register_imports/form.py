@@ -44,16 +44,8 @@ def parse_mapping(text: str) -> dict[str, dict[str, int]]:
     return mapping
 
 
-class RegisterImportForm(forms.Form):
-    text = forms.CharField(
-        label=_("Table"),
-        required=False,
-        strip=False,
-        widget=fields.lines(8),
-        help_text=_("Instead of a file: a table with a header, copied from a spreadsheet."),
-    )
-    cluster = cluster_fields.cluster_field()
-    mapping = fields.ParsedField(
+def mapping_field() -> fields.ParsedField:
+    return fields.ParsedField(
         parse_mapping,
         label=_("VRFs and sites of other clusters"),
         required=False,
@@ -63,8 +55,20 @@ class RegisterImportForm(forms.Form):
             "address space of its own in the cluster above."
         ),
     )
+
+
+class RegisterImportForm(forms.Form):
+    text = forms.CharField(
+        label=_("Table"),
+        required=False,
+        strip=False,
+        widget=fields.lines(8),
+        help_text=_("Instead of a file: a table with a header, copied from a spreadsheet."),
+    )
+    cluster = cluster_fields.cluster_field()
+    mapping = mapping_field()
     holder_kind = fields.ParsedField(
-        lambda text: holders.parse_name(text.strip(), kind="label"),
+        lambda text: holders.parse_label(text.strip()),
         label=_("Kind of the holders"),
         initial="host",
     )

@@ -15,13 +15,12 @@ from django.views.decorators.debug import sensitive_post_parameters
 
 from pools import tasks
 from pools.admin.clusters import field as cluster_fields
-from pools.admin.register_imports import display
-from pools.admin.register_imports.form import parse_mapping
+from pools.admin.register_imports.form import mapping_field
+from pools.admin.register_imports.page import PAGES
 from pools.core import errors, holders
 from pools.models import Cluster, NetBoxSource
 from pools.models.pools import DAY
-from pools.platform.admin import columns, lists, pages
-from pools.platform.admin import display as admin_display
+from pools.platform.admin import columns, display, imports, lists, pages
 from pools.platform.admin import forms as fields
 from pools.platform.admin.columns import Column
 from pools.platform.admin.lists import Page
@@ -50,7 +49,7 @@ def _token_field(*, required: bool = True, help_text: Any = _TOKEN_HELP) -> fiel
 
 class NetBoxSourceForm(forms.Form):
     name = fields.ParsedField(
-        lambda text: holders.parse_name(text.strip(), kind="label"),
+        lambda text: holders.parse_label(text.strip()),
         label=_("Name"),
         widget=fields.text(),
     )
@@ -69,16 +68,7 @@ class NetBoxSourceForm(forms.Form):
         help_text=_("PEM. Required if the certificate of NetBox is issued by a private CA."),
     )
     cluster = cluster_fields.cluster_field()
-    mapping = fields.ParsedField(
-        parse_mapping,
-        label=_("VRFs and sites of other clusters"),
-        required=False,
-        widget=fields.lines(3),
-        help_text=_(
-            "One per line: vrf NAME = CLUSTER, or site NAME = CLUSTER. Without a line, a VRF becomes an "
-            "address space of its own in the cluster above."
-        ),
-    )
+    mapping = mapping_field()
     every_minutes = forms.IntegerField(
         label=_("Mirror every … minutes"),
         required=False,
@@ -115,7 +105,7 @@ def _add(request: HttpRequest) -> HttpResponse:
         except errors.IpamError as error:
             pages.add_errors(form, error, lambda _problem: "name")
         else:
-            return HttpResponseRedirect(admin_display.url_of(made))
+            return HttpResponseRedirect(display.url_of(made))
     return _form_page(request, form, gettext("Add NetBox source"), reverse(LIST))
 
 
@@ -137,9 +127,9 @@ def _edit(request: HttpRequest, source: NetBoxSource) -> HttpResponse:
         except errors.IpamError as error:
             pages.add_errors(form, error, lambda problem: problem.field or "name")
         else:
-            return HttpResponseRedirect(admin_display.url_of(source))
+            return HttpResponseRedirect(display.url_of(source))
     title = gettext("Edit %(source)s") % {"source": source.name}
-    return _form_page(request, form, title, admin_display.url_of(source))
+    return _form_page(request, form, title, display.url_of(source))
 
 
 def _mapping_text(source: NetBoxSource) -> str:
@@ -177,8 +167,8 @@ def _page(request: HttpRequest, source: NetBoxSource) -> HttpResponse:
                 source.pk, mirror=mirror, author=pages.author(request), user=request.user
             )
             tasks.notify_register_worker(queued.pk)
-            return HttpResponseRedirect(admin_display.url_of(queued))
-        return HttpResponseRedirect(admin_display.url_of(source))
+            return HttpResponseRedirect(display.url_of(queued))
+        return HttpResponseRedirect(display.url_of(source))
     runs = source.imports.order_by("-pk")[:_RUNS]
     return pages.page(
         request,
@@ -190,8 +180,8 @@ def _page(request: HttpRequest, source: NetBoxSource) -> HttpResponse:
         runs=[
             {
                 "run": run,
-                "state": display.import_status_badge(run),
-                "counts": display.counts_text(run.counts),
+                "state": PAGES.badge(run),
+                "counts": imports.counts_text(run.counts),
                 "released": run.counts.get("released", 0),
             }
             for run in runs
@@ -228,7 +218,7 @@ def _search(rows: QuerySet[NetBoxSource], text: str) -> QuerySet[NetBoxSource]:
 @admin.register(NetBoxSource)
 class NetBoxSourceAdmin(lists.ListAdmin[NetBoxSource]):
     list_display = (
-        Column("name", _("name"), lambda row: admin_display.row_link(row, row.name)),
+        Column("name", _("name"), lambda row: display.row_link(row, row.name)),
         columns.text("url", "URL"),
         columns.related("cluster", _("cluster")),
         columns.text("every_minutes", _("every … minutes")),
@@ -241,6 +231,7 @@ class NetBoxSourceAdmin(lists.ListAdmin[NetBoxSource]):
     search = staticmethod(_search)
     ordering = ("name",)
     list_select_related = ("cluster",)
+    list_before_template = "cadastre/netbox_sources_intro.html"
     list_pages = (Page("add", _add, "pools.add_netboxsource"),)
     row_pages = (
         Page("change", _page),

@@ -9,10 +9,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from pools.api import lookups
-from pools.core import addresses, errors
+from pools.core import addresses, errors, holders
 from pools.models import Cluster
 from pools.platform.attributes.values import split
-from pools.platform.rest import attributes, fields, filters, generics, parsing, query, views
+from pools.platform.rest import attributes, fields, filters, generics, query, views
 from pools.platform.rest.serializers import Representation, Serializer
 from pools.register import clusters
 
@@ -92,7 +92,6 @@ class ClusterFilter(attributes.AttributeFilterSet):
 
 
 class Clusters(generics.ListView):
-    needs = {"GET": ("pools.view_cluster",), "POST": ("pools.add_cluster",)}
     idempotent = ("POST",)
     queryset = Cluster.objects.all()
     serializer_class = ClusterSerializer
@@ -105,13 +104,8 @@ class Clusters(generics.ListView):
     def post(self, request: Request) -> Response:
         """Register a cluster."""
         attribute_values, values = split(self.read(request, ClusterCreateSerializer))
-        author = views.author(request)
-        return self.once(
-            request,
-            lambda: self.represent(
-                clusters.create(author=author, attributes=attribute_values, **values)
-            ),
-            status=201,
+        return self.create(
+            lambda: clusters.create(author=self.author(), attributes=attribute_values, **values)
         )
 
 
@@ -125,7 +119,7 @@ class ClusterView(generics.GenericView):
 
     def get(self, request: Request, cluster: str) -> Response:
         """A cluster."""
-        return Response(self.represent(get(cluster)))
+        return self.respond(get(cluster))
 
     @extend_schema(request=ClusterChangeSerializer)
     def patch(self, request: Request, cluster: str) -> Response:
@@ -134,7 +128,7 @@ class ClusterView(generics.GenericView):
         changes = self.read(request, ClusterChangeSerializer, partial=True)
         if "cluster_prefix" in changes:
             views.require(request, "pools.add_pool")
-        return Response(self.represent(clusters.change(row, changes, author=views.author(request))))
+        return self.respond(clusters.change(row, changes, author=self.author()))
 
     @extend_schema(
         parameters=[
@@ -149,11 +143,11 @@ class ClusterView(generics.GenericView):
     def delete(self, request: Request, cluster: str) -> Response:
         """Remove a cluster; its history stays."""
         force = bool(self.parameters.parse("force", query.flag))
-        reason = self.parameters.parse("reason", parsing.reason) or ""
+        reason = self.parameters.parse("reason", holders.parse_reason) or ""
         self.parameters.raise_problems()
         if force:
             views.require(request, "pools.force_release")
-        clusters.remove(get(cluster), author=views.author(request, reason), force=force)
+        clusters.remove(get(cluster), author=self.author(reason), force=force)
         return Response(status=204)
 
 

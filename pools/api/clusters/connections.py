@@ -189,7 +189,7 @@ class ConnectionView(generics.GenericView):
 
     def get(self, request: Request, cluster: str) -> Response:
         """The connection of a cluster and its status."""
-        return Response(self.represent(fleet.summary(_get_connection(cluster))))
+        return self.respond(fleet.summary(_get_connection(cluster)))
 
     @extend_schema(
         request=ConnectionStoreSerializer,
@@ -205,7 +205,7 @@ class ConnectionView(generics.GenericView):
             Connection.objects.filter(cluster=cluster_row).select_related("cluster").first()
         )
         terms = _terms(values, connection)
-        author = views.author(request)
+        author = self.author()
         if connection is None:
             row = connections.connect(cluster_row, source, terms, author=author, offline=offline)
         else:
@@ -219,13 +219,13 @@ class ConnectionView(generics.GenericView):
         """Change the mode and the managed resources, pause or resume."""
         row = _get_connection(cluster)
         values = self.read(request, ConnectionChangeSerializer, partial=True)
-        terms, author = _terms(values, row), views.author(request)
+        terms, author = _terms(values, row), self.author()
         row = connections.change(row, author=author, terms=terms, paused=values.get("paused"))
-        return Response(self.represent(fleet.summary(row)))
+        return self.respond(fleet.summary(row))
 
     def delete(self, request: Request, cluster: str) -> Response:
         """Delete the credentials of a cluster; its blocks stay."""
-        connections.disconnect(_get_connection(cluster), author=views.author(request))
+        connections.disconnect(_get_connection(cluster), author=self.author())
         return Response(status=204)
 
 
@@ -242,13 +242,13 @@ class ConnectionTest(generics.GenericView):
         if parsing.body(request).strip() in {b"", b"{}"}:
             connection = _get_connection(cluster)
             result = connection_test.test_connection(connection, registry.resources())
-            return Response(self.represent(result))
+            return self.respond(result)
         views.require(request, "pools.add_connection")
         clusters.get(cluster)
         values = self.read(request, ConnectionSourceSerializer)
         terms = _terms(values, None)
         result = connection_test.test_source(values["source"], terms, registry.resources())
-        return Response(self.represent(result))
+        return self.respond(result)
 
 
 class Reconcile(generics.GenericView):
@@ -262,7 +262,7 @@ class Reconcile(generics.GenericView):
         connections.make_due(row)
         row.refresh_from_db()
         runs = SyncRun.objects.filter(cluster_id=row.cluster_id).order_by("-id")[:_LATEST]
-        return Response(self.represent({"due_at": row.due_at, "runs": runs}), status=202)
+        return self.respond({"due_at": row.due_at, "runs": runs}, status=202)
 
 
 def _get_connection(cluster: str) -> Connection:

@@ -72,22 +72,22 @@ class DriftDecision(generics.GenericView):
         cluster_object = drift.ClusterObject(row.cluster, row.kind, row.name, row.namespace)
         pool_id = None
         if decision == "apply":
-            remaining = drift.apply(cluster_object, author=views.author(request))
+            remaining = drift.apply(cluster_object, author=self.author())
         elif decision == "adopt":
             for permission in drift.adopt_permissions(cluster_object.kind):
                 views.require(request, permission)
-            adopted = drift.adopt(cluster_object, author=views.author(request))
+            adopted = drift.adopt(cluster_object, author=self.author())
             pool_id = adopted if cluster_object.kind == podippool.KIND else None
             remaining = drift.differences(cluster_object)
         elif decision == "ignore":
-            author = views.author(request, self.read(request, DriftIgnoreSerializer)["reason"])
+            author = self.author(self.read(request, DriftIgnoreSerializer)["reason"])
             user: Any = request.user  # logged in
             remaining = [drift.ignore(row, author=author, user=user)]
         else:
-            remaining = [drift.unignore(row, author=views.author(request))]
+            remaining = [drift.unignore(row, author=self.author())]
         differences = Drift.objects.filter(pk__in=[difference.pk for difference in remaining])
         differences = differences.prefetch_related("ignored_by").order_by("path")
-        return Response(self.represent({"pool_id": pool_id, "differences": differences}))
+        return self.respond({"pool_id": pool_id, "differences": differences})
 
 
 class Ownership(generics.GenericView):
@@ -100,8 +100,8 @@ class Ownership(generics.GenericView):
     def get(self, request: Request, cluster: str, drift_id: int) -> Response:
         """The fields that a take-over would write, and their managers."""
         cluster_object = _cluster_object(cluster, drift_id)
-        preview = takeovers.preview(cluster_object, author=views.author(request))
-        return Response(self.represent(preview))
+        preview = takeovers.preview(cluster_object, author=self.author())
+        return self.respond(preview)
 
     @extend_schema(request=TakeoverSerializer)
     def post(self, request: Request, cluster: str, drift_id: int) -> Response:
@@ -113,9 +113,9 @@ class Ownership(generics.GenericView):
         for permission in drift.adopt_permissions(cluster_object.kind):
             views.require(request, permission)
         values = self.read(request, TakeoverSerializer)
-        author = views.author(request, values["reason"])
+        author = self.author(values["reason"])
         preview = takeovers.take_over(cluster_object, token=values["token"], author=author)
-        return Response(self.represent(preview))
+        return self.respond(preview)
 
 
 def _cluster_object(cluster: str, drift_id: int) -> drift.ClusterObject:
@@ -182,7 +182,6 @@ class NodeFilter(filters.FilterSet):
 class Nodes(generics.ListView):
     """What the nodes of a cluster request and have."""
 
-    needs = {"GET": ("pools.view_observedobject",)}
     queryset = ObservedObject.objects.filter(kind=ciliumnode.KIND).only("name")
     serializer_class = NodeSerializer
     filterset_class = NodeFilter

@@ -61,14 +61,12 @@ class PoolForPod(generics.GenericView):
         values = self.read(request, PodDescriptionSerializer)
         cluster_row = clusters.get(cluster)
         explanation = pod_choice.explain(cluster_row, **values)
-        return Response(
-            self.represent(
-                {
-                    **vars(explanation),
-                    "cluster": cluster_row.name,
-                    "when": pod_pool.ONLY_AT_CREATION,
-                }
-            )
+        return self.respond(
+            {
+                **vars(explanation),
+                "cluster": cluster_row.name,
+                "when": pod_pool.ONLY_AT_CREATION,
+            }
         )
 
 
@@ -94,7 +92,7 @@ class NodeDemand(generics.GenericView):
     def post(self, request: Request, cluster: str) -> Response:
         """What a node will request, and which blocks it would get."""
         values = self.read(request, NodeDemandSerializer)
-        return Response(self.represent(node_demand.forecast(clusters.get(cluster), **values)))
+        return self.respond(node_demand.forecast(clusters.get(cluster), **values))
 
 
 class Preflight(generics.GenericView):
@@ -115,7 +113,7 @@ class Preflight(generics.GenericView):
         self.parameters.raise_problems()
         cluster_row = clusters.get(cluster)
         preflight = preflights.run_preflight(cluster_row, release=release)
-        return Response(self.represent({"cluster": cluster_row.name, "preflight": preflight}))
+        return self.respond({"cluster": cluster_row.name, "preflight": preflight})
 
 
 class Overlaps(generics.GenericView):
@@ -155,14 +153,12 @@ class Overlaps(generics.GenericView):
         begin = _count_up_to(all_overlaps, addresses.parse_block(cursor)) if cursor else 0
         rest = all_overlaps[begin:]
         more = len(rest) > limit
-        return Response(
-            self.represent(
-                {
-                    "count": len(all_overlaps),
-                    "next": _next(request, rest[limit - 1]) if more else None,
-                    "results": rest[:limit],
-                }
-            )
+        return self.respond(
+            {
+                "count": len(all_overlaps),
+                "next": _next(request, rest[limit - 1]) if more else None,
+                "results": rest[:limit],
+            }
         )
 
 

@@ -99,11 +99,7 @@ class ObservedObjectFilter(filters.FilterSet):
     kind = filters.Filter(help_text="Such as CiliumNode.")
     namespace = filters.Filter()
     name = filters.Filter()
-    problem = filters.flag(method="filter_problem", help_text="Objects that were not ingested.")
-
-    def filter_problem(self, rows: QuerySet[Any], _name: str, value: bool) -> QuerySet[Any]:
-        ingested = Q(problem_code="")
-        return rows.filter(~ingested if value else ingested)
+    problem = filters.condition(~Q(problem_code=""), help_text="Objects that were not ingested.")
 
 
 class FindingFilter(filters.FilterSet):
@@ -117,11 +113,7 @@ class DriftFilter(filters.FilterSet):
     namespace = filters.Filter()
     name = filters.Filter()
     ignored = filters.flag(field_name="ignored_at", lookup_expr="isnull", exclude=True)
-    conflict = filters.flag(method="filter_conflict", help_text="Fields that were not written.")
-
-    def filter_conflict(self, rows: QuerySet[Any], _name: str, value: bool) -> QuerySet[Any]:
-        written = Q(conflict="")
-        return rows.filter(~written if value else written)
+    conflict = filters.condition(~Q(conflict=""), help_text="Fields that were not written.")
 
 
 class _ClusterView(generics.GenericView):
@@ -136,7 +128,6 @@ class _ClusterView(generics.GenericView):
 class Runs(_ClusterView, generics.ListView):
     """Sync runs of a cluster, the newest first."""
 
-    needs = {"GET": ("pools.view_syncrun",)}
     queryset = SyncRun.objects.all()
     serializer_class = RunSerializer
     filterset_class = RunFilter
@@ -146,7 +137,6 @@ class Runs(_ClusterView, generics.ListView):
 class Objects(_ClusterView, generics.ListView):
     """Objects that were observed in a cluster."""
 
-    needs = {"GET": ("pools.view_observedobject",)}
     queryset = ObservedObject.objects.defer("manifest", "cidrs")  # they may be large
     serializer_class = ObservedObjectSerializer
     filterset_class = ObservedObjectFilter
@@ -156,7 +146,6 @@ class Objects(_ClusterView, generics.ListView):
 class ObjectView(_ClusterView, generics.DetailView):
     """An object as last observed."""
 
-    needs = {"GET": ("pools.view_observedobject",)}
     queryset = ObservedObject.objects.all()
     serializer_class = ObservedManifestSerializer
     lookup_url_kwarg = "object_id"
@@ -165,7 +154,6 @@ class ObjectView(_ClusterView, generics.DetailView):
 class Findings(_ClusterView, generics.ListView):
     """Findings of the sync runs of a cluster."""
 
-    needs = {"GET": ("pools.view_finding",)}
     queryset = Finding.objects.all()
     serializer_class = FindingSerializer
     filterset_class = FindingFilter
@@ -174,7 +162,6 @@ class Findings(_ClusterView, generics.ListView):
 class Drifts(_ClusterView, generics.ListView):
     """Fields that differ between a cluster and the register."""
 
-    needs = {"GET": ("pools.view_drift",)}
     queryset = Drift.objects.prefetch_related("ignored_by")
     serializer_class = DriftSerializer
     filterset_class = DriftFilter

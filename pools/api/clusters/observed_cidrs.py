@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.db.models import QuerySet
-
 from pools.api import lookups
 from pools.core.observed.uses import Role
-from pools.models import Cluster, ObservedCIDR
+from pools.models import ObservedCIDR
 from pools.platform.rest import fields, filters, generics
 from pools.platform.rest.serializers import Representation
 
@@ -30,7 +28,13 @@ class ObservedCIDRSerializer(Representation):
 
 
 class ObservedCIDRFilter(filters.FilterSet):
-    cluster = filters.Filter(lookups.cluster, method="filter_cluster", help_text="Name or id.")
+    cluster = filters.Filter(
+        lookups.cluster,
+        select=lambda rows, cluster: rows.filter(
+            space__in=list(cluster.spaces.values_list("pk", flat=True))
+        ),
+        help_text="Name or id.",
+    )
     role = filters.choice(*_ROLES)
     kind = filters.Filter(help_text="Such as ServiceCIDR.")
     namespace = filters.Filter()
@@ -44,11 +48,6 @@ class ObservedCIDRFilter(filters.FilterSet):
         field_name="cidr", lookup_expr="net_overlaps", help_text="CIDRs that have addresses of it."
     )
 
-    def filter_cluster(
-        self, rows: QuerySet[ObservedCIDR], _name: str, cluster: Cluster
-    ) -> QuerySet[ObservedCIDR]:
-        return rows.filter(space__in=list(cluster.spaces.values_list("pk", flat=True)))
-
 
 class _ObservedCIDRView(generics.GenericView):
     queryset = ObservedCIDR.objects.select_related("space__cluster")
@@ -60,12 +59,9 @@ class _ObservedCIDRView(generics.GenericView):
 class ObservedCIDRs(_ObservedCIDRView, generics.ListView):
     """CIDRs that objects of clusters use: Services, nodes, load balancers, egress, secondary networks."""
 
-    needs = {"GET": ("pools.view_observedcidr",)}
     filterset_class = ObservedCIDRFilter
     orderings = {"id": ("id",), "cidr": ("cidr", "id")}
 
 
 class ObservedCIDRView(_ObservedCIDRView, generics.DetailView):
     """A CIDR that an object of a cluster uses."""
-
-    needs = {"GET": ("pools.view_observedcidr",)}

@@ -97,9 +97,7 @@ class AddressPlan(generics.GenericView):
         space = parameters.parse("address_space", containers_api.parse_space)
         cluster = parameters.parse("cluster", lookups.cluster)
         family = parameters.parse("family", query.choice("4", "6"))
-        behind = parameters.parse(
-            "behind", lambda value, name: addresses.parse_address(value, field=name)
-        )
+        behind = parameters.parse("behind", addresses.parse_address)
         limit = parameters.parse("limit", query.integer(1, 1000))
         parameters.raise_problems()
         level = tree.read_level(
@@ -201,7 +199,7 @@ class NextPrefix(containers_api.ContainerView):
         if purpose in _RIGHTS:
             views.require(request, _RIGHTS[purpose])
         _check_names(container, purpose, values)
-        author = views.author(request)
+        author = self.author()
 
         def create() -> dict[str, Any]:
             return {"purpose": purpose, **_create(container, purpose, length, values, author)}

@@ -11,7 +11,7 @@ from rest_framework.response import Response
 from pools.api import pools as pools_api
 from pools.core import errors
 from pools.models import AddressSpace, Container
-from pools.platform.rest import fields, filters, generics, parsing, schema, views
+from pools.platform.rest import fields, filters, generics, parsing, schema
 from pools.platform.rest.serializers import Serializer
 from pools.register.plan import containers
 
@@ -48,7 +48,7 @@ class ContainerSerializer(Serializer):
 class ContainerFilter(filters.FilterSet):
     address_space = filters.Filter(
         "parse_space",
-        method="filter_space",
+        select=lambda rows, space: rows.filter(space=None if space == "fleet" else space),
         help_text="Its name, or `fleet` for those of the fleet.",
     )
     within = filters.cidr(
@@ -61,9 +61,6 @@ class ContainerFilter(filters.FilterSet):
     def parse_space(self, value: str, name: str) -> Any:
         return "fleet" if value == "fleet" else parse_space(value, name)
 
-    def filter_space(self, rows: Any, _name: str, space: Any) -> Any:
-        return rows.filter(space=None if space == "fleet" else space)
-
 
 class ContainerView(generics.GenericView):
     """The parts that the endpoints of containers share."""
@@ -73,15 +70,14 @@ class ContainerView(generics.GenericView):
     lookup_url_kwarg = "container_id"
     absent = "There is no such network container."
 
-    def answer(self, container: Container) -> Response:
-        shown = self.get_serializer(container).data
-        return Response(shown, headers={"ETag": f'"{container.version}"'})
+    def respond(self, row: Any, serializer_class: Any = None, **options: Any) -> Response:
+        headers = {"ETag": f'"{row.version}"'}
+        return super().respond(row, serializer_class, headers=headers, **options)
 
 
 class Containers(ContainerView, generics.ListView):
     """Network containers."""
 
-    needs = {"GET": ("pools.view_container",), "POST": ("pools.add_container",)}
     idempotent = ("POST",)
     filterset_class = ContainerFilter
     orderings = {"id": ("id",), "cidr": ("cidr", "id")}
@@ -89,25 +85,18 @@ class Containers(ContainerView, generics.ListView):
     @extend_schema(responses={201: ContainerSerializer}, examples=[_EXAMPLE])
     def post(self, request: Request) -> Response:
         """Create a network container."""
-        values, author = self.read(request), views.author(request)
-        return self.once(
-            request, lambda: self.represent(containers.create(author=author, **values)), status=201
-        )
+        values = self.read(request)
+        return self.create(lambda: containers.create(author=self.author(), **values))
 
 
 class ContainerDetail(ContainerView):
     """A network container."""
 
-    needs = {
-        "GET": ("pools.view_container",),
-        "PATCH": ("pools.change_container",),
-        "DELETE": ("pools.delete_container",),
-    }
     problem_statuses = (412,)
 
     def get(self, request: Request, container_id: int) -> Response:
         """A network container."""
-        return self.answer(self.get_object())
+        return self.respond(self.get_object())
 
     @extend_schema(parameters=[schema.IF_MATCH])
     def patch(self, request: Request, container_id: int) -> Response:
@@ -117,13 +106,13 @@ class ContainerDetail(ContainerView):
         if values.pop("space", container.space) != container.space:
             raise errors.ImmutableInUse("The address space of a network container never changes.")
         required = pools_api.version(request, container.version)
-        return self.answer(
-            containers.change(container_id, values, author=views.author(request), version=required)
+        return self.respond(
+            containers.change(container_id, values, author=self.author(), version=required)
         )
 
     @extend_schema(parameters=[schema.IF_MATCH])
     def delete(self, request: Request, container_id: int) -> Response:
         """Delete a network container; what is inside stays."""
         required = pools_api.version(request, self.get_object().version)
-        containers.delete(container_id, author=views.author(request), version=required)
+        containers.delete(container_id, author=self.author(), version=required)
         return Response(status=204)

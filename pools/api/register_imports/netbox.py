@@ -13,18 +13,14 @@ from rest_framework.response import Response
 from pools import tasks
 from pools.api import lookups
 from pools.api.register_imports import serializers
-from pools.core import errors
+from pools.core import errors, holders
 from pools.models import NetBoxSource
-from pools.platform.rest import fields, generics, parsing, views
+from pools.platform.rest import fields, generics, imports, parsing, views
 from pools.platform.rest.serializers import Serializer
 from pools.register.imports import exports, sources
 
 _VIEW = ("pools.view_netboxsource",)
 _MAPPING = serializers.MAPPING
-
-
-def _parse_url(value: object, path: str) -> str:
-    return sources.parse_url(parsing.text(value, path), field=path)
 
 
 def _parse_token(value: object, path: str) -> str:
@@ -43,21 +39,19 @@ def _parse_minutes(value: object, path: str) -> int | None:
     return sources.parse_minutes(value, field=path)
 
 
-def _parse_name(value: object, path: str) -> str:
-    return serializers.parse_kind(value, path)
-
-
 class NetBoxSourceSerializer(Serializer):
     """A NetBox that is read; its token is written and never shown."""
 
     id = fields.IntegerField(read_only=True)
-    name = fields.TextField(_parse_name)
-    url = fields.TextField(_parse_url)
+    name = fields.TextField(holders.parse_label)
+    url = fields.TextField(
+        lambda value, path: sources.parse_url(parsing.text(value, path), field=path)
+    )
     token = fields.TextField(_parse_token, write_only=True)
     ca = fields.TextField(_parse_ca, required=False)
     cluster = fields.TextField(lookups.cluster_by_name)
     mapping = fields.ParsedField(serializers.parse_mapping, required=False, schema=_MAPPING)
-    holder_kind = fields.TextField(serializers.parse_kind, required=False)
+    holder_kind = fields.TextField(holders.parse_label, required=False)
     cooldown_seconds = fields.ParsedField(
         serializers.parse_cooldown, required=False, schema={"type": "integer"}
     )
@@ -121,7 +115,7 @@ class NetBoxImportSerializer(Serializer):
 
     empty_allowed = True
 
-    mirror = fields.ParsedField(serializers.parse_flag, required=False, schema={"type": "boolean"})
+    mirror = imports.flag_field()
 
 
 class NetBoxImports(_SourceView):
@@ -143,6 +137,14 @@ class NetBoxImports(_SourceView):
         return Response(shown, status=202)
 
 
+_EXPORTS = {
+    "aggregates": exports.aggregates_csv,
+    "prefixes": exports.prefixes_csv,
+    "ip-ranges": exports.ranges_csv,
+    "ip-addresses": exports.addresses_csv,
+}
+
+
 class NetBoxExport(generics.GenericView):
     """CSV of one kind of object for NetBox's import form."""
 
@@ -153,16 +155,12 @@ class NetBoxExport(generics.GenericView):
         responses={(200, "text/csv"): OpenApiTypes.BINARY},
     )
     def get(self, request: Request, kind: str) -> views.Answer:
-        """Prefixes, IP ranges or IP addresses as NetBox's CSV import takes them."""
+        """Aggregates, prefixes, IP ranges or IP addresses as NetBox's CSV import takes them."""
         cluster = self.parameters.parse("cluster", lookups.cluster)
         self.parameters.raise_problems()
-        write = {
-            "prefixes": exports.prefixes_csv,
-            "ip-ranges": exports.ranges_csv,
-            "ip-addresses": exports.addresses_csv,
-        }.get(kind)
+        write = _EXPORTS.get(kind)
         if write is None:
-            raise errors.NotFound("There are prefixes, ip-ranges and ip-addresses.")
+            raise errors.NotFound(f"There are {', '.join(_EXPORTS)}.")
         headers = {"Content-Disposition": f'attachment; filename="netbox-{kind}.csv"'}
         content = write(cluster.pk if cluster else None)
         return HttpResponse(content, content_type="text/csv; charset=utf-8", headers=headers)

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from typing import Any
 
 from django.core.files.uploadedfile import UploadedFile
 
 from pools.api import lookups
 from pools.core import errors, holders, object_reader
-from pools.models import RegisterImport
 from pools.models.register_imports import ImportStatus as Status
-from pools.models.register_imports import RegisterRowStatus, RegisterTarget
+from pools.models.register_imports import RegisterTarget, RowStatus
 from pools.platform import documents
-from pools.platform.rest import fields, parsing, query
+from pools.platform.rest import fields, imports, parsing
 from pools.platform.rest.serializers import Representation, Serializer
-from pools.register.imports import progress
+from pools.register.imports import drafts
 
 MAPPING = {
     "type": "object",
@@ -42,34 +40,16 @@ class RegisterCountsSerializer(Representation):
         return super().to_representation(dict.fromkeys(self.fields, 0) | dict(instance))
 
 
-class RegisterProgressSerializer(Representation):
+class RegisterProgressSerializer(imports.ImportProgressSerializer):
     """Rows done and in total, per cent, and the estimated seconds for the rest."""
 
-    done = fields.IntegerField()
-    total = fields.IntegerField(allow_null=True)
-    percent = fields.IntegerField(allow_null=True)
-    remaining_seconds = fields.IntegerField(source="remaining", allow_null=True)
 
-    def to_representation(self, instance: RegisterImport) -> dict[str, Any]:
-        shown = progress.import_progress(instance, datetime.now(UTC))
-        return super().to_representation(shown)
-
-
-class RegisterReasonSerializer(Representation):
+class RegisterReasonSerializer(imports.ImportReasonSerializer):
     """The reason for the status of a row, or a note about an import."""
 
-    code = fields.TextField()
-    message = fields.TextField()
 
-
-class RegisterFailureSerializer(Representation):
+class RegisterFailureSerializer(imports.ImportFailureSerializer):
     """Why an import failed, or why its draft was not committed."""
-
-    code = fields.TextField(source="error_code")
-    message = fields.TextField(source="error")
-
-    def to_representation(self, instance: RegisterImport) -> Any:
-        return super().to_representation(instance) if instance.error_code else None
 
 
 class RegisterImportSerializer(Representation):
@@ -116,7 +96,7 @@ class RegisterRowSerializer(Representation):
     holder = fields.TextField(source="holder_id")
     org = fields.TextField()
     description = fields.TextField()
-    status = fields.ChoiceField(RegisterRowStatus.values)
+    status = fields.ChoiceField(RowStatus.values)
     reasons = fields.ListField(child=RegisterReasonSerializer())
     before = fields.ParsedField(schema={"type": "object"}, allow_null=True)
     corrected = fields.FlagField()
@@ -146,22 +126,10 @@ def parse_mapping(value: object, path: str) -> dict[str, dict[str, int]]:
     return mapping
 
 
-def parse_kind(value: object, path: str) -> str:
-    return holders.parse_name(value, field=path, kind="label")
-
-
 def parse_cooldown(value: object, path: str) -> int:
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 18:
         value = int(value)  # of a form
     return holders.parse_cooldown(value, field=path)
-
-
-def parse_flag(value: object, path: str) -> bool:
-    if isinstance(value, str):
-        return query.flag(value, path)
-    if not isinstance(value, bool):
-        raise errors.InvalidInput.for_field(path, "wrong_type", "must be true or false", value)
-    return value
 
 
 def _parse_upload(value: object, path: str) -> tuple[str, bytes]:
@@ -171,32 +139,17 @@ def _parse_upload(value: object, path: str) -> tuple[str, bytes]:
     return value.name or "", value.read()
 
 
-def _parse_pasted(value: object, path: str) -> tuple[str, bytes]:
-    return "", parsing.text(value, path).encode()
-
-
-def _parse_text(value: object, path: str) -> str:
-    text = parsing.text(value, path)
-    if len(text) > 500:
-        raise errors.InvalidInput.for_field(path, "too_long", "has at most 500 characters", value)
-    return text
-
-
-def _flag_field() -> fields.ParsedField:
-    return fields.ParsedField(parse_flag, required=False, schema={"type": "boolean"})
-
-
 class RegisterOptionsSerializer(Serializer):
     """Where an import goes, and what is done with it."""
 
     cluster = fields.TextField(lookups.cluster_by_name)
     mapping = fields.ParsedField(parse_mapping, required=False, schema=MAPPING)
-    holder_kind = fields.TextField(parse_kind, required=False)
+    holder_kind = fields.TextField(holders.parse_label, required=False)
     cooldown_seconds = fields.ParsedField(
         parse_cooldown, required=False, schema={"type": "integer"}
     )
-    commit = _flag_field()
-    skip_bad = _flag_field()
+    commit = imports.flag_field()
+    skip_bad = imports.flag_field()
 
 
 class RegisterImportFormSerializer(RegisterOptionsSerializer):
@@ -211,7 +164,9 @@ class RegisterImportFormSerializer(RegisterOptionsSerializer):
 class RegisterImportBodySerializer(RegisterOptionsSerializer):
     """A new import of a pasted table."""
 
-    text = fields.TextField(_parse_pasted, source="upload")
+    text = fields.TextField(
+        lambda value, path: ("", parsing.text(value, path).encode()), source="upload"
+    )
 
 
 class RegisterImportChangeSerializer(Serializer):
@@ -225,31 +180,20 @@ class RegisterCommitSerializer(Serializer):
 
     empty_allowed = True
 
-    skip_bad = _flag_field()
-
-
-def _correction_field() -> fields.TextField:
-    return fields.TextField(_parse_text, required=False)
+    skip_bad = imports.flag_field()
 
 
 class RegisterRowChangeSerializer(Serializer):
     """Corrected texts of a row, or `skip`."""
 
-    prefix = _correction_field()
-    mask = _correction_field()
-    address = _correction_field()
-    first = _correction_field()
-    last = _correction_field()
-    status = _correction_field()
-    vrf = _correction_field()
-    cluster = _correction_field()
-    tenant = _correction_field()
-    site = _correction_field()
-    holder = _correction_field()
-    dns_name = _correction_field()
-    description = _correction_field()
-    pool = _correction_field()
-    skip = _flag_field()
+    skip = imports.flag_field()
+
+    def get_fields(self) -> dict[str, Any]:
+        corrected = {
+            name: fields.TextField(imports.parse_correction, required=False)
+            for name in drafts.CORRECTED
+        }
+        return {**corrected, **super().get_fields()}
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         if ("skip" in attrs) is bool(attrs.keys() - {"skip"}):

@@ -22,8 +22,6 @@ class IdentityChanged(faults.ClusterFault):
     """Another cluster than the registered one answers at this address; nothing was changed."""
 
     code = "identity_changed"
-    reason = "IdentityChanged"
-    permanent = True
 
 
 def secret_owner(cluster_id: int) -> str:

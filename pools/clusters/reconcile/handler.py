@@ -21,10 +21,6 @@ STATUS_MANAGER = "cadastre-status"  # before Kubernetes 1.22 one name for both w
 ObjectKey = tuple[str, str]  # namespace and name of an object
 
 
-def _no_proof() -> None:
-    return None
-
-
 def _unchanged(part: Manifest, _current: Manifest) -> Manifest:
     return part
 
@@ -54,7 +50,7 @@ class SyncContext:
     notes: dict[str, Any] = field(default_factory=dict)
     changed_keys: frozenset[ObjectKey] = frozenset()
     listed: dict[str, list[Manifest]] = field(default_factory=dict)  # by kind; read-only
-    prove: Callable[[], None] = _no_proof
+    prove: Callable[[], None] = lambda: None
 
 
 class ParsedObject(NamedTuple):

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.db import connection
+
+if TYPE_CHECKING:
+    from pools.clusters.reconcile.handler import SyncContext
 
 
 @dataclass(frozen=True)
@@ -25,6 +28,13 @@ def read(positions: Any, kind: str) -> Position | None:
     """Return the position of a kind in Connection.positions."""
     entry = positions.get(kind) if isinstance(positions, dict) else None
     return Position(entry["api_version"], entry["version"]) if entry else None
+
+
+def is_known(context: SyncContext, kind: str) -> bool:
+    """Return True if all objects of a kind are known: listed by this sync run, or watched since a list."""
+    if context.from_watch:
+        return read(context.connection.positions, kind) is not None
+    return kind in context.complete
 
 
 def store(connection_id: int, positions: dict[str, Position]) -> None:

@@ -34,7 +34,6 @@ class FieldsNotKept(faults.ClusterFault):
     """The cluster accepts the object, but drops some of its fields, which its CRD does not have."""
 
     code = "fields_not_kept"
-    reason = "FieldsNotKept"
 
 
 class WriteNotComputed(errors.IpamError):

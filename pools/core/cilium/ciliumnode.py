@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pools.core import addresses, errors, holders, object_reader
+from pools.core.observed.uses import AddressUse, ObservedUses, Role
 
 KIND = "CiliumNode"
 NEEDED = {4: "ipv4-addrs", 6: "ipv6-addrs"}
@@ -26,11 +27,10 @@ ERROR_PREFIX = "ipam-multi-pool-sync allocation failed: "
 # Not frozen: ten thousand are created at a time, and frozen instances take five times as long.
 @dataclass(slots=True)
 class AllocatedEntry:
-    """One entry of spec.ipam.pools.allocated; `extra_fields` are its keys except pool and cidrs."""
+    """One entry of spec.ipam.pools.allocated."""
 
     pool: str
     cidrs: tuple[addresses.Network, ...]
-    extra_fields: object_reader.Json = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -56,6 +56,16 @@ class NodeDemand:
         for entry in self.allocated:
             held.setdefault(entry.pool, []).extend(entry.cidrs)
         return held
+
+    def observed_uses(self) -> ObservedUses:
+        """Return the pod CIDRs of a node outside of multi-pool mode, in which they are blocks of pools.
+
+        Cilium leaves `podCIDRs` in place when a node changes to multi-pool mode. `spec.addresses` is not read:
+        it repeats the addresses of the Node, and Cilium's own address lies inside a pod CIDR.
+        """
+        if self.requested or self.allocated:
+            return ObservedUses()
+        return ObservedUses(tuple(AddressUse(Role.PODS, cidr) for cidr in self.pod_cidrs))
 
 
 def parse(manifest: object) -> NodeDemand:
@@ -152,9 +162,8 @@ def _parse_allocated(
     entries = []
     for index, entry in _objects(pools, "allocated", _POOLS, report):
         path = f"{_POOLS}.allocated.{index}"
-        extra_fields = {key: value for key, value in entry.items() if key not in ("pool", "cidrs")}
         name = _name(entry, "pool", path, report, _pool_name)
-        entries.append(AllocatedEntry(name, _cidrs(entry, "cidrs", path, report), extra_fields))
+        entries.append(AllocatedEntry(name, _cidrs(entry, "cidrs", path, report)))
     return tuple(entries)
 
 

@@ -38,12 +38,6 @@ def usable_addresses(
     return size - 2 + allow_first + allow_last
 
 
-def documented_need(*, in_use: int, pending: int = 0, pre_allocated: int) -> int:
-    """Return the number of addresses that a node requests, by the formula of Cilium's documentation."""
-    demand = in_use + pending + pre_allocated
-    return -(-demand // pre_allocated) * pre_allocated if pre_allocated else demand
-
-
 def needed_addresses(*, in_use: int, pending: int = 0, pre_allocated: int) -> int:
     """Return the number of addresses that a node requests, by the formula of Cilium's agent."""
     used = in_use + pending
@@ -81,7 +75,7 @@ def requested_addresses(
     return requested
 
 
-def parse_pre_allocation(value: object, *, field: str = "") -> dict[str, int]:
+def parse_pre_allocation(value: object, field: str = "") -> dict[str, int]:
     """Return the mapping of `default=8,other=4`; an empty string is Cilium's default, {"default": 8}.
 
     Raises InvalidInput: wrong_type, pre_allocation (not `pool=number`), duplicate_key, k8s_name, and

@@ -23,6 +23,9 @@ API_VERSIONS = (V2ALPHA1, V2)
 HELM_VALUE = "autoCreateCiliumPodIPPools"
 # Path of the value in the values of Cilium's chart, or of a chart with Cilium as a subchart.
 HELM_PARENTS = ("cilium", "ipam", "operator")
+_parse_any_cidr = functools.partial(addresses.parse_cidr, source=addresses.InputSource.TEXT)
+_parse_address = functools.partial(addresses.parse_address, source=addresses.InputSource.TEXT)
+_parse_range = functools.partial(addresses.parse_range, source=addresses.InputSource.TEXT)
 
 
 class Shape(enum.Enum):
@@ -152,7 +155,7 @@ def _pool(parts: _PoolParts) -> PodIPPool:
     )
     is_manifest = bool(parts.api_version)
     return PodIPPool(
-        name=parts.naming.parse(parts.named_by, _parse_name) or "",
+        name=parts.naming.parse(parts.named_by, holders.parse_name) or "",
         families=_families(spec),
         api_version=parts.api_version,
         allow_first_ip=spec.flag("allowFirstIP"),
@@ -269,28 +272,12 @@ def _check_overlaps(entries: list[_ParsedCIDR], report: object_reader.ProblemRep
             outer = entry
 
 
-def _parse_name(value: object, path: str) -> str:
-    return holders.parse_name(value, field=path)
-
-
 def _parse_cidr(number: int, value: object, path: str) -> addresses.Network:
     cidr = _parse_any_cidr(value, path)
     if cidr.version != number:
         message = f"{cidr} is not an IPv{number} network"
         raise errors.InvalidInput.for_field(path, "mixed_family", message, str(cidr))
     return cidr
-
-
-def _parse_any_cidr(value: object, path: str) -> addresses.Network:
-    return addresses.parse_cidr(value, field=path, source=addresses.InputSource.TEXT)
-
-
-def _parse_address(value: object, path: str) -> addresses.Address:
-    return addresses.parse_address(value, field=path, source=addresses.InputSource.TEXT)
-
-
-def _parse_range(value: object, path: str) -> addresses.AddressRange:
-    return addresses.parse_range(value, field=path, source=addresses.InputSource.TEXT)
 
 
 def _parse_mask_size(number: int, entries: list[_ParsedCIDR], value: object, path: str) -> int:

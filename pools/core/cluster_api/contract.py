@@ -157,14 +157,10 @@ def parse_pool(manifest: Manifest) -> PoolObject:
     report = object_reader.ProblemReport(strict=False)
     body = object_reader.Fields(dict(manifest), "", report)
     spec = body.section("spec")
-    pool_name = spec.parse("poolName", lambda value, path: holders.parse_name(value, field=path))
+    pool_name = spec.parse("poolName", holders.parse_name)
     family = spec.parse("family", _family) if spec.has("family") else None
     prefix = spec.parse("prefix", _prefix) if spec.has("prefix") else None
-    gateway = (
-        spec.parse("gateway", lambda value, path: addresses.parse_address(value, field=path))
-        if spec.has("gateway")
-        else None
-    )
+    gateway = spec.parse("gateway", addresses.parse_address) if spec.has("gateway") else None
     if gateway is not None and family is not None and gateway.version != family:
         report.add("spec.gateway", "mixed_family", f"is no IPv{family} address", str(gateway))
     report.raise_any()

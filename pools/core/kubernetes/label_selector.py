@@ -48,7 +48,7 @@ class Selector:
         return all(requirement.matches(labels) for requirement in self.requirements)
 
 
-def parse(value: object, *, field: str = "") -> Selector:
+def parse(value: object, field: str = "") -> Selector:
     """Return a selector from its JSON form.
 
     Raises InvalidInput with all problems: object_expected, unknown_field, wrong_type, required,

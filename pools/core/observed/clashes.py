@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pools.core.observed.uses import Role
 
 _NODE, _GATEWAY = "Node", "CiliumEgressGatewayPolicy"
+_NODES = (_NODE, "CiliumNode")
 _PREFIX = "prefix"
 # Pairs of a use and a use, or of the category of a pool and a use.
 _INTENDED = {
@@ -42,7 +43,8 @@ def is_clash(one: Use, other: Use) -> bool:
         return False
     categories, kinds = frozenset({one.category, other.category}), (one.kind, other.kind)
     if categories == {Role.PODS}:
-        return kinds == (_NODE, _NODE)  # two nodes have one pod CIDR
+        # Two nodes have one pod CIDR; a Node and its CiliumNode may repeat each other.
+        return one.kind == other.kind and one.kind in _NODES
     if Role.EGRESS in categories and categories <= {Role.EGRESS, Role.NODE}:
         # A gateway's egress address is one of its node, and several policies use it.
         return _GATEWAY not in kinds or not set(kinds) <= {_GATEWAY, _NODE}

@@ -23,21 +23,17 @@ def parse_cilium_load_balancer_pool(manifest: Json) -> ObservedUses:
                     Role.LOAD_BALANCER, block.data["cidr"], block.path("cidr"), detail
                 )
             else:
-                _add_span(reader, block, "start", "stop")
+                _add_span(reader, block)
     return reader.result()
 
 
-def _add_span(reader: UseReader, block: Fields, first_key: str, last_key: str) -> None:
-    """Add a range of two fields; without the last address it is one address."""
-    first = block.parse(first_key, parse_address)
-    last = block.parse(last_key, parse_address) if block.has(last_key) else first
+def _add_span(reader: UseReader, block: Fields) -> None:
+    """Add the range of `start` and `stop`; without the latter it is one address."""
+    first = block.parse("start", addresses.parse_address)
+    last = block.parse("stop", addresses.parse_address) if block.has("stop") else first
     if first is not None and last is not None:
         with reader.report.collect(block.base_path):
             reader.add_range(Role.LOAD_BALANCER, addresses.AddressRange(first, last))
-
-
-def parse_address(value: object, path: str) -> addresses.Address:
-    return addresses.parse_address(value, field=path)
 
 
 def parse_metallb_pool(manifest: Json) -> ObservedUses:

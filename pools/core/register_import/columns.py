@@ -13,193 +13,89 @@ from dataclasses import dataclass
 
 PREFIX, ADDRESS, RANGE = KINDS = ("prefix", "address", "range")
 
+
+def _words(text: str) -> list[str]:
+    return text.split(", ")
+
+
 # The field of a row -> the names of its column, in small letters and with single blanks. Of several columns of
 # a field, the first in this order that has a text counts.
 _NAMES = {
     "prefix": (
-        "prefix",
-        "cidr",
-        "subnet",
-        "network",
-        "aggregate",
-        "network address",
-        "network prefix",
-        "ip range",
-        "range",
-        "ip block",
-        "ip network",
-        "ip subnet",
-        "präfix",
-        "subnetz",
-        "netzwerk",
-        "netz",
-        "netzadresse",
+        "prefix, cidr, subnet, network, aggregate, network address, network prefix, ip range, "
+        "range, ip block, ip network, ip subnet, präfix, subnetz, netzwerk, netz, netzadresse"
     ),
     "mask": (
-        "mask",
-        "netmask",
-        "subnet mask",
-        "network mask",
-        "prefix length",
-        "prefixlen",
-        "cidr mask",
-        "bitmask",
-        "netzmaske",
-        "subnetzmaske",
-        "maske",
+        "mask, netmask, subnet mask, network mask, prefix length, prefixlen, cidr mask, "
+        "bitmask, netzmaske, subnetzmaske, maske"
     ),
     "address": (
-        "ip address",
-        "address",
-        "ip",
-        "ip addr",
-        "ipv4 address",
-        "ipv6 address",
-        "ipaddress",
-        "host address",
-        "ipv4",
-        "ipv6",
-        "host ip",
-        "ip adresse",
-        "adresse",
+        "ip address, address, ip, ip addr, ipv4 address, ipv6 address, ipaddress, host address, "
+        "ipv4, ipv6, host ip, ip adresse, adresse"
     ),
     "first": (
-        "start address",
-        "start ip",
-        "range start",
-        "first address",
-        "first ip",
-        "start",
-        "from",
-        "von",
-        "erste adresse",
-        "erste ip",
+        "start address, start ip, range start, first address, first ip, start, from, von, "
+        "startadresse, erste adresse, erste ip"
     ),
     "last": (
-        "end address",
-        "end ip",
-        "range end",
-        "last address",
-        "last ip",
-        "end",
-        "to",
-        "bis",
-        "letzte adresse",
-        "letzte ip",
+        "end address, end ip, range end, last address, last ip, end, to, bis, endadresse, "
+        "letzte adresse, letzte ip"
     ),
-    "status": ("status", "ip state", "state", "ip status", "tag", "zustand"),
-    "role": ("role", "rolle"),
-    "vrf": ("vrf", "vrf name", "network view"),
+    "status": "status, ip state, state, ip status, tag, zustand",
+    "role": "role, rolle",
+    "vrf": "vrf, vrf name, network view",
     "tenant": (
-        "tenant",
-        "customer",
-        "organization",
-        "organisation",
-        "org",
-        "company",
-        "department",
-        "kunde",
-        "mandant",
-        "firma",
-        "abteilung",
+        "tenant, customer, organization, organisation, org, company, department, kunde, "
+        "mandant, firma, abteilung"
     ),
-    "site": ("site", "location", "scope", "scope name", "section", "standort"),
-    "cluster": ("cluster",),
+    "site": "site, location, scope, scope name, section, standort, geltungsbereich",
+    "cluster": "cluster",
     "dns_name": (
-        "dns name",
-        "hostname",
-        "fqdn",
-        "host name",
-        "dns",
-        "host",
-        "server",
-        "server name",
-        "rechnername",
-        "gerätename",
+        "dns name, hostname, fqdn, host name, dns, host, server, server name, rechnername, "
+        "gerätename"
     ),
     "holder": (
-        "holder",
-        "used by",
-        "assigned to",
-        "virtual machine",
-        "vm",
-        "device",
-        "device name",
-        "parent",
-        "user",
-        "gerät",
-        "benutzer",
-        "inhaber",
+        "holder, used by, assigned to, virtual machine, vm, device, device name, parent, user, "
+        "übergeordnet, gerät, benutzer, inhaber"
     ),
-    "owner": ("owner", "contact", "besitzer", "eigentümer", "verantwortlich", "ansprechpartner"),
-    "interface": ("interface", "port"),
-    "pool": ("pool name",),
-    "name": ("name", "network name", "subnet name", "netzname"),
+    "owner": "owner, contact, besitzer, eigentümer, verantwortlich, ansprechpartner",
+    "interface": "interface, port, schnittstelle",
+    "pool": "pool name",
+    "name": "name, network name, subnet name, netzname",
     "description": (
-        "description",
-        "comment",
-        "notes",
-        "purpose",
-        "beschreibung",
-        "bezeichnung",
-        "kommentar",
-        "zweck",
-        "verwendung",
+        "description, comment, notes, purpose, beschreibung, bezeichnung, kommentar, zweck, "
+        "verwendung"
     ),
-    "note": ("note", "comments", "remark", "remarks", "bemerkung", "notiz", "hinweis"),
-    "mac": ("mac", "mac address", "mac adresse"),
-    "vlan": ("vlan", "vlan number", "vlan id"),
-    "gateway": ("gateway", "is gateway", "ip is gateway", "is gw"),
-    "rir": ("rir",),
-    "folder": ("is folder", "isfolder", "folder"),
-    "external_id": ("id",),
+    "note": "note, comments, remark, remarks, kommentare, bemerkung, notiz, hinweis",
+    "mac": "mac, mac address, mac adresse",
+    "vlan": "vlan, vlan number, vlan id",
+    "gateway": "gateway, is gateway, ip is gateway, is gw",
+    "is_pool": "is pool, pool",
+    "rir": "rir",
+    "folder": "is folder, isfolder, folder",
+    "external_id": "id",
 }
 _FIELDS = {
-    name: (field, rank) for field, names in _NAMES.items() for rank, name in enumerate(names)
+    name: (field, rank)
+    for field, names in _NAMES.items()
+    for rank, name in enumerate(_words(names))
 }
 # Columns that a register computes, and that say nothing of the prefix or address itself.
-_COMPUTED = {
-    "children",
-    "utilization",
-    "depth",
-    "prefixes",
-    "size",
-    "pool",
-    "marked utilized",
-    "family",
-    "created",
-    "last updated",
-    "assigned",
-    "tags",
-    "contacts",
-    "url",
-    "marked populated",
-    "added",
-    "date added",
-    "prefix (flat)",
-    "master subnet",
-    "last seen",
-}
+_COMPUTED = set(
+    _words(
+        "children, utilization, depth, prefixes, size, marked utilized, family, created, "
+        "last updated, assigned, tags, contacts, url, marked populated, added, date added, "
+        "prefix (flat), master subnet, last seen"
+    )
+)
 # Of phpIPAM's exports, templates and database.
-_PHPIPAM = {
-    "section",
-    "ip state",
-    "ip is gateway",
-    "is gateway",
-    "master subnet",
-    "is folder",
-    "isfolder",
-    "fw object",
-    "tag",
-    "last seen",
-    "lastseen",
-    "vlan domain",
-    "host check",
-    "ip requests",
-    "subnetid",
-    "sectionid",
-    "mastersubnetid",
-}
+_PHPIPAM = set(
+    _words(
+        "section, ip state, ip is gateway, is gateway, master subnet, is folder, isfolder, "
+        "fw object, tag, last seen, lastseen, vlan domain, host check, ip requests, subnetid, "
+        "sectionid, mastersubnetid"
+    )
+)
 # Of a range, but beside a prefix or an address rather a time.
 _VAGUE = {"start", "end", "from", "to", "von", "bis"}
 _CLEAN = re.compile(r"(?:[^\w()]|_)+")

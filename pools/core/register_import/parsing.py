@@ -17,10 +17,19 @@ from pools.core.register_import.columns import ADDRESS, PREFIX
 
 CONTAINER, POOL, HELD, RESERVED = TARGETS = ("container", "pool", "address", "reserved")
 _RESERVING = {"reserved", "deprecated"}  # states of addresses that nobody holds
-_FREE = {"available", "free", "unused"}  # held by nobody
+_FREE = {"available", "free", "unused", "frei"}  # held by nobody
+# NetBox writes the labels of its choices into CSV files, in the language of the user.
+_GERMAN = {
+    "aktiv": "active",
+    "reserviert": "reserved",
+    "veraltet": "deprecated",
+    "sekundär": "secondary",
+}
 _GLOBAL = {"", "global", "default", "none", "-", "—", "0"}
 _YES = {"1", "yes", "true", "y", "x"}
-_RD = re.compile(r" \([^()]*\)$")  # NetBox's table writes a VRF as `name (rd)`
+_RD = re.compile(r" \([^()\s]+:[^()\s]+\)$")  # NetBox's table writes a VRF as `name (rd)`
+_BLANKS = re.compile(r"\s+")
+_LINE_BREAK = re.compile(r"[\t-\r\x85\u2028\u2029]")
 _DECIMAL = re.compile("[0-9]{8,39}")
 _OCTET = "(?:25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"
 # IPv4 addresses that any host may have, with or without a prefix length.
@@ -42,6 +51,7 @@ DETAILS = (
     "device",
     "note",
     "rir",
+    "is_pool",
 )
 LONGEST = {"description": 500, "note": 500}
 
@@ -66,13 +76,14 @@ class ParsedRow:
 
 
 def parse_row(kind: str, values: Mapping[str, str]) -> ParsedRow:
-    """Parse the texts of a row of this kind (columns.KINDS)."""
+    """Parse the texts of a row of this kind (columns.KINDS); line breaks in them become blanks."""
+    values = {name: _read_text(name, text) for name, text in values.items()}
     row = ParsedRow(
-        vrf=read_vrf(values.get("vrf", "")),
+        vrf=values.get("vrf", ""),
         cluster=values.get("cluster", ""),
         site=values.get("site", ""),
     )
-    status = values.get("status", "").lower()
+    status = values.get("status", "")
     for parse in (_parse_place, _parse_texts):
         try:
             parse(row, kind, values)
@@ -86,14 +97,27 @@ def parse_row(kind: str, values: Mapping[str, str]) -> ParsedRow:
     else:
         row.target = RESERVED
     if not row.problems:
-        row.details = {
-            name: text
-            for name in DETAILS
-            if (text := values.get(name, "")) and not (name == "vrf" and not row.vrf)
-        }
-        if row.details.get("status", "").lower() == "active":
+        row.details = {name: text for name in DETAILS if (text := values.get(name, ""))}
+        if status == "active" and kind == ADDRESS:
             del row.details["status"]
+        if kind == ADDRESS and (role := values.get("role", "").lower()):
+            row.details["role"] = _GERMAN.get(role, role)
     return row
+
+
+def _read_text(name: str, text: str) -> str:
+    """Return a text in one line, a choice or a VRF as NetBox's API names it, and a note cut to its longest."""
+    if not text.isprintable():
+        text = _BLANKS.sub(lambda blanks: " " if _LINE_BREAK.search(blanks[0]) else blanks[0], text)
+    if name == "status":
+        return _GERMAN.get(text.lower(), text.lower())
+    if name == "vrf":
+        return read_vrf(text)
+    if name == "is_pool":
+        return "yes" if _is_yes(text) else ""
+    if name == "note" and len(text) > LONGEST["note"]:
+        return text[: LONGEST["note"] - 1] + "…"
+    return text
 
 
 def read_vrf(text: str) -> str:
@@ -154,7 +178,7 @@ def _parse_texts(row: ParsedRow, kind: str, values: Mapping[str, str]) -> None:
     for name, text in values.items():
         longest = LONGEST.get(name, 253)
         if not (text.isascii() and text.isprintable() and len(text) <= longest):
-            holders.parse_reason(text, field=name, max_length=longest, required=False)
+            holders.parse_description(text, field=name, max_length=longest)
     row.description = holders.parse_reason(
         values.get("description") or values.get("note", ""), max_length=500, required=False
     )

@@ -83,6 +83,21 @@ def read_headings(above: Sequence[tuple[int, Sequence[str]]]) -> list[tuple[int,
     return headings
 
 
+def take_prefix(layout: Layout, row: Row) -> Row | None:
+    """Return the prefix that a spreadsheet names beside an address as a row of its own; None if it names none."""
+    texts = row.texts
+    if row.kind != ADDRESS or layout.format != "spreadsheet" or "prefix" not in texts:
+        return None
+    prefix, mask = texts["prefix"], texts.get("mask", "").removeprefix("/")
+    text = f"{prefix}/{mask}" if mask and "/" not in prefix else prefix
+    if not _is_network(text):
+        return None
+    place: dict[str, str] = {
+        name: texts[name] for name in ("vrf", "cluster", "site") if name in texts
+    }
+    return Row(PREFIX, {"prefix": text, "heading": "yes", **place})
+
+
 def starts_table(layout: Layout, cells: Sequence[str], row: Row) -> Layout | None:
     """Return the layout of another table that begins below the first with a header of its own; None if none does."""
     place = row.texts.get("first" if layout.kind == RANGE else layout.kind, "")

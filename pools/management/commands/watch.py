@@ -31,6 +31,7 @@ log = logging.getLogger(__name__)
 
 class Command(base.BaseCommand):
     help = "Watch the clusters until SIGTERM or Ctrl-C."
+    requires_system_checks: list[str] = []  # `prepare` and `migrate` run them, before any process
 
     def add_arguments(self, parser: base.CommandParser) -> None:
         parser.add_argument(

@@ -109,7 +109,7 @@ def _hold(options: dict[str, Any], out: TextIO) -> int:
         raise errors.NotFound("There is no such pool.")
     kind, _, name = options["holder"].partition("/")
     holder = Holder(
-        holders.parse_name(kind, field="kind", kind="label"),
+        holders.parse_label(kind, field="kind"),
         holders.parse_identifier(name, field="id"),
         options["uid"],
     )

@@ -38,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: Mapping[str, Any], out: TextIO) -> int:
-    timestamp = lookups.past_time(options["at"], "--at") if options["at"] else None
+    timestamp = history_addresses.parse_past_time(options["at"], "--at") if options["at"] else None
     cluster_id = _cluster(options["cluster"]) if options["cluster"] else None
     rows = list(_rows(options["who"].strip(), cluster_id, timestamp or database.now()))
     form = options["output"]

@@ -135,8 +135,7 @@ class BulkEdit:
                 functools.partial(self._change_all, rows, form.changes(), author, agreed)
             )
             if agreed and agreed == _digest(previews):
-                messages.success(request, self._success_message(len(rows)))
-                return HttpResponseRedirect(list_url)
+                return pages.done(request, self._success_message(len(rows)), list_url)
             if agreed:
                 form.add_error(None, gettext("The preview was out of date. Read it again."))
         return self._page(request, form, rows, previews, list_url)
@@ -197,8 +196,8 @@ class BulkEdit:
         return pages.page(
             request,
             "bulk_edit.html",
+            self.model,
             title=title % {"rows": plural},
-            opts=self.model._meta,
             form=form,
             rows=rows,
             previews=previews,

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import reduce
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.utils.html import format_html
 from django.utils.translation import gettext_lazy as _
+from django_stubs_ext import StrOrPromise
 
 from pools.platform.admin import display
-
-if TYPE_CHECKING:
-    from django_stubs_ext import StrOrPromise
 
 
 class Column:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.urls import reverse
 from django.utils import formats, timezone
@@ -13,12 +13,10 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext, pgettext
+from django_stubs_ext import StrOrPromise
 
 from pools.core import addresses, shares
 from pools.core.kubernetes.connection_status import ConnectionState, ConnectionStatus
-
-if TYPE_CHECKING:
-    from django_stubs_ext import StrOrPromise
 
 _RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 # By state: the shape that tells it apart without its colour, and its label.
@@ -131,10 +129,14 @@ def url_of(row: Any) -> str:
 
 def state(word: str, title: StrOrPromise = "") -> SafeString:
     """A state as word, shape and colour."""
-    shape, label = _STATES.get(word, ("•", word))
+    return badge(word, *_STATES.get(word, ("•", word)), title)
+
+
+def badge(style: str, shape: str, label: StrOrPromise, title: StrOrPromise = "") -> SafeString:
+    """A label with the colour of a state and a shape."""
     return format_html(
         '<span class="cad-state cad-state-{}" title="{}"><span aria-hidden="true">{}</span> {}</span>',
-        word,
+        style,
         title,
         shape,
         label,

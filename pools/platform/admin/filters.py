@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.db.models import Choices, Q, QuerySet
 from django.db.models.enums import ChoicesType
 from django.http import HttpRequest
+from django_stubs_ext import StrOrPromise
 from unfold.contrib.filters.admin import DropdownFilter
 
 from pools.platform.admin import lists
-
-if TYPE_CHECKING:
-    from django_stubs_ext import StrOrPromise
 
 Offered = Callable[[HttpRequest], Iterable[tuple[object, object]]]  # (value, label) of each choice
 # From the request, all rows and the chosen value to the rows that match.
@@ -112,6 +110,11 @@ def by_value(
 
 def by_id(title: StrOrPromise, parameter: str, choices: Offered, lookup: str) -> type[ChoiceFilter]:
     """Filter by a foreign key, also of a related row; a value that is no id matches no row."""
+    return custom(title, parameter, choices, apply_key(lookup))
+
+
+def apply_key(lookup: str) -> Apply:
+    """Return the function that filters by a foreign key."""
     relation, _relations, column = lookup.partition("__")
 
     def apply(_request: HttpRequest, rows: QuerySet[Any], value: str) -> QuerySet[Any]:
@@ -123,7 +126,7 @@ def by_id(title: StrOrPromise, parameter: str, choices: Offered, lookup: str) ->
         ids = list(related.objects.filter(**{column: key}).values_list("pk", flat=True)[: _FEW + 1])
         return rows.filter(**({f"{relation}__in": ids} if len(ids) <= _FEW else {lookup: key}))
 
-    return custom(title, parameter, choices, apply)
+    return apply
 
 
 def by_condition(

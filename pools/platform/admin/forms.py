@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import Any
 
 from django import forms
@@ -12,6 +13,8 @@ from unfold import widgets
 
 from pools.core import addresses, errors, holders
 
+_TEXT = addresses.InputSource.TEXT
+_parse_range = partial(addresses.parse_range, source=_TEXT)
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _DURATION = re.compile(r"(-?[0-9]{1,99})\s*(?:(s|m|h|d)[a-z]*)?", re.IGNORECASE)
 
@@ -39,10 +42,6 @@ def password() -> forms.Widget:
 
 def select() -> forms.Widget:
     return widgets.UnfoldAdminSelectWidget()
-
-
-def select_several() -> forms.Widget:
-    return widgets.UnfoldAdminSelectMultipleWidget()
 
 
 def ticks() -> forms.Widget:
@@ -86,16 +85,12 @@ def _validation_error(problem: errors.FieldProblem) -> forms.ValidationError:
 
 
 def cidr_field(**options: Any) -> ParsedField:
-    return ParsedField(
-        lambda t: addresses.parse_cidr(t, source=addresses.InputSource.TEXT), **options
-    )
+    return ParsedField(partial(addresses.parse_cidr, source=_TEXT), **options)
 
 
 def block_field(**options: Any) -> ParsedField:
     """A block as a CIDR; an address means its block of one address."""
-    return ParsedField(
-        lambda t: addresses.parse_block(t, source=addresses.InputSource.TEXT), **options
-    )
+    return ParsedField(partial(addresses.parse_block, source=_TEXT), **options)
 
 
 def address_field(**options: Any) -> ParsedField:
@@ -114,9 +109,7 @@ def addresses_field(**options: Any) -> LinesField:
 
 
 def range_field(**options: Any) -> ParsedField:
-    return ParsedField(
-        lambda t: addresses.parse_range(t, source=addresses.InputSource.TEXT), **options
-    )
+    return ParsedField(_parse_range, **options)
 
 
 def name_field(**options: Any) -> ParsedField:
@@ -136,6 +129,12 @@ def reason_field(**options: Any) -> ParsedField:
     options.setdefault("widget", text())
     options.setdefault("help_text", gettext_lazy("Recorded in the history."))
     return ParsedField(holders.parse_reason, **options)
+
+
+class ReasonForm(forms.Form):
+    """Asks for the reason of an action."""
+
+    reason = reason_field(label=gettext_lazy("Reason"))
 
 
 def description_field() -> ParsedField:
@@ -183,9 +182,7 @@ class RangesField(LinesField):
 
     def __init__(self, **options: Any) -> None:
         options.setdefault("widget", lines(2, placeholder="10.20.0.0-10.20.0.99"))
-        super().__init__(
-            lambda t: addresses.parse_range(t, source=addresses.InputSource.TEXT), **options
-        )
+        super().__init__(_parse_range, **options)
 
 
 class DurationField(forms.CharField):

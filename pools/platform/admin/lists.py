@@ -1,22 +1,21 @@
 """The base class of the admin's lists: what a list shows and which pages it has is data.
 
 A list names its columns (`columns`), filters (`filters`), actions (`action`) and pages (`Page`).
-Its paginator does not count a large table.
+Its paginator does not count a large table (`large_tables`).
 """
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from django.contrib import messages
 from django.contrib.admin.options import IncorrectLookupParameters
-from django.contrib.admin.views.main import PAGE_VAR, ChangeList
-from django.core import paginator
+from django.contrib.admin.views.main import ChangeList
 from django.core.exceptions import BadRequest, PermissionDenied
-from django.db import connection, models
+from django.db import models
+from django.forms import Media
 from django.http import (
     Http404,
     HttpRequest,
@@ -26,25 +25,23 @@ from django.http import (
     QueryDict,
 )
 from django.urls import URLPattern, path, reverse
-from django.utils.functional import cached_property
 from django.utils.translation import gettext, ngettext
+from django_stubs_ext import StrOrPromise
 from unfold import admin as unfold
+from unfold.contrib.filters.forms import DropdownForm
 
-from pools.platform import database
-from pools.platform.admin import display, export, pages, preferences
+from pools.platform import name_parts
+from pools.platform.admin import display, export, large_tables, pages, preferences
 from pools.platform.admin.columns import Column
 
 if TYPE_CHECKING:
     from django.contrib.admin import ModelAdmin as Base
-    from django_stubs_ext import StrOrPromise
 else:
     Base = unfold.ModelAdmin
 
 Row = TypeVar("Row", bound=models.Model)
 
 FILTERS = "_changelist_filters"  # the parameter in which Django keeps the filters of a list
-REACH = 10_000  # rows that can be paged through; a search reaches the others
-MOST_SORTED = 100_000  # rows of a table that is sorted without an index
 EVENTS = "admin:pools_event_changelist"
 _DJANGO_PAGES = ("add", "change", "delete", "history")  # their URLs are Django's
 
@@ -125,109 +122,6 @@ def action(
     return open_page
 
 
-def find_ids(rows: models.QuerySet[Any], most: int) -> list[Any]:
-    """Return the ids of up to `most` rows of a search, in any order, by one pass over the table.
-
-    Searching in an order, PostgreSQL would rather read the whole index of that order.
-    """
-    with database.in_parallel():
-        return list(rows.order_by().values_list("pk", flat=True)[:most])
-
-
-class BoundedPaginator(paginator.Paginator[Any]):
-    """Counts up to REACH rows; `more` is True if there are more, which only a search reaches.
-
-    An exact count over a million rows costs more than the page itself, and so does a page far
-    from the start.
-    """
-
-    @cached_property
-    def first_rows(self) -> list[Any]:
-        """The rows of the first page, and one more if there is a second page."""
-        rows: Any = self.object_list
-        return list(rows[: self.per_page + 1])
-
-    @cached_property
-    def count(self) -> int:
-        return min(self._counted, REACH)
-
-    @cached_property
-    def _counted(self) -> int:
-        if len(self.first_rows) <= self.per_page:  # a search without results reads the table once
-            return len(self.first_rows)
-        rows: Any = self.object_list
-        return int(rows.order_by().values("pk")[: REACH + 1].count())
-
-    @property
-    def more(self) -> bool:
-        return self._counted > REACH
-
-
-class BoundedList(ChangeList):
-    """A list that knows whether it has more rows than can be paged through."""
-
-    most_exported = export.MOST
-    many_matches = False  # a search found more rows than the list reaches
-    model_admin: ListAdmin[Any]
-
-    def get_queryset(
-        self, request: HttpRequest, exclude_parameters: Any = None
-    ) -> models.QuerySet[Any]:
-        """Find the rows of a search before they are sorted."""
-        rows = super().get_queryset(request, exclude_parameters)
-        if not self.query:
-            return rows
-        ids = find_ids(rows, REACH + 1)
-        self.many_matches = len(ids) > REACH
-        return rows if len(ids) > REACH else rows.filter(pk__in=ids)
-
-    def get_results(self, request: HttpRequest) -> None:
-        with self._reading_many() if self.many_matches else contextlib.nullcontext():
-            super().get_results(request)
-            paginator = self.paginator
-            if self.page_num == 1 and not self.show_all and isinstance(paginator, BoundedPaginator):
-                rows = paginator.first_rows[: self.list_per_page]
-            else:
-                rows = list(self.result_list)
-        self.model_admin.prepare_rows(request, rows)
-        self.result_list = rows
-
-    def _reading_many(self) -> contextlib.AbstractContextManager[None]:
-        """PostgreSQL takes a search for text for a rare one, and would sort all rows that it finds."""
-        if self.model_admin.finds_neighbours:
-            return database.in_parallel(ordered=False)
-        return database.by_index()
-
-    def get_ordering_field(self, field_name: Any) -> Any:
-        """Ignore an order of the URL that the list does not offer."""
-        offered = self.sortable_by is None or field_name in self.sortable_by
-        return super().get_ordering_field(field_name) if offered else None
-
-    def active_filters(self) -> list[tuple[str, str]]:
-        """Return the active filters as text, each with the query of the list without it."""
-        choices: list[Any] = self.filter_specs
-        return [
-            (label, self.get_query_string({choice.parameter_name: None, PAGE_VAR: None}))
-            for choice in choices
-            if hasattr(choice, "label") and (label := choice.label())
-        ]
-
-    @property
-    def beyond(self) -> bool:
-        paginator: Any = self.paginator
-        return bool(paginator.more)
-
-
-def estimated_rows(model: type[models.Model]) -> int:
-    """Return the number of rows of a table according to the last ANALYZE or VACUUM."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT greatest(reltuples, 0)::bigint FROM pg_class WHERE oid = %s::regclass",  # no text: SQL
-            [model._meta.db_table],
-        )
-        return int(cursor.fetchone()[0])
-
-
 class ListAdmin(Base[Row]):
     """A list whose rows are added, changed and deleted by the pages that it names, not by Django's forms."""
 
@@ -239,14 +133,14 @@ class ListAdmin(Base[Row]):
     list_fullwidth = True
     show_full_result_count = False
     show_facets = False  # type: ignore[assignment]  # facets count every choice
-    paginator = BoundedPaginator
-    changelist: ClassVar[type[BoundedList]] = BoundedList
+    paginator = large_tables.BoundedPaginator
+    changelist: ClassVar[type[large_tables.BoundedList]] = large_tables.BoundedList
     actions: Sequence[Any] = ()
     # Columns that users may choose, beside those of `list_display`.
     more_columns: ClassVar[tuple[Column | str, ...]] = ()
     # Names of model fields; a Column is sortable if it has an order.
     sortable_by: ClassVar[tuple[str, ...]] = ()
-    # The orders that an index serves; by others a table of more than MOST_SORTED rows is not sorted.
+    # The orders that an index serves; by others a table of more than large_tables.MOST_SORTED rows is not sorted.
     indexed_orders: ClassVar[tuple[str, ...]] = ("id",)
     # Rows that a search finds are neighbours in the order of the list. In this order PostgreSQL would read
     # the table up to them before it finds the first.
@@ -260,6 +154,12 @@ class ListAdmin(Base[Row]):
     search: Callable[[models.QuerySet[Any], str], models.QuerySet[Any]] | None = None
 
     # --- the list ---------------------------------------------------------------------------------
+
+    @property
+    def media(self) -> Media:
+        """The scripts of filters and actions, without those of Django's forms, which these pages do not have."""
+        media = Media(DropdownForm.Media) if self.offered_filters() else Media()
+        return media + Media(js=("admin/js/actions.js",)) if self.actions else media
 
     def list_context(self, request: HttpRequest) -> dict[str, Any]:
         """Return what the templates of the list need beside its rows."""
@@ -303,7 +203,7 @@ class ListAdmin(Base[Row]):
             if isinstance(column, Column) or column in self.sortable_by
         }
         slow = {order for order in orders.values() if order} - {*self.indexed_orders}
-        if slow and estimated_rows(self.model) > MOST_SORTED:
+        if slow and large_tables.estimated_rows(self.model) > large_tables.MOST_SORTED:
             return [column for column, order in orders.items() if order not in slow]
         return list(orders)
 
@@ -314,6 +214,12 @@ class ListAdmin(Base[Row]):
         if self.search is None or not text:
             return super().get_search_results(request, queryset, search_term)
         return self.search(queryset, text), False
+
+    def narrow_search(self, rows: models.QuerySet[Any], text: str) -> models.QuerySet[Any]:
+        """Return the rows in which a search finds its matches, if an index has less than all."""
+        if self.search is not None:
+            return rows
+        return name_parts.narrow(rows, [*map(str, self.search_fields)], text)
 
     def export_view(self, request: HttpRequest, form: str = "csv") -> HttpResponseBase:
         """Export the rows of the list, with its filters, search and order."""
@@ -389,45 +295,44 @@ class ListAdmin(Base[Row]):
             )
         return row
 
-    def _page(self, served: Iterable[Page], name: str) -> Page | None:
-        return next((page for page in served if page.name == name), None)
+    def _serve_named(
+        self, name: str, request: HttpRequest, object_id: object = None
+    ) -> HttpResponse | None:
+        """Answer with the page of this name; None if the list leaves it to Django."""
+        served = self.list_pages if object_id is None else self.row_pages
+        page = next((page for page in served if page.name == name), None)
+        return self._serve(page, request, object_id) if page else None
 
     def add_view(self, request: HttpRequest, *arguments: Any, **options: Any) -> HttpResponse:
-        page = self._page(self.list_pages, "add")
-        if page is None:
-            return super().add_view(request, *arguments, **options)
-        return self._serve(page, request)  # type: ignore[no-any-return]
+        page = self._serve_named("add", request)
+        return page or super().add_view(request, *arguments, **options)
 
     def change_view(
         self, request: HttpRequest, object_id: str, *arguments: Any, **options: Any
     ) -> HttpResponse:
-        page = self._page(self.row_pages, "change")
-        if page is None:
-            return super().change_view(request, object_id, *arguments, **options)
-        return self._serve(page, request, object_id)  # type: ignore[no-any-return]
+        page = self._serve_named("change", request, object_id)
+        return page or super().change_view(request, object_id, *arguments, **options)
 
     def delete_view(
         self, request: HttpRequest, object_id: str, *arguments: Any, **options: Any
     ) -> HttpResponse:
-        page = self._page(self.row_pages, "delete")
-        if page is None:
-            return super().delete_view(request, object_id, *arguments, **options)
-        return self._serve(page, request, object_id)  # type: ignore[no-any-return]
+        page = self._serve_named("delete", request, object_id)
+        return page or super().delete_view(request, object_id, *arguments, **options)
 
     def history_view(
         self, request: HttpRequest, object_id: str, extra_context: Any = None
     ) -> HttpResponse:
         """Check the permission first: Django looks up the row first, which reveals which rows exist."""
-        page = self._page(self.row_pages, "history")
-        if page is not None:
-            return self._serve(page, request, object_id)  # type: ignore[no-any-return]
-        if not self.has_view_permission(request):
+        page = self._serve_named("history", request, object_id)
+        if page is None and not self.has_view_permission(request):
             raise PermissionDenied
-        return super().history_view(request, object_id, extra_context)
+        return page or super().history_view(request, object_id, extra_context)
 
     def has_add_permission(self, request: HttpRequest) -> bool:
-        page = self._page(self.list_pages, "add")
-        return page is not None and request.user.has_perms(page.permissions)
+        return any(
+            page.name == "add" and request.user.has_perms(page.permissions)
+            for page in self.list_pages
+        )
 
     def has_change_permission(self, request: HttpRequest, obj: Row | None = None) -> bool:
         return False

@@ -9,13 +9,19 @@ from typing import Any
 from django import forms
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
-from django.http import HttpRequest, HttpResponseBase
+from django.db.models import Model
+from django.http import HttpRequest, HttpResponseBase, HttpResponseRedirect
+from django.shortcuts import redirect
 from django.template.response import TemplateResponse
+from django.urls import reverse
+from django.utils.translation import gettext
 
 from pools.core import errors
 from pools.platform import events
+from pools.platform.admin import display
 
-FieldOf = Callable[[errors.FieldProblem], str | None]  # the form field of a problem; None: no field
+# The form field of a problem, None for no field; or the field of all problems.
+FieldOf = Callable[[errors.FieldProblem], str | None] | str
 
 
 def author(request: HttpRequest, reason: str = "") -> events.Author:
@@ -29,14 +35,42 @@ def author(request: HttpRequest, reason: str = "") -> events.Author:
 
 
 def page(
-    request: HttpRequest, template: str, *, title: str, status: int = 200, **context: Any
+    request: HttpRequest,
+    template: str,
+    about: type[Model] | Model | None = None,
+    *,
+    title: str,
+    status: int = 200,
+    **context: Any,
 ) -> TemplateResponse:
-    """Return a page of the product inside the frame of the admin site."""
+    """Return a page of the product inside the frame of the admin site.
+
+    `about` is the model that the page belongs to, or a row of it. As in Django's DetailView the template has
+    the row under the name of its model; also as `row`, and as `original` for Django's own templates.
+    """
     request.current_app = admin.site.name
     frame = admin.site.each_context(request)
     return TemplateResponse(
-        request, f"cadastre/{template}", {**frame, "title": title, **context}, status=status
+        request,
+        f"cadastre/{template}",
+        {**frame, "title": title, **_subject(about), **context},
+        status=status,
     )
+
+
+def _subject(about: type[Model] | Model | None) -> dict[str, Any]:
+    if about is None:
+        return {}
+    if isinstance(about, type):
+        return {"opts": about._meta}
+    name = about._meta.model_name or ""
+    return {"opts": about._meta, "original": about, "row": about, name: about}
+
+
+def done(request: HttpRequest, message: str, to: Model | str) -> HttpResponseRedirect:
+    """Return to the page of a row, a URL or the name of one, with a message that says what was done."""
+    messages.success(request, message)
+    return redirect(display.url_of(to) if isinstance(to, Model) else to)
 
 
 def confirmation(
@@ -54,8 +88,62 @@ def confirmation(
     With `action` it posts this value to the page of the row, otherwise to itself. `back` is the page that
     *Cancel* leads to, by default that of the row.
     """
-    context = {"row": row, "effects": effects, "button": button, "action": action, "back": back}
-    return page(request, "confirm.html", title=title, opts=row._meta, original=row, **context)
+    context: dict[str, Any] = {"effects": effects, "button": button, "action": action, "back": back}
+    return page(request, "confirm.html", row, title=title, **context)
+
+
+def deletion(
+    request: HttpRequest,
+    row: Model,
+    delete: Callable[[], object],
+    *,
+    title: str,
+    deleted: str,
+    template: str = "confirm.html",
+    back: str = "",
+    **context: Any,
+) -> HttpResponseBase:
+    """Return the page that asks before a row is deleted; by POST, delete it and return to its list.
+
+    A refusal is a message on the page of the row, or on `back`, where *Cancel* leads, too.
+    """
+    if request.method == "POST":
+        with errors_as_messages(request):
+            delete()
+            return done(request, deleted, _list_url(row))
+        return redirect(back or display.url_of(row))
+    context = {"button": gettext("Yes, delete it"), "back": back, **context}
+    return page(request, template, row, title=title, **context)
+
+
+def _list_url(about: type[Model] | Model) -> str:
+    return reverse(f"admin:{about._meta.app_label}_{about._meta.model_name}_changelist")
+
+
+def form_page(
+    request: HttpRequest,
+    about: type[Model] | Model,
+    form: forms.Form,
+    *,
+    title: str,
+    template: str = "edit_form.html",
+    **context: Any,
+) -> TemplateResponse:
+    """Return the page of a form.
+
+    Unless `button` and `back` are given, its button is *Add* and *Cancel* leads to the list; for a row *Save*,
+    and to its page.
+    """
+    if isinstance(about, type):
+        names = f"{about._meta.app_label}_{about._meta.model_name}"
+        context = {
+            "button": gettext("Add"),
+            "back": reverse(f"admin:{names}_changelist"),
+            **context,
+        }
+    else:
+        context = {"button": gettext("Save"), "back": display.url_of(about), **context}
+    return page(request, template, about, title=title, form=form, **context)
 
 
 def require(request: HttpRequest, *permissions: str) -> None:
@@ -70,9 +158,9 @@ def problems(error: errors.IpamError) -> tuple[errors.FieldProblem, ...]:
 
 
 def add_errors(form: forms.Form, error: errors.IpamError, field_of: FieldOf | None = None) -> None:
-    """Add the problems of an error to a form, each at its field; `field_of` maps problems to fields."""
+    """Add the problems of an error to a form, each at its field or at that of `field_of`."""
     for problem in problems(error):
-        field = field_of(problem) if field_of else problem.field
+        field = field_of(problem) if callable(field_of) else field_of or problem.field
         form.add_error(field if field in form.fields else None, validation_error(problem))
 
 
@@ -104,15 +192,9 @@ def errors_as_messages(request: HttpRequest) -> Iterator[None]:
 
 
 @contextmanager
-def errors_at_field(form: forms.Form, field: str) -> Iterator[None]:
-    """Add an error of the block to one field of a form."""
+def errors_at_field(form: forms.Form, field_of: FieldOf | None = None) -> Iterator[None]:
+    """Add an error of the block to a form, each problem at its field or at that of `field_of`."""
     try:
         yield
     except errors.IpamError as error:
-        for problem in problems(error):
-            form.add_error(field, validation_error(problem))
-
-
-def in_admin(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
-    """Restrict a view to staff who are logged in."""
-    return admin.site.admin_view(view)
+        add_errors(form, error, field_of)

@@ -23,7 +23,7 @@ from django.utils.text import capfirst
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from pools.core import errors, holders
+from pools.core import holders
 from pools.models import ListColumns, SavedFilter
 from pools.platform import database
 from pools.platform.admin import forms as fields
@@ -73,7 +73,7 @@ def _offered_columns(model_admin: ListAdmin[Any]) -> dict[str, str | Column]:
 
 def columns_view(request: HttpRequest, label: str) -> HttpResponse:
     """By POST, keep the chosen columns in their order, or with `_reset` the default."""
-    model_admin = _list_or_404(request, label)
+    model_admin = list_or_404(request, label)
     if request.method == "POST":
         own = ListColumns.objects.filter(user=_user_id(request), list=label)
         chosen = dict.fromkeys(request.POST.getlist("column"))
@@ -106,7 +106,7 @@ class SavedFilterForm(forms.Form):
 
 def filters_view(request: HttpRequest, label: str) -> HttpResponse:
     """Save the filters, search and order in `query` under a name."""
-    model_admin = _list_or_404(request, label)
+    model_admin = list_or_404(request, label)
     parameters = request.POST if request.method == "POST" else request.GET
     stored = _storable(model_admin, QueryDict(parameters.get("query", "")))
     query = urlencode(stored, doseq=True)
@@ -116,7 +116,7 @@ def filters_view(request: HttpRequest, label: str) -> HttpResponse:
 
 def filter_view(request: HttpRequest, label: str, filter_id: int) -> HttpResponse:
     """Rename, share or delete a saved filter: its owner, or an administrator if it is shared."""
-    _list_or_404(request, label)
+    list_or_404(request, label)
     row = _visible(request, label).filter(pk=filter_id).first()
     if row is None:
         raise Http404(gettext("This saved filter does not exist."))
@@ -124,8 +124,11 @@ def filter_view(request: HttpRequest, label: str, filter_id: int) -> HttpRespons
         raise PermissionDenied
     if request.method == "POST" and "_delete" in request.POST:
         row.delete()
-        messages.success(request, gettext("Filter %(name)s was deleted.") % {"name": row.name})
-        return HttpResponseRedirect(_list_url(label, {}))
+        return pages.done(
+            request,
+            gettext("Filter %(name)s was deleted.") % {"name": row.name},
+            _list_url(label, {}),
+        )
     return _form_page(request, row, gettext("Edit filter %(name)s") % {"name": row.name})
 
 
@@ -133,22 +136,19 @@ def _form_page(request: HttpRequest, row: SavedFilter, title: str) -> HttpRespon
     form = SavedFilterForm(request.POST or None, initial={"name": row.name, "shared": row.shared})
     if request.method == "POST" and form.is_valid():
         row.name, row.shared = form.cleaned_data["name"], form.cleaned_data["shared"]
-        try:
+        with pages.errors_at_field(
+            form, lambda problem: None if problem.field == "query" else "name"
+        ):
             database.save(row)
-        except errors.IpamError as error:
-            pages.add_errors(
-                form, error, lambda problem: None if problem.field == "query" else "name"
-            )
-        else:
             messages.success(request, gettext("Filter %(name)s was saved.") % {"name": row.name})
-            model_admin = _list_or_404(request, row.list)
+            model_admin = list_or_404(request, row.list)
             query = _applied(model_admin, row, _column_numbers(request, model_admin))
             return HttpResponseRedirect(_list_url(row.list, query))
     return pages.page(
         request,
         "saved_filter.html",
+        apps.get_model(row.list),
         title=title,
-        opts=apps.get_model(row.list)._meta,
         form=form,
         row=row,
         back=_list_url(row.list, {}),
@@ -232,7 +232,7 @@ def tools(request: HttpRequest, changelist: ChangeList) -> dict[str, Any]:
     }
 
 
-def _list_or_404(request: HttpRequest, label: str) -> ListAdmin[Any]:
+def list_or_404(request: HttpRequest, label: str) -> ListAdmin[Any]:
     """Return the list of a model, for users who may see it."""
     try:
         model_admin: Any = admin.site.get_model_admin(apps.get_model(label))

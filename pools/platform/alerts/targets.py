@@ -16,7 +16,7 @@ from pools.models.fields import Now
 from pools.platform import database, events
 from pools.platform.alerts import event_feed, outbox
 from pools.platform.conditions import registry
-from pools.platform.outbound import faults, secrets, webhook_post
+from pools.platform.outbound import secrets, webhook_post
 
 LONGEST_NAME = 100
 MOST = 100  # targets
@@ -145,20 +145,8 @@ def owner(target_id: int) -> str:
 
 def reseal() -> secrets.ResealResult:
     """Seal all secrets with the newest key of the ring. Raises KeyRingInvalid."""
-    ring, result = secrets.key_ring(), secrets.ResealResult()
-    for row in WebhookTarget.objects.order_by("pk"):
-        try:
-            sealed = ring.reseal(row.sealed, owner=owner(row.pk))
-        except faults.SecretUnreadable as error:
-            result.failed[row.name] = error.code
-            continue
-        if sealed == row.sealed:
-            result.already += 1
-        else:
-            # A secret that was rotated meanwhile is sealed with the newest key already.
-            WebhookTarget.objects.filter(pk=row.pk, sealed=row.sealed).update(sealed=sealed)
-            result.resealed += 1
-    return result
+    rows = WebhookTarget.objects.all()
+    return secrets.reseal(rows, lambda row: owner(row.pk), lambda row: row.name)
 
 
 def counts(target: WebhookTarget) -> dict[str, int]:

@@ -17,6 +17,7 @@ from django.apps import apps
 from django.db import connection, models, transaction
 
 from pools.platform.checks import checks
+from pools.sql import statements
 
 
 @dataclass
@@ -116,7 +117,7 @@ def _rules_of_model(model: type[models.Model]) -> tuple[_Table, _Table]:
         for statement in statements:
             cursor.execute(statement)
         original = _tables(_TEMPORARY)[model._meta.db_table]
-        cursor.execute(_TEXTS, [model._meta.db_table] * 2)
+        cursor.execute(_TEXTS, {"table": model._meta.db_table})
         for drop, create in cursor.fetchall():
             cursor.execute(drop)
             cursor.execute(create)
@@ -126,19 +127,7 @@ def _rules_of_model(model: type[models.Model]) -> tuple[_Table, _Table]:
 
 
 _TEMPORARY = "WHERE relnamespace = pg_my_temp_schema()"
-# Statements that drop each rule of a temporary table, and that create it again from its own text.
-_TEXTS = """
-    SELECT format('ALTER TABLE %%s DROP CONSTRAINT %%I', t.oid::regclass, c.conname),
-        format('ALTER TABLE %%s ADD CONSTRAINT %%I %%s', t.oid::regclass, c.conname,
-            pg_get_constraintdef(c.oid))
-    FROM pg_class t JOIN pg_constraint c ON c.conrelid = t.oid AND c.contype IN ('c', 'x', 'u')
-    WHERE t.relnamespace = pg_my_temp_schema() AND t.relname = %s
-    UNION ALL
-    SELECT format('DROP INDEX %%s', i.indexrelid::regclass), pg_get_indexdef(i.indexrelid)
-    FROM pg_class t JOIN pg_index i ON i.indrelid = t.oid
-    WHERE t.relnamespace = pg_my_temp_schema() AND t.relname = %s
-      AND NOT EXISTS (SELECT FROM pg_constraint c WHERE c.conindid = i.indexrelid)
-"""
+_TEXTS = statements.read("pools/rules_of_temporary_table")
 
 
 def _tables(where: str) -> dict[str, _Table]:

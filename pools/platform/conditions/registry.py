@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+
+from django_stubs_ext import StrOrPromise
 
 from pools.models.alerts import Level
-
-if TYPE_CHECKING:
-    from django_stubs_ext import StrOrPromise
 
 Key = tuple[str, str]  # code and subject
 OpenLevels = Mapping[Key, Level]  # the levels of the open alerts of a condition

@@ -99,6 +99,16 @@ ALL: tuple[Family, ...] = (
         "CIDRs that the cluster has lost while their blocks are in use.",
     ),
     _gauge("ipam_findings", "cluster severity", "Open findings of the sync runs of a cluster."),
+    _gauge(
+        "ipam_address_clashes_detected",
+        "cluster",
+        "Uses of the same addresses inside a cluster that disturb each other: findings `address_clash`.",
+    ),
+    _gauge(
+        "ipam_observed_cidrs",
+        "cluster kind",
+        "CIDRs that objects of a cluster use besides pools, by the kind of the object.",
+    ),
     _measured(
         "ipam_reconcile_duration_seconds",
         Kind.SUMMARY,

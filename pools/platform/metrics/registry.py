@@ -4,11 +4,28 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import NamedTuple
 
 from django.db import connection, transaction
 
 from pools.platform.metrics import event_counts, families
-from pools.platform.metrics.values import Labels, Value
+
+Labels = tuple[tuple[str, str], ...]
+
+
+class Value(NamedTuple):
+    """A sample; `suffix` is that of a part of a histogram or summary: _bucket, _sum, _count."""
+
+    family: families.Family
+    labels: Labels
+    value: float
+    suffix: str = ""
+
+
+def value(name: str, amount: float, /, **labels: str) -> Value:
+    """Return a sample of the metric with this name."""
+    return Value(families.BY_NAME[name], tuple(labels.items()), amount)
+
 
 Source = Callable[[], Iterable[Value]]
 

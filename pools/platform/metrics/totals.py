@@ -11,7 +11,7 @@ from pools.models import Cluster, Connection, Measure
 from pools.models.pools import Category
 from pools.platform import process_metrics
 from pools.platform.metrics.families import ALL, BY_NAME, Family, Kind
-from pools.platform.metrics.values import Labels, Value, value
+from pools.platform.metrics.registry import Labels, Value, value
 
 _PARTS = ("_bucket", "_sum", "_count")
 _MEASURED = {

@@ -15,11 +15,13 @@ import base64
 import binascii
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from cryptography import fernet
 from django.conf import settings
+from django.db.models import QuerySet
 
 from pools.platform.outbound import faults
 
@@ -84,6 +86,29 @@ class KeyRing:
 def key_ring() -> KeyRing:
     """Return the key ring of the settings. Raises KeyRingInvalid."""
     return KeyRing(settings.IPAM_KEY_RING)
+
+
+def reseal(
+    rows: QuerySet[Any], owner: Callable[[Any], str], name: Callable[[Any], str]
+) -> ResealResult:
+    """Seal the texts in the column `sealed` of rows with the newest key of the ring.
+
+    `owner` returns what the text of a row is bound to, `name` how the result names it. Raises KeyRingInvalid.
+    """
+    ring, result = key_ring(), ResealResult()
+    for row in rows.order_by("pk"):
+        try:
+            sealed = ring.reseal(row.sealed, owner=owner(row))
+        except faults.SecretUnreadable as error:
+            result.failed[name(row)] = error.code
+            continue
+        if sealed == row.sealed:
+            result.already += 1
+        else:
+            # A secret that was replaced meanwhile is sealed with the newest key already.
+            type(row)._default_manager.filter(pk=row.pk, sealed=row.sealed).update(sealed=sealed)
+            result.resealed += 1
+    return result
 
 
 def key_name(sealed: str) -> str:

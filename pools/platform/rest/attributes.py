@@ -8,7 +8,6 @@ from django.db.models import QuerySet
 from drf_spectacular.utils import OpenApiParameter, extend_schema_field
 
 from pools.core import custom_fields as core
-from pools.core import errors
 from pools.platform.attributes import values
 from pools.platform.rest import fields, filters
 
@@ -48,17 +47,12 @@ class OwnerField(fields.TextField):
         ),
     }
 )
-class CustomFieldsField(fields.ParsedField):
+class CustomFieldsField(fields.ObjectField):
     """The raw values of custom fields; `pools.platform.attributes.values` reads them in the change."""
 
     def __init__(self, **options: Any) -> None:
         options.setdefault("required", False)
         super().__init__(**options)
-
-    def to_internal_value(self, data: Any) -> dict[str, Any]:
-        if not isinstance(data, dict):
-            raise errors.InvalidInput.for_field("", "wrong_type", "an object is expected", data)
-        return data
 
 
 class AttributeFilterSet(filters.FilterSet):
@@ -67,7 +61,8 @@ class AttributeFilterSet(filters.FilterSet):
     tag = filters.Filter(
         core.parse_tag,
         repeated=True,
-        method="filter_tags",
+        field_name="tags",
+        lookup_expr="contains",
         schema={"type": "array", "items": {"type": "string"}},
         help_text="`tag=a&tag=b`: objects that have all of these tags.",
     )
@@ -85,6 +80,3 @@ class AttributeFilterSet(filters.FilterSet):
     def _parse_custom_field(self, text: str, parameter: str) -> dict[str, str]:
         name = parameter.removeprefix(PREFIX)
         return values.parse_filter(self.queryset.model, name, text, parameter)
-
-    def filter_tags(self, rows: QuerySet[Any], _name: str, tags: list[str]) -> QuerySet[Any]:
-        return rows.filter(tags__contains=tags)

@@ -17,6 +17,7 @@ from typing import Any
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import AbstractUser
 from django.db import DatabaseError, InterfaceError, OperationalError, connection, transaction
+from django.http import HttpRequest
 from knox import crypto
 from knox.models import AuthToken
 from knox.settings import CONSTANTS
@@ -24,7 +25,7 @@ from rest_framework import authentication, exceptions
 from rest_framework.request import Request
 
 from pools.models import TokenLevel
-from pools.platform import prepared
+from pools.platform import prepared, tokens
 from pools.platform.rest import token_scopes
 
 KEYWORD = "Token"
@@ -39,15 +40,26 @@ class TokenAuthentication(authentication.BaseAuthentication):
     """Authenticates the user of a token that has not expired; 401 for any other token."""
 
     def authenticate(self, request: Request) -> tuple[AbstractUser, AuthToken] | None:
-        header = authentication.get_authorization_header(request).split()
-        if not header or header[0].lower() != KEYWORD.lower().encode():
-            return None
-        if len(header) != 2 or not _PRINTABLE.fullmatch(header[1]):
-            raise exceptions.AuthenticationFailed("Write it as: Authorization: Token <token>.")
-        return _owner(header[1].decode())
+        token = parse_header(request)
+        return None if token is None else _owner(token)
 
     def authenticate_header(self, request: Request) -> str:
         return KEYWORD
+
+
+def parse_header(request: HttpRequest | Request) -> str | None:
+    """Return the token of a request, None without one. Raises AuthenticationFailed."""
+    header = authentication.get_authorization_header(request).split()  # type: ignore[arg-type]  # reads META only
+    if not header or header[0].lower() != KEYWORD.lower().encode():
+        return None
+    if len(header) != 2 or not _PRINTABLE.fullmatch(header[1]):
+        raise exceptions.AuthenticationFailed("Write it as: Authorization: Token <token>.")
+    return header[1].decode()
+
+
+def bearer(token: str, *, request_id: str) -> tokens.Bearer:
+    """Return who presents a token, for a statement that judges it."""
+    return tokens.Bearer(crypto.hash_token(token), datetime.now(UTC), request_id)
 
 
 class SessionAuthentication(authentication.SessionAuthentication):
@@ -79,7 +91,7 @@ def _owner(token: str) -> tuple[AbstractUser, AuthToken]:
             auth_token.limits = token_scopes.Limits(TokenLevel(level), *limit)
             user._perm_cache = auth_token.limits.usable_permissions(permissions)
             user.is_superuser = False  # else every check of a permission would succeed
-        _record_use(stored_digest)
+        record_use(stored_digest)
         return user, auth_token
     raise exceptions.AuthenticationFailed("The token is not valid.")
 
@@ -90,7 +102,7 @@ _last_recorded: dict[
 ] = {}  # by digest: when this process last recorded a use of the token
 
 
-def _record_use(digest: str) -> None:
+def record_use(digest: str) -> None:
     """Record that a token is used, at most every NOTE_USE_EVERY seconds."""
     now = time.monotonic()
     if now - _last_recorded.get(digest, -NOTE_USE_EVERY) < NOTE_USE_EVERY:
@@ -105,7 +117,7 @@ def _record_use(digest: str) -> None:
                 " ON CONFLICT (token_id) DO UPDATE SET used_at = EXCLUDED.used_at",
                 [digest],
             )
-    except DatabaseError as error:  # a standby, or the token was revoked at this moment
+    except (DatabaseError, InterfaceError) as error:  # a standby, or the token was just revoked
         log.info("the use of a token was not recorded: %s", type(error).__name__)
 
 

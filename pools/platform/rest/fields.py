@@ -55,37 +55,37 @@ class TextField(ParsedField):
 class NameField(TextField):
     """The name of a cluster or a pool; k8s_name."""
 
-    parser: Parser = staticmethod(parsing.name)
+    parser: Parser = staticmethod(holders.parse_name)
 
 
 class NamespaceField(TextField):
     """A DNS label, such as the name of a namespace; k8s_name."""
 
-    parser: Parser = staticmethod(parsing.namespace)
+    parser: Parser = staticmethod(holders.parse_label)
 
 
 class DescriptionField(TextField):
     """One line about a thing, or nothing."""
 
-    parser: Parser = staticmethod(parsing.description)
+    parser: Parser = staticmethod(holders.parse_description)
 
 
 class ReasonField(TextField):
     """Why somebody does something; required text of one line."""
 
-    parser: Parser = staticmethod(parsing.reason)
+    parser: Parser = staticmethod(holders.parse_reason)
 
 
 class NoteField(TextField):
     """Free text of several lines."""
 
-    parser: Parser = staticmethod(lambda value, path: holders.parse_note(value, field=path))
+    parser: Parser = staticmethod(holders.parse_note)
 
 
 class IdentifierField(TextField):
     """The id of a holder, an organization or an environment."""
 
-    parser: Parser = staticmethod(lambda value, path: holders.parse_identifier(value, field=path))
+    parser: Parser = staticmethod(holders.parse_identifier)
 
 
 @extend_schema_field({"type": "boolean"})
@@ -126,46 +126,37 @@ class ChoiceField(serializers.ChoiceField):
 
 
 @extend_schema_field({"type": "string", "format": "cidr", "example": "10.20.0.0/16"})
-class CIDRField(ParsedField):
+class CIDRField(TextField):
     """A CIDR without host bits; shown as text."""
 
-    parser: Parser = staticmethod(lambda value, path: addresses.parse_cidr(value, field=path))
-
-    def to_representation(self, value: Any) -> str:
-        return str(value)
+    parser: Parser = staticmethod(addresses.parse_cidr)
 
 
 class BlockField(CIDRField):
     """A CIDR or a bare address, as the CIDR of this block."""
 
-    parser: Parser = staticmethod(lambda value, path: addresses.parse_block(value, field=path))
+    parser: Parser = staticmethod(addresses.parse_block)
 
 
 @extend_schema_field({"type": "string", "format": "ip", "example": "2001:db8::1"})
-class AddressField(ParsedField):
+class AddressField(TextField):
     """One address without a prefix length."""
 
-    parser: Parser = staticmethod(lambda value, path: addresses.parse_address(value, field=path))
-
-    def to_representation(self, value: Any) -> str:
-        return str(value)
+    parser: Parser = staticmethod(addresses.parse_address)
 
 
 @extend_schema_field({"type": "string", "format": "ip-range", "example": "10.20.0.0-10.20.0.99"})
-class RangeField(ParsedField):
+class RangeField(TextField):
     """The first and the last address of a range with a hyphen between."""
 
-    parser: Parser = staticmethod(lambda value, path: addresses.parse_range(value, field=path))
-
-    def to_representation(self, value: Any) -> str:
-        return str(value)
+    parser: Parser = staticmethod(addresses.parse_range)
 
 
 @extend_schema_field({"type": "integer", "minimum": 0, "maximum": 315360000})
 class CooldownField(ParsedField):
     """Seconds until a released block may be allocated again."""
 
-    parser: Parser = staticmethod(lambda value, path: holders.parse_cooldown(value, field=path))
+    parser: Parser = staticmethod(holders.parse_cooldown)
 
 
 @extend_schema_field({"type": "string", "format": "date-time"})
@@ -179,19 +170,13 @@ class TimeField(ParsedField):
 
 
 @extend_schema_field({"type": "string", "format": "date"})
-class DateField(ParsedField):
+class DateField(TextField):
     """A day in UTC; only shown."""
-
-    def to_representation(self, value: Any) -> str:
-        return str(value)
 
 
 @extend_schema_field({"type": "string", "format": "decimal", "example": "65534"})
-class CountField(ParsedField):
+class CountField(TextField):
     """A count of addresses, which may be larger than JSON's numbers: decimal text."""
-
-    def to_representation(self, value: Any) -> str:
-        return str(value)
 
 
 @extend_schema_field({"type": "number"})

@@ -10,11 +10,12 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import django_filters
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django_filters import rest_framework
 from drf_spectacular.drainage import set_override
 from rest_framework.request import Request
 
+from pools.core import timestamps
 from pools.platform.rest import query
 
 Parser = Callable[[str, str], Any]  # (value, parameter) -> value; InvalidInput
@@ -24,8 +25,8 @@ class Filter(django_filters.Filter):
     """One parameter, read by `parser`, or by the FilterSet's method of this name; without one any text is taken.
 
     With `repeated` the parameter may be given several times; its value is the list of the parsed values.
-    Give either `field_name` with an optional `lookup_expr`, or `method`: the name of a method of the
-    FilterSet with (queryset, name, value).
+    Give `field_name` with an optional `lookup_expr`, `select`: a function of the rows and the value that
+    returns the rows that match, or `method`: the name of a method of the FilterSet with (rows, name, value).
     """
 
     def __init__(
@@ -35,9 +36,10 @@ class Filter(django_filters.Filter):
         schema: dict[str, Any] | None = None,
         help_text: str = "",
         repeated: bool = False,
+        select: Callable[[QuerySet[Any], Any], QuerySet[Any]] | None = None,
         **options: Any,
     ) -> None:
-        self.repeated = repeated
+        self.repeated, self.select = repeated, select
         self.parser, self.method_name = parser, options.pop("method", None)
         super().__init__(help_text=help_text, **options)  # type: ignore[no-untyped-call]
         description = {"description": help_text} if help_text else {}
@@ -54,6 +56,11 @@ def flag(**options: Any) -> Filter:
     return Filter(query.flag, schema={"type": "boolean"}, **options)
 
 
+def condition(query: Q, **options: Any) -> Filter:
+    """A flag that selects the rows that match a condition, or the others."""
+    return flag(select=lambda rows, value: rows.filter(query if value else ~query), **options)
+
+
 def integer(least: int, most: int, **options: Any) -> Filter:
     """A parameter that is a whole number between two."""
     schema = {"type": "integer", "minimum": least, "maximum": most}
@@ -67,7 +74,7 @@ def cidr(**options: Any) -> Filter:
 
 def time(**options: Any) -> Filter:
     """A parameter that is a time of RFC 3339."""
-    return Filter(query.moment, schema={"format": "date-time"}, **options)
+    return Filter(timestamps.parse_timestamp, schema={"format": "date-time"}, **options)
 
 
 class FilterSet(django_filters.FilterSet):
@@ -95,7 +102,9 @@ class FilterSet(django_filters.FilterSet):
             value = self._value(name, filter_)
             if value is None:
                 continue
-            if filter_.method_name:
+            if filter_.select:
+                rows = filter_.select(rows, value)
+            elif filter_.method_name:
                 rows = getattr(self, filter_.method_name)(rows, name, value)
             else:
                 rows = filter_.filter(rows, value)

@@ -11,8 +11,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from pools.core import errors
-from pools.platform import idempotency
+from pools.platform import events, idempotency
 from pools.platform.rest import filters, keyset, parsing, query, views
+
+_VERBS = {"GET": "view", "POST": "add", "PUT": "change", "PATCH": "change", "DELETE": "delete"}
 
 
 class Metadata(metadata.SimpleMetadata):
@@ -22,10 +24,15 @@ class Metadata(metadata.SimpleMetadata):
         return {}
 
 
+class ModelPermissions(dict[str, tuple[str, ...]]):
+    """What the methods of a view need: to view, add, change or delete rows of its model."""
+
+
 class GenericView(views.View, generics.GenericAPIView[Any]):
     """An endpoint of one kind of object: `queryset`, `serializer_class`, `filterset_class`.
 
-    `lookup_url_kwarg` names the parameter of the path that is the id.
+    `lookup_url_kwarg` names the parameter of the path that is the id. Unless a view states its `needs`, they
+    are the permissions of the model of its queryset, as with DRF's DjangoModelPermissions.
     """
 
     metadata_class = Metadata
@@ -35,6 +42,16 @@ class GenericView(views.View, generics.GenericAPIView[Any]):
     orderings: Mapping[str, Sequence[str]] = {"id": ("id",)}
     ordering = "id"
     keys_only = False  # pages have only `pk` and the ordering's columns; the view reads the rest
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if cls.queryset is not None and (not cls.needs or isinstance(cls.needs, ModelPermissions)):
+            meta = cls.queryset.model._meta
+            cls.needs = ModelPermissions(
+                (method, (f"{meta.app_label}.{verb}_{meta.model_name}",))
+                for method, verb in _VERBS.items()
+                if hasattr(cls, method.lower())
+            )
 
     @cached_property
     def parameters(self) -> query.Query:
@@ -86,6 +103,18 @@ class GenericView(views.View, generics.GenericAPIView[Any]):
         chosen = serializer_class or self.get_serializer_class()
         shown: dict[str, Any] = chosen(row, context=self.get_serializer_context()).data
         return shown
+
+    def author(self, reason: str = "") -> events.Author:
+        """The author that is recorded with the events of a change."""
+        return views.author(self.request, reason)
+
+    def respond(self, row: Any, serializer_class: Any = None, **options: Any) -> Response:
+        """The answer with a row that was read or changed; `options` are those of Response."""
+        return Response(self.represent(row, serializer_class), **options)
+
+    def create(self, work: Callable[[], Any]) -> Response:
+        """Answer 201 with the row that `work` creates; under the same Idempotency-Key once more the same."""
+        return self.once(self.request, lambda: self.represent(work()), status=201)
 
     def once(self, request: Request, work: Callable[[], Any], *, status: int = 200) -> Response:
         """Answer with what `work` returns, or once more with what was answered under the same Idempotency-Key."""

@@ -15,7 +15,7 @@ from django.http import HttpRequest
 from rest_framework import exceptions, parsers
 from rest_framework.request import Request
 
-from pools.core import errors, holders, object_reader, timestamps
+from pools.core import errors, object_reader, timestamps
 from pools.platform import documents
 
 JSON = "application/json"
@@ -70,7 +70,7 @@ def _too_large(limit: int) -> TooLarge:
     return TooLarge(f"A body has at most {limit} bytes.")
 
 
-def media_type(request: Request) -> str:
+def media_type(request: HttpRequest | Request) -> str:
     """Return the media type of the body in lower case; 415 for another charset or an encoding."""
     content_type = request.META.get("CONTENT_TYPE", "")
     is_utf8, type_name = _media_type(content_type)
@@ -128,16 +128,6 @@ def integer(value: object, field: str, *, least: int, most: int) -> int:
     return value
 
 
-def name(value: object, field: str) -> str:
-    """Parse the name of a cluster or a pool."""
-    return holders.parse_name(value, field=field)
-
-
-def namespace(value: object, field: str) -> str:
-    """Parse the name of a namespace. Raises InvalidInput wrong_type, k8s_name."""
-    return holders.parse_name(value, field=field, kind="label")
-
-
 def text(value: object, field: str) -> str:
     """Return a string. Raises InvalidInput wrong_type."""
     if not isinstance(value, str):
@@ -147,17 +137,7 @@ def text(value: object, field: str) -> str:
 
 def timestamp(value: object, field: str) -> datetime:
     """Parse an RFC 3339 timestamp with a time zone. Raises InvalidInput wrong_type, time."""
-    return timestamps.parse_timestamp(text(value, field), field=field)
-
-
-def description(value: object, field: str) -> str:
-    """Parse a description of one line, which may be empty."""
-    return holders.parse_reason(value, field=field, required=False)
-
-
-def reason(value: object, field: str) -> str:
-    """Parse the reason for a change."""
-    return holders.parse_reason(value, field=field)
+    return timestamps.parse_timestamp(text(value, field), field)
 
 
 def choice(value: object, field: str, allowed: tuple[str, ...]) -> str:

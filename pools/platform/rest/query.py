@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Callable, Iterable
-from datetime import datetime
 from typing import TypeVar
 
 from rest_framework.request import Request
 
-from pools.core import addresses, errors, object_reader, timestamps
+from pools.core import addresses, errors, object_reader
 
 T = TypeVar("T")
 
@@ -112,11 +111,6 @@ def cidr(value: str, name: str) -> str:
 def block(value: str, name: str) -> str:
     """Return the canonical CIDR of the block that a CIDR or an address names."""
     return str(addresses.parse_block(value, field=name))
-
-
-def moment(value: str, name: str) -> datetime:
-    """Parse an RFC 3339 timestamp with a time zone, in a plausible year."""
-    return timestamps.parse_timestamp(value, field=name)
 
 
 def names(allowed: Iterable[str]) -> Callable[[str, str], list[str]]:

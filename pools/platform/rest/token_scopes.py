@@ -74,9 +74,9 @@ _path_objects = {
 }
 
 
-def register_path_object(parameter: str, model: type[Model], *, cluster: str) -> None:
+def register_path_object(parameter: str, model: type[Model]) -> None:
     """Say to which cluster the object belongs whose id is this parameter of a path."""
-    _path_objects[parameter] = _PathObject(model, cluster, None)
+    _path_objects[parameter] = _PathObject(model, "cluster_id", None)
 
 
 def limits_of(token: Any) -> Limits | None:

@@ -8,12 +8,28 @@ from typing import Any
 
 from django.db import transaction
 from django.http.response import HttpResponseBase
-from rest_framework import negotiation, views
+from django.urls import URLPattern, path
+from rest_framework import negotiation, permissions, views
 from rest_framework.request import Request
 
 from pools.core import errors
 from pools.platform import database, documents, events, idempotency
-from pools.platform.rest import authentication, parsing, permissions, token_scopes
+from pools.platform.rest import authentication, parsing, token_scopes
+
+
+class HasPermission(permissions.BasePermission):
+    """The user has the permissions that `needs` of the view lists for the method.
+
+    A method that is not listed needs only a login (405 follows, or OPTIONS answers).
+    """
+
+    def has_permission(self, request: Request, view: Any) -> bool:
+        user = request.user
+        if not user or not user.is_authenticated:
+            return False
+        needed = view.needs.get("GET" if request.method == "HEAD" else request.method, ())
+        return all(user.has_perm(name) for name in needed)
+
 
 JSON = parsing.JSON
 REQUEST_ID = "ipam.request_id"  # key in request.META; the site's middleware puts it there
@@ -42,7 +58,7 @@ class View(views.APIView):
         authentication.TokenAuthentication,
         authentication.SessionAuthentication,
     )
-    permission_classes = (permissions.HasPermission,)
+    permission_classes = (HasPermission,)
     content_negotiation_class = OnlyJSON
     parser_classes = (parsing.JSONParser,)
     needs: Needs = {}
@@ -122,3 +138,8 @@ def _run_in_transaction(
     with transaction.atomic():
         answer = idempotency.run_once(idempotency_key, work)
     return answer  # noqa: RET504  # mypy: a context manager may swallow
+
+
+def endpoints(prefix: str, *routes: tuple[str, type[views.APIView], str]) -> list[URLPattern]:
+    """Return the URL patterns of views below a prefix: the rest of the route, the view, the name of the URL."""
+    return [path(f"{prefix}{route}", view.as_view(), name=name) for route, view, name in routes]

@@ -8,7 +8,6 @@ locks only reduce contention between writers.
 
 from __future__ import annotations
 
-import json
 import logging
 import random
 import time
@@ -17,6 +16,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+import orjson
 from django.db import DatabaseError, connection, transaction
 
 from pools.core import block_fields, errors
@@ -25,8 +25,9 @@ from pools.models import Block, Pool
 from pools.models.blocks import BlockState
 from pools.models.fields import Now
 from pools.models.pools import SINGLE
-from pools.platform import advisory_locks, database, events, idempotency, prepared
+from pools.platform import advisory_locks, database, events, idempotency, prepared, tokens
 from pools.register.allocator import batches, window
+from pools.sql import statements
 
 __all__ = [
     "Allocation",
@@ -133,7 +134,7 @@ def _call_allocate(
 ) -> tuple[str, int, Row]:
     """Return (outcome, stored HTTP status or 0, row of the block)."""
     holder = demand.holders[0]
-    answer = json.loads(
+    answer = orjson.loads(
         prepared.fetch_text(
             _ALLOCATE,
             [
@@ -154,6 +155,43 @@ def _call_allocate(
     return answer["outcome"], answer.get("status", 0), answer.get("answer")
 
 
+def allocate_by_token(
+    pool_id: int, demand: BlockDemand, *, bearer: tokens.Bearer, key: idempotency.Key | None = None
+) -> Allocation | None:
+    """Allocate one block as the user of a token, in one round trip; `key.user_id` is that user's, whatever it says.
+
+    Returns None, and has changed nothing, wherever `allocate` has more to do or to say, or the token does
+    not allow it.
+    """
+    holder = demand.holders[0]
+    values: list[str | int | None] = [
+        bearer.digest,
+        bearer.moment.isoformat(),
+        pool_id,
+        demand.families[0] if demand.families else 0,
+        holder.kind,
+        holder.id,
+        holder.uid,
+        demand.org,
+        demand.environment,
+        key.text if key else "",
+        key.fingerprint if key else "",
+        bearer.request_id,
+    ]
+    answer = database.with_retries(lambda: prepared.fetch_text(_ALLOCATE_BY_TOKEN, values))
+    if not answer:
+        return None
+    said = orjson.loads(answer)
+    if said["outcome"] not in _GIVEN:
+        return None
+    row, status = said["answer"], said.get("status", 0)
+    allocation = _finish_allocation(pool_id, said["outcome"], status, row, demand)
+    return allocation if isinstance(allocation, Allocation) else None
+
+
+_ALLOCATE_BY_TOKEN = statements.read_raw("pools/allocate_by_token")
+_GIVEN = {"allocated", "existing", "replayed"}  # outcomes with blocks
+
 _ALLOCATE = (
     "SELECT ipam_allocate($1::bigint, $2::smallint, $3::text, $4::text, $5::text, $6::text,"
     " $7::text, $8::bigint, $9::text, $10::text, $11::text, true)::text"
@@ -164,7 +202,7 @@ def _parse_outcome(
     outcome: str, status: int, row: Row, demand: BlockDemand
 ) -> Allocation | PendingAllocation:
     holder = demand.holders[0]
-    if outcome in {"allocated", "existing", "replayed"}:
+    if outcome in _GIVEN:
         answer = (
             row
             if "blocks" in row or "request" in row
@@ -264,7 +302,7 @@ def release(
     expected_holder = holder or Holder("", "")
     if author.reason:
         author = replace(author, forced=force)
-    answer = json.loads(
+    answer = orjson.loads(
         prepared.fetch_text(
             "SELECT row_to_json(ipam_release($1::bigint, $2::text, $3::text, $4::text,"
             " $5::text, $6::boolean, $7::text))::text",
@@ -284,9 +322,31 @@ def release(
         raise errors.NotFound("There is no such block.")
     if outcome == "changed":
         raise errors.HolderChanged
+    return _parse_release(answer)
+
+
+def release_by_token(
+    block_id: int, holder: Holder, *, bearer: tokens.Bearer, org: str = ""
+) -> Release | None:
+    """Release a block as the user of a token, in one round trip.
+
+    Returns None, and has changed nothing, wherever `release` raises, or the token does not allow it.
+    """
+    answer = prepared.fetch_text(
+        _RELEASE_BY_TOKEN,
+        [bearer.digest, bearer.moment.isoformat(), block_id, *holder, org, bearer.request_id],
+    )
+    said = orjson.loads(answer) if answer else {"outcome": ""}
+    return _parse_release(said) if said["outcome"] in {"released", "repeated"} else None
+
+
+_RELEASE_BY_TOKEN = statements.read_raw("pools/release_by_token")
+
+
+def _parse_release(answer: Row) -> Release:
     return Release(
         block_fields.named_block_answer(answer["answer"]),
-        repeated=outcome == "repeated",
+        repeated=answer["outcome"] == "repeated",
         has_pending_requests=bool(answer["wanted"]),
     )
 

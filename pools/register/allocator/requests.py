@@ -20,7 +20,7 @@ from pools.core import errors
 from pools.models import AllocationRequest, Environment, Pool
 from pools.models.fields import Now
 from pools.models.requests import RequestState
-from pools.platform import database, events, idempotency, process_metrics
+from pools.platform import database, events, idempotency, process_metrics, tokens
 from pools.register.allocator import allocation, owners
 from pools.sql import statements
 
@@ -46,14 +46,46 @@ def allocate(
     try:
         return _allocate(pool_id, demand, author, key, wait=wait)
     except (OperationalError, InterfaceError, errors.Unavailable) as error:
-        # No event is written, and the category of the pool is unknown here.
-        labels = {"category": "unknown"}
-        process_metrics.count("ipam_allocations_total", **labels, result="failed")
-        code = error.code if isinstance(error, errors.IpamError) else errors.Unavailable.code
-        process_metrics.count("ipam_allocation_failures_total", **labels, reason=code)
+        _count_failure(error)
         raise
     finally:
-        process_metrics.observe("ipam_allocation_duration_seconds", time.perf_counter() - started)
+        _observe(started)
+
+
+def allocate_by_token(
+    pool_id: int,
+    demand: allocation.BlockDemand,
+    *,
+    bearer: tokens.Bearer,
+    key: idempotency.Key | None = None,
+) -> allocation.Allocation | None:
+    """Allocate one block as the user of a token; None, as of `allocation.allocate_by_token`, if `allocate` is to do it.
+
+    Raises InvalidInput `owner_required`.
+    """
+    owners.require_owner(pool_id, demand)
+    started = time.perf_counter()
+    try:
+        result = allocation.allocate_by_token(pool_id, demand, bearer=bearer, key=key)
+    except (OperationalError, InterfaceError) as error:
+        _count_failure(error)
+        _observe(started)
+        raise
+    if result is not None:
+        _observe(started)
+    return result
+
+
+def _count_failure(error: Exception) -> None:
+    # No event is written, and the category of the pool is unknown here.
+    labels = {"category": "unknown"}
+    process_metrics.count("ipam_allocations_total", **labels, result="failed")
+    code = error.code if isinstance(error, errors.IpamError) else errors.Unavailable.code
+    process_metrics.count("ipam_allocation_failures_total", **labels, reason=code)
+
+
+def _observe(started: float) -> None:
+    process_metrics.observe("ipam_allocation_duration_seconds", time.perf_counter() - started)
 
 
 def _allocate(

@@ -15,16 +15,7 @@ KEYS = checks.Check(
     code="idempotency_keys",
     invariants="one-answer-per-key",
     proves="Each idempotency key of a client has one complete answer to one request.",
-    find=checks.find_by_statement("""
-        SELECT 'The idempotency key ' || left(key, 40) || ' of user ' || user_id || ' has '
-            || count(*) || ' answers', NULL::bigint
-        FROM pools_idempotencykey GROUP BY user_id, key HAVING count(*) > 1
-      UNION ALL
-        SELECT 'The idempotency key ' || left(key, 40) || ' of user ' || user_id
-            || ' has no valid answer', NULL
-        FROM pools_idempotencykey
-        WHERE answer IS NULL OR fingerprint !~ '^[0-9a-f]{64}$' OR status NOT BETWEEN 200 AND 299
-    """),
+    find=checks.find_by_statement(statements.read("pools/check_idempotency_keys")),
 )
 
 _find_invalid_requests = checks.find_by_statement(

@@ -12,6 +12,7 @@ from pools.models import PoolCIDR
 from pools.platform import events
 from pools.platform.checks import checks, repairs
 from pools.register.allocator import window
+from pools.sql import statements
 
 Row = tuple[int, str, str]  # id, CIDR, state
 
@@ -27,16 +28,12 @@ def _wrongly_unmarked(cidr: PoolCIDR, blocked: list[Span]) -> Iterator[Row]:
     """Yield blocks that could be allocated, now or after their release, although they must not be."""
     grid = window.layout(cidr)
     for span in blocked:
-        ends = [str(grid.block_at(span.first)), str(grid.block_at(span.last))]
-        yield from checks.rows(_UNMARKED, [cidr.space_id, *ends])
+        first, last = str(grid.block_at(span.first)), str(grid.block_at(span.last))
+        values = {"space": cidr.space_id, "first": first, "last": last}
+        yield from checks.rows(_UNMARKED, values)
 
 
-_UNMARKED = """
-    SELECT id, cidr::text, state FROM pools_block
-    WHERE space_id = %s AND cidr >= %s::cidr AND cidr <= %s::cidr
-      AND (NOT withheld OR state = 'available')
-    ORDER BY cidr
-"""
+_UNMARKED = statements.read("pools/check_unmarked_blocks")
 
 
 def _wrongly_withheld(pool_id: int, cidrs: dict[PoolCIDR, IndexSet]) -> Iterator[Row]:

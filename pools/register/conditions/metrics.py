@@ -11,7 +11,7 @@ from pools.clusters import connections
 from pools.models import Alert
 from pools.models.alerts import Level
 from pools.platform.conditions import registry
-from pools.platform.metrics.values import Value, value
+from pools.platform.metrics.registry import Value, value
 from pools.register.conditions import clusters, pools, register
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from ipaddress import ip_address
 
 from django.db import connection
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
 from pools.core import demand, dns_names, errors
 from pools.core.block_fields import BlockAnswer
@@ -105,13 +105,39 @@ def name_of(block: Block) -> str:
 
 
 def find_blocks(text: str, most: int) -> QuerySet[Block]:
-    """Return the held blocks whose set name is, or begins with, a text."""
+    """Return the held blocks whose set name is, or begins with, a text, or whose derived name it is."""
     name = text.lower().removesuffix(".")
     rows = DNSName.objects.filter(
         name__gte=name, name__lt=f"{name}\U0010fffd", name__startswith=name
     )
-    ids = names_of(rows.order_by("name").values_list("block_id", flat=True)[:most])
+    ids = [*names_of(rows.order_by("name").values_list("block_id", flat=True)[:most])]
+    if dns_names.is_host_name(name):
+        ids += _blocks_with_derived_name(name)[:most]
     return Block.objects.filter(pk__in=ids)
+
+
+def _blocks_with_derived_name(name: str) -> list[int]:
+    """Return the ids of the blocks whose name the pattern of their pool derives."""
+    pools_of_holders, labels, addresses = set(), set(), Q(pk__in=[])
+    for pool in Pool.objects.exclude(dns_pattern="").select_related("cluster"):
+        pattern = pool.dns_pattern.replace("{pool}", dns_names.label_of(pool.name))
+        pattern = pattern.replace("{cluster}", dns_names.label_of(pool.cluster.name))
+        for values in dns_names.read_pattern(pattern, name):
+            if "address" not in values:
+                pools_of_holders.add(pool.pk)
+                labels.add(values["holder"])
+            elif address := dns_names.address_of(values["address"]):
+                addresses |= Q(space=pool.space_id, cidr=str(address))
+    ids = list(Block.objects.filter(addresses, state=BlockState.HELD).values_list("pk", flat=True))
+    labels.discard("")
+    if labels:
+        likes = [f"%{label.replace('-', '%')}%" for label in labels]
+        with database.in_parallel():
+            parameters = {"pools": [*pools_of_holders], "labels": [*labels], "likes": likes}
+            ids += [row["id"] for row in database.fetch(_BLOCKS_OF_LABELS, parameters)]
+    with connection.cursor() as cursor:
+        cursor.execute(_RECORDS, {"cluster": None, "pool": None, "blocks": ids})
+        return [block_id for derived, _, block_id in cursor.fetchall() if derived == name]
 
 
 def records(*, cluster_id: int | None = None, pool_id: int | None = None) -> Iterator[Record]:
@@ -120,14 +146,15 @@ def records(*, cluster_id: int | None = None, pool_id: int | None = None) -> Ite
     What a pattern makes of a holder and is no host name is left out.
     """
     with connection.chunked_cursor() as cursor:
-        cursor.execute(_RECORDS, {"cluster": cluster_id, "pool": pool_id})
+        cursor.execute(_RECORDS, {"cluster": cluster_id, "pool": pool_id, "blocks": None})
         while page := cursor.fetchmany(_PAGE):
-            for name, address in page:
+            for name, address, _block_id in page:
                 if dns_names.is_host_name(name):
                     yield Record(name, ip_address(address))
 
 
 _RECORDS = statements.read("pools/dns_records")
+_BLOCKS_OF_LABELS = statements.read("pools/blocks_of_dns_labels")
 
 
 def serial() -> int:

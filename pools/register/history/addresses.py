@@ -66,7 +66,7 @@ def find_holders(
     return [tenure for tenure in last_tenures if tenure.covers(instant)], _tenures(rows)
 
 
-def parse_past_time(value: str, *, field: str = "") -> datetime:
+def parse_past_time(value: str, field: str = "") -> datetime:
     """Parse a time in the past from an RFC 3339 string.
 
     Up to AHEAD in the future is accepted, because clocks differ. Raises InvalidInput `time`,
@@ -92,7 +92,7 @@ def _address_events(address: addresses.Address, cluster_id: int | None) -> Query
     sizes = set(Pool.objects.values_list(name, flat=True)) | set(
         PoolEvent.objects.values_list(name, flat=True)
     )
-    cidrs = [_block_containing(address, size) for size in sizes if size is not None]
+    cidrs = [str(ip_network((address, size), strict=False)) for size in sizes if size is not None]
     rows: QuerySet[Any] = BlockEvent.objects.filter(cidr__in=cidrs)
     if cluster_id is not None:
         spaces = AddressSpace.objects.filter(cluster=cluster_id).values("pk")
@@ -113,10 +113,6 @@ def _tenures(rows: QuerySet[Any]) -> list[Tenure]:
     for chain in by_block.values():
         tenures += _block_tenures(chain, names)
     return sorted(tenures, key=lambda tenure: tenure.since, reverse=True)
-
-
-def _block_containing(address: addresses.Address, size: int) -> str:
-    return str(ip_network((address, size), strict=False))
 
 
 def _block_tenures(events: list[Any], names: EventNames) -> list[Tenure]:

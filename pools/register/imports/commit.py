@@ -7,10 +7,9 @@ creates are invisible to others until the end; they and their blocks are written
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
 from ipaddress import ip_address, ip_network
 from typing import NamedTuple
@@ -32,50 +31,37 @@ from pools.models import (
 )
 from pools.models.blocks import BlockState
 from pools.models.pools import Category
-from pools.models.register_imports import RegisterRowStatus
+from pools.models.register_imports import RowStatus
 from pools.platform import database, events
+from pools.platform.imports import states
+from pools.platform.imports.lifecycle import Step
 from pools.register.allocator import window
 from pools.register.imports import rows as import_rows
-from pools.register.imports import states, validation, vanished
+from pools.register.imports import validation, vanished
 from pools.register.plan import containers
 from pools.sql import statements
 
 BATCH = 10_000
 _HOST = {4: 32, 6: 128}
 
-Step = Callable[[int], None]
 
-
-def import_author(register_import: RegisterImport, author: events.Author) -> events.Author:
-    """Return the author of the import's events; their reason names the import."""
-    return dataclasses.replace(author, reason=f"register import {register_import.pk}")
-
-
-def commit_draft(
-    register_import: RegisterImport, *, author: events.Author, step: Step
-) -> dict[str, int]:
+def write(register_import: RegisterImport, *, author: events.Author, step: Step) -> dict[str, int]:
     """Write the new and the changed rows of a draft, and return the number of rows by status.
 
     `step` is called with the number of rows done. Raises ImportHasBadRows unless `skip_bad`.
     """
-    commit_author = import_author(register_import, author)
-    with events.recorded_by(commit_author):
-        containers.lock_plan()
-        _lock_pools(register_import)
-        if import_rows.fingerprint(register_import) != register_import.fingerprint:
-            all_rows = import_rows.load(register_import)
-            import_rows.save(import_rows.reread(all_rows, register_import))
-        validation.validate(register_import)
-        counts = validation.count_rows(register_import)
-        if not register_import.skip_bad and (counts["conflict"] or counts["refused"]):
-            raise states.bad_rows_error(counts)
-        rows = [DraftRow(*row) for row in database.rows(_ROWS, [register_import.pk])]
-        _write(register_import, rows, sum(counts.values()), step)
-        if register_import.mirror:
-            counts["released"] = vanished.release_vanished(register_import, author=commit_author)
-            RegisterRow.objects.filter(
-                register_import=register_import, status=RegisterRowStatus.UNCHANGED
-            ).delete()
+    containers.lock_plan()
+    _lock_pools(register_import)
+    if import_rows.fingerprint(register_import) != register_import.fingerprint:
+        all_rows = import_rows.load(register_import)
+        import_rows.save(import_rows.reread(all_rows, register_import))
+    validation.validate(register_import)
+    counts = states.count_rows(register_import)
+    states.check_rows(register_import, counts)
+    write_rows(register_import, step)
+    if register_import.mirror:
+        counts["released"] = vanished.release_vanished(register_import, author=author)
+        register_import.rows.filter(status=RowStatus.UNCHANGED).delete()
     return counts
 
 
@@ -97,6 +83,7 @@ class DraftRow(NamedTuple):
     org: str
     description: str
     source_status: str
+    is_pool: bool  # all addresses of the prefix can be used, in the words of NetBox
     object_id: int | None
 
     @property
@@ -111,8 +98,9 @@ class DraftRow(NamedTuple):
 _ROWS = """
     SELECT number, status, target, cidr::text, host(first), host(last), cluster_id, space_name,
         pool_row, pool_cidr_id, pool_name, holder_id, org, description,
-        COALESCE(details ->> 'status', ''), object_id
+        COALESCE(details ->> 'status', ''), details ? 'is_pool', object_id
     FROM pools_registerrow WHERE register_import_id = %s AND status IN ('new', 'changed')
+        AND NOT written
     ORDER BY number
 """
 
@@ -124,9 +112,11 @@ def _lock_pools(register_import: RegisterImport) -> None:
         window.lock(pool_id)
 
 
-def _write(register_import: RegisterImport, rows: list[DraftRow], total: int, step: Step) -> None:
-    new = [row for row in rows if row.status == RegisterRowStatus.NEW]
-    done = total - len(rows)
+def write_rows(register_import: RegisterImport, step: Step) -> None:
+    """Write the new and the changed rows that are not written yet, and mark them as written."""
+    rows = [DraftRow(*row) for row in database.rows(_ROWS, [register_import.pk])]
+    new = [row for row in rows if row.status == RowStatus.NEW]
+    done = (register_import.rows_total or 0) - len(rows)
     step(done)
     spaces = _spaces(new)
     _create_containers([row for row in new if row.target == CONTAINER], spaces)
@@ -145,7 +135,7 @@ def _write(register_import: RegisterImport, rows: list[DraftRow], total: int, st
             done += len(batch)
             step(done)
     database.analyze("pools_block")
-    _change([row for row in rows if row.status == RegisterRowStatus.CHANGED])
+    _change([row for row in rows if row.status == RowStatus.CHANGED])
     database.fetch(_RECORD, {"import": register_import.pk})
     database.fetch(_MARK_WRITTEN, {"import": register_import.pk})
 
@@ -192,6 +182,7 @@ def _create_pools(
     pools = []
     for (cluster_id, name), same in by_name.items():
         versions = {6 if ":" in row.first else 4 for row in same}
+        usable = all(row.is_pool for row in same)
         pools.append(
             Pool(
                 cluster_id=cluster_id,
@@ -200,6 +191,8 @@ def _create_pools(
                 category=Category.VM,
                 mask_size_v4=_HOST[4] if 4 in versions else None,
                 mask_size_v6=_HOST[6] if 6 in versions else None,
+                allow_first_ip=usable,
+                allow_last_ip=usable,
                 cooldown_seconds=register_import.cooldown_seconds,
                 description=same[0].description,
             )
@@ -302,23 +295,6 @@ def _by_cidr(
         yield by_id[pk], grouped[pk]
 
 
-_BLOCK = (
-    "pool_id",
-    "space_id",
-    "category",
-    "family",
-    "cidr",
-    "state",
-    "withheld",
-    "holder_kind",
-    "holder_id",
-    "holder_uid",
-    "org",
-    "env",
-    "allocated_at",
-)
-
-
 def _hold(
     register_import: RegisterImport,
     cidr: PoolCIDR,
@@ -332,26 +308,23 @@ def _hold(
     if not is_new:
         rows = _take_over_rows(register_import, cidr, rows)
         window.remove_free_blocks(cidr.pk, [row.index_in(cidr) for row in rows])
-    now = database.now()
+    shared = {
+        "pool_id": pool.pk,
+        "space_id": pool.space_id,
+        "category": pool.category,
+        "family": cidr.cidr.version,
+        "state": "held",
+        "holder_kind": kind,
+        "holder_uid": "",
+        "env": "",
+        "allocated_at": database.now(),
+    }
+    values = tuple(shared.values())
     database.copy(
         "pools_block",
-        _BLOCK,
+        (*shared, "cidr", "withheld", "holder_id", "org"),
         (
-            (
-                pool.pk,
-                pool.space_id,
-                pool.category,
-                cidr.cidr.version,
-                row.cidr,
-                "held",
-                _contains(withheld, row.index_in(cidr)),
-                kind,
-                row.holder_id,
-                "",
-                row.org,
-                "",
-                now,
-            )
+            (*values, row.cidr, _contains(withheld, row.index_in(cidr)), row.holder_id, row.org)
             for row in rows
         ),
     )

@@ -19,21 +19,28 @@ from pools.sql import statements
 # What NetBox takes as the DNS name of an address.
 _DNS_NAME = re.compile(r"(?=.*[A-Za-z])(?:[0-9A-Za-z_-]+|\*)(?:\.[0-9A-Za-z_-]+)*\.?")
 _ADDRESS_STATES = {"active", "reserved", "deprecated", "dhcp", "slaac"}
+_PREFIX_STATES = {"container", "active", "reserved", "deprecated"}
 _ROLES = {"loopback", "secondary", "anycast", "vip", "vrrp", "hsrp", "glbp", "carp"}
 _RANGE_STATES = {"active", "reserved", "deprecated"}
 
 Row = tuple[str, ...]
 
 
+def aggregates_csv(cluster_id: int | None) -> bytes:
+    """Return the containers that were aggregates as NetBox's import form takes them."""
+    header = ("prefix", "rir", "tenant", "description", "comments")
+    return _table(header, _rows(_PREFIXES, cluster_id, _aggregate))
+
+
 def prefixes_csv(cluster_id: int | None) -> bytes:
-    """Return containers and CIDRs of pools as NetBox's import form takes prefixes."""
-    header = ("prefix", "vrf", "tenant", "status", "role", "description")
-    return _table(header, _rows(_PREFIXES, cluster_id, lambda row: tuple(map(str, row))))
+    """Return other containers and CIDRs of pools as NetBox's import form takes prefixes."""
+    header = ("prefix", "vrf", "tenant", "status", "role", "is_pool", "description", "comments")
+    return _table(header, _rows(_PREFIXES, cluster_id, _prefix))
 
 
 def addresses_csv(cluster_id: int | None) -> bytes:
     """Return held addresses, and reserved ranges of one address, as NetBox's import form takes IP addresses."""
-    header = ("address", "vrf", "tenant", "status", "role", "dns_name", "description")
+    header = ("address", "vrf", "tenant", "status", "role", "dns_name", "description", "comments")
     held = _rows(_ADDRESSES, cluster_id, _address)
     single = _rows(
         _RANGES, cluster_id, lambda row: _reserved_address(row) if row[0] == row[1] else None
@@ -43,7 +50,7 @@ def addresses_csv(cluster_id: int | None) -> bytes:
 
 def ranges_csv(cluster_id: int | None) -> bytes:
     """Return reserved ranges of several addresses as NetBox's import form takes IP ranges."""
-    header = ("start_address", "end_address", "vrf", "tenant", "status", "description")
+    header = ("start_address", "end_address", "vrf", "tenant", "status", "description", "comments")
     return _table(
         header, _rows(_RANGES, cluster_id, lambda row: _range(row) if row[0] != row[1] else None)
     )
@@ -67,6 +74,19 @@ def _table(header: Row, rows: Iterable[Row]) -> bytes:
     return stream.getvalue().encode()
 
 
+def _aggregate(row: Sequence[object]) -> Row | None:
+    prefix, _vrf, tenant, _status, _role, _is_pool, description, note, rir = map(str, row)
+    return (prefix, rir, tenant, description[:200], note) if rir else None
+
+
+def _prefix(row: Sequence[object]) -> Row | None:
+    prefix, vrf, tenant, status, role, is_pool, description, note, rir = map(str, row)
+    if rir:
+        return None
+    status = _choice(status, _PREFIX_STATES, "active")
+    return prefix, vrf, tenant, status, role, is_pool, description[:200], note
+
+
 def _address(row: Sequence[object]) -> Row:
     address, vrf, org, details, holder, description = row
     known: Mapping[str, str] = json.loads(str(details))
@@ -76,14 +96,16 @@ def _address(row: Sequence[object]) -> Row:
         dns_name = ""
     text = str(description) or ("" if str(holder) in {dns_name, plain} else str(holder))
     role = known.get("role", "").lower()
+    states = _ADDRESS_STATES if ":" in plain else _ADDRESS_STATES - {"slaac"}
     return (
         str(address),
         str(vrf),
         str(org),
-        _choice(known.get("status", ""), _ADDRESS_STATES, "active"),
+        _choice(known.get("status", ""), states, "active"),
         role if role in _ROLES else "",
         dns_name,
         text[:200],
+        known.get("note", ""),
     )
 
 
@@ -92,14 +114,23 @@ def _reserved_address(row: Sequence[object]) -> Row:
     known: Mapping[str, str] = json.loads(str(details))
     status = _choice(known.get("status", ""), {"reserved", "deprecated"}, "reserved")
     text = "" if str(reason).lower() == status else str(reason)
-    return str(first), str(vrf), known.get("tenant", ""), status, "", "", text[:200]
+    note = known.get("note", "")
+    return str(first), str(vrf), known.get("tenant", ""), status, "", "", text[:200], note
 
 
 def _range(row: Sequence[object]) -> Row:
     first, last, vrf, details, reason = row
     known: Mapping[str, str] = json.loads(str(details))
     status = _choice(known.get("status", ""), _RANGE_STATES, "reserved")
-    return str(first), str(last), str(vrf), known.get("tenant", ""), status, str(reason)[:200]
+    return (
+        str(first),
+        str(last),
+        str(vrf),
+        known.get("tenant", ""),
+        status,
+        str(reason)[:200],
+        known.get("note", ""),
+    )
 
 
 def _choice(text: str, choices: set[str], default: str) -> str:

@@ -167,6 +167,7 @@ def _read_table(
     left_out: Counter[str],
 ) -> None:
     _note_ignored(layout, name, reading)
+    prefixes: list[dict[str, str]] = []  # beside the addresses of a spreadsheet, each once
     for line, record in records:
         if not any(cell.strip() for cell in record):
             continue
@@ -178,6 +179,10 @@ def _read_table(
             layout = other
             _note_ignored(layout, name, reading)
         else:
+            prefix = tables.take_prefix(layout, row)
+            if prefix is not None and prefix.texts not in prefixes:
+                prefixes.append(prefix.texts)
+                _add(reading, SourceRow(line, prefix.kind, prefix.texts, name))
             _add(reading, SourceRow(line, row.kind, row.texts, name))
 
 

@@ -36,7 +36,6 @@ class ChangedWhileReading(faults.ClusterFault):
     """The objects changed while they were read; the next run reads them again."""
 
     code = "changed_while_reading"
-    reason = "ChangedWhileReading"
 
 
 def read(access: Access, *, sleep: Sleep = time.sleep) -> Reading:
@@ -121,7 +120,7 @@ class _Client:
             if status == 200:
                 return _parse(body)
             if status and status not in _BUSY:
-                raise _fault(status, path)
+                raise _fault(status, path, body)
             if attempt < _ATTEMPTS:
                 self._sleep(min(wait or 2.0**attempt, _LONGEST_WAIT))
         raise faults.TooBusy(f"NetBox answers {status} after {_ATTEMPTS} attempts", status=status)
@@ -144,18 +143,26 @@ class _Client:
         return int(response.status), float(wait) if wait.isdecimal() else 0.0, body
 
 
-def _fault(status: int, path: str) -> faults.ClusterFault:
+def _fault(status: int, path: str, body: bytes) -> faults.ClusterFault:
     if status == 401:
         return faults.Unauthorized("NetBox does not accept the token", status=status)
     if status == 403:
         return faults.Forbidden(
-            f"NetBox does not accept the token, or it may not read {path}", status=status
+            f"NetBox does not accept the token, or it may not read {path}: {_detail(body)}",
+            status=status,
         )
     if status >= 500:
         return faults.ServerFault(f"NetBox answers {status}", status=status)
     return faults.MalformedResponse(
         f"NetBox answers {status} to {path}; is the URL that of its start page?", status=status
     )
+
+
+def _detail(body: bytes) -> str:
+    """Return what NetBox says about an error, such as that the token has expired."""
+    with contextlib.suppress(ValueError, KeyError, TypeError):
+        return str(json.loads(body)["detail"])[:200]
+    return "it does not say why"
 
 
 def _parse(body: bytes) -> dict[str, Any]:
@@ -185,6 +192,8 @@ def _shared(item: Mapping[str, Any]) -> dict[str, str]:
         "vrf": _name(item.get("vrf")),
         "tenant": _name(item.get("tenant")),
         "description": str(item.get("description") or ""),
+        "note": str(item.get("comments") or ""),
+        "owner": _name(item.get("owner")),
     }
 
 
@@ -194,19 +203,20 @@ def _clean(texts: dict[str, str]) -> dict[str, str]:
 
 def _aggregate(item: Mapping[str, Any]) -> dict[str, str]:
     own = {"prefix": str(item.get("prefix", "")), "rir": _name(item.get("rir"))}
-    return _clean({**_shared(item), **own, "status": "container"})
+    return _clean({**_shared(item), **own})
 
 
 def _prefix(item: Mapping[str, Any]) -> dict[str, str]:
-    # Until NetBox 4.1 a prefix has a site, then a scope, which may also be a region or a location.
-    site = item.get("scope") if item.get("scope_type") == "dcim.site" else item.get("site")
+    # Until NetBox 4.1 a prefix has a site, then a scope: a site, a location, a region or a group of sites.
+    site = item.get("scope") or item.get("site")
     return _clean(
         {
             **_shared(item),
             "prefix": str(item.get("prefix", "")),
             "site": _name(site),
             "role": _name(item.get("role")),
-            "vlan": _name(item.get("vlan"), "vid"),
+            "vlan": _name(item.get("vlan"), "display"),
+            "is_pool": "yes" if item.get("is_pool") else "",
         }
     )
 

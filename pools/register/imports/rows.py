@@ -16,35 +16,14 @@ from pools.sql import statements
 
 # What a correction of one row may change of the others.
 _RESOLVED = (
-    "texts",
-    "target",
-    "cidr",
-    "first",
-    "last",
-    "cluster_id",
-    "space_name",
-    "pool_row",
-    "pool_cidr_id",
-    "pool_name",
-    "holder_id",
-    "org",
-    "description",
-    "details",
-    "found",
-    "verdict",
-    "skipped",
-    "corrected",
+    *("texts", "target", "cidr", "first", "last", "cluster_id", "space_name", "pool_row"),
+    *("pool_cidr_id", "pool_name", "holder_id", "org", "description", "details", "found"),
+    *("verdict", "skipped", "corrected"),
 )
 _COLUMNS = (
-    "register_import_id",
-    "number",
-    "file",
-    "line",
-    "kind",
+    *("register_import_id", "number", "file", "line", "kind"),
     *_RESOLVED,
-    "status",
-    "reasons",
-    "written",
+    *("status", "reasons", "written"),
 )
 _JSON = {"texts", "details", "found", "reasons"}
 
@@ -151,10 +130,7 @@ def _values(row: RegisterRow) -> tuple[Any, ...]:
 
 
 def _value(row: RegisterRow, name: str) -> Any:
-    value = getattr(row, name)
-    if name in _JSON:
-        return json.dumps(value)
-    return None if value is None else str(value) if name in {"cidr", "first", "last"} else value
+    return json.dumps(getattr(row, name)) if name in _JSON else _plain(row, name)
 
 
 def load(register_import: RegisterImport) -> list[RegisterRow]:

@@ -13,7 +13,7 @@ from pools.models import NetBoxSource, RegisterImport
 from pools.models.fields import Clock, Now
 from pools.models.register_imports import ImportStatus as Status
 from pools.platform import database, events
-from pools.platform.outbound import faults, secrets, webhook_post
+from pools.platform.outbound import secrets, webhook_post
 from pools.platform.outbound.access import Access
 from pools.register.imports import netbox
 from pools.register.imports.files import Reading
@@ -114,19 +114,8 @@ def read(source: NetBoxSource) -> Reading:
 
 def reseal() -> secrets.ResealResult:
     """Seal all tokens with the newest key of the ring. Raises KeyRingInvalid."""
-    ring, result = secrets.key_ring(), secrets.ResealResult()
-    for source in NetBoxSource.objects.order_by("pk"):
-        try:
-            sealed = ring.reseal(source.sealed, owner=owner(source.pk))
-        except faults.SecretUnreadable as error:
-            result.failed[source.name] = error.code
-            continue
-        if sealed == source.sealed:
-            result.already += 1
-        else:
-            NetBoxSource.objects.filter(pk=source.pk, sealed=source.sealed).update(sealed=sealed)
-            result.resealed += 1
-    return result
+    rows = NetBoxSource.objects.all()
+    return secrets.reseal(rows, lambda row: owner(row.pk), lambda row: row.name)
 
 
 # --- imports of a source --------------------------------------------------------------------------

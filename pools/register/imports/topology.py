@@ -139,13 +139,18 @@ def _meet_equal(around: Place, place: Place) -> None:
     if place.row is None:
         return
     if around.row is not None:
-        if "heading" in around.row.texts:
+        if _gives_way(around.row):
             around.row, place.row = place.row, around.row
         message = f"row {around.row.line} of the import has the prefix {place.name} already"
-        verdict = "unchanged" if "heading" in place.row.texts else "conflict"
+        verdict = "unchanged" if _gives_way(place.row) else "conflict"
         _judge(place.row, verdict, "duplicate_in_file", message)
     else:
         around.row = place.row
+
+
+def _gives_way(row: RegisterRow) -> bool:
+    """Return True for the prefix above a table of addresses, and for an aggregate: another row may have it, too."""
+    return "heading" in row.texts or "rir" in row.texts
 
 
 def _sort_into_level(places: Iterable[Place]) -> _Level:
@@ -155,6 +160,10 @@ def _sort_into_level(places: Iterable[Place]) -> _Level:
         if row is not None:
             is_container = place.has_children or row.target == CONTAINER
             row.target = CONTAINER if is_container and place.cidr is None else row.target or POOL
+            if row.target == POOL and row.details.get("status") == "active":
+                del row.details[
+                    "status"
+                ]  # that of every pool; a container goes back to NetBox with its own
             row.pool_cidr_id = place.cidr.pk if place.cidr else None
             row.pool_row = None
         if place.cidr is not None or (row is not None and row.target == POOL):
@@ -212,6 +221,8 @@ def _check_edges(row: RegisterRow, leaf: Place) -> None:
     if leaf.last - leaf.first < 2:
         return  # RFC 3021, RFC 6164
     pool = leaf.cidr.pool if leaf.cidr else None
+    if leaf.row is not None and pool is None and "is_pool" in leaf.row.details:
+        return
     number = int(row.first)
     if number == leaf.first and not (pool and pool.allow_first_ip):
         name = "network address" if row.first.version == 4 else "subnet-router anycast address"

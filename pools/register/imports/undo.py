@@ -1,4 +1,4 @@
-"""Undo a committed import: remove what it created, and restore what it changed.
+"""Undo a committed import: remove what it created, and restore what it changed or, as a mirror, released.
 
 The undo is refused as a whole if somebody else holds addresses in a pool that the import created, or has
 changed what it wrote.
@@ -6,41 +6,42 @@ changed what it wrote.
 
 from __future__ import annotations
 
-from pools.core import errors
-from pools.models import Container, Pool, PoolCIDR, RegisterImport, RegisterRow, ReservedRange
-from pools.models.register_imports import RegisterRowStatus, RegisterTarget
+from django.db.models import Q
+
+from pools.models import Container, Pool, PoolCIDR, RegisterImport, ReservedRange
+from pools.models.register_imports import RegisterTarget, RowStatus
 from pools.platform import database, events
+from pools.platform.imports import states
+from pools.platform.imports.lifecycle import Step
 from pools.register import pools
 from pools.register.allocator import window
-from pools.register.imports import commit
+from pools.register.imports import restoration
 from pools.register.plan import containers
 from pools.sql import statements
 
-_SHOWN = 5
 
-
-def undo(register_import: RegisterImport, *, author: events.Author, step: commit.Step) -> None:
+def take_back(register_import: RegisterImport, *, author: events.Author, step: Step) -> None:
     """Undo an import; `step` is called with the number of rows done. Raises ImportInUse."""
-    undo_author = commit.import_author(register_import, author)
-    with events.recorded_by(undo_author):
-        containers.lock_plan()
-        written = RegisterRow.objects.filter(register_import=register_import, written=True)
-        new = written.filter(status=RegisterRowStatus.NEW)
-        own = new.filter(target=RegisterTarget.POOL).values("object_id")
-        created = PoolCIDR.objects.filter(pk__in=own)
-        touched = written.exclude(pool_cidr_id=None).values("pool_cidr_id")
-        cidrs = PoolCIDR.objects.filter(pk__in=touched) | created
-        for pool_id in sorted(set(cidrs.values_list("pool_id", flat=True))):
-            window.lock(pool_id)
-        check_not_in_use(register_import)
-        database.fetch(_RESTORE, {"import": register_import.pk})
-        _release(register_import, undo_author)
-        step(written.count())
-        _remove_pools(list(created.values_list("pk", "pool_id")))
-        added = new.filter(target=RegisterTarget.CONTAINER).values("object_id")
-        Container.objects.filter(pk__in=added).delete()
-        database.fetch(_FORGET, {"import": register_import.pk})
-        written.update(written=False)
+    containers.lock_plan()
+    written = register_import.rows.filter(written=True)
+    new = written.filter(status=RowStatus.NEW)
+    own = new.filter(target=RegisterTarget.POOL).values("object_id")
+    created = PoolCIDR.objects.filter(pk__in=own)
+    touched = written.exclude(pool_cidr_id=None).values("pool_cidr_id")
+    released = {row.pool_cidr_id for row in restoration.locate_rows(register_import)}
+    cidrs = PoolCIDR.objects.filter(Q(pk__in=touched) | Q(pk__in=released)) | created
+    for pool_id in sorted(set(cidrs.values_list("pool_id", flat=True))):
+        window.lock(pool_id)
+    check_not_in_use(register_import)
+    database.fetch(_RESTORE, {"import": register_import.pk})
+    _release(register_import, author)
+    step(written.count())
+    _remove_pools(list(created.values_list("pk", "pool_id")))
+    added = new.filter(target=RegisterTarget.CONTAINER).values("object_id")
+    Container.objects.filter(pk__in=added).delete()
+    database.fetch(_FORGET, {"import": register_import.pk})
+    restoration.restore(register_import, step)
+    written.update(written=False)
 
 
 _RESTORE = statements.read("pools/restore_register_rows")
@@ -53,9 +54,8 @@ def _release(register_import: RegisterImport, author: events.Author) -> None:
     database.rows("SELECT set_config('ipam.forget', 'on', true)", [])
     database.fetch(_DELETE_BLOCKS, {"import": register_import.pk})
     database.rows("SELECT set_config('ipam.forget', '', true)", [])
-    rows = RegisterRow.objects.filter(
-        register_import=register_import, written=True, status=RegisterRowStatus.NEW
-    ).exclude(pool_cidr_id=None)
+    rows = register_import.rows.filter(written=True, status=RowStatus.NEW)
+    rows = rows.exclude(pool_cidr_id=None)
     held = rows.filter(target=RegisterTarget.ADDRESS).values_list("object_id", flat=True)
     window.release_blocks([pk for pk in held if pk is not None])
     reserved = rows.filter(target=RegisterTarget.RESERVED).values("object_id")
@@ -72,11 +72,9 @@ def _remove_pools(created: list[tuple[int, int]]) -> None:
 
 def check_not_in_use(register_import: RegisterImport) -> None:
     """Raise ImportInUse with the first objects that somebody else has changed or uses."""
-    used = database.rows(_IN_USE, {"import": register_import.pk}, prepare=False)
-    if used:
-        reasons = "; ".join(reason for (reason,) in used[:_SHOWN])
-        suffix = f"; and {len(used) - _SHOWN} more" if len(used) > _SHOWN else ""
-        raise errors.ImportInUse(f"The import cannot be undone: {reasons}{suffix}.")
+    with database.hash_joins_only(many=states.is_large(register_import)):
+        used = database.rows(_IN_USE, {"import": register_import.pk}, prepare=False)
+    states.check_unused([reason for (reason,) in used])
 
 
 _IN_USE = statements.read("pools/register_rows_in_use")

@@ -15,10 +15,14 @@ from pools.models import AddressSpace, Container
 from pools.platform import advisory_locks, database, events
 
 
-def lock_plan() -> None:
-    """Take the lock of the address plan, before any other lock, until the transaction ends."""
+def lock_plan(*, shared: bool = False) -> None:
+    """Take the lock of the address plan, before any other lock, until the transaction ends.
+
+    `shared` keeps others from choosing a free prefix, and not from writing CIDRs as well.
+    """
+    mode = "_shared" if shared else ""
     with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_xact_lock(%s, 0)", [advisory_locks.ADDRESS_PLAN])
+        cursor.execute(f"SELECT pg_advisory_xact_lock{mode}(%s, 0)", [advisory_locks.ADDRESS_PLAN])
 
 
 def create(

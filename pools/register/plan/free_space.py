@@ -64,8 +64,8 @@ def find_prefixes(
     return fit(find_gaps(parent, scope), parent.version, length, limit)
 
 
-def check_length(parent: addresses.Network, length: int, *, field: str = "prefix_length") -> None:
+def check_length(parent: addresses.Network, length: int) -> None:
     """Raise InvalidInput unless prefixes of the length fit into a CIDR."""
     if not parent.prefixlen < length <= parent.max_prefixlen:
         message = f"the prefix length must be {parent.prefixlen + 1} to {parent.max_prefixlen} in {parent}"
-        raise errors.InvalidInput.for_field(field, "prefix_length", message, length)
+        raise errors.InvalidInput.for_field("prefix_length", "prefix_length", message, length)

@@ -10,6 +10,7 @@ from ipaddress import ip_network, summarize_address_range
 from django.db.models import Q
 
 from pools.core import addresses, free_prefixes, overlaps
+from pools.core.observed.uses import Role
 from pools.models import (
     AddressSpace,
     Cluster,
@@ -18,6 +19,7 @@ from pools.models import (
     PoolCIDR,
     ReservedRange,
 )
+from pools.models.observed import ROLE_LABELS
 from pools.platform import database
 from pools.register import usage
 from pools.register.plan.scopes import Scope
@@ -29,12 +31,28 @@ _LAST = {4: "255.255.255.255", 6: "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff"}
 
 _FIND_LEVEL = statements.read("pools/plan_level")
 _MEASURE_COVERAGE = statements.read("pools/plan_coverage")
+_COUNT_ADDRESSES = statements.read("pools/plan_addresses")
+_GROUP_LENGTHS = {4: 24, 6: 64}  # as plan_level.sql groups single addresses
+
+
+@dataclass(frozen=True)
+class AddressCount:
+    """How many single addresses the objects of a cluster use in one role."""
+
+    role: str
+    cluster: str
+    count: int
+
+    @property
+    def label(self) -> str:
+        return str(ROLE_LABELS[Role(self.role)])
 
 
 @dataclass
 class PlanRow:
     """A CIDR of the plan with all objects that have it; without any it is free.
 
+    A row that is `grouped` stands for the single addresses inside its CIDR, which nothing has as a whole.
     `share` is how much of it the CIDRs inside it cover, None without any. `usages` are those of
     the CIDRs of pools.
     """
@@ -48,11 +66,14 @@ class PlanRow:
     share: float | None = None
     usages: list[usage.Usage] = field(default_factory=list)
     has_ranges: bool = False
+    grouped: bool = False
+    address_counts: list[AddressCount] = field(default_factory=list)
 
     @property
     def free(self) -> bool:
         return not (
-            self.containers
+            self.grouped
+            or self.containers
             or self.clusters
             or self.pool_cidrs
             or self.reserved_ranges
@@ -72,7 +93,7 @@ class PlanRow:
 
 
 @dataclass(frozen=True)
-class Level:
+class PlanLevel:
     """A page of the rows of a level; `following` is the address behind which the next page begins, or ""."""
 
     rows: list[PlanRow]
@@ -94,11 +115,13 @@ def read_level(
     level_filter: LevelFilter = LevelFilter(),
     behind: addresses.Address | None = None,
     limit: int = MOST,
-) -> Level:
+    group_addresses: bool = False,
+) -> PlanLevel:
     """Return the CIDRs directly inside a parent, or the outermost ones, from behind an address on.
 
     Between the CIDRs inside a container are its free parts. Reserved ranges are inside of pools' CIDRs.
-    With a cluster nothing is free: other clusters may have what looks like it.
+    With a cluster nothing is free: other clusters may have what looks like it. With `group_addresses` a /24
+    or /64 with four or more single addresses and nothing else is one row.
     """
     shown = _narrow(scope, level_filter)
     parent_row = _describe(scope, [parent])[0] if parent else None
@@ -109,6 +132,8 @@ def read_level(
         behind,
         limit + 1,
         narrowed=level_filter.cluster is not None,
+        group_addresses=group_addresses
+        and (parent is None or parent.prefixlen < _GROUP_LENGTHS[parent.version]),
     )
     ranges = _find_ranges(parent_row, behind, limit + 1)
     used = sorted({*networks, *ranges}, key=overlaps.sort_key)
@@ -121,10 +146,12 @@ def read_level(
     rows = _describe(scope, page)
     for row in rows:
         row.reserved_ranges = ranges.get(row.cidr, [])
+        row.grouped = networks.get(row.cidr, False)
     if level_filter.cluster is not None:
         rows = _of_cluster(shown, level_filter.cluster, rows)
     _measure(scope, rows)
-    return Level(rows, following)
+    _count_addresses(shown, [row for row in rows if row.grouped])
+    return PlanLevel(rows, following)
 
 
 def find_path(scope: Scope, network: addresses.Network) -> list[PlanRow]:
@@ -135,7 +162,7 @@ def find_path(scope: Scope, network: addresses.Network) -> list[PlanRow]:
     return rows
 
 
-def find_names(scope: Scope, text: str, *, limit: int = MOST) -> list[PlanRow]:
+def find_names(scope: Scope, text: str) -> list[PlanRow]:
     """Return the CIDRs of containers, pools, clusters and their objects whose name contains a text."""
     containers = Container.objects.filter(scope.containers).filter(
         Q(name__icontains=text) | Q(description__icontains=text)
@@ -147,12 +174,12 @@ def find_names(scope: Scope, text: str, *, limit: int = MOST) -> list[PlanRow]:
     clusters = clusters.exclude(cluster_prefix=None)
     observed = ObservedCIDR.objects.filter(space__in=scope.spaces, name__icontains=text)
     found = [
-        *containers.values_list("cidr", flat=True)[:limit],
-        *pool_cidrs.order_by("cidr").values_list("cidr", flat=True)[:limit],
-        *clusters.values_list("cluster_prefix", flat=True)[:limit],
-        *observed.order_by("cidr").values_list("cidr", flat=True)[:limit],
+        *containers.values_list("cidr", flat=True)[:MOST],
+        *pool_cidrs.order_by("cidr").values_list("cidr", flat=True)[:MOST],
+        *clusters.values_list("cluster_prefix", flat=True)[:MOST],
+        *observed.order_by("cidr").values_list("cidr", flat=True)[:MOST],
     ]
-    rows = _describe(scope, sorted(set(found), key=overlaps.sort_key)[:limit])
+    rows = _describe(scope, sorted(set(found), key=overlaps.sort_key)[:MOST])
     _measure(scope, rows)
     return rows
 
@@ -172,20 +199,31 @@ def _find_networks(
     most: int,
     *,
     narrowed: bool,
-) -> list[addresses.Network]:
+    group_addresses: bool,
+) -> dict[addresses.Network, bool]:
+    """Return the outermost CIDRs of a level, each with whether it stands for the single addresses in it."""
     first, last = _FIRST[family or 4], _LAST[family or 6]
     if parent is not None:
         first, last = str(parent), str(parent.broadcast_address)
-    values = {"behind": str(behind) if behind else first, "through": last, "most": most}
+    values = {
+        "behind": str(behind) if behind else first,
+        "through": last,
+        "most": most,
+        "group_addresses": group_addresses,
+    }
 
-    def find(spaces: Iterable[int], *, fleet: bool) -> list[addresses.Network]:
+    def find(spaces: Iterable[int], *, fleet: bool) -> dict[addresses.Network, bool]:
         chosen = {**values, "spaces": list(spaces), "fleet": fleet}
-        return [ip_network(text) for (text,) in database.rows(_FIND_LEVEL, chosen, prepare=False)]
+        rows = database.rows(_FIND_LEVEL, chosen, prepare=False)
+        return {ip_network(text): grouped for text, grouped in rows}
 
     if not (narrowed and scope.fleet):
         return find(scope.spaces, fleet=scope.fleet)
     # Few of all CIDRs are in the spaces of one cluster: one lookup for both would read the others.
-    return _outermost(find((), fleet=True), find(scope.spaces, fleet=False), most)
+    containers, own = find((), fleet=True), find(scope.spaces, fleet=False)
+    outermost = _outermost([*containers], [*own], most)
+    # A container inside a group of addresses is shown when the group is opened.
+    return {network: own.get(network, False) for network in outermost}
 
 
 def _outermost(
@@ -297,6 +335,14 @@ def _measure(scope: Scope, rows: list[PlanRow]) -> None:
         row.share = shares.get(row.cidr)
         row.has_ranges = any(pool_cidr.pk in with_ranges for pool_cidr in row.pool_cidrs)
         row.usages = [usages[pool_cidr.pk] for pool_cidr in row.pool_cidrs]
+
+
+def _count_addresses(scope: Scope, rows: list[PlanRow]) -> None:
+    """Add what uses the single addresses that rows stand for."""
+    by_cidr = {str(row.cidr): row for row in rows}
+    values = {"parents": list(by_cidr), "spaces": list(scope.spaces)}
+    for text, *count in database.rows(_COUNT_ADDRESSES, values, prepare=False) if rows else ():
+        by_cidr[text].address_counts.append(AddressCount(*count))
 
 
 def _coverage(scope: Scope, networks: list[addresses.Network]) -> dict[addresses.Network, float]:

@@ -46,25 +46,28 @@ class TenantUsage:
 
 
 def measure_pools() -> MeasuredPools:
-    """Return all pools with counts of now, or with the newest samples if the register is large."""
-    pools = list(Pool.objects.select_related("cluster").defer(*_LONG))
+    """Return all pools with counts of now, or with the newest samples if the register is large.
+
+    The pools of a large register are read with their names and category only; other fields of one take a query.
+    """
     newest = _newest(Sample.objects.all())
     blocks = newest.aggregate(used=Sum("held") + Sum("cooling"))["used"] or 0
-    if blocks <= LIVE_BLOCKS and len(pools) <= LIVE_POOLS:
+    pools = Pool.objects.select_related("cluster")
+    if blocks <= LIVE_BLOCKS and pools.count() <= LIVE_POOLS:
         usages = usage.usage_by_pool(pools)
         return MeasuredPools([(pool, usages[pool.pk]) for pool in pools])
     sampled: dict[int, dict[int, usage.Usage]] = defaultdict(dict)
     moment: datetime | None = None
-    for row in newest.order_by("family").iterator():
-        sampled[row.pool_id][row.family] = samples.to_usage(row)
-        moment = row.taken_at
+    for pool_id, family, capacity, held, cooling, reserved, taken_at in newest.values_list(
+        "pool_id", "family", "capacity", "held", "cooling", "reserved", "taken_at"
+    ).order_by("family"):
+        sampled[pool_id][family] = usage.Usage(int(capacity), held, cooling, int(reserved))
+        moment = taken_at
     # Pools without a sample are new: they are few, and empty or nearly so.
-    new_pools = [pool for pool in pools if pool.pk not in sampled][:LIVE_POOLS]
-    sampled.update(usage.usage_by_pool(new_pools) if new_pools else {})
-    return MeasuredPools([(pool, sampled[pool.pk]) for pool in pools if pool.pk in sampled], moment)
-
-
-_LONG = ("annotations", "labels", "pod_selector", "namespace_selector")
+    new_ids = set(pools.order_by().values_list("pk", flat=True)) - sampled.keys()
+    sampled.update(usage.usage_by_pool(pools.filter(pk__in=sorted(new_ids)[:LIVE_POOLS])))
+    named = pools.only("cluster", "name", "category", "cluster__name")
+    return MeasuredPools([(pool, sampled[pool.pk]) for pool in named if pool.pk in sampled], moment)
 
 
 def usage_by(dimension: str) -> tuple[list[TenantUsage], datetime | None]:

@@ -1,11 +1,14 @@
--- Return containers and CIDRs of pools as NetBox's import form takes prefixes: prefix, vrf, tenant, status, role, description.
+-- Return containers and CIDRs of pools for NetBox: prefix, vrf, tenant, status, role, is_pool, description, note, rir of an aggregate.
 -- $1 cluster bigint
-SELECT o.cidr::text, s.name, COALESCE(d.details ->> 'tenant', ''), o.status,
-    COALESCE(d.details ->> 'role', ''), o.description
-FROM (SELECT c.space_id, c.cidr, 'container' AS target, 'container' AS status, c.description
+SELECT o.cidr::text, s.name, COALESCE(d.details ->> 'tenant', ''),
+    COALESCE(d.details ->> 'status', o.status),
+    COALESCE(d.details ->> 'role', ''), CASE WHEN o.is_pool THEN 'true' ELSE '' END, o.description,
+    COALESCE(d.details ->> 'note', ''), COALESCE(d.details ->> 'rir', '')
+FROM (SELECT c.space_id, c.cidr, 'container' AS target, 'container' AS status, false AS is_pool,
+          c.description
       FROM pools_container c WHERE c.space_id IS NOT NULL
       UNION ALL
-      SELECT c.space_id, c.cidr, 'pool', 'active', p.description
+      SELECT c.space_id, c.cidr, 'pool', 'active', p.allow_first_ip AND p.allow_last_ip, p.description
       FROM pools_poolcidr c JOIN pools_pool p ON p.id = c.pool_id WHERE c.orphaned_at IS NULL) o
 JOIN pools_addressspace s ON s.id = o.space_id
 LEFT JOIN pools_registerrecord d ON d.space_id = o.space_id AND d.target = o.target

@@ -11,7 +11,7 @@ WITH written AS (
         END AS object_id
     FROM pools_registerrow r
     JOIN pools_addressspace s ON s.cluster_id = r.cluster_id AND s.name = r.space_name
-    WHERE r.register_import_id = $1 AND r.status IN ('new', 'changed')
+    WHERE r.register_import_id = $1 AND r.status IN ('new', 'changed') AND NOT r.written
 ), marked AS (
     UPDATE pools_registerrow r SET written = true, object_id = w.object_id
     FROM written w WHERE r.id = w.id RETURNING 1)

@@ -1,23 +1,40 @@
 -- Return the outermost CIDRs of the address plan behind an address and through another, in address order.
 -- The order of CIDRs in an index is that of a tree: each is followed by what is inside it. The next lookup
 -- begins behind the last address of the CIDR before, so that what is inside is never read.
+-- With `group_addresses` a /24 or /64 in which nothing but single addresses is, four or more, is returned as
+-- a whole, `grouped`.
 -- $1 spaces bigint[]
 -- $2 fleet boolean
 -- $3 behind inet
 -- $4 through inet
 -- $5 most integer
-WITH RECURSIVE level (cidr, behind, number) AS (
-  SELECT NULL::cidr, $3::inet, 0
+-- $6 group_addresses boolean
+WITH RECURSIVE level (cidr, behind, number, grouped) AS (
+  SELECT NULL::cidr, $3::inet, 0, false
   UNION ALL
-  SELECT following.cidr, set_masklen(
-      broadcast(following.cidr), CASE family(following.cidr) WHEN 4 THEN 32 ELSE 128 END
-    ), level.number + 1
+  SELECT shown.cidr, set_masklen(broadcast(shown.cidr), following.length), level.number + 1,
+    shown.cidr <> following.cidr
   FROM level, LATERAL (
-    SELECT plan.cidr FROM pools_plan plan
+    SELECT plan.cidr, CASE family(plan.cidr) WHEN 4 THEN 32 ELSE 128 END AS length
+    FROM pools_plan plan
     WHERE (plan.space_id = ANY($1::bigint[]) OR $2::boolean AND plan.space_id IS NULL)
       AND plan.cidr > level.behind AND plan.cidr <= $4::inet
     ORDER BY plan.cidr LIMIT 1
-  ) AS following
+  ) AS following, LATERAL (
+    SELECT CASE WHEN $6::boolean AND masklen(following.cidr) = following.length
+      THEN set_masklen(following.cidr, CASE following.length WHEN 32 THEN 24 ELSE 64 END)
+    END AS cidr
+  ) AS around, LATERAL (
+    SELECT count(*) >= 4 AND bool_and(masklen(inside.cidr) = following.length) AS grouped
+    FROM (
+      SELECT DISTINCT plan.cidr FROM pools_plan plan
+      WHERE (plan.space_id = ANY($1::bigint[]) OR $2::boolean AND plan.space_id IS NULL)
+        AND plan.cidr >= around.cidr
+        AND plan.cidr <= set_masklen(broadcast(around.cidr), following.length)
+    ) AS inside
+  ) AS addresses, LATERAL (
+    SELECT CASE WHEN addresses.grouped THEN around.cidr ELSE following.cidr END AS cidr
+  ) AS shown
   WHERE level.number < $5::integer
 )
-SELECT cidr::text FROM level WHERE number > 0 ORDER BY number
+SELECT cidr::text, grouped FROM level WHERE number > 0 ORDER BY number

@@ -8,7 +8,7 @@ WITH kept AS (
     FROM pools_registerrow r
     JOIN pools_registerimport i ON i.id = r.register_import_id
     JOIN pools_addressspace s ON s.cluster_id = r.cluster_id AND s.name = r.space_name
-    WHERE r.register_import_id = $1 AND r.status IN ('new', 'changed')
+    WHERE r.register_import_id = $1 AND r.status IN ('new', 'changed') AND NOT r.written
     ON CONFLICT (space_id, target, first, last) DO UPDATE SET holder_id = EXCLUDED.holder_id,
         description = EXCLUDED.description, details = EXCLUDED.details,
         register_import_id = EXCLUDED.register_import_id, source_id = EXCLUDED.source_id,

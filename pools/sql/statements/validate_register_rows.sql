@@ -52,7 +52,9 @@ WITH r AS (
     UNION ALL
     -- addresses
     SELECT r.id,
-        CASE WHEN b.state = 'held' AND (b.holder_kind, b.holder_id) <> ($4, r.holder_id) AND m.id IS NULL
+        CASE WHEN b.state = 'held' AND (b.holder_kind, b.holder_id) <> ($4, r.holder_id)
+                  -- What a mirror brought follows its source to another holder, until it has released it.
+                  AND (d.source_id = $5 AND b.holder_kind = $4 AND r.status <> 'released') IS NOT TRUE
              THEN 'already_allocated'
              WHEN b.state = 'cooling' AND b.available_from > ipam_clock()
                   AND (b.holder_kind, b.holder_id) <> ($4, r.holder_id) THEN 'cooling_down' END,
@@ -68,11 +70,7 @@ WITH r AS (
     FROM r
     LEFT JOIN pools_block b ON b.space_id = r.space_id AND b.cidr = r.cidr AND b.state <> 'available'
     LEFT JOIN pools_registerrecord d ON d.space_id = r.space_id AND d.target = 'address'
-        AND d.first = r.first AND d.last = r.last AND d.holder_id = r.holder_id
-    -- What a mirror brought follows its source to another holder.
-    LEFT JOIN pools_registerrecord m ON m.space_id = r.space_id AND m.target = 'address'
-        AND m.first = r.first AND m.last = r.last AND m.holder_id = b.holder_id AND m.source_id = $5
-        AND b.holder_kind = $4
+        AND d.first = r.first AND d.last = r.last AND d.holder_id = b.holder_id
     WHERE r.target = 'address'
     UNION ALL
     -- reserved ranges
@@ -92,11 +90,12 @@ WITH r AS (
     WHERE r.target = 'reserved'
 )
 UPDATE pools_registerrow u SET
+    -- An undo that restores released objects changes none that is there again.
     status = CASE WHEN c.code IS NOT NULL THEN 'conflict' WHEN NOT COALESCE(c.is_there, false) THEN 'new'
-                  WHEN c.differs THEN 'changed' ELSE 'unchanged' END,
+                  WHEN c.differs AND u.status <> 'released' THEN 'changed' ELSE 'unchanged' END,
     reasons = u.found || CASE WHEN c.code IS NOT NULL
         THEN jsonb_build_array(jsonb_build_object('code', c.code, 'message', c.message)) ELSE '[]' END,
     object_id = CASE WHEN c.is_there THEN c.object_id END,
-    before = CASE WHEN c.code IS NULL AND c.is_there AND c.differs THEN c.before END
+    before = CASE WHEN c.code IS NULL AND c.is_there AND c.differs AND u.status <> 'released' THEN c.before END
 FROM compared c WHERE c.id = u.id
 RETURNING u.id

@@ -84,7 +84,7 @@ def test_a_network_is_seen_by_each_namespace_that_uses_it(cluster: Cluster) -> N
     scope = access_namespaces.scope(owner(cluster, SEEN))
     names = [network.name for network in access_namespaces.networks(Network.objects.all(), scope)]
     assert sorted(names) == ["shared", "shop-net"]
-    assert access_namespaces.nads(NAD.objects.filter(network=shared), scope).count() == 2
+    assert access_namespaces.visible(NAD.objects.filter(network=shared), scope).count() == 2
 
 
 def test_of_other_tables_a_vm_owner_sees_nothing(cluster: Cluster) -> None:
@@ -100,7 +100,7 @@ def test_many_namespaces_cost_one_statement(
 ) -> None:
     scope = access_namespaces.scope(owner(cluster, *(f"ns-{n}" for n in range(999)), SEEN))
     with django_assert_num_queries(1):
-        assert len(access_namespaces.entries(Entry.objects.all(), scope)) == 1
+        assert len(access_namespaces.visible(Entry.objects.all(), scope)) == 1
 
 
 def test_memberships_add_up(cluster: Cluster) -> None:
@@ -108,7 +108,7 @@ def test_memberships_add_up(cluster: Cluster) -> None:
     memberships.create(cluster, [FOREIGN], author=factories.BY, group="team")
     user.groups.add(Group.objects.get(name="team"))
     assert (
-        access_namespaces.entries(Entry.objects.all(), access_namespaces.scope(user)).count() == 2
+        access_namespaces.visible(Entry.objects.all(), access_namespaces.scope(user)).count() == 2
     )
     user.is_active = False
     assert access_namespaces.scope(user) == access_namespaces.Scope()

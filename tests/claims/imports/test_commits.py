@@ -11,9 +11,9 @@ from claims.imports import drafts as import_drafts
 from claims.imports import vm_status
 from claims.models import Entry, ImportRow, IndexEntry, IPAMClaim, IPPool, VMImport
 from claims.models.history import EntryEvent, VMImportEvent
-from claims.models.imports import Status
 from pools.core import errors
 from pools.models import Block, Event
+from pools.models.register_imports import ImportStatus as Status
 from tests.claims import worlds
 from tests.claims.imports import drafts
 from tests.claims.imports.drafts import mac, row
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.django_db
 def test_entries_are_written_and_the_same_file_changes_nothing() -> None:
     network = worlds.network()
     rows = [row("one", mac(1), "10.0.0.11"), row("two", mac(2), "10.0.0.12/24")]
-    of = import_drafts.commit(drafts.draft(network, *rows).pk, author=BY)
+    of = import_drafts.IMPORTS.commit(drafts.draft(network, *rows).pk, author=BY)
     assert (of.status, of.counts["new"]) == (Status.COMMITTED, 2)
     ippool = IPPool.objects.get(network=network)
     found = ippool.entries.order_by("mac").values_list("vm", "namespace", "ips", "source")
@@ -40,15 +40,15 @@ def test_entries_are_written_and_the_same_file_changes_nothing() -> None:
         ippool.entries.values_list("pk", flat=True)
     )
     events = EntryEvent.objects.count()
-    again = import_drafts.commit(drafts.draft(network, *rows).pk, author=BY)
+    again = import_drafts.IMPORTS.commit(drafts.draft(network, *rows).pk, author=BY)
     assert drafts.counts(again) == {"unchanged": 2}
     assert (EntryEvent.objects.count(), ippool.entries.count()) == (events, 2)
 
 
 def test_an_import_is_one_event_and_those_of_its_entries_name_it() -> None:
     of = drafts.draft(worlds.network(), row("one", mac(1), "10.0.0.11"))
-    import_drafts.commit(of.pk, author=BY)
-    import_drafts.undo(of.pk, author=BY)
+    import_drafts.IMPORTS.commit(of.pk, author=BY)
+    import_drafts.IMPORTS.undo(of.pk, author=BY)
     told = VMImportEvent.objects.filter(pgh_obj=of.pk).order_by("pgh_id")
     assert [one.status for one in told] == ["queued", "drafted", "committed", "undone"]
     reasons = EntryEvent.objects.values_list("pgh_context__reason", flat=True)
@@ -59,10 +59,10 @@ def test_all_or_nothing_or_all_but_the_bad_rows() -> None:
     network = worlds.network()
     of = drafts.draft(network, row("one", mac(1), "10.0.0.11"), row("two", mac(2), "10.0.0.1"))
     with pytest.raises(errors.ImportHasBadRows):
-        import_drafts.commit(of.pk, author=BY)
+        import_drafts.IMPORTS.commit(of.pk, author=BY)
     assert not Entry.objects.exists()
-    assert import_drafts.get(of.pk).status == Status.DRAFTED
-    import_drafts.commit(of.pk, skip_bad=True, author=BY)
+    assert import_drafts.IMPORTS.get(of.pk).status == Status.DRAFTED
+    import_drafts.IMPORTS.commit(of.pk, skip_bad=True, author=BY)
     assert [one.vm for one in Entry.objects.all()] == ["one"]
 
 
@@ -71,7 +71,7 @@ def test_what_became_true_since_the_draft_counts() -> None:
     of = drafts.draft(network, row("one", mac(1), "10.0.0.11"))
     worlds.workload(network, "other", mac(9), "10.0.0.11")
     with pytest.raises(errors.ImportHasBadRows):
-        import_drafts.commit(of.pk, author=BY)
+        import_drafts.IMPORTS.commit(of.pk, author=BY)
     assert not Entry.objects.exists()
 
 
@@ -80,7 +80,7 @@ def _changed() -> tuple[Any, VMImport]:
     blue = worlds.ippool(network)
     worlds.entry(blue, mac(1), "10.0.0.11/24", vm="one", namespace="blue", note="was here")
     of = drafts.draft(network, row("uno", mac(1), "10.0.0.21"), row("two", mac(2), "10.0.0.12"))
-    return network, import_drafts.commit(of.pk, author=BY)
+    return network, import_drafts.IMPORTS.commit(of.pk, author=BY)
 
 
 def _places() -> set[tuple[str, str]]:
@@ -90,7 +90,7 @@ def _places() -> set[tuple[str, str]]:
 def test_undone_is_what_was_before() -> None:
     _, of = _changed()
     assert _places() == {("10.0.0.21", "uno"), ("10.0.0.12", "two")}
-    assert import_drafts.undo(of.pk, author=BY).status == Status.UNDONE
+    assert import_drafts.IMPORTS.undo(of.pk, author=BY).status == Status.UNDONE
     (entry,) = Entry.objects.all()
     assert (entry.mac, entry.ips, entry.vm, entry.note) == (
         mac(1),
@@ -100,21 +100,21 @@ def test_undone_is_what_was_before() -> None:
     )
     assert _places() == {("10.0.0.11", "one")}
     with pytest.raises(errors.ImportState):
-        import_drafts.undo(of.pk, author=BY)
+        import_drafts.IMPORTS.undo(of.pk, author=BY)
 
 
 def test_what_is_used_or_was_changed_is_not_undone() -> None:
     network, of = _changed()
     workload = worlds.workload(network, "two", mac(2), "10.0.0.12")
     with pytest.raises(errors.ImportInUse, match="runs"):
-        import_drafts.undo(of.pk, author=BY)
+        import_drafts.IMPORTS.undo(of.pk, author=BY)
     workload.delete()
     entry = Entry.objects.get(mac=mac(2))
     entries.change(entry.pk, entries.EntrySpec(mac(2), ("10.0.0.13/24",)), author=BY)
     with pytest.raises(errors.ImportInUse, match="changed"):
-        import_drafts.undo(of.pk, author=BY)
+        import_drafts.IMPORTS.undo(of.pk, author=BY)
     entries.delete([entry.pk], author=BY)
-    assert import_drafts.undo(of.pk, author=BY).status == Status.UNDONE
+    assert import_drafts.IMPORTS.undo(of.pk, author=BY).status == Status.UNDONE
 
 
 def test_claims_are_made_changed_and_taken_back() -> None:
@@ -123,7 +123,7 @@ def test_claims_are_made_changed_and_taken_back() -> None:
     rows = [row("one", mac(1), "10.0.0.11"), row("old", mac(6)), row("any", mac(7))]
     of = drafts.draft(network, *rows, target="ipamclaims")
     assert drafts.counts(of) == {"new": 2, "changed": 1}
-    import_drafts.commit(of.pk, author=BY)
+    import_drafts.IMPORTS.commit(of.pk, author=BY)
     found = IPAMClaim.objects.order_by("vm").values_list("name", "mac", "ips_requested")
     assert list(found) == [
         ("any.cluster.udn.blue", mac(7), []),
@@ -132,27 +132,27 @@ def test_claims_are_made_changed_and_taken_back() -> None:
     ]
     again = drafts.draft(network, *rows, target="ipamclaims")
     assert drafts.counts(again) == {"unchanged": 3}
-    import_drafts.undo(of.pk, author=BY)
+    import_drafts.IMPORTS.undo(of.pk, author=BY)
     assert list(IPAMClaim.objects.values_list("vm", "mac")) == [("old", mac(5))]
 
 
 def test_a_claim_that_was_granted_is_neither_changed_nor_taken_back() -> None:
     network = worlds.network()
     of = drafts.draft(network, row("one", mac(1), "10.0.0.11"), target="ipamclaims")
-    import_drafts.commit(of.pk, author=BY)
+    import_drafts.IMPORTS.commit(of.pk, author=BY)
     IPAMClaim.objects.update(ips=["10.0.0.11/24"])
     again = drafts.draft(network, row("one", mac(1), "10.0.0.12"), target="ipamclaims")
     assert drafts.statuses(again) == {1: ("conflict", {"claim_fixed"})}
     same = drafts.draft(network, row("one", mac(1), "10.0.0.11"), target="ipamclaims")
     assert drafts.counts(same) == {"unchanged": 1}
     with pytest.raises(errors.ImportInUse):
-        import_drafts.undo(of.pk, author=BY)
+        import_drafts.IMPORTS.undo(of.pk, author=BY)
 
 
 def test_the_status_of_each_vm() -> None:
     network = worlds.network()
     of = drafts.draft(network, *(row(f"vm-{n}", mac(n), f"10.0.0.{n + 10}") for n in range(1, 5)))
-    import_drafts.commit(of.pk, author=BY)
+    import_drafts.IMPORTS.commit(of.pk, author=BY)
     worlds.workload(network, "vm-1", mac(1), "10.0.0.11")
     worlds.workload(network, "vm-2", mac(2), "10.0.0.99")
     entries.delete([Entry.objects.get(mac=mac(3)).pk], author=BY)
@@ -167,7 +167,7 @@ def test_the_status_of_each_vm() -> None:
 
 def test_the_log_of_events_tells_what_became_of_an_import() -> None:
     of = drafts.draft(worlds.network(), row("one", mac(1), "10.0.0.11"))
-    import_drafts.commit(of.pk, author=BY)
+    import_drafts.IMPORTS.commit(of.pk, author=BY)
     told = Event.objects.filter(type__startswith="import.").order_by("id")
     assert [one.type for one in told] == ["import.created", "import.drafted", "import.committed"]
     last = told.last()

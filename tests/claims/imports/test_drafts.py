@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from claims.imports import corrections
+from claims.imports import drafts as import_drafts
 from claims.models import Entry, ImportRow
-from claims.models.imports import Status
+from pools.models.register_imports import ImportStatus as Status
 from tests.claims import worlds
 from tests.claims.imports import drafts
 from tests.claims.imports.drafts import mac, row
@@ -102,17 +102,17 @@ def test_rows_that_the_webhook_would_decline_have_a_way_out() -> None:
         5: ("refused", {"family_missing"}),
         6: ("refused", {"family_missing"}),
     }
-    corrections.correct_row(of.pk, 3, {"ips": ["10.0.0.23", "fd00::3"]}, author=worlds.BY)
-    assert corrections.assign_free_addresses(of.pk, 1, author=worlds.BY).ips == [
+    import_drafts.IMPORTS.correct_row(of.pk, 3, {"ips": ["10.0.0.23", "fd00::3"]}, author=worlds.BY)
+    assert import_drafts.assign_free_addresses(of.pk, 1, author=worlds.BY).ips == [
         "10.0.0.11/24",
         "fd00::5/64",
     ]
-    done = corrections.assign_missing_families(of.pk, author=worlds.BY)
+    done = import_drafts.assign_missing_families(of.pk, author=worlds.BY)
     assert drafts.counts(done) == {"new": 5, "unchanged": 1}
     rows = {each.number: each.ips for each in ImportRow.objects.filter(vm_import=of)}
     assert rows[5] == ["fd00::4/64", "10.0.0.2/24"]
     assert rows[6] == ["10.0.0.16/24", "fd00::6/64"]
-    assert corrections.assign_free_addresses(of.pk, 6, author=worlds.BY).ips == [
+    assert import_drafts.assign_free_addresses(of.pk, 6, author=worlds.BY).ips == [
         "10.0.0.3/24",
         "fd00::6/64",
     ]

@@ -210,7 +210,7 @@ def test_whatever_rows_come(network: Network, rows: list[Any], target: str) -> N
     assert listed.status_code == 200
     written = ImportRow.objects.filter(vm_import=made["id"], written=True).count()
     assert written == made["counts"]["new"] + made["counts"]["changed"]
-    import_drafts.undo(made["id"], author=BY)
+    import_drafts.IMPORTS.undo(made["id"], author=BY)
     assert Entry.objects.count() == before
 
 

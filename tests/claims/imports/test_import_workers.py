@@ -11,9 +11,10 @@ from django.db import connection, transaction
 
 from claims import tasks
 from claims.imports import drafts as import_drafts
-from claims.imports import leases, worker
 from claims.models import Entry, ImportFile, ImportRow, VMImport
-from claims.models.imports import Status
+from pools.models.register_imports import ImportStatus as Status
+from pools.platform.imports import leases, worker
+from pools.platform.leases import LeaseLost
 from pools.register.allocator import window
 from tests.claims import worlds
 from tests.claims.imports import drafts, workers
@@ -68,21 +69,21 @@ def lease_ends(of: VMImport) -> None:
 
 
 def test_a_worker_drafts_and_writes_what_waits(waiting: VMImport) -> None:
-    assert leases.due_imports() == [waiting.pk]
+    assert import_drafts.IMPORTS.leases.due_imports() == [waiting.pk]
     assert tasks.process_import(waiting.pk)
-    of = import_drafts.get(waiting.pk)
+    of = import_drafts.IMPORTS.get(waiting.pk)
     assert (of.status, of.counts["new"], of.rows_done) == (Status.DRAFTED, COUNT, COUNT)
     assert not ImportFile.objects.exists()
-    assert import_drafts.commit(of.pk, author=BY).status == Status.COMMITTING
+    assert import_drafts.IMPORTS.commit(of.pk, author=BY).status == Status.COMMITTING
     assert tasks.process_import(of.pk)
     assert (status(of), Entry.objects.count()) == (Status.COMMITTED, COUNT)
-    assert leases.due_imports() == []
+    assert import_drafts.IMPORTS.leases.due_imports() == []
     assert not tasks.process_import(of.pk)
 
 
 def test_committed_in_one_go(waiting: VMImport) -> None:
     VMImport.objects.update(commit_wanted=True)
-    worker.process_import(waiting.pk)
+    worker.process_import(import_drafts.IMPORTS, waiting.pk)
     assert (status(waiting), Entry.objects.count()) == (Status.COMMITTED, COUNT)
 
 
@@ -93,16 +94,16 @@ def test_a_killed_draft_is_taken_up_again(waiting: VMImport) -> None:
         kill(waiting, blocked)
     assert status(waiting) == Status.DRAFTING
     assert not ImportRow.objects.exists()
-    assert leases.due_imports() == []  # its lease goes on
+    assert import_drafts.IMPORTS.leases.due_imports() == []  # its lease goes on
     lease_ends(waiting)
-    assert leases.due_imports() == [waiting.pk]
-    worker.process_import(waiting.pk)
+    assert import_drafts.IMPORTS.leases.due_imports() == [waiting.pk]
+    worker.process_import(import_drafts.IMPORTS, waiting.pk)
     assert (status(waiting), ImportRow.objects.count()) == (Status.DRAFTED, COUNT)
 
 
 def test_a_killed_commit_wrote_nothing_and_is_taken_up_again(waiting: VMImport) -> None:
-    worker.process_import(waiting.pk)
-    import_drafts.commit(waiting.pk, author=BY)
+    worker.process_import(import_drafts.IMPORTS, waiting.pk)
+    import_drafts.IMPORTS.commit(waiting.pk, author=BY)
     assert waiting.network is not None
     with transaction.atomic():
         window.lock(waiting.network.pool_id or 0)
@@ -111,13 +112,13 @@ def test_a_killed_commit_wrote_nothing_and_is_taken_up_again(waiting: VMImport) 
     assert status(waiting) == Status.COMMITTING
     assert not Entry.objects.exists()
     lease_ends(waiting)
-    worker.process_import(waiting.pk)
+    worker.process_import(import_drafts.IMPORTS, waiting.pk)
     assert (status(waiting), Entry.objects.count()) == (Status.COMMITTED, COUNT)
 
 
 def test_a_commit_is_cancelled_before_it_ends(waiting: VMImport) -> None:
-    worker.process_import(waiting.pk)
-    import_drafts.commit(waiting.pk, author=BY)
+    worker.process_import(import_drafts.IMPORTS, waiting.pk)
+    import_drafts.IMPORTS.commit(waiting.pk, author=BY)
     assert waiting.network is not None
     with transaction.atomic():
         window.lock(waiting.network.pool_id or 0)
@@ -131,48 +132,48 @@ def test_a_commit_is_cancelled_before_it_ends(waiting: VMImport) -> None:
 
 
 def test_what_nobody_works_on_is_cancelled_at_once(waiting: VMImport) -> None:
-    assert import_drafts.cancel(waiting.pk, author=BY).status == Status.CANCELLED
-    assert not worker.process_import(waiting.pk)
+    assert import_drafts.IMPORTS.cancel(waiting.pk, author=BY).status == Status.CANCELLED
+    assert not worker.process_import(import_drafts.IMPORTS, waiting.pk)
 
 
 def test_a_worker_that_lost_its_lease_writes_nothing(waiting: VMImport) -> None:
-    work = leases.take(waiting.pk)
+    work = import_drafts.IMPORTS.leases.take(waiting.pk)
     assert work is not None
     lease_ends(waiting)
-    worker.process_import(waiting.pk)
-    with pytest.raises(leases.LeaseLost), transaction.atomic():
-        leases.end(work)
+    worker.process_import(import_drafts.IMPORTS, waiting.pk)
+    with pytest.raises(LeaseLost), transaction.atomic():
+        work.end()
     assert status(waiting) == Status.DRAFTED
 
 
 def test_what_ends_every_worker_fails(waiting: VMImport) -> None:
     for _ in range(leases.TRIES):
-        assert leases.take(waiting.pk)
+        assert import_drafts.IMPORTS.leases.take(waiting.pk)
         lease_ends(waiting)
-    worker.process_import(waiting.pk)
-    of = import_drafts.get(waiting.pk)
+    worker.process_import(import_drafts.IMPORTS, waiting.pk)
+    of = import_drafts.IMPORTS.get(waiting.pk)
     assert (of.status, "5 attempts" in of.error) == (Status.FAILED, True)
 
 
 def test_bad_rows_leave_a_draft_that_says_so(waiting: VMImport) -> None:
-    worker.process_import(waiting.pk)
-    import_drafts.commit(waiting.pk, author=BY)
+    worker.process_import(import_drafts.IMPORTS, waiting.pk)
+    import_drafts.IMPORTS.commit(waiting.pk, author=BY)
     assert waiting.network is not None
     worlds.workload(waiting.network, "other", "00:50:56:ff:00:00", "10.0.1.2")
-    worker.process_import(waiting.pk)
-    of = import_drafts.get(waiting.pk)
+    worker.process_import(import_drafts.IMPORTS, waiting.pk)
+    of = import_drafts.IMPORTS.get(waiting.pk)
     assert (of.status, of.error_code) == (Status.DRAFTED, "import_has_bad_rows")
     assert (of.counts["conflict"], Entry.objects.count()) == (1, 0)
 
 
 def test_what_cannot_be_undone_any_more_says_so(waiting: VMImport) -> None:
     VMImport.objects.update(commit_wanted=True)
-    worker.process_import(waiting.pk)
-    assert import_drafts.undo(waiting.pk, author=BY).undo_wanted
-    assert leases.due_imports() == [waiting.pk]
+    worker.process_import(import_drafts.IMPORTS, waiting.pk)
+    assert import_drafts.IMPORTS.undo(waiting.pk, author=BY).undo_wanted
+    assert import_drafts.IMPORTS.leases.due_imports() == [waiting.pk]
     assert waiting.network is not None
     worlds.workload(waiting.network, "vm-1", drafts.mac(1), "10.0.1.2")
-    worker.process_import(waiting.pk)
-    of = import_drafts.get(waiting.pk)
+    worker.process_import(import_drafts.IMPORTS, waiting.pk)
+    of = import_drafts.IMPORTS.get(waiting.pk)
     assert (of.status, of.error_code, of.undo_wanted) == ("committed", "import_in_use", False)
     assert Entry.objects.count() == COUNT

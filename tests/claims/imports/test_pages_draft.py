@@ -10,7 +10,7 @@ from claims.imports import drafts as import_drafts
 from claims.imports.mapping import ImportOptions
 from claims.imports.uploads import Upload
 from claims.models import NAD, Entry, ImportRow, Network, PortGroup, VMImport
-from claims.models.imports import Status
+from pools.models.register_imports import ImportStatus as Status
 from tests.claims import worlds
 from tests.claims.imports import drafts, pages
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from claims.models import Network, WorkloadComparison
+from claims.models import Network
 from claims.workloads import results
 from pools.models import Cluster, ObservedObject
 from pools.models.fields import Now
@@ -27,17 +27,11 @@ def told(network: Network) -> list[tuple[str, set[str]]]:
         codes = {one["code"] for one in shape["reasons"]}
         assert (shape["result"] == "different") == bool(codes & differs)
     found = [(shape["result"], {one["code"] for one in shape["reasons"]}) for shape in shapes]
-    entries = [(shape["registered"]["id"], shape) for shape in shapes if _entry(shape)]
-    assert results.render_by_entry([pk for pk, _ in entries]) == dict(reversed(entries))
     counted = {
         answer: sum(one == answer for one, _ in found) for answer in results.ComparisonResult
     }
     assert results.result_counts(network.pk) == counted
     return found
-
-
-def _entry(shape: dict[str, Any]) -> bool:
-    return bool(shape["registered"]) and shape["registered"]["source"] == "ippool"
 
 
 def vm(of: Cluster, name: str, status: str, namespace: str = "blue") -> None:
@@ -136,14 +130,3 @@ def test_an_address_of_a_claim_that_another_runs_with() -> None:
     worlds.claim(network, "web", FIVE)
     worlds.workload(network, "db", A, FIVE)
     assert told(network) == [("different", {"other_vm"})]
-
-
-def test_what_runs_with_some_entries() -> None:
-    network = worlds.network()
-    ippool = worlds.ippool(network)
-    one, two = worlds.entry(ippool, A, FIVE), worlds.entry(ippool, B, SIX)
-    runs = worlds.workload(network, "db", A, FIVE)
-    found = results.render_by_entry([one.pk, two.pk])
-    assert {pk: shape["result"] for pk, shape in found.items()} == {one.pk: "matching", two.pk: "missing"}  # fmt: skip
-    assert found[one.pk]["workload"]["id"] == runs.pk
-    assert WorkloadComparison.objects.filter(entry=two).get().result == "missing"

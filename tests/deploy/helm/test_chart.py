@@ -111,6 +111,12 @@ def test_the_readme_lists_every_value() -> None:
         ({"clusterAccess": {"role": "admin"}}, r"clusterAccess.role.*(observe|one of)"),
         ({"networkPolicies": {"dns": {"port": 70000}}}, r"networkPolicies.dns.port.*65,?535"),
         ({"route": {"termination": "none"}}, r"route.termination.*(edge|one of)"),
+        ({"web": None}, r"web. is required|missing property .web|web is required"),
+        ({"secrets": {"keyRing": None}}, r"keyRing is required|missing property .keyRing"),
+        (
+            {"commonLabels": {"app.kubernetes.io/name": "ipam"}},
+            r"commonLabels.*(not.failed|\(not\))|not. failed",
+        ),
         ({"monitoring": {"serviceMonitor": {"interval": "half a minute"}}}, r"interval.*match"),
         ({"secrets": {"existingSecret": ""}}, "secrets.databaseUrl.name or secrets.existingSecret"),
         (
@@ -135,6 +141,49 @@ def test_wrong_values_are_refused(
     refused = chart.template(helm, chart.path_of_values(tmp_path, values))
     assert refused.returncode == 1
     assert re.search(message, refused.stderr.replace("/", ".")), refused.stderr
+
+
+def test_a_key_with_nothing_below_it_is_as_good_as_none(helm: str, tmp_path: pathlib.Path) -> None:
+    names = ("annotations", "labels", "nodeSelector", "tolerations", "extraVolumes")
+    empty: shipped.Manifest = dict.fromkeys([*names, "extraVolumeMounts"])
+    values = {
+        "pods": empty | {"extraEnv": None, "extraEnvFrom": None},
+        "web": empty | {"env": None},
+        "webhooks": empty | {"extraHosts": None, "env": None},
+        "migrations": {"annotations": None, "env": None},
+        "serviceAccount": {"annotations": None},
+        **dict.fromkeys(["extraHosts", "commonLabels", "commonAnnotations", "imagePullSecrets"]),
+    }
+    webhooks = "--set=webhooks.enabled=true"
+    completed = chart.template(helm, webhooks, chart.path_of_values(tmp_path, values))
+    assert completed.returncode == 0, completed.stderr
+    assert completed.stdout == chart.template(helm, webhooks).stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "budget"),
+    [
+        ([], {"minAvailable": 1}),
+        (["--set=web.replicas=1"], {"maxUnavailable": 1}),
+        (["--set=web.autoscaling.enabled=true,web.replicas=1"], {"minAvailable": 1}),
+        (
+            ["--set=web.autoscaling.enabled=true,web.autoscaling.minReplicas=1"],
+            {"maxUnavailable": 1},
+        ),
+    ],
+    ids=str,
+)
+def test_a_single_pod_does_not_hold_up_a_drained_node(
+    helm: str, options: list[str], budget: shipped.Manifest
+) -> None:
+    (spec,) = (
+        manifest["spec"]
+        for manifest in chart.render(helm, "default", *options)
+        if manifest["kind"] == "PodDisruptionBudget"
+        and manifest["metadata"]["name"].endswith("-web")
+    )
+    del spec["selector"], spec["unhealthyPodEvictionPolicy"]
+    assert spec == budget
 
 
 def test_secrets_are_named_and_never_contained(helm: str, tmp_path: pathlib.Path) -> None:

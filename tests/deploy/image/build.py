@@ -42,6 +42,10 @@ class OfflineError(Exception):
     """The packages of the lock cannot be downloaded."""
 
 
+class PackageMissingError(Exception):
+    """This machine does not have a package of Debian that the image gets."""
+
+
 @dataclass
 class Image:
     """A stage: its root, and what its instructions have set."""
@@ -119,68 +123,91 @@ class Context:
         target.chmod(0o755 if os.access(source, os.X_OK) else 0o644)
 
 
-class _Builder:
-    """Follows the instructions: a method for each of them."""
+class Builder:
+    """Builds the stages that are needed, each once, with a method for each instruction; the last stage is ""."""
 
     def __init__(self, folder: pathlib.Path) -> None:
         self._folder = folder
         self._context = Context(shipped.PROJECT)
-        self._stages: dict[str, Image] = {}
         self._arguments: dict[str, str] = {}
-        self.image = Image(folder)
+        self._images: dict[str, Image] = {}
+        self._stages: dict[str, list[tuple[str, str]]] = {}
+        for name, rest in instructions(CONTAINERFILE.read_text()):
+            if name == "FROM":
+                steps = self._stages[rest.partition(" AS ")[2]] = []
+            if name not in _FOLLOWED_LATER:
+                steps.append((name, rest))
 
-    def follow(self, name: str, rest: str) -> None:
-        if name not in _FOLLOWED_LATER:
-            getattr(self, f"_{name.lower()}")(rest)
+    def build(self, stage: str = "") -> Image:
+        """Return the image of a stage. Raises OfflineError, PackageMissingError."""
+        if stage not in self._images:
+            image = Image(self._folder / (stage or "image"))
+            for name, rest in self._stages[stage]:
+                getattr(self, f"_{name.lower()}")(image, rest)
+            self._images[stage] = image
+        return self._images[stage]
 
-    def _from(self, rest: str) -> None:
-        stage = rest.partition(" AS ")[2]
-        self.image = self._stages[stage] = Image(self._folder / (stage or "image"))
-        _make_base(self.image.root)
+    def _from(self, image: Image, rest: str) -> None:
+        base = rest.partition(" AS ")[0]
+        if base not in self._stages:
+            _make_base(image.root)
+            return
+        origin = self.build(base)
+        for source, target in (
+            (origin.root, image.root),
+            (_local(origin.root), _local(image.root)),
+        ):
+            subprocess.run(["cp", "--archive", source, target], check=True)
+        vars(image).update(vars(origin) | {"root": image.root})
 
-    def _arg(self, rest: str) -> None:
+    def _arg(self, _: Image, rest: str) -> None:
         key, _, value = rest.partition("=")
         self._arguments[key] = value.strip('"')
 
-    def _env(self, rest: str) -> None:
+    def _env(self, image: Image, rest: str) -> None:
         for pair in shlex.split(rest):
             key, _, value = pair.partition("=")
             value = re.sub(r"\$\{(\w+)\}", lambda found: self._arguments[found[1]], value)
-            self.image.environment[key] = value
+            image.environment[key] = value
 
-    def _workdir(self, rest: str) -> None:
-        self.image.folder = rest
-        self.image.path("").mkdir(parents=True, exist_ok=True)
+    def _workdir(self, image: Image, rest: str) -> None:
+        image.folder = rest
+        image.path("").mkdir(parents=True, exist_ok=True)
 
-    def _copy(self, rest: str) -> None:
+    def _copy(self, image: Image, rest: str) -> None:
         *sources, target = rest.split()
         if sources[0].startswith("--from="):
-            origin = self._stages[sources.pop(0).partition("=")[2]]
+            origin = self.build(sources.pop(0).partition("=")[2])
             for source in sources:
-                shutil.copytree(origin.path(source), self.image.path(target), symlinks=True)
+                shutil.copytree(
+                    origin.path(source), image.path(target), symlinks=True, dirs_exist_ok=True
+                )
         else:
             for source in sources:
-                self._context.copy(source, self.image.path(target))
+                self._context.copy(source, image.path(target))
 
-    def _run(self, rest: str) -> None:
-        _run_step(self.image, json.loads(rest))
+    def _run(self, image: Image, rest: str) -> None:
+        if "apt-get" in rest:
+            _require_packages(rest)
+        else:
+            _run_step(image, json.loads(rest))
 
-    def _user(self, rest: str) -> None:
-        self.image.user = rest
+    def _user(self, image: Image, rest: str) -> None:
+        image.user = rest
 
-    def _entrypoint(self, rest: str) -> None:
-        self.image.entrypoint = json.loads(rest)
+    def _entrypoint(self, image: Image, rest: str) -> None:
+        image.entrypoint = json.loads(rest)
 
-    def _cmd(self, rest: str) -> None:
-        self.image.command = json.loads(rest)
+    def _cmd(self, image: Image, rest: str) -> None:
+        image.command = json.loads(rest)
 
 
-def build(folder: pathlib.Path) -> Image:
-    """Build the last stage. Raises OfflineError."""
-    builder = _Builder(folder)
-    for name, rest in instructions(CONTAINERFILE.read_text()):
-        builder.follow(name, rest)
-    return builder.image
+def _require_packages(step: str) -> None:
+    """Debian's packages are this machine's, as all of /usr is. Raises PackageMissingError."""
+    (names,) = re.findall(r"--no-install-recommends ([a-z0-9. -]+)", step)
+    for name in names.split():
+        if subprocess.run(["dpkg", "--status", name], check=False, capture_output=True).returncode:
+            raise PackageMissingError(name)
 
 
 def _make_base(root: pathlib.Path) -> None:

@@ -6,6 +6,7 @@ import os
 import pathlib
 import re
 import secrets
+import shutil
 import signal
 import subprocess
 import sys
@@ -19,6 +20,7 @@ from tests import eventually, servers
 from tests.deploy import shipped
 from tests.deploy.conftest import recreate, url_of
 from tests.deploy.image import build
+from tests.signon import slapd
 
 # As OpenShift assigns them: a user that no file names, in the group 0.
 ASSIGNED = "1000650000:0"
@@ -27,7 +29,7 @@ _WRITABLE = {"/tmp": "", "/run/cadastre": ""}  # as emptyDirs
 
 
 @pytest.fixture(scope="module")
-def image(tmp_path_factory: pytest.TempPathFactory) -> build.Image:
+def builder(tmp_path_factory: pytest.TempPathFactory) -> build.Builder:
     if not build.can_build():
         pytest.skip("needs root and mount namespaces")
     folder = tmp_path_factory.mktemp("image")
@@ -35,10 +37,21 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> build.Image:
     for path in (folder, *folder.parents):
         if path.owner() == "root" and path != pathlib.Path("/tmp"):
             path.chmod(path.stat().st_mode | 0o055)
+    return build.Builder(folder)
+
+
+def _build(builder: build.Builder, stage: str) -> build.Image:
     try:
-        return build.build(folder)
+        return builder.build(stage)
     except build.OfflineError as error:
         pytest.skip(f"needs the package index: {error}")
+    except build.PackageMissingError as error:
+        pytest.skip(f"needs Debian's package {error}")
+
+
+@pytest.fixture(scope="module")
+def image(builder: build.Builder) -> build.Image:
+    return _build(builder, "")
 
 
 def _files(image: build.Image) -> set[str]:
@@ -65,20 +78,29 @@ def test_it_contains_what_it_needs_and_nothing_else(image: build.Image) -> None:
     assert {name for name in files if name.startswith("/run/")} == {"/run/cadastre"}
 
 
-def test_its_packages_are_those_of_the_lock(image: build.Image) -> None:
-    (library,) = (image.root / "opt/cadastre/lib").glob("python3*/site-packages")
+@pytest.mark.parametrize(
+    ("stage", "locks"),
+    [("", ["requirements"]), ("ldap", ["requirements", "requirements-ldap"])],
+)
+def test_its_packages_are_those_of_the_lock(
+    builder: build.Builder, stage: str, locks: list[str]
+) -> None:
+    root = _build(builder, stage).root
+    (library,) = (root / "opt/cadastre/lib").glob("python3*/site-packages")
     installed = {
         re.sub(r"[-_.]+", "-", path.name.removesuffix(".dist-info").rpartition("-")[0]).lower()
         for path in library.glob("*.dist-info")
     }
-    lock = (shipped.DEPLOY / "container" / "requirements.lock").read_text()
+    texts = [(shipped.DEPLOY / "container" / f"{name}.lock").read_text() for name in locks]
     assert installed == {
         re.sub(r"[-_.]+", "-", name).lower()
-        for name in re.findall(r"^([\w.-]+)==", lock, re.MULTILINE)
+        for name in re.findall(r"^([\w.-]+)==", "\n".join(texts), re.MULTILINE)
     }
 
 
-def test_every_user_can_read_it_and_none_can_change_it(image: build.Image) -> None:
+@pytest.mark.parametrize("stage", ["", "ldap"])
+def test_every_user_can_read_it_and_none_can_change_it(builder: build.Builder, stage: str) -> None:
+    image = _build(builder, stage)
     for name in _files(image):
         path = image.root / name.lstrip("/")
         if path.is_symlink() or name == "/run/cadastre":
@@ -225,3 +247,36 @@ def test_a_worker_starts(
         output, _ = worker.communicate(timeout=120)
     assert "Permission denied" not in output
     assert "Read-only file system" not in output
+
+
+def test_the_image_with_ldap_signs_in(
+    builder: build.Builder,
+    image: build.Image,
+    environment: dict[str, str],
+    tmp_path: pathlib.Path,
+) -> None:
+    ldap_image = _build(builder, "ldap")
+    assert ldap_image.user == image.user
+    shutil.copytree(image.root / "etc/cadastre", ldap_image.root / "etc/cadastre")
+    _give_to_group(ldap_image.root / "etc/cadastre/secrets", ASSIGNED)
+    script = (
+        "import django; django.setup()\n"
+        "from django.contrib import auth\n"
+        "user = auth.authenticate(username='ada', password='right')\n"
+        "print(user, user.directory_account.source)"
+    )
+    with slapd.running(tmp_path) as directory:
+        directory.set_groups({"net-admins": ["ada"]})
+        shutil.copy(directory.ca_file, ldap_image.root / "etc/cadastre/ca.pem")
+        variables = {
+            **environment,
+            "IPAM_SIGN_ON_ROLES": '{"net-admins": "administrator"}',
+            "IPAM_LDAP_URL": directory.url,
+            "IPAM_LDAP_BIND_DN": slapd.ADMIN,
+            "IPAM_LDAP_BIND_PASSWORD": slapd.PASSWORD,
+            "IPAM_LDAP_USER_BASE": f"ou=people,{slapd.BASE}",
+            "IPAM_LDAP_GROUP_BASE": f"ou=groups,{slapd.BASE}",
+            "IPAM_LDAP_CA_FILE": "/etc/cadastre/ca.pem",
+        }
+        completed = _run(ldap_image, ["python", "-c", script], variables)
+    assert completed.stdout.split() == ["ada", "ldap"], completed.stderr

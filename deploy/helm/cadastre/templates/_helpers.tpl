@@ -44,7 +44,7 @@ labels:
   {{- with .labels }}
   {{- toYaml . | nindent 2 }}
   {{- end }}
-{{- with merge (dict) (.annotations | default dict) .root.Values.commonAnnotations }}
+{{- with merge (dict) (.annotations | default dict) (.root.Values.commonAnnotations | default dict) }}
 annotations:
   {{- toYaml . | nindent 2 }}
 {{- end }}
@@ -118,7 +118,7 @@ secret: {secretName: {{ $existing }}, defaultMode: 0440}
 {{- range $name := list "DATABASE_URL" "REDIS_URL" "SECRET_KEY" "IPAM_KEY_RING" }}
 {{ $name }}_FILE: /etc/cadastre/secrets/{{ $name }}
 {{- end }}
-ALLOWED_HOSTS: {{ prepend .Values.extraHosts .Values.host | join "," | quote }}
+ALLOWED_HOSTS: {{ prepend (.Values.extraHosts | default list) .Values.host | join "," | quote }}
 CSRF_TRUSTED_ORIGINS: {{ printf "https://%s" .Values.host | quote }}
 {{- with .Values.settings }}
 {{ toYaml . }}

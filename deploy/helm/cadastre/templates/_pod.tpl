@@ -5,8 +5,11 @@ Secret with its certificate), waits (for the schema), restartPolicy, serviceAcco
 */}}
 {{- define "cadastre.podTemplate" -}}
 {{- $root := .root -}}
-{{- $values := .values -}}
-{{- $all := $root.Values.pods -}}
+{{- /* Helm leaves out a value that a file sets to null, as by a key without anything below it. */ -}}
+{{- $lists := dict "extraEnv" list "extraEnvFrom" list "extraVolumes" list "extraVolumeMounts" list "tolerations" list -}}
+{{- $empty := merge (dict "annotations" dict "labels" dict "nodeSelector" dict "env" list) $lists -}}
+{{- $values := merge (dict) .values $empty -}}
+{{- $all := merge (dict) $root.Values.pods $empty -}}
 {{- $settings := .settings | default (include "cadastre.fullname" $root) -}}
 {{- $context := $root.Values.podSecurityContext -}}
 {{- if $root.Values.openshift.enabled -}}
@@ -15,12 +18,12 @@ Secret with its certificate), waits (for the schema), restartPolicy, serviceAcco
 metadata:
   labels:
     {{- include "cadastre.labels" (dict "root" $root "component" .component) | nindent 4 }}
-    {{- with merge (dict) ($values.labels | default dict) $all.labels }}
+    {{- with merge (dict) $values.labels $all.labels }}
     {{- toYaml . | nindent 4 }}
     {{- end }}
   annotations:
     checksum/settings: {{ include "cadastre.settings" $root | sha256sum }}
-    {{- with merge (dict) $values.annotations $all.annotations $root.Values.commonAnnotations }}
+    {{- with merge (dict) $values.annotations $all.annotations ($root.Values.commonAnnotations | default dict) }}
     {{- toYaml . | nindent 4 }}
     {{- end }}
 spec:
@@ -49,11 +52,11 @@ spec:
   - {{- merge (dict) . (dict "labelSelector" $selector) | toYaml | nindent 4 }}
   {{- end }}
   {{- end }}
-  {{- with merge (dict) ($values.nodeSelector | default dict) $all.nodeSelector }}
+  {{- with merge (dict) $values.nodeSelector $all.nodeSelector }}
   nodeSelector:
     {{- toYaml . | nindent 4 }}
   {{- end }}
-  {{- with concat ($values.tolerations | default list) $all.tolerations }}
+  {{- with concat $values.tolerations $all.tolerations }}
   tolerations:
     {{- toYaml . | nindent 4 }}
   {{- end }}
@@ -146,7 +149,7 @@ spec:
     # A renewed certificate is used from the next connection on; nothing is restarted.
     - {name: tls, mountPath: /etc/cadastre/tls, readOnly: true}
     {{- end }}
-    {{- with concat $all.extraVolumeMounts ($values.extraVolumeMounts | default list) }}
+    {{- with concat $all.extraVolumeMounts $values.extraVolumeMounts }}
     {{- toYaml . | nindent 4 }}
     {{- end }}
   volumes:
@@ -159,7 +162,7 @@ spec:
   - name: tls
     secret: {secretName: {{ . }}, defaultMode: 0440}
   {{- end }}
-  {{- with concat $all.extraVolumes ($values.extraVolumes | default list) }}
+  {{- with concat $all.extraVolumes $values.extraVolumes }}
   {{- toYaml . | nindent 2 }}
   {{- end }}
 {{- end -}}
@@ -219,10 +222,11 @@ kind: PodDisruptionBudget
 metadata:
   {{- $metadata | nindent 2 }}
 spec:
-  {{- if hasKey $budget "minAvailable" }}
+  {{- /* Of a single pod that has to stay, a drained node would wait for ever. */}}
+  {{- if and (hasKey $budget "minAvailable") (gt (int (ternary $scaling.minReplicas $values.replicas ($scaling.enabled | default false))) 1) }}
   minAvailable: {{ $budget.minAvailable }}
   {{- else }}
-  maxUnavailable: {{ $budget.maxUnavailable }}
+  maxUnavailable: {{ $budget.maxUnavailable | default 1 }}
   {{- end }}
   unhealthyPodEvictionPolicy: AlwaysAllow
   selector:

@@ -1,0 +1,137 @@
+"""Filters by a row of another table: a menu while they are few, else a field that suggests names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import reduce
+from operator import and_, or_
+from typing import TYPE_CHECKING, Any
+
+from django.db.models import Q, QuerySet
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.urls import reverse
+from django.utils.translation import gettext
+from unfold.contrib.filters.forms import SearchForm
+
+from pools.core import errors
+from pools.platform.admin import filters, lists, preferences, search_text
+
+if TYPE_CHECKING:
+    from django_stubs_ext import StrOrPromise
+
+MENU = 200  # rows of a menu; it is on each page of the list
+SUGGESTIONS = 20
+
+
+@dataclass(frozen=True)
+class RelatedRows:
+    """The rows that a user may choose, and the columns that make their names: `cluster__name`, `name`."""
+
+    rows: Callable[[HttpRequest], QuerySet[Any]]
+    names: tuple[str, ...]
+
+    def choices(self, rows: QuerySet[Any], limit: int | None = None) -> list[tuple[str, str]]:
+        """Return (id, name) of rows, by name."""
+        values = rows.order_by(*self.names).values_list("pk", *self.names)[:limit]
+        return [(str(pk), "/".join(parts)) for pk, *parts in values]
+
+    def name_lines(self, rows: QuerySet[Any], ids: Iterable[int]) -> str:
+        """Return the names of the rows with the ids, one per line, then the ids of rows that are gone."""
+        names = dict(self.choices(rows.filter(pk__in=ids)))
+        return "\n".join([*names.values(), *(key for key in map(str, ids) if key not in names)])
+
+    def find(self, rows: QuerySet[Any], text: str) -> list[tuple[str, str]]:
+        """Return (id, name) of the row with an id or a whole name, or []."""
+        if key := lists.parse_id(text):
+            return self.choices(rows.filter(pk=key))
+        return self._find_name(rows, text)
+
+    def _find_name(self, rows: QuerySet[Any], text: str) -> list[tuple[str, str]]:
+        parts = text.split("/")
+        if len(parts) != len(self.names) or "\0" in text:  # PostgreSQL refuses it in a text
+            return []
+        return self.choices(rows.filter(**dict(zip(self.names, parts, strict=True))))
+
+    def parse_line(self, rows: QuerySet[Any], text: str, *, field: str) -> int:
+        """Return the id in a line of `name_lines`; InvalidInput (`not_found`) for an unknown name."""
+        text = text.strip()
+        key = next((int(pk) for pk, _name in self._find_name(rows, text)), lists.parse_id(text))
+        if not key:
+            message = gettext("Nothing has the name %(name)s.") % {"name": text}
+            raise errors.InvalidInput.for_field(field, "not_found", message, text)
+        return key
+
+    def suggest(self, rows: QuerySet[Any], text: str) -> list[str]:
+        """Return names of rows that contain each part of a text; the parts end at blanks and slashes."""
+        parts = text.replace("/", " ").replace("\0", " ").split()
+        conditions = [
+            reduce(or_, (Q(**{f"{name}__icontains": part}) for name in self.names))
+            for part in parts
+        ]
+        named = rows.filter(reduce(and_, conditions, Q()))
+        return [name for _id, name in self.choices(named, SUGGESTIONS)]
+
+
+class RelatedFilter(filters.ChoiceFilter):
+    """A filter by a related row; its value is an id, or a name where names are typed."""
+
+    related: RelatedRows
+    many = False
+
+    def lookups(self, request: HttpRequest, _admin: Any) -> list[tuple[str, str]]:
+        rows = self.related.rows(request)
+        self.many = rows.order_by()[: MENU + 1].count() > MENU
+        if not self.many:
+            return self.related.choices(rows)
+        text = self.value() or ""
+        choices = self.related.find(rows, text) if text else []
+        if choices:
+            self.used_parameters[str(self.parameter_name)] = choices[0][0]
+        return choices or [(text, text)]
+
+    def choices(self, changelist: Any) -> Iterator[Any]:
+        if not self.many:
+            yield from super().choices(changelist)
+            return
+        name = str(self.parameter_name)
+        label = gettext(" By %(filter_title)s ") % {
+            "filter_title": self.title
+        }  # as Django's filters
+        shown = dict(self.lookup_choices)[self.value() or ""]
+        form = SearchForm(name=name, label=label, data={name: shown})
+        model_admin = changelist.model_admin
+        url = reverse("admin:list_names", args=[preferences.list_name(model_admin), name])
+        form.fields[name].widget.attrs |= {"data-names": url, "autocomplete": "off"}
+        yield {"form": form}
+
+
+def by_row(
+    title: StrOrPromise, parameter: str, related: RelatedRows, apply: filters.Apply
+) -> type[RelatedFilter]:
+    """Filter with a function of the request, the rows and the id of the chosen related row."""
+    attributes = {
+        "title": title,
+        "parameter_name": parameter,
+        "related": related,
+        "apply": staticmethod(apply),
+    }
+    return type(f"{parameter.title()}Filter", (RelatedFilter,), attributes)
+
+
+def by_key(
+    title: StrOrPromise, parameter: str, related: RelatedRows, lookup: str
+) -> type[RelatedFilter]:
+    """Filter by a foreign key, also of a related row; a value that names no row matches none."""
+    return by_row(title, parameter, related, filters.apply_key(lookup))
+
+
+def names_view(request: HttpRequest, list_name: str, parameter: str) -> HttpResponse:
+    """Return the names that a filter of a list offers for `q`, as JSON: `{"names": […]}`."""
+    model_admin = preferences.list_or_404(request, list_name)
+    for choice in model_admin.get_list_filter(request):
+        related = getattr(choice, "related", None)
+        if related is not None and choice.parameter_name == parameter:
+            text = request.GET.get("q", "")[: search_text.LONGEST]
+            return JsonResponse({"names": related.suggest(related.rows(request), text)})
+    raise Http404(gettext("There is no such filter."))

@@ -1,0 +1,89 @@
+"""Many claims at once are all answered; an event of one lists nothing, and compares no answered claim."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pools.cluster_api import claim_writes
+from pools.clusters.reconcile import leases, watch_events, watch_positions
+from pools.core.cluster_api import contract
+from tests.cluster_api.world import BLUE, HANDLERS, World
+from tests.kube import gateways
+from tests.kube.fake import FakeCluster
+
+pytestmark = pytest.mark.django_db(transaction=True)
+MANY = 40  # 5,000 take two to three minutes
+
+
+def _ingest(world: World, kind: str, *events: tuple[str, Any]) -> None:
+    """What a watch reported since the last list."""
+    lease = leases.borrow(world.connection.pk, "watcher")
+    assert lease is not None
+    world.connection.refresh_from_db()
+    position = watch_positions.read(world.connection.positions, kind)
+    assert position is not None
+    run = watch_events.ingest_events(
+        lease, HANDLERS, kind, events, position=position, to=position,  # type: ignore[arg-type]
+        open_client=lambda _: gateways.to(world.server),
+    )  # fmt: skip
+    assert not run.error_code, (run.error_code, run.error)
+
+
+@pytest.fixture
+def compared(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of the claims that were compared with what they should be."""
+    names: list[str] = []
+    compare = claim_writes.serving_writes
+
+    def recorded(target: Any, observed: Any, *rest: Any) -> Any:
+        names.append(observed.claim.name.name)
+        return compare(target, observed, *rest)
+
+    monkeypatch.setattr(claim_writes, "serving_writes", recorded)
+    return names
+
+
+def test_all_are_answered_and_an_event_concerns_one(world: World, compared: list[str]) -> None:
+    world.pool("10.0.0.0/16")
+    world.put_pool("pool")
+    for number in range(MANY):
+        world.put_claim(f"machine-{number}")
+    world.sync()
+    assert all(world.ready(f"machine-{number}") == ("True", "Ready") for number in range(MANY))
+    assert len(set(world.held().values())) == MANY
+    world.sync()  # which observes the IPAddresses
+    compared.clear()
+    claim = world.put_claim("one-more")
+    if isinstance(world.server, FakeCluster):
+        world.server.log.clear()
+    _ingest(world, contract.CLAIM_KIND, ("ADDED", claim))
+    assert world.ready("one-more") == ("True", "Ready")
+    assert set(compared) == {"one-more"}
+    if isinstance(world.server, FakeCluster):
+        assert not world.server.log.of("list")
+
+
+def test_events_of_pools_and_addresses_concern_who_lacks_one(
+    world: World, compared: list[str]
+) -> None:
+    world.pool("10.0.0.0/24")
+    world.put_pool("pool")
+    for name in ("kept", "lost"):
+        world.put_claim(name)
+    world.put_claim("waits", pool="later")
+    world.sync()
+    world.sync()
+    assert world.ready("waits") == ("False", "PoolNotReady")
+    compared.clear()
+    _ingest(world, contract.POOL_KIND, ("ADDED", world.put_pool("later")))
+    assert world.ready("waits") == ("True", "Ready")
+    assert set(compared) == {"waits"}
+    address = world.address("lost")
+    world.strip(address, world.addresses)
+    _ingest(world, contract.ADDRESS_KIND, ("DELETED", address))
+    assert world.address_text("lost") == world.held()[f"{BLUE}/lost"]
+    assert "kept" not in compared
+    world.sync()
+    assert set(compared) == {"kept", "lost", "waits"}

@@ -1,0 +1,53 @@
+"""Empty the tables after a test with transactions of its own.
+
+Django truncates all tables then, makes content types and permissions anew, and no roles: half a second
+of processor time for each such test. Here only tables with rows are truncated, and what the migrations
+wrote comes back with its ids.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django.db import connection, transaction
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+class Flush:
+    """Of the database of this process, which has nothing but what the migrations wrote when this is made."""
+
+    def __init__(self) -> None:
+        tables = connection.introspection.django_table_names(
+            only_existing=True, include_views=False
+        )
+        # Not in the database: backups would contain them.
+        self._written = {table: _rows(table) for table in _with_rows(tables)}
+        self._others = sorted({*tables} - {*self._written})
+
+    def __call__(self) -> None:
+        with transaction.atomic():
+            dirty = _with_rows(self._others)
+            dirty += [table for table, rows in self._written.items() if _rows(table) != rows]
+            if not dirty:
+                return
+            with connection.cursor() as cursor:
+                cursor.execute(f"TRUNCATE {', '.join(dirty)} CASCADE")
+                for table in self._written.keys() - {*_with_rows(self._written)}:
+                    with cursor.copy(f"COPY {table} FROM STDIN") as copy:
+                        copy.write(b"".join(self._written[table]))
+
+
+def _with_rows(tables: Iterable[str]) -> list[str]:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            " UNION ALL ".join(f"SELECT '{table}' WHERE EXISTS (TABLE {table})" for table in tables)
+        )
+        return [name for (name,) in cursor.fetchall()]
+
+
+def _rows(table: str) -> list[bytes]:
+    """Return the rows as lines of COPY, in an order that does not depend on where they are stored."""
+    with connection.cursor() as cursor, cursor.copy(f"COPY {table} TO STDOUT") as copy:
+        return sorted(b"".join(copy).splitlines(keepends=True))

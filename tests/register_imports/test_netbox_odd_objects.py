@@ -1,0 +1,232 @@
+"""Objects that a NetBox 4.6 has and a simple plan lacks: what becomes of them over REST, as CSV, and on the way back.
+
+The shapes and texts are those of a running NetBox 4.6.8, over its REST API and as its lists export them.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from pools.models import Block, Container, NetBoxSource, Pool, RegisterImport
+from pools.platform.imports import worker
+from pools.register.imports import drafts, exports
+from pools.register.imports import sources as netbox_sources
+from tests import factories
+from tests.register_imports import netbox_server, sources
+from tests.register_imports.netbox_server import NetBox, choice, nested
+from tests.register_imports.sources import BY, codes, counts, rows_of
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+# The headers of "All data (CSV)".
+AGGREGATES, PREFIXES, ADDRESSES = csv.reader(
+    (
+        "Aggregate,RIR,Tenant,Prefixes,Utilization,Added,Description,ID,Tenant Group,Contacts,Comments,"
+        "Tags,Created,Last updated,Owner Group,Owner",
+        "Prefix,Status,Children,VRF,Utilization,Tenant,Scope,VLAN,Role,Description,ID,Prefix (Flat),"
+        "Tenant Group,Scope Type,VLAN Group,Pool,Marked Utilized,Contacts,Comments,Tags,Created,"
+        "Last updated,Owner Group,Owner,Depth",
+        "IP Address,VRF,Status,Role,Tenant,Assigned,DNS name,Description,ID,Tenant Group,NAT (Inside),"
+        "NAT (Outside),Comments,Contacts,Tags,Created,Last updated,Owner Group,Owner,Interface,Parent",
+    )
+)
+
+
+@pytest.fixture
+def server(settings: Any) -> Iterator[NetBox]:
+    settings.IPAM_ALLOW_LOOPBACK_NETBOX = True
+    with netbox_server.serving() as netbox:
+        yield netbox
+
+
+def source(server: NetBox) -> NetBoxSource:
+    values = {"name": "dc", "url": server.url, "ca": netbox_server.AUTHORITY.pem}
+    values |= {"cluster": factories.cluster(), "every_minutes": 60}
+    return netbox_sources.create(values, token=netbox_server.TOKEN, author=BY)
+
+
+def run(made: NetBoxSource) -> RegisterImport:
+    queued = netbox_sources.start(made.pk, mirror=True, author=BY)
+    worker.process_import(drafts.IMPORTS, queued.pk)
+    return RegisterImport.objects.get(pk=queued.pk)
+
+
+def exported(write: Any) -> dict[tuple[str, str], dict[str, str]]:
+    rows = csv.DictReader(io.StringIO(write(None).decode()))
+    return {(next(iter(row.values())), row.get("vrf", "")): row for row in rows}
+
+
+def list_csv(header: list[str], *rows: dict[str, str]) -> bytes:
+    return sources.table(header, [[row.get(name, "") for name in header] for row in rows])
+
+
+def test_an_aggregate_may_have_the_cidr_of_a_prefix(server: NetBox) -> None:
+    server.aggregate("203.0.113.0/24", "RIPE")
+    server.aggregate("10.0.0.0/8", "RFC 1918")
+    server.prefix("203.0.113.0/24", description="public")
+    server.prefix("10.0.0.0/8", "container")
+    server.address("203.0.113.9/24", dns_name="www.example")
+    mirror = source(server)
+    first = run(mirror)
+    assert counts(first) == {"new": 3, "unchanged": 2}
+    assert Pool.objects.get().description == "public"
+    assert [str(container.cidr) for container in Container.objects.all()] == ["10.0.0.0/8"]
+    assert Block.objects.get(state="held").holder_id == "www.example"
+    assert counts(run(mirror)) == {"unchanged": 5}
+
+
+def test_all_addresses_of_a_prefix_that_is_a_pool_can_be_used(server: NetBox) -> None:
+    server.prefix("10.60.0.0/29", is_pool=True)
+    server.prefix("10.60.1.0/29")
+    for network in ("10.60.0", "10.60.1"):
+        server.address(f"{network}.0/29", dns_name="first.example")
+        server.address(f"{network}.7/29", dns_name="last.example")
+    mirror = source(server)
+    assert codes(run(mirror)) == [
+        (3, "refused", "network_address"),
+        (4, "refused", "broadcast_address"),
+    ]
+    pool = Pool.objects.get(cidrs__cidr="10.60.0.0/29")
+    assert (pool.allow_first_ip, pool.allow_last_ip) == (True, True)
+    assert Block.objects.filter(state="held").count() == 2
+    assert counts(run(mirror)) == {"unchanged": 4, "refused": 2}
+    prefixes = exported(exports.prefixes_csv)
+    assert prefixes["10.60.0.0/29", ""]["is_pool"] == "true"
+    assert prefixes["10.60.1.0/29", ""]["is_pool"] == ""
+
+
+def test_a_vrf_keeps_what_is_in_parentheses_unless_it_is_its_rd(server: NetBox) -> None:
+    for name, rd in (("Cust", "65000:1"), ("Cust (old)", "65000:2")):
+        server.prefix("10.50.0.0/24", vrf=nested(name, rd=rd, display=f"{name} ({rd})"))
+    made = source(server)
+    assert counts(run(made)) == {"new": 2}
+    spaces = Pool.objects.values_list("space__name", flat=True)
+    assert sorted(spaces) == ["Cust", "Cust (old)"]
+    same = list_csv(
+        PREFIXES,
+        {"Prefix": "10.50.0.0/24", "Status": "Active", "VRF": "Cust (65000:1)"},
+        {"Prefix": "10.50.0.0/24", "Status": "Active", "VRF": "Cust (old) (65000:2)"},
+    )
+    assert counts(sources.draft(same, cluster=made.cluster)) == {"unchanged": 2}
+
+
+def test_line_breaks_and_long_comments_refuse_no_address(server: NetBox) -> None:
+    server.prefix("10.64.0.0/24", description="two\nlines")
+    server.address("10.64.0.4/24", description="a\ttab", dns_name="tab.example")
+    server.address("10.64.0.5/24", comments="one\r\n\r\n* two\n" + "y" * 3000, dns_name="c.example")
+    assert counts(run(source(server))) == {"new": 3}
+    assert Pool.objects.get().description == "two lines"
+    addresses = exported(exports.addresses_csv)
+    assert addresses["10.64.0.4/24", ""]["description"] == "a tab"
+    comments = addresses["10.64.0.5/24", ""]["comments"]
+    assert comments.startswith("one * two yyy")
+    assert comments.endswith("…")
+    assert len(comments) == 500
+
+
+def test_lists_exported_by_netbox_say_what_its_api_says(server: NetBox) -> None:
+    """The API has values of choices, the lists have labels; both name scopes, VLANs and owners."""
+    server.aggregate("10.0.0.0/8", "RFC 1918")
+    vlan = nested("Data", vid=100, display="Data (100)")
+    region = nested("Africa", slug="africa", _depth=0)
+    server.prefix("10.1.0.0/16", "container")
+    server.prefix("10.1.1.0/24", "deprecated", vlan=vlan, scope_type="dcim.region", scope=region)
+    server.prefix("10.1.2.0/24", is_pool=True, owner=nested("Net Team"))
+    device = {"name": "GigabitEthernet0/0/0", "device": nested("rtr01"), "_occupied": True}
+    server.address("10.1.1.1/24", assigned_object=device, role=choice("vip"))
+    server.address("10.1.1.2/24", "dhcp", comments="printer")
+    server.address("10.1.1.3/24", "reserved")
+    made = source(server)
+    assert counts(run(made)) == {"new": 7}
+    files = (
+        list_csv(AGGREGATES, {"Aggregate": "10.0.0.0/8", "RIR": "RFC 1918", "Added": "—"}),
+        list_csv(
+            PREFIXES,
+            {"Prefix": "10.1.0.0/16", "Status": "Container", "VRF": "Global", "Pool": "False"},
+            {"Prefix": "10.1.1.0/24", "Status": "Deprecated", "VRF": "Global", "Pool": "False",
+             "VLAN": "Data (100)", "Scope": "Africa", "Scope Type": "DCIM > Region"},
+            {"Prefix": "10.1.2.0/24", "Status": "Active", "VRF": "Global", "Pool": "True",
+             "Owner": "Net Team"},
+        ),
+        list_csv(
+            ADDRESSES,
+            {"IP Address": "10.1.1.1/24", "VRF": "Global", "Status": "Active", "Role": "VIP",
+             "Interface": "GigabitEthernet0/0/0", "Parent": "rtr01", "Assigned": "True"},
+            {"IP Address": "10.1.1.2/24", "VRF": "Global", "Status": "DHCP", "Comments": "printer"},
+            {"IP Address": "10.1.1.3/24", "VRF": "Global", "Status": "Reserved"},
+        ),
+    )  # fmt: skip
+    again = sources.draft(*files, cluster=made.cluster)
+    assert counts(again) == {"unchanged": 7}, [row.details for row in rows_of(again)]
+
+
+def test_a_list_in_german_has_german_labels() -> None:
+    """As a user with the language German exports the list of IP addresses."""
+    prefixes = sources.table(
+        ("Prefix", "Status", "VRF", "Mandant", "Geltungsbereich", "Beschreibung"),
+        [("10.1.1.0/24", "Veraltet", "Global", "", "Berlin", "Büro")],
+    )
+    addresses = sources.table(
+        ("IP-Adresse", "VRF", "Status", "Rolle", "Mandant", "DNS-Name", "Schnittstelle", "Übergeordnet"),
+        [("10.1.1.3/24", "Global", "Reserviert", "", "", "", "", ""),
+         ("10.1.1.4/24", "Global", "Aktiv", "Sekundär", "Acme", "", "eth0", "rtr01")],
+    )  # fmt: skip
+    draft = sources.draft(prefixes, addresses, cluster=factories.cluster())
+    assert [(row.target, row.details.get("status", "")) for row in rows_of(draft)] == [
+        ("pool", "deprecated"),
+        ("reserved", "reserved"),
+        ("address", ""),
+    ]
+    last = rows_of(draft)[2]
+    assert (last.holder_id, last.details["role"]) == ("rtr01", "secondary")
+
+
+def test_each_status_goes_back_as_it_came(server: NetBox) -> None:
+    server.aggregate("10.0.0.0/8", "RFC 1918")
+    server.prefix("10.1.0.0/16")  # has prefixes inside, and is no container in NetBox
+    server.prefix("10.1.1.0/24", "reserved")
+    server.prefix("2001:db8::/64", "deprecated")
+    server.range("10.1.1.100/24", "10.1.1.109/24", "active")
+    server.range("10.1.1.110/24", "10.1.1.119/24", "deprecated")
+    server.address("10.1.1.5/24", "dhcp", dns_name="d.example")
+    server.address("2001:db8::5/64", "slaac", dns_name="s.example")
+    run(source(server))
+    prefixes = {key[0]: row["status"] for key, row in exported(exports.prefixes_csv).items()}
+    assert prefixes == {
+        "10.1.0.0/16": "active",
+        "10.1.1.0/24": "reserved",
+        "2001:db8::/64": "deprecated",
+    }
+    assert exported(exports.aggregates_csv)["10.0.0.0/8", ""]["rir"] == "RFC 1918"
+    ranges = [row["status"] for row in exported(exports.ranges_csv).values()]
+    assert ranges == ["active", "deprecated"]
+    addresses = [row["status"] for row in exported(exports.addresses_csv).values()]
+    assert addresses == ["dhcp", "slaac"]
+
+
+def test_netbox_takes_slaac_for_ipv6_only() -> None:
+    files = (
+        sources.table(("prefix",), [("10.1.1.0/24",)]),
+        sources.table(("address", "status", "dns_name"), [("10.1.1.5", "slaac", "a.example")]),
+    )
+    drafts.IMPORTS.commit(sources.draft(*files, cluster=factories.cluster()).pk, author=BY)
+    assert exported(exports.addresses_csv)["10.1.1.5/24", ""]["status"] == "active"
+
+
+def test_the_undo_of_a_new_holder_restores_the_status_of_the_former(server: NetBox) -> None:
+    server.prefix("10.1.1.0/24")
+    server.address("10.1.1.5/24", "dhcp", dns_name="old.example", description="desk 7")
+    mirror = source(server)
+    run(mirror)
+    server.objects["ip-addresses"][0] |= {"dns_name": "new.example", "status": choice("active")}
+    second = run(mirror)
+    assert counts(second) == {"changed": 1, "unchanged": 1}
+    assert exported(exports.addresses_csv)["10.1.1.5/24", ""]["status"] == "active"
+    drafts.IMPORTS.undo(second.pk, author=BY)
+    row = exported(exports.addresses_csv)["10.1.1.5/24", ""]
+    assert (row["dns_name"], row["status"], row["description"]) == ("old.example", "dhcp", "desk 7")

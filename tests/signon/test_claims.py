@@ -1,0 +1,133 @@
+"""Claims and documents as providers send them, and as they should not."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.urls import reverse
+from knox.models import AuthToken
+
+from tests.signon.issuer import Issuer, begin, come_back
+
+pytestmark = pytest.mark.django_db
+METADATA = "/.well-known/openid-configuration"
+
+
+def sign_in(client: Client, issuer: Issuer, **claims: Any) -> int:
+    """Return the status of a sign-in with these claims; None leaves one out."""
+    begun = begin(client)
+    issuer.issue(issuer.sign(issuer.claims(begun, **claims)))
+    return int(come_back(client, begun).status_code)
+
+
+def roles() -> set[str]:
+    return set(User.objects.get(username="ada").groups.values_list("name", flat=True))
+
+
+@pytest.mark.parametrize("email", ["a" * 300 + "@example.org", "a\x00b@example.org", 7, None])
+def test_an_email_that_no_account_can_have_is_left_out(
+    client: Client, issuer: Issuer, email: Any
+) -> None:
+    assert sign_in(client, issuer, email="ada@example.org") == 302
+    assert sign_in(client, issuer, email=email) == 302
+    assert User.objects.get().email == ""
+
+
+@pytest.mark.parametrize(
+    "claims",
+    [
+        {"groups": None, "hasgroups": True},
+        {"groups": None, "_claim_names": {"groups": "src1"}},
+        {"groups": ["auditors"], "hasgroups": "true"},
+        {"groups": {"net-admins": False}},
+        {"groups": True},
+    ],
+    ids=str,
+)
+def test_groups_that_are_not_known_take_nothing_away(
+    client: Client, issuer: Issuer, claims: dict[str, Any]
+) -> None:
+    assert sign_in(client, issuer, groups=["net-admins"]) == 302
+    AuthToken.objects.create(User.objects.get())
+    assert sign_in(Client(), issuer, **claims) == 403
+    assert roles() == {"administrator"}
+    assert AuthToken.objects.exists()
+
+
+@pytest.mark.parametrize("value", [[], ""], ids=str)
+def test_no_groups_take_everything_away(client: Client, issuer: Issuer, value: Any) -> None:
+    assert sign_in(client, issuer, groups="net-admins") == 302  # a single one as a text
+    AuthToken.objects.create(User.objects.get())
+    assert sign_in(Client(), issuer, groups=value) == 403
+    assert roles() == set()
+    assert not AuthToken.objects.exists()
+
+
+def test_groups_that_are_null_are_none(client: Client, issuer: Issuer) -> None:
+    assert sign_in(client, issuer) == 302
+    begun = begin(client)
+    issuer.issue(issuer.sign(issuer.claims(begun) | {"groups": None}))
+    assert come_back(client, begun).status_code == 403
+    assert roles() == set()
+
+
+def test_a_name_in_other_letters_is_the_same_name(client: Client, issuer: Issuer) -> None:
+    User.objects.create_superuser("ada", password="of this site")
+    assert sign_in(client, issuer, preferred_username="\uff41\uff44\uff41") == 403
+    assert User.objects.get().username == "ada"
+
+
+def test_an_answer_of_another_issuer(client: Client, issuer: Issuer) -> None:
+    begun = begin(client)
+    issuer.issue(issuer.sign(issuer.claims(begun)))
+    assert come_back(client, begun, iss="https://another.example").status_code == 403
+    assert come_back(client, begun, iss=issuer.url).status_code == 302
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        {"kty": "future", "kid": "x"},
+        {"kty": "OKP", "crv": "X448", "kid": "x", "x": "AAAA"},
+        {"kty": "oct", "kid": "x", "k": "AAAA"},
+    ],
+    ids=str,
+)
+def test_a_key_of_another_kind_beside_those_for_signatures(
+    client: Client, issuer: Issuer, key: dict[str, str]
+) -> None:
+    issuer.documents["/jwks"]["keys"].append(key)
+    assert sign_in(client, issuer) == 302
+
+
+@pytest.mark.parametrize("seconds", [-50, 50])
+def test_clocks_may_differ_a_little(client: Client, issuer: Issuer, seconds: int) -> None:
+    now = timedelta(seconds=seconds)
+    assert sign_in(client, issuer, iat=now, nbf=now, exp=now + timedelta(seconds=5)) == 302
+
+
+@pytest.mark.parametrize("document", [["x"], "x", None, {"issuer": None}, {"issuer": 7}], ids=str)
+def test_a_description_that_cannot_be_read(client: Client, issuer: Issuer, document: Any) -> None:
+    right = issuer.documents[METADATA]
+    issuer.documents[METADATA] = document
+    assert client.get("/sign-on/", secure=True).status_code in {403, 503}
+    issuer.documents[METADATA] = right
+    assert sign_in(client, issuer) == 302
+
+
+def test_userinfo_is_read_over_https_only(client: Client, issuer: Issuer) -> None:
+    issuer.documents[METADATA]["userinfo_endpoint"] = issuer.url.replace("https:", "http:")
+    assert client.get("/sign-on/", secure=True).status_code == 403
+
+
+def test_a_logout_address_with_a_query(client: Client, issuer: Issuer) -> None:
+    issuer.documents[METADATA]["end_session_endpoint"] = f"{issuer.url}/end?policy=staff"
+    assert sign_in(client, issuer) == 302
+    page = client.post(reverse("admin:logout"), secure=True)
+    assert page.context["sign_on_logout_url"].startswith(
+        f"{issuer.url}/end?policy=staff&id_token_hint="
+    )

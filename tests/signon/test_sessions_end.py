@@ -1,0 +1,174 @@
+"""Sessions end with what they rest on: a second factor, a passkey, an active account, a group of the directory."""
+
+from __future__ import annotations
+
+import io
+from datetime import timedelta
+from importlib import import_module
+from typing import Any
+
+import pytest
+from django.conf import settings as site_settings
+from django.contrib.auth.models import User
+from django.core.management import call_command
+from django.test import Client, RequestFactory
+from django.urls import reverse
+
+from claims.access import directory
+from claims.access.directory import Person, SignInRefused
+from ipam_site.sign_on import ceremony
+from pools import tasks
+from pools.core import errors
+from pools.models import BrowserSession, DirectorySource, Passkey, SecondFactor
+from pools.platform import database
+from tests import people
+from tests.concurrent import threads
+from tests.signon import test_passkeys
+from tests.signon.authenticator import Authenticator
+from tests.signon.test_passkeys import (
+    CODE,
+    PASSWORD,
+    PROVE,
+    REMOVE,
+    SIGN_IN,
+    SIGN_IN_OPTIONS,
+    Owner,
+    send,
+)
+
+pytestmark = pytest.mark.django_db
+_local = test_passkeys._local
+
+
+def is_open(client: Client) -> bool:
+    """Return True if the session reaches a page; one that ended is no longer stored either."""
+    key = client.session.session_key
+    answer = client.get("/admin/")
+    assert BrowserSession.objects.filter(pk=key).exists() == (answer.status_code == 200)
+    return bool(answer.status_code == 200)
+
+
+def by_passkey(owner: Owner, device: Authenticator | None = None) -> Client:
+    client = owner.give_password()
+    assert owner.prove(client, device).status_code == 302
+    return client
+
+
+def by_passkey_alone(device: Authenticator) -> Client:
+    client = Client(SERVER_NAME="localhost")
+    options = client.post(SIGN_IN_OPTIONS).json()
+    assert send(client, SIGN_IN, device.get(options)).status_code == 302
+    return client
+
+
+def by_recovery_code(owner: Owner, number: int = 0) -> Client:
+    client = owner.give_password()
+    code = owner.recovery_codes[number]
+    assert client.post(CODE, {"code": code}).status_code == 302
+    return client
+
+
+def remove(owner: Owner, client: Client, path: str) -> None:
+    proof = owner.device.get(client.post(PROVE).json())
+    assert send(client, path, proof, password=PASSWORD).status_code == 302
+
+
+@pytest.mark.parametrize("way", ["user", "administrator", "command"])
+def test_the_second_factor_is_removed(way: str) -> None:
+    owner = Owner()
+    others = [by_passkey(owner), by_passkey_alone(owner.device), by_recovery_code(owner)]
+    if way == "user":
+        remove(owner, owner.client, REMOVE)
+    elif way == "administrator":
+        path = reverse("admin:reset_second_factor", args=[owner.user.pk])
+        assert people.browser().post(path).status_code == 302
+    else:
+        call_command("second_factor", "reset", owner.user.username, stdout=io.StringIO())
+    assert not SecondFactor.objects.exists()
+    assert [is_open(client) for client in others] == [False] * 3
+    # Who removes its own has just proven both factors.
+    assert is_open(owner.client) == (way == "user")
+    assert is_open(owner.give_password())
+
+
+def test_a_passkey_is_removed() -> None:
+    owner, stolen = Owner(), Authenticator()
+    owner.add(stolen, "stolen")
+    resting = [by_passkey(owner, stolen), by_passkey_alone(stolen)]
+    others = [by_passkey(owner), by_recovery_code(owner), owner.client]
+    path = reverse("admin:passkey_remove", args=[Passkey.objects.get(name="stolen").pk])
+    assert "Sessions that this passkey signed in end." in owner.client.get(path).text
+    remove(owner, owner.client, path)
+    assert [is_open(client) for client in resting] == [False, False]
+    assert [is_open(client) for client in others] == [True] * 3
+
+
+def test_a_passkey_removes_itself() -> None:
+    owner = Owner()
+    owner.add(Authenticator(), "key")
+    client, other = by_passkey(owner), by_passkey(owner)
+    remove(
+        owner, client, reverse("admin:passkey_remove", args=[Passkey.objects.get(name="laptop").pk])
+    )
+    assert [is_open(client), is_open(other)] == [True, False]
+
+
+def test_a_user_is_deactivated_and_activated_again() -> None:
+    owner, other = Owner(), people.browser()
+    sessions = [by_passkey(owner), by_recovery_code(owner)]
+    root = people.browser()
+    path = reverse("admin:auth_user_change", args=[owner.user.pk])
+    form = {"username": owner.user.username, "is_superuser": "on", "is_staff": "on",
+            "date_joined_0": "2026-01-01", "date_joined_1": "00:00:00"}  # fmt: skip
+    for values in (form, {**form, "is_active": "on"}):
+        answer = root.post(path, values)
+        assert answer.status_code == 302, answer.text
+    owner.user.refresh_from_db()
+    assert owner.user.is_active
+    assert [is_open(client) for client in (*sessions, owner.client)] == [False] * 3
+    assert [is_open(other), is_open(root)] == [True, True]
+
+
+def test_the_last_group_of_a_directory_account_is_lost_and_comes_back() -> None:
+    def sign_in(*groups: str) -> User:
+        return directory.sign_in(Person(DirectorySource.OIDC, "ada", "ada", groups=groups))
+
+    before, after = Client(), Client()
+    before.force_login(sign_in("net-admins"), backend="ipam_site.backends.Accounts")
+    assert is_open(before)
+    with pytest.raises(SignInRefused):
+        sign_in("canteen")
+    after.force_login(sign_in("net-admins"), backend="ipam_site.backends.Accounts")
+    assert [is_open(before), is_open(after)] == [False, True]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_one_of_simultaneous_answers_uses_up_the_challenge() -> None:
+    store = import_module(site_settings.SESSION_ENGINE).SessionStore
+    session = store()
+    session.create()
+    requests: list[Any] = []
+    for _ in range(9):
+        request: Any = RequestFactory().post("/")
+        request.session = store(session.session_key)
+        if not requests:
+            ceremony.remember(request, ceremony.PROVE, {"challenge": "c"})
+            request.session.save()
+        assert "passkey" in request.session  # each has read the session before the first answers
+        requests.append(request)
+    answers = [
+        lambda request=request: ceremony.take(request, ceremony.PROVE) for request in requests
+    ]
+    results = threads.together(answers)
+    accepted = [result for result in results if isinstance(result, dict)]
+    assert [answer["state"] for answer in accepted] == [{"challenge": "c"}]
+    refused = [result for result in results if isinstance(result, errors.PasskeyChallengeInvalid)]
+    assert len(refused) == 8
+
+
+def test_expired_sessions_are_deleted() -> None:
+    root, former = people.browser(), people.browser()
+    expired = BrowserSession.objects.filter(pk=former.session.session_key)
+    expired.update(expire_date=database.now() - timedelta(seconds=1))
+    tasks.tidy_sessions()
+    assert BrowserSession.objects.get().pk == root.session.session_key
