@@ -7,6 +7,7 @@ from typing import Any
 
 from django import forms
 from django.contrib import admin
+from django.core.paginator import Paginator
 from django.db.models import Q
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
@@ -145,15 +146,16 @@ class NetworkSettingsAdmin(lists.ListAdmin[NetworkSettings]):
 
     def changelist_view(self, request: HttpRequest, *_args: Any, **_more: Any) -> HttpResponse:
         pages.require(request, "claims.view_networksettings")
-        settings_by_cluster = {row.cluster_id: row for row in NetworkSettings.objects.all()}
-        clusters = Cluster.objects.order_by("name")
+        clusters = Cluster.objects.select_related("network_settings").order_by("name")
+        rows = Paginator(clusters, self.list_per_page).get_page(request.GET.get("page"))
         return pages.page(
             request,
             "network_settings_list.html",
             NetworkSettings,
             title=gettext("Address delivery to VMs"),
-            rows=[
-                settings_by_cluster.get(cluster.pk) or NetworkSettings(cluster=cluster)
-                for cluster in clusters
+            rows=rows,
+            settings_of_rows=[
+                getattr(cluster, "network_settings", None) or NetworkSettings(cluster=cluster)
+                for cluster in rows
             ],
         )

@@ -10,7 +10,8 @@ from django.test import Client
 from django.urls import reverse
 
 from claims.models import Decision, NetworkSettings
-from tests import people
+from claims.networks import settings
+from tests import factories, people
 from tests.claims import worlds
 from tests.claims.webhooks.doors import Door, world
 from tests.core.vm_world import MAC, pod
@@ -93,3 +94,15 @@ def test_who_may(door: Door) -> None:
     for missing in ("claims_decision_change", "claims_networksettings_of"):
         page = reverse(f"admin:{missing}", args=[999_999])
         assert _browser("administrator").get(page).status_code == 404
+
+
+def test_the_settings_of_many_clusters_are_on_pages() -> None:
+    clusters = [factories.cluster() for _ in range(101)]
+    settings.change(clusters[0], {"default_nad_name": "other"}, author=factories.BY)
+    browser = _browser("viewer")
+    first, second = (browser.get(reverse(SETTINGS, query={"page": page})) for page in (1, 2))
+    rows = [*first.context["settings_of_rows"], *second.context["settings_of_rows"]]
+    assert {row.cluster_id for row in rows} == {cluster.pk for cluster in clusters}
+    assert len(rows) == 101
+    assert {row.cluster_id for row in rows if row.pk} == {clusters[0].pk}
+    assert 'href="?page=2"' in first.content.decode()
