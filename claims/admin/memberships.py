@@ -15,9 +15,10 @@ from django.utils.translation import gettext_lazy as _
 from claims.access import memberships
 from claims.admin import scoped
 from claims.models import Membership
+from pools.admin import users
 from pools.admin.clusters import field as cluster_fields
 from pools.core import addresses, holders
-from pools.platform.admin import columns, display, lists, pages
+from pools.platform.admin import columns, display, lists, pages, related
 from pools.platform.admin import forms as fields
 from pools.platform.admin.columns import Column
 from pools.platform.admin.lists import Page
@@ -39,10 +40,8 @@ class NamespacesForm(forms.Form):
 
 
 class MembershipForm(NamespacesForm):
-    user = forms.ModelChoiceField(
-        get_user_model()._default_manager.order_by("username"),
-        required=False,
-        widget=fields.select(),
+    user = related.RelatedField(
+        users.OFFERED_USERS, get_user_model()._default_manager.order_by("username"), required=False
     )
     group = fields.ParsedField(
         _parse_group,

@@ -17,7 +17,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from claims.access import namespaces
-from claims.models import Network
+from claims.models import IPPool, Network
 from pools.models import Cluster
 from pools.platform.admin import display, filters, lists, related
 
@@ -86,11 +86,15 @@ def addresses(values: Sequence[str | None]) -> SafeString:
     return display.stack(shown, wraps=False)
 
 
-# --- filters that offer what the user may see; `lookup` leads from a row to the id -----------------
+# --- filters and fields that offer what the user may see; `lookup` leads from a row to the id --------
 
 
 _CLUSTERS = related.RelatedRows(lambda request: rows(request, Cluster), ("name",))
 _NETWORKS = related.RelatedRows(lambda request: rows(request, Network), ("cluster__name", "name"))
+_IPPOOLS = related.RelatedRows(lambda request: rows(request, IPPool), ("cluster__name", "name"))
+OFFERED_CLUSTERS = related.offer("vm-clusters", "claims.view_wave", _CLUSTERS)
+OFFERED_NETWORKS = related.offer("networks", "claims.view_network", _NETWORKS)
+OFFERED_IPPOOLS = related.offer("ippools", "claims.view_ippool", _IPPOOLS)
 
 
 def cluster_filter(lookup: str = "cluster_id") -> type[filters.ChoiceFilter]:

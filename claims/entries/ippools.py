@@ -23,7 +23,7 @@ from claims.models import NAD, Entry, IPPool, Network
 from claims.networks import names
 from pools.clusters.reconcile import leases
 from pools.core import errors, holders
-from pools.models import Cluster, Connection
+from pools.models import Cluster
 from pools.models.connections import ManagedResource
 from pools.platform import database, events
 
@@ -185,7 +185,7 @@ def follows_after(ippool_row: IPPool, author: events.Author) -> bool:
     if (
         ippool_row.follows_cluster
         and ippool_row.gone_at is None
-        and not writes_ippools(ippool_row.cluster_id)
+        and not writes_ippools(ippool_row.cluster)
     ):
         raise errors.ClusterDecides(
             f"The IPPool {ippool_row.name} follows its object in {ippool_row.cluster}: change it there, or manage the"
@@ -194,9 +194,9 @@ def follows_after(ippool_row: IPPool, author: events.Author) -> bool:
     return False
 
 
-def writes_ippools(cluster_id: int) -> bool:
+def writes_ippools(cluster: Cluster) -> bool:
     """Return True if Cadastre writes IPPools to the cluster."""
-    connection = Connection.objects.filter(cluster=cluster_id).first()
+    connection = getattr(cluster, "connection", None)
     return connection is not None and connection.manages(ManagedResource.IPPOOL_STATUS)
 
 

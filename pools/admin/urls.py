@@ -26,6 +26,7 @@ _PAGES = (
     (f"{_LIST}columns/", preferences.columns_view, "list_columns"),
     (f"{_LIST}filters/", preferences.filters_view, "list_filters"),
     (f"{_NAMES}<slug:parameter>/", related.names_view, "list_names"),
+    ("names/<slug:offered>/", related.offered_view, "names"),
     (f"{_LIST}filters/<int:filter_id>/", preferences.filter_view, "list_filter"),
     ("node-demand/", guides.demand_of_node, "node_demand"),
     ("overlaps/", guides.overlap_list, "overlaps"),

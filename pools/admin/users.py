@@ -25,7 +25,7 @@ from unfold import forms as unfold_forms
 
 from pools.models import DirectoryAccount, TokenLevel, TokenScope
 from pools.platform import second_factor, sessions, tokens
-from pools.platform.admin import columns, display, lists, pages
+from pools.platform.admin import columns, display, lists, pages, related
 from pools.platform.admin import forms as fields
 from pools.platform.admin.columns import Column
 from pools.platform.admin.lists import Page
@@ -217,10 +217,12 @@ class GroupAdmin(_History, _Groups):
     pass
 
 
+_USERS = related.RelatedRows(lambda _request: User.objects.all(), ("username",))
+OFFERED_USERS = related.offer("users", "auth.view_user", _USERS)
+
+
 class TokenForm(forms.Form):
-    user = forms.ModelChoiceField(
-        User.objects.order_by("username"), label=_("User"), widget=fields.select()
-    )
+    user = related.RelatedField(OFFERED_USERS, User.objects.order_by("username"), label=_("User"))
     description = forms.CharField(
         label=_("Description"),
         max_length=200,

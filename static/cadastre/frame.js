@@ -1,4 +1,5 @@
-// Keyboard and screen reader support that the frame of django-unfold lacks.
+// Keyboard and screen reader support that the frame of django-unfold lacks, and fields that suggest
+// the names that contain what is typed.
 "use strict";
 
 window.gettext ??= (text) => text; // for pages without the message catalogue, such as the login page
@@ -13,6 +14,7 @@ document.addEventListener("DOMContentLoaded", () => {
   // Elements that open something and that only a mouse can reach: filters, user menu.
   document.querySelectorAll("[x-on\\:click]:not(button, input, [href])").forEach(makeButton);
   document.querySelectorAll(".material-symbols-outlined").forEach(hideIcon);
+  document.querySelectorAll("input[data-names]").forEach(suggestNames);
 });
 
 // `/` goes to the search field, unless somebody types into another one; Ctrl-K goes there from anywhere.
@@ -63,4 +65,21 @@ function hideIcon(icon) {
     parent.setAttribute("aria-label", label);
   }
   icon.setAttribute("aria-hidden", "true");
+}
+
+function suggestNames(input) {
+  const list = document.createElement("datalist");
+  list.id = `${input.name}-names`;
+  input.after(list);
+  input.setAttribute("list", list.id);
+  let newest = 0;
+  const load = async () => {
+    const number = ++newest;
+    const response = await fetch(`${input.dataset.names}?q=${encodeURIComponent(input.value)}`);
+    if (!response.ok || number !== newest) return; // a later answer is on its way
+    const { names } = await response.json();
+    list.replaceChildren(...names.map((name) => new Option(name, name)));
+  };
+  input.addEventListener("focus", load, { once: true });
+  input.addEventListener("input", load);
 }

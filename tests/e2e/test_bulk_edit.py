@@ -20,6 +20,7 @@ def test_preview_confirmation_and_filters(visit: Visit) -> None:
     visit.open(LIST)
     for box in page.locator("input.action-select").all()[:2]:
         box.check()
+    assert page.locator(".action-counter").inner_text().startswith("2 of ")
     page.select_option("select[name=action]", label="Edit")
     page.click("button[name=index]")
     page.wait_for_url("**/bulk-edit/**")

@@ -82,7 +82,7 @@ def create() -> Everything:
         owner=made.owner.user, list="knox.authtoken", name="mine", shared=True
     )
     made.values |= {"label": saved.list, "filter_id": saved.pk}
-    made.values |= {"list_name": "claims.entry", "parameter": "network"}
+    made.values |= {"list_name": "claims.entry", "parameter": "network", "offered": "networks"}
     made.values["passkey_id"] = 1  # its page leads whoever has no second factor to the page of it
     made.rows |= {
         "auth.user": User.objects.create(username="somebody").pk,

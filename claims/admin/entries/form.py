@@ -23,7 +23,7 @@ from claims.models import NAD, Entry, IPPool, Network
 from claims.models.ippools import EntrySource
 from claims.networks import networks
 from pools.core import errors, object_reader
-from pools.platform.admin import display, lists, pages
+from pools.platform.admin import display, lists, pages, related
 from pools.platform.admin import forms as fields
 
 _NAMES = ("mac", "ips", "vm", "namespace", "note")
@@ -32,9 +32,7 @@ _NAMES = ("mac", "ips", "vm", "namespace", "note")
 class EntryForm(forms.Form):
     """The IPPool of an existing entry cannot be changed."""
 
-    ippool = forms.ModelChoiceField(
-        IPPool.objects.none(), label=_("IPPool"), widget=fields.select()
-    )
+    ippool = related.RelatedField(scoped.OFFERED_IPPOOLS, IPPool.objects.none(), label=_("IPPool"))
     mac = forms.CharField(
         label=_("MAC address"), widget=fields.addresses_text(placeholder="00:1a:4b:12:34:56")
     )

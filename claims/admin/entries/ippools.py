@@ -75,7 +75,7 @@ def sync_state(ippool: IPPool) -> str:
         return gettext("deleted in the cluster")
     if ippool.follows_cluster:
         return gettext("follows the cluster")
-    if ippools.writes_ippools(ippool.cluster_id):
+    if ippools.writes_ippools(ippool.cluster):
         return gettext("written to the cluster")
     return gettext("not written to the cluster")
 
@@ -182,7 +182,7 @@ def _is_decided_by_cluster(ippool: IPPool) -> bool:
     return (
         ippool.follows_cluster
         and ippool.gone_at is None
-        and not ippools.writes_ippools(ippool.cluster_id)
+        and not ippools.writes_ippools(ippool.cluster)
     )
 
 
@@ -312,7 +312,7 @@ class IPPoolAdmin(scoped.Scoped[IPPool]):
     search_fields = ("name", "network__name")
     search_help_text = _("Name of the IPPool or of its network")
     ordering = ("cluster__name", "name")
-    list_select_related = ("cluster", "network__cluster")
+    list_select_related = ("cluster__connection", "network__cluster")
     list_before_template = "cadastre/ippools_intro.html"
     list_pages = (Page("add", _add, "claims.add_ippool"),)
     row_pages = (

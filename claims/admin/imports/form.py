@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -122,9 +123,7 @@ class VMImportForm(forms.Form):
                 f"network-{suitable_networks[0].pk}" if len(suitable_networks) == 1 else ""
             )
         self._networks = self._visible_networks(request)
-        self._clusters = {
-            cluster.pk: cluster for cluster in scoped.rows(request, Cluster).order_by("name")
-        }
+        self._clusters = {row.cluster_id: row.cluster for row in self._networks.values()}
         where: Any = self.fields["where"]
         choices = list(self._choices())
         where.choices = [("", gettext("Choose a network")), *choices] if choices else []
@@ -140,18 +139,11 @@ class VMImportForm(forms.Form):
         return {network.pk: network for network in (*first_networks, *chosen_networks)}
 
     def _choices(self) -> Any:
-        for cluster in self._clusters.values():
-            cluster_choices = [
-                (f"network-{network.pk}", _network_label(network))
-                for network in self._networks.values()
-                if network.cluster_id == cluster.pk
-            ]
-            if cluster_choices:
-                port_group_choice = (
-                    f"cluster-{cluster.pk}",
-                    (gettext("%(cluster)s: map by port group") % {"cluster": cluster.name}),
-                )
-                yield cluster.name, [*cluster_choices, port_group_choice]
+        rows = sorted(self._networks.values(), key=lambda network: network.cluster.name)
+        for cluster, networks_of_cluster in itertools.groupby(rows, lambda row: row.cluster):
+            choices = [(f"network-{row.pk}", _network_label(row)) for row in networks_of_cluster]
+            label = gettext("%(cluster)s: map by port group") % {"cluster": cluster.name}
+            yield cluster.name, [*choices, (f"cluster-{cluster.pk}", label)]
 
     def clean_where(self) -> str:
         choice: str = self.cleaned_data["where"]

@@ -306,5 +306,5 @@ def _vm_statuses(vm_import: VMImport) -> list[tuple[SafeString, str]]:
 def _is_written_to_cluster(vm_import: VMImport) -> bool:
     """Return True if the next sync writes the records of the import to their cluster."""
     if vm_import.target == ImportTarget.IPPOOL:
-        return ippools.writes_ippools(vm_import.cluster_id)
+        return ippools.writes_ippools(vm_import.cluster)
     return networks.is_managed(vm_import.cluster)

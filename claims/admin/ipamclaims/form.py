@@ -18,7 +18,7 @@ from claims.core import macs
 from claims.ipamclaims import ipamclaims
 from claims.models import IPAMClaim, Network
 from pools.core import errors, holders
-from pools.platform.admin import display, pages
+from pools.platform.admin import display, pages, related
 from pools.platform.admin import forms as fields
 
 LIST = "admin:claims_ipamclaim_changelist"
@@ -80,7 +80,7 @@ class RequestForm(forms.Form):
 class ClaimForm(RequestForm):
     """The form of a new claim."""
 
-    network = forms.ModelChoiceField(Network.objects.none(), widget=fields.select())
+    network = related.RelatedField(scoped.OFFERED_NETWORKS, Network.objects.none())
     namespace = fields.ParsedField(
         lambda text: holders.parse_label(text.strip()), widget=fields.text()
     )

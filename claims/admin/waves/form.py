@@ -8,12 +8,13 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from claims.admin import scoped
 from claims.models import Wave
 from claims.waves import waves
 from pools.core import errors
 from pools.models import Cluster
 from pools.platform.admin import forms as fields
-from pools.platform.admin import pages
+from pools.platform.admin import pages, related
 
 
 def _datetime_input() -> forms.Widget:
@@ -24,7 +25,7 @@ def _datetime_input() -> forms.Widget:
 class WaveForm(forms.Form):
     """The cluster of an existing wave cannot be changed."""
 
-    cluster = forms.ModelChoiceField(Cluster.objects.none(), widget=fields.select())
+    cluster = related.RelatedField(scoped.OFFERED_CLUSTERS, Cluster.objects.none())
     name = forms.CharField(max_length=63, widget=fields.text(placeholder="Saturday 1"))
     planned_at = forms.DateTimeField(
         label=_("Planned for"), required=False, widget=_datetime_input(), help_text=_("In UTC.")

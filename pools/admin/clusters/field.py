@@ -1,22 +1,35 @@
-"""The form field for a cluster, and the filter by cluster."""
+"""The form fields for a cluster and an address space, and the filter by cluster."""
 
 from __future__ import annotations
 
-from django import forms
+from typing import Any
+
 from django.utils.translation import gettext_lazy as _
 
-from pools.models import Cluster
+from pools.models import AddressSpace, Cluster
 from pools.platform.admin import filters, related
-from pools.platform.admin.forms import select
+
+CLUSTERS = related.RelatedRows(lambda _request: Cluster.objects.all(), ("name",))
+_SPACES = related.RelatedRows(
+    lambda _request: AddressSpace.objects.all(), ("cluster__name", "name")
+)
+_OFFERED_CLUSTERS = related.offer("clusters", "pools.view_cluster", CLUSTERS)
+_OFFERED_SPACES = related.offer("spaces", "pools.view_cluster", _SPACES)
 
 
-def cluster_field() -> forms.ModelChoiceField[Cluster]:
-    return forms.ModelChoiceField(
-        Cluster.objects.order_by("name"), label=_("Cluster"), widget=select()
+def cluster_field(**options: Any) -> related.RelatedField:
+    rows = options.pop("queryset", Cluster.objects.all())
+    return related.RelatedField(
+        _OFFERED_CLUSTERS, rows.order_by("name"), **{"label": _("Cluster"), **options}
     )
 
 
-CLUSTERS = related.RelatedRows(lambda _request: Cluster.objects.all(), ("name",))
+def space_field(**options: Any) -> related.RelatedField:
+    """The field of an address space; empty is the fleet."""
+    rows = AddressSpace.objects.select_related("cluster").order_by("cluster__name", "name")
+    return related.RelatedField(
+        _OFFERED_SPACES, rows, label=_("Address space"), required=False, **options
+    )
 
 
 def cluster_filter(lookup: str = "cluster_id") -> type[filters.ChoiceFilter]:

@@ -13,14 +13,12 @@ from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
-from unfold import widgets
 
 from pools.admin.clusters import field as cluster_fields
 from pools.cilium import node_demand, pod_choice, preflights
 from pools.core import errors
 from pools.core.cilium import multipool, pod_pool
 from pools.core.cilium.preflight import PreflightFinding
-from pools.models import Cluster
 from pools.platform.admin import forms as fields
 from pools.platform.admin import pages
 from pools.register import overlaps
@@ -246,13 +244,7 @@ def with_titles(findings: Iterable[PreflightFinding]) -> list[tuple[str, Preflig
 
 
 class OverlapForm(forms.Form):
-    cluster = forms.ModelChoiceField(
-        Cluster.objects.order_by("name"),
-        label=_("Cluster"),
-        required=False,
-        empty_label=_("all clusters"),
-        widget=widgets.UnfoldAdminSelectWidget(),
-    )
+    cluster = cluster_fields.cluster_field(required=False, empty_label=_("all clusters"))
     kind = forms.ChoiceField(
         label=_("Kind"),
         required=False,

@@ -12,6 +12,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from pools.admin.clusters import field as cluster_fields
 from pools.admin.plan import plan
 from pools.models import AddressSpace, Container
 from pools.platform.admin import columns, display, filters, lists, pages, search_text
@@ -22,12 +23,8 @@ from pools.register.plan import containers
 
 
 class ContainerForm(forms.Form):
-    space = forms.ModelChoiceField(
-        AddressSpace.objects.select_related("cluster").order_by("cluster__name", "name"),
-        label=_("Address space"),
-        required=False,
+    space = cluster_fields.space_field(
         empty_label=plan.FLEET,
-        widget=fields.select(),
         help_text=_(
             "The fleet, which has the CIDRs of all clusters, or one cluster or isolated VM network."
         ),

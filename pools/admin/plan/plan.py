@@ -12,8 +12,9 @@ from django.urls import reverse
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from pools.admin.clusters import field as cluster_fields
 from pools.core import addresses, errors
-from pools.models import AddressSpace, Cluster, Container
+from pools.models import Container
 from pools.platform.admin import forms as fields
 from pools.platform.admin import lists, pages, search_text
 from pools.register.plan import free_space, scopes, tree
@@ -25,20 +26,8 @@ DEEPEST = 12  # levels that are indented
 class PlanForm(forms.Form):
     """The filters of the page; a value that is none is left out."""
 
-    space = forms.ModelChoiceField(
-        AddressSpace.objects.select_related("cluster").order_by("cluster__name", "name"),
-        label=_("Address space"),
-        required=False,
-        empty_label=FLEET,
-        widget=fields.select(),
-    )
-    cluster = forms.ModelChoiceField(
-        Cluster.objects.order_by("name"),
-        label=_("Cluster"),
-        required=False,
-        empty_label=_("all"),
-        widget=fields.select(),
-    )
+    space = cluster_fields.space_field(empty_label=FLEET)
+    cluster = cluster_fields.cluster_field(required=False, empty_label=_("all"))
     family = forms.ChoiceField(
         label=_("IP family"),
         choices=(("", _("all")), ("4", "IPv4"), ("6", "IPv6")),

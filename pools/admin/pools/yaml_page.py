@@ -12,12 +12,12 @@ from django.urls import reverse
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from pools.admin.clusters import field as cluster_fields
 from pools.cilium import exports
 from pools.core import errors
 from pools.core.cilium import podippool
 from pools.models import Cluster, Pool
 from pools.models.pools import Category
-from pools.platform.admin import forms as fields
 from pools.platform.admin import pages
 
 _NAMES = {
@@ -39,12 +39,11 @@ class RenderedManifest:
 
 
 class ShapeForm(forms.Form):
-    cluster = forms.ModelChoiceField(
-        Cluster.objects.exclude(connection=None).order_by("name"),
+    cluster = cluster_fields.cluster_field(
+        queryset=Cluster.objects.exclude(connection=None),
         label=_("Format for cluster"),
         empty_label=_("all formats"),
         required=False,
-        widget=fields.select(),
     )
 
 

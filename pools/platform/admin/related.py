@@ -1,4 +1,4 @@
-"""Filters by a row of another table: a menu while they are few, else a field that suggests names."""
+"""Filters and fields by a row of another table: a menu while they are few, else a name with suggestions."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from functools import reduce
 from operator import and_, or_
 from typing import TYPE_CHECKING, Any
 
+from django import forms
 from django.db.models import Q, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.urls import reverse
@@ -15,7 +16,8 @@ from django.utils.translation import gettext
 from unfold.contrib.filters.forms import SearchForm
 
 from pools.core import errors
-from pools.platform.admin import filters, lists, preferences, search_text
+from pools.platform.admin import filters, lists, pages, preferences, search_text
+from pools.platform.admin import forms as fields
 
 if TYPE_CHECKING:
     from django_stubs_ext import StrOrPromise
@@ -34,7 +36,7 @@ class RelatedRows:
     def choices(self, rows: QuerySet[Any], limit: int | None = None) -> list[tuple[str, str]]:
         """Return (id, name) of rows, by name."""
         values = rows.order_by(*self.names).values_list("pk", *self.names)[:limit]
-        return [(str(pk), "/".join(parts)) for pk, *parts in values]
+        return [(str(pk), "/".join(filter(None, parts))) for pk, *parts in values]
 
     def name_lines(self, rows: QuerySet[Any], ids: Iterable[int]) -> str:
         """Return the names of the rows with the ids, one per line, then the ids of rows that are gone."""
@@ -48,7 +50,7 @@ class RelatedRows:
         return self._find_name(rows, text)
 
     def _find_name(self, rows: QuerySet[Any], text: str) -> list[tuple[str, str]]:
-        parts = text.split("/")
+        parts = [*text.split("/"), *[""] * (len(self.names) - 1 - text.count("/"))]
         if len(parts) != len(self.names) or "\0" in text:  # PostgreSQL refuses it in a text
             return []
         return self.choices(rows.filter(**dict(zip(self.names, parts, strict=True))))
@@ -56,11 +58,14 @@ class RelatedRows:
     def parse_line(self, rows: QuerySet[Any], text: str, *, field: str) -> int:
         """Return the id in a line of `name_lines`; InvalidInput (`not_found`) for an unknown name."""
         text = text.strip()
-        key = next((int(pk) for pk, _name in self._find_name(rows, text)), lists.parse_id(text))
+        key = self.parse_name(rows, text)
         if not key:
-            message = gettext("Nothing has the name %(name)s.") % {"name": text}
-            raise errors.InvalidInput.for_field(field, "not_found", message, text)
+            raise errors.InvalidInput.for_field(field, "not_found", unknown_name(text), text)
         return key
+
+    def parse_name(self, rows: QuerySet[Any], text: str) -> int:
+        """Return the id of the row with a whole name, else the id that the text is, else 0."""
+        return next((int(pk) for pk, _name in self._find_name(rows, text)), lists.parse_id(text))
 
     def suggest(self, rows: QuerySet[Any], text: str) -> list[str]:
         """Return names of rows that contain each part of a text; the parts end at blanks and slashes."""
@@ -72,6 +77,14 @@ class RelatedRows:
         named = rows.filter(reduce(and_, conditions, Q()))
         return [name for _id, name in self.choices(named, SUGGESTIONS)]
 
+    def are_many(self, rows: QuerySet[Any]) -> bool:
+        """Whether the rows are too many for a menu."""
+        return rows.order_by()[: MENU + 1].count() > MENU
+
+
+def unknown_name(text: str) -> str:
+    return gettext("Nothing has the name %(name)s.") % {"name": text}
+
 
 class RelatedFilter(filters.ChoiceFilter):
     """A filter by a related row; its value is an id, or a name where names are typed."""
@@ -81,7 +94,7 @@ class RelatedFilter(filters.ChoiceFilter):
 
     def lookups(self, request: HttpRequest, _admin: Any) -> list[tuple[str, str]]:
         rows = self.related.rows(request)
-        self.many = rows.order_by()[: MENU + 1].count() > MENU
+        self.many = self.related.are_many(rows)
         if not self.many:
             return self.related.choices(rows)
         text = self.value() or ""
@@ -102,8 +115,12 @@ class RelatedFilter(filters.ChoiceFilter):
         form = SearchForm(name=name, label=label, data={name: shown})
         model_admin = changelist.model_admin
         url = reverse("admin:list_names", args=[preferences.list_name(model_admin), name])
-        form.fields[name].widget.attrs |= {"data-names": url, "autocomplete": "off"}
+        form.fields[name].widget.attrs |= _suggested_from(url)
         yield {"form": form}
+
+
+def _suggested_from(url: str) -> dict[str, str]:
+    return {"data-names": url, "autocomplete": "off"}
 
 
 def by_row(
@@ -132,6 +149,73 @@ def names_view(request: HttpRequest, list_name: str, parameter: str) -> HttpResp
     for choice in model_admin.get_list_filter(request):
         related = getattr(choice, "related", None)
         if related is not None and choice.parameter_name == parameter:
-            text = request.GET.get("q", "")[: search_text.LONGEST]
-            return JsonResponse({"names": related.suggest(related.rows(request), text)})
+            return _names(request, related)
     raise Http404(gettext("There is no such filter."))
+
+
+_offered: dict[str, tuple[str, RelatedRows]] = {}
+
+
+def offer(name: str, permission: str, related: RelatedRows) -> str:
+    """Let users with a permission read the names of rows at `admin:names`; return the name of the offer."""
+    _offered[name] = permission, related
+    return name
+
+
+def offered_view(request: HttpRequest, offered: str) -> HttpResponse:
+    """Return the names that a field of a form offers for `q`, as JSON: `{"names": […]}`."""
+    if offered not in _offered:
+        raise Http404(gettext("There are no such names."))
+    permission, related = _offered[offered]
+    pages.require(request, permission)
+    return _names(request, related)
+
+
+def _names(request: HttpRequest, related: RelatedRows) -> HttpResponse:
+    text = request.GET.get("q", "")[: search_text.LONGEST]
+    return JsonResponse({"names": related.suggest(related.rows(request), text)})
+
+
+class RelatedField(forms.ModelChoiceField[Any]):
+    """A row of another table: a menu while they are few, else its name, typed.
+
+    `offered` is the name of an offer, which suggests names; the field may have fewer rows. An id is
+    accepted for a name, as links to forms have it.
+    """
+
+    def __init__(self, offered: str, queryset: QuerySet[Any], **options: Any) -> None:
+        self._offered = offered
+        super().__init__(queryset, **{"widget": fields.select(), **options})
+
+    @property
+    def _related(self) -> RelatedRows:
+        return _offered[self._offered][1]
+
+    @property
+    def _rows(self) -> QuerySet[Any]:
+        rows: QuerySet[Any] = self.queryset  # type: ignore[assignment]  # None only before __init__
+        return rows
+
+    def get_bound_field(self, form: forms.BaseForm, field_name: str) -> forms.BoundField:
+        if self._related.are_many(self._rows):
+            url = reverse("admin:names", args=[self._offered])
+            self.widget = fields.text(placeholder=str(self.empty_label), **_suggested_from(url))
+            self.widget.is_required = self.required
+        return super().get_bound_field(form, field_name)
+
+    def prepare_value(self, value: Any) -> Any:
+        if isinstance(self.widget, forms.Select):
+            return super().prepare_value(value)
+        key = getattr(value, "pk", value)
+        if isinstance(key, str):  # typed, or the id in a link
+            key = self._related.parse_name(self._rows, key.strip())
+        return next((name for _id, name in self._related.choices(self._rows.filter(pk=key))), value)
+
+    def to_python(self, value: Any) -> Any:
+        text = str(value or "").strip()
+        if not self._related.are_many(self._rows) or not text:
+            return super().to_python(value)
+        row = self._rows.filter(pk=self._related.parse_name(self._rows, text)).first()
+        if row is None:
+            raise forms.ValidationError(unknown_name(text), code="not_found")
+        return row
