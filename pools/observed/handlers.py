@@ -95,6 +95,7 @@ ALL: Sequence[Handler] = (
     ObservedKind(
         resources.SERVICE_CIDR,
         resources.SERVICE_CIDR_V1BETA1,
+        resources.SERVICE_CIDR_V1ALPHA1,
         parser=cluster_networks.parse_service_cidr,
         watched=False,
     ),
@@ -121,6 +122,11 @@ ALL: Sequence[Handler] = (
         parser=external_addresses.parse_cilium_load_balancer_pool,
     ),
     ObservedKind(resources.METALLB_POOL, parser=external_addresses.parse_metallb_pool),
+    ObservedKind(
+        resources.METALLB_ADDRESS_POOL,
+        resources.METALLB_ADDRESS_POOL_V1ALPHA1,
+        parser=external_addresses.parse_metallb_pool,
+    ),
     ObservedKind(resources.EGRESS_IP, parser=external_addresses.parse_egress_ip),
     ObservedKind(
         resources.CILIUM_EGRESS_GATEWAY_POLICY,

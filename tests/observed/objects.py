@@ -78,6 +78,16 @@ def metallb_pool(name: str, *addresses: str, namespace: str = "default") -> Mani
     }
 
 
+def metallb_address_pool(name: str, *addresses: str, version: str = "v1beta1") -> Manifest:
+    """A pool of MetalLB before 0.14."""
+    manifest = metallb_pool(name, *addresses)
+    return manifest | {
+        "apiVersion": f"metallb.io/{version}",
+        "kind": "AddressPool",
+        "spec": {**manifest["spec"], "protocol": "layer2"},
+    }
+
+
 def egress_ip(name: str, *addresses: str) -> Manifest:
     return {
         "apiVersion": "k8s.ovn.org/v1",

@@ -215,6 +215,14 @@ def test_either_version_is_read(server: Any, reconcile: Callable[[], str], versi
     assert _uses() == ["192.168.9.0/28 load-balancer CiliumLoadBalancerIPPool blue"]
 
 
+@pytest.mark.parametrize("version", ["v1beta1", "v1alpha1"])
+def test_pools_of_an_older_metallb(server: Any, reconcile: Callable[[], str], version: str) -> None:
+    server.crds("metallb.io_addresspools")
+    server.put(objects.metallb_address_pool("old", "192.168.9.4-192.168.9.7", version=version))
+    reconcile()
+    assert _uses() == ["192.168.9.4/30 load-balancer AddressPool default/old"]
+
+
 def test_a_value_that_cannot_be_read_is_a_finding_and_no_failed_run(
     server: Any, reconcile: Callable[[], str], api: Api
 ) -> None:
