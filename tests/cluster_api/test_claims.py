@@ -238,8 +238,9 @@ def test_a_pool_of_single_addresses(world: World) -> None:
         ({"gateway": "10.0.0.1"}, [(29, "10.0.0.1"), (29, None)]),
         ({"gateway": "10.0.0.1", "prefix": 16}, [(16, "10.0.0.1"), (16, "10.0.0.1")]),
         ({"gateway": "192.168.0.1"}, [(29, None), (29, None)]),
+        ({"gateway": "10.0.0.1", "prefix": 32}, [(32, None), (32, None)]),
     ],
-    ids=["of one network", "of both networks", "of none"],
+    ids=["of one network", "of both networks", "of none", "of single addresses"],
 )
 def test_a_gateway_belongs_to_the_addresses_of_its_network(
     world: World, spec: dict[str, Any], expected: list[Any]

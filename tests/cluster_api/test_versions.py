@@ -159,6 +159,7 @@ CASES = {
     "gateway": ({}, {"gateway": "fd00::1"}, "no IPv4 address"),
     "no address": ({}, {"gateway": "10.0.0.999"}, "spec.gateway"),
     "prefix": ({}, {"prefix": 64}, "longer than an IPv4 address"),
+    "several networks": ({}, {"prefix": 26}, "divides 10.0.0.0/24 of"),
 }
 
 
