@@ -61,15 +61,22 @@ def test_a_crash_at_any_step_of_a_deletion(world: World) -> None:
     assert crashed >= 3, "the IPAddress is deleted, loses its finalizer, then the claim does"
 
 
-def test_an_address_that_was_moved_is_adopted(world: World) -> None:
+@pytest.mark.parametrize("by_cluster", [False, True], ids=["paused claim", "paused cluster"])
+def test_an_address_that_was_moved_is_adopted(world: World, by_cluster: bool) -> None:
     """What clusterctl makes in the new cluster: claim and address without status, other uids."""
     world.pool("10.0.0.0/24")
     world.put_pool("pool", gateway="10.0.0.254")
-    world.put_claim("test", annotations={contract.PAUSED: ""})
+    cluster = "prod" if by_cluster else ""
+    world.put_cluster("prod", paused=True)
+    world.put_claim(
+        "test", cluster=cluster, annotations={contract.PAUSED: ""} if not cluster else {}
+    )
     _put_address(world, "10.0.0.77", ownerReferences=[_stranger()])
     world.put_claim("other")
     world.sync()
-    world.put_claim("test")
+    assert world.held() == {"blue/other": "10.0.0.1"}
+    world.put_cluster("prod")
+    world.put_claim("test", cluster=cluster)
     world.sync()
     address = world.address("test")
     assert address is not None
