@@ -240,6 +240,45 @@ def test_a_value_that_cannot_be_read_is_a_finding_and_no_failed_run(
     assert Finding.objects.get().subject == "kube-system/kubeadm-config"
 
 
+def test_an_object_that_cannot_be_read_stops_no_other_of_any_kind(
+    server: Any, reconcile: Callable[[], str]
+) -> None:
+    server.crds(
+        *DEFINITIONS, "metallb.io_addresspools", "k8s.cni.cncf.io_network-attachment-definitions"
+    )
+    whereabouts = {"type": "macvlan", "ipam": {"type": "whereabouts", "range": "10.9.0.0/24"}}
+    pairs = [  # one that can be read, and one that cannot
+        (objects.node("good", "192.168.1.10"), objects.node("odd", "here")),
+        (
+            objects.control_plane_pod("good", "--cluster-cidr=10.1.0.0/16"),
+            objects.control_plane_pod("odd", "--cluster-cidr", "everything"),
+        ),
+        (
+            objects.load_balancer_pool("good", {"cidr": "192.168.3.0/28"}),
+            objects.load_balancer_pool("odd", {"start": "192.168.4.9", "stop": "192.168.4.1"}),
+        ),
+        (objects.metallb_pool("good", "192.168.5.0/28"), objects.metallb_pool("odd", "1-2")),
+        (
+            objects.metallb_address_pool("good", "192.168.6.0/28"),
+            objects.metallb_address_pool("odd", "192.168.6.16/99"),
+        ),
+        (objects.egress_ip("good", "192.168.1.100"), objects.egress_ip("odd", "any")),
+        (
+            objects.egress_gateway_policy("good", "192.168.1.10"),
+            objects.egress_gateway_policy("odd", "eth0"),
+        ),
+        (objects.calico_pool("good", "10.48.0.0/16"), objects.calico_pool("odd", "0.0.0.0/0")),
+        (objects.nad("good", whereabouts), objects.nad("odd", "{")),
+    ]
+    for manifest in [manifest for pair in pairs for manifest in pair]:
+        server.put(manifest)
+    reconcile()
+    good = {use.split()[-2] for use in _uses() if use.endswith("good")}
+    odd = Finding.objects.filter(code="object_not_readable", subject__endswith="odd")
+    assert len(good) == len(pairs)
+    assert good == set(odd.values_list("kind", flat=True))
+
+
 def test_without_a_right_it_is_a_finding(server: Any, connect: Any, api: Api) -> None:
     """The rights of pods and nodes only: other kinds stay unread, and the run succeeds."""
     server.put(objects.node("worker-1", "192.168.1.10"))
