@@ -133,4 +133,9 @@ ALL: Sequence[Handler] = (
         parser=external_addresses.parse_egress_gateway_policy,
     ),
     ObservedKind(resources.CALICO_IP_POOL, resources.CALICO_IP_POOL_V3, parser=calico.parse),
+    ObservedKind(
+        resources.CALICO_IP_RESERVATION,
+        resources.CALICO_IP_RESERVATION_V3,
+        parser=calico.parse_reservation,
+    ),
 )

@@ -119,6 +119,15 @@ def calico_pool(name: str, cidr: str, **spec: Any) -> Manifest:
     }
 
 
+def calico_reservation(name: str, *cidrs: str) -> Manifest:
+    return {
+        "apiVersion": "crd.projectcalico.org/v1",
+        "kind": "IPReservation",
+        "metadata": {"name": name},
+        "spec": {"reservedCIDRs": list(cidrs)},
+    }
+
+
 def nad(name: str, config: Any, namespace: str = "default") -> Manifest:
     text = config if isinstance(config, str) else json.dumps(config)
     return {

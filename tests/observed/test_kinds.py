@@ -177,6 +177,24 @@ def test_two_cilium_nodes_with_one_pod_cidr_clash(
     assert (finding.kind, finding.code) == ("CiliumNode", "address_clash")
 
 
+def test_what_calico_reserves_is_free_for_others(server: Any, reconcile: Callable[[], str]) -> None:
+    server.crds("crd.projectcalico.org_ippools", "crd.projectcalico.org_ipreservations")
+    server.put(objects.calico_pool("default", "10.48.0.0/16"))
+    server.put(objects.calico_reservation("routers", "10.48.7.0/29"))
+    server.put(objects.node("worker-1", "10.48.7.3"))
+    reconcile()
+    assert "10.48.7.0/29 pod-pool IPReservation.projectcalico.org routers" in _uses()
+    assert not Finding.objects.exists()
+    server.put(objects.node("worker-2", "10.48.7.9"))
+    reconcile()
+    finding = Finding.objects.get()
+    assert (finding.kind, finding.code) == ("Node", "address_clash")
+    assert "10.48.7.9/32 of Node worker-2" in finding.message
+    server.put(objects.calico_reservation("routers", "10.48.7.0/28"))
+    reconcile()
+    assert not Finding.objects.exists()
+
+
 def test_a_definition_that_goes_removes_nothing(server: Any, reconcile: Callable[[], str]) -> None:
     server.crds("metallb.io_ipaddresspools")
     server.put(objects.metallb_pool("green", "192.168.2.0/28"))

@@ -219,6 +219,15 @@ CASES = {
         {"spec": {"cidr": "10.48.0.0/16", "blockSize": 26, "disabled": True}},
         ["pod-pool 10.48.0.0/16 blocks of /26, disabled"],
     ),
+    "Calico's reservation": (
+        calico.parse_reservation,
+        {"spec": {"reservedCIDRs": ["10.48.0.0/24", "10.48.1.7/32", "fd00:48::/120"]}},
+        [
+            "pod-pool 10.48.0.0/24 reserved",
+            "pod-pool 10.48.1.7/32 reserved",
+            "pod-pool fd00:48::/120 reserved",
+        ],
+    ),
     "Calico for load balancers": (
         calico.parse,
         {"spec": {"cidr": "203.0.113.0/28", "allowedUses": ["LoadBalancer"]}},

@@ -142,6 +142,10 @@ CALICO_IP_POOL = Resource(
     reads_for="IP pools of Calico",
 )
 CALICO_IP_POOL_V3 = replace(CALICO_IP_POOL, group="projectcalico.org", version="v3")
+CALICO_IP_RESERVATION, CALICO_IP_RESERVATION_V3 = (
+    replace(resource, plural="ipreservations", kind="IPReservation.projectcalico.org")
+    for resource in (CALICO_IP_POOL, CALICO_IP_POOL_V3)
+)
 OPENSHIFT_NETWORK = Resource(
     "config.openshift.io",
     "v1",
