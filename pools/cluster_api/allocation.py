@@ -38,9 +38,10 @@ def holder(claim: AddressClaim) -> Holder:
     return Holder(HOLDER_KIND, str(claim.name), claim.uid)
 
 
-def held_addresses(cluster_id: int) -> dict[str, str]:
-    """Return the addresses that claims of the cluster hold, by the uid of the claim."""
-    rows = _held_blocks(cluster_id).values_list("holder_uid", "cidr")
+def held_addresses(cluster_id: int, names: Collection[ObjectName]) -> dict[str, str]:
+    """Return the addresses that claims of these names hold, by the uid of the claim."""
+    blocks = _held_blocks(cluster_id).filter(holder_id__in=[str(name) for name in names])
+    rows = blocks.values_list("holder_uid", "cidr")
     return {uid: str(cidr.network_address) for uid, cidr in rows}
 
 
@@ -126,14 +127,17 @@ def release_vanished(
     """Release the addresses of claims that are gone together with their IPAddress.
 
     A claim whose finalizer somebody removed goes without us; so do all claims that clusterctl moves to
-    another cluster. The caller knows all claims and all IPAddresses of the cluster.
+    another cluster. The caller knows all claims and all IPAddresses of the cluster, or after a watch event
+    those of the changed names, and only these are released.
     """
     in_use = {(str(name), text) for name, text in address_texts}
+    blocks = _held_blocks(context.cluster.pk)
+    if context.from_watch:
+        names = [str(ObjectName(*key)) for key in context.changed_keys]
+        blocks = blocks.filter(holder_id__in=names)
     gone = [
         pk
-        for pk, uid, holder_id, cidr in _held_blocks(context.cluster.pk).values_list(
-            "pk", "holder_uid", "holder_id", "cidr"
-        )
+        for pk, uid, holder_id, cidr in blocks.values_list("pk", "holder_uid", "holder_id", "cidr")
         if uid and uid not in claim_uids and (holder_id, str(cidr.network_address)) not in in_use
     ]
     if gone:

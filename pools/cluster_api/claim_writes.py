@@ -55,20 +55,18 @@ def serving_writes(
 ) -> Iterator[Write]:
     """Yield the due writes for a claim that has the address `text`; `address` is its IPAddress.
 
-    The claim gets its finalizer first, then the IPAddress is made, then the status names it.
+    The claim gets its finalizer first, then the IPAddress is made, then the status names it. An IPAddress
+    that was restored first loses the owners that the claim and the pool were earlier: it can have one
+    controller only.
     """
     claim = observed.claim
     finalizer = partial(_claim_with_finalizer, target=target, claim=claim)
     yield from _if_due(_claim_write(target, claim, finalizer), observed.manifest)
+    if address is not None and _without_earlier_owners(address, claim, binding) is not None:
+        forget = partial(_without_earlier_owners, claim=claim, binding=binding)
+        yield _address_write(target, claim, forget, how="replace")
     make_address = partial(_address, target=target, claim=claim, binding=binding, text=text)
-    address_write = Write(
-        target.addresses,
-        claim.name.name,
-        make_address,
-        namespace=claim.name.namespace,
-        structure=STRUCTURE,
-    )
-    yield from _if_due(address_write, address)
+    yield from _if_due(_address_write(target, claim, make_address), address)
     yield from status_writes(target, observed, Outcome(), is_written=address is not None)
 
 
@@ -132,7 +130,7 @@ def _claim_write(target: Target, claim: AddressClaim, make: Any, how: str = "app
     )
 
 
-def _address_write(target: Target, claim: AddressClaim, make: Any, how: str) -> Write:
+def _address_write(target: Target, claim: AddressClaim, make: Any, how: str = "apply") -> Write:
     return Write(
         target.addresses,
         claim.name.name,
@@ -208,6 +206,28 @@ def _address(
         **binding.address_spec(text),
     }
     return manifest
+
+
+def _without_earlier_owners(
+    current: Manifest | None, claim: AddressClaim, binding: PoolBinding
+) -> Manifest | None:
+    """Return the IPAddress without owners of the claim's or the pool's name and another uid; None without such."""
+    if current is None or not contract.belongs_to(current, claim) or contract.is_deleting(current):
+        return None
+    uids = {
+        (contract.CLAIM_KIND, claim.name.name): claim.uid,
+        (claim.pool.kind, claim.pool.name): binding.pool_object.uid,
+    }
+    metadata = contract.metadata(current)
+    owners = metadata.get("ownerReferences") or []
+    remaining = [
+        owner
+        for owner in owners
+        if uids.get((owner.get("kind"), owner.get("name")), owner.get("uid")) == owner.get("uid")
+    ]
+    if len(remaining) == len(owners):
+        return None
+    return {**current, "metadata": {**metadata, "ownerReferences": remaining}}
 
 
 def _owners(

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from django.db import DatabaseError
 
-from pools.cluster_api import allocation, claim_writes, observed, register_pools
+from pools.cluster_api import allocation, claim_writes, listing, observed, register_pools
 from pools.cluster_api.claim_writes import Target
 from pools.cluster_api.observed import Observation, ObservedClaim
 from pools.cluster_api.register_pools import Bindings, PoolBinding
@@ -23,6 +23,7 @@ from pools.clusters.reconcile import ingest
 from pools.clusters.reconcile.handler import (
     BUGS,
     Handler,
+    ParsedObject,
     ReconcileFinding,
     SyncContext,
     Write,
@@ -56,6 +57,19 @@ class IPAddressClaims(Handler):
     def parse(self, manifest: Manifest) -> AddressClaim:
         return contract.parse_claim(manifest)
 
+    def ingest(
+        self,
+        context: SyncContext,  # noqa: ARG002
+        parsed_objects: Sequence[ParsedObject],
+    ) -> None:
+        """Mark the claims that are not answered, which each watch event looks at again."""
+        for row, claim in parsed_objects:
+            row.pending = (
+                claim.is_deleting
+                or not claim.has_finalizer
+                or conditions.current_reason(row.manifest) != (Reason.READY.value, "")
+            )
+
     def desired(self, context: SyncContext) -> Iterator[Write]:
         if not context.connection.manages(ManagedResource.CLUSTER_API):
             return
@@ -80,7 +94,7 @@ class IPAddressClaims(Handler):
     def findings(self, context: SyncContext) -> Iterable[ReconcileFinding]:
         if context.connection.manages(ManagedResource.CLUSTER_API):
             return
-        number = len(observed.read(context).claims)
+        number = listing.claims_of_cluster(context.cluster).filter(problem_code="").count()
         if number:
             yield ReconcileFinding(
                 "cluster_api_off",
@@ -105,35 +119,21 @@ class _Answers:
 
     def __post_init__(self) -> None:
         self._context = self.target.context
-        self._bindings: Bindings = register_pools.bind(
-            self._context.cluster, self.observation.pools
+        claims = [observed_claim.claim for observed_claim in self.observation.claims]
+        pools = self.observation.pools
+        if self._context.from_watch:
+            pools = {key: pools[key] for key in {claim.pool for claim in claims} if key in pools}
+        self._bindings: Bindings = register_pools.bind(self._context.cluster, pools)
+        self._held = allocation.held_addresses(
+            self._context.cluster.pk, [claim.name for claim in claims]
         )
-        self._held = allocation.held_addresses(self._context.cluster.pk)
         self._reserve_gateways()
 
     def writes(self) -> Iterator[Write]:
         for observed_claim in self.observation.claims:
-            if self._may_be_due(observed_claim) and not self.observation.is_paused(
-                observed_claim.claim
-            ):
+            if not self.observation.is_paused(observed_claim.claim):
                 yield from self._answer(observed_claim)
         yield from self._abandoned()
-
-    def _may_be_due(self, observed_claim: ObservedClaim) -> bool:
-        """Return False for an answered claim that a watch event does not concern.
-
-        Comparing thousands of claims would delay the answer to the one that has just come; the next full
-        sync compares all. An IPAddress has the name of its claim.
-        """
-        claim = observed_claim.claim
-        if not self._context.from_watch or claim.name in self._context.changed_keys:
-            return True
-        return (
-            claim.is_deleting
-            or not claim.has_finalizer
-            or not self._is_answered(claim, self.observation.addresses.get(claim.name))
-            or conditions.current_reason(observed_claim.manifest) != (Reason.READY.value, "")
-        )
 
     def _reserve_gateways(self) -> None:
         """Reserve the gateways of pools; a gateway that cannot be reserved makes its pool unusable."""

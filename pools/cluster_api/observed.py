@@ -7,14 +7,19 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, NamedTuple
 
+from django.db.models import Exists, OuterRef, Q, QuerySet, Value
+from django.db.models.functions import Concat
+
+from pools.cluster_api.allocation import HOLDER_KIND
 from pools.clusters.client.api_client import Manifest
 from pools.clusters.reconcile import watch_positions
-from pools.clusters.reconcile.handler import SyncContext
+from pools.clusters.reconcile.handler import ObjectKey, SyncContext
 from pools.core import errors
 from pools.core.cluster_api import contract
 from pools.core.cluster_api.contract import AddressClaim, ObjectName, PoolKey, PoolObject
 from pools.core.kubernetes.resources import Resource
-from pools.models import Cluster, Connection, ObservedObject
+from pools.models import Block, Cluster, Connection, ObservedObject
+from pools.models.blocks import BlockState
 
 
 @dataclass(frozen=True)
@@ -67,50 +72,91 @@ KINDS = (
 
 
 def read(context: SyncContext) -> Observation:
-    """Return the objects of the cluster as this sync run knows them."""
+    """Return the objects of the cluster as this sync run knows them; after a watch event, those that are due."""
     absent = frozenset(kind for kind in KINDS if is_absent(context.connection, kind))
-    observation = read_rows(context.cluster, absent)
+    changed = context.changed_keys if context.from_watch else None
+    observation = read_rows(context.cluster, absent, changed=changed)
     unknown = frozenset(
         kind for kind in KINDS if kind not in absent and not watch_positions.is_known(context, kind)
     )
     return replace(observation, unknown=unknown)
 
 
-def read_rows(cluster: Cluster, absent: Collection[str] = ()) -> Observation:
-    """Return the objects of the cluster as last observed, without those of absent kinds."""
-    rows = ObservedObject.objects.filter(cluster=cluster, kind__in=KINDS).order_by("pk")
-    by_kind: dict[str, list[_Row]] = {kind: [] for kind in KINDS}
-    # Each watch event reads all of them: ten thousand instances of a model take most of its time.
-    for row in map(_Row._make, rows.values_list(*_Row._fields)):
-        if row.kind not in absent:
-            by_kind[row.kind].append(row)
-    claims = by_kind[contract.CLAIM_KIND]
+def read_rows(
+    cluster: Cluster, absent: Collection[str] = (), *, changed: Collection[ObjectKey] | None = None
+) -> Observation:
+    """Return the objects of the cluster as last observed, without those of absent kinds.
+
+    With `changed`, the names of the objects of watch events, the claims are those that are due (`_due`), and
+    the IPAddresses and Clusters are theirs.
+    """
+    objects = ObservedObject.objects.filter(cluster=cluster).exclude(kind__in=absent)
+    claim_query = objects.filter(kind=contract.CLAIM_KIND)
+    address_query = objects.filter(kind=contract.ADDRESS_KIND)
+    cluster_query = objects.filter(kind=contract.CLUSTER_KIND)
+    if changed is not None:
+        claim_query = claim_query.filter(_due(changed))
+    claim_rows = sorted(_rows(claim_query), key=_creation)  # who waits longest is served first
+    claims = tuple(
+        ObservedClaim(contract.parse_claim(row.manifest), row.manifest)
+        for row in claim_rows
+        if not row.problem_code and row.missed_at is None
+    )
+    if changed is not None:
+        names = {(row.namespace, row.name) for row in claim_rows} | set(changed)
+        address_query = address_query.filter(_is_named(names))
+        cluster_query = cluster_query.filter(name__in={each.claim.cluster for each in claims})
+    address_rows = _rows(address_query)
     return Observation(
-        claims=tuple(
-            ObservedClaim(contract.parse_claim(row.manifest), row.manifest)
-            for row in sorted(claims, key=_creation)  # who waits longest is served first
-            if not row.problem_code and row.missed_at is None
-        ),
-        claim_uids=frozenset(row.uid for row in claims),
+        claims=claims,
+        claim_uids=frozenset(row.uid for row in claim_rows),
         addresses={
             contract.object_name(row.manifest): row.manifest
-            for row in by_kind[contract.ADDRESS_KIND]
+            for row in address_rows
             if row.missed_at is None
         },
         address_texts=frozenset(
             (contract.object_name(row.manifest), contract.address_of(row.manifest))
-            for row in by_kind[contract.ADDRESS_KIND]
+            for row in address_rows
         ),
         pools={
             PoolKey(row.kind, row.namespace, row.name): parse_pool(row.manifest)
-            for kind in contract.POOL_KINDS
-            for row in by_kind[kind]
+            for row in _rows(objects.filter(kind__in=contract.POOL_KINDS))
         },
         paused_clusters={
             ObjectName(row.namespace, row.name): contract.is_cluster_paused(row.manifest)
-            for row in by_kind[contract.CLUSTER_KIND]
+            for row in _rows(cluster_query)
         },
     )
+
+
+def _due(changed: Collection[ObjectKey]) -> Q:
+    """Return the condition of claims that an event, or without one a change of the register, may concern.
+
+    Their rows say which are not answered (`pending`); the others are those of the changed objects' names, as
+    an IPAddress has the name of its claim, and after a change of the register those that hold no address any
+    more. Comparing thousands would delay the answer to the one that has just come; the next full sync does.
+    """
+    if changed:
+        return Q(pending=True) | _is_named(changed)
+    held = Block.objects.filter(
+        holder_id=Concat(OuterRef("namespace"), Value("/"), OuterRef("name")),
+        holder_kind=HOLDER_KIND,
+        holder_uid=OuterRef("uid"),
+        state=BlockState.HELD,
+    )
+    return Q(pending=True) | Q(~Exists(held))
+
+
+def _is_named(keys: Collection[ObjectKey]) -> Q:
+    """Return the condition of objects that have these names in one of these namespaces."""
+    namespaces, names = {namespace for namespace, _ in keys}, {name for _, name in keys}
+    return Q(namespace__in=namespaces, name__in=names)
+
+
+def _rows(objects: QuerySet[ObservedObject]) -> list[_Row]:
+    # Ten thousand instances of a model would take most of the time of a full sync.
+    return [_Row(*values) for values in objects.order_by("pk").values_list(*_Row._fields)]
 
 
 class _Row(NamedTuple):

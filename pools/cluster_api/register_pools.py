@@ -103,14 +103,25 @@ def _bind_one(
             f"{pool} has blocks of the mask size {pool.mask_size(family)}; a claim gets a single"
             f" address, which needs the mask size {_HOST_SIZE[family]}."
         )
-    if (pool_object.prefix or 0) > _HOST_SIZE[family]:
-        raise PoolNotUsable(
-            f"spec.prefix {pool_object.prefix} is longer than an IPv{family} address."
-        )
     if pool_object.gateway is not None and pool_object.gateway.version != family:
         raise PoolNotUsable(f"spec.gateway {pool_object.gateway} is no IPv{family} address.")
     networks = tuple(cidr for cidr in cidrs.get(pool.pk, ()) if cidr.version == family)
+    _check_prefix(pool_object.prefix or 0, pool, family, networks)
     return PoolBinding(pool_object, pool, family, networks)
+
+
+def _check_prefix(
+    prefix: int, pool: Pool, family: int, networks: Iterable[addresses.Network]
+) -> None:
+    """Raise PoolNotUsable for a prefix length with which an address of the pool would be none of a machine."""
+    if prefix > _HOST_SIZE[family]:
+        raise PoolNotUsable(f"spec.prefix {prefix} is longer than an IPv{family} address.")
+    for cidr in networks:
+        if cidr.prefixlen < prefix < _HOST_SIZE[family] - 1:
+            raise PoolNotUsable(
+                f"spec.prefix {prefix} divides {cidr} of {pool} into several networks, of which the first and"
+                " last addresses are no addresses of machines: use a pool with a CIDR for each network."
+            )
 
 
 def reserve_gateway(binding: PoolBinding, *, author: events.Author) -> None:

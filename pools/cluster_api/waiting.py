@@ -43,7 +43,7 @@ def nudge_clusters() -> int:
 
 def _has_free_address(connection: Connection, uids: set[str]) -> bool:
     """Return True if the pool of one of these claims has a free address, and nothing is paused."""
-    observation = observed.read_rows(connection.cluster)
+    observation = observed.read_rows(connection.cluster, changed=())
     bindings = register_pools.bind(connection.cluster, observation.pools)
     waiting = [
         bindings.get(observed_claim.claim.pool)

@@ -95,6 +95,7 @@ ALL: Sequence[Handler] = (
     ObservedKind(
         resources.SERVICE_CIDR,
         resources.SERVICE_CIDR_V1BETA1,
+        resources.SERVICE_CIDR_V1ALPHA1,
         parser=cluster_networks.parse_service_cidr,
         watched=False,
     ),
@@ -121,10 +122,20 @@ ALL: Sequence[Handler] = (
         parser=external_addresses.parse_cilium_load_balancer_pool,
     ),
     ObservedKind(resources.METALLB_POOL, parser=external_addresses.parse_metallb_pool),
+    ObservedKind(
+        resources.METALLB_ADDRESS_POOL,
+        resources.METALLB_ADDRESS_POOL_V1ALPHA1,
+        parser=external_addresses.parse_metallb_pool,
+    ),
     ObservedKind(resources.EGRESS_IP, parser=external_addresses.parse_egress_ip),
     ObservedKind(
         resources.CILIUM_EGRESS_GATEWAY_POLICY,
         parser=external_addresses.parse_egress_gateway_policy,
     ),
     ObservedKind(resources.CALICO_IP_POOL, resources.CALICO_IP_POOL_V3, parser=calico.parse),
+    ObservedKind(
+        resources.CALICO_IP_RESERVATION,
+        resources.CALICO_IP_RESERVATION_V3,
+        parser=calico.parse_reservation,
+    ),
 )

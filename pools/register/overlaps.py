@@ -190,8 +190,14 @@ def _clashes(networks: Iterable[Owned]) -> Iterator[tuple[Owned, Owned]]:
         own_networks[owner.cluster_id].append((network, owner))
     for of_cluster in own_networks.values():
         if any(owner.kind for _, owner in of_cluster):
+            reserved = [
+                cidr for cidr, owner in of_cluster if owner.kind == clashes.CALICO_RESERVATION
+            ]
             for outer, inner in overlaps.nested_pairs(of_cluster):
-                if clashes.is_clash(outer[1].use, inner[1].use):
+                if clashes.is_clash(outer[1].use, inner[1].use) and not (
+                    outer[1].kind == clashes.CALICO_POOL
+                    and any(overlaps.contains(cidr, inner[0]) for cidr in reserved)
+                ):
                     yield outer, inner
 
 

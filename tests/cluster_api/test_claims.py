@@ -218,3 +218,42 @@ def test_an_ipv6_claim(world: World) -> None:
     assert six["spec"]["address"].startswith("fd00:1::")
     assert four is not None
     assert (four["spec"]["address"], four["spec"]["prefix"]) == ("10.0.0.1", 20)
+
+
+def test_a_pool_of_single_addresses(world: World) -> None:
+    """The referenced pool uses single ip addresses; prefix and gateway are those of their network."""
+    world.pool("10.0.1.2/32", "10.0.1.3/32")
+    world.put_pool("pool", prefix=24, gateway="10.0.1.1")
+    world.put_claim("test")
+    world.sync()
+    address = world.address("test")
+    assert address is not None
+    spec = address["spec"]
+    assert (spec["address"], spec["prefix"], spec["gateway"]) == ("10.0.1.2", 24, "10.0.1.1")
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        ({"gateway": "10.0.0.1"}, [(29, "10.0.0.1"), (29, None)]),
+        ({"gateway": "10.0.0.1", "prefix": 16}, [(16, "10.0.0.1"), (16, "10.0.0.1")]),
+        ({"gateway": "192.168.0.1"}, [(29, None), (29, None)]),
+        ({"gateway": "10.0.0.1", "prefix": 32}, [(32, None), (32, None)]),
+    ],
+    ids=["of one network", "of both networks", "of none", "of single addresses"],
+)
+def test_a_gateway_belongs_to_the_addresses_of_its_network(
+    world: World, spec: dict[str, Any], expected: list[Any]
+) -> None:
+    world.pool("10.0.0.0/29", "10.0.1.0/29", reserved=["10.0.0.3-10.0.0.7"])
+    world.put_pool("pool", **spec)
+    for name in ("one", "two", "three"):
+        world.put_claim(name)
+    world.sync()
+    by_network: dict[str, Any] = {}
+    for name in ("one", "two", "three"):
+        address = world.address(name)
+        assert address is not None
+        text = address["spec"]["address"]
+        by_network[text[:6]] = (address["spec"]["prefix"], address["spec"].get("gateway"))
+    assert [by_network[network] for network in ("10.0.0", "10.0.1")] == expected

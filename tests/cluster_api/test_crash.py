@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from pools.core.cluster_api import contract
@@ -59,15 +61,22 @@ def test_a_crash_at_any_step_of_a_deletion(world: World) -> None:
     assert crashed >= 3, "the IPAddress is deleted, loses its finalizer, then the claim does"
 
 
-def test_an_address_that_was_moved_is_adopted(world: World) -> None:
+@pytest.mark.parametrize("by_cluster", [False, True], ids=["paused claim", "paused cluster"])
+def test_an_address_that_was_moved_is_adopted(world: World, by_cluster: bool) -> None:
     """What clusterctl makes in the new cluster: claim and address without status, other uids."""
     world.pool("10.0.0.0/24")
     world.put_pool("pool", gateway="10.0.0.254")
-    world.put_claim("test", annotations={contract.PAUSED: ""})
+    cluster = "prod" if by_cluster else ""
+    world.put_cluster("prod", paused=True)
+    world.put_claim(
+        "test", cluster=cluster, annotations={contract.PAUSED: ""} if not cluster else {}
+    )
     _put_address(world, "10.0.0.77", ownerReferences=[_stranger()])
     world.put_claim("other")
     world.sync()
-    world.put_claim("test")
+    assert world.held() == {"blue/other": "10.0.0.1"}
+    world.put_cluster("prod")
+    world.put_claim("test", cluster=cluster)
     world.sync()
     address = world.address("test")
     assert address is not None
@@ -78,6 +87,78 @@ def test_an_address_that_was_moved_is_adopted(world: World) -> None:
     kinds = {one["kind"] for one in address["metadata"]["ownerReferences"]}
     assert kinds == {"ConfigMap", "IPAddressClaim", "CadastrePool"}, "an unrelated owner stays"
     assert world.ready("test") == ("True", "Ready")
+
+
+OWNERS: dict[str, list[dict[str, Any]]] = {
+    "none": [],
+    "an unrelated one": [
+        {"apiVersion": "v1", "kind": "ConfigMap", "name": "dummy", "uid": "abc-dev-123"}
+    ],
+    "another controller": [
+        {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "name": "dummy",
+            "uid": "abc-dev-123",
+            "controller": True,
+        }
+    ],
+}
+
+
+@pytest.mark.parametrize("case", OWNERS)
+def test_an_existing_address_gets_owners_and_finalizer(world: World, case: str) -> None:
+    """An existing IPAddress with no, or an unrelated, ownerRef is missing finalizers and owner references."""
+    owners = OWNERS[case]
+    world.pool("10.0.0.0/24")
+    pool = world.put_pool("pool", gateway="10.0.0.2")
+    _put_address(world, "10.0.0.1", **({"ownerReferences": owners} if owners else {}))
+    before = world.address("test")
+    claim = world.put_claim("test")
+    world.sync()
+    address = world.address("test")
+    assert address is not None
+    assert before is not None
+    assert address["spec"] == before["spec"]
+    assert address["metadata"]["finalizers"] == [contract.PROTECT_FINALIZER]
+    is_controller = case != "another controller"
+    assert address["metadata"]["ownerReferences"] == [
+        *owners,
+        _reference(claim, controller=is_controller),
+        _reference(pool, controller=False),
+    ]
+    assert world.ready("test") == ("True", "Ready")
+
+
+def test_an_address_that_was_restored_belongs_to_the_claim_of_now(world: World) -> None:
+    """A restored IPAddress names its claim by the uid that this had, as its controller."""
+    world.pool("10.0.0.0/24")
+    pool = world.put_pool("pool")
+    claim = world.put_claim("test")
+    earlier = _reference(claim, controller=True) | {"uid": "of-the-earlier-claim"}
+    _put_address(world, "10.0.0.7", ownerReferences=[earlier])
+    world.sync()
+    world.sync()
+    address = world.address("test")
+    assert address is not None
+    assert address["metadata"]["ownerReferences"] == [
+        _reference(claim, controller=True),
+        _reference(pool, controller=False),
+    ]
+    assert address["metadata"]["finalizers"] == [contract.PROTECT_FINALIZER]
+    assert world.ready("test") == ("True", "Ready")
+    assert world.held() == {"blue/test": "10.0.0.7"}
+
+
+def _reference(owner: Any, *, controller: bool) -> dict[str, Any]:
+    return {
+        "apiVersion": owner["apiVersion"],
+        "kind": owner["kind"],
+        "name": owner["metadata"]["name"],
+        "uid": owner["metadata"]["uid"],
+        "controller": controller,
+        "blockOwnerDeletion": True,
+    }
 
 
 def test_an_address_that_another_holder_has_is_flagged(world: World) -> None:

@@ -1,4 +1,4 @@
-"""Many claims at once are all answered; an event of one lists nothing, and compares no answered claim."""
+"""Many claims at once are all answered; an event of one lists nothing, and reads no answered claim."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import pytest
 from pools.cluster_api import claim_writes
 from pools.clusters.reconcile import leases, watch_events, watch_positions
 from pools.core.cluster_api import contract
+from pools.models import Block
+from pools.register.allocator import window
 from tests.cluster_api.world import BLUE, HANDLERS, World
 from tests.kube import gateways
 from tests.kube.fake import FakeCluster
@@ -45,7 +47,24 @@ def compared(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return names
 
 
-def test_all_are_answered_and_an_event_concerns_one(world: World, compared: list[str]) -> None:
+@pytest.fixture
+def read_claims(monkeypatch: pytest.MonkeyPatch) -> set[str]:
+    """The names of the claims that were read."""
+    names: set[str] = set()
+    parse = contract.parse_claim
+
+    def recorded(manifest: Any) -> Any:
+        claim = parse(manifest)
+        names.add(claim.name.name)
+        return claim
+
+    monkeypatch.setattr(contract, "parse_claim", recorded)
+    return names
+
+
+def test_all_are_answered_and_an_event_concerns_one(
+    world: World, compared: list[str], read_claims: set[str]
+) -> None:
     world.pool("10.0.0.0/16")
     world.put_pool("pool")
     for number in range(MANY):
@@ -55,12 +74,13 @@ def test_all_are_answered_and_an_event_concerns_one(world: World, compared: list
     assert len(set(world.held().values())) == MANY
     world.sync()  # which observes the IPAddresses
     compared.clear()
+    read_claims.clear()
     claim = world.put_claim("one-more")
     if isinstance(world.server, FakeCluster):
         world.server.log.clear()
     _ingest(world, contract.CLAIM_KIND, ("ADDED", claim))
     assert world.ready("one-more") == ("True", "Ready")
-    assert set(compared) == {"one-more"}
+    assert set(compared) == read_claims == {"one-more"}
     if isinstance(world.server, FakeCluster):
         assert not world.server.log.of("list")
 
@@ -87,3 +107,44 @@ def test_events_of_pools_and_addresses_concern_who_lacks_one(
     assert "kept" not in compared
     world.sync()
     assert set(compared) == {"kept", "lost", "waits"}
+
+
+def test_a_change_of_the_register_concerns_who_lost_an_address(
+    world: World, read_claims: set[str]
+) -> None:
+    """Somebody releases the address in the register; the IPAddress has it, and the claim gets it back."""
+    world.pool("10.0.0.0/24")
+    world.put_pool("pool")
+    for name in ("kept", "lost"):
+        world.put_claim(name)
+    world.sync()
+    world.sync()
+    text = world.address_text("lost")
+    window.release_blocks([Block.objects.get(holder_id=f"{BLUE}/lost").pk])
+    assert set(world.held()) == {f"{BLUE}/kept"}
+    read_claims.clear()
+    lease = leases.borrow(world.connection.pk, "worker")
+    assert lease is not None
+    run = watch_events.apply_register_changes(
+        lease, HANDLERS, open_client=lambda _: gateways.to(world.server)  # type: ignore[arg-type]
+    )  # fmt: skip
+    assert not run.error_code, (run.error_code, run.error)
+    assert world.held()[f"{BLUE}/lost"] == text
+    assert read_claims == {"lost"}
+
+
+def test_a_claim_that_vanishes_in_an_event_releases_its_own_address_only(world: World) -> None:
+    """Without its finalizer it goes without us; the addresses of claims that nobody read stay."""
+    world.pool("10.0.0.0/24")
+    world.put_pool("pool")
+    for name in ("kept", "lost"):
+        world.put_claim(name)
+    world.sync()
+    world.sync()
+    claim, address = world.claim("lost"), world.address("lost")
+    world.strip(claim, world.claims)
+    _ingest(world, contract.CLAIM_KIND, ("DELETED", claim))
+    assert set(world.held()) == {f"{BLUE}/kept", f"{BLUE}/lost"}, "its IPAddress still has it"
+    world.strip(address, world.addresses)
+    _ingest(world, contract.ADDRESS_KIND, ("DELETED", address))
+    assert set(world.held()) == {f"{BLUE}/kept"}

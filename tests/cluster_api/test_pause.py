@@ -108,3 +108,23 @@ def test_a_cluster_that_is_not_there(world: World) -> None:
     world.sync_until_missed()
     assert world.claim("early") is None
     assert world.held() == {}
+
+
+@pytest.mark.parametrize("paused", [False, True], ids=["annotation", "annotation and spec.paused"])
+def test_another_change_of_a_paused_cluster_is_no_end_of_its_pause(
+    world: World, paused: bool
+) -> None:
+    """A paused cluster is updated: does not allocate; the claim came after the pause."""
+    world.put_cluster("prod", annotated=True, paused=paused)
+    world.put_claim("test", labels={contract.CLUSTER_NAME: "prod"})
+    world.sync()
+    cluster = world.client.get(resources.CLUSTERS[0], "prod", "blue")
+    world.client.patch(
+        resources.CLUSTERS[0],
+        cluster,
+        {"/metadata/annotations": {**PAUSED, "superficial": "change"}},
+        manager="user",
+    )
+    world.sync()
+    assert world.address("test") is None
+    assert world.held() == {}

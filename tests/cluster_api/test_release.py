@@ -41,6 +41,51 @@ def test_a_deleted_claim_releases_its_address_into_the_cooldown(world: World) ->
     assert world.address_text("next") == "10.0.0.2"
 
 
+def test_a_name_that_is_used_again_is_another_claim(world: World) -> None:
+    """A machine is made anew under its name; nothing of the first claim is the second one's."""
+    world.pool("10.0.0.0/30", cooldown=3600)
+    world.put_pool("pool")
+    world.put_claim("test")
+    world.sync()
+    world.delete_claim("test")
+    world.sync()
+    claim = world.put_claim("test")
+    world.sync()
+    assert world.address_text("test") == "10.0.0.2"
+    address = world.address("test")
+    assert address is not None
+    assert address["metadata"]["ownerReferences"][0]["uid"] == claim["metadata"]["uid"]
+    assert Block.objects.get(state="held").holder_uid == claim["metadata"]["uid"]
+
+
+def test_an_unanswered_claim_of_a_missing_cluster_can_be_deleted(world: World) -> None:
+    """The cluster can not be retrieved, the claim is not fulfilled, and has the finalizer."""
+    world.pool("10.0.0.0/29")
+    world.put_pool("pool")
+    world.put_claim("test", cluster="gone", finalizers=[contract.RELEASE_FINALIZER])
+    world.sync()
+    assert world.address("test") is None
+    world.delete_claim("test")
+    assert world.claim("test") is not None
+    world.sync()
+    assert world.claim("test") is None
+
+
+def test_a_claim_that_goes_with_its_cluster_is_released_at_once(world: World) -> None:
+    """The claim was fulfilled, the Cluster is gone, and the claim is deleted."""
+    world.pool("10.0.0.0/29")
+    world.put_pool("pool")
+    world.put_cluster("prod")
+    world.put_claim("test", cluster="prod")
+    world.sync()
+    assert world.address_text("test") == "10.0.0.1"
+    world.delete(world.client.get(resources.CLUSTERS[0], "prod", "blue"), resources.CLUSTERS[0])
+    world.delete_claim("test")
+    world.sync()
+    assert world.claim("test") is None
+    assert world.held() == {}
+
+
 def test_an_address_in_its_cooldown_is_not_given_to_another_claim(world: World) -> None:
     world.pool("10.0.0.7/32", cooldown=3600)
     world.put_pool("pool")

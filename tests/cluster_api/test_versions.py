@@ -159,6 +159,7 @@ CASES = {
     "gateway": ({}, {"gateway": "fd00::1"}, "no IPv4 address"),
     "no address": ({}, {"gateway": "10.0.0.999"}, "spec.gateway"),
     "prefix": ({}, {"prefix": 64}, "longer than an IPv4 address"),
+    "several networks": ({}, {"prefix": 26}, "divides 10.0.0.0/24 of"),
 }
 
 
@@ -202,3 +203,33 @@ def test_the_status_of_a_pool(world: World) -> None:
     }
     assert pool["status"]["conditions"][0]["status"] == "True"
     assert pool["metadata"]["finalizers"] == [contract.POOL_FINALIZER]
+
+
+@pytest.mark.parametrize(
+    ("cidr", "gateway", "claims", "free"),
+    [
+        ("10.0.0.0/28", "", 1, 13),
+        ("10.0.0.0/28", "", 2, 12),
+        ("10.0.0.0/28", "10.0.0.10", 1, 12),
+        ("10.0.0.0/28", "10.0.0.10", 2, 11),
+        ("10.0.0.0/28", "10.0.9.1", 1, 13),
+        ("10.0.0.0/30", "10.0.0.1", 1, 0),  # network and broadcast address
+        ("fd00::ff00/120", "fe80::a", 1, 254),  # the last one of IPv6 is an address like any other
+        ("fd00::ffff/128", "fe80::a", 1, 0),
+    ],
+)
+@pytest.mark.parametrize("is_global", [False, True], ids=["namespaced", "global"])
+def test_the_counts_of_a_pool(
+    world: World, cidr: str, gateway: str, claims: int, free: int, is_global: bool
+) -> None:
+    """When there are claims, and no gateway, one in the range, one outside of it."""
+    world.pool(cidr)
+    put_pool = world.put_global_pool if is_global else world.put_pool
+    put_pool("pool", **({"gateway": gateway} if gateway else {}))
+    for number in range(claims):
+        world.put_claim(f"test-{number}", kind=contract.POOL_KINDS[is_global])
+    world.sync()
+    pool = world.pool_object(namespace="" if is_global else "blue")
+    assert pool is not None
+    counts = pool["status"]["addresses"]
+    assert (counts["held"], counts["free"]) == (str(claims), str(free))

@@ -95,6 +95,8 @@ def _pool(**spec: Any) -> dict[str, Any]:
         ({"family": 5}, "spec.family"),
         ({"family": True}, "spec.family"),
         ({"prefix": 0}, "spec.prefix"),
+        ({"prefix": -1}, "spec.prefix"),
+        ({"prefix": 9999}, "spec.prefix"),
         ({"prefix": "24"}, "spec.prefix"),
         ({"gateway": "10.0.0.999"}, "spec.gateway"),
         ({"gateway": "fe80::1", "family": 4}, "spec.gateway"),

@@ -78,6 +78,16 @@ def metallb_pool(name: str, *addresses: str, namespace: str = "default") -> Mani
     }
 
 
+def metallb_address_pool(name: str, *addresses: str, version: str = "v1beta1") -> Manifest:
+    """A pool of MetalLB before 0.14."""
+    manifest = metallb_pool(name, *addresses)
+    return manifest | {
+        "apiVersion": f"metallb.io/{version}",
+        "kind": "AddressPool",
+        "spec": {**manifest["spec"], "protocol": "layer2"},
+    }
+
+
 def egress_ip(name: str, *addresses: str) -> Manifest:
     return {
         "apiVersion": "k8s.ovn.org/v1",
@@ -106,6 +116,15 @@ def calico_pool(name: str, cidr: str, **spec: Any) -> Manifest:
         "kind": "IPPool",
         "metadata": {"name": name},
         "spec": {"cidr": cidr, **spec},
+    }
+
+
+def calico_reservation(name: str, *cidrs: str) -> Manifest:
+    return {
+        "apiVersion": "crd.projectcalico.org/v1",
+        "kind": "IPReservation",
+        "metadata": {"name": name},
+        "spec": {"reservedCIDRs": list(cidrs)},
     }
 
 

@@ -177,6 +177,24 @@ def test_two_cilium_nodes_with_one_pod_cidr_clash(
     assert (finding.kind, finding.code) == ("CiliumNode", "address_clash")
 
 
+def test_what_calico_reserves_is_free_for_others(server: Any, reconcile: Callable[[], str]) -> None:
+    server.crds("crd.projectcalico.org_ippools", "crd.projectcalico.org_ipreservations")
+    server.put(objects.calico_pool("default", "10.48.0.0/16"))
+    server.put(objects.calico_reservation("routers", "10.48.7.0/29"))
+    server.put(objects.node("worker-1", "10.48.7.3"))
+    reconcile()
+    assert "10.48.7.0/29 pod-pool IPReservation.projectcalico.org routers" in _uses()
+    assert not Finding.objects.exists()
+    server.put(objects.node("worker-2", "10.48.7.9"))
+    reconcile()
+    finding = Finding.objects.get()
+    assert (finding.kind, finding.code) == ("Node", "address_clash")
+    assert "10.48.7.9/32 of Node worker-2" in finding.message
+    server.put(objects.calico_reservation("routers", "10.48.7.0/28"))
+    reconcile()
+    assert not Finding.objects.exists()
+
+
 def test_a_definition_that_goes_removes_nothing(server: Any, reconcile: Callable[[], str]) -> None:
     server.crds("metallb.io_ipaddresspools")
     server.put(objects.metallb_pool("green", "192.168.2.0/28"))
@@ -215,6 +233,14 @@ def test_either_version_is_read(server: Any, reconcile: Callable[[], str], versi
     assert _uses() == ["192.168.9.0/28 load-balancer CiliumLoadBalancerIPPool blue"]
 
 
+@pytest.mark.parametrize("version", ["v1beta1", "v1alpha1"])
+def test_pools_of_an_older_metallb(server: Any, reconcile: Callable[[], str], version: str) -> None:
+    server.crds("metallb.io_addresspools")
+    server.put(objects.metallb_address_pool("old", "192.168.9.4-192.168.9.7", version=version))
+    reconcile()
+    assert _uses() == ["192.168.9.4/30 load-balancer AddressPool default/old"]
+
+
 def test_a_value_that_cannot_be_read_is_a_finding_and_no_failed_run(
     server: Any, reconcile: Callable[[], str], api: Api
 ) -> None:
@@ -230,6 +256,45 @@ def test_a_value_that_cannot_be_read_is_a_finding_and_no_failed_run(
     server.put(objects.metallb_pool("odd", "192.168.3.0/28", "192.168.2.0/28"))
     reconcile()
     assert Finding.objects.get().subject == "kube-system/kubeadm-config"
+
+
+def test_an_object_that_cannot_be_read_stops_no_other_of_any_kind(
+    server: Any, reconcile: Callable[[], str]
+) -> None:
+    server.crds(
+        *DEFINITIONS, "metallb.io_addresspools", "k8s.cni.cncf.io_network-attachment-definitions"
+    )
+    whereabouts = {"type": "macvlan", "ipam": {"type": "whereabouts", "range": "10.9.0.0/24"}}
+    pairs = [  # one that can be read, and one that cannot
+        (objects.node("good", "192.168.1.10"), objects.node("odd", "here")),
+        (
+            objects.control_plane_pod("good", "--cluster-cidr=10.1.0.0/16"),
+            objects.control_plane_pod("odd", "--cluster-cidr", "everything"),
+        ),
+        (
+            objects.load_balancer_pool("good", {"cidr": "192.168.3.0/28"}),
+            objects.load_balancer_pool("odd", {"start": "192.168.4.9", "stop": "192.168.4.1"}),
+        ),
+        (objects.metallb_pool("good", "192.168.5.0/28"), objects.metallb_pool("odd", "1-2")),
+        (
+            objects.metallb_address_pool("good", "192.168.6.0/28"),
+            objects.metallb_address_pool("odd", "192.168.6.16/99"),
+        ),
+        (objects.egress_ip("good", "192.168.1.100"), objects.egress_ip("odd", "any")),
+        (
+            objects.egress_gateway_policy("good", "192.168.1.10"),
+            objects.egress_gateway_policy("odd", "eth0"),
+        ),
+        (objects.calico_pool("good", "10.48.0.0/16"), objects.calico_pool("odd", "0.0.0.0/0")),
+        (objects.nad("good", whereabouts), objects.nad("odd", "{")),
+    ]
+    for manifest in [manifest for pair in pairs for manifest in pair]:
+        server.put(manifest)
+    reconcile()
+    good = {use.split()[-2] for use in _uses() if use.endswith("good")}
+    odd = Finding.objects.filter(code="object_not_readable", subject__endswith="odd")
+    assert len(good) == len(pairs)
+    assert good == set(odd.values_list("kind", flat=True))
 
 
 def test_without_a_right_it_is_a_finding(server: Any, connect: Any, api: Api) -> None:

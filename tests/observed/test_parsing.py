@@ -89,13 +89,44 @@ CASES = {
         _pod("/bin/sh", "-c", "exec kube-apiserver --service-cluster-ip-range='10.0.0.0/16' 2>&1"),
         ["services 10.0.0.0/16 --service-cluster-ip-range"],
     ),
+    "both families in the arguments of one container": (
+        cluster_networks.parse_control_plane,
+        _pod(
+            "--allocate-node-cidrs=true",
+            "--cluster-cidr=10.60.0.0/16,fd00:60::/56",
+            "--service-cluster-ip-range=10.61.0.0/16,fd00:61::/108",
+            "--node-cidr-mask-size-ipv6=64",
+            key="args",
+        ),
+        [
+            "pods 10.60.0.0/16 --cluster-cidr",
+            "pods fd00:60::/56 --cluster-cidr",
+            "services 10.61.0.0/16 --service-cluster-ip-range",
+            "services fd00:61::/108 --service-cluster-ip-range",
+        ],
+    ),
+    "an argument without its value": (
+        cluster_networks.parse_control_plane,
+        _pod("kube-controller-manager", "--cluster-cidr=", "--service-cluster-ip-range"),
+        [],
+    ),
     "OpenShift": (
         cluster_networks.parse_openshift,
         {
-            "spec": {"clusterNetwork": [{"cidr": "10.128.0.0/14", "hostPrefix": 23}]},
+            "spec": {
+                "clusterNetwork": [{"cidr": "10.128.0.0/14", "hostPrefix": 23}],
+                "externalIP": {
+                    "autoAssignCIDRs": ["192.168.40.0/29"],
+                    "policy": {"allowedCIDRs": ["192.168.0.0/16"]},
+                },
+            },
             "status": {"serviceNetwork": ["172.30.0.0/16"]},
         },
-        ["pods 10.128.0.0/14", "services 172.30.0.0/16"],
+        [
+            "pods 10.128.0.0/14",
+            "load-balancer 192.168.40.0/29 autoAssignCIDRs",
+            "services 172.30.0.0/16",
+        ],
     ),
     "CiliumLoadBalancerIPPool": (
         external_addresses.parse_cilium_load_balancer_pool,
@@ -121,6 +152,35 @@ CASES = {
         {"spec": {"disabled": True, "cidrs": [{"cidr": "203.0.113.0/28"}]}},
         ["load-balancer 203.0.113.0/28 disabled"],
     ),
+    "CiliumLoadBalancerIPPool as a Go program writes it": (
+        external_addresses.parse_cilium_load_balancer_pool,
+        {
+            "spec": {
+                "allowFirstLastIPs": "No",
+                "blocks": [
+                    {"cidr": "", "start": "fd00:9::10", "stop": "fd00:9::13"},
+                    {"cidr": "", "start": "192.168.9.7", "stop": ""},
+                ],
+            }
+        },
+        ["load-balancer fd00:9::10/126", "load-balancer 192.168.9.7/32"],
+    ),
+    "MetalLB with host bits, and one that assigns on request only": (
+        external_addresses.parse_metallb_pool,
+        {
+            "spec": {
+                "addresses": ["192.168.30.10/28", "192.168.31.5-192.168.31.5", "FD00:30:0ABC::/120"],
+                "autoAssign": False,
+                "avoidBuggyIPs": True,
+                "serviceAllocation": {"priority": 50, "namespaces": ["shop"]},
+            }
+        },
+        [
+            "load-balancer 192.168.30.0/28",
+            "load-balancer 192.168.31.5/32",
+            "load-balancer fd00:30:abc::/120",
+        ],
+    ),
     "MetalLB": (
         external_addresses.parse_metallb_pool,
         {"spec": {"addresses": ["192.168.1.240 - 192.168.1.243", "fc00:f853::/124"]}},
@@ -133,6 +193,16 @@ CASES = {
             "status": {"items": [{"node": "worker-1", "egressIP": "192.168.1.100"}]},
         },
         ["egress 192.168.1.100/32 on worker-1", "egress 192.168.1.101/32"],
+    ),
+    "EgressIP of both families that no node has": (
+        external_addresses.parse_egress_ip,
+        {"spec": {"egressIPs": ["192.168.1.120", "FD00:1::78"]}, "status": {"items": None}},
+        ["egress 192.168.1.120/32", "egress fd00:1::78/128"],
+    ),
+    "CiliumEgressGatewayPolicy of an interface": (
+        external_addresses.parse_egress_gateway_policy,
+        {"spec": {"egressGateway": {"nodeSelector": {}, "interface": "eth1"}}},
+        [],
     ),
     "CiliumEgressGatewayPolicy": (
         external_addresses.parse_egress_gateway_policy,
@@ -148,6 +218,15 @@ CASES = {
         calico.parse,
         {"spec": {"cidr": "10.48.0.0/16", "blockSize": 26, "disabled": True}},
         ["pod-pool 10.48.0.0/16 blocks of /26, disabled"],
+    ),
+    "Calico's reservation": (
+        calico.parse_reservation,
+        {"spec": {"reservedCIDRs": ["10.48.0.0/24", "10.48.1.7/32", "fd00:48::/120"]}},
+        [
+            "pod-pool 10.48.0.0/24 reserved",
+            "pod-pool 10.48.1.7/32 reserved",
+            "pod-pool fd00:48::/120 reserved",
+        ],
     ),
     "Calico for load balancers": (
         calico.parse,
@@ -176,6 +255,36 @@ CASES = {
         ),
         ["secondary 192.168.10.0/24", "secondary fd00:10::/64"],
     ),
+    "whereabouts, each range without its own exclusions": (
+        secondary_networks.parse,
+        _macvlan(
+            type="whereabouts",
+            range="10.70.0.0/30",
+            exclude=["10.70.0.1", "10.70.1.0/31"],
+            ipRanges=[
+                {"range": "10.70.1.5/30", "exclude": ["10.70.1.6/31"]},
+                {"range": "fd00:70::/126", "range_start": "fd00:70::2"},
+            ],
+            gateway="10.70.0.2",
+            node_slice_size="/31",
+        ),
+        [
+            "secondary 10.70.0.0/32 10.70.0.0-10.70.0.3",
+            "secondary 10.70.0.2/31 10.70.0.0-10.70.0.3",
+            "secondary 10.70.1.4/31",
+            "secondary fd00:70::2/127",
+        ],
+    ),
+    "whereabouts with fixed addresses, its range in a file of the nodes": (
+        secondary_networks.parse,
+        _macvlan(type="whereabouts", range="", addresses=[{"address": "10.71.0.9/24"}]),
+        ["secondary 10.71.0.9/32"],
+    ),
+    "whereabouts, whose range overrides its ends": (
+        secondary_networks.parse,
+        _macvlan(type="whereabouts", range="10.72.0.4-10.72.0.7/24", range_end="10.72.0.99"),
+        ["secondary 10.72.0.4/30"],
+    ),
     "whereabouts from-to/length": (
         secondary_networks.parse,
         _macvlan(type="whereabouts", range="192.168.2.8-192.168.2.15/24"),
@@ -196,6 +305,36 @@ CASES = {
         secondary_networks.parse,
         _nad({"plugins": [{"type": "bridge", "ipam": {"type": "host-local", "subnet": "10.1.2.0/24"}}, {"type": "tuning"}]}),
         ["secondary 10.1.2.0/24"],
+    ),
+    "host-local of one network twice, with a gateway": (
+        secondary_networks.parse,
+        _macvlan(
+            type="host-local",
+            ranges=[
+                [
+                    {"subnet": "10.73.0.0/24", "rangeStart": "10.73.0.8", "rangeEnd": "10.73.0.9"},
+                    {"subnet": "10.73.0.0/24", "rangeStart": "10.73.0.16", "rangeEnd": "10.73.0.17"},
+                ],
+                [{"subnet": "fd00:73::/64", "gateway": "fd00:73::1"}],
+            ],
+            routes=[{"dst": "0.0.0.0/0"}],
+        ),
+        ["secondary 10.73.0.8/31", "secondary 10.73.0.16/31", "secondary fd00:73::/64"],
+    ),
+    "host-local of the node's pod CIDRs": (
+        secondary_networks.parse,
+        _macvlan(type="host-local", ranges=[[{"subnet": "usePodCidr"}], [{"subnet": "usePodCidrIPv6"}]]),
+        [],
+    ),
+    "a plugin that calls another": (
+        secondary_networks.parse,
+        _nad(
+            {
+                "type": "flannel",
+                "delegate": {"type": "bridge", "ipam": {"type": "host-local", "subnet": "10.74.0.0/24"}},
+            }
+        ),
+        ["secondary 10.74.0.0/24"],
     ),
     "static": (
         secondary_networks.parse,
@@ -254,6 +393,50 @@ ODD = {
         ["spec.blocks.0.start required"],
     ),
     "garbage": (secondary_networks.parse, _nad("{no json"), 0, ["spec.config config_syntax"]),
+    "whereabouts outside of its network": (
+        secondary_networks.parse,
+        _macvlan(
+            type="whereabouts", range="10.75.0.0/24", range_start="10.76.0.4", range_end="fd00::"
+        ),
+        1,
+        [
+            "spec.config.ipam.range_start range_outside_cidr",
+            "spec.config.ipam.range_end mixed_family",
+        ],
+    ),
+    "whereabouts from-to outside of its length": (
+        secondary_networks.parse,
+        _macvlan(type="whereabouts", range="10.75.0.5-10.75.1.9/28"),
+        0,
+        ["spec.config.ipam.range range_outside_cidr"],
+    ),
+    "an exclusion that is no network": (
+        secondary_networks.parse,
+        _macvlan(type="whereabouts", ipRanges=[{"range": "10.75.0.0/24", "exclude": ["all"]}, 7]),
+        1,
+        [
+            "spec.config.ipam.ipRanges.1 wrong_type",
+            "spec.config.ipam.ipRanges.0.exclude.0 not_an_address",
+        ],
+    ),
+    "an EgressIP that is a network": (
+        external_addresses.parse_egress_ip,
+        {"spec": {"egressIPs": ["none", "10.0.0.1"]}},
+        1,
+        ["spec.egressIPs.0 not_an_address"],
+    ),
+    "no text in kubeadm's configuration": (
+        parse_kubeadm_config,
+        {"data": {"ClusterConfiguration": "# nothing\n"}},
+        0,
+        ["data.ClusterConfiguration object_expected"],
+    ),
+    "a list as kubeadm's configuration": (
+        parse_kubeadm_config,
+        {"data": {"ClusterConfiguration": "- 10.0.0.0/8\n"}},
+        0,
+        ["data.ClusterConfiguration object_expected"],
+    ),
     "a list": (secondary_networks.parse, _nad("[]"), 0, ["spec.config config_syntax"]),
     "no subnet": (
         secondary_networks.parse,

@@ -79,6 +79,7 @@ SERVICE_CIDR = Resource(
     "networking.k8s.io", "v1", "servicecidrs", "ServiceCIDR", shows=_SERVICES, reads_for=_SERVICES
 )
 SERVICE_CIDR_V1BETA1 = replace(SERVICE_CIDR, version="v1beta1")
+SERVICE_CIDR_V1ALPHA1 = replace(SERVICE_CIDR, version="v1alpha1")
 OBSERVED_NODE = Resource("", "v1", "nodes", "Node", reads_for=_NODES, everywhere=True)
 KUBEADM_CONFIG = Resource(
     "",
@@ -120,6 +121,8 @@ METALLB_POOL = Resource(
     shows=_LOAD_BALANCERS,
     reads_for=_LOAD_BALANCERS,
 )
+METALLB_ADDRESS_POOL = replace(METALLB_POOL, plural="addresspools", kind="AddressPool")
+METALLB_ADDRESS_POOL_V1ALPHA1 = replace(METALLB_ADDRESS_POOL, version="v1alpha1")
 EGRESS_IP = Resource("k8s.ovn.org", "v1", "egressips", "EgressIP", shows=_EGRESS, reads_for=_EGRESS)
 CILIUM_EGRESS_GATEWAY_POLICY = Resource(
     "cilium.io",
@@ -139,6 +142,10 @@ CALICO_IP_POOL = Resource(
     reads_for="IP pools of Calico",
 )
 CALICO_IP_POOL_V3 = replace(CALICO_IP_POOL, group="projectcalico.org", version="v3")
+CALICO_IP_RESERVATION, CALICO_IP_RESERVATION_V3 = (
+    replace(resource, plural="ipreservations", kind="IPReservation.projectcalico.org")
+    for resource in (CALICO_IP_POOL, CALICO_IP_POOL_V3)
+)
 OPENSHIFT_NETWORK = Resource(
     "config.openshift.io",
     "v1",

@@ -9,6 +9,7 @@ from pools.core.observed.uses import Role
 _NODE, _GATEWAY = "Node", "CiliumEgressGatewayPolicy"
 _NODES = (_NODE, "CiliumNode")
 _PREFIX = "prefix"
+CALICO_POOL, CALICO_RESERVATION = "IPPool.projectcalico.org", "IPReservation.projectcalico.org"
 # Pairs of a use and a use, or of the category of a pool and a use.
 _INTENDED = {
     frozenset({Role.SERVICES}),  # Service CIDRs may overlap, and settings repeat them
@@ -39,6 +40,8 @@ def is_clash(one: Use, other: Use) -> bool:
     """
     if not (one.kind or other.kind) or _PREFIX in {one.category, other.category}:
         return False
+    if CALICO_RESERVATION in {one.kind, other.kind}:
+        return False  # nothing is handed out of it
     if one.kind and (one.kind, one.uid) == (other.kind, other.uid):
         return False
     categories, kinds = frozenset({one.category, other.category}), (one.kind, other.kind)

@@ -101,13 +101,15 @@ def _flags_of(arguments: Sequence[object]) -> Iterator[tuple[str, str]]:
 
 
 def parse_openshift(manifest: Json) -> ObservedUses:
-    """Return the cluster networks and Service networks of OpenShift."""
+    """Return the cluster networks and Service networks of OpenShift, and what it assigns as external IPs."""
     reader = UseReader(manifest)
     for section in (reader.fields.section("spec"), reader.fields.section("status")):
         for entry in section.objects("clusterNetwork"):
             reader.add_network(Role.PODS, entry.data.get("cidr"), entry.path("cidr"))
         for path, cidr in texts(section, "serviceNetwork"):
             reader.add_network(Role.SERVICES, cidr, path)
+        for path, cidr in texts(section.section("externalIP"), "autoAssignCIDRs"):
+            reader.add_network(Role.LOAD_BALANCER, cidr, path, "autoAssignCIDRs")
     return reader.result()
 
 

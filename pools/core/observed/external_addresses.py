@@ -1,7 +1,7 @@
 """Parsers of addresses that a cluster uses outside of it: load balancers and egress.
 
 Cilium: `CiliumLoadBalancerIPPool` (`spec.blocks`, before 1.15 `spec.cidrs`) and
-`CiliumEgressGatewayPolicy`; MetalLB: `IPAddressPool`; OVN-Kubernetes: `EgressIP`.
+`CiliumEgressGatewayPolicy`; MetalLB: `IPAddressPool`, before 0.14 `AddressPool`; OVN-Kubernetes: `EgressIP`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ def parse_cilium_load_balancer_pool(manifest: Json) -> ObservedUses:
     detail = "disabled" if spec.data.get("disabled") is True else ""
     for key in ("blocks", "cidrs"):
         for block in spec.objects(key):
-            if block.has("cidr"):
+            if block.data.get("cidr"):  # Go clients write "" beside `start`
                 reader.add_network(
                     Role.LOAD_BALANCER, block.data["cidr"], block.path("cidr"), detail
                 )
@@ -30,14 +30,14 @@ def parse_cilium_load_balancer_pool(manifest: Json) -> ObservedUses:
 def _add_span(reader: UseReader, block: Fields) -> None:
     """Add the range of `start` and `stop`; without the latter it is one address."""
     first = block.parse("start", addresses.parse_address)
-    last = block.parse("stop", addresses.parse_address) if block.has("stop") else first
+    last = block.parse("stop", addresses.parse_address) if block.data.get("stop") else first
     if first is not None and last is not None:
         with reader.report.collect(block.base_path):
             reader.add_range(Role.LOAD_BALANCER, addresses.AddressRange(first, last))
 
 
 def parse_metallb_pool(manifest: Json) -> ObservedUses:
-    """Return the addresses of an IPAddressPool: CIDRs, and ranges `first-last`."""
+    """Return the addresses of an IPAddressPool or AddressPool: CIDRs, and ranges `first-last`."""
     reader = UseReader(manifest)
     for path, text in texts(reader.fields.section("spec"), "addresses"):
         if isinstance(text, str) and "-" in text:

@@ -1,14 +1,15 @@
 """Parser of the IPAM of NetworkAttachmentDefinitions that other plugins than OVN-Kubernetes run.
 
-`spec.config` is the JSON text of a CNI configuration, or of a list of plugins. Read are whereabouts
-(`range`, `range_start`, `range_end`, `exclude`, `ipRanges`), host-local (`ranges`, or `subnet`,
+`spec.config` is the JSON text of a CNI configuration, or of a list of plugins; a plugin such as flannel has
+the configuration of the plugin that it calls in `delegate`. Read are whereabouts (`range`, `range_start`,
+`range_end`, `exclude`, and the same in `ipRanges`; `addresses`), host-local (`ranges`, or `subnet`,
 `rangeStart`, `rangeEnd`) and static (`addresses`); of another IPAM the addresses are not known.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from ipaddress import ip_network
 
 from pools.core import addresses, errors
@@ -17,6 +18,7 @@ from pools.core.observed.uses import Json, ObservedUses, Role, UseReader, texts
 
 _CONFIG = "spec.config"
 _OVN = "ovn-k8s-cni-overlay"  # its networks are in the register
+_POD_CIDRS = ("usePodCidr", "usePodCidrIPv6")  # of host-local under Calico
 _LONGEST = 1 << 18  # characters of a config
 
 
@@ -51,8 +53,9 @@ def _read_config(text: object) -> Json:
 
 def _ipam_sections(config: Fields) -> Iterator[Fields]:
     for plugin in (config, *config.objects("plugins")):
-        if plugin.data.get("type") != _OVN and plugin.has("ipam"):
-            yield plugin.section("ipam")
+        for called in (plugin, plugin.section("delegate")):
+            if called.data.get("type") != _OVN and called.has("ipam"):
+                yield called.section("ipam")
 
 
 def _ignore(_reader: UseReader, _ipam: Fields) -> None:
@@ -60,13 +63,11 @@ def _ignore(_reader: UseReader, _ipam: Fields) -> None:
 
 
 def _read_whereabouts(reader: UseReader, ipam: Fields) -> None:
-    without = []
-    for path, text in texts(ipam, "exclude"):
-        with reader.report.collect():
-            without.append(addresses.parse_used_network(text, field=path))
-    ranges = [ipam] if ipam.has("range") else []
-    for part in (*ranges, *ipam.objects("ipRanges")):
+    """Add the ranges, each without what it excludes itself, and the fixed addresses."""
+    for part in ([ipam] if ipam.data.get("range") else []) + list(ipam.objects("ipRanges")):
+        without = part.parse_each("exclude", addresses.parse_used_network)
         _add_subnet(reader, part, "range", "range_start", "range_end", without)
+    _read_static(reader, ipam)
 
 
 def _read_host_local(reader: UseReader, ipam: Fields) -> None:
@@ -86,22 +87,39 @@ def _add_subnet(
     subnet_key: str,
     first_key: str,
     last_key: str,
-    without: list[addresses.Network] | None = None,
+    without: Sequence[addresses.Network] = (),
 ) -> None:
-    """Add a subnet from its first to its last address; whereabouts also writes `first-last/length`."""
+    """Add a subnet from its first to its last address; whereabouts also writes `first-last/length`.
+
+    A first or last address outside of the subnet is a problem, and does not count: so does whereabouts.
+    """
+    text = part.data.get(subnet_key)
+    if text in _POD_CIDRS:
+        return  # those of the node, which are read from it
     with reader.report.collect():
-        text = part.data.get(subnet_key)
         first, _, rest = text.partition("-") if isinstance(text, str) else ("", "", "")
         subnet = addresses.parse_used_network(rest or text, field=part.path(subnet_key))
         span = addresses.AddressRange.from_network(subnet)
         if rest:
             last = rest.partition("/")[0]
             span = addresses.parse_range(f"{first}-{last}", field=part.path(subnet_key))
-        ends = [
-            addresses.parse_address(part.data[key], field=part.path(key)) if part.has(key) else end
-            for key, end in ((first_key, span.first), (last_key, span.last))
-        ]
-        reader.add_range(Role.SECONDARY, addresses.AddressRange(*ends), without=without or ())
+            addresses.require_within(span, subnet, part.path(subnet_key))
+        else:
+            span = addresses.AddressRange(
+                _read_end(part, first_key, subnet) or span.first,
+                _read_end(part, last_key, subnet) or span.last,
+            )
+        reader.add_range(Role.SECONDARY, span, without=without)
+
+
+def _read_end(part: Fields, key: str, subnet: addresses.Network) -> addresses.Address | None:
+    if not part.data.get(key):
+        return None
+    with part.report.collect():
+        address = addresses.parse_address(part.data[key], field=part.path(key))
+        addresses.require_within(addresses.AddressRange(address, address), subnet, part.path(key))
+        return address
+    return None
 
 
 def _read_static(reader: UseReader, ipam: Fields) -> None:
