@@ -57,6 +57,7 @@ class IpamError(Exception):
     """The request was refused; nothing was changed."""
 
     code = "ipam_error"
+    names_others = False  # the message may name another pool of the cluster, or a block of it
 
     def __init__(self, message: str = "", *, problems: Sequence[FieldProblem] = ()) -> None:
         self.message = message or (type(self).__doc__ or "").strip()
@@ -133,6 +134,7 @@ class OnePerHolder(Conflict):
     """A holder has at most one block of each family here."""
 
     code = "one_per_holder"
+    names_others = True
 
 
 class CoolingDown(Conflict):
@@ -215,6 +217,7 @@ class CIDROverlap(Conflict):
     """The CIDR overlaps another CIDR of the address space."""
 
     code = "cidr_overlap"
+    names_others = True
 
 
 class NoFreePrefix(Conflict):
