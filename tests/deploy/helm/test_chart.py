@@ -129,6 +129,23 @@ def test_the_readme_lists_every_value() -> None:
             r"passthrough are for web\.tls\.enabled=true",
         ),
         (
+            {
+                "ingress": {
+                    "enabled": True,
+                    "tls": {
+                        "secretName": "",
+                        "certManager": {"enabled": True, "issuerRef": {"name": "x"}},
+                    },
+                }
+            },
+            r"ingress\.tls\.certManager needs ingress\.tls\.secretName",
+        ),
+        ({"web": {"replicas": None}}, r"replicas is required|missing property .replicas"),
+        ({"web": {"tls": {"secretName": ""}}}, r"web\.tls\.secretName"),
+        # A file of another version: a value that was renamed or that is gone.
+        ({"web": {"replicaCount": 3}}, r"replicaCount.*not allowed"),
+        ({"postgresql": {"enabled": True}}, r"postgresql.*not allowed"),
+        (
             {"ingress": {"tls": {"certManager": {"enabled": True}}}},
             r"issuerRef.*name|missing.*name",
         ),
