@@ -142,6 +142,10 @@ def test_the_readme_lists_every_value() -> None:
         ),
         ({"web": {"replicas": None}}, r"replicas is required|missing property .replicas"),
         ({"web": {"tls": {"secretName": ""}}}, r"web\.tls\.secretName"),
+        (
+            {"web": {"autoscaling": {"enabled": True, "minReplicas": 9}}},
+            r"web\.autoscaling\.minReplicas is more than web\.autoscaling\.maxReplicas",
+        ),
         # A file of another version: a value that was renamed or that is gone.
         ({"web": {"replicaCount": 3}}, r"replicaCount.*not allowed"),
         ({"postgresql": {"enabled": True}}, r"postgresql.*not allowed"),

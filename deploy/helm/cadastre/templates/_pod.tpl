@@ -196,6 +196,9 @@ spec:
   template:
     {{- include "cadastre.podTemplate" . | nindent 4 }}
 {{- if $scaling.enabled }}
+{{- if gt (int64 $scaling.minReplicas) (int64 $scaling.maxReplicas) }}
+{{- fail (printf "%s.autoscaling.minReplicas is more than %s.autoscaling.maxReplicas" .component .component) }}
+{{- end }}
 ---
 apiVersion: autoscaling/v2
 kind: HorizontalPodAutoscaler
