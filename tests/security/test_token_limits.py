@@ -118,7 +118,9 @@ def _each_request(made: Everything) -> Iterator[tuple[policy.Line, str, requests
 
 def _documented(level: str) -> set[str]:
     """The requests beside GET that docs/reference/permissions.md lists for a level."""
-    (item,) = re.findall(rf"^- `{level}`(.*?)(?=\n-|\n\n)", policy.PAGE.read_text(), re.MULTILINE | re.DOTALL)
+    (item,) = re.findall(
+        rf"^- `{level}`(.*?)(?=\n-|\n\n)", policy.PAGE.read_text(), re.MULTILINE | re.DOTALL
+    )
     return {
         f"{method} /api/v1/{route}"
         for methods, route in re.findall(r"`([A-Z ]+) ([^`]+)`", item)
