@@ -106,9 +106,9 @@ def exception_handler(error: Exception, context: dict[str, Any]) -> HttpResponse
         limits = token_scopes.limits_of(request.auth)
         if limits is None or not limits.is_confined:
             problem = replace(problem, extra={**problem.extra, "clusters": clusters})
-    elif isinstance(error, errors.IpamError) and error.names_others:
+    elif isinstance(error, errors.IpamError) and error.names_another:
         limits = token_scopes.limits_of(request.auth)
-        if limits is not None and limits.pool_id is not None:
+        if limits is not None and limits.hides(error.names_another):
             problem = replace(problem, detail=f"{problem.title}.")
     return problem.response(request._request)
 

@@ -48,6 +48,10 @@ class Limits:
         """True for a token of one cluster or pool."""
         return self.cluster_id is not None or self.pool_id is not None
 
+    def hides(self, kind: str) -> bool:
+        """Return True if the token may know no other object of the kind, "cluster" or "pool"."""
+        return self.pool_id is not None or (kind == "cluster" and self.cluster_id is not None)
+
     def usable_permissions(self, permissions: Iterable[str]) -> set[str]:
         """Return those of the owner's permissions that the token's level includes."""
         if self.level == TokenLevel.ADMINISTER:
