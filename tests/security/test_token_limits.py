@@ -224,3 +224,11 @@ def test_a_refusal_names_no_other_pool_to_a_token_of_a_pool(made: Everything) ->
             hidden = apis.refused(limited.rest("POST", path, body), 409, code)
             assert named not in json.dumps(hidden), hidden
         transaction.set_rollback(True)
+
+
+@pytest.mark.parametrize("to", [OTHER, f"{OTHER}/{OTHER}-far"])
+@pytest.mark.parametrize(
+    "path", [f"pools/{2**70}/", f"blocks/{2**63}/", "clusters/a%00b/", f"blocks/?pool={2**70}", "blocks/?pool=a%00b", "blocks/?pool=%F0%9F%A6%93", "blocks/?cluster=a%00b", "events/?pool=%22", "pools/?name=%00"]
+)  # fmt: skip
+def test_what_no_table_can_store_is_refused(made: Everything, to: str, path: str) -> None:
+    assert Caller(to=to).rest("GET", path).status_code in {400, 403, 404}

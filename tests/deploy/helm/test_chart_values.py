@@ -204,3 +204,15 @@ def test_large_numbers_of_a_file_stay_whole(helm: str, tmp_path: pathlib.Path) -
     assert web["terminationGracePeriodSeconds"] == million
     assert web["containers"][0]["lifecycle"]["preStop"]["exec"]["command"][-1].endswith("sleep 1000000")  # fmt: skip
     assert web["securityContext"]["runAsUser"] == 1_000_650_000
+
+
+def test_a_setting_that_the_chart_makes_is_refused(helm: str, tmp_path: pathlib.Path) -> None:
+    """It would be there twice, or have no effect."""
+    manifests = _render(helm, tmp_path, {"pods": {"extraEnv": []}, "web": {"env": []}})
+    made = set(shipped.of(manifests, "ConfigMap")["cadastre"]["data"]) - set(VALUES["settings"])
+    for pod in shipped.pods(manifests).values():
+        for container in (*pod["containers"], *pod.get("initContainers", [])):
+            made |= {variable["name"] for variable in container["env"]}
+    assert {"SECRET_KEY_FILE", "WEB_WORKERS", "IPAM_ROLE"} <= made
+    made.remove("LOCK_TIMEOUT_MS")  # the migration's own; other pods have that of the settings
+    assert not {name for name in made if _is_accepted(("settings", name), "x")}
