@@ -103,7 +103,7 @@ def _is_real(item: pytest.Item) -> bool:
     parameters = getattr(item, "callspec", None)
     if item.path.is_relative_to(_HERE / "real"):
         return True
-    return item.path.name == "test_real_api.py" or bool(
+    return item.path.name.endswith("real_api.py") or bool(
         parameters and "real" in parameters.params.values()
     )
 

@@ -27,6 +27,7 @@ from pools.clusters.reconcile import sync
 from pools.core import errors
 from pools.platform import database
 from pools.platform.outbound import faults
+from pools.platform.rest import token_scopes
 
 API = "/api/"
 REQUEST_ID = "ipam.request_id"  # key in request.META
@@ -102,7 +103,13 @@ def exception_handler(error: Exception, context: dict[str, Any]) -> HttpResponse
     request = context["request"]
     clusters = _waiting_clusters(error)
     if clusters is not None and request.user.has_perm("pools.view_cluster"):
-        problem = replace(problem, extra={**problem.extra, "clusters": clusters})
+        limits = token_scopes.limits_of(request.auth)
+        if limits is None or not limits.is_confined:
+            problem = replace(problem, extra={**problem.extra, "clusters": clusters})
+    elif isinstance(error, errors.IpamError) and error.names_another:
+        limits = token_scopes.limits_of(request.auth)
+        if limits is not None and limits.hides(error.names_another):
+            problem = replace(problem, detail=f"{problem.title}.")
     return problem.response(request._request)
 
 

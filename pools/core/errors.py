@@ -57,6 +57,7 @@ class IpamError(Exception):
     """The request was refused; nothing was changed."""
 
     code = "ipam_error"
+    names_another = ""  # "cluster" or "pool", if the message names another one
 
     def __init__(self, message: str = "", *, problems: Sequence[FieldProblem] = ()) -> None:
         self.message = message or (type(self).__doc__ or "").strip()
@@ -133,6 +134,7 @@ class OnePerHolder(Conflict):
     """A holder has at most one block of each family here."""
 
     code = "one_per_holder"
+    names_another = "pool"
 
 
 class CoolingDown(Conflict):
@@ -215,6 +217,7 @@ class CIDROverlap(Conflict):
     """The CIDR overlaps another CIDR of the address space."""
 
     code = "cidr_overlap"
+    names_another = "pool"
 
 
 class NoFreePrefix(Conflict):
@@ -263,6 +266,7 @@ class SameCluster(Conflict):
     """This cluster is registered under another name."""
 
     code = "same_cluster"
+    names_another = "cluster"
 
 
 class ConnectionPaused(Conflict):

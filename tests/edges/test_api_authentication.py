@@ -11,6 +11,7 @@ from django.test import Client
 from knox.models import AuthToken
 
 from pools.models import TokenUse
+from pools.platform.rest import authentication
 from pools.register.demo import demo
 from tests.edges import api as apis
 
@@ -151,6 +152,19 @@ def test_a_token_tells_when_it_was_last_used() -> None:
     first = TokenUse.objects.get().used_at
     api("GET", "clusters/")
     assert [(use.token_id, use.used_at) for use in TokenUse.objects.all()] == [(token.pk, first)]
+
+
+@pytest.mark.parametrize(("minutes", "is_written"), [(9, False), (11, True)])
+def test_a_use_that_another_process_recorded_is_not_recorded_again(
+    minutes: int, is_written: bool
+) -> None:
+    api = apis.Api()
+    api("GET", "clusters/")
+    recorded = TokenUse.objects.get().used_at - timedelta(minutes=minutes)
+    TokenUse.objects.update(used_at=recorded)
+    authentication._last_recorded.clear()  # as in another process
+    api("GET", "clusters/")
+    assert (TokenUse.objects.get().used_at > recorded) is is_written
 
 
 def test_a_refused_token_is_not_used() -> None:

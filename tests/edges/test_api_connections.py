@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
+from django.test import Client
 
 from pools.clusters.reconcile import sync
 from pools.models import Connection
 from pools.models.fields import Now
+from pools.platform import tokens
 from tests.edges import api as apis
 from tests.kube.fake import FakeCluster
 
@@ -69,6 +72,12 @@ def test_credentials_are_replaced_and_what_is_not_said_stays(
     api.cluster("second")
     twice = api("PUT", "clusters/second/connection/", {"kubeconfig": fake.kubeconfig()})
     assert "as prod" in apis.refused(twice, 409, "same_cluster")["detail"]
+    text = tokens.create(api.user, subject=tokens.parse_subject("second"))
+    api.client = Client(headers={"Authorization": f"Token {text}"})
+    twice = api("PUT", "clusters/second/connection/", {"kubeconfig": fake.kubeconfig()})
+    assert "prod" not in json.dumps(apis.refused(twice, 409, "same_cluster"))
+    tested = api("POST", "clusters/second/connection/test/", {"kubeconfig": fake.kubeconfig()})
+    assert "prod" not in tested.text
 
 
 def test_terms_are_changed(api: apis.Api, fake: FakeCluster) -> None:

@@ -11,14 +11,16 @@ from ipaddress import ip_network
 import pytest
 from django.core import management
 from django.db import DatabaseError, connection, transaction
+from django.test import Client
 
 from pools.clusters import recovery_mode
 from pools.core import errors
 from pools.models import Block, Recovery
 from pools.models.blocks import BlockState
-from pools.platform import database, events
+from pools.platform import database, events, tokens
 from pools.register.allocator import allocation, requests
 from tests import factories
+from tests.claims import worlds
 from tests.edges import api as apis
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("committed")]
@@ -85,6 +87,22 @@ def test_rest_answers_503_and_says_which_clusters_are_waited_for() -> None:
     problem = apis.refused(answer, 503, "ipam_recovering")
     assert int(answer.headers["Retry-After"]) >= 1
     assert problem["clusters"] == []
+
+
+def test_a_limited_token_is_not_told_the_names_of_other_clusters() -> None:
+    api = apis.Api()
+    api.cluster()
+    pool = api.vm_pool("10.0.0.0/24")
+    for name in ("prod", "other"):
+        worlds.bound(worlds.cluster(name), "alpha", "vera")
+    recovery_mode.begin(author=BY)
+    path, body = f"pools/{pool}/allocations/", apis.holder("a")
+    told = apis.refused(api("POST", path, body), 503, "ipam_recovering")
+    assert told["clusters"] == ["other", "prod"]
+    text = tokens.create(api.user, subject=tokens.parse_subject("prod"))
+    api.client = Client(headers={"Authorization": f"Token {text}"})
+    limited = apis.refused(api("POST", path, body), 503, "ipam_recovering")
+    assert "other" not in json.dumps(limited)
 
 
 def test_pending_requests_wait_and_are_served_after() -> None:

@@ -452,6 +452,11 @@ def test_behind_a_proxy_the_origin_is_https(settings: Any, olga: Owner) -> None:
     proxied = Client(**host)
     answer = send(proxied, SIGN_IN, device.get(proxied.post(SIGN_IN_OPTIONS).json()))
     assert (answer.status_code, is_signed_in(proxied)) == (302, True)
+    # The name is that of Host alone: what a proxy says beside it is not read.
+    settings.ALLOWED_HOSTS = ["ipam.example.org", "internal.example.org", "localhost"]
+    renamed = Client(**host | {"HTTP_HOST": "internal.example.org"}, HTTP_X_FORWARDED_HOST="ipam.example.org")  # fmt: skip
+    answer = send(renamed, SIGN_IN, device.get(renamed.post(SIGN_IN_OPTIONS).json()))
+    assert "(passkey_unknown)" in answer.text
     # A passkey belongs to its host.
     at_home = Client(SERVER_NAME="localhost")
     device.origin, device.rp_id = "http://localhost", "localhost"

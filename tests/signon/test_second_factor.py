@@ -272,7 +272,12 @@ def test_who_must_have_one_reaches_only_the_enrolment(settings: Any, mode: str) 
         (administrator, mode != "optional"), (viewer, mode == "everybody"),
     ):  # fmt: skip
         client = give_password(user)
-        for path in ("/admin/", "/admin/pools/pool/", "/admin/knox/authtoken/create/"):
+        for path in (
+            "/admin/",
+            "/admin/pools/pool/",
+            "/admin/knox/authtoken/create/",
+            "/admin/password_change/",
+        ):
             answer = client.get(path)
             assert answer.headers.get("Location", "") == (PAGE if must else ""), path
         assert client.get("/api/v1/pools/").status_code == (403 if must else 200)

@@ -6,7 +6,7 @@ from typing import Any
 
 from rest_framework.request import Request
 
-from claims.api.imports.serializers import find_network
+from claims.api.imports.serializers import find_network, unknown_network
 from claims.imports import drafts, networks
 from claims.imports.mapping import ImportOptions
 from claims.imports.uploads import Upload
@@ -43,8 +43,7 @@ def _target_cluster(request: Request, values: dict[str, Any]) -> Cluster | None:
     network = values.get("network")
     cluster: Cluster | None = values.get("cluster") or (network.cluster if network else None)
     if network is not None and cluster is not None and network.cluster_id != cluster.pk:
-        message = f"the network {network.name} belongs to the cluster {network.cluster}"
-        raise errors.InvalidInput.for_field("network", "unknown_network", message)
+        raise unknown_network("network", network.pk)
     for name, destination in values.get("mapping", {}).items():
         if cluster is None and destination.get("network") is not None:
             try:

@@ -23,12 +23,12 @@ from claims.api.imports.serializers import (
     ImportRowSerializer,
     VMImportDetailSerializer,
     VMImportSerializer,
+    unknown_network,
 )
 from claims.imports import drafts, manifests, mapping, vm_status
 from claims.imports.files import formats
 from claims.models import ImportRow, VMImport
 from claims.models.imports import ImportTarget
-from pools.core import errors
 from pools.models.register_imports import ImportStatus
 from pools.platform.rest import filters, generics, imports, parsing, query, views
 
@@ -103,8 +103,7 @@ class ImportView(_ImportView, generics.DetailView):
         values = self.read(request, ImportChangeSerializer, partial=True)
         network = values.get("network")
         if network is not None and network.cluster_id != vm_import.cluster_id:
-            message = f"the import belongs to the cluster {vm_import.cluster}"
-            raise errors.InvalidInput.for_field("network", "unknown_network", message)
+            raise unknown_network("network", network.pk)
         author = views.author(request)
         changed = drafts.change_mapping(vm_import.pk, values, author=author, user=request.user)
         return Response(self.represent(changed))

@@ -155,9 +155,14 @@ def find_network(request: Request, value: Any) -> Network:
         rows = scoped.rows(request, Network).select_related("cluster")
         network = rows.filter(pk=value).first()
     if network is None:
-        message = "there is no such network"
-        raise errors.InvalidInput.for_field("", "unknown_network", message, value)
+        raise unknown_network("", value)
     return network
+
+
+def unknown_network(field: str, value: object) -> errors.InvalidInput:
+    """Return the same error for an id that no network has, and for a network of another cluster."""
+    message = "there is no such network, or it belongs to another cluster"
+    return errors.InvalidInput.for_field(field, "unknown_network", message, value)
 
 
 class NetworkField(fields.ParsedField):

@@ -18,7 +18,7 @@ from pools.core import errors
 from pools.core.kubernetes.connection_status import ConnectionState
 from pools.models import Connection, SyncRun
 from pools.models.connections import ManagedResource, Mode
-from pools.platform.rest import fields, generics, parsing, views
+from pools.platform.rest import fields, generics, parsing, token_scopes, views
 from pools.platform.rest.serializers import Representation, Serializer
 
 _LATEST = 10  # sync runs in a response
@@ -248,6 +248,9 @@ class ConnectionTest(generics.GenericView):
         values = self.read(request, ConnectionSourceSerializer)
         terms = _terms(values, None)
         result = connection_test.test_source(values["source"], terms, registry.resources())
+        limits = token_scopes.limits_of(request.auth)
+        if result.code == errors.SameCluster.code and limits and limits.is_confined:
+            result.message = errors.SameCluster().message  # without the name of the other
         return self.respond(result)
 
 

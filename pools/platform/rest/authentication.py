@@ -112,13 +112,18 @@ def record_use(digest: str) -> None:
     _last_recorded[digest] = now
     try:
         with transaction.atomic(), connection.cursor() as cursor:
-            cursor.execute(
-                "INSERT INTO pools_tokenuse (token_id, used_at) VALUES (%s, ipam_now())"
-                " ON CONFLICT (token_id) DO UPDATE SET used_at = EXCLUDED.used_at",
-                [digest],
-            )
+            cursor.execute(_RECORD_USE, {"token": digest, "seconds": NOTE_USE_EVERY})
     except (DatabaseError, InterfaceError) as error:  # a standby, or the token was just revoked
         log.info("the use of a token was not recorded: %s", type(error).__name__)
+
+
+# Another process may have recorded a use; and with very many tokens this one has forgotten its own.
+_RECORD_USE = """
+    INSERT INTO pools_tokenuse (token_id, used_at) SELECT %(token)s, ipam_now()
+    WHERE NOT EXISTS (SELECT FROM pools_tokenuse WHERE token_id = %(token)s
+        AND used_at > ipam_now() - make_interval(secs => %(seconds)s))
+    ON CONFLICT (token_id) DO UPDATE SET used_at = EXCLUDED.used_at
+"""
 
 
 def _is_expired(expiry: datetime | None) -> bool:

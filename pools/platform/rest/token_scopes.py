@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from django.db.models import Model
+from django.db.models import Model, Q
 from rest_framework.permissions import SAFE_METHODS
 from rest_framework.request import Request
 
@@ -47,6 +47,10 @@ class Limits:
     def is_confined(self) -> bool:
         """True for a token of one cluster or pool."""
         return self.cluster_id is not None or self.pool_id is not None
+
+    def hides(self, kind: str) -> bool:
+        """Return True if the token may know no other object of the kind, "cluster" or "pool"."""
+        return self.pool_id is not None or (kind == "cluster" and self.cluster_id is not None)
 
     def usable_permissions(self, permissions: Iterable[str]) -> set[str]:
         """Return those of the owner's permissions that the token's level includes."""
@@ -158,4 +162,15 @@ def _narrow_list(request: Request, rows: dict[str, Any], subject: str) -> None:
         if not set(parameters.getlist(name)) <= {"", row.name, str(row.pk)}:
             raise errors.TokenScope(f"This token is limited to {subject}.")
         parameters[name] = row.name
+    if "pool" not in rows:
+        for name in filter(None, parameters.getlist("pool")):
+            _require_pool(rows["cluster"], name)
     request._request.GET = parameters  # type: ignore[assignment]  # a mutable QueryDict
+
+
+def _require_pool(cluster: Cluster, text: str) -> None:
+    """Raise InvalidInput (unknown_pool) for pools of other clusters too: an empty list would show that they exist."""
+    is_id = text.isascii() and text.isdigit() and len(text) < 18
+    pools = Pool.objects.filter(Q(name=text) | Q(pk=int(text) if is_id else None), cluster=cluster)
+    if "\0" not in text and not pools.exists():
+        raise errors.InvalidInput.for_field("pool", "unknown_pool", "there is no such pool", text)

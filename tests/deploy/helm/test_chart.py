@@ -129,6 +129,27 @@ def test_the_readme_lists_every_value() -> None:
             r"passthrough are for web\.tls\.enabled=true",
         ),
         (
+            {
+                "ingress": {
+                    "enabled": True,
+                    "tls": {
+                        "secretName": "",
+                        "certManager": {"enabled": True, "issuerRef": {"name": "x"}},
+                    },
+                }
+            },
+            r"ingress\.tls\.certManager needs ingress\.tls\.secretName",
+        ),
+        ({"web": {"replicas": None}}, r"replicas is required|missing property .replicas"),
+        ({"web": {"tls": {"secretName": ""}}}, r"web\.tls\.secretName"),
+        (
+            {"web": {"autoscaling": {"enabled": True, "minReplicas": 9}}},
+            r"web\.autoscaling\.minReplicas is more than web\.autoscaling\.maxReplicas",
+        ),
+        # A file of another version: a value that was renamed or that is gone.
+        ({"web": {"replicaCount": 3}}, r"replicaCount.*not allowed"),
+        ({"postgresql": {"enabled": True}}, r"postgresql.*not allowed"),
+        (
             {"ingress": {"tls": {"certManager": {"enabled": True}}}},
             r"issuerRef.*name|missing.*name",
         ),
@@ -294,6 +315,30 @@ def test_names_follow_the_release(helm: str) -> None:
     for manifest in filter(None, yaml.safe_load_all(completed.stdout)):
         assert manifest["metadata"]["name"].startswith("ipam-test-cadastre")
         assert manifest["metadata"].get("namespace") in {"shared", "kube-system", None}
+
+
+@pytest.mark.parametrize("option", ["", "--set=fullnameOverride=" + "f" * 63])
+def test_long_names_are_cut(helm: str, option: str) -> None:
+    """A release's name has up to 53 characters; names of Services and labels have up to 63."""
+    completed = chart.run_helm(
+        helm, "template", "r" * 53, str(chart.CHART), "--namespace=" + "n" * 63,
+        *chart.values_options("everything"), *filter(None, [option]),
+    )  # fmt: skip
+    assert completed.returncode == 0, completed.stderr
+    names = []
+    for manifest in filter(None, yaml.safe_load_all(completed.stdout)):
+        metadata = manifest["metadata"]
+        names.append((manifest["kind"], metadata["name"], metadata.get("namespace")))
+        labels = (
+            {
+                **metadata["labels"],
+                **manifest.get("spec", {}).get("selector", {}).get("matchLabels", {}),
+            }
+            if "labels" in metadata
+            else {}
+        )
+        assert max(map(len, [metadata["name"], *labels.values()])) <= 63, metadata
+    assert len(set(names)) == len(names) > 30
 
 
 def test_the_roles_are_those_of_deploy_kubernetes(helm: str) -> None:

@@ -14,21 +14,7 @@ import yaml
 
 from tests.deploy import shipped
 from tests.deploy.helm import chart, program
-from tests.deploy.real_api import Guarded, Kubectl
-
-_NAMESPACE = shipped.DEPLOY / "kustomize" / "base" / "namespace.yaml"
-
-
-@pytest.fixture(scope="module")
-def namespace(kubectl: Kubectl) -> None:
-    """The namespace, restricted, as docs/how-to/install-with-helm.md makes it."""
-    kubectl.apply([yaml.safe_load(_NAMESPACE.read_text())])
-    account = {
-        "apiVersion": "v1",
-        "kind": "ServiceAccount",
-        "metadata": {"name": "default", "namespace": "cadastre"},
-    }
-    kubectl.apply([account])
+from tests.deploy.real_api import Kubectl
 
 
 @pytest.mark.usefixtures("namespace")
@@ -62,16 +48,16 @@ def test_its_pods_are_admitted_as_they_are(kubectl: Kubectl, example: str) -> No
 
 
 @pytest.mark.usefixtures("namespace")
-def test_keys_are_made_once(helm: str, kubectl: Kubectl, cluster: Guarded) -> None:
+def test_keys_are_made_once(helm: str, kubectl: Kubectl, any_server: str) -> None:
     options = (
         f"--kubeconfig={kubectl.config}",
         "--dry-run=server",
-        "--kube-version=1.30.0",
+        "--namespace=cadastre",
         "--set=secrets.generateKeys=true",
     )
 
     def rendered() -> list[shipped.Manifest]:
-        completed = chart.template(helm, *options)
+        completed = chart.run_helm(helm, "template", "cadastre", any_server, *options)
         assert completed.returncode == 0, completed.stderr
         return [each for each in yaml.safe_load_all(completed.stdout) if each]
 

@@ -15,8 +15,8 @@
 
 {{/* What selects the pods of this release, and of one process where `component` is set. */}}
 {{- define "cadastre.selector" -}}
-app.kubernetes.io/name: {{ include "cadastre.name" .root }}
-app.kubernetes.io/instance: {{ .root.Release.Name }}
+app.kubernetes.io/name: {{ include "cadastre.name" .root | quote }}
+app.kubernetes.io/instance: {{ .root.Release.Name | quote }}
 {{- with .component }}
 app.kubernetes.io/component: {{ . }}
 {{- end }}
@@ -35,9 +35,9 @@ helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace 
 
 {{/* Metadata of an object. root; optionally suffix or name, component, namespace ("" for none), labels, annotations. */}}
 {{- define "cadastre.metadata" -}}
-name: {{ if .name }}{{ .name }}{{ else }}{{ include "cadastre.fullname" .root }}{{ with .suffix }}-{{ . }}{{ end }}{{ end }}
+name: "{{ if .name }}{{ .name }}{{ else }}{{ include "cadastre.fullname" .root }}{{ with .suffix }}-{{ . }}{{ end }}{{ end }}"
 {{- with hasKey . "namespace" | ternary .namespace .root.Release.Namespace }}
-namespace: {{ . }}
+namespace: {{ . | quote }}
 {{- end }}
 labels:
   {{- include "cadastre.labels" . | nindent 2 }}
@@ -105,11 +105,11 @@ projected:
   defaultMode: 0440
   sources:
   {{- with $existing }}
-  - secret: {name: {{ . }}}
+  - secret: {name: {{ . | quote }}}
   {{- end }}
   {{- toYaml $others | nindent 2 }}
 {{- else }}
-secret: {secretName: {{ $existing }}, defaultMode: 0440}
+secret: {secretName: {{ $existing | quote }}, defaultMode: 0440}
 {{- end }}
 {{- end -}}
 

@@ -22,12 +22,12 @@ metadata:
     {{- toYaml . | nindent 4 }}
     {{- end }}
   annotations:
-    checksum/settings: {{ include "cadastre.settings" $root | sha256sum }}
+    checksum/settings: {{ include "cadastre.settings" $root | sha256sum | quote }}
     {{- with merge (dict) $values.annotations $all.annotations ($root.Values.commonAnnotations | default dict) }}
     {{- toYaml . | nindent 4 }}
     {{- end }}
 spec:
-  serviceAccountName: {{ .serviceAccountName | default (include "cadastre.serviceAccountName" $root) }}
+  serviceAccountName: {{ .serviceAccountName | default (include "cadastre.serviceAccountName" $root) | quote }}
   automountServiceAccountToken: false
   enableServiceLinks: false
   {{- with $root.Values.imagePullSecrets }}
@@ -38,10 +38,10 @@ spec:
   restartPolicy: {{ . }}
   {{- end }}
   {{- with $values.terminationGracePeriodSeconds }}
-  terminationGracePeriodSeconds: {{ . }}
+  terminationGracePeriodSeconds: {{ . | int64 }}
   {{- end }}
   {{- with $values.priorityClassName | default $all.priorityClassName }}
-  priorityClassName: {{ . }}
+  priorityClassName: {{ . | quote }}
   {{- end }}
   securityContext:
     {{- toYaml $context | nindent 4 }}
@@ -67,7 +67,7 @@ spec:
   {{- if .waits }}
   initContainers:
   - name: schema
-    image: {{ include "cadastre.image" $root }}
+    image: {{ include "cadastre.image" $root | quote }}
     imagePullPolicy: {{ $root.Values.image.pullPolicy }}
     command: [/bin/sh, -c, "until python -m django migrate --check; do sleep 3; done"]
     env:
@@ -76,7 +76,7 @@ spec:
     {{- toYaml . | nindent 4 }}
     {{- end }}
     envFrom:
-    - configMapRef: {name: {{ $settings }}}
+    - configMapRef: {name: {{ $settings | quote }}}
     {{- with $all.extraEnvFrom }}
     {{- toYaml . | nindent 4 }}
     {{- end }}
@@ -93,18 +93,19 @@ spec:
   {{- end }}
   containers:
   - name: cadastre
-    image: {{ include "cadastre.image" $root }}
+    image: {{ include "cadastre.image" $root | quote }}
     imagePullPolicy: {{ $root.Values.image.pullPolicy }}
     args: {{ toJson .args }}
     env:
     {{- range $name, $value := .env }}
-    - {name: {{ $name }}, value: {{ $value | toString | quote }}}
+    {{- /* Helm reads numbers of files as floats, and would write a million as 1e+06. */}}
+    - {name: {{ $name }}, value: {{ kindIs "string" $value | ternary $value ($value | int64) | toString | quote }}}
     {{- end }}
     {{- with concat $all.extraEnv $values.env }}
     {{- toYaml . | nindent 4 }}
     {{- end }}
     envFrom:
-    - configMapRef: {name: {{ $settings }}}
+    - configMapRef: {name: {{ $settings | quote }}}
     {{- with $all.extraEnvFrom }}
     {{- toYaml . | nindent 4 }}
     {{- end }}
@@ -115,27 +116,26 @@ spec:
     {{- if eq .scheme "https" }}
     {{- $probe = dict "port" .scheme "scheme" "HTTPS" }}
     {{- end }}
-    startupProbe:
-      httpGet: {{ merge (dict "path" "/healthz") $probe | toJson }}
-      {{- toYaml $values.startupProbe | nindent 6 }}
-    readinessProbe:
-      httpGet: {{ merge (dict "path" "/readyz") $probe | toJson }}
-      {{- toYaml $values.readinessProbe | nindent 6 }}
-    livenessProbe:
-      httpGet: {{ merge (dict "path" "/healthz") $probe | toJson }}
-      {{- toYaml $values.livenessProbe | nindent 6 }}
+    {{- $path := dict "startupProbe" "/healthz" "readinessProbe" "/readyz" "livenessProbe" "/healthz" }}
+    {{- range $name := list "startupProbe" "readinessProbe" "livenessProbe" }}
+    {{- with get $values $name }}
+    {{ $name }}:
+      {{- merge (dict "httpGet" (merge (dict "path" (get $path $name)) $probe)) . | toYaml | nindent 6 }}
+    {{- end }}
+    {{- end }}
     lifecycle:
       preStop:
         exec:
           # /readyz is red from now on, also for balancers outside of the cluster.
-          command: [/bin/sh, -c, "touch /run/cadastre/draining; sleep {{ $values.drainSeconds }}"]
+          command: [/bin/sh, -c, "touch /run/cadastre/draining; sleep {{ $values.drainSeconds | int64 }}"]
     {{- else if .health }}
-    startupProbe:
-      exec: {command: [python, manage.py, worker_health, {{ .health }}]}
-      {{- toYaml $values.startupProbe | nindent 6 }}
-    livenessProbe:
-      exec: {command: [python, manage.py, worker_health, {{ .health }}]}
-      {{- toYaml $values.livenessProbe | nindent 6 }}
+    {{- $exec := dict "command" (list "python" "manage.py" "worker_health" .health) }}
+    {{- range $name := list "startupProbe" "livenessProbe" }}
+    {{- with get $values $name }}
+    {{ $name }}:
+      {{- merge (dict "exec" $exec) . | toYaml | nindent 6 }}
+    {{- end }}
+    {{- end }}
     {{- end }}
     securityContext:
       {{- toYaml $root.Values.securityContext | nindent 6 }}
@@ -160,7 +160,7 @@ spec:
     emptyDir: {sizeLimit: 512Mi}
   {{- with .tls }}
   - name: tls
-    secret: {secretName: {{ . }}, defaultMode: 0440}
+    secret: {secretName: {{ . | quote }}, defaultMode: 0440}
   {{- end }}
   {{- with concat $all.extraVolumes $values.extraVolumes }}
   {{- toYaml . | nindent 2 }}
@@ -181,7 +181,7 @@ metadata:
   {{- $metadata | nindent 2 }}
 spec:
   {{- if not $scaling.enabled }}
-  replicas: {{ $values.replicas }}
+  replicas: {{ $values.replicas | int64 }}
   {{- end }}
   revisionHistoryLimit: 5
   selector:
@@ -196,6 +196,9 @@ spec:
   template:
     {{- include "cadastre.podTemplate" . | nindent 4 }}
 {{- if $scaling.enabled }}
+{{- if gt (int64 $scaling.minReplicas) (int64 $scaling.maxReplicas) }}
+{{- fail (printf "%s.autoscaling.minReplicas is more than %s.autoscaling.maxReplicas" .component .component) }}
+{{- end }}
 ---
 apiVersion: autoscaling/v2
 kind: HorizontalPodAutoscaler
@@ -203,8 +206,8 @@ metadata:
   {{- $metadata | nindent 2 }}
 spec:
   scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: {{ include "cadastre.fullname" $root }}-{{ .component }}}
-  minReplicas: {{ $scaling.minReplicas }}
-  maxReplicas: {{ $scaling.maxReplicas }}
+  minReplicas: {{ $scaling.minReplicas | int64 }}
+  maxReplicas: {{ $scaling.maxReplicas | int64 }}
   metrics:
   - type: Resource
     resource:

@@ -1,0 +1,130 @@
+"""Releases in a real API server: installed, upgraded, failed and removed."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from tests.deploy import shipped
+from tests.deploy.helm import chart
+from tests.deploy.real_api import Kubectl
+
+GUIDE = shipped.DEPLOY.parent / "docs" / "how-to" / "install-with-helm.md"
+
+
+class Helm:
+    """Helm in the namespace cadastre of a cluster without controllers: `finish` ends the Job of a hook."""
+
+    def __init__(self, program: str, folder: str, kubectl: Kubectl) -> None:
+        self._program, self._folder, self.kubectl = program, folder, kubectl
+
+    def __call__(
+        self, command: str, release: str, *options: str
+    ) -> subprocess.CompletedProcess[str]:
+        folder = [self._folder] if command in {"install", "upgrade"} else []
+        return chart.run_helm(
+            self._program, command, release, *folder, "--namespace=cadastre",
+            f"--kubeconfig={self.kubectl.config}", *options,
+        )  # fmt: skip
+
+    def with_hook(
+        self, condition: str, command: str, release: str, *options: str
+    ) -> subprocess.CompletedProcess[str]:
+        """Run Helm, and let the Job of its migration be Complete or Failed meanwhile."""
+        done = threading.Event()
+        thread = threading.Thread(
+            target=self._finish, args=(f"{release}-cadastre-migrate", condition, done)
+        )
+        thread.start()
+        try:
+            return self(command, release, *options)
+        finally:
+            done.set()
+            thread.join()
+
+    def _finish(self, job: str, condition: str, done: threading.Event) -> None:
+        moment = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        before = "SuccessCriteriaMet" if condition == "Complete" else "FailureTarget"
+        times = {"completionTime": moment, "succeeded": 1} if condition == "Complete" else {}
+        conditions = [{"type": each, "status": "True"} for each in (before, condition)]
+        status = json.dumps({"status": {"startTime": moment, "conditions": conditions, **times}})
+        # An upgrade deletes the last Job first, which may have been patched.
+        while not done.wait(0.2):
+            self.kubectl(
+                "patch", "job", job, "--namespace=cadastre", "--subresource=status",
+                "--type=merge", f"--patch={status}",
+            )  # fmt: skip
+
+    def left(self) -> set[str]:
+        """The objects with the chart's label, in the namespace and outside; those of hooks too."""
+        kinds = (
+            "all,configmaps,secrets,serviceaccounts,networkpolicies,poddisruptionbudgets,ingresses,"
+            "horizontalpodautoscalers,clusterroles,clusterrolebindings,roles,rolebindings"
+        )
+        found = self.kubectl(
+            "get", kinds, "--all-namespaces", "--output=name",
+            "--selector=app.kubernetes.io/part-of=cadastre",
+        )  # fmt: skip
+        assert found.returncode == 0, found.stderr
+        return set(found.stdout.split())
+
+
+@pytest.fixture
+def installer(helm: str, any_server: str, kubectl: Kubectl, namespace: None) -> Iterator[Helm]:
+    found = Helm(helm, any_server, kubectl)
+    assert found.left() == set()
+    yield found
+    for release in ("one", "two"):
+        found("uninstall", release)
+    for left in found.left():
+        kubectl("delete", left, "--namespace=cadastre", "--now")
+
+
+def test_two_releases_live_in_one_namespace_and_leave_nothing(installer: Helm) -> None:
+    options = "--set=clusterAccess.enabled=true,ingress.enabled=true,web.autoscaling.enabled=true"
+    for release in ("one", "two"):
+        done = installer.with_hook("Complete", "install", release, options)
+        assert done.returncode == 0, done.stderr
+    names = {f"deployment.apps/{release}-cadastre-web" for release in ("one", "two")}
+    assert names <= installer.left()
+    assert installer("uninstall", "one").returncode == 0
+    assert {name for name in installer.left() if "one-cadastre" in name} == set()
+    assert installer("uninstall", "two").returncode == 0
+    assert installer.left() == set()
+
+
+def test_a_failed_migration_leaves_the_last_release_as_it_is(installer: Helm) -> None:
+    assert installer.with_hook("Complete", "install", "one").returncode == 0
+    before = _generations(installer)
+    for condition, returncode in (("Failed", 1), ("Complete", 0)):
+        done = installer.with_hook(condition, "upgrade", "one", "--set=settings.LOG_LEVEL=DEBUG")
+        assert done.returncode == returncode, done.stderr
+        assert (_generations(installer) == before) is (condition == "Failed")
+    assert installer("uninstall", "one").returncode == 0
+    assert installer.left() == set()
+
+
+def _generations(installer: Helm) -> str:
+    return installer.kubectl(
+        "get", "deployments", "--namespace=cadastre",
+        "--output=jsonpath={range .items[*]}{.metadata.name}={.metadata.generation} {end}",
+    ).stdout  # fmt: skip
+
+
+def test_a_failed_installation_is_removed(installer: Helm) -> None:
+    """The Job stays, so that its log can be read; docs/how-to/install-with-helm.md deletes the rest."""
+    assert installer.with_hook("Failed", "install", "one").returncode == 1
+    assert installer("uninstall", "one").returncode == 0
+    left = installer.left()
+    assert "job.batch/one-cadastre-migrate" in left
+    assert {name.partition("/")[2] for name in left} == {"one-cadastre-migrate"}
+    (command,) = re.findall(r"(?m)^kubectl (.* delete job(?:.*\\\n)*.*)$", GUIDE.read_text())
+    words = command.replace("\\\n", "").replace("instance=cadastre", "instance=one").split()
+    assert installer.kubectl(*words).returncode == 0
+    assert installer.left() == set()
