@@ -16,6 +16,7 @@ from pools.models import RegisterImport, RegisterRow
 from pools.models.register_imports import RowStatus
 from pools.platform.admin import display, imports, pages
 from pools.register.imports import drafts
+from pools.register.imports import rows as import_rows
 
 
 class RegisterImportPages(imports.ImportPages[RegisterImport]):
@@ -108,7 +109,7 @@ def _line(row: RegisterRow) -> dict[str, Any]:
         "space": row.space_name,
         "bad": row.status in imports.BAD,
         "differences": list(_differences(row)),
-        "inputs": list(_inputs(row)),
+        "inputs": [] if import_rows.follows(row) else list(_inputs(row)),
     }
 
 

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from ipaddress import ip_address, ip_network
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+from django.db.models import Max
 
 from pools.core import blocks
 from pools.core.addresses import AddressRange
@@ -84,6 +86,7 @@ class DraftRow(NamedTuple):
     description: str
     source_status: str
     is_pool: bool  # all addresses of the prefix can be used, in the words of NetBox
+    is_part: bool  # of a prefix that has others inside
     object_id: int | None
 
     @property
@@ -98,7 +101,7 @@ class DraftRow(NamedTuple):
 _ROWS = """
     SELECT number, status, target, cidr::text, host(first), host(last), cluster_id, space_name,
         pool_row, pool_cidr_id, pool_name, holder_id, org, description,
-        COALESCE(details ->> 'status', ''), details ? 'is_pool', object_id
+        COALESCE(details ->> 'status', ''), details ? 'is_pool', details ? 'part_of', object_id
     FROM pools_registerrow WHERE register_import_id = %s AND status IN ('new', 'changed')
         AND NOT written
     ORDER BY number
@@ -106,10 +109,23 @@ _ROWS = """
 
 
 def _lock_pools(register_import: RegisterImport) -> None:
-    cidrs = RegisterRow.objects.filter(register_import=register_import).exclude(pool_cidr_id=None)
-    ids = PoolCIDR.objects.filter(pk__in=cidrs.order_by().values("pool_cidr_id").distinct())
-    for pool_id in ids.order_by("pool_id").values_list("pool_id", flat=True).distinct():
+    rows = RegisterRow.objects.filter(register_import=register_import).order_by()
+    cidrs = rows.exclude(pool_cidr_id=None).values("pool_cidr_id").distinct()
+    ids = {*PoolCIDR.objects.filter(pk__in=cidrs).values_list("pool_id", flat=True)}
+    parts = rows.filter(target=POOL, details__has_key="part_of").values("cluster_id", "pool_name")
+    ids |= {pool.pk for pool in _existing_pools(parts).values()}
+    for pool_id in sorted(ids):
         window.lock(pool_id)
+
+
+def _existing_pools(parts: Iterable[Mapping[str, Any]]) -> dict[tuple[int, str], Pool]:
+    """Return the pools that the register has for parts of prefixes, by cluster and name."""
+    names = {(part["cluster_id"], part["pool_name"]) for part in parts}
+    pools = Pool.objects.filter(
+        cluster__in={cluster for cluster, _ in names}, name__in={name for _, name in names}
+    )
+    by_name = {(pool.cluster_id, pool.name): pool for pool in pools}
+    return {key: pool for key, pool in by_name.items() if key in names}
 
 
 def write_rows(register_import: RegisterImport, step: Step) -> None:
@@ -174,45 +190,58 @@ def _create_pools(
 ) -> dict[int, PoolCIDR]:
     """Create the pools of the rows with their CIDRs, and return the CIDRs by the number of their row.
 
-    Rows that name the same pool become CIDRs of one pool.
+    Rows that name the same pool become CIDRs of one pool; parts of a prefix join the one that it has already.
     """
     by_name: dict[tuple[int, str], list[DraftRow]] = defaultdict(list)
     for row in rows:
         by_name[row.cluster_id, row.pool_name].append(row)
-    pools = []
-    for (cluster_id, name), same in by_name.items():
-        versions = {6 if ":" in row.first else 4 for row in same}
-        usable = all(row.is_pool for row in same)
-        pools.append(
-            Pool(
-                cluster_id=cluster_id,
-                space=spaces[cluster_id, same[0].space_name],
-                name=name,
-                category=Category.VM,
-                mask_size_v4=_HOST[4] if 4 in versions else None,
-                mask_size_v6=_HOST[6] if 6 in versions else None,
-                allow_first_ip=usable,
-                allow_last_ip=usable,
-                cooldown_seconds=register_import.cooldown_seconds,
-                description=same[0].description,
-            )
-        )
-    Pool.objects.bulk_create(pools)
+    pools = _existing_pools(row._asdict() for row in rows if row.is_part)
+    lasts = PoolCIDR.objects.filter(pool__in=pools.values()).order_by().values_list("pool_id")
+    positions = {pk: last + 1 for pk, last in lasts.annotate(Max("position"))}
+    created = {
+        key: _new_pool(register_import, same, spaces)
+        for key, same in by_name.items()
+        if key not in pools
+    }
+    Pool.objects.bulk_create(created.values())
+    pools |= created
     cidrs = [
         (
             row.number,
             PoolCIDR(
-                pool=pool,
-                space_id=pool.space_id,
+                pool=pools[key],
+                space_id=pools[key].space_id,
                 cidr=ip_network(row.cidr or ""),
                 position=position,
             ),
         )
-        for pool, same in zip(pools, by_name.values(), strict=True)
-        for position, row in enumerate(same)
+        for key, same in by_name.items()
+        for position, row in enumerate(same, start=positions.get(pools[key].pk, 0))
     ]
     PoolCIDR.objects.bulk_create([cidr for _, cidr in cidrs])
     return dict(cidrs)
+
+
+def _new_pool(
+    register_import: RegisterImport,
+    rows: Sequence[DraftRow],
+    spaces: dict[tuple[int, str], AddressSpace],
+) -> Pool:
+    first = rows[0]
+    versions = {6 if ":" in row.first else 4 for row in rows}
+    usable = all(row.is_pool or row.is_part for row in rows)
+    return Pool(
+        cluster_id=first.cluster_id,
+        space=spaces[first.cluster_id, first.space_name],
+        name=first.pool_name,
+        category=Category.VM,
+        mask_size_v4=_HOST[4] if 4 in versions else None,
+        mask_size_v6=_HOST[6] if 6 in versions else None,
+        allow_first_ip=usable,
+        allow_last_ip=usable,
+        cooldown_seconds=register_import.cooldown_seconds,
+        description=first.description,
+    )
 
 
 def _cidrs_of_rows(rows: Iterable[DraftRow], created: dict[int, PoolCIDR]) -> dict[int, PoolCIDR]:

@@ -89,7 +89,7 @@ class RegisterImports(lifecycle.Imports[RegisterImport]):
         row.fingerprint = import_rows.fingerprint(row)
         import_rows.save(import_rows.reread(import_rows.load(row), row))
         validation.validate(row)
-        states.mark_drafted(row, "fingerprint")
+        states.mark_drafted(row, "fingerprint", "rows_total")
 
     def correct(self, row: RegisterImport, number: int, values: Mapping[str, str]) -> None:
         """Change texts of a row (CORRECTED), and resolve it and the rows that depend on it again."""
@@ -121,17 +121,21 @@ def _revise(
     chosen = [row for row in rows if row.number in set(numbers)]
     if len(chosen) != len(set(numbers)):
         raise errors.NotFound("The import has no such row.")
+    if texts is not None and any(map(import_rows.follows, chosen)):
+        raise errors.ImportState(
+            "The row follows from the prefix around it, and from the addresses directly in that one: correct these."
+        )
     for row in chosen:
         row.skipped = skipped
         if texts is not None:
             merged = {**row.texts, **texts}
             row.texts = {name: text for name, text in merged.items() if text}
             row.corrected = True
-    changed = {row.number: row for row in import_rows.reread(rows, register_import)}
-    changed |= {row.number: row for row in chosen}
+    changed = {row.number: row for row in chosen}
+    changed |= {row.number: row for row in import_rows.reread(rows, register_import)}
     import_rows.save(list(changed.values()))
     validation.validate(register_import, list(changed))
-    states.mark_drafted(register_import, "fingerprint")
+    states.mark_drafted(register_import, "fingerprint", "rows_total")
 
 
 IMPORTS = RegisterImports()

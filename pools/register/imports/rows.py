@@ -10,7 +10,7 @@ from pools.core import errors
 from pools.core.register_import import parsing
 from pools.models import Cluster, RegisterImport, RegisterRow
 from pools.platform import database
-from pools.register.imports import topology
+from pools.register.imports import parts, topology
 from pools.register.imports.files import SourceRow
 from pools.sql import statements
 
@@ -67,7 +67,7 @@ class Destinations:
 def read_rows(
     register_import: RegisterImport, source_rows: Iterable[SourceRow]
 ) -> list[RegisterRow]:
-    """Return the rows of a source, parsed and resolved with each other."""
+    """Return the rows of a source, parsed and resolved with each other, and those that follow from them."""
     destinations = Destinations(register_import)
     rows = []
     for number, source_row in enumerate(source_rows, start=1):
@@ -81,8 +81,7 @@ def read_rows(
         )
         interpret(row, destinations)
         rows.append(row)
-    topology.resolve(rows, destinations.of_sites)
-    return rows
+    return rows + topology.resolve(rows, destinations.of_sites, parts.divide)
 
 
 def interpret(row: RegisterRow, destinations: Destinations) -> None:
@@ -139,13 +138,29 @@ def load(register_import: RegisterImport) -> list[RegisterRow]:
 
 
 def reread(rows: Sequence[RegisterRow], register_import: RegisterImport) -> list[RegisterRow]:
-    """Resolve all rows again, with those that were corrected, and return the ones that changed."""
+    """Resolve all rows again, with those that were corrected, and return the ones that changed.
+
+    Rows that follow from others are made anew: those that nothing needs any more are deleted.
+    """
     before = {row.number: _state(row) for row in rows}
     destinations = Destinations(register_import)
-    for row in rows:
+    of_source = [row for row in rows if not follows(row)]
+    for row in of_source:
         interpret(row, destinations)
-    topology.resolve(rows, destinations.of_sites)
-    return [row for row in rows if _state(row) != before[row.number]]
+    stored = {row.number: row for row in rows if follows(row)}
+    skipped = {(row.cluster_id, row.space_name, row.cidr) for row in stored.values() if row.skipped}
+    added = topology.resolve(of_source, destinations.of_sites, parts.divide)
+    for row in added:
+        row.pk = stored.pop(row.number).pk if row.number in stored else None
+        row.skipped = (row.cluster_id, row.space_name, row.cidr) in skipped
+    RegisterRow.objects.filter(pk__in=[row.pk for row in stored.values()]).delete()
+    register_import.rows_total = len(of_source) + len(added)
+    return [row for row in of_source + added if row.pk is None or _state(row) != before[row.number]]
+
+
+def follows(row: RegisterRow) -> bool:
+    """Return True for a row that follows from others of the import (pools/register/imports/parts.py)."""
+    return "part_of" in row.texts
 
 
 def _state(row: RegisterRow) -> tuple[Any, ...]:
@@ -167,8 +182,13 @@ _FINGERPRINT = """
 
 
 def save(rows: Sequence[RegisterRow]) -> None:
-    """Store the resolved columns of rows that a correction has changed."""
-    values = [{"id": row.pk, **{name: _plain(row, name) for name in _RESOLVED}} for row in rows]
+    """Store the resolved columns of rows that a correction has changed, and new rows."""
+    database.copy("pools_registerrow", _COLUMNS, [_values(row) for row in rows if row.pk is None])
+    values = [
+        {"id": row.pk, **{name: _plain(row, name) for name in _RESOLVED}}
+        for row in rows
+        if row.pk is not None
+    ]
     if values:
         database.fetch(_SAVE, {"rows": json.dumps(values)})
 
