@@ -222,3 +222,11 @@ def test_a_quoted_line_break_refuses_no_row() -> None:
         ("new", "line one line two"),
         ("new", "x"),
     ]
+
+
+def test_cells_behind_the_header_are_told() -> None:
+    rows, notes = read("prefix,description\n10.0.0.0/24,Berlin, first floor\n10.0.1.0/24,Rome,\n")
+    assert [texts["description"] for _, texts in rows] == ["Berlin", "Rome"]
+    assert notes == [
+        "not read: 1 ends of rows with more cells than the header: a text with the separator in it needs quotes"
+    ]

@@ -13,6 +13,7 @@ from ipaddress import IPv4Address, ip_address, ip_network
 from pools.core import addresses, errors, holders
 from pools.core.addresses import Address, InputSource, Network
 from pools.core.errors import FieldProblem
+from pools.core.register_import import attributes
 from pools.core.register_import.columns import ADDRESS, PREFIX
 
 CONTAINER, POOL, HELD, RESERVED = TARGETS = ("container", "pool", "address", "reserved")
@@ -52,6 +53,8 @@ DETAILS = (
     "note",
     "rir",
     "is_pool",
+    "mark_utilized",
+    "tags",
 )
 LONGEST = {"description": 500, "note": 500}
 
@@ -98,6 +101,9 @@ def parse_row(kind: str, values: Mapping[str, str]) -> ParsedRow:
         row.target = RESERVED
     if not row.problems:
         row.details = {name: text for name in DETAILS if (text := values.get(name, ""))}
+        row.details |= {
+            name: text for name, text in values.items() if name.startswith(attributes.PREFIX)
+        }
         if status == "active" and kind == ADDRESS:
             del row.details["status"]
         if kind == ADDRESS and (role := values.get("role", "").lower()):
@@ -109,11 +115,15 @@ def _read_text(name: str, text: str) -> str:
     """Return a text in one line, a choice or a VRF as NetBox's API names it, and a note cut to its longest."""
     if not text.isprintable():
         text = _BLANKS.sub(lambda blanks: " " if _LINE_BREAK.search(blanks[0]) else blanks[0], text)
+    if name == "tags":
+        return attributes.read_tags(text)
+    if name.startswith(attributes.PREFIX):
+        return text if len(text) <= attributes.LONGEST else text[: attributes.LONGEST - 1] + "…"
     if name == "status":
         return _GERMAN.get(text.lower(), text.lower())
     if name == "vrf":
         return read_vrf(text)
-    if name == "is_pool":
+    if name in {"is_pool", "mark_utilized"}:
         return "yes" if _is_yes(text) else ""
     if name == "note" and len(text) > LONGEST["note"]:
         return text[: LONGEST["note"] - 1] + "…"
@@ -176,6 +186,8 @@ def _decimal(text: str) -> str:
 
 def _parse_texts(row: ParsedRow, kind: str, values: Mapping[str, str]) -> None:
     for name, text in values.items():
+        if attributes.is_attribute(name):
+            continue  # what has no place here refuses no row
         longest = LONGEST.get(name, 253)
         if not (text.isascii() and text.isprintable() and len(text) <= longest):
             holders.parse_description(text, field=name, max_length=longest)

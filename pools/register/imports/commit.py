@@ -19,6 +19,7 @@ from django.db.models import Max
 from pools.core import blocks
 from pools.core.addresses import AddressRange
 from pools.core.index_set import IndexSet
+from pools.core.register_import.attributes import Definitions
 from pools.core.register_import.parsing import CONTAINER, HELD, POOL, RESERVED
 from pools.models import (
     AddressSpace,
@@ -31,6 +32,7 @@ from pools.models import (
     RegisterRow,
     ReservedRange,
 )
+from pools.models.attributes import ATTRIBUTES
 from pools.models.blocks import BlockState
 from pools.models.pools import Category
 from pools.models.register_imports import RowStatus
@@ -38,8 +40,8 @@ from pools.platform import database, events
 from pools.platform.imports import states
 from pools.platform.imports.lifecycle import Step
 from pools.register.allocator import window
+from pools.register.imports import attributes, validation, vanished
 from pools.register.imports import rows as import_rows
-from pools.register.imports import validation, vanished
 from pools.register.plan import containers
 from pools.sql import statements
 
@@ -88,6 +90,8 @@ class DraftRow(NamedTuple):
     is_pool: bool  # all addresses of the prefix can be used, in the words of NetBox
     is_part: bool  # of a prefix that has others inside
     object_id: int | None
+    details: dict[str, str]  # of containers and pools, as `before`, what the source said until now
+    before: dict[str, str]
 
     @property
     def span(self) -> AddressRange:
@@ -101,7 +105,9 @@ class DraftRow(NamedTuple):
 _ROWS = """
     SELECT number, status, target, cidr::text, host(first), host(last), cluster_id, space_name,
         pool_row, pool_cidr_id, pool_name, holder_id, org, description,
-        COALESCE(details ->> 'status', ''), details ? 'is_pool', details ? 'part_of', object_id
+        COALESCE(details ->> 'status', ''), details ? 'is_pool', details ? 'part_of', object_id,
+        CASE WHEN target IN ('container', 'pool') THEN details::text ELSE '{}' END,
+        CASE WHEN target IN ('container', 'pool') THEN (before -> 'details')::text END
     FROM pools_registerrow WHERE register_import_id = %s AND status IN ('new', 'changed')
         AND NOT written
     ORDER BY number
@@ -130,13 +136,18 @@ def _existing_pools(parts: Iterable[Mapping[str, Any]]) -> dict[tuple[int, str],
 
 def write_rows(register_import: RegisterImport, step: Step) -> None:
     """Write the new and the changed rows that are not written yet, and mark them as written."""
-    rows = [DraftRow(*row) for row in database.rows(_ROWS, [register_import.pk])]
+    rows = [
+        DraftRow._make([*values, json.loads(details), json.loads(before or "null") or {}])
+        for *values, details, before in database.rows(_ROWS, [register_import.pk])
+    ]
+    definitions = attributes.definitions(lock=True)
     new = [row for row in rows if row.status == RowStatus.NEW]
     done = (register_import.rows_total or 0) - len(rows)
     step(done)
     spaces = _spaces(new)
-    _create_containers([row for row in new if row.target == CONTAINER], spaces)
-    created = _create_pools(register_import, [row for row in new if row.target == POOL], spaces)
+    _create_containers([row for row in new if row.target == CONTAINER], spaces, definitions)
+    new_pools = [row for row in new if row.target == POOL]
+    created = _create_pools(register_import, new_pools, spaces, definitions)
     cidrs = _cidrs_of_rows(rows, created)
     _reserve([row for row in new if row.target == RESERVED], cidrs)
     held = [row for row in new if row.target == HELD]
@@ -151,7 +162,7 @@ def write_rows(register_import: RegisterImport, step: Step) -> None:
             done += len(batch)
             step(done)
     database.analyze("pools_block")
-    _change([row for row in rows if row.status == RowStatus.CHANGED])
+    _change([row for row in rows if row.status == RowStatus.CHANGED], definitions)
     database.fetch(_RECORD, {"import": register_import.pk})
     database.fetch(_MARK_WRITTEN, {"import": register_import.pk})
 
@@ -171,22 +182,24 @@ def _spaces(rows: Iterable[DraftRow]) -> dict[tuple[int, str], AddressSpace]:
 
 
 def _create_containers(
-    rows: Iterable[DraftRow], spaces: dict[tuple[int, str], AddressSpace]
+    rows: Iterable[DraftRow],
+    spaces: dict[tuple[int, str], AddressSpace],
+    definitions: Mapping[str, Definitions],
 ) -> None:
-    Container.objects.bulk_create(
-        Container(
-            space=spaces[row.cluster_id, row.space_name],
-            cidr=row.cidr,
-            description=row.description,
-        )
-        for row in rows
-    )
+    created = []
+    for row in rows:
+        space = spaces[row.cluster_id, row.space_name]
+        container = Container(space=space, cidr=row.cidr, description=row.description)
+        attributes.follow(container, {}, row.details, definitions[CONTAINER])
+        created.append(container)
+    Container.objects.bulk_create(created)
 
 
 def _create_pools(
     register_import: RegisterImport,
     rows: Sequence[DraftRow],
     spaces: dict[tuple[int, str], AddressSpace],
+    definitions: Mapping[str, Definitions],
 ) -> dict[int, PoolCIDR]:
     """Create the pools of the rows with their CIDRs, and return the CIDRs by the number of their row.
 
@@ -205,21 +218,16 @@ def _create_pools(
     }
     Pool.objects.bulk_create(created.values())
     pools |= created
-    cidrs = [
-        (
-            row.number,
-            PoolCIDR(
-                pool=pools[key],
-                space_id=pools[key].space_id,
-                cidr=ip_network(row.cidr or ""),
-                position=position,
-            ),
-        )
-        for key, same in by_name.items()
-        for position, row in enumerate(same, start=positions.get(pools[key].pk, 0))
-    ]
-    PoolCIDR.objects.bulk_create([cidr for _, cidr in cidrs])
-    return dict(cidrs)
+    cidrs = {}
+    for key, same in by_name.items():
+        pool = pools[key]
+        for position, row in enumerate(same, start=positions.get(pool.pk, 0)):
+            network = ip_network(row.cidr or "")
+            cidr = PoolCIDR(pool=pool, space_id=pool.space_id, cidr=network, position=position)
+            attributes.follow(cidr, {}, row.details, definitions[POOL])
+            cidrs[row.number] = cidr
+    PoolCIDR.objects.bulk_create(cidrs.values())
+    return cidrs
 
 
 def _new_pool(
@@ -386,14 +394,19 @@ def _take_over_rows(
 _TAKE_OVER = statements.read("pools/hold_existing_blocks")
 
 
-def _change(rows: Sequence[DraftRow]) -> None:
-    """Write the description of changed containers, pools and ranges, and the holder and organization of addresses."""
+def _change(rows: Sequence[DraftRow], definitions: Mapping[str, Definitions]) -> None:
+    """Write descriptions and attributes of changed containers, pools and ranges, holders and organizations of addresses."""
     for row in rows:
         if row.target == CONTAINER:
             container = Container.objects.get(pk=row.object_id or 0)
             container.description, container.version = row.description, container.version + 1
-            container.save(update_fields=["description", "version"])
+            attributes.follow(container, row.before, row.details, definitions[CONTAINER])
+            container.save(update_fields=["description", "version", *ATTRIBUTES])
         elif row.target == POOL:
+            cidr = PoolCIDR.objects.get(pk=row.object_id or 0)
+            if attributes.follow(cidr, row.before, row.details, definitions[POOL]):
+                window.lock(cidr.pool_id)
+                cidr.save(update_fields=ATTRIBUTES)
             pools = Pool.objects.filter(cidrs=row.object_id)
             if pools.exclude(description=row.description).exists():
                 window.lock(pools.values_list("pk", flat=True)[0])

@@ -18,14 +18,14 @@ from pools.models.pools import DAY
 from pools.platform import database, events
 from pools.platform.imports import lifecycle, states
 from pools.platform.imports.leases import ImportLeases
-from pools.register.imports import commit, files, sources, undo, validation
+from pools.register.imports import attributes, commit, files, sources, undo, validation
 from pools.register.imports import rows as import_rows
 
 LARGE_FILE = 256 * 1024  # bytes from which a worker reads the files
 # The fields that a correction may change; the others of a row say what it is.
 CORRECTED = (
     *("prefix", "mask", "address", "first", "last", "status", "vrf", "cluster", "tenant", "site"),
-    *("holder", "dns_name", "description", "pool"),
+    *("holder", "dns_name", "description", "pool", "tags", "owner"),
 )
 
 
@@ -66,7 +66,7 @@ class RegisterImports(lifecycle.Imports[RegisterImport]):
 
     def read(self, row: RegisterImport) -> files.Reading:
         source = row.netbox_source
-        reading = sources.read(source) if source is not None else files.Reading()
+        reading = sources.read(source) if source is not None else _new_reading()
         for file in row.files.all():
             files.read_file(file.name, bytes(file.content), reading)
         RegisterImport.objects.filter(pk=row.pk).update(rows_total=len(reading.rows))
@@ -141,6 +141,10 @@ def _revise(
 IMPORTS = RegisterImports()
 
 
+def _new_reading() -> files.Reading:
+    return files.Reading(custom_fields=attributes.column_names())
+
+
 def change_mapping(
     import_id: int, mapping: Mapping[str, Mapping[str, int]], *, author: events.Author
 ) -> RegisterImport:
@@ -174,7 +178,7 @@ def create(
         request_id=author.request_id,
     )
     is_large = sum(len(content) for _, content in uploads) > LARGE_FILE
-    reading = files.Reading()
+    reading = _new_reading()
     if not is_large:
         for name, content in uploads:
             files.read_file(name, content, reading)

@@ -1,7 +1,7 @@
--- Return held addresses: address with the length of its CIDR, vrf, organization, details, holder, description.
+-- Return held addresses: address with the length of its CIDR, vrf, organization, holder, description, details, no attributes.
 -- $1 cluster bigint
-SELECT host(b.cidr) || '/' || masklen(COALESCE((p.details ->> 'part_of')::cidr, c.cidr)), s.name, b.org, COALESCE(d.details, '{}')::text, b.holder_id,
-    COALESCE(d.description, '')
+SELECT host(b.cidr) || '/' || masklen(COALESCE((p.details ->> 'part_of')::cidr, c.cidr)), s.name, b.org, b.holder_id,
+    COALESCE(d.description, ''), COALESCE(d.details, '{}')::text, NULL
 FROM pools_block b
 JOIN pools_addressspace s ON s.id = b.space_id
 JOIN pools_poolcidr c ON c.pool_id = b.pool_id AND b.cidr <<= c.cidr

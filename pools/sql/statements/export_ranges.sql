@@ -1,7 +1,7 @@
--- Return reserved ranges: first and last address with the length of their CIDR, vrf, details, reason.
+-- Return reserved ranges: first and last address with the length of their CIDR, vrf, reason, details, no attributes.
 -- $1 cluster bigint
 SELECT host(g.first) || '/' || masklen(around.cidr), host(g.last) || '/' || masklen(around.cidr), s.name,
-    COALESCE(d.details, '{}')::text, g.reason
+    g.reason, COALESCE(d.details, '{}')::text, NULL
 FROM pools_reservedrange g
 JOIN pools_poolcidr c ON c.id = g.pool_cidr_id
 JOIN pools_addressspace s ON s.id = c.space_id

@@ -16,7 +16,8 @@ WITH r AS (
         format('%s is a CIDR of the pool %s in the register, no container', r.cidr, p.name) AS message,
         o.id AS object_id, o.id IS NOT NULL AS is_there,
         (o.description, COALESCE(d.details, '{}')) IS DISTINCT FROM (r.description, r.details) AS differs,
-        jsonb_build_object('description', o.description, 'details', d.details) AS before
+        jsonb_build_object('description', o.description, 'details', d.details, 'tags', o.tags, 'owner', o.owner,
+                           'custom_fields', o.custom_fields) AS before
     FROM r
     LEFT JOIN pools_container o ON o.space_id = r.space_id AND o.cidr = r.cidr
     LEFT JOIN pools_poolcidr c ON c.space_id = r.space_id AND c.cidr = r.cidr
@@ -37,7 +38,8 @@ WITH r AS (
         c.id, c.id IS NOT NULL,
         (d.description IS DISTINCT FROM r.description OR d.details IS DISTINCT FROM r.details)
             AND (d.id IS NOT NULL OR cp.description <> r.description OR r.details <> '{}'),
-        jsonb_build_object('description', COALESCE(d.description, cp.description), 'details', d.details)
+        jsonb_build_object('description', COALESCE(d.description, cp.description), 'details', d.details,
+                           'tags', c.tags, 'owner', c.owner, 'custom_fields', c.custom_fields)
     FROM r
     LEFT JOIN pools_poolcidr c ON c.space_id = r.space_id AND c.cidr = r.cidr
     LEFT JOIN pools_pool cp ON cp.id = c.pool_id
