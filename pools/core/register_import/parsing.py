@@ -56,6 +56,7 @@ DETAILS = (
     "mark_utilized",
     "tags",
 )
+LONGEST_NAME = 253
 LONGEST = {"description": 500, "note": 500}
 
 
@@ -82,7 +83,7 @@ def parse_row(kind: str, values: Mapping[str, str]) -> ParsedRow:
     """Parse the texts of a row of this kind (columns.KINDS); line breaks in them become blanks."""
     values = {name: _read_text(name, text) for name, text in values.items()}
     row = ParsedRow(
-        vrf=values.get("vrf", ""),
+        vrf=values.get("vrf", "")[:LONGEST_NAME],  # a longer one refuses the row
         cluster=values.get("cluster", ""),
         site=values.get("site", ""),
     )
@@ -188,7 +189,7 @@ def _parse_texts(row: ParsedRow, kind: str, values: Mapping[str, str]) -> None:
     for name, text in values.items():
         if attributes.is_attribute(name):
             continue  # what has no place here refuses no row
-        longest = LONGEST.get(name, 253)
+        longest = LONGEST.get(name, LONGEST_NAME)
         if not (text.isascii() and text.isprintable() and len(text) <= longest):
             holders.parse_description(text, field=name, max_length=longest)
     row.description = holders.parse_reason(
@@ -219,7 +220,9 @@ def _parse_holder(row: ParsedRow, status: str, values: Mapping[str, str]) -> Non
         row.target, row.description = RESERVED, row.description or status
     else:
         row.target = HELD
-        row.holder_id = holder or row.description[:253] or str(row.first or "")
+        row.holder_id = (
+            holder[:LONGEST_NAME] or row.description[:LONGEST_NAME] or str(row.first or "")
+        )
     if status in _FREE and not holder and not row.description:
         message = f"the status {status} says that nobody holds the address"
         row.problems.append(FieldProblem("status", "not_in_use", message, status))

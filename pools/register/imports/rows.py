@@ -26,6 +26,7 @@ _COLUMNS = (
     *_RESOLVED,
     *("status", "reasons", "written"),
 )
+_LONGEST_PLACE = 255  # of a file and its sheet
 _JSON = {"texts", "details", "found", "reasons"}
 
 
@@ -75,7 +76,7 @@ def read_rows(
         row = RegisterRow(
             register_import=register_import,
             number=number,
-            file=source_row.file,
+            file=source_row.file[:_LONGEST_PLACE],
             line=source_row.line,
             kind=source_row.kind,
             texts=source_row.texts,
