@@ -96,6 +96,7 @@ def test_another_part_joins_the_pool_later_and_leaves_it_with_the_undo() -> None
     more = files(("10.0.77.1/16", "active", "", "", "late.example", ""))
     second = committed(sources.draft(*more, cluster=cluster))
     assert counts(second) == {"new": 2, "unchanged": NUMBER + 3}
+    assert Pool.objects.get(name="10.0.0.0-16").version == 2  # the ETag
     assert cidrs() == ["10.0.0.0/24", "10.0.77.0/24", "10.0.200.0/24"]
     assert sorted(PoolCIDR.objects.filter(pool__name="10.0.0.0-16").values_list("position", flat=True)) == [0, 1, 2]  # fmt: skip
     drafts.IMPORTS.undo(second.pk, author=BY)

@@ -14,7 +14,7 @@ from decimal import Decimal
 from ipaddress import ip_address, ip_network
 from typing import Any, NamedTuple
 
-from django.db.models import Max
+from django.db.models import F, Max
 
 from pools.core import blocks
 from pools.core.addresses import AddressRange
@@ -209,6 +209,8 @@ def _create_pools(
     for row in rows:
         by_name[row.cluster_id, row.pool_name].append(row)
     pools = _existing_pools(row._asdict() for row in rows if row.is_part)
+    joined = Pool.objects.filter(pk__in=[pool.pk for pool in pools.values()])
+    joined.update(version=F("version") + 1)
     lasts = PoolCIDR.objects.filter(pool__in=pools.values()).order_by().values_list("pool_id")
     positions = {pk: last + 1 for pk, last in lasts.annotate(Max("position"))}
     created = {
@@ -403,14 +405,13 @@ def _change(rows: Sequence[DraftRow], definitions: Mapping[str, Definitions]) ->
             attributes.follow(container, row.before, row.details, definitions[CONTAINER])
             container.save(update_fields=["description", "version", *ATTRIBUTES])
         elif row.target == POOL:
-            cidr = PoolCIDR.objects.get(pk=row.object_id or 0)
-            if attributes.follow(cidr, row.before, row.details, definitions[POOL]):
+            cidr = PoolCIDR.objects.select_related("pool").get(pk=row.object_id or 0)
+            follows = attributes.follow(cidr, row.before, row.details, definitions[POOL])
+            if follows or cidr.pool.description != row.description:
                 window.lock(cidr.pool_id)
                 cidr.save(update_fields=ATTRIBUTES)
-            pools = Pool.objects.filter(cidrs=row.object_id)
-            if pools.exclude(description=row.description).exists():
-                window.lock(pools.values_list("pk", flat=True)[0])
-                pools.update(description=row.description)
+                pools = Pool.objects.filter(pk=cidr.pool_id)
+                pools.update(description=row.description, version=F("version") + 1)
         elif row.target == RESERVED:
             ranges = ReservedRange.objects.filter(pk=row.object_id or 0)
             ranges.update(reason=_reason(row))

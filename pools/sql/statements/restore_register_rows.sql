@@ -16,7 +16,7 @@ WITH w AS (
         custom_fields = CASE WHEN w.attributed THEN w.custom_fields ELSE o.custom_fields END
     FROM w WHERE w.target = 'container' AND o.id = w.object_id RETURNING 1
 ), pool_rows AS (
-    UPDATE pools_pool p SET description = COALESCE(w.before ->> 'description', '')
+    UPDATE pools_pool p SET description = COALESCE(w.before ->> 'description', ''), version = p.version + 1
     FROM w JOIN pools_poolcidr c ON c.id = w.object_id
     WHERE w.target = 'pool' AND p.id = c.pool_id RETURNING 1
 ), cidr_rows AS (
