@@ -141,6 +141,12 @@ _LABELS: dict[str, StrOrPromise] = {
 }
 
 
+_DETAILS: dict[str, StrOrPromise] = {
+    "tags": _("Tags"),
+    "unset": _("Custom fields without a place here"),
+}
+
+
 def _inputs(row: RegisterRow) -> Iterator[tuple[str, StrOrPromise, str]]:
     """Yield (field, label, text) of the texts of a row that can be corrected."""
     object_field = "pool" if row.kind == "prefix" else "holder"
@@ -166,7 +172,10 @@ def _differences(row: RegisterRow) -> Iterator[tuple[StrOrPromise, str, str]]:
     names = sorted({*details, *row.details})
     pairs: list[tuple[StrOrPromise, str, str]] = [
         (_("Description"), before.get("description") or "", row.description),
-        *((name, details.get(name, ""), row.details.get(name, "")) for name in names),
+        *(
+            (_DETAILS.get(name, name), details.get(name, ""), row.details.get(name, ""))
+            for name in names
+        ),
     ]
     if "org" in before:
         pairs.insert(0, (_("Organization"), before["org"] or "", row.org))
