@@ -1,4 +1,4 @@
-"""Tags, owner and custom fields of clusters, pools, CIDRs and networks, over REST and in the admin."""
+"""Tags, owner and custom fields of clusters, pools, CIDRs, containers and networks, over REST and in the admin."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from tests import people
 from tests.edges import api as apis
 
 pytestmark = pytest.mark.django_db
-ALL = ["cluster", "pool", "cidr", "network"]
+ALL = ["cluster", "pool", "cidr", "container", "network"]
 PART = {"mask_size": 24, "cidrs": ["10.20.0.0/16"]}
 POOL = {"cluster": "prod", "name": "green", "category": "pod", "ipv4": PART}
+CONTAINER = {"cidr": "10.0.0.0/8", "address_space": "prod"}
 NETWORK = {
     "cluster": "prod", "name": "cluster_udn_blue", "kind": "cudn", "topology": "layer2",
     "role": "primary", "lifecycle": "Persistent", "subnets": ["10.100.0.0/16"], "namespaces": ["blue"],
@@ -57,6 +58,7 @@ def _places(api: apis.Api) -> dict[str, str]:
         "cluster": "clusters/prod/",
         "pool": f"pools/{pool}/",
         "cidr": f"pools/{pool}/cidrs/{cidr}/",
+        "container": f"containers/{api.create('containers/', CONTAINER)['id']}/",
         "network": f"networks/{network}/",
     }
 
@@ -97,6 +99,7 @@ def test_every_kind_is_written_read_filtered_and_recorded(api: apis.Api, kind: s
         ("clusters/", {"name": "two"}),
         ("pools/", POOL),
         ("networks/", NETWORK),
+        ("containers/", CONTAINER),
     ],
 )
 def test_new_objects_have_them_at_once(api: apis.Api, path: str, body: dict[str, Any]) -> None:

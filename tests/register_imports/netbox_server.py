@@ -45,6 +45,7 @@ class NetBox:
     )
     requests: list[tuple[str, str]] = field(default_factory=list)  # path and Authorization
     statuses: list[int] = field(default_factory=list)  # of the next answers, before others
+    order: Callable[[dict[str, Any]], Any] = lambda item: item["id"]
     before_page: Callable[[str, int], None] = lambda _path, _offset: None
     _next: int = 1
 
@@ -86,7 +87,7 @@ class NetBox:
         query = parse.parse_qs(parts.query)
         offset = int(query.get("offset", ["0"])[0])
         self.before_page(name, offset)
-        items = sorted(self.objects[name], key=lambda item: item["id"])
+        items = sorted(self.objects[name], key=self.order)
         limit = min(int(query.get("limit", ["50"])[0]), self.page)
         more = offset + limit < len(items)
         following = (

@@ -135,3 +135,20 @@ def test_another_host_with_the_same_address_and_a_deleted_row() -> None:
         (7, "refused", "blank"),
     ]
     assert "rows of the type network that the file deletes" in draft.notes[0]["message"]
+
+
+def test_objects_of_one_host_are_one_address() -> None:
+    """A fixed address has no name, or one without a domain, beside the record of the host."""
+    text = (
+        "header-network,address*,netmask*\nnetwork,10.1.0.0,24\n"
+        "header-fixedaddress,ip_address*,mac_address,name\n"
+        "fixedaddress,10.1.0.5,00:11:22:33:44:55,printer\n"
+        "fixedaddress,10.1.0.6,00:11:22:33:44:66,\n"
+        "header-arecord,address*,fqdn*\n"
+        "arecord,10.1.0.5,printer.example\narecord,10.1.0.6,scanner.example.\narecord,10.1.0.6,other.example\n"
+    )
+    draft = sources.draft(text.encode(), cluster=factories.cluster())
+    assert sources.codes(draft) == [(9, "conflict", "duplicate_in_file")]
+    first, second = sources.rows_of(draft)[1:3]
+    assert (first.holder_id, first.details["mac"]) == ("printer.example", "00:11:22:33:44:55")
+    assert (second.holder_id, second.details["mac"]) == ("scanner.example.", "00:11:22:33:44:66")

@@ -244,3 +244,58 @@ def test_tables_of_its_database_have_decimal_addresses_and_numbers_of_states() -
 def test_an_xls_file_is_refused_with_what_to_do() -> None:
     with pytest.raises(errors.InvalidInput, match=r"save it as \.xlsx or CSV"):
         read(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(504))
+
+
+# app/admin/import-export/generate-xls.php
+def test_the_export_of_all_sections_has_a_table_below_each_subnet() -> None:
+    header = (
+        "ip address",
+        "ip state",
+        "description",
+        "hostname",
+        "mac",
+        "owner",
+        "device",
+        "port",
+        "note",
+    )
+    content = table(
+        ("10.10.1.0/24 - Customer 1 (vlan: 100 - servers)",),
+        [
+            header,
+            ("10.10.1.3", "", "Web", "server1", "0011.2233.4455", "", "", "", ""),
+            (),
+            ("10.10.2.0/24 - Empty (vlan: 101)",),
+            header,
+            ("No hosts",),
+            (),
+            ("10.10.3.0/24 - ",),
+            header,
+            ("10.10.3.7", "Offline", "", "server3", "", "", "", "", ""),
+        ],
+    )
+    reading = read(content)
+    prefixes = [row.texts for row in reading.rows if row.kind == "prefix"]
+    assert prefixes == [
+        {"prefix": "10.10.1.0/24", "heading": "yes", "vlan": "100", "description": "Customer 1"},
+        {"prefix": "10.10.2.0/24", "heading": "yes", "vlan": "101", "description": "Empty"},
+        {"prefix": "10.10.3.0/24", "heading": "yes"},
+    ]
+    assert [row.texts["address"] for row in reading.rows if row.kind == "address"] == [
+        "10.10.1.3",
+        "10.10.3.7",
+    ]
+    assert [note["message"] for note in reading.notes] == [
+        "not read: 1 lines with a text and no address, such as *No hosts*"
+    ]
+
+
+def test_an_address_of_a_subnet_that_has_subnets_inside_is_kept() -> None:
+    addresses = table(
+        ("Section", "IP Address", "Hostname", "Subnet"),
+        [("Customers", "10.10.7.7", "direct.example", "10.10.0.0/16")],
+    )
+    draft = sources.draft(SUBNETS, addresses, cluster=factories.cluster())
+    drafts.IMPORTS.commit(draft.pk, author=BY)
+    block = Block.objects.get(state="held")
+    assert (block.pool.name, block.holder_id) == ("10.10.0.0-16", "direct.example")

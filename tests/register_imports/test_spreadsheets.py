@@ -222,3 +222,35 @@ def test_a_quoted_line_break_refuses_no_row() -> None:
         ("new", "line one line two"),
         ("new", "x"),
     ]
+
+
+def test_cells_behind_the_header_are_told() -> None:
+    rows, notes = read("prefix,description\n10.0.0.0/24,Berlin, first floor\n10.0.1.0/24,Rome,\n")
+    assert [texts["description"] for _, texts in rows] == ["Berlin", "Rome"]
+    assert notes == [
+        "not read: 1 ends of rows with more cells than the header: a text with the separator in it needs quotes"
+    ]
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    "column", ["vrf", "site", "tenant", "dns name", "device", "owner", "role", "mac", "description"]
+)
+def test_a_text_that_is_too_long_refuses_its_row_only(column: str) -> None:
+    text = f"address,{column}\n10.0.0.5,{'x' * 600}\n10.0.0.6,a\n"
+    draft = sources.draft(b"prefix\n10.0.0.0/24\n", text.encode(), cluster=factories.cluster())
+    assert (2, "refused", "too_long") in sources.codes(draft)
+    assert sources.rows_of(draft)[2].status != "refused" or column == "vrf"
+
+
+@pytest.mark.django_db
+def test_files_and_sheets_with_long_names_are_read() -> None:
+    book = openpyxl.Workbook()
+    for name in ("a" * 31, "b" * 31):
+        book.create_sheet(name).append(["prefix"])
+        book[name].append(["10.0.0.0/24" if name[0] == "a" else "10.0.1.0/24"])
+    content = io.BytesIO()
+    book.save(content)
+    options = drafts.ImportOptions(factories.cluster())
+    made = drafts.create([("f" * 240 + ".xlsx", content.getvalue())], options, author=BY)
+    assert sources.counts(made) == {"new": 2}

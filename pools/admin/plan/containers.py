@@ -14,15 +14,18 @@ from django.utils.translation import gettext_lazy as _
 
 from pools.admin.clusters import field as cluster_fields
 from pools.admin.plan import plan
+from pools.core import errors
 from pools.models import AddressSpace, Container
-from pools.platform.admin import columns, display, filters, lists, pages, search_text
+from pools.platform.admin import attributes, columns, display, filters, lists, pages, search_text
 from pools.platform.admin import forms as fields
 from pools.platform.admin.columns import Column
 from pools.platform.admin.lists import Page
 from pools.register.plan import containers
 
 
-class ContainerForm(forms.Form):
+class ContainerForm(attributes.AttributeFields):
+    attributed = Container
+
     space = cluster_fields.space_field(
         empty_label=plan.FLEET,
         help_text=_(
@@ -35,16 +38,24 @@ class ContainerForm(forms.Form):
 
 
 def _values(form: forms.Form) -> dict[str, Any]:
-    texts = {name: form.cleaned_data[name] or "" for name in ("name", "description")}
-    return {**form.cleaned_data, **texts}
+    _, others = attributes.split(form.cleaned_data)
+    return others | {name: others[name] or "" for name in ("name", "description")}
+
+
+def _field_of_problem(problem: errors.FieldProblem) -> str:
+    return attributes.field_of_problem(problem) or "cidr"
 
 
 def _add(request: HttpRequest) -> HttpResponse:
     initial = {name: request.GET[name] for name in ("space", "cidr") if name in request.GET}
     form = ContainerForm(request.POST or None, initial=initial)
     if request.method == "POST" and form.is_valid():
-        with pages.errors_at_field(form, "cidr"):
-            container = containers.create(author=pages.author(request), **_values(form))
+        with pages.errors_at_field(form, _field_of_problem):
+            container = containers.create(
+                author=pages.author(request),
+                attribute_values=form.attributes(),
+                **_values(form),
+            )
             return pages.done(
                 request,
                 gettext("The network container %(container)s was added.")
@@ -64,14 +75,13 @@ def _add(request: HttpRequest) -> HttpResponse:
 
 def _edit(request: HttpRequest, container: Container) -> HttpResponse:
     names = ("space", "cidr", "name", "description")
-    form = ContainerForm(
-        request.POST or None, initial={name: getattr(container, name) for name in names}
-    )
+    initial = {name: getattr(container, name) for name in names}
+    form = ContainerForm(request.POST or None, initial={**initial, **attributes.initial(container)})
     form.fields["space"].disabled = True
     if request.method == "POST" and form.is_valid():
-        values = _values(form)
+        values = {**_values(form), **form.attributes()}
         del values["space"]
-        with pages.errors_at_field(form, "cidr"):
+        with pages.errors_at_field(form, _field_of_problem):
             changed = containers.change(container.pk, values, author=pages.author(request))
             return pages.done(
                 request,
@@ -120,7 +130,7 @@ def _space_choices(_request: HttpRequest) -> Iterable[tuple[int, str]]:
 
 
 @admin.register(Container)
-class ContainerAdmin(lists.ListAdmin[Container]):
+class ContainerAdmin(attributes.AttributedList[Container]):
     list_display = (
         Column("cidr", "CIDR", lambda row: display.row_link(row, str(row.cidr)), ordering="cidr"),
         columns.text("name", _("name"), ordering="name"),

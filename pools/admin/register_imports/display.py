@@ -8,6 +8,8 @@ from typing import Any
 from django.utils.translation import gettext_lazy as _
 from django_stubs_ext import StrOrPromise
 
+from pools.core.register_import import attributes as core
+
 # Of the details that an import keeps beside an object (core/register_import/parsing.py).
 _DETAILS: dict[str, StrOrPromise] = {
     "status": _("Status"),
@@ -36,3 +38,12 @@ def imported_facts(record: Mapping[str, Any] | None) -> Iterator[tuple[StrOrProm
         for name, label in _DETAILS.items()
         if name in record["details"]
     )
+    yield from attributes(record["details"])
+
+
+def attributes(details: Mapping[str, str]) -> Iterator[tuple[StrOrPromise, str]]:
+    """Yield (label, text) of the tags and custom fields of an imported register."""
+    if tags := details.get("tags"):
+        yield _("Tags"), tags.replace(",", ", ")
+    for name in filter(core.is_custom, details):
+        yield name.removeprefix(core.PREFIX), details[name]

@@ -12,10 +12,13 @@ from django.utils.translation import gettext_lazy as _
 from django_stubs_ext import StrOrPromise
 
 from pools import tasks
+from pools.admin.register_imports import display as display_of_imports
+from pools.core.register_import import attributes
 from pools.models import RegisterImport, RegisterRow
 from pools.models.register_imports import RowStatus
 from pools.platform.admin import display, imports, pages
 from pools.register.imports import drafts
+from pools.register.imports import rows as import_rows
 
 
 class RegisterImportPages(imports.ImportPages[RegisterImport]):
@@ -78,7 +81,9 @@ class RegisterImportPages(imports.ImportPages[RegisterImport]):
 
     def correct(self, request: HttpRequest, row: RegisterImport) -> None:
         values = {
-            name: request.POST[name][:500] for name in drafts.CORRECTED if name in request.POST
+            name: text[: attributes.LONGEST]
+            for name, text in request.POST.items()
+            if name in drafts.CORRECTED or attributes.is_attribute(name)
         }
         line = self.kind.correct_row(
             row.pk, imports.row_number(request), values, **imports.actor(request)
@@ -107,8 +112,9 @@ def _line(row: RegisterRow) -> dict[str, Any]:
         "target": row.get_target_display() if row.target else "",
         "space": row.space_name,
         "bad": row.status in imports.BAD,
+        "attributes": list(_attributes(row)),
         "differences": list(_differences(row)),
-        "inputs": list(_inputs(row)),
+        "inputs": [] if import_rows.follows(row) else list(_inputs(row)),
     }
 
 
@@ -131,15 +137,30 @@ _LABELS: dict[str, StrOrPromise] = {
     "cluster": _("Cluster"),
     "tenant": _("Tenant"),
     "description": _("Description"),
+    "tags": _("Tags"),
+}
+
+
+_DETAILS: dict[str, StrOrPromise] = {
+    "tags": _("Tags"),
+    "unset": _("Custom fields without a place here"),
 }
 
 
 def _inputs(row: RegisterRow) -> Iterator[tuple[str, StrOrPromise, str]]:
     """Yield (field, label, text) of the texts of a row that can be corrected."""
     object_field = "pool" if row.kind == "prefix" else "holder"
-    shared = ("status", "vrf", "cluster", "tenant", "description")
-    for name in (*_KEYS[row.kind], object_field, *shared):
-        yield name, _LABELS[name], row.texts.get(name, "")
+    shared = ("status", "vrf", "cluster", "tenant", "description", "tags")
+    custom = filter(attributes.is_custom, row.texts)
+    for name in (*_KEYS[row.kind], object_field, *shared, *custom):
+        label = _LABELS.get(name) or name.removeprefix(attributes.PREFIX)
+        yield name, label, row.texts.get(name, "")
+
+
+def _attributes(row: RegisterRow) -> Iterator[tuple[StrOrPromise, str]]:
+    """Yield (label, text) of the tags and custom fields of a row; those of a changed one are among its differences."""
+    if row.before is None:
+        yield from display_of_imports.attributes(row.details)
 
 
 def _differences(row: RegisterRow) -> Iterator[tuple[StrOrPromise, str, str]]:
@@ -151,7 +172,10 @@ def _differences(row: RegisterRow) -> Iterator[tuple[StrOrPromise, str, str]]:
     names = sorted({*details, *row.details})
     pairs: list[tuple[StrOrPromise, str, str]] = [
         (_("Description"), before.get("description") or "", row.description),
-        *((name, details.get(name, ""), row.details.get(name, "")) for name in names),
+        *(
+            (_DETAILS.get(name, name), details.get(name, ""), row.details.get(name, ""))
+            for name in names
+        ),
     ]
     if "org" in before:
         pairs.insert(0, (_("Organization"), before["org"] or "", row.org))

@@ -12,7 +12,7 @@ from pools.core import errors, holders, object_reader
 from pools.models.register_imports import ImportStatus as Status
 from pools.models.register_imports import RegisterTarget, RowStatus
 from pools.platform import documents
-from pools.platform.rest import fields, imports, parsing
+from pools.platform.rest import attributes, fields, imports, parsing
 from pools.platform.rest.serializers import Representation, Serializer
 from pools.register.imports import drafts
 
@@ -187,6 +187,7 @@ class RegisterRowChangeSerializer(Serializer):
     """Corrected texts of a row, or `skip`."""
 
     skip = imports.flag_field()
+    custom_fields = attributes.CustomFieldsField()
 
     def get_fields(self) -> dict[str, Any]:
         corrected = {
@@ -199,4 +200,10 @@ class RegisterRowChangeSerializer(Serializer):
         if ("skip" in attrs) is bool(attrs.keys() - {"skip"}):
             message = "send exactly one of: corrected values, skip"
             raise errors.InvalidInput.for_field("", "conflicting_fields", message)
-        return attrs
+        custom = attrs.pop("custom_fields", {})
+        return attrs | {
+            f"{attributes.PREFIX}{name}": imports.parse_correction(
+                value or "", f"custom_fields.{name}"
+            )
+            for name, value in custom.items()
+        }

@@ -9,7 +9,9 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+
+from pools.core.register_import import attributes
 
 PREFIX, ADDRESS, RANGE = KINDS = ("prefix", "address", "range")
 
@@ -70,9 +72,11 @@ _NAMES = {
     "mac": "mac, mac address, mac adresse",
     "vlan": "vlan, vlan number, vlan id",
     "gateway": "gateway, is gateway, ip is gateway, is gw",
-    "is_pool": "is pool, pool",
+    "is_pool": "is pool, ispool, pool",
+    "mark_utilized": "mark utilized, marked utilized",
     "rir": "rir",
     "folder": "is folder, isfolder, folder",
+    "tags": "tags",
     "external_id": "id",
 }
 _FIELDS = {
@@ -83,8 +87,8 @@ _FIELDS = {
 # Columns that a register computes, and that say nothing of the prefix or address itself.
 _COMPUTED = set(
     _words(
-        "children, utilization, depth, prefixes, size, marked utilized, family, created, "
-        "last updated, assigned, tags, contacts, url, marked populated, added, date added, "
+        "children, utilization, depth, prefixes, size, family, created, "
+        "last updated, assigned, contacts, url, marked populated, added, date added, "
         "prefix (flat), master subnet, last seen"
     )
 )
@@ -103,16 +107,21 @@ _CLEAN = re.compile(r"(?:[^\w()]|_)+")
 
 @dataclass(frozen=True)
 class Layout:
-    """The kind of a table's rows, the columns (from 0) of each field, and the names of those that are not read.
+    """The kind of a table's rows, the columns (from 0) of each field, and by name those that are not read.
 
-    `is_list` is True for a list without a header, of prefixes and addresses as they come.
+    `is_list` is True for a list without a header, of prefixes and addresses as they come. A row with texts behind its
+    first `width` cells says more than the header names.
     """
 
     kind: str
     format: str
     columns: Mapping[str, Sequence[int]]
-    ignored: tuple[str, ...] = ()
+    ignored: Mapping[str, int] = field(default_factory=dict)
     is_list: bool = False
+    width: int = 0
+
+    def has_more(self, cells: Sequence[str]) -> bool:
+        return any(map(str.strip, cells[self.width :]))
 
     def values(self, cells: Sequence[str]) -> dict[str, str]:
         """Return the texts of a row by field, without the empty ones."""
@@ -124,26 +133,43 @@ class Layout:
                     break
         return texts
 
+    def with_custom_fields(self, names: Mapping[str, str]) -> Layout:
+        """Return the layout that also reads columns named as a custom field, by its name or its label (`names`)."""
+        read = {header: names[key] for header in self.ignored if (key := clean(header)) in names}
+        added = {
+            f"{attributes.PREFIX}{name}": [self.ignored[header]] for header, name in read.items()
+        }
+        others = {header: column for header, column in self.ignored.items() if header not in read}
+        return replace(self, columns={**added, **self.columns}, ignored=others) if read else self
+
+
+def clean(name: str) -> str:
+    """Return a name of a column in small letters and with single blanks; an attribute of Infoblox without `EA-`."""
+    return _CLEAN.sub(" ", name.lower()).strip().removeprefix("ea ")
+
 
 def recognise(header: Sequence[str]) -> Layout | None:
     """Return the layout of a table with this header; None if it names neither prefixes nor addresses."""
     names = [_CLEAN.sub(" ", cell.lower()).strip() for cell in header]
+    custom_fields = {}
     has_place = any(_FIELDS.get(name, ("", 0))[0] in {PREFIX, ADDRESS} for name in names)
     ranked: dict[str, list[tuple[int, int]]] = defaultdict(list)
-    ignored = []
+    ignored = {}
     for column, name in enumerate(names):
         if name in _FIELDS and not (has_place and name in _VAGUE):
             field, rank = _FIELDS[name]
             ranked[field].append((rank, column))
+        elif header[column].strip().lower().startswith(attributes.PREFIX):
+            custom_fields[header[column].strip()] = [column]
         elif name and name not in _COMPUTED:
-            ignored.append(header[column].strip())
+            ignored[header[column].strip()] = column
     columns = {field: [column for _, column in sorted(pairs)] for field, pairs in ranked.items()}
     kind = _kind(columns)
     if kind is None:
         return None
     register = _format(names)
     _settle_names(columns, kind, register)
-    return Layout(kind, register, columns, tuple(ignored))
+    return Layout(kind, register, {**columns, **custom_fields}, ignored, width=len(header))
 
 
 def _kind(columns: Mapping[str, Sequence[int]]) -> str | None:
@@ -194,4 +220,4 @@ _PLAIN_PREFIX = re.compile(rf"(?:{_PLAIN_ADDRESS.pattern})/[0-9.]+")
 
 def _list(kind: str, names: Sequence[str], cells: Sequence[str]) -> Layout:
     columns = {name: (column,) for column, name in enumerate(names[: len(cells)])}
-    return Layout(kind, "spreadsheet", columns, is_list=True)
+    return Layout(kind, "spreadsheet", columns, is_list=True, width=len(names))

@@ -66,12 +66,12 @@ def read_header(header: Sequence[str]) -> tuple[str, Layout | None]:
         if numbers:
             columns["prefix" if name == "address" and kind == PREFIX else name] = numbers
     read = {column for numbers in columns.values() for column in numbers}
-    ignored = tuple(
-        header[column].strip()
+    ignored = {
+        header[column].strip(): column
         for column, name in enumerate(names)
         if name.startswith("ea-") and column not in read
-    )
-    return object_type, Layout(kind, "infoblox", columns, ignored)
+    }
+    return object_type, Layout(kind, "infoblox", columns, ignored, width=len(header))
 
 
 def read_object(object_type: str, layout: Layout, cells: Sequence[str]) -> list[dict[str, str]]:
@@ -111,17 +111,28 @@ class Hosts:
     _texts: dict[tuple[str, str], dict[str, str]] = field(default_factory=dict)
 
     def joins(self, values: dict[str, str]) -> bool:
-        """Return True if an earlier object has the address of the same host, and give it the texts that it lacks."""
+        """Return True if an earlier object has the address of the same host, and give it the texts that it lacks.
+
+        A fixed address may have no name, or one without the domain that the host's record has.
+        """
         if "address" not in values:
             return False
         key = parsing.read_vrf(values.get("vrf", "")), values["address"]
         earlier = self._texts.setdefault(key, values)
-        if earlier is values or not _host(values) or _host(earlier) != _host(values):
+        if earlier is values or not _is_same_host(_host(earlier), _host(values)):
             return False
+        if len(_host(values)) > len(_host(earlier)):
+            for name in ("holder", "dns_name"):
+                earlier.pop(name, None)
         for name, text in values.items():
             earlier.setdefault(name, text)
         return True
 
 
 def _host(values: Mapping[str, str]) -> str:
-    return (values.get("holder") or values.get("dns_name") or "").lower()
+    return (values.get("holder") or values.get("dns_name") or "").lower().rstrip(".")
+
+
+def _is_same_host(one: str, other: str) -> bool:
+    short, long = sorted((one, other), key=len)
+    return short in {"", long, long.partition(".")[0]}

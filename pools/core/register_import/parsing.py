@@ -13,6 +13,7 @@ from ipaddress import IPv4Address, ip_address, ip_network
 from pools.core import addresses, errors, holders
 from pools.core.addresses import Address, InputSource, Network
 from pools.core.errors import FieldProblem
+from pools.core.register_import import attributes
 from pools.core.register_import.columns import ADDRESS, PREFIX
 
 CONTAINER, POOL, HELD, RESERVED = TARGETS = ("container", "pool", "address", "reserved")
@@ -52,7 +53,10 @@ DETAILS = (
     "note",
     "rir",
     "is_pool",
+    "mark_utilized",
+    "tags",
 )
+LONGEST_NAME = 253
 LONGEST = {"description": 500, "note": 500}
 
 
@@ -79,7 +83,7 @@ def parse_row(kind: str, values: Mapping[str, str]) -> ParsedRow:
     """Parse the texts of a row of this kind (columns.KINDS); line breaks in them become blanks."""
     values = {name: _read_text(name, text) for name, text in values.items()}
     row = ParsedRow(
-        vrf=values.get("vrf", ""),
+        vrf=values.get("vrf", "")[:LONGEST_NAME],  # a longer one refuses the row
         cluster=values.get("cluster", ""),
         site=values.get("site", ""),
     )
@@ -98,6 +102,9 @@ def parse_row(kind: str, values: Mapping[str, str]) -> ParsedRow:
         row.target = RESERVED
     if not row.problems:
         row.details = {name: text for name in DETAILS if (text := values.get(name, ""))}
+        row.details |= {
+            name: text for name, text in values.items() if name.startswith(attributes.PREFIX)
+        }
         if status == "active" and kind == ADDRESS:
             del row.details["status"]
         if kind == ADDRESS and (role := values.get("role", "").lower()):
@@ -109,11 +116,15 @@ def _read_text(name: str, text: str) -> str:
     """Return a text in one line, a choice or a VRF as NetBox's API names it, and a note cut to its longest."""
     if not text.isprintable():
         text = _BLANKS.sub(lambda blanks: " " if _LINE_BREAK.search(blanks[0]) else blanks[0], text)
+    if name == "tags":
+        return attributes.read_tags(text)
+    if name.startswith(attributes.PREFIX):
+        return text if len(text) <= attributes.LONGEST else text[: attributes.LONGEST - 1] + "…"
     if name == "status":
         return _GERMAN.get(text.lower(), text.lower())
     if name == "vrf":
         return read_vrf(text)
-    if name == "is_pool":
+    if name in {"is_pool", "mark_utilized"}:
         return "yes" if _is_yes(text) else ""
     if name == "note" and len(text) > LONGEST["note"]:
         return text[: LONGEST["note"] - 1] + "…"
@@ -176,7 +187,9 @@ def _decimal(text: str) -> str:
 
 def _parse_texts(row: ParsedRow, kind: str, values: Mapping[str, str]) -> None:
     for name, text in values.items():
-        longest = LONGEST.get(name, 253)
+        if attributes.is_attribute(name):
+            continue  # what has no place here refuses no row
+        longest = LONGEST.get(name, LONGEST_NAME)
         if not (text.isascii() and text.isprintable() and len(text) <= longest):
             holders.parse_description(text, field=name, max_length=longest)
     row.description = holders.parse_reason(
@@ -207,7 +220,9 @@ def _parse_holder(row: ParsedRow, status: str, values: Mapping[str, str]) -> Non
         row.target, row.description = RESERVED, row.description or status
     else:
         row.target = HELD
-        row.holder_id = holder or row.description[:253] or str(row.first or "")
+        row.holder_id = (
+            holder[:LONGEST_NAME] or row.description[:LONGEST_NAME] or str(row.first or "")
+        )
     if status in _FREE and not holder and not row.description:
         message = f"the status {status} says that nobody holds the address"
         row.problems.append(FieldProblem("status", "not_in_use", message, status))

@@ -15,12 +15,14 @@ from pools.core.register_import import columns
 from pools.core.register_import.columns import ADDRESS, PREFIX, RANGE, Layout
 
 COMMENT, FOLDER = "comment lines", "folders, which hold no address space"
+NO_HOSTS = "lines with a text and no address, such as *No hosts*"
 
 _ADDRESS = r"[0-9a-fA-F.:]+"
 _RANGE_SIGNS = ("–", "...", "..")  # noqa: RUF001  # beside the hyphen
 _ONE_ADDRESS = re.compile(_ADDRESS)
 _HEADING = re.compile(rf"({_ADDRESS}/[0-9]+)(?: -(?: (.*))?)?")
 _VLAN = re.compile("vlan: ([0-9]+)")
+_VLAN_BEHIND = re.compile(r" ?\(vlan: ([0-9]+)(?: - .*)?\)$")
 _FOLDER = re.compile(r"folder|.*[(\[]folder[)\]]", re.IGNORECASE)
 _MOST_HOSTS = {4: 30, 6: 126}  # the longest prefix of a network, not of its addresses
 # The states of addresses and subnets in phpIPAM's database.
@@ -45,6 +47,8 @@ def read_row(layout: Layout, cells: Sequence[str]) -> Row:
         return heading
     texts = layout.values(cells)
     if layout.format == "phpipam":
+        if layout.kind == ADDRESS and [*texts] == [ADDRESS] and not _has_digit(texts[ADDRESS]):
+            return Row(left_out=NO_HOSTS)
         texts = _read_phpipam(texts)
         if _is_folder(texts):
             return Row(left_out=FOLDER)
@@ -58,8 +62,11 @@ def read_heading(cells: Sequence[str]) -> Row | None:
     match = _HEADING.fullmatch(cells[0].strip())
     if match is None or not _is_network(match[1]):
         return None
-    description = {"description": match[2]} if match[2] else {}
-    return Row(PREFIX, {"prefix": match[1], "heading": "yes", **description})
+    texts = {"prefix": match[1], "heading": "yes"}
+    description = match[2] or ""
+    if vlan := _VLAN_BEHIND.search(description):
+        texts["vlan"], description = vlan[1], description[: vlan.start()]
+    return Row(PREFIX, texts | ({"description": description} if description else {}))
 
 
 def read_headings(above: Sequence[tuple[int, Sequence[str]]]) -> list[tuple[int, Row]]:
@@ -101,10 +108,14 @@ def take_prefix(layout: Layout, row: Row) -> Row | None:
 def starts_table(layout: Layout, cells: Sequence[str], row: Row) -> Layout | None:
     """Return the layout of another table that begins below the first with a header of its own; None if none does."""
     place = row.texts.get("first" if layout.kind == RANGE else layout.kind, "")
-    if any(map(str.isdigit, place)):
+    if _has_digit(place):
         return None
     other = columns.recognise(cells)
     return other if other is not None and len(other.columns) > 1 else None
+
+
+def _has_digit(text: str) -> bool:
+    return any(map(str.isdigit, text))
 
 
 def _read_phpipam(texts: dict[str, str]) -> dict[str, str]:

@@ -9,14 +9,17 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from ipaddress import ip_address, ip_network
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+from django.db.models import F, Max
 
 from pools.core import blocks
 from pools.core.addresses import AddressRange
 from pools.core.index_set import IndexSet
+from pools.core.register_import.attributes import Definitions
 from pools.core.register_import.parsing import CONTAINER, HELD, POOL, RESERVED
 from pools.models import (
     AddressSpace,
@@ -29,6 +32,7 @@ from pools.models import (
     RegisterRow,
     ReservedRange,
 )
+from pools.models.attributes import ATTRIBUTES
 from pools.models.blocks import BlockState
 from pools.models.pools import Category
 from pools.models.register_imports import RowStatus
@@ -36,8 +40,8 @@ from pools.platform import database, events
 from pools.platform.imports import states
 from pools.platform.imports.lifecycle import Step
 from pools.register.allocator import window
+from pools.register.imports import attributes, validation, vanished
 from pools.register.imports import rows as import_rows
-from pools.register.imports import validation, vanished
 from pools.register.plan import containers
 from pools.sql import statements
 
@@ -84,7 +88,10 @@ class DraftRow(NamedTuple):
     description: str
     source_status: str
     is_pool: bool  # all addresses of the prefix can be used, in the words of NetBox
+    is_part: bool  # of a prefix that has others inside
     object_id: int | None
+    details: dict[str, str]  # of containers and pools, as `before`, what the source said until now
+    before: dict[str, str]
 
     @property
     def span(self) -> AddressRange:
@@ -98,7 +105,9 @@ class DraftRow(NamedTuple):
 _ROWS = """
     SELECT number, status, target, cidr::text, host(first), host(last), cluster_id, space_name,
         pool_row, pool_cidr_id, pool_name, holder_id, org, description,
-        COALESCE(details ->> 'status', ''), details ? 'is_pool', object_id
+        COALESCE(details ->> 'status', ''), details ? 'is_pool', details ? 'part_of', object_id,
+        CASE WHEN target IN ('container', 'pool') THEN details::text ELSE '{}' END,
+        CASE WHEN target IN ('container', 'pool') THEN (before -> 'details')::text END
     FROM pools_registerrow WHERE register_import_id = %s AND status IN ('new', 'changed')
         AND NOT written
     ORDER BY number
@@ -106,21 +115,39 @@ _ROWS = """
 
 
 def _lock_pools(register_import: RegisterImport) -> None:
-    cidrs = RegisterRow.objects.filter(register_import=register_import).exclude(pool_cidr_id=None)
-    ids = PoolCIDR.objects.filter(pk__in=cidrs.order_by().values("pool_cidr_id").distinct())
-    for pool_id in ids.order_by("pool_id").values_list("pool_id", flat=True).distinct():
+    rows = RegisterRow.objects.filter(register_import=register_import).order_by()
+    cidrs = rows.exclude(pool_cidr_id=None).values("pool_cidr_id").distinct()
+    ids = {*PoolCIDR.objects.filter(pk__in=cidrs).values_list("pool_id", flat=True)}
+    parts = rows.filter(target=POOL, details__has_key="part_of").values("cluster_id", "pool_name")
+    ids |= {pool.pk for pool in _existing_pools(parts).values()}
+    for pool_id in sorted(ids):
         window.lock(pool_id)
+
+
+def _existing_pools(parts: Iterable[Mapping[str, Any]]) -> dict[tuple[int, str], Pool]:
+    """Return the pools that the register has for parts of prefixes, by cluster and name."""
+    names = {(part["cluster_id"], part["pool_name"]) for part in parts}
+    pools = Pool.objects.filter(
+        cluster__in={cluster for cluster, _ in names}, name__in={name for _, name in names}
+    )
+    by_name = {(pool.cluster_id, pool.name): pool for pool in pools}
+    return {key: pool for key, pool in by_name.items() if key in names}
 
 
 def write_rows(register_import: RegisterImport, step: Step) -> None:
     """Write the new and the changed rows that are not written yet, and mark them as written."""
-    rows = [DraftRow(*row) for row in database.rows(_ROWS, [register_import.pk])]
+    rows = [
+        DraftRow._make([*values, json.loads(details), json.loads(before or "null") or {}])
+        for *values, details, before in database.rows(_ROWS, [register_import.pk])
+    ]
+    definitions = attributes.definitions(lock=True)
     new = [row for row in rows if row.status == RowStatus.NEW]
     done = (register_import.rows_total or 0) - len(rows)
     step(done)
     spaces = _spaces(new)
-    _create_containers([row for row in new if row.target == CONTAINER], spaces)
-    created = _create_pools(register_import, [row for row in new if row.target == POOL], spaces)
+    _create_containers([row for row in new if row.target == CONTAINER], spaces, definitions)
+    new_pools = [row for row in new if row.target == POOL]
+    created = _create_pools(register_import, new_pools, spaces, definitions)
     cidrs = _cidrs_of_rows(rows, created)
     _reserve([row for row in new if row.target == RESERVED], cidrs)
     held = [row for row in new if row.target == HELD]
@@ -135,7 +162,7 @@ def write_rows(register_import: RegisterImport, step: Step) -> None:
             done += len(batch)
             step(done)
     database.analyze("pools_block")
-    _change([row for row in rows if row.status == RowStatus.CHANGED])
+    _change([row for row in rows if row.status == RowStatus.CHANGED], definitions)
     database.fetch(_RECORD, {"import": register_import.pk})
     database.fetch(_MARK_WRITTEN, {"import": register_import.pk})
 
@@ -155,64 +182,76 @@ def _spaces(rows: Iterable[DraftRow]) -> dict[tuple[int, str], AddressSpace]:
 
 
 def _create_containers(
-    rows: Iterable[DraftRow], spaces: dict[tuple[int, str], AddressSpace]
+    rows: Iterable[DraftRow],
+    spaces: dict[tuple[int, str], AddressSpace],
+    definitions: Mapping[str, Definitions],
 ) -> None:
-    Container.objects.bulk_create(
-        Container(
-            space=spaces[row.cluster_id, row.space_name],
-            cidr=row.cidr,
-            description=row.description,
-        )
-        for row in rows
-    )
+    created = []
+    for row in rows:
+        space = spaces[row.cluster_id, row.space_name]
+        container = Container(space=space, cidr=row.cidr, description=row.description)
+        attributes.follow(container, {}, row.details, definitions[CONTAINER])
+        created.append(container)
+    Container.objects.bulk_create(created)
 
 
 def _create_pools(
     register_import: RegisterImport,
     rows: Sequence[DraftRow],
     spaces: dict[tuple[int, str], AddressSpace],
+    definitions: Mapping[str, Definitions],
 ) -> dict[int, PoolCIDR]:
     """Create the pools of the rows with their CIDRs, and return the CIDRs by the number of their row.
 
-    Rows that name the same pool become CIDRs of one pool.
+    Rows that name the same pool become CIDRs of one pool; parts of a prefix join the one that it has already.
     """
     by_name: dict[tuple[int, str], list[DraftRow]] = defaultdict(list)
     for row in rows:
         by_name[row.cluster_id, row.pool_name].append(row)
-    pools = []
-    for (cluster_id, name), same in by_name.items():
-        versions = {6 if ":" in row.first else 4 for row in same}
-        usable = all(row.is_pool for row in same)
-        pools.append(
-            Pool(
-                cluster_id=cluster_id,
-                space=spaces[cluster_id, same[0].space_name],
-                name=name,
-                category=Category.VM,
-                mask_size_v4=_HOST[4] if 4 in versions else None,
-                mask_size_v6=_HOST[6] if 6 in versions else None,
-                allow_first_ip=usable,
-                allow_last_ip=usable,
-                cooldown_seconds=register_import.cooldown_seconds,
-                description=same[0].description,
-            )
-        )
-    Pool.objects.bulk_create(pools)
-    cidrs = [
-        (
-            row.number,
-            PoolCIDR(
-                pool=pool,
-                space_id=pool.space_id,
-                cidr=ip_network(row.cidr or ""),
-                position=position,
-            ),
-        )
-        for pool, same in zip(pools, by_name.values(), strict=True)
-        for position, row in enumerate(same)
-    ]
-    PoolCIDR.objects.bulk_create([cidr for _, cidr in cidrs])
-    return dict(cidrs)
+    pools = _existing_pools(row._asdict() for row in rows if row.is_part)
+    joined = Pool.objects.filter(pk__in=[pool.pk for pool in pools.values()])
+    joined.update(version=F("version") + 1)
+    lasts = PoolCIDR.objects.filter(pool__in=pools.values()).order_by().values_list("pool_id")
+    positions = {pk: last + 1 for pk, last in lasts.annotate(Max("position"))}
+    created = {
+        key: _new_pool(register_import, same, spaces)
+        for key, same in by_name.items()
+        if key not in pools
+    }
+    Pool.objects.bulk_create(created.values())
+    pools |= created
+    cidrs = {}
+    for key, same in by_name.items():
+        pool = pools[key]
+        for position, row in enumerate(same, start=positions.get(pool.pk, 0)):
+            network = ip_network(row.cidr or "")
+            cidr = PoolCIDR(pool=pool, space_id=pool.space_id, cidr=network, position=position)
+            attributes.follow(cidr, {}, row.details, definitions[POOL])
+            cidrs[row.number] = cidr
+    PoolCIDR.objects.bulk_create(cidrs.values())
+    return cidrs
+
+
+def _new_pool(
+    register_import: RegisterImport,
+    rows: Sequence[DraftRow],
+    spaces: dict[tuple[int, str], AddressSpace],
+) -> Pool:
+    first = rows[0]
+    versions = {6 if ":" in row.first else 4 for row in rows}
+    usable = all(row.is_pool or row.is_part for row in rows)
+    return Pool(
+        cluster_id=first.cluster_id,
+        space=spaces[first.cluster_id, first.space_name],
+        name=first.pool_name,
+        category=Category.VM,
+        mask_size_v4=_HOST[4] if 4 in versions else None,
+        mask_size_v6=_HOST[6] if 6 in versions else None,
+        allow_first_ip=usable,
+        allow_last_ip=usable,
+        cooldown_seconds=register_import.cooldown_seconds,
+        description=first.description,
+    )
 
 
 def _cidrs_of_rows(rows: Iterable[DraftRow], created: dict[int, PoolCIDR]) -> dict[int, PoolCIDR]:
@@ -357,18 +396,22 @@ def _take_over_rows(
 _TAKE_OVER = statements.read("pools/hold_existing_blocks")
 
 
-def _change(rows: Sequence[DraftRow]) -> None:
-    """Write the description of changed containers, pools and ranges, and the holder and organization of addresses."""
+def _change(rows: Sequence[DraftRow], definitions: Mapping[str, Definitions]) -> None:
+    """Write descriptions and attributes of changed containers, pools and ranges, holders and organizations of addresses."""
     for row in rows:
         if row.target == CONTAINER:
             container = Container.objects.get(pk=row.object_id or 0)
             container.description, container.version = row.description, container.version + 1
-            container.save(update_fields=["description", "version"])
+            attributes.follow(container, row.before, row.details, definitions[CONTAINER])
+            container.save(update_fields=["description", "version", *ATTRIBUTES])
         elif row.target == POOL:
-            pools = Pool.objects.filter(cidrs=row.object_id)
-            if pools.exclude(description=row.description).exists():
-                window.lock(pools.values_list("pk", flat=True)[0])
-                pools.update(description=row.description)
+            cidr = PoolCIDR.objects.select_related("pool").get(pk=row.object_id or 0)
+            follows = attributes.follow(cidr, row.before, row.details, definitions[POOL])
+            if follows or cidr.pool.description != row.description:
+                window.lock(cidr.pool_id)
+                cidr.save(update_fields=ATTRIBUTES)
+                pools = Pool.objects.filter(pk=cidr.pool_id)
+                pools.update(description=row.description, version=F("version") + 1)
         elif row.target == RESERVED:
             ranges = ReservedRange.objects.filter(pk=row.object_id or 0)
             ranges.update(reason=_reason(row))

@@ -18,14 +18,14 @@ from pools.models.pools import DAY
 from pools.platform import database, events
 from pools.platform.imports import lifecycle, states
 from pools.platform.imports.leases import ImportLeases
-from pools.register.imports import commit, files, sources, undo, validation
+from pools.register.imports import attributes, commit, files, sources, undo, validation
 from pools.register.imports import rows as import_rows
 
 LARGE_FILE = 256 * 1024  # bytes from which a worker reads the files
 # The fields that a correction may change; the others of a row say what it is.
 CORRECTED = (
     *("prefix", "mask", "address", "first", "last", "status", "vrf", "cluster", "tenant", "site"),
-    *("holder", "dns_name", "description", "pool"),
+    *("holder", "dns_name", "description", "pool", "tags", "owner"),
 )
 
 
@@ -66,7 +66,7 @@ class RegisterImports(lifecycle.Imports[RegisterImport]):
 
     def read(self, row: RegisterImport) -> files.Reading:
         source = row.netbox_source
-        reading = sources.read(source) if source is not None else files.Reading()
+        reading = sources.read(source) if source is not None else _new_reading()
         for file in row.files.all():
             files.read_file(file.name, bytes(file.content), reading)
         RegisterImport.objects.filter(pk=row.pk).update(rows_total=len(reading.rows))
@@ -89,7 +89,7 @@ class RegisterImports(lifecycle.Imports[RegisterImport]):
         row.fingerprint = import_rows.fingerprint(row)
         import_rows.save(import_rows.reread(import_rows.load(row), row))
         validation.validate(row)
-        states.mark_drafted(row, "fingerprint")
+        states.mark_drafted(row, "fingerprint", "rows_total")
 
     def correct(self, row: RegisterImport, number: int, values: Mapping[str, str]) -> None:
         """Change texts of a row (CORRECTED), and resolve it and the rows that depend on it again."""
@@ -121,20 +121,28 @@ def _revise(
     chosen = [row for row in rows if row.number in set(numbers)]
     if len(chosen) != len(set(numbers)):
         raise errors.NotFound("The import has no such row.")
+    if texts is not None and any(map(import_rows.follows, chosen)):
+        raise errors.ImportState(
+            "The row follows from the prefix around it, and from the addresses directly in that one: correct these."
+        )
     for row in chosen:
         row.skipped = skipped
         if texts is not None:
             merged = {**row.texts, **texts}
             row.texts = {name: text for name, text in merged.items() if text}
             row.corrected = True
-    changed = {row.number: row for row in import_rows.reread(rows, register_import)}
-    changed |= {row.number: row for row in chosen}
+    changed = {row.number: row for row in chosen}
+    changed |= {row.number: row for row in import_rows.reread(rows, register_import)}
     import_rows.save(list(changed.values()))
     validation.validate(register_import, list(changed))
-    states.mark_drafted(register_import, "fingerprint")
+    states.mark_drafted(register_import, "fingerprint", "rows_total")
 
 
 IMPORTS = RegisterImports()
+
+
+def _new_reading() -> files.Reading:
+    return files.Reading(custom_fields=attributes.column_names())
 
 
 def change_mapping(
@@ -170,7 +178,7 @@ def create(
         request_id=author.request_id,
     )
     is_large = sum(len(content) for _, content in uploads) > LARGE_FILE
-    reading = files.Reading()
+    reading = _new_reading()
     if not is_large:
         for name, content in uploads:
             files.read_file(name, content, reading)

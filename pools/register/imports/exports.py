@@ -1,7 +1,8 @@
 """The register in the form of NetBox's CSV import: prefixes, IP ranges and IP addresses.
 
 The columns are those of NetBox's import forms (netbox/ipam/forms/bulk_import.py). VRFs, tenants and roles are named;
-NetBox takes a row only if it has them. An address space of a VRF is this VRF.
+NetBox takes a row only if it has them. An address space of a VRF is this VRF. Columns of tags and custom fields follow
+if any object of the file has them.
 """
 
 from __future__ import annotations
@@ -13,7 +14,10 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from pools.core import spreadsheet_cells
+from pools.core.register_import import attributes as core
+from pools.core.register_import.attributes import Definitions
 from pools.platform import database
+from pools.register.imports import attributes
 from pools.sql import statements
 
 # What NetBox takes as the DNS name of an address.
@@ -24,6 +28,7 @@ _ROLES = {"loopback", "secondary", "anycast", "vip", "vrrp", "hsrp", "glbp", "ca
 _RANGE_STATES = {"active", "reserved", "deprecated"}
 
 Row = tuple[str, ...]
+Columns = dict[str, str]  # of tags and custom fields, which only some objects have
 
 
 def aggregates_csv(cluster_id: int | None) -> bytes:
@@ -57,30 +62,48 @@ def ranges_csv(cluster_id: int | None) -> bytes:
 
 
 def _rows(
-    statement: str, cluster_id: int | None, shape: Callable[[Sequence[object]], Row | None]
-) -> Iterator[Row]:
-    for row in database.rows(statement, {"cluster": cluster_id}, prepare=False):
-        shaped = shape(row)
+    statement: str,
+    cluster_id: int | None,
+    shape: Callable[[Sequence[object]], Row | None],
+) -> Iterator[tuple[Row, Columns]]:
+    """Yield the rows with their further columns; the last column of a statement is the object's attributes."""
+    definitions = attributes.definitions()
+    for *row, details, current in database.rows(statement, {"cluster": cluster_id}, prepare=False):
+        shaped = shape([*row, details])
         if shaped is not None:
-            yield shaped
+            yield shaped, _columns(json.loads(str(details)), current, definitions)
 
 
-def _table(header: Row, rows: Iterable[Row]) -> bytes:
+def _columns(
+    details: Mapping[str, str], current: object, definitions: Mapping[str, Definitions]
+) -> Columns:
+    utilized = {"mark_utilized": "true"} if "mark_utilized" in details else {}
+    if current is None:
+        return utilized | core.details_only(details)
+    values = json.loads(str(current))
+    defined = definitions[values.pop("target")]
+    return utilized | core.write_back(details, core.Attributes(**values), defined)
+
+
+def _table(header: Row, rows: Iterable[tuple[Row, Columns]]) -> bytes:
+    rows = list(rows)
+    more = core.names(columns for _, columns in rows)
     stream = io.StringIO(newline="")
     writer = csv.writer(stream)
-    writer.writerow(header)
-    for row in rows:
-        writer.writerow([spreadsheet_cells.escape(text) for text in row])
+    writer.writerow([*header, *more])
+    for row, columns in rows:
+        texts = [*row, *(columns.get(name, "") for name in more)]
+        writer.writerow([spreadsheet_cells.escape(text) for text in texts])
     return stream.getvalue().encode()
 
 
 def _aggregate(row: Sequence[object]) -> Row | None:
-    prefix, _vrf, tenant, _status, _role, _is_pool, description, note, rir = map(str, row)
+    prefix, _vrf, tenant, _status, _role, _is_pool, description, note, rir, _ = map(str, row)
     return (prefix, rir, tenant, description[:200], note) if rir else None
 
 
 def _prefix(row: Sequence[object]) -> Row | None:
-    prefix, vrf, tenant, status, role, is_pool, description, note, rir = map(str, row)
+    prefix, vrf, tenant, status, role, is_pool, description, note, rir, _ = map(str, row)
     if rir:
         return None
     status = _choice(status, _PREFIX_STATES, "active")
@@ -88,7 +111,7 @@ def _prefix(row: Sequence[object]) -> Row | None:
 
 
 def _address(row: Sequence[object]) -> Row:
-    address, vrf, org, details, holder, description = row
+    address, vrf, org, holder, description, details = row
     known: Mapping[str, str] = json.loads(str(details))
     dns_name = known.get("dns_name", "") or str(holder)
     plain = str(address).partition("/")[0]
@@ -110,7 +133,7 @@ def _address(row: Sequence[object]) -> Row:
 
 
 def _reserved_address(row: Sequence[object]) -> Row:
-    first, _last, vrf, details, reason = row
+    first, _last, vrf, reason, details = row
     known: Mapping[str, str] = json.loads(str(details))
     status = _choice(known.get("status", ""), {"reserved", "deprecated"}, "reserved")
     text = "" if str(reason).lower() == status else str(reason)
@@ -119,7 +142,7 @@ def _reserved_address(row: Sequence[object]) -> Row:
 
 
 def _range(row: Sequence[object]) -> Row:
-    first, last, vrf, details, reason = row
+    first, last, vrf, reason, details = row
     known: Mapping[str, str] = json.loads(str(details))
     status = _choice(known.get("status", ""), _RANGE_STATES, "reserved")
     return (

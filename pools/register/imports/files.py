@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
@@ -18,6 +18,9 @@ LARGEST = archives.LARGEST
 MOST_ROWS = 200_000
 _HEADER_WITHIN = 20  # records that are searched for the header
 _MOST_NAMED = 12  # columns that a note names
+MORE_CELLS = (
+    "ends of rows with more cells than the header: a text with the separator in it needs quotes"
+)
 
 
 @dataclass(frozen=True)
@@ -32,11 +35,15 @@ class SourceRow:
 
 @dataclass
 class Reading:
-    """What was read of a source; `notes` say what was assumed or left out."""
+    """What was read of a source; `notes` say what was assumed or left out.
+
+    `custom_fields` has the names of custom fields by the names of columns that are read as such.
+    """
 
     format: str = ""
     rows: list[SourceRow] = field(default_factory=list)
     notes: list[dict[str, str]] = field(default_factory=list)
+    custom_fields: Mapping[str, str] = field(default_factory=dict)  # by name and by label
 
     def note(self, code: str, message: str) -> None:
         note = {"code": code, "message": message}
@@ -153,7 +160,7 @@ def _read_records(
             for line, row in tables.read_headings([(line, _plain(cells)) for line, cells in above]):
                 _add(reading, SourceRow(line, row.kind, row.texts, name))
         _read_table(name, records, layout, reading, left_out)
-    for what, count in left_out.items():
+    for what, count in (+left_out).items():
         reading.note(
             "left_out", f"{name}: not read: {count} {what}" if name else f"not read: {count} {what}"
         )
@@ -166,18 +173,18 @@ def _read_table(
     reading: Reading,
     left_out: Counter[str],
 ) -> None:
-    _note_ignored(layout, name, reading)
+    layout = _with_custom_fields(layout, name, reading)
     prefixes: list[dict[str, str]] = []  # beside the addresses of a spreadsheet, each once
     for line, record in records:
         if not any(cell.strip() for cell in record):
             continue
         cells = _plain(record)
+        left_out[MORE_CELLS] += layout.has_more(cells)
         row = tables.read_row(layout, cells)
         if row.left_out:
             left_out[row.left_out] += 1
         elif other := tables.starts_table(layout, cells, row):
-            layout = other
-            _note_ignored(layout, name, reading)
+            layout = _with_custom_fields(other, name, reading)
         else:
             prefix = tables.take_prefix(layout, row)
             if prefix is not None and prefix.texts not in prefixes:
@@ -190,13 +197,16 @@ def _plain(cells: Sequence[str]) -> list[str]:
     return [spreadsheet_cells.unescape(str(cell)) for cell in cells]
 
 
-def _note_ignored(layout: Layout, name: str, reading: Reading) -> None:
+def _with_custom_fields(layout: Layout, name: str, reading: Reading) -> Layout:
+    """Return the layout with columns of custom fields, and note the columns that are not read."""
+    layout = layout.with_custom_fields(reading.custom_fields)
     if layout.ignored:
-        listed = ", ".join(layout.ignored[:_MOST_NAMED])
+        listed = ", ".join(list(layout.ignored)[:_MOST_NAMED])
         more = len(layout.ignored) - _MOST_NAMED
         suffix = f" and {more} more" if more > 0 else ""
         where = f"{name}: " if name else ""
         reading.note("ignored_columns", f"{where}columns that are not read: {listed}{suffix}")
+    return layout
 
 
 def _add(reading: Reading, row: SourceRow) -> None:
@@ -218,9 +228,9 @@ def _read_infoblox(
         cells = _plain(record)
         if infoblox.is_header(cells):
             object_type, layout = infoblox.read_header(cells)
-            layouts[object_type] = layout
             if layout is not None:
-                _note_ignored(layout, name, reading)
+                layout = _with_custom_fields(layout, name, reading)
+            layouts[object_type] = layout
             continue
         object_type = cells[0].strip().lower() if cells else ""
         layout = layouts.get(object_type)
@@ -228,7 +238,9 @@ def _read_infoblox(
             continue
         if layout is None:
             left_out[f"rows of the type {object_type or '(none)'}"] += 1
-        elif not _add_objects(
+            continue
+        left_out[MORE_CELLS] += layout.has_more(cells)
+        if not _add_objects(
             name, line, infoblox.read_object(object_type, layout, cells), layout, hosts, reading
         ):
             left_out[f"rows of the type {object_type} that the file deletes"] += 1

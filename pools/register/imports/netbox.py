@@ -9,13 +9,15 @@ from __future__ import annotations
 import contextlib
 import json
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 from urllib import parse
 
 from django.conf import settings
 from urllib3 import util
 
+from pools.core.register_import import attributes
 from pools.core.register_import.columns import ADDRESS, PREFIX, RANGE
 from pools.platform.outbound import connection_errors, faults, guard, transport
 from pools.platform.outbound.access import Access
@@ -43,7 +45,9 @@ def read(access: Access, *, sleep: Sleep = time.sleep) -> Reading:
     reading = Reading(format="netbox-api")
     with _client(access, sleep) as client:
         for path, kind, texts in _LISTS:
-            for number, item in enumerate(client.read_list(path), start=1):
+            items = client.read_list(path)
+            _note_references(path, items, reading)
+            for number, item in enumerate(items, start=1):
                 reading.rows.append(SourceRow(number, kind, texts(item), path))
                 if len(reading.rows) > MOST_ROWS:
                     raise faults.Rejected(f"NetBox has more than {MOST_ROWS:,} objects")
@@ -186,7 +190,11 @@ def _name(value: Any, key: str = "name") -> str:
 
 
 def _shared(item: Mapping[str, Any]) -> dict[str, str]:
+    tags = [_name(tag, "slug") or _name(tag) for tag in item.get("tags") or ()]
+    values = item.get("custom_fields") or {}
     return {
+        "tags": ",".join(tags),
+        **{f"{attributes.PREFIX}{name}": _custom_text(value) for name, value in values.items()},
         "external_id": str(item["id"]),
         "status": _name(item.get("status"), "value"),
         "vrf": _name(item.get("vrf")),
@@ -194,7 +202,37 @@ def _shared(item: Mapping[str, Any]) -> dict[str, str]:
         "description": str(item.get("description") or ""),
         "note": str(item.get("comments") or ""),
         "owner": _name(item.get("owner")),
+        "mark_utilized": "yes" if item.get("mark_utilized") else "",
     }
+
+
+def _custom_text(value: Any) -> str:
+    """Return the value of a custom field as NetBox's CSV import takes it; "" for null and for references to objects."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list) and all(isinstance(item, str) for item in value):
+        return ",".join(value)
+    return "" if value is None or _is_reference(value) else json.dumps(value)
+
+
+def _is_reference(value: Any) -> bool:
+    if isinstance(value, list):
+        return bool(value) and all(map(_is_reference, value))
+    return isinstance(value, dict) and {"id", "url"} <= value.keys()
+
+
+def _note_references(path: str, items: Iterable[Mapping[str, Any]], reading: Reading) -> None:
+    counts = Counter(
+        name
+        for item in items
+        for name, value in (item.get("custom_fields") or {}).items()
+        if _is_reference(value)
+    )
+    for name, count in sorted(counts.items()):
+        message = (
+            f"the custom field {name} of {count} objects, which refers to other objects of NetBox"
+        )
+        reading.note("left_out", f"{path}: not read: {message}")
 
 
 def _clean(texts: dict[str, str]) -> dict[str, str]:
@@ -235,7 +273,8 @@ def _address(item: Mapping[str, Any]) -> dict[str, str]:
             "address": str(item.get("address", "")),
             "role": _name(item.get("role"), "value"),
             "dns_name": str(item.get("dns_name") or ""),
-            "holder": _name(parent),
+            # A device may have no name.
+            "holder": _name(parent) or _name(parent, "display"),
             "interface": _name(assigned) if parent else "",
         }
     )

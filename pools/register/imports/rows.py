@@ -7,10 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from pools.core import errors
+from pools.core.register_import import attributes as core_attributes
 from pools.core.register_import import parsing
 from pools.models import Cluster, RegisterImport, RegisterRow
 from pools.platform import database
-from pools.register.imports import topology
+from pools.register.imports import attributes, parts, topology
 from pools.register.imports.files import SourceRow
 from pools.sql import statements
 
@@ -25,6 +26,7 @@ _COLUMNS = (
     *_RESOLVED,
     *("status", "reasons", "written"),
 )
+_LONGEST_PLACE = 255  # of a file and its sheet
 _JSON = {"texts", "details", "found", "reasons"}
 
 
@@ -67,22 +69,23 @@ class Destinations:
 def read_rows(
     register_import: RegisterImport, source_rows: Iterable[SourceRow]
 ) -> list[RegisterRow]:
-    """Return the rows of a source, parsed and resolved with each other."""
+    """Return the rows of a source, parsed and resolved with each other, and those that follow from them."""
     destinations = Destinations(register_import)
     rows = []
     for number, source_row in enumerate(source_rows, start=1):
         row = RegisterRow(
             register_import=register_import,
             number=number,
-            file=source_row.file,
+            file=source_row.file[:_LONGEST_PLACE],
             line=source_row.line,
             kind=source_row.kind,
             texts=source_row.texts,
         )
         interpret(row, destinations)
         rows.append(row)
-    topology.resolve(rows, destinations.of_sites)
-    return rows
+    added = topology.resolve(rows, destinations.of_sites, parts.divide)
+    _check_attributes(rows)
+    return rows + added
 
 
 def interpret(row: RegisterRow, destinations: Destinations) -> None:
@@ -105,11 +108,25 @@ def interpret(row: RegisterRow, destinations: Destinations) -> None:
     row.pool_name = ""
     if row.kind == "prefix" and row.first is not None:
         row.pool_name = parsed.pool_name or default_pool_name(str(row.cidr), row.space_name)
-    row.found = [
-        {"code": p.code, "message": f"{p.field}: {p.message}" if p.field else p.message}
-        for p in problems
-    ]
+    row.found = [_reason(problem) for problem in problems]
     row.verdict = "refused" if problems else ""
+
+
+def _check_attributes(rows: Iterable[RegisterRow]) -> None:
+    """Add to prefixes which of their tags and custom fields have no place here."""
+    definitions = attributes.definitions()
+    for row in rows:
+        if row.target in definitions and any(map(core_attributes.is_attribute, row.details)):
+            _, problems = core_attributes.read_attributes(row.details, definitions[row.target])
+            row.found = [*row.found, *map(_reason, problems)]
+            # Known by the record, a field that is defined later makes the row a changed one.
+            if unset := {problem.field for problem in problems} - {"tags"}:
+                row.details["unset"] = ",".join(sorted(unset))
+
+
+def _reason(problem: errors.FieldProblem) -> dict[str, str]:
+    text = f"{problem.field}: {problem.message}" if problem.field else problem.message
+    return {"code": problem.code, "message": text}
 
 
 def default_pool_name(cidr: str, vrf: str) -> str:
@@ -139,13 +156,30 @@ def load(register_import: RegisterImport) -> list[RegisterRow]:
 
 
 def reread(rows: Sequence[RegisterRow], register_import: RegisterImport) -> list[RegisterRow]:
-    """Resolve all rows again, with those that were corrected, and return the ones that changed."""
+    """Resolve all rows again, with those that were corrected, and return the ones that changed.
+
+    Rows that follow from others are made anew: those that nothing needs any more are deleted.
+    """
     before = {row.number: _state(row) for row in rows}
     destinations = Destinations(register_import)
-    for row in rows:
+    of_source = [row for row in rows if not follows(row)]
+    for row in of_source:
         interpret(row, destinations)
-    topology.resolve(rows, destinations.of_sites)
-    return [row for row in rows if _state(row) != before[row.number]]
+    stored = {row.number: row for row in rows if follows(row)}
+    skipped = {(row.cluster_id, row.space_name, row.cidr) for row in stored.values() if row.skipped}
+    added = topology.resolve(of_source, destinations.of_sites, parts.divide)
+    _check_attributes(of_source)
+    for row in added:
+        row.pk = stored.pop(row.number).pk if row.number in stored else None
+        row.skipped = (row.cluster_id, row.space_name, row.cidr) in skipped
+    RegisterRow.objects.filter(pk__in=[row.pk for row in stored.values()]).delete()
+    register_import.rows_total = len(of_source) + len(added)
+    return [row for row in of_source + added if row.pk is None or _state(row) != before[row.number]]
+
+
+def follows(row: RegisterRow) -> bool:
+    """Return True for a row that follows from others of the import (pools/register/imports/parts.py)."""
+    return "part_of" in row.texts
 
 
 def _state(row: RegisterRow) -> tuple[Any, ...]:
@@ -153,22 +187,29 @@ def _state(row: RegisterRow) -> tuple[Any, ...]:
 
 
 def fingerprint(register_import: RegisterImport) -> str:
-    """Return a digest of the register's CIDRs that the rows are resolved by: with the same one, nothing moves."""
+    """Return a digest of the CIDRs and the custom fields that rows are resolved by: with the same one, nothing moves."""
     clusters = {register_import.cluster_id, *Destinations(register_import).ids}
     digest: str = database.call(_FINGERPRINT, {"clusters": sorted(clusters)})
     return digest
 
 
 _FINGERPRINT = """
-    SELECT COALESCE(md5(string_agg(concat(c.id, c.pending, c.orphaned_at), ',' ORDER BY c.id)), '')
+    SELECT md5(concat(string_agg(concat(c.id, c.pending, c.orphaned_at), ',' ORDER BY c.id), (
+        SELECT string_agg(concat(f.name, f.type, f.choices, f.object_types), ',' ORDER BY f.id)
+        FROM pools_customfield f)))
     FROM pools_poolcidr c JOIN pools_addressspace s ON s.id = c.space_id
     WHERE s.cluster_id = ANY(%(clusters)s)
 """
 
 
 def save(rows: Sequence[RegisterRow]) -> None:
-    """Store the resolved columns of rows that a correction has changed."""
-    values = [{"id": row.pk, **{name: _plain(row, name) for name in _RESOLVED}} for row in rows]
+    """Store the resolved columns of rows that a correction has changed, and new rows."""
+    database.copy("pools_registerrow", _COLUMNS, [_values(row) for row in rows if row.pk is None])
+    values = [
+        {"id": row.pk, **{name: _plain(row, name) for name in _RESOLVED}}
+        for row in rows
+        if row.pk is not None
+    ]
     if values:
         database.fetch(_SAVE, {"rows": json.dumps(values)})
 

@@ -6,7 +6,7 @@ changed what it wrote.
 
 from __future__ import annotations
 
-from django.db.models import Q
+from django.db.models import F, Q
 
 from pools.models import Container, Pool, PoolCIDR, RegisterImport, ReservedRange
 from pools.models.register_imports import RegisterTarget, RowStatus
@@ -66,8 +66,8 @@ def _release(register_import: RegisterImport, author: events.Author) -> None:
 def _remove_pools(created: list[tuple[int, int]]) -> None:
     PoolCIDR.objects.filter(pk__in=[cidr_id for cidr_id, _ in created]).delete()
     pool_ids = {pool_id for _, pool_id in created}
-    empty = Pool.objects.filter(pk__in=pool_ids, cidrs=None)
-    empty.delete()
+    Pool.objects.filter(pk__in=pool_ids, cidrs=None).delete()
+    Pool.objects.filter(pk__in=pool_ids).update(version=F("version") + 1)
 
 
 def check_not_in_use(register_import: RegisterImport) -> None:

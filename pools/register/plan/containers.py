@@ -7,12 +7,14 @@ of what it contains.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from django.db import connection, models
 
 from pools.core import addresses, errors
 from pools.models import AddressSpace, Container
 from pools.platform import advisory_locks, database, events
+from pools.platform.attributes import values as attributes
 
 
 def lock_plan(*, shared: bool = False) -> None:
@@ -32,12 +34,15 @@ def create(
     space: AddressSpace | None = None,
     name: str = "",
     description: str = "",
+    attribute_values: Mapping[str, Any] | None = None,
 ) -> Container:
-    """Create a container; without an address space it is one of the fleet. Raises AlreadyExists."""
+    """Create a container; without an address space it is one of the fleet. Raises AlreadyExists, InvalidInput."""
     with events.recorded_by(author):
         lock_plan()
         container = Container(cidr=cidr, space=space, name=name, description=description)
         _refuse_second(container)
+        if attribute_values:
+            attributes.set_attributes(container, attribute_values)
         database.save(container)
     return container
 
@@ -49,12 +54,17 @@ def change(
     author: events.Author,
     version: int | None = None,
 ) -> Container:
-    """Change the CIDR, the name or the description. Raises NotFound, VersionMismatch, AlreadyExists."""
+    """Change the CIDR, the name, the description or the attributes.
+
+    Raises NotFound, VersionMismatch, AlreadyExists, InvalidInput.
+    """
+    attribute_values, others = attributes.split(values)
     with events.recorded_by(author):
         lock_plan()
         container = _get_locked(container_id, version)
-        for name, value in values.items():
+        for name, value in others.items():
             setattr(container, name, value)
+        attributes.set_attributes(container, attribute_values)
         _refuse_second(container)
         container.version += 1
         database.save(container)

@@ -1,17 +1,21 @@
--- Return containers and CIDRs of pools for NetBox: prefix, vrf, tenant, status, role, is_pool, description, note, rir of an aggregate.
+-- Return containers and CIDRs of pools for NetBox: prefix, vrf, tenant, status, role, is_pool, description, note, rir of an aggregate, details, attributes.
 -- $1 cluster bigint
 SELECT o.cidr::text, s.name, COALESCE(d.details ->> 'tenant', ''),
     COALESCE(d.details ->> 'status', o.status),
     COALESCE(d.details ->> 'role', ''), CASE WHEN o.is_pool THEN 'true' ELSE '' END, o.description,
-    COALESCE(d.details ->> 'note', ''), COALESCE(d.details ->> 'rir', '')
+    COALESCE(d.details ->> 'note', ''), COALESCE(d.details ->> 'rir', ''),
+    COALESCE(d.details, '{}')::text, o.attributes::text
 FROM (SELECT c.space_id, c.cidr, 'container' AS target, 'container' AS status, false AS is_pool,
-          c.description
+          c.description, jsonb_build_object('target', 'container', 'tags', c.tags, 'owner', c.owner,
+              'custom_fields', c.custom_fields) AS attributes
       FROM pools_container c WHERE c.space_id IS NOT NULL
       UNION ALL
-      SELECT c.space_id, c.cidr, 'pool', 'active', p.allow_first_ip AND p.allow_last_ip, p.description
+      SELECT c.space_id, c.cidr, 'pool', 'active', p.allow_first_ip AND p.allow_last_ip, p.description,
+          jsonb_build_object('target', 'pool', 'tags', c.tags, 'owner', c.owner, 'custom_fields', c.custom_fields)
       FROM pools_poolcidr c JOIN pools_pool p ON p.id = c.pool_id WHERE c.orphaned_at IS NULL) o
 JOIN pools_addressspace s ON s.id = o.space_id
 LEFT JOIN pools_registerrecord d ON d.space_id = o.space_id AND d.target = o.target
     AND d.first = host(network(o.cidr))::inet AND d.last = host(broadcast(o.cidr))::inet
-WHERE $1::bigint IS NULL OR s.cluster_id = $1
+-- A part of a prefix that has others inside is none for NetBox.
+WHERE ($1::bigint IS NULL OR s.cluster_id = $1) AND NOT COALESCE(d.details ? 'part_of', false)
 ORDER BY s.cluster_id, s.name, o.cidr

@@ -16,7 +16,8 @@ WITH r AS (
         format('%s is a CIDR of the pool %s in the register, no container', r.cidr, p.name) AS message,
         o.id AS object_id, o.id IS NOT NULL AS is_there,
         (o.description, COALESCE(d.details, '{}')) IS DISTINCT FROM (r.description, r.details) AS differs,
-        jsonb_build_object('description', o.description, 'details', d.details) AS before
+        jsonb_build_object('description', o.description, 'details', d.details, 'tags', o.tags, 'owner', o.owner,
+                           'custom_fields', o.custom_fields) AS before
     FROM r
     LEFT JOIN pools_container o ON o.space_id = r.space_id AND o.cidr = r.cidr
     LEFT JOIN pools_poolcidr c ON c.space_id = r.space_id AND c.cidr = r.cidr
@@ -37,12 +38,18 @@ WITH r AS (
         c.id, c.id IS NOT NULL,
         (d.description IS DISTINCT FROM r.description OR d.details IS DISTINCT FROM r.details)
             AND (d.id IS NOT NULL OR cp.description <> r.description OR r.details <> '{}'),
-        jsonb_build_object('description', COALESCE(d.description, cp.description), 'details', d.details)
+        jsonb_build_object('description', COALESCE(d.description, cp.description), 'details', d.details,
+                           'tags', c.tags, 'owner', c.owner, 'custom_fields', c.custom_fields)
     FROM r
     LEFT JOIN pools_poolcidr c ON c.space_id = r.space_id AND c.cidr = r.cidr
     LEFT JOIN pools_pool cp ON cp.id = c.pool_id
     LEFT JOIN pools_container o ON o.space_id = r.space_id AND o.cidr = r.cidr
-    LEFT JOIN pools_pool p ON p.cluster_id = r.cluster_id AND p.name = r.pool_name
+    -- A part of a prefix joins the pool that has other parts of it.
+    LEFT JOIN pools_pool p ON p.cluster_id = r.cluster_id AND p.name = r.pool_name AND (
+        r.details ? 'part_of' AND p.space_id = r.space_id AND p.category = 'vm'
+        AND p.allow_first_ip AND p.allow_last_ip AND p.orphaned_at IS NULL
+        AND CASE family(r.cidr) WHEN 4 THEN p.mask_size_v4 = 32 ELSE p.mask_size_v6 = 128 END
+    ) IS NOT TRUE
     LEFT JOIN LATERAL (
         SELECT name, cidr FROM ipam_observed_elsewhere(r.cluster_id, r.pool_name, r.cidr)
         WHERE r.space_name = '' AND c.id IS NULL) other ON other.name IS NOT NULL
@@ -93,8 +100,8 @@ UPDATE pools_registerrow u SET
     -- An undo that restores released objects changes none that is there again.
     status = CASE WHEN c.code IS NOT NULL THEN 'conflict' WHEN NOT COALESCE(c.is_there, false) THEN 'new'
                   WHEN c.differs AND u.status <> 'released' THEN 'changed' ELSE 'unchanged' END,
-    reasons = u.found || CASE WHEN c.code IS NOT NULL
-        THEN jsonb_build_array(jsonb_build_object('code', c.code, 'message', c.message)) ELSE '[]' END,
+    reasons = CASE WHEN c.code IS NOT NULL
+        THEN jsonb_build_array(jsonb_build_object('code', c.code, 'message', c.message)) ELSE '[]' END || u.found,
     object_id = CASE WHEN c.is_there THEN c.object_id END,
     before = CASE WHEN c.code IS NULL AND c.is_there AND c.differs AND u.status <> 'released' THEN c.before END
 FROM compared c WHERE c.id = u.id

@@ -1,0 +1,143 @@
+"""Tags, owners and custom fields of an imported prefix: what the source says, and what an object of this register gets.
+
+The details of a row keep what the source says: `tags` as NetBox's slugs, joined by commas, and each custom field as
+`cf_NAME`. An object gets what has a place here; `unset` names the custom fields that had none.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from pools.core import custom_fields, errors, object_reader
+from pools.core.errors import FieldProblem
+
+PREFIX = "cf_"
+LONGEST = custom_fields.LONGEST_LINK
+Definitions = Mapping[
+    str, tuple[str, list[str]]
+]  # name of a custom field -> its type and its choices
+
+# How NetBox makes a slug of the name of a tag (project-static/src/buttons/reslug.ts).
+_UNNEEDED = re.compile(r"[^-.\w\s]", re.ASCII)
+_ENDS = re.compile(r"^[\s.]+|[\s.]+$")
+_GAPS = re.compile(r"[-.\s]+")
+
+
+@dataclass
+class Attributes:
+    """The attributes of an object, as models.Attributed has them."""
+
+    tags: list[str] = field(default_factory=list)
+    owner: str = ""
+    custom_fields: dict[str, str] = field(default_factory=dict)
+
+
+def read_tags(text: str) -> str:
+    """Return the slugs of tags that are written as names or slugs with commas between; a name without a slug stays."""
+    tags = filter(None, (tag.strip() for tag in text.split(",")))
+    return ",".join(sorted({_slug(tag) or tag for tag in tags}))
+
+
+def _slug(name: str) -> str:
+    return _GAPS.sub("-", _ENDS.sub("", _UNNEEDED.sub("", name))).lower()
+
+
+def is_attribute(name: str) -> bool:
+    return name == "tags" or is_custom(name)
+
+
+def is_custom(name: str) -> bool:
+    return name.startswith(PREFIX)
+
+
+def read_attributes(
+    details: Mapping[str, str], definitions: Definitions
+) -> tuple[Attributes, list[FieldProblem]]:
+    """Return the attributes that an object gets by the details of its row, and why it does not get the others."""
+    report = object_reader.ProblemReport()
+    tags = set()
+    for tag in filter(None, details.get("tags", "").split(",")):
+        with report.collect():
+            tags.add(custom_fields.parse_tag(tag, "tags"))
+    if left_out := sorted(tags)[custom_fields.MOST_TAGS :]:
+        message = (
+            f"an object has at most {custom_fields.MOST_TAGS} tags; not set: {', '.join(left_out)}"
+        )
+        report.add("tags", "too_many", message)
+    values = {}
+    unset = details.get("unset", "").split(",")
+    for name in filter(is_custom, details):
+        if name not in unset:
+            with report.collect():
+                values[field_name(name)] = _read_value(name, details[name], definitions)
+    attributes = Attributes(
+        sorted(tags)[: custom_fields.MOST_TAGS],
+        details.get("owner", ""),
+        {name: value for name, value in values.items() if value},
+    )
+    return attributes, report.problems
+
+
+def _read_value(name: str, text: str, definitions: Definitions) -> str:
+    definition = definitions.get(field_name(name))
+    if definition is None:
+        message = "there is no such custom field here; the value is kept beside the object"
+        raise errors.InvalidInput.for_field(name, "unknown_custom_field", message, text)
+    return custom_fields.parse_value(*definition, text, name)
+
+
+def field_name(column: str) -> str:
+    """Return the name that a custom field of a column has here."""
+    return column.removeprefix(PREFIX).lower()
+
+
+def merge(current: Attributes, before: Attributes, after: Attributes) -> Attributes:
+    """Return the current attributes with the changes of the source; what users set here stays."""
+    values = dict(current.custom_fields)
+    for name in {*before.custom_fields, *after.custom_fields}:
+        value = after.custom_fields.get(name, "")
+        if value != before.custom_fields.get(name, ""):
+            values[name] = value
+    removed, added = {*before.tags} - {*after.tags}, {*after.tags} - {*before.tags}
+    return Attributes(
+        tags=sorted({*current.tags} - removed | added)[: custom_fields.MOST_TAGS],
+        owner=after.owner if after.owner != before.owner else current.owner,
+        custom_fields={name: value for name, value in values.items() if value},
+    )
+
+
+def write_back(
+    details: Mapping[str, str], current: Attributes, definitions: Definitions
+) -> dict[str, str]:
+    """Return tags and custom fields of an object as columns of NetBox: as it wrote them, or as they are here now."""
+    slugs, replaced = set(), set()
+    for slug in filter(None, details.get("tags", "").split(",")):
+        read, problems = read_attributes({"tags": slug}, {})
+        if problems or read.tags[0] in current.tags:
+            slugs.add(slug)
+            replaced |= {*read.tags}
+    slugs |= {*current.tags} - replaced
+    columns = {"tags": ",".join(sorted(slugs))} if slugs else {}
+    columns |= {f"{PREFIX}{name}": value for name, value in current.custom_fields.items()}
+    for name, text in details.items():
+        if name.startswith(PREFIX):
+            known = field_name(name)
+            read, problems = read_attributes({name: text}, definitions)
+            value = current.custom_fields.get(known)
+            if (problems and value is None) or read.custom_fields.get(known, "") == value:
+                columns.pop(f"{PREFIX}{known}", None)
+                columns[name] = text
+    return columns
+
+
+def details_only(details: Mapping[str, str]) -> dict[str, str]:
+    """Return what the source says of tags and custom fields of an object that has none here."""
+    return {name: text for name, text in details.items() if is_attribute(name)}
+
+
+def names(columns: Iterable[Mapping[str, str]]) -> list[str]:
+    """Return the names of the columns that any of these objects has a text in, the tags first."""
+    used = {name for texts in columns for name in texts}
+    return sorted(used, key=lambda name: (name != "tags", name))

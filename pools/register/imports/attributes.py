@@ -1,0 +1,55 @@
+"""Custom fields of the objects that an import makes, and the attributes that their rows give them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pools.core.register_import import attributes as core
+from pools.core.register_import import columns
+from pools.core.register_import.attributes import Attributes, Definitions
+from pools.core.register_import.parsing import CONTAINER, POOL
+from pools.models import Container, CustomField, PoolCIDR
+from pools.models.attributes import ATTRIBUTES
+from pools.platform import database
+from pools.platform.attributes import registry
+
+MODELS = {CONTAINER: Container, POOL: PoolCIDR}
+
+
+def definitions(*, lock: bool = False) -> dict[str, Definitions]:
+    """Return the custom fields of containers and of CIDRs; `lock` keeps them until the transaction ends."""
+    if lock:
+        database.rows("SELECT id FROM pools_customfield ORDER BY id FOR SHARE", [])
+    return {
+        target: {row.name: (row.type, row.choices) for row in registry.custom_fields_of(model)}
+        for target, model in MODELS.items()
+    }
+
+
+def column_names() -> dict[str, str]:
+    """Return the names of custom fields by the names that their column may have: the name and the label."""
+    names: dict[str, str] = {}
+    for row in CustomField.objects.filter(object_types__overlap=["cidr", "container"]):
+        names |= {columns.clean(row.label): row.name, columns.clean(row.name): row.name}
+    return names
+
+
+def of_object(row: Any) -> Attributes:
+    return Attributes(**{name: getattr(row, name) for name in ATTRIBUTES})
+
+
+def assign(row: Any, attributes: Attributes) -> None:
+    for name in ATTRIBUTES:
+        setattr(row, name, getattr(attributes, name))
+
+
+def follow(
+    row: Any, before: Mapping[str, str], after: Mapping[str, str], defined: Definitions
+) -> bool:
+    """Set what the source has changed of an object's attributes, without saving it; return True if that is anything."""
+    current = of_object(row)
+    sources = (core.read_attributes(details, defined)[0] for details in (before, after))
+    merged = core.merge(current, *sources)
+    assign(row, merged)
+    return merged != current

@@ -1,0 +1,241 @@
+"""Tags, owners and custom fields of NetBox's prefixes and aggregates: those of containers and of CIDRs of pools here."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from pools.models import Block, Container, CustomField, PoolCIDR, RegisterImport
+from pools.platform.attributes import custom_fields
+from pools.register import pools
+from pools.register.imports import drafts, exports
+from tests import factories, people
+from tests.edges import api as apis
+from tests.register_imports import netbox_server, sources
+from tests.register_imports.netbox_server import NetBox, nested
+from tests.register_imports.sources import BY, counts, rows_of, table
+from tests.register_imports.test_netbox_mirror import run, source
+from tests.register_imports.test_netbox_odd_objects import AGGREGATES, PREFIXES, list_csv
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def server(settings: Any) -> Iterator[NetBox]:
+    settings.IPAM_ALLOW_LOOPBACK_NETBOX = True
+    with netbox_server.serving() as netbox:
+        yield netbox
+
+
+def define(
+    name: str, type_: str = "text", kinds: str = "cidr container", **more: Any
+) -> CustomField:
+    values = {"name": name, "label": name.replace("_", " ").capitalize(), "type": type_}
+    return custom_fields.create({**values, "object_types": kinds.split(), **more}, author=BY)
+
+
+def tag(name: str, slug: str = "") -> dict[str, Any]:
+    return {"id": 1, "url": "x", "display": name, "name": name, "slug": slug or name.lower()}
+
+
+def attributes(cidr: str) -> tuple[list[str], str, dict[str, str]]:
+    rows = [*Container.objects.filter(cidr=cidr), *PoolCIDR.objects.filter(cidr=cidr)]
+    (row,) = rows
+    return row.tags, row.owner, row.custom_fields
+
+
+def reasons(made: RegisterImport) -> list[tuple[str, str, str]]:
+    return [
+        (str(row.cidr), row.status, f"{why['code']}: {why['message']}")
+        for row in rows_of(made)
+        for why in row.reasons
+    ]
+
+
+def fill(server: NetBox) -> None:
+    server.aggregate("10.0.0.0/8", "RFC 1918")
+    server.objects["aggregates"][0] |= {
+        "tags": [tag("Private")],
+        "custom_fields": {"cost_center": 7},
+    }
+    server.prefix("10.1.0.0/16", "container", tags=[tag("Campus")])
+    server.prefix(
+        "10.1.1.0/24",
+        owner=nested("Net Team"),
+        tags=[tag("Prod"), tag("Old One", "old_one")],
+        custom_fields={
+            "cost_center": 12.5,
+            "stage": "live",
+            "approved": True,
+            "note_to_self": None,
+        },
+    )
+
+
+def test_they_are_set_kept_followed_and_restored(server: NetBox) -> None:
+    define("cost_center", "number")
+    define("stage", "choice", choices=["test", "live"])
+    fill(server)
+    mirror = source(server)
+    first = run(mirror)
+    assert counts(first) == {"new": 3}
+    assert attributes("10.0.0.0/8") == (["private"], "", {"cost_center": "7"})
+    assert attributes("10.1.0.0/16") == (["campus"], "", {})
+    assert attributes("10.1.1.0/24") == (
+        ["old-one", "prod"], "Net Team", {"cost_center": "12.5", "stage": "live"}
+    )  # fmt: skip
+    assert counts(run(mirror)) == {"unchanged": 3}
+    cidr = PoolCIDR.objects.get()
+    ours = {"tags": [*cidr.tags, "ours"], "owner": "me", "custom_fields": {"stage": "test"}}
+    pools.change_cidr(cidr.pk, ours, author=BY)
+    assert counts(run(mirror)) == {"unchanged": 3}
+    before = [attributes(cidr) for cidr in ("10.0.0.0/8", "10.1.0.0/16", "10.1.1.0/24")]
+    server.objects["aggregates"][0] |= {"tags": [], "custom_fields": {"cost_center": None}}
+    server.objects["prefixes"][1] |= {
+        "tags": [tag("Prod"), tag("New")],
+        "custom_fields": {"cost_center": 3},
+    }
+    second = run(mirror)
+    assert counts(second) == {"changed": 2, "unchanged": 1}
+    assert attributes("10.0.0.0/8") == ([], "", {})
+    # `stage` is removed there; the owner, which did not change there, stays what it is here.
+    assert attributes("10.1.1.0/24") == (["new", "ours", "prod"], "me", {"cost_center": "3"})
+    drafts.IMPORTS.undo(second.pk, author=BY)
+    assert [attributes(cidr) for cidr in ("10.0.0.0/8", "10.1.0.0/16", "10.1.1.0/24")] == before
+    server.objects["aggregates"].clear()
+    third = run(mirror)
+    assert counts(third)["released"] == 1
+    drafts.IMPORTS.undo(third.pk, author=BY)
+    assert attributes("10.0.0.0/8") == (["private"], "", {"cost_center": "7"})
+
+
+def test_what_has_no_place_is_told_and_set_when_it_has_one(server: NetBox) -> None:
+    define("cost_center", "number", kinds="pool")  # not of CIDRs
+    define("stage", "choice", choices=["test"])
+    fill(server)
+    server.prefix(
+        "10.1.2.0/24",
+        tags=[tag("Überlang", "x" * 60)],
+        custom_fields={
+            "device": {"id": 3, "url": "x", "display": "sw"},
+            "all": [{"id": 1, "url": "x"}],
+        },
+    )
+    mirror = source(server)
+    first = run(mirror, mirror=False)
+    assert [note["message"] for note in first.notes] == [
+        f"prefixes: not read: the custom field {name} of 1 objects, which refers to other objects of NetBox"
+        for name in ("all", "device")
+    ]
+    absent = "there is no such custom field here; the value is kept beside the object"
+    tags = "a tag has 1 to 50 letters a-z, digits, '-', '.', ':' and '/', with a letter or digit at both ends"
+    assert reasons(first) == [
+        ("10.0.0.0/8", "new", f"unknown_custom_field: cf_cost_center: {absent}"),
+        ("10.1.1.0/24", "new", f"unknown_custom_field: cf_cost_center: {absent}"),
+        ("10.1.1.0/24", "new", "invalid_choice: cf_stage: must be one of test"),
+        ("10.1.1.0/24", "new", f"unknown_custom_field: cf_approved: {absent}"),
+        ("10.1.2.0/24", "new", f"tag: tags: {tags}"),
+    ]
+    page = people.browser().get(f"/admin/pools/registerimport/{first.pk}/change/").content.decode()
+    for text in ("old_one, prod", "cost_center", "12.5", absent):
+        assert text in page
+    define("approved")
+    drafts.IMPORTS.commit(first.pk, author=BY)  # by the definitions of now
+    assert attributes("10.1.1.0/24") == (["old-one", "prod"], "Net Team", {"approved": "true"})
+    again = run(mirror, mirror=False)
+    assert counts(again) == {"unchanged": 4}
+    drafts.IMPORTS.cancel(again.pk, author=BY)
+    row = CustomField.objects.get(name="stage")
+    custom_fields.change(row, {"choices": ["test", "live"]}, author=BY)
+    assert counts(run(mirror)) == {"changed": 1, "unchanged": 3}
+    assert attributes("10.1.1.0/24")[2] == {"approved": "true", "stage": "live"}
+
+
+def test_files_have_them_by_name_slug_and_label() -> None:
+    define("cost_center", "number")
+    rows = list_csv(
+        [*PREFIXES, "Cost center", "Rack"],
+        {"Prefix": "10.1.1.0/24", "Status": "Active", "VRF": "Global", "Tags": "Prod,Old. One", "Cost center": "12.50", "Rack": "7"},
+    )  # fmt: skip
+    form = table(
+        ("prefix", "status", "vrf", "tags", "cf_cost_center", "cf_stage"),
+        [("10.1.2.0/24", "active", "", "prod,edge", "5", "live")],
+    )
+    aggregates = list_csv(
+        AGGREGATES, {"Aggregate": "10.0.0.0/8", "RIR": "RFC 1918", "Tags": "Private"}
+    )
+    cluster = factories.cluster()
+    draft = sources.draft(rows, form, aggregates, cluster=cluster)
+    assert [note["message"] for note in draft.notes if note["code"] == "ignored_columns"] == [
+        "file1.csv: columns that are not read: Tenant Group, Scope Type, VLAN Group, Owner Group, Rack",
+        "file3.csv: columns that are not read: Tenant Group, Owner Group",
+    ]
+    assert [code.partition(":")[0] for _, _, code in reasons(draft)] == ["unknown_custom_field"]
+    path = f"register-imports/{draft.pk}/rows/2/"
+    values = {"tags": "Prod, Core", "custom_fields": {"cost_center": "6"}}
+    corrected = apis.Api()("PATCH", path, values).json()
+    assert corrected["texts"]["cf_cost_center"] == "6", corrected
+    drafts.IMPORTS.commit(draft.pk, author=BY)
+    assert attributes("10.0.0.0/8") == (["private"], "", {})
+    assert attributes("10.1.1.0/24") == (["old-one", "prod"], "", {"cost_center": "12.5"})
+    assert attributes("10.1.2.0/24") == (["core", "prod"], "", {"cost_center": "6"})
+    drafts.IMPORTS.undo(draft.pk, author=BY)
+    assert not PoolCIDR.objects.exists()
+
+
+def exported(content: bytes) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(content.decode())))
+
+
+def test_they_go_back_to_netbox(server: NetBox) -> None:
+    define("cost_center", "number")
+    fill(server)
+    server.range("10.1.1.200/24", "10.1.1.210/24", "reserved", tags=[tag("Printers")])
+    server.address(
+        "10.1.1.5/24",
+        dns_name="a.example",
+        tags=[tag("Edge"), tag("Core")],
+        custom_fields={"Ticket": "T-1"},
+    )
+    server.address("10.1.1.6/24", dns_name="b.example")
+    run(source(server))
+    cidr = PoolCIDR.objects.get()
+    pools.change_cidr(
+        cidr.pk, {"tags": ["old-one", "ours"], "custom_fields": {"cost_center": 13}}, author=BY
+    )
+    (aggregate,) = exported(exports.aggregates_csv(None))
+    assert (aggregate["tags"], aggregate["cf_cost_center"]) == ("private", "7")
+    container, prefix = exported(exports.prefixes_csv(None))
+    assert (container["tags"], container["cf_cost_center"]) == ("campus", "")
+    assert prefix["tags"] == "old_one,ours"  # `prod` was removed here
+    assert (prefix["cf_cost_center"], prefix["cf_stage"], prefix["cf_approved"]) == ("13", "live", "true")  # fmt: skip
+    assert "cf_unset" not in prefix
+    first, second = exported(exports.addresses_csv(None))
+    assert (first["tags"], first["cf_Ticket"], second["tags"]) == ("core,edge", "T-1", "")
+    assert exported(exports.ranges_csv(None))[0]["tags"] == "printers"
+    block = Block.objects.get(cidr="10.1.1.5/32")
+    imported = apis.Api()("GET", f"blocks/{block.pk}/").json()["imported"]
+    assert imported["details"]["tags"] == "core,edge"
+
+
+def test_attributes_of_infoblox_and_phpipam_become_custom_fields() -> None:
+    define("region")
+    infoblox = (
+        b"header-networkcontainer,address*,netmask*,EA-Region,EA-Floor\n"
+        b"networkcontainer,10.0.0.0,255.0.0.0,EMEA,3\n"
+    )
+    phpipam = table(
+        ("Section", "Subnet", "Description", "VLAN", "VRF", "Master Subnet", "Region"),
+        [("Customers", "10.10.1.0/24", "Customer 1", 100, "", "10.10.0.0/16", "APAC")],
+    )
+    draft = sources.draft(infoblox, phpipam, cluster=factories.cluster())
+    assert [note["message"] for note in draft.notes] == [
+        "file1.csv: columns that are not read: EA-Floor"
+    ]
+    drafts.IMPORTS.commit(draft.pk, author=BY)
+    assert attributes("10.0.0.0/8")[2] == {"region": "EMEA"}
+    assert attributes("10.10.1.0/24")[2] == {"region": "APAC"}
