@@ -173,6 +173,7 @@ def test_a_definition_in_use_is_renamed_with_its_values_but_not_removed(api: api
     ("change", "code"),
     [
         ({"name": "Rack"}, "custom_field_name"),
+        ({"name": "rack__row"}, "custom_field_name"),
         ({"name": "stage"}, "already_exists"),
         ({"type": "date"}, "invalid_choice"),
         ({"type": "choice"}, "required"),
@@ -283,6 +284,23 @@ def test_forms_lists_filters_and_exports_have_them(api: apis.Api, kind: str) -> 
     text = b"".join(export.streaming_content).decode()
     row = next(row for row in csv.DictReader(io.StringIO(text)) if row["owner"])
     assert (row["tags"], row["custom_fields_rack"]) == ("ipv4, team-net", "12.5")
+
+
+def test_a_filter_offers_the_most_frequent_values_and_the_chosen_ones(api: apis.Api) -> None:
+    tags = [f"t{number}" for number in range(50)]
+    for number in range(5):
+        api.create("clusters/", {"name": f"c{number}", "tags": [f"{number}-{tag}" for tag in tags]})
+    api.create("clusters/", {"name": "last", "tags": ["zz-rare"]})
+    api.create("clusters/", {"name": "c8", "tags": ["zz-often"]})
+    api.create("clusters/", {"name": "c9", "tags": ["zz-often"]})
+    rows = reverse("admin:pools_cluster_changelist")
+    changelist = people.browser().get(f"{rows}?tag=zz-rare").context["cl"]
+    (spec,) = (spec for spec in changelist.filter_specs if spec.parameter_name == "tag")
+    offered = [value for value, _label in spec.lookup_choices]
+    assert offered[-2:] == ["zz-often", "zz-rare"]
+    assert len(offered) == 201
+    assert spec.label() == "tags: zz-rare"
+    assert changelist.result_count == 1
 
 
 @pytest.mark.parametrize("kind", ["cluster", "pool", "cidr", "network"])
