@@ -166,7 +166,7 @@ ADDRESS_SPACE = Extension(
     history_searchers=searchers.SEARCHERS,
     history_permissions=(search.VIEW_EVENTS,),
     table_checks=(blocks.HISTORY, row_history.BLOCKS, row_history.ROWS),
-    attributed={"cluster": Cluster, "pool": Pool, "cidr": PoolCIDR},
+    attributed={"cluster": Cluster, "pool": Pool, "cidr": PoolCIDR, "container": Container},
     checks=(
         constraints.CHECK,
         triggers.CHECK,

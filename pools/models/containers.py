@@ -7,10 +7,11 @@ from django.db import models
 from django.utils.translation import gettext_lazy as _
 from netfields import CidrAddressField
 
+from pools.models.attributes import Attributed, attribute_indexes
 from pools.models.clusters import AddressSpace, Cluster
 
 
-class Container(models.Model):
+class Container(Attributed):
     """A CIDR that is planned for some purpose and contains other CIDRs: containers, pools' CIDRs, prefixes.
 
     Nothing is allocated from it. Without an address space it belongs to the plan of the fleet, which has
@@ -42,6 +43,7 @@ class Container(models.Model):
                 ),
             ),
         ]
+        indexes = attribute_indexes("container")
 
     def __str__(self) -> str:
         return f"{self.cidr} {self.name}".strip()

@@ -246,7 +246,9 @@ ReservedRangeEvent = _lifecycle_event_model(
 )
 
 
-ContainerEvent = _lifecycle_event_model(Container, ["space", "cidr", "name", "description"])
+ContainerEvent = _lifecycle_event_model(
+    Container, ["space", "cidr", "name", "description", *ATTRIBUTES]
+)
 
 
 DNSNameEvent = _lifecycle_event_model(

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pools.models import AddressSpace, ObservedCIDR, Pool
+from pools.models import AddressSpace, Container, ObservedCIDR, Pool
 from tests import factories
 from tests.edges import api as apis
 
@@ -89,24 +89,28 @@ def test_a_page_that_is_not_of_the_level_is_refused(
     assert _code(api("GET", f"address-plan/?{query}")) == (400, code, field)
 
 
-def test_the_pool_of_a_next_prefix_has_its_attributes_at_once(api: apis.Api) -> None:
+def test_what_a_next_prefix_creates_has_its_attributes_at_once(api: apis.Api) -> None:
     api.cluster("prod")
+    path = f"containers/{api.create('containers/', {'cidr': '10.0.0.0/16'})['id']}/next-prefix/"
     stage = {
         "name": "stage",
         "label": "Stage",
         "type": "text",
-        "object_types": ["pool"],
+        "object_types": ["pool", "container"],
         "required": True,
     }
-    api.create("custom-fields/", stage)  # fmt: skip
-    path = f"containers/{api.create('containers/', {'cidr': '10.0.0.0/16'})['id']}/next-prefix/"
+    api.create("custom-fields/", stage)
     assert _code(api("POST", path, POOL)) == (400, "required", "custom_fields.stage")
     assert not Pool.objects.exists()
     values = {"tags": ["Team Net"], "owner": "net@example.org", "custom_fields": {"stage": "live"}}
     pool = Pool.objects.get(pk=api.create(path, POOL | values)["id"])
     assert (pool.tags, pool.owner) == (["team-net"], "net@example.org")
     assert pool.custom_fields == {"stage": "live"}
-    body = {"prefix_length": 20, "purpose": "container", "owner": "me"}
+    body: dict[str, Any] = {"prefix_length": 20, "purpose": "container"}
+    assert _code(api("POST", path, body)) == (400, "required", "custom_fields.stage")
+    container = Container.objects.get(pk=api.create(path, body | values)["id"])
+    assert (container.tags, container.custom_fields) == (["team-net"], {"stage": "live"})
+    body = {"prefix_length": 20, "purpose": "cluster_prefix", "cluster": "prod", "owner": "me"}
     assert _code(api("POST", path, body)) == (400, "unknown_field", "owner")
 
 

@@ -15,7 +15,7 @@ from tests import people
 from tests.edges import api as apis
 
 pytestmark = pytest.mark.django_db
-ALL = ["cluster", "pool", "cidr", "network"]
+ALL = ["cluster", "pool", "cidr", "network", "container"]
 PART = {"mask_size": 24, "cidrs": ["10.20.0.0/16"]}
 POOL = {"cluster": "prod", "name": "green", "category": "pod", "ipv4": PART}
 NETWORK = {
@@ -39,6 +39,9 @@ SHOWN = {
 }
 
 
+_MODELS = {"cidr": "pools_poolcidr", "network": "claims_network"}
+
+
 @pytest.fixture
 def api() -> apis.Api:
     api = apis.Api()
@@ -53,11 +56,13 @@ def _places(api: apis.Api) -> dict[str, str]:
     pool = api.create("pools/", POOL)["id"]
     cidr = api("GET", f"pools/{pool}/cidrs/").json()["results"][0]["id"]
     network = api.create("networks/", NETWORK)["id"]
+    container = api.create("containers/", {"cidr": "10.0.0.0/8"})["id"]
     return {
         "cluster": "clusters/prod/",
         "pool": f"pools/{pool}/",
         "cidr": f"pools/{pool}/cidrs/{cidr}/",
         "network": f"networks/{network}/",
+        "container": f"containers/{container}/",
     }
 
 
@@ -97,6 +102,7 @@ def test_every_kind_is_written_read_filtered_and_recorded(api: apis.Api, kind: s
         ("clusters/", {"name": "two"}),
         ("pools/", POOL),
         ("networks/", NETWORK),
+        ("containers/", {"cidr": "10.0.0.0/8"}),
     ],
 )
 def test_new_objects_have_them_at_once(api: apis.Api, path: str, body: dict[str, Any]) -> None:
@@ -252,12 +258,12 @@ def test_metrics_have_the_labels_of_the_setting(api: apis.Api, settings: Any) ->
     assert orphans == [{"cluster": "prod", **added}]
 
 
-@pytest.mark.parametrize("kind", ["cluster", "pool", "cidr", "network"])
+@pytest.mark.parametrize("kind", ALL)
 def test_forms_lists_filters_and_exports_have_them(api: apis.Api, kind: str) -> None:
     places = _places(api)
     api("PATCH", places[kind], VALUES)
     browser = people.browser()
-    model = {"cidr": "pools_poolcidr", "network": "claims_network"}.get(kind, f"pools_{kind}")
+    model = _MODELS.get(kind, f"pools_{kind}")
     number = api("GET", places[kind]).json()["id"]
     form = browser.get(reverse(f"admin:{model}_edit", args=[number])).content.decode()
     assert 'name="tags" value="ipv4, team-net"' in form
@@ -272,9 +278,7 @@ def test_forms_lists_filters_and_exports_have_them(api: apis.Api, kind: str) -> 
     ):
         changelist = browser.get(f"{rows}?{query}").context["cl"]
         assert changelist.result_count == count, query
-    label = {"cluster": "pools.cluster", "pool": "pools.pool", "cidr": "pools.poolcidr"}.get(
-        kind, "claims.network"
-    )
+    label = model.replace("_", ".")
     chosen = {"column": ["tags", "owner", "cf_rack", "cf_stage"]}
     browser.post(reverse("admin:list_columns", args=[label]), chosen)
     page = browser.get(rows).content.decode()
@@ -303,12 +307,12 @@ def test_a_filter_offers_the_most_frequent_values_and_the_chosen_ones(api: apis.
     assert changelist.result_count == 1
 
 
-@pytest.mark.parametrize("kind", ["cluster", "pool", "cidr", "network"])
+@pytest.mark.parametrize("kind", ALL)
 def test_several_rows_are_changed_at_once(api: apis.Api, kind: str) -> None:
     places = _places(api)
     api("PATCH", places[kind], VALUES)
     browser = people.browser()
-    model = {"cidr": "pools_poolcidr", "network": "claims_network"}.get(kind, f"pools_{kind}")
+    model = _MODELS.get(kind, f"pools_{kind}")
     number = api("GET", places[kind]).json()["id"]
     url = f"{reverse(f'admin:{model}_bulk_edit')}?id={number}"
     data = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from django import forms
@@ -13,15 +13,27 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from pools.admin.plan import plan
+from pools.core import errors
 from pools.models import AddressSpace, Container
-from pools.platform.admin import columns, display, filters, lists, pages, search_text
+from pools.platform import events
+from pools.platform.admin import (
+    attributes,
+    bulk_edit,
+    columns,
+    display,
+    filters,
+    lists,
+    pages,
+    search_text,
+)
 from pools.platform.admin import forms as fields
 from pools.platform.admin.columns import Column
 from pools.platform.admin.lists import Page
 from pools.register.plan import containers
 
 
-class ContainerForm(forms.Form):
+class ContainerForm(attributes.AttributeFields):
+    attributed = Container
     space = forms.ModelChoiceField(
         AddressSpace.objects.select_related("cluster").order_by("cluster__name", "name"),
         label=_("Address space"),
@@ -38,15 +50,20 @@ class ContainerForm(forms.Form):
 
 
 def _values(form: forms.Form) -> dict[str, Any]:
-    texts = {name: form.cleaned_data[name] or "" for name in ("name", "description")}
-    return {**form.cleaned_data, **texts}
+    of_container, others = attributes.split(form.cleaned_data)
+    texts = {name: others[name] or "" for name in ("name", "description")}
+    return {**others, **texts, "attributes": of_container}
+
+
+def _field_of_problem(problem: errors.FieldProblem) -> str:
+    return attributes.field_of_problem(problem) or "cidr"
 
 
 def _add(request: HttpRequest) -> HttpResponse:
     initial = {name: request.GET[name] for name in ("space", "cidr") if name in request.GET}
     form = ContainerForm(request.POST or None, initial=initial)
     if request.method == "POST" and form.is_valid():
-        with pages.errors_at_field(form, "cidr"):
+        with pages.errors_at_field(form, _field_of_problem):
             container = containers.create(author=pages.author(request), **_values(form))
             return pages.done(
                 request,
@@ -68,13 +85,15 @@ def _add(request: HttpRequest) -> HttpResponse:
 def _edit(request: HttpRequest, container: Container) -> HttpResponse:
     names = ("space", "cidr", "name", "description")
     form = ContainerForm(
-        request.POST or None, initial={name: getattr(container, name) for name in names}
+        request.POST or None,
+        initial={name: getattr(container, name) for name in names} | attributes.initial(container),
     )
     form.fields["space"].disabled = True
     if request.method == "POST" and form.is_valid():
         values = _values(form)
         del values["space"]
-        with pages.errors_at_field(form, "cidr"):
+        values |= values.pop("attributes")
+        with pages.errors_at_field(form, _field_of_problem):
             changed = containers.change(container.pk, values, author=pages.author(request))
             return pages.done(
                 request,
@@ -122,8 +141,29 @@ def _space_choices(_request: HttpRequest) -> Iterable[tuple[int, str]]:
         yield space.pk, str(space)
 
 
+class ContainerBulkForm(bulk_edit.BulkForm, attributes.BulkAttributeFields):
+    attributed = Container
+    clearable = frozenset({"description"})
+    description = fields.description_field()
+
+
+def _change(container: Container, values: Mapping[str, Any], author: events.Author) -> Container:
+    of_container, others = attributes.bulk_values(container, values)
+    return containers.change(container.pk, {**others, **of_container}, author=author)
+
+
+BULK = bulk_edit.BulkEdit(
+    model=Container,
+    permissions=("pools.change_container",),
+    rows=lambda _request: Container.objects.select_related("space__cluster"),
+    form=ContainerBulkForm,
+    change=_change,
+    show=attributes.show_value,
+)
+
+
 @admin.register(Container)
-class ContainerAdmin(lists.ListAdmin[Container]):
+class ContainerAdmin(attributes.AttributedList[Container]):
     list_display = (
         Column("cidr", "CIDR", lambda row: display.row_link(row, str(row.cidr)), ordering="cidr"),
         columns.text("name", _("name"), ordering="name"),
@@ -142,7 +182,8 @@ class ContainerAdmin(lists.ListAdmin[Container]):
     ordering = ("cidr", "id")
     list_select_related = ("space__cluster",)
     list_before_template = "cadastre/containers_intro.html"
-    list_pages = (Page("add", _add, "pools.add_container"),)
+    list_pages = (Page("add", _add, "pools.add_container"), BULK.page())
+    actions = (BULK.action(),)
     row_pages = (
         Page("change", _page),
         Page("edit", _edit, "pools.change_container"),

@@ -23,7 +23,7 @@ from pools.register.plan import free_space, next_prefix, scopes, tree
 _ORDERS = tuple(order.value for order in free_space.Order)
 _PURPOSES = ("container", "pool", "cluster_prefix")
 _FIELDS_OF_PURPOSE = {
-    "container": ({"name", "description"}, set()),
+    "container": ({"name", "description", *ATTRIBUTES}, set()),
     "pool": (
         {
             "cluster",
@@ -279,18 +279,17 @@ def _check_pool(container: Container, length: int, values: dict[str, Any]) -> No
 def _create(
     container: Container, purpose: str, length: int, values: dict[str, Any], author: Any
 ) -> dict[str, Any]:
+    if purpose == "cluster_prefix":
+        cluster = next_prefix.set_cluster_prefix(container.pk, length, author=author, **values)
+        return {"cidr": str(cluster.cluster_prefix), "id": cluster.pk}
+    attribute_values, others = split(values)
+    attribute_values.setdefault("custom_fields", {})  # some may be required
+    others |= {"author": author, "attributes": attribute_values}
     if purpose == "container":
-        created = next_prefix.create_container(container.pk, length, author=author, **values)
+        created = next_prefix.create_container(container.pk, length, **others)
         return {"cidr": str(created.cidr), "id": created.pk}
-    if purpose == "pool":
-        of_pool, values = split(values)
-        of_pool.setdefault("custom_fields", {})  # some may be required
-        pool = next_prefix.create_pool(
-            container.pk, length, author=author, attributes=of_pool, **values
-        )
-        return {"cidr": str(pool.cidrs.get().cidr), "id": pool.pk}
-    cluster = next_prefix.set_cluster_prefix(container.pk, length, author=author, **values)
-    return {"cidr": str(cluster.cluster_prefix), "id": cluster.pk}
+    pool = next_prefix.create_pool(container.pk, length, **others)
+    return {"cidr": str(pool.cidrs.get().cidr), "id": pool.pk}
 
 
 def _represent(row: tree.PlanRow) -> dict[str, Any]:

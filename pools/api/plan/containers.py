@@ -11,7 +11,8 @@ from rest_framework.response import Response
 from pools.api import pools as pools_api
 from pools.core import errors
 from pools.models import AddressSpace, Container
-from pools.platform.rest import fields, filters, generics, parsing, schema
+from pools.platform.attributes.values import split
+from pools.platform.rest import attributes, fields, filters, generics, parsing, schema
 from pools.platform.rest.serializers import Serializer
 from pools.register.plan import containers
 
@@ -41,11 +42,14 @@ class ContainerSerializer(Serializer):
     cidr = fields.CIDRField()
     name = fields.DescriptionField(required=False)
     description = fields.DescriptionField(required=False)
+    tags = attributes.TagsField()
+    owner = attributes.OwnerField()
+    custom_fields = attributes.CustomFieldsField(default=dict)
     version = fields.IntegerField(read_only=True)
     created_at = fields.TimeField(read_only=True)
 
 
-class ContainerFilter(filters.FilterSet):
+class ContainerFilter(attributes.AttributeFilterSet):
     address_space = filters.Filter(
         "parse_space",
         select=lambda rows, space: rows.filter(space=None if space == "fleet" else space),
@@ -85,8 +89,10 @@ class Containers(ContainerView, generics.ListView):
     @extend_schema(responses={201: ContainerSerializer}, examples=[_EXAMPLE])
     def post(self, request: Request) -> Response:
         """Create a network container."""
-        values = self.read(request)
-        return self.create(lambda: containers.create(author=self.author(), **values))
+        attribute_values, values = split(self.read(request))
+        return self.create(
+            lambda: containers.create(author=self.author(), attributes=attribute_values, **values)
+        )
 
 
 class ContainerDetail(ContainerView):
@@ -100,7 +106,7 @@ class ContainerDetail(ContainerView):
 
     @extend_schema(parameters=[schema.IF_MATCH])
     def patch(self, request: Request, container_id: int) -> Response:
-        """Change the CIDR, the name or the description; the address space never changes."""
+        """Change the CIDR, the name, the description or the attributes; the address space never changes."""
         container = self.get_object()
         values = self.read(request, partial=True)
         if values.pop("space", container.space) != container.space:

@@ -13,6 +13,7 @@ from django.db import connection, models
 from pools.core import addresses, errors
 from pools.models import AddressSpace, Container
 from pools.platform import advisory_locks, database, events
+from pools.platform.attributes import values as attribute_values
 
 
 def lock_plan(*, shared: bool = False) -> None:
@@ -32,11 +33,16 @@ def create(
     space: AddressSpace | None = None,
     name: str = "",
     description: str = "",
+    attributes: Mapping[str, object] | None = None,
 ) -> Container:
-    """Create a container; without an address space it is one of the fleet. Raises AlreadyExists."""
+    """Create a container; without an address space it is one of the fleet. Raises AlreadyExists, InvalidInput.
+
+    `attributes` are its tags, owner and custom fields.
+    """
     with events.recorded_by(author):
         lock_plan()
         container = Container(cidr=cidr, space=space, name=name, description=description)
+        attribute_values.set_attributes(container, attributes or {})
         _refuse_second(container)
         database.save(container)
     return container
@@ -49,11 +55,16 @@ def change(
     author: events.Author,
     version: int | None = None,
 ) -> Container:
-    """Change the CIDR, the name or the description. Raises NotFound, VersionMismatch, AlreadyExists."""
+    """Change the CIDR, the name, the description or the attributes.
+
+    Raises NotFound, VersionMismatch, AlreadyExists, InvalidInput.
+    """
+    attributes, others = attribute_values.split(values)
     with events.recorded_by(author):
         lock_plan()
         container = _get_locked(container_id, version)
-        for name, value in values.items():
+        attribute_values.set_attributes(container, attributes)
+        for name, value in others.items():
             setattr(container, name, value)
         _refuse_second(container)
         container.version += 1

@@ -22,13 +22,27 @@ Created = TypeVar("Created")
 
 
 def create_container(
-    container_id: int, length: int, *, author: events.Author, name: str = "", description: str = ""
+    container_id: int,
+    length: int,
+    *,
+    author: events.Author,
+    name: str = "",
+    description: str = "",
+    attributes: Mapping[str, Any] | None = None,
 ) -> Container:
-    """Create a container in the next free prefix of a container, in the same address space."""
+    """Create a container in the next free prefix of a container, in the same address space.
+
+    `attributes` are its tags, owner and custom fields.
+    """
 
     def create(parent: Container, prefix: addresses.Network) -> Container:
         return containers.create(
-            prefix, space=parent.space, name=name, description=description, author=author
+            prefix,
+            space=parent.space,
+            name=name,
+            description=description,
+            attributes=attributes,
+            author=author,
         )
 
     return _create_in_prefix(container_id, length, create, author)
