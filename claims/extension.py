@@ -58,6 +58,7 @@ VM_NETWORKS = Extension(
         "membership": _("memberships"),
         "import": _("imports"),
         "wave": _("migration waves"),
+        "network_settings": _("settings of VM networks"),
     },
     history_searchers=history.SEARCHERS,
     history_readers=(history.parse_mac_criteria,),

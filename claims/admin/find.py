@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import or_
 from typing import Any
 
-from django.db.models import Q
+from django.db.models import Q, TextField
+from django.db.models.functions import Cast
 from django.http import HttpRequest
 
 from claims.admin import scoped, tables
@@ -16,7 +19,7 @@ from claims.models import NAD, Entry, IndexEntry, IPAMClaim, IPPool, Network, Wo
 from claims.networks import networks
 from pools.admin import find
 from pools.core import errors
-from pools.platform import name_parts
+from pools.platform import database, name_parts
 from pools.platform.admin import search_text
 
 
@@ -48,6 +51,8 @@ def finder(request: HttpRequest, searched: search_text.SearchText) -> Iterator[f
         rows_by_table[name] for name in ("entries", "claims", "workloads")
     ):
         rows_by_table |= _rows_by_part(request, searched.text)
+    if not any(rows_by_table.values()):
+        rows_by_table |= _rows_with_part(request, searched)
     shown = [getattr(tables, name)(rows) for name, rows in rows_by_table.items() if rows]
     if shown:
         yield find.Section("cadastre/tables.html", {"tables": shown})
@@ -72,6 +77,27 @@ def _rows_by_part(request: HttpRequest, text: str) -> dict[str, list[Any]]:
         keys = name_parts.first_keys(rows, name, (column,), index, find.MOST)
         rows_by_table[table] = _rows(request, model, keys, related.get(table, "network__cluster"))
     return rows_by_table
+
+
+def _rows_with_part(request: HttpRequest, searched: search_text.SearchText) -> dict[str, list[Any]]:
+    """Return the entries, claims and workloads of which a MAC or an address contains a text; reads the address index."""
+    spellings = macs.spellings_of_part(searched.text)
+    if not (spellings or searched.part):
+        return {}
+    conditions = [Q(mac_text__contains=spelling) for spelling in spellings]
+    rows = scoped.rows(request, IndexEntry).alias(mac_text=Cast("mac", TextField()))
+    if searched.part:
+        rows = rows.alias(address_text=search_text.address_text("address"))
+        conditions.append(Q(address_text__contains=searched.part))
+    rows = rows.filter(reduce(or_, conditions))
+    with database.in_parallel():
+        index_entries = list(rows[: find.MOST])
+    filters = _filters_of(index_entries, Q(pk__in=[]))
+    return {
+        "entries": _rows(request, Entry, filters.entries, "ippool__network__cluster"),
+        "claims": _rows(request, IPAMClaim, filters.claims, "network__cluster"),
+        "workloads": _rows(request, Workload, filters.workloads, "network__cluster"),
+    }
 
 
 def _rows(request: HttpRequest, model: Any, query: Q, *related: str) -> list[Any]:
@@ -102,7 +128,11 @@ def _index_filters(request: HttpRequest, lookup: dict[str, str], network_query: 
     """Return the filters for rows that name a MAC or an address, by the address index of each network."""
     network_ids = list(scoped.rows(request, Network).values_list("pk", flat=True))
     rows = scoped.rows(request, IndexEntry).filter(network_id__in=network_ids, **lookup)
-    index_entries = list(rows[: find.MOST])
+    return _filters_of(list(rows[: find.MOST]), network_query)
+
+
+def _filters_of(index_entries: Sequence[IndexEntry], network_query: Q) -> _TableFilters:
+    """Return the filters for the owners of rows of the address index."""
     return _TableFilters(
         Q(pk__in={index_entry.entry_id for index_entry in index_entries}),
         Q(pk__in={index_entry.claim_id for index_entry in index_entries}),

@@ -19,6 +19,9 @@ _FORMS = (
 _PART = re.compile(
     rf"{_HEX}{{2}}(:{_HEX}{{2}}){{1,4}}:?|{_HEX}{{2}}(-{_HEX}{{2}}){{2,4}}-?|{_HEX}{{4}}\.({_HEX}{{4}}\.?)?"
 )
+_INNER_PART = re.compile(
+    rf"{_HEX}{{0,2}}(?:[:-]{_HEX}{{2}})*[:-]{_HEX}{{0,2}}|(?=.*{_HEX}{{4}}){_HEX}{{0,4}}(?:\.{_HEX}{{1,4}}){{1,2}}|{_HEX}{{4,12}}"
+)
 _SHORT = re.compile(rf"{_HEX}{{1,2}}([:-]){_HEX}{{1,2}}(\1{_HEX}{{1,2}}){{4}}")
 _EUI64 = re.compile(rf"{_HEX}{{2}}([:-]){_HEX}{{2}}(\1{_HEX}{{2}}){{6}}|{_HEX}{{16}}")
 _YAML_SEXAGESIMAL = "write it in quotes: YAML reads a MAC of digits as a number"
@@ -74,8 +77,19 @@ def parse_mac_part(text: str) -> tuple[str, str] | None:
     return _with_colons(first), _with_colons(last)
 
 
+def spellings_of_part(text: str) -> list[str]:
+    """Return what MAC addresses with a part in any notation contain (`34:56`, `4b12.34`); [] for another text.
+
+    An octet may begin with the first digit, or with the second one.
+    """
+    digits = re.sub("[^0-9a-f]", "", text.lower())
+    if not 2 < len(digits) < 12 or not _INNER_PART.fullmatch(text.strip(" ")):
+        return []
+    return [_with_colons(digits), f"{digits[0]}:{_with_colons(digits[1:])}"]
+
+
 def _with_colons(digits: str) -> str:
-    return ":".join(digits[i : i + 2] for i in range(0, 12, 2))
+    return ":".join(digits[i : i + 2] for i in range(0, len(digits), 2))
 
 
 def mac_of_address(address: addresses.Address) -> str:

@@ -112,32 +112,44 @@ def _search(
 
 
 def _search_containers(searched: search_text.SearchText) -> list[Container]:
-    """Return the network containers around or inside a CIDR, or with this part of a name."""
+    """Return the network containers around or inside a CIDR, or with this part of a name or a CIDR."""
     text = searched.text
     condition = Q(name__icontains=text) | Q(description__icontains=text)
-    if searched.network is not None:
-        condition = Q(cidr__net_overlaps=str(searched.network))
-    rows = Container.objects.filter(condition).select_related("space__cluster")
-    return list(rows.order_by("cidr", "pk")[:MOST])
+    return _search_cidrs(Container.objects.select_related("space__cluster"), searched, condition)
+
+
+def _search_cidrs(rows: QuerySet[Any], searched: search_text.SearchText, names: Q) -> list[Any]:
+    """Return the rows whose CIDR is around or inside a CIDR or whose name fits, else whose CIDR contains a text."""
+    network = searched.network
+    condition = names if network is None else Q(cidr__net_overlaps=str(network))
+    found = list(rows.filter(condition).order_by("cidr", "pk")[:MOST])
+    if found or not searched.part:
+        return found
+    return list(search_text.containing(rows, searched.part).order_by("cidr", "pk")[:MOST])
 
 
 def _search_observed_cidrs(searched: search_text.SearchText) -> list[ObservedCIDR]:
-    """Return what objects of clusters use around or inside a CIDR, or what has this part of a name."""
+    """Return what objects of clusters use around or inside a CIDR, or what has this part of a name or a CIDR."""
     namespace, slash, name = searched.text.partition("/")
     condition = Q(name__icontains=searched.text)
     if slash:
         condition = Q(namespace=namespace, name__icontains=name)
-    if searched.network is not None:
-        condition = Q(cidr__net_overlaps=str(searched.network))
-    rows = ObservedCIDR.objects.filter(condition).select_related("space__cluster")
-    return list(rows.order_by("cidr", "pk")[:MOST])
+    return _search_cidrs(ObservedCIDR.objects.select_related("space__cluster"), searched, condition)
 
 
 def _search_register(request: HttpRequest, searched: search_text.SearchText) -> dict[str, Any]:
     if searched.address is not None:
-        return _search_address(searched.address)
+        results = _search_address(searched.address)
+    elif searched.network is not None:
+        results = _search_cidr(searched.network)
+    else:
+        results = {}
     if searched.network is not None:
-        return _search_cidr(searched.network)
+        if searched.part and not any(results.values()):
+            rows = Block.objects.filter(state__in=LIVE).select_related("pool__cluster")
+            blocks = search_text.containing(rows, searched.part)
+            results["blocks"] = list(_first_blocks(blocks))
+        return results
     observed = (
         _search_objects(searched.text) if request.user.has_perm("pools.view_observedobject") else []
     )

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Iterable, Iterator
+from ipaddress import IPv4Network
 from typing import Any
 
 from django.http import StreamingHttpResponse
@@ -12,7 +14,7 @@ from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_sche
 from rest_framework.request import Request
 
 from pools.api import lookups
-from pools.core import dns_names, holders
+from pools.core import addresses, dns_names, holders
 from pools.core.dns_names import DEFAULT_TTL, Zone
 from pools.models import Block
 from pools.platform.rest import generics, query
@@ -22,6 +24,11 @@ from pools.register.dns import names
 _CLUSTER = OpenApiParameter("cluster", str, description="Only names of this cluster: name or id.")
 _TTL = OpenApiParameter("ttl", int, description=f"Seconds; {DEFAULT_TTL} by default.")
 _parse_ttl = query.integer(0, (1 << 31) - 1)
+_parse_serial = query.integer(1, (1 << 32) - 1)
+
+
+def _parse_classless(value: str, name: str) -> IPv4Network:
+    return dns_names.check_classless(addresses.parse_cidr(value, field=name), name)
 
 
 class _DNSView(generics.GenericView):
@@ -55,6 +62,14 @@ class ZoneFile(_DNSView):
                 required=True,
                 description="Name servers, the primary one first: `ns=a.example.org&ns=b.example.org`.",
             ),
+            OpenApiParameter(
+                "cidr",
+                str,
+                description="Of a classless reverse zone (RFC 2317), such as 192.0.2.64/26.",
+            ),
+            OpenApiParameter(
+                "serial", int, description="Else the time of the export in seconds since 1970."
+            ),
             _TTL,
             _CLUSTER,
         ],
@@ -62,14 +77,19 @@ class ZoneFile(_DNSView):
     )
     def get(self, request: Request) -> StreamingHttpResponse:
         """The zone file of a zone (RFC 1035): its A and AAAA records, or the PTR records of a reverse zone."""
-        zone_name = self.parameters.parse("zone", dns_names.parse_zone)
-        nameservers = self.parameters.parse_each("ns", dns_names.parse_name)
+        cidr = self.parameters.parse("cidr", _parse_classless)
+        zone_name = self.parameters.parse(
+            "zone",
+            functools.partial(dns_names.parse_zone, classless=bool(self.parameters.text("cidr"))),
+        )
+        nameservers = self.parameters.parse_each("ns", dns_names.parse_nameserver)
+        serial = self.parameters.parse("serial", _parse_serial)
         ttl = self.ttl()
         for name, value in (("zone", zone_name), ("ns", nameservers)):
             if value is None and not self.parameters.report.problems:
                 self.parameters.report.add(name, "required", "is required")
         records = self.records()
-        zone = Zone(zone_name or "", nameservers or [], names.serial(), ttl)
+        zone = Zone(zone_name or "", nameservers or [], serial or names.serial(), ttl, cidr)
         return StreamingHttpResponse(
             _chunks(dns_names.zone_lines(zone, records)), content_type="text/dns; charset=utf-8"
         )

@@ -68,8 +68,8 @@ def parse_owner(value: object, field: str = "") -> str:
 def parse_name(value: object, field: str = "name") -> str:
     """Return the name of a custom field. Raises InvalidInput wrong_type, custom_field_name."""
     text = holders.parse_description(value, field=field)
-    if not _NAME.fullmatch(text):
-        message = "1 to 50 lower-case letters, digits and '_', with a letter first"
+    if not _NAME.fullmatch(text) or "__" in text:  # lists would read a path in it
+        message = "1 to 50 lower-case letters, digits and single '_', with a letter first"
         raise errors.InvalidInput.for_field(field, "custom_field_name", message, value)
     return text
 

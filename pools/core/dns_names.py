@@ -9,7 +9,7 @@ import contextlib
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from ipaddress import IPv4Address, IPv6Address
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from itertools import groupby
 
 from pools.core import errors, holders
@@ -19,7 +19,13 @@ PLACEHOLDERS = ("holder", "pool", "cluster", "org", "env", "address")
 DEFAULT_TTL = 300
 _LABEL = re.compile(r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?")
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
-_REVERSE = ("in-addr.arpa", "ip6.arpa")
+_REVERSE = {
+    # the labels below, and how many there may be
+    "in-addr.arpa": (re.compile(r"0|[1-9][0-9]?|1[0-9]{2}|2[0-4][0-9]|25[0-5]"), 4),
+    "ip6.arpa": (re.compile(r"[0-9a-f]"), 32),
+}
+_CLASSLESS_LABEL = re.compile(r"[0-9]{1,3}/[0-9]{1,2}")  # as the examples of RFC 2317 have it
+_MAILBOX = "hostmaster"
 
 
 @dataclass(frozen=True)
@@ -36,19 +42,29 @@ class Record:
 
 @dataclass(frozen=True)
 class Zone:
-    """A zone as a file describes it; `nameservers` are host names."""
+    """A zone as a file describes it; `nameservers` are host names, `cidr` is that of a classless reverse zone."""
 
     name: str
     nameservers: Sequence[str]
     serial: int
     ttl: int = DEFAULT_TTL
+    cidr: IPv4Network | None = None
 
     @property
     def is_reverse(self) -> bool:
-        return any(self.name == zone or self.name.endswith(f".{zone}") for zone in _REVERSE)
+        return self.cidr is not None or any(_is_inside(self.name, zone) for zone in _REVERSE)
 
-    def contains(self, name: str) -> bool:
-        return name == self.name or name.endswith(f".{self.name}")
+    def owner_of(self, record: Record) -> str | None:
+        """Return the name that a record has in the zone; None if it does not belong to the zone."""
+        if self.cidr is not None:
+            in_zone = record.address in self.cidr
+            return f"{record.address.packed[-1]}.{self.name}" if in_zone else None
+        name = record.address.reverse_pointer if self.is_reverse else record.name
+        return name if _is_inside(name, self.name) else None
+
+
+def _is_inside(name: str, zone: str) -> bool:
+    return name == zone or name.endswith(f".{zone}")
 
 
 def parse_name(value: object, field: str = "dns_name") -> str:
@@ -123,8 +139,8 @@ def read_pattern(pattern: str, name: str) -> Iterator[dict[str, str]]:
             yield {parts[1]: rest[:end]} | values
 
 
-def parse_zone(value: object, field: str = "zone") -> str:
-    """Return the name of a zone; raise InvalidInput wrong_type, dns_name, required."""
+def parse_nameserver(value: object, field: str = "ns") -> str:
+    """Return the host name of a name server. Raises InvalidInput wrong_type, required, dns_name."""
     return parse_name(value, field) or _refuse_empty(field)
 
 
@@ -132,24 +148,66 @@ def _refuse_empty(field: str) -> str:
     raise errors.InvalidInput.for_field(field, "required", "is required")
 
 
+def parse_zone(value: object, field: str = "zone", *, classless: bool = False) -> str:
+    """Return the name of a zone, which may have one label; a classless one may begin with a label such as `64/26`.
+
+    Raises InvalidInput wrong_type, required, dns_name.
+    """
+    text = holders.parse_description(value, field=field, max_length=2 * LONGEST_NAME)
+    name = text.lower().removesuffix(".") or _refuse_empty(field)
+    first, *others = name.split(".")
+    fits = all(map(_LABEL.fullmatch, others)) and not name.rpartition(".")[2].isdigit()
+    if not (
+        fits and (_LABEL.fullmatch(first) or (classless and _CLASSLESS_LABEL.fullmatch(first)))
+    ):
+        message = "the name of a zone such as example.org or 10.in-addr.arpa is expected"
+        raise errors.InvalidInput.for_field(field, "dns_name", message, text)
+    if len(f"{_MAILBOX}.{name}") > LONGEST_NAME:
+        most = LONGEST_NAME - len(f"{_MAILBOX}.")
+        raise errors.InvalidInput.for_field(
+            field, "too_long", f"may have at most {most} characters"
+        )
+    if not classless and not _may_have_addresses(name):
+        message = "no address has a name in it; a classless zone (RFC 2317) needs its CIDR"
+        raise errors.InvalidInput.for_field(field, "dns_name", message, text)
+    return name
+
+
+def _may_have_addresses(zone: str) -> bool:
+    """Return False for a reverse zone whose labels are those of no address."""
+    for reverse, (label, most) in _REVERSE.items():
+        if zone.endswith(f".{reverse}"):
+            labels = zone.removesuffix(f".{reverse}").split(".")
+            return len(labels) <= most and all(map(label.fullmatch, labels))
+    return True
+
+
+def check_classless(cidr: IPv4Network | IPv6Network, field: str = "cidr") -> IPv4Network:
+    """Return the CIDR of a classless reverse zone (RFC 2317). Raises InvalidInput `classless_cidr`."""
+    if not isinstance(cidr, IPv4Network) or cidr.prefixlen <= 24:
+        message = "a classless reverse zone is of an IPv4 CIDR of /25 to /32"
+        raise errors.InvalidInput.for_field(field, "classless_cidr", message, cidr)
+    return cidr
+
+
 def zone_lines(zone: Zone, records: Iterable[Record]) -> Iterator[str]:
     """Yield the lines of a zone file (RFC 1035) with the records that belong to the zone.
 
-    A zone below in-addr.arpa or ip6.arpa has the PTR records of the addresses. The last line is a comment, so
-    that a file that was cut off is recognized.
+    A zone below in-addr.arpa or ip6.arpa, or one with a CIDR, has the PTR records of the addresses. The last
+    line is a comment, so that a file that was cut off is recognized.
     """
     yield f"$ORIGIN {zone.name}.\n"
     yield f"$TTL {zone.ttl}\n"
     master = zone.nameservers[0]
-    yield (
-        f"@ IN SOA {master}. hostmaster.{zone.name}. {zone.serial} 3600 900 1209600 {zone.ttl}\n"
-    )
+    domain = (
+        zone.name.partition(".")[2] if "/" in zone.name else zone.name
+    )  # BIND wants a host name
+    yield f"@ IN SOA {master}. {_MAILBOX}.{domain}. {zone.serial} 3600 900 1209600 {zone.ttl}\n"
     for nameserver in zone.nameservers:
         yield f"@ IN NS {nameserver}.\n"
     count = 0
     for record in records:
-        owner = record.address.reverse_pointer if zone.is_reverse else record.name
-        if zone.contains(owner):
+        if owner := zone.owner_of(record):
             data = f"PTR {record.name}." if zone.is_reverse else f"{record.type} {record.address}"
             count += 1
             yield f"{owner}. IN {data}\n"

@@ -80,7 +80,7 @@ def parse_reason(
     text = _normalize(_text(value, field).strip(" \t\r\n"), field, max_length)
     _check_characters(text, field, unfit=_UNFIT)
     if required and not text.strip():
-        raise errors.InvalidInput.for_field(field, "blank", "say why", text)
+        raise errors.InvalidInput.for_field(field, "blank", "must not be empty", text)
     return text
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import re
 import threading
 from datetime import timedelta
 from typing import Any
@@ -13,7 +14,7 @@ from django.db import connection, transaction
 
 from pools.models import Alert, Event, Pool, WebhookTarget
 from pools.models.fields import Clock
-from pools.platform import events
+from pools.platform import database, events
 from pools.platform.alerts import event_feed, outbox, sending, targets
 from pools.platform.conditions import evaluation
 from pools.register import pools
@@ -243,6 +244,15 @@ def test_no_message_has_a_secret(receiver: Receiver) -> None:
     assert "webhook.url_changed" in text
     for hidden in (secret, "token-in-path", WebhookTarget.objects.get().sealed):
         assert hidden not in text
+
+
+def test_every_type_of_the_log_can_be_subscribed_to() -> None:
+    """The view of the log has the types of all event tables as texts."""
+    ((definition,),) = database.rows("SELECT pg_get_viewdef('pools_event_log'::regclass)", [])
+    subjects = {*re.findall(r"'([a-z_]+)\.[a-z0-9_]*'::text", definition)}
+    assert {"pool", "instance", "directory_account", "network"} <= subjects
+    for subject in subjects:
+        assert event_feed.parse_types([subject]) == [subject]
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ipaddress import ip_address
+from ipaddress import IPv4Network, ip_address, ip_network
 from typing import Any
 
 import dns.zone
@@ -64,8 +64,13 @@ RECORDS = [
 ]  # fmt: skip
 
 
-def _zone(name: str) -> Any:
-    zone = Zone(name, ["ns1.example.net", "ns2.example.net"], serial=17)
+def _zone(name: str, cidr: str = "") -> Any:
+    zone = Zone(
+        name,
+        ["ns1.example.net", "ns2.example.net"],
+        serial=17,
+        cidr=IPv4Network(cidr) if cidr else None,
+    )
     return dns.zone.from_text("".join(dns_names.zone_lines(zone, RECORDS)), name, relativize=False)
 
 
@@ -97,6 +102,49 @@ def test_a_reverse_zone_has_the_names_of_its_addresses(
     name: str, owner: str, targets: list[str]
 ) -> None:
     assert _answers(_zone(name), owner, "PTR") == targets
+
+
+@pytest.mark.parametrize(
+    "name", ["0/29.0.0.10.in-addr.arpa", "0-29.0.0.10.in-addr.arpa", "clients"]
+)
+def test_a_classless_reverse_zone_has_the_last_octets_of_its_cidr(name: str) -> None:
+    zone = _zone(name, "10.0.0.0/29")
+    assert _answers(zone, f"2.{name}.", "PTR") == ["web.example.org."]
+    assert len(zone.nodes) == 3  # of it, .1 and .2; .8, .9 and IPv6 are outside
+    assert "/" not in zone.get_soa().rname.to_text()  # BIND refuses the file
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "example.org", "Internal.", "10.in-addr.arpa", "255.0.0.10.in-addr.arpa", "in-addr.arpa", "ip6.arpa",
+        "8.b.d.0.1.0.0.2.ip6.arpa", ".".join(["a" * 40] * 5 + ["b" * 37]),
+    ],
+)  # fmt: skip
+def test_a_zone_has_a_name(text: str) -> None:
+    assert dns_names.parse_zone(text) == text.lower().removesuffix(".")
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("", "required"), (".", "required"), ("a_b", "dns_name"), ("10", "dns_name"), ("*.example.org", "dns_name"),
+        ("0/26.2.0.192.in-addr.arpa", "dns_name"), ("0-26.2.0.192.in-addr.arpa", "dns_name"),
+        ("256.10.in-addr.arpa", "dns_name"), ("010.in-addr.arpa", "dns_name"), ("0.0.0.0.10.in-addr.arpa", "dns_name"),
+        ("10.ip6.arpa", "dns_name"), ("x.ip6.arpa", "dns_name"), (".".join(["a" * 40] * 5 + ["b" * 38]), "too_long"),
+    ],
+)  # fmt: skip
+def test_a_zone_without_records_is_refused(text: str, code: str) -> None:
+    with pytest.raises(errors.InvalidInput) as refusal:
+        dns_names.parse_zone(text)
+    assert refusal.value.code == code
+
+
+@pytest.mark.parametrize("text", ["10.0.0.0/24", "2001:db8::/64"])
+def test_a_classless_zone_is_of_less_than_a_24(text: str) -> None:
+    with pytest.raises(errors.InvalidInput) as refusal:
+        dns_names.check_classless(ip_network(text))
+    assert refusal.value.code == "classless_cidr"
 
 
 def test_a_file_ends_with_the_number_of_its_records() -> None:

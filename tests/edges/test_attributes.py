@@ -1,4 +1,4 @@
-"""Tags, owner and custom fields of clusters, pools, CIDRs, containers and networks, over REST and in the admin."""
+"""Tags, owner and custom fields of clusters, pools, CIDRs and networks, over REST and in the admin."""
 
 from __future__ import annotations
 
@@ -15,10 +15,9 @@ from tests import people
 from tests.edges import api as apis
 
 pytestmark = pytest.mark.django_db
-ALL = ["cluster", "pool", "cidr", "container", "network"]
+ALL = ["cluster", "pool", "cidr", "network", "container"]
 PART = {"mask_size": 24, "cidrs": ["10.20.0.0/16"]}
 POOL = {"cluster": "prod", "name": "green", "category": "pod", "ipv4": PART}
-CONTAINER = {"cidr": "10.0.0.0/8", "address_space": "prod"}
 NETWORK = {
     "cluster": "prod", "name": "cluster_udn_blue", "kind": "cudn", "topology": "layer2",
     "role": "primary", "lifecycle": "Persistent", "subnets": ["10.100.0.0/16"], "namespaces": ["blue"],
@@ -40,6 +39,9 @@ SHOWN = {
 }
 
 
+_MODELS = {"cidr": "pools_poolcidr", "network": "claims_network"}
+
+
 @pytest.fixture
 def api() -> apis.Api:
     api = apis.Api()
@@ -54,12 +56,13 @@ def _places(api: apis.Api) -> dict[str, str]:
     pool = api.create("pools/", POOL)["id"]
     cidr = api("GET", f"pools/{pool}/cidrs/").json()["results"][0]["id"]
     network = api.create("networks/", NETWORK)["id"]
+    container = api.create("containers/", {"cidr": "10.0.0.0/8"})["id"]
     return {
         "cluster": "clusters/prod/",
         "pool": f"pools/{pool}/",
         "cidr": f"pools/{pool}/cidrs/{cidr}/",
-        "container": f"containers/{api.create('containers/', CONTAINER)['id']}/",
         "network": f"networks/{network}/",
+        "container": f"containers/{container}/",
     }
 
 
@@ -99,7 +102,7 @@ def test_every_kind_is_written_read_filtered_and_recorded(api: apis.Api, kind: s
         ("clusters/", {"name": "two"}),
         ("pools/", POOL),
         ("networks/", NETWORK),
-        ("containers/", CONTAINER),
+        ("containers/", {"cidr": "10.0.0.0/8"}),
     ],
 )
 def test_new_objects_have_them_at_once(api: apis.Api, path: str, body: dict[str, Any]) -> None:
@@ -176,6 +179,7 @@ def test_a_definition_in_use_is_renamed_with_its_values_but_not_removed(api: api
     ("change", "code"),
     [
         ({"name": "Rack"}, "custom_field_name"),
+        ({"name": "rack__row"}, "custom_field_name"),
         ({"name": "stage"}, "already_exists"),
         ({"type": "date"}, "invalid_choice"),
         ({"type": "choice"}, "required"),
@@ -254,12 +258,12 @@ def test_metrics_have_the_labels_of_the_setting(api: apis.Api, settings: Any) ->
     assert orphans == [{"cluster": "prod", **added}]
 
 
-@pytest.mark.parametrize("kind", ["cluster", "pool", "cidr", "network"])
+@pytest.mark.parametrize("kind", ALL)
 def test_forms_lists_filters_and_exports_have_them(api: apis.Api, kind: str) -> None:
     places = _places(api)
     api("PATCH", places[kind], VALUES)
     browser = people.browser()
-    model = {"cidr": "pools_poolcidr", "network": "claims_network"}.get(kind, f"pools_{kind}")
+    model = _MODELS.get(kind, f"pools_{kind}")
     number = api("GET", places[kind]).json()["id"]
     form = browser.get(reverse(f"admin:{model}_edit", args=[number])).content.decode()
     assert 'name="tags" value="ipv4, team-net"' in form
@@ -274,9 +278,7 @@ def test_forms_lists_filters_and_exports_have_them(api: apis.Api, kind: str) -> 
     ):
         changelist = browser.get(f"{rows}?{query}").context["cl"]
         assert changelist.result_count == count, query
-    label = {"cluster": "pools.cluster", "pool": "pools.pool", "cidr": "pools.poolcidr"}.get(
-        kind, "claims.network"
-    )
+    label = model.replace("_", ".")
     chosen = {"column": ["tags", "owner", "cf_rack", "cf_stage"]}
     browser.post(reverse("admin:list_columns", args=[label]), chosen)
     page = browser.get(rows).content.decode()
@@ -288,12 +290,29 @@ def test_forms_lists_filters_and_exports_have_them(api: apis.Api, kind: str) -> 
     assert (row["tags"], row["custom_fields_rack"]) == ("ipv4, team-net", "12.5")
 
 
-@pytest.mark.parametrize("kind", ["cluster", "pool", "cidr", "network"])
+def test_a_filter_offers_the_most_frequent_values_and_the_chosen_ones(api: apis.Api) -> None:
+    tags = [f"t{number}" for number in range(50)]
+    for number in range(5):
+        api.create("clusters/", {"name": f"c{number}", "tags": [f"{number}-{tag}" for tag in tags]})
+    api.create("clusters/", {"name": "last", "tags": ["zz-rare"]})
+    api.create("clusters/", {"name": "c8", "tags": ["zz-often"]})
+    api.create("clusters/", {"name": "c9", "tags": ["zz-often"]})
+    rows = reverse("admin:pools_cluster_changelist")
+    changelist = people.browser().get(f"{rows}?tag=zz-rare").context["cl"]
+    (spec,) = (spec for spec in changelist.filter_specs if spec.parameter_name == "tag")
+    offered = [value for value, _label in spec.lookup_choices]
+    assert offered[-2:] == ["zz-often", "zz-rare"]
+    assert len(offered) == 201
+    assert spec.label() == "tags: zz-rare"
+    assert changelist.result_count == 1
+
+
+@pytest.mark.parametrize("kind", ALL)
 def test_several_rows_are_changed_at_once(api: apis.Api, kind: str) -> None:
     places = _places(api)
     api("PATCH", places[kind], VALUES)
     browser = people.browser()
-    model = {"cidr": "pools_poolcidr", "network": "claims_network"}.get(kind, f"pools_{kind}")
+    model = _MODELS.get(kind, f"pools_{kind}")
     number = api("GET", places[kind]).json()["id"]
     url = f"{reverse(f'admin:{model}_bulk_edit')}?id={number}"
     data = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import time
 from typing import Any
 
 import dns.zone
@@ -163,6 +164,30 @@ def test_exports_are_of_one_cluster_and_for_externaldns(api: apis.Api) -> None:
     assert json.loads(output.getvalue()) == document
 
 
+def test_two_clusters_with_the_same_record_have_it_once(api: apis.Api) -> None:
+    for pool in (factories.pool("10.0.0.0/24"), factories.pool("10.0.0.0/24")):
+        block = factories.take(pool, cidr="10.0.0.7/32")
+        names.set_name(block["id"], "web.example.org", author=factories.BY)
+    answer = api("GET", "dns/endpoints/")
+    (endpoint,) = json.loads(b"".join(answer.streaming_content))["items"]
+    assert endpoint["spec"]["endpoints"][0]["targets"] == ["10.0.0.7"]
+
+
+def test_a_zone_has_the_serial_and_the_cidr_of_the_request(api: apis.Api) -> None:
+    block = factories.take(factories.pool("10.0.0.0/24"), cidr="10.0.0.7/32")
+    names.set_name(block["id"], "web.example.org", author=factories.BY)
+    name = "0/26.0.0.10.in-addr.arpa"
+    zone = _zone(api, name, "&cidr=10.0.0.0/26&serial=2026112501")
+    assert zone.get_soa().serial == 2026112501
+    (pointer,) = zone.get_rdataset(f"7.{name}.", "PTR")
+    assert pointer.to_text() == "web.example.org."
+    output = io.StringIO()
+    call_command("dns", "zone-file", name, "--ns", "ns.example.net", "--cidr", "10.0.0.0/26", "--serial", "2026112501", stdout=output)  # fmt: skip
+    printed = dns.zone.from_text(output.getvalue(), name, relativize=False)
+    assert printed == zone
+    assert abs(_zone(api).get_soa().serial - time.time()) < 3600
+
+
 def test_the_command_prints_a_zone() -> None:
     block = factories.take(factories.pool("10.0.0.0/24"))
     names.set_name(block["id"], "web.example.org", author=factories.BY)
@@ -171,7 +196,9 @@ def test_the_command_prints_a_zone() -> None:
     zone = dns.zone.from_text(output.getvalue(), "example.org", relativize=False)
     assert _addresses(zone, "web.example.org") == [block["address"]]
     for wrong in (
-        ["zone-file", "x", "--ns", "ns.example.net"],
+        ["zone-file", "x_y", "--ns", "ns.example.net"],
+        ["zone-file", "example.org", "--ns", "ns.example.net", "--serial", "0"],
+        ["zone-file", "example.org", "--ns", "ns.example.net", "--cidr", "10.0.0.0/8"],
         ["zone-file", "example.org", "--ns", "_"],
         ["endpoints", "--cluster", "none"],
         ["endpoints", "--namespace", "A"],
@@ -186,7 +213,12 @@ def test_the_command_prints_a_zone() -> None:
     [
         ("", "required"),
         ("?zone=example.org", "required"),
-        ("?zone=a&ns=b.example.org", "dns_name"),
+        ("?zone=a_b&ns=b.example.org", "dns_name"),
+        ("?zone=0/26.2.0.192.in-addr.arpa&ns=b.example.org", "dns_name"),
+        ("?zone=clients.example.org&ns=b.example.org&cidr=192.0.2.0/24", "classless_cidr"),
+        ("?zone=example.org&ns=%20", "required"),
+        ("?zone=example.org&ns=b.example.org&serial=0", "out_of_range"),
+        ("?zone=example.org&ns=b.example.org&serial=4294967296", "out_of_range"),
         ("?zone=example.org&ns=b", "dns_name"),
         ("?zone=example.org&ns=b.example.org&ttl=x", "wrong_type"),
         ("?zone=example.org&ns=b.example.org&cluster=none", "unknown_cluster"),

@@ -11,9 +11,11 @@ from django.test import Client
 from claims.address_index import index
 from claims.core import macs
 from claims.models import Entry, IPPool, Network
+from pools.core.observed.uses import Role
 from pools.platform.admin import search_text
 from pools.register.plan import containers
 from tests import factories, people
+from tests.observed.rows import observed
 
 pytestmark = pytest.mark.django_db
 
@@ -76,9 +78,65 @@ def test_parts_of_names_and_macs_find_entries() -> None:
     )
     index.write(entries=[entry])
     client = people.browser()
-    for text in ("g-web", "shop/g-web", "G-WEB", "02:aa:bb", "02aa.bb00"):
+    parts = (
+        "g-web",
+        "shop/g-web",
+        "G-WEB",
+        "02:aa:bb",
+        "02aa.bb00",
+        "bb:00",
+        "00-00-01",
+        "bb00.0001",
+        "aabb",
+        "0.0.1",
+    )
+    for text in parts:
         assert "big-web-1" in _find(client, text), text
     assert "No results for" in _find(client, "other/g-web")
+
+
+@pytest.mark.parametrize(
+    ("text", "part", "digits"),
+    [
+        ("20.3.7", "20.3.7", ""), (".3.7", ".3.7", ""), ("3.7.", "3.7.", ""), ("0.7", "0.7", ""),
+        ("10.20.3.7", "", ""), ("10.20.3.7/16", "", ""), (".7", "", ""), ("7", "", ""), ("1234.5", "", "12345"),
+        ("::BEEF", "::beef", ""), (":beef", ":beef", ""), ("beef:", "", ""), ("db8:10::", "db8:10::", ""),
+        ("beef", "beef", "beef"), ("3456", "3456", "3456"), ("fab", "", ""), ("0x0a", "", ""),
+        ("34:56", "34:56", "3456"), ("4b-12-34", "", "4b1234"), ("4B12.34", "", "4b1234"), ("a:b", "a:b", ""),
+        ("b:12:3", "b:12:3", "b123"), ("web-1", "", ""), ("%", "", ""), ("", "", ""),
+    ],
+)  # fmt: skip
+def test_what_may_stand_inside_of_an_address_or_a_mac(text: str, part: str, digits: str) -> None:
+    spelled = next(iter(macs.spellings_of_part(text)), "")
+    assert (search_text.parse(text).part, spelled.replace(":", "")) == (part, digits)
+
+
+def _addresses(text: str) -> set[str]:
+    """The blocks, and the objects of clusters, that Find has for a text."""
+    context = people.browser().get("/admin/find/", {"q": text}).context
+    rows = [*(context.get("blocks") or ()), *(context.get("observed_cidrs") or ())]
+    return {str(row.cidr.network_address) for row in rows}
+
+
+def test_any_part_of_an_address_finds_it() -> None:
+    pool = factories.pool("10.20.0.0/16", "2001:db8:10::/64")
+    for number, text in enumerate(("10.20.3.7/32", "10.20.13.70/32", "2001:db8:10::beef/128")):
+        factories.take(pool, factories.holder(f"vm-{number}"), cidr=text)
+    observed(factories.cluster(), Role.NODE, "192.0.23.7/32")
+    four, other, six, node = "10.20.3.7", "10.20.13.70", "2001:db8:10::beef", "192.0.23.7"
+    for text, found in (
+        ("20.3.7", {four}), (".3.7", {four}), ("3.7", {four, other, node}), ("0.13.", {other}), ("23.7", {node}),
+        ("::beef", {six}), (":BEEF", {six}), ("beef", {six}), ("8:10::b", {six}), ("::bee", {six}), ("::bead", set()),
+        ("20.3.70", set()), ("10.20.3.70", set()), ("2001:db8:10::bee", set()), ("10.20", {four, other}),
+    ):  # fmt: skip
+        assert _addresses(text) == found, text
+
+
+def test_an_address_that_is_free_is_not_shown_as_a_longer_one() -> None:
+    factories.take(factories.pool("2001:db8::/64"), cidr="2001:db8::10/128")
+    page = people.browser().get("/admin/find/", {"q": "2001:db8::1"})
+    assert [match.state for match in page.context["matches"]] == ["free"]
+    assert not page.context.get("blocks")
 
 
 def test_containers_are_found_by_name_and_address() -> None:

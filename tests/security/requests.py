@@ -175,6 +175,7 @@ PAGES: dict[str, Case] = {
     "/admin/pools/cluster/bulk-edit/": case(query="?id={cluster_id}"),
     "/admin/pools/poolcidr/bulk-edit/": case(query="?id={cidr_id}"),
     "/admin/pools/pool/bulk-edit/": case(query="?id={pool_id}"),
+    "/admin/pools/container/bulk-edit/": case(query="?id={container_id}"),
     "/admin/pools/environment/bulk-edit/": case(query="?id={declared}"),
     "/admin/claims/network/bulk-edit/": case(query="?id={network_id}"),
     "/admin/claims/entry/bulk-edit/": case(query="?id={entry_id}"),

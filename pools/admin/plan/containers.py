@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from django import forms
@@ -16,7 +16,17 @@ from pools.admin.clusters import field as cluster_fields
 from pools.admin.plan import plan
 from pools.core import errors
 from pools.models import AddressSpace, Container
-from pools.platform.admin import attributes, columns, display, filters, lists, pages, search_text
+from pools.platform import events
+from pools.platform.admin import (
+    attributes,
+    bulk_edit,
+    columns,
+    display,
+    filters,
+    lists,
+    pages,
+    search_text,
+)
 from pools.platform.admin import forms as fields
 from pools.platform.admin.columns import Column
 from pools.platform.admin.lists import Page
@@ -25,7 +35,6 @@ from pools.register.plan import containers
 
 class ContainerForm(attributes.AttributeFields):
     attributed = Container
-
     space = cluster_fields.space_field(
         empty_label=plan.FLEET,
         help_text=_(
@@ -38,8 +47,9 @@ class ContainerForm(attributes.AttributeFields):
 
 
 def _values(form: forms.Form) -> dict[str, Any]:
-    _, others = attributes.split(form.cleaned_data)
-    return others | {name: others[name] or "" for name in ("name", "description")}
+    of_container, others = attributes.split(form.cleaned_data)
+    texts = {name: others[name] or "" for name in ("name", "description")}
+    return {**others, **texts, "attributes": of_container}
 
 
 def _field_of_problem(problem: errors.FieldProblem) -> str:
@@ -51,11 +61,7 @@ def _add(request: HttpRequest) -> HttpResponse:
     form = ContainerForm(request.POST or None, initial=initial)
     if request.method == "POST" and form.is_valid():
         with pages.errors_at_field(form, _field_of_problem):
-            container = containers.create(
-                author=pages.author(request),
-                attribute_values=form.attributes(),
-                **_values(form),
-            )
+            container = containers.create(author=pages.author(request), **_values(form))
             return pages.done(
                 request,
                 gettext("The network container %(container)s was added.")
@@ -75,12 +81,15 @@ def _add(request: HttpRequest) -> HttpResponse:
 
 def _edit(request: HttpRequest, container: Container) -> HttpResponse:
     names = ("space", "cidr", "name", "description")
-    initial = {name: getattr(container, name) for name in names}
-    form = ContainerForm(request.POST or None, initial={**initial, **attributes.initial(container)})
+    form = ContainerForm(
+        request.POST or None,
+        initial={name: getattr(container, name) for name in names} | attributes.initial(container),
+    )
     form.fields["space"].disabled = True
     if request.method == "POST" and form.is_valid():
-        values = {**_values(form), **form.attributes()}
+        values = _values(form)
         del values["space"]
+        values |= values.pop("attributes")
         with pages.errors_at_field(form, _field_of_problem):
             changed = containers.change(container.pk, values, author=pages.author(request))
             return pages.done(
@@ -129,6 +138,27 @@ def _space_choices(_request: HttpRequest) -> Iterable[tuple[int, str]]:
         yield space.pk, str(space)
 
 
+class ContainerBulkForm(bulk_edit.BulkForm, attributes.BulkAttributeFields):
+    attributed = Container
+    clearable = frozenset({"description"})
+    description = fields.description_field()
+
+
+def _change(container: Container, values: Mapping[str, Any], author: events.Author) -> Container:
+    of_container, others = attributes.bulk_values(container, values)
+    return containers.change(container.pk, {**others, **of_container}, author=author)
+
+
+BULK = bulk_edit.BulkEdit(
+    model=Container,
+    permissions=("pools.change_container",),
+    rows=lambda _request: Container.objects.select_related("space__cluster"),
+    form=ContainerBulkForm,
+    change=_change,
+    show=attributes.show_value,
+)
+
+
 @admin.register(Container)
 class ContainerAdmin(attributes.AttributedList[Container]):
     list_display = (
@@ -149,7 +179,8 @@ class ContainerAdmin(attributes.AttributedList[Container]):
     ordering = ("cidr", "id")
     list_select_related = ("space__cluster",)
     list_before_template = "cadastre/containers_intro.html"
-    list_pages = (Page("add", _add, "pools.add_container"),)
+    list_pages = (Page("add", _add, "pools.add_container"), BULK.page())
+    actions = (BULK.action(),)
     row_pages = (
         Page("change", _page),
         Page("edit", _edit, "pools.change_container"),

@@ -13,7 +13,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from pools.admin.clusters import field as cluster_fields
-from pools.core import addresses, errors
+from pools.core import addresses, errors, overlaps
 from pools.models import Container
 from pools.platform.admin import forms as fields
 from pools.platform.admin import lists, pages, search_text
@@ -55,12 +55,14 @@ def view(request: HttpRequest) -> HttpResponse:
     level_filter = tree.LevelFilter(int(chosen.get("family") or 0) or None, chosen.get("cluster"))
     parent = _parse_network(request.GET.get("parent", ""))
     behind = _parse_network(request.GET.get("behind", ""))
+    if behind and parent and not overlaps.contains(parent, behind):
+        behind = None
     path: list[tree.PlanRow] = []
     searched = search_text.parse(chosen.get("q", ""))
     if searched.network is not None:
         path = tree.find_path(scope, searched.network)
         parent = path[-1].cidr if path else parent
-        level = tree.read_level(scope, parent) if path else tree.PlanLevel([])
+        level = tree.read_level(scope, parent, group_addresses=True) if path else tree.PlanLevel([])
     elif searched.text:
         level = tree.PlanLevel(tree.find_names(scope, searched.text))
     else:

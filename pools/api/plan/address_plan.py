@@ -11,19 +11,29 @@ from rest_framework.response import Response
 from pools.api import lookups
 from pools.api import pools as pools_api
 from pools.api.plan import containers as containers_api
-from pools.core import addresses, blocks, errors
+from pools.core import addresses, errors, object_reader
 from pools.models import Container
+from pools.models.attributes import ATTRIBUTES
 from pools.models.pools import Category
-from pools.platform.rest import fields, generics, query, views
+from pools.platform.attributes.values import split
+from pools.platform.rest import attributes, fields, generics, query, views
 from pools.platform.rest.serializers import Representation, Serializer
 from pools.register.plan import free_space, next_prefix, scopes, tree
 
 _ORDERS = tuple(order.value for order in free_space.Order)
 _PURPOSES = ("container", "pool", "cluster_prefix")
 _FIELDS_OF_PURPOSE = {
-    "container": ({"name", "description"}, set()),
+    "container": ({"name", "description", *ATTRIBUTES}, set()),
     "pool": (
-        {"cluster", "name", "category", "mask_size", "cooldown_seconds", "description"},
+        {
+            "cluster",
+            "name",
+            "category",
+            "mask_size",
+            "cooldown_seconds",
+            "description",
+            *ATTRIBUTES,
+        },
         {"cluster", "name", "category", "mask_size"},
     ),
     "cluster_prefix": ({"cluster"}, {"cluster"}),
@@ -55,11 +65,24 @@ class PlanObjectSerializer(Representation):
     utilization = fields.RatioField(allow_null=True)
 
 
+class AddressCountSerializer(Representation):
+    """How many single addresses the objects of a cluster use in one role."""
+
+    role = fields.TextField()
+    cluster = fields.TextField()
+    count = fields.IntegerField()
+
+
 class PlanRowSerializer(Representation):
-    """A CIDR of the plan, or a free part; `covered` is the share that the CIDRs inside it cover."""
+    """A CIDR of the plan, or a free part; `covered` is the share that the CIDRs inside it cover.
+
+    A row that is `grouped` stands for the single addresses inside its CIDR, which `addresses` counts.
+    """
 
     cidr = fields.CIDRField()
     free = fields.FlagField()
+    grouped = fields.FlagField()
+    addresses = fields.ListField(child=AddressCountSerializer())
     expandable = fields.FlagField()
     covered = fields.RatioField(allow_null=True)
     objects = fields.ListField(child=PlanObjectSerializer())
@@ -88,29 +111,58 @@ class AddressPlan(generics.GenericView):
             OpenApiParameter("family", str, enum=["4", "6"]),
             OpenApiParameter("behind", str, description="`next` of the page before."),
             OpenApiParameter("limit", int, description="1 to 1000 (100)."),
+            OpenApiParameter(
+                "group_addresses",
+                bool,
+                description="True: one row for the single addresses of a /24 or /64, if there are four or more.",
+            ),
         ]
     )
     def get(self, request: Request) -> Response:
         """One level of the tree of CIDRs, with what is free between them."""
         parameters = self.parameters
-        parent = parameters.parse("parent", query.block)
+        parent = parameters.parse("parent", _parse_block)
         space = parameters.parse("address_space", containers_api.parse_space)
         cluster = parameters.parse("cluster", lookups.cluster)
         family = parameters.parse("family", query.choice("4", "6"))
         behind = parameters.parse("behind", addresses.parse_address)
         limit = parameters.parse("limit", query.integer(1, 1000))
+        group_addresses = parameters.parse("group_addresses", query.flag)
+        version = int(family) if family else None
+        _check_place(parameters.report, parent, version, behind)
         parameters.raise_problems()
         level = tree.read_level(
             scopes.scope_of_space(space),
-            addresses.parse_block(parent) if parent else None,
-            level_filter=tree.LevelFilter(int(family) if family else None, cluster),
+            parent,
+            level_filter=tree.LevelFilter(version, cluster),
             behind=behind,
             limit=limit or tree.MOST,
+            group_addresses=group_addresses or False,
         )
         results = [_represent(row) for row in level.rows]
         return Response(
             PlanLevelSerializer({"next": level.following or None, "results": results}).data
         )
+
+
+def _parse_block(value: str, name: str) -> addresses.Network:
+    return addresses.parse_block(value, field=name)
+
+
+def _check_place(
+    report: object_reader.ProblemReport,
+    parent: addresses.Network | None,
+    family: int | None,
+    behind: addresses.Address | None,
+) -> None:
+    """Report a family and an address that do not belong to the level."""
+    family = family or (parent.version if parent else None)
+    if parent and parent.version != family:
+        report.add("family", "conflicting_fields", f"the parent {parent} is of the other family")
+    elif behind and family not in {None, behind.version}:
+        report.add("behind", "out_of_range", "is of the other family", behind)
+    elif behind and parent and behind not in parent:
+        report.add("behind", "out_of_range", f"must be in {parent}", behind)
 
 
 class FreePrefixesSerializer(Representation):
@@ -134,7 +186,7 @@ class AvailablePrefixes(containers_api.ContainerView):
         length = self.parameters.parse("prefix_length", query.integer(1, 128))
         limit = self.parameters.parse("limit", query.integer(1, free_space.MOST))
         order = self.parameters.parse("order", query.choice(*_ORDERS))
-        if length is None:
+        if not self.parameters.text("prefix_length"):
             self.parameters.report.add("prefix_length", "required", "is required")
         self.parameters.raise_problems()
         prefixes = free_space.find_prefixes(
@@ -158,6 +210,9 @@ class NextPrefixSerializer(Serializer):
     category = fields.ChoiceField([c for c in Category.values if c != Category.VM], required=False)
     mask_size = fields.IntegerField(min_value=1, max_value=128, required=False)
     cooldown_seconds = fields.CooldownField(required=False)
+    tags = attributes.TagsField()
+    owner = attributes.OwnerField()
+    custom_fields = attributes.CustomFieldsField()
 
     def validate(self, attrs: dict[str, Any]) -> Any:
         allowed, required = _FIELDS_OF_PURPOSE[attrs["purpose"]]
@@ -198,7 +253,8 @@ class NextPrefix(containers_api.ContainerView):
         length, purpose = values.pop("prefix_length"), values.pop("purpose")
         if purpose in _RIGHTS:
             views.require(request, _RIGHTS[purpose])
-        _check_names(container, purpose, values)
+        if purpose == "pool":
+            _check_pool(container, length, values)
         author = self.author()
 
         def create() -> dict[str, Any]:
@@ -207,30 +263,41 @@ class NextPrefix(containers_api.ContainerView):
         return self.once(request, create, status=201)
 
 
-def _check_names(container: Container, purpose: str, values: dict[str, Any]) -> None:
-    if "mask_size" in values:
-        blocks.check_mask_size(values["mask_size"], container.cidr.version, field="mask_size")
-    if purpose == "pool":
+def _check_pool(container: Container, length: int, values: dict[str, Any]) -> None:
+    """Check the name and the mask size under their own names. Raises InvalidInput."""
+    report = object_reader.ProblemReport()
+    with report.collect():
+        free_space.check_length(container.cidr, length)
+        if not length <= values["mask_size"] <= container.cidr.max_prefixlen:
+            message = f"the mask size must be {length} to {container.cidr.max_prefixlen}"
+            report.add("mask_size", "mask_size", message, values["mask_size"])
+    with report.collect("name"):
         pools_api.PoolSerializer().fields["name"].run_validation(values["name"])
+    report.raise_any()
 
 
 def _create(
     container: Container, purpose: str, length: int, values: dict[str, Any], author: Any
 ) -> dict[str, Any]:
+    if purpose == "cluster_prefix":
+        cluster = next_prefix.set_cluster_prefix(container.pk, length, author=author, **values)
+        return {"cidr": str(cluster.cluster_prefix), "id": cluster.pk}
+    attribute_values, others = split(values)
+    attribute_values.setdefault("custom_fields", {})  # some may be required
+    others |= {"author": author, "attributes": attribute_values}
     if purpose == "container":
-        created = next_prefix.create_container(container.pk, length, author=author, **values)
+        created = next_prefix.create_container(container.pk, length, **others)
         return {"cidr": str(created.cidr), "id": created.pk}
-    if purpose == "pool":
-        pool = next_prefix.create_pool(container.pk, length, author=author, **values)
-        return {"cidr": str(pool.cidrs.get().cidr), "id": pool.pk}
-    cluster = next_prefix.set_cluster_prefix(container.pk, length, author=author, **values)
-    return {"cidr": str(cluster.cluster_prefix), "id": cluster.pk}
+    pool = next_prefix.create_pool(container.pk, length, **others)
+    return {"cidr": str(pool.cidrs.get().cidr), "id": pool.pk}
 
 
 def _represent(row: tree.PlanRow) -> dict[str, Any]:
     return {
         "cidr": row.cidr,
         "free": row.free,
+        "grouped": row.grouped,
+        "addresses": row.address_counts,
         "expandable": row.expandable,
         "covered": row.share,
         "objects": list(_objects(row)),

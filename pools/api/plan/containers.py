@@ -91,9 +91,7 @@ class Containers(ContainerView, generics.ListView):
         """Create a network container."""
         attribute_values, values = split(self.read(request))
         return self.create(
-            lambda: containers.create(
-                author=self.author(), attribute_values=attribute_values, **values
-            )
+            lambda: containers.create(author=self.author(), attributes=attribute_values, **values)
         )
 
 

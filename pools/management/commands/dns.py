@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management import base
 
 from pools.api.dns import list_lines
-from pools.core import dns_names, errors, holders
+from pools.core import addresses, dns_names, errors, holders
 from pools.core.dns_names import DEFAULT_TTL, Zone
 from pools.models import Cluster
 from pools.register.dns import names
@@ -23,6 +23,10 @@ class Command(base.BaseCommand):
         zone.add_argument(
             "--ns", action="append", required=True, help="name server; repeat it for more"
         )
+        zone.add_argument("--cidr", help="of a classless reverse zone (RFC 2317): 192.0.2.64/26")
+        zone.add_argument(
+            "--serial", type=int, help="else the time of the export in seconds since 1970"
+        )
         endpoints = verbs.add_parser("endpoints", help="print a List of DNSEndpoints in JSON")
         endpoints.add_argument("--namespace", default="default", help="of the objects")
         for verb in (zone, endpoints):
@@ -35,13 +39,7 @@ class Command(base.BaseCommand):
         records = names.records(cluster_id=_cluster_id(options["cluster"]))
         try:
             if options["verb"] == "zone-file":
-                zone = Zone(
-                    dns_names.parse_zone(options["zone"]),
-                    [dns_names.parse_zone(name, "ns") for name in options["ns"]],
-                    names.serial(),
-                    options["ttl"],
-                )
-                lines = dns_names.zone_lines(zone, records)
+                lines = dns_names.zone_lines(_zone(options), records)
             else:
                 namespace = holders.parse_name(
                     options["namespace"], field="namespace", kind="label"
@@ -53,6 +51,20 @@ class Command(base.BaseCommand):
             raise base.CommandError(f"{error.code}: {error.message}") from error
         for line in lines:
             self.stdout.write(line, ending="")
+
+
+def _zone(options: dict[str, Any]) -> Zone:
+    serial = options["serial"]
+    if serial is not None and not 0 < serial < 1 << 32:
+        raise base.CommandError("--serial is 1 to 4294967295.")
+    cidr = options["cidr"]
+    return Zone(
+        dns_names.parse_zone(options["zone"], classless=bool(cidr)),
+        [dns_names.parse_nameserver(name) for name in options["ns"]],
+        serial or names.serial(),
+        options["ttl"],
+        dns_names.check_classless(addresses.parse_cidr(cidr, field="cidr")) if cidr else None,
+    )
 
 
 def _cluster_id(name: str | None) -> int | None:

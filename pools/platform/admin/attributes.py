@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from django import forms
-from django.db.models import F, Func, Model, Q, QuerySet
+from django.db.models import Count, F, Func, Model, Q, QuerySet
 from django.http import HttpRequest
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
@@ -224,15 +224,17 @@ def _custom_column(field: CustomField) -> Column:
 
 
 class _WordsFilter(filters.ValuesFilter):
-    """A filter by values of the rows that the user may see."""
+    """A filter by values of the rows that the user may see, the most frequent ones."""
 
     words: Func | F
 
     def lookups(self, request: HttpRequest, admin: Any) -> list[tuple[str, str]]:
         visible = admin.get_queryset(request).order_by().values("pk")
         rows = admin.model._default_manager.filter(pk__in=visible).order_by()
-        words = rows.annotate(word=self.words).values_list("word", flat=True).distinct()
-        return [(word, word) for word in sorted(filter(None, words[:MOST]))]
+        counted = rows.annotate(word=self.words).values("word").annotate(uses=Count("pk"))
+        frequent = counted.order_by("-uses", "word").values_list("word", flat=True)[:MOST]
+        # What is chosen is always offered: else the list would not say that it is filtered.
+        return [(word, word) for word in sorted({*filter(None, frequent), *self._values})]
 
 
 class _TagFilter(_WordsFilter):

@@ -6,7 +6,9 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from ipaddress import ip_network
+from typing import Any
 
+from django.db.models import F, Func, Q, QuerySet, TextField
 from django.utils.translation import gettext as _
 
 from pools.core import addresses, errors
@@ -14,6 +16,9 @@ from pools.core import addresses, errors
 LONGEST = 253
 _GROUPS = re.compile(r"(?:[0-9a-f]{1,4}:){1,7}[0-9a-f]{0,4}", re.IGNORECASE)
 _OCTETS = re.compile(r"\d{1,3}(?:\.\d{1,3}){0,2}\.?")
+_PART = re.compile(
+    r"\d{0,3}(?:\.\d{1,3}){1,3}\.?|[0-9a-f]{0,4}(?:::?[0-9a-f]{1,4})+:{0,2}|[0-9a-f]{4,32}"
+)
 # Returns a hint, "" for a valid text, or None for a text that it does not recognize. Recognizers come
 # before CIDRs, because a MAC address may look like an address.
 Recognizer = Callable[[str], str | None]
@@ -34,6 +39,25 @@ class SearchText:
         if self.network is None or self.network.prefixlen < self.network.max_prefixlen:
             return None
         return self.network.network_address
+
+    @property
+    def part(self) -> str:
+        """The text as it may stand inside of an address: `20.3.7`, `::beef`; "" for another text."""
+        text = self.text.lower()
+        is_ipv4 = self.address is not None and self.address.version == 4
+        return text if len(text) > 2 and not is_ipv4 and _PART.fullmatch(text) else ""
+
+
+def address_text(column: str) -> Func:
+    """Return the text of an address, in which `part` is looked for; no index serves this."""
+    return Func(F(column), function="host", output_field=TextField())
+
+
+def containing(rows: QuerySet[Any], part: str, names: Q | None = None) -> QuerySet[Any]:
+    """Return the rows whose CIDR contains a part of an address, or that fulfil the other condition."""
+    texts = rows.alias(address_text=address_text("cidr"))
+    found: QuerySet[Any] = texts.filter(Q(address_text__contains=part) | (names or Q()))
+    return found
 
 
 def parse(text: str) -> SearchText:

@@ -141,16 +141,19 @@ def _blocks_with_derived_name(name: str) -> list[int]:
 
 
 def records(*, cluster_id: int | None = None, pool_id: int | None = None) -> Iterator[Record]:
-    """Yield the records of all held blocks with a name, in the order of names, in bounded memory.
+    """Yield the distinct records of all held blocks with a name, in the order of names, in bounded memory.
 
-    What a pattern makes of a holder and is no host name is left out.
+    What a pattern makes of a holder and is no host name is left out. Two clusters may have the same record.
     """
+    before = None
     with connection.chunked_cursor() as cursor:
         cursor.execute(_RECORDS, {"cluster": cluster_id, "pool": pool_id, "blocks": None})
         while page := cursor.fetchmany(_PAGE):
             for name, address, _block_id in page:
-                if dns_names.is_host_name(name):
-                    yield Record(name, ip_address(address))
+                record = Record(name, ip_address(address))
+                if record != before and dns_names.is_host_name(name):
+                    yield record
+                before = record
 
 
 _RECORDS = statements.read("pools/dns_records")

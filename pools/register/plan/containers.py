@@ -7,14 +7,13 @@ of what it contains.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from django.db import connection, models
 
 from pools.core import addresses, errors
 from pools.models import AddressSpace, Container
 from pools.platform import advisory_locks, database, events
-from pools.platform.attributes import values as attributes
+from pools.platform.attributes import values as attribute_values
 
 
 def lock_plan(*, shared: bool = False) -> None:
@@ -34,15 +33,17 @@ def create(
     space: AddressSpace | None = None,
     name: str = "",
     description: str = "",
-    attribute_values: Mapping[str, Any] | None = None,
+    attributes: Mapping[str, object] | None = None,
 ) -> Container:
-    """Create a container; without an address space it is one of the fleet. Raises AlreadyExists, InvalidInput."""
+    """Create a container; without an address space it is one of the fleet. Raises AlreadyExists, InvalidInput.
+
+    `attributes` are its tags, owner and custom fields.
+    """
     with events.recorded_by(author):
         lock_plan()
         container = Container(cidr=cidr, space=space, name=name, description=description)
+        attribute_values.set_attributes(container, attributes or {})
         _refuse_second(container)
-        if attribute_values:
-            attributes.set_attributes(container, attribute_values)
         database.save(container)
     return container
 
@@ -58,13 +59,13 @@ def change(
 
     Raises NotFound, VersionMismatch, AlreadyExists, InvalidInput.
     """
-    attribute_values, others = attributes.split(values)
+    attributes, others = attribute_values.split(values)
     with events.recorded_by(author):
         lock_plan()
         container = _get_locked(container_id, version)
+        attribute_values.set_attributes(container, attributes)
         for name, value in others.items():
             setattr(container, name, value)
-        attributes.set_attributes(container, attribute_values)
         _refuse_second(container)
         container.version += 1
         database.save(container)

@@ -68,4 +68,6 @@ def check_length(parent: addresses.Network, length: int) -> None:
     """Raise InvalidInput unless prefixes of the length fit into a CIDR."""
     if not parent.prefixlen < length <= parent.max_prefixlen:
         message = f"the prefix length must be {parent.prefixlen + 1} to {parent.max_prefixlen} in {parent}"
+        if parent.prefixlen == parent.max_prefixlen:
+            message = f"{parent} is a single address, which has no parts"
         raise errors.InvalidInput.for_field("prefix_length", "prefix_length", message, length)

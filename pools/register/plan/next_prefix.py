@@ -6,9 +6,9 @@ CIDRs that overlap. The constraints of address spaces hold besides.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from ipaddress import IPv6Network
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pools.core import addresses, errors
 from pools.core.cilium.podippool import CidrEntry, Family
@@ -22,13 +22,27 @@ Created = TypeVar("Created")
 
 
 def create_container(
-    container_id: int, length: int, *, author: events.Author, name: str = "", description: str = ""
+    container_id: int,
+    length: int,
+    *,
+    author: events.Author,
+    name: str = "",
+    description: str = "",
+    attributes: Mapping[str, Any] | None = None,
 ) -> Container:
-    """Create a container in the next free prefix of a container, in the same address space."""
+    """Create a container in the next free prefix of a container, in the same address space.
+
+    `attributes` are its tags, owner and custom fields.
+    """
 
     def create(parent: Container, prefix: addresses.Network) -> Container:
         return containers.create(
-            prefix, space=parent.space, name=name, description=description, author=author
+            prefix,
+            space=parent.space,
+            name=name,
+            description=description,
+            attributes=attributes,
+            author=author,
         )
 
     return _create_in_prefix(container_id, length, create, author)
@@ -45,8 +59,12 @@ def create_pool(
     mask_size: int,
     cooldown_seconds: int | None = None,
     description: str = "",
+    attributes: Mapping[str, Any] | None = None,
 ) -> Pool:
-    """Create a pool whose only CIDR is the next free prefix of a container."""
+    """Create a pool whose only CIDR is the next free prefix of a container.
+
+    `attributes` are its tags, owner and custom fields.
+    """
 
     def create(parent: Container, prefix: addresses.Network) -> Pool:
         _require_cluster(parent, cluster)
@@ -57,6 +75,7 @@ def create_pool(
             families={prefix.version: Family((CidrEntry(prefix),), mask_size)},
             cooldown_seconds=cooldown_seconds,
             description=description,
+            attributes=attributes or {},
         )
         return pools.create(spec, author=author)
 

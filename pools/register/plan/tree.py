@@ -32,7 +32,7 @@ _LAST = {4: "255.255.255.255", 6: "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff"}
 _FIND_LEVEL = statements.read("pools/plan_level")
 _MEASURE_COVERAGE = statements.read("pools/plan_coverage")
 _COUNT_ADDRESSES = statements.read("pools/plan_addresses")
-_GROUP_LENGTHS = {4: 24, 6: 64}  # as plan_level.sql groups single addresses
+_GROUP_LENGTHS = {4: 24, 6: 64}  # of the CIDRs by which single addresses are grouped
 
 
 @dataclass(frozen=True)
@@ -209,7 +209,7 @@ def _find_networks(
         "behind": str(behind) if behind else first,
         "through": last,
         "most": most,
-        "group_addresses": group_addresses,
+        "group_lengths": [_GROUP_LENGTHS[4], _GROUP_LENGTHS[6]] if group_addresses else None,
     }
 
     def find(spaces: Iterable[int], *, fleet: bool) -> dict[addresses.Network, bool]:

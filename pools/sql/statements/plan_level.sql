@@ -1,14 +1,14 @@
 -- Return the outermost CIDRs of the address plan behind an address and through another, in address order.
 -- The order of CIDRs in an index is that of a tree: each is followed by what is inside it. The next lookup
 -- begins behind the last address of the CIDR before, so that what is inside is never read.
--- With `group_addresses` a /24 or /64 in which nothing but single addresses is, four or more, is returned as
--- a whole, `grouped`.
+-- With `group_lengths`, those of IPv4 and IPv6, a CIDR of this length in which nothing but single addresses is,
+-- four or more, is returned as a whole, `grouped`.
 -- $1 spaces bigint[]
 -- $2 fleet boolean
 -- $3 behind inet
 -- $4 through inet
 -- $5 most integer
--- $6 group_addresses boolean
+-- $6 group_lengths integer[]
 WITH RECURSIVE level (cidr, behind, number, grouped) AS (
   SELECT NULL::cidr, $3::inet, 0, false
   UNION ALL
@@ -21,8 +21,8 @@ WITH RECURSIVE level (cidr, behind, number, grouped) AS (
       AND plan.cidr > level.behind AND plan.cidr <= $4::inet
     ORDER BY plan.cidr LIMIT 1
   ) AS following, LATERAL (
-    SELECT CASE WHEN $6::boolean AND masklen(following.cidr) = following.length
-      THEN set_masklen(following.cidr, CASE following.length WHEN 32 THEN 24 ELSE 64 END)
+    SELECT CASE WHEN masklen(following.cidr) = following.length
+      THEN set_masklen(following.cidr, ($6::integer[])[CASE following.length WHEN 32 THEN 1 ELSE 2 END])
     END AS cidr
   ) AS around, LATERAL (
     SELECT count(*) >= 4 AND bool_and(masklen(inside.cidr) = following.length) AS grouped

@@ -59,6 +59,7 @@ ALL = {"MAC entries", "Claims", "Running workloads"}
         ("10.0.0.0/24", {*ALL, "Networks"}), ("web", ALL), ("shop/web", ALL), ("shop", ALL),
         ("web.cluster_udn_blue", {"Claims"}), ("udn_bl", {"Networks"}),
         ("blue", {"Networks", "IPPools"}), ("02:00:00:00:00:06", set()), ("nothing", set()),
+        ("00:05", ALL), ("0.0005", ALL), ("00-00-05", ALL), ("0.0.5", ALL), ("00:06", set()), ("0.0.6", set()),
     ],
 )  # fmt: skip
 def test_one_box_finds_it(blue: Network, text: str, found: set[str]) -> None:
