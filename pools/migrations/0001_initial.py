@@ -29,7 +29,7 @@ class Migration(migrations.Migration):
     operations = [
         pools.sql.Install(
             app='pools',
-            names=['clock.v41', 'ngrams.v41'],
+            names=['clock.v42', 'ngrams.v42'],
         ),
         pools.platform.tables.CreateTables(
             operations=[
@@ -244,6 +244,9 @@ class Migration(migrations.Migration):
                     name='Container',
                     fields=[
                         ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                        ('tags', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=50), blank=True, db_default=[], default=list, size=None)),
+                        ('owner', models.CharField(blank=True, db_default='', default='', max_length=253, verbose_name='owner')),
+                        ('custom_fields', models.JSONField(blank=True, db_default={}, default=dict)),
                         ('cidr', netfields.fields.CidrAddressField(max_length=43)),
                         ('name', models.CharField(blank=True, default='', max_length=253)),
                         ('description', models.CharField(blank=True, default='', max_length=500)),
@@ -266,6 +269,9 @@ class Migration(migrations.Migration):
                         ('cidr', netfields.fields.CidrAddressField(max_length=43)),
                         ('name', models.CharField(blank=True, default='', max_length=253)),
                         ('description', models.CharField(blank=True, default='', max_length=500)),
+                        ('tags', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=50), blank=True, db_default=[], default=list, size=None)),
+                        ('owner', models.CharField(blank=True, db_default='', default='', max_length=253, verbose_name='owner')),
+                        ('custom_fields', models.JSONField(blank=True, db_default={}, default=dict)),
                     ],
                     options={
                         'abstract': False,
@@ -1951,21 +1957,33 @@ class Migration(migrations.Migration):
                     model_name='connectionevent',
                     trigger=pgtrigger.compiler.Trigger(name='append_only', sql=pgtrigger.compiler.UpsertTriggerSql(func="RAISE EXCEPTION 'pgtrigger: Cannot update or delete rows from % table', TG_TABLE_NAME;", hash='e7f937d52a17da13cdb312150e25caff3de26d5e', operation='UPDATE OR DELETE', pgid='pgtrigger_append_only_b82a8', table='pools_connectionevent', when='BEFORE')),
                 ),
+                migrations.AddIndex(
+                    model_name='container',
+                    index=django.contrib.postgres.indexes.GinIndex(fields=['tags'], name='container_tags'),
+                ),
+                migrations.AddIndex(
+                    model_name='container',
+                    index=django.contrib.postgres.indexes.GinIndex(fields=['custom_fields'], name='container_custom_fields'),
+                ),
+                migrations.AddIndex(
+                    model_name='container',
+                    index=models.Index(condition=models.Q(('owner', ''), _negated=True), fields=['owner'], name='container_owner'),
+                ),
                 migrations.AddConstraint(
                     model_name='container',
                     constraint=models.UniqueConstraint(fields=('cidr', 'space'), name='container_unique', nulls_distinct=False, violation_error_code='already_exists', violation_error_message='The address space already has a container of this CIDR.'),
                 ),
                 pgtrigger.migrations.AddTrigger(
                     model_name='container',
-                    trigger=pgtrigger.compiler.Trigger(name='created_insert', sql=pgtrigger.compiler.UpsertTriggerSql(func='INSERT INTO "pools_containerevent" ("cidr", "description", "name", "pgh_context", "pgh_created_at", "pgh_label", "pgh_obj_id", "space_id") VALUES (NEW."cidr", NEW."description", NEW."name", COALESCE(NULLIF(CURRENT_SETTING(\'pghistory.context_metadata\', TRUE), \'\'), NULL)::JSONB, ipam_now(), \'created\', NEW."id", NEW."space_id"); RETURN NULL;', hash='cb090e749cd895a6bc2e429cbfda3cf5c6d71d28', operation='INSERT', pgid='pgtrigger_created_insert_e02bf', table='pools_container', when='AFTER')),
+                    trigger=pgtrigger.compiler.Trigger(name='created_insert', sql=pgtrigger.compiler.UpsertTriggerSql(func='INSERT INTO "pools_containerevent" ("cidr", "custom_fields", "description", "name", "owner", "pgh_context", "pgh_created_at", "pgh_label", "pgh_obj_id", "space_id", "tags") VALUES (NEW."cidr", NEW."custom_fields", NEW."description", NEW."name", NEW."owner", COALESCE(NULLIF(CURRENT_SETTING(\'pghistory.context_metadata\', TRUE), \'\'), NULL)::JSONB, ipam_now(), \'created\', NEW."id", NEW."space_id", NEW."tags"); RETURN NULL;', hash='98872aa98f29187d302a0716aa6e59c3a0ac103f', operation='INSERT', pgid='pgtrigger_created_insert_e02bf', table='pools_container', when='AFTER')),
                 ),
                 pgtrigger.migrations.AddTrigger(
                     model_name='container',
-                    trigger=pgtrigger.compiler.Trigger(name='changed_update', sql=pgtrigger.compiler.UpsertTriggerSql(condition='WHEN (OLD."cidr" IS DISTINCT FROM (NEW."cidr") OR OLD."description" IS DISTINCT FROM (NEW."description") OR OLD."name" IS DISTINCT FROM (NEW."name") OR OLD."space_id" IS DISTINCT FROM (NEW."space_id"))', func='INSERT INTO "pools_containerevent" ("cidr", "description", "name", "pgh_context", "pgh_created_at", "pgh_label", "pgh_obj_id", "space_id") VALUES (NEW."cidr", NEW."description", NEW."name", COALESCE(NULLIF(CURRENT_SETTING(\'pghistory.context_metadata\', TRUE), \'\'), NULL)::JSONB, ipam_now(), \'changed\', NEW."id", NEW."space_id"); RETURN NULL;', hash='cbeb759aa2731696ce4fb39b155780e27f7f7595', operation='UPDATE', pgid='pgtrigger_changed_update_94dcb', table='pools_container', when='AFTER')),
+                    trigger=pgtrigger.compiler.Trigger(name='changed_update', sql=pgtrigger.compiler.UpsertTriggerSql(condition='WHEN (OLD."cidr" IS DISTINCT FROM (NEW."cidr") OR OLD."custom_fields" IS DISTINCT FROM (NEW."custom_fields") OR OLD."description" IS DISTINCT FROM (NEW."description") OR OLD."name" IS DISTINCT FROM (NEW."name") OR OLD."owner" IS DISTINCT FROM (NEW."owner") OR OLD."space_id" IS DISTINCT FROM (NEW."space_id") OR OLD."tags" IS DISTINCT FROM (NEW."tags"))', func='INSERT INTO "pools_containerevent" ("cidr", "custom_fields", "description", "name", "owner", "pgh_context", "pgh_created_at", "pgh_label", "pgh_obj_id", "space_id", "tags") VALUES (NEW."cidr", NEW."custom_fields", NEW."description", NEW."name", NEW."owner", COALESCE(NULLIF(CURRENT_SETTING(\'pghistory.context_metadata\', TRUE), \'\'), NULL)::JSONB, ipam_now(), \'changed\', NEW."id", NEW."space_id", NEW."tags"); RETURN NULL;', hash='deb467bd4ab7a8c15ec743514eba8128725510ca', operation='UPDATE', pgid='pgtrigger_changed_update_94dcb', table='pools_container', when='AFTER')),
                 ),
                 pgtrigger.migrations.AddTrigger(
                     model_name='container',
-                    trigger=pgtrigger.compiler.Trigger(name='deleted_delete', sql=pgtrigger.compiler.UpsertTriggerSql(func='INSERT INTO "pools_containerevent" ("cidr", "description", "name", "pgh_context", "pgh_created_at", "pgh_label", "pgh_obj_id", "space_id") VALUES (OLD."cidr", OLD."description", OLD."name", COALESCE(NULLIF(CURRENT_SETTING(\'pghistory.context_metadata\', TRUE), \'\'), NULL)::JSONB, ipam_now(), \'deleted\', OLD."id", OLD."space_id"); RETURN NULL;', hash='af3d4e80d36f998aeb65e6ffdbd29907b9c53727', operation='DELETE', pgid='pgtrigger_deleted_delete_ebd78', table='pools_container', when='AFTER')),
+                    trigger=pgtrigger.compiler.Trigger(name='deleted_delete', sql=pgtrigger.compiler.UpsertTriggerSql(func='INSERT INTO "pools_containerevent" ("cidr", "custom_fields", "description", "name", "owner", "pgh_context", "pgh_created_at", "pgh_label", "pgh_obj_id", "space_id", "tags") VALUES (OLD."cidr", OLD."custom_fields", OLD."description", OLD."name", OLD."owner", COALESCE(NULLIF(CURRENT_SETTING(\'pghistory.context_metadata\', TRUE), \'\'), NULL)::JSONB, ipam_now(), \'deleted\', OLD."id", OLD."space_id", OLD."tags"); RETURN NULL;', hash='d027ab8d4088e277ac6698616702baa3ca8fd54c', operation='DELETE', pgid='pgtrigger_deleted_delete_ebd78', table='pools_container', when='AFTER')),
                 ),
                 pgtrigger.migrations.AddTrigger(
                     model_name='containerevent',

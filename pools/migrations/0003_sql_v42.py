@@ -15,6 +15,6 @@ class Migration(migrations.Migration):
     operations = [
         pools.sql.Install(
             app='pools',
-            names=['rules.v41', 'allocate.v41', 'observed_cidrs.v41', 'recovery.v41', 'event_log.v41', 'plan.v41', 'pgtrigger.v41', 'storage.v41'],
+            names=['rules.v42', 'allocate.v42', 'observed_cidrs.v42', 'recovery.v42', 'event_log.v42', 'plan.v42', 'pgtrigger.v42', 'storage.v42'],
         ),
     ]

@@ -10,12 +10,12 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('claims', '0002_initial_data'),
-        ('pools', '0003_sql_v41'),
+        ('pools', '0003_sql_v42'),
     ]
 
     operations = [
         pools.sql.Install(
             app='claims',
-            names=['memberships.v40', 'contradictions.v40', 'launchers.v40', 'workload_comparison.v40', 'storage.v40', 'event_log.v40', 'pgtrigger.v40'],
+            names=['memberships.v41', 'contradictions.v41', 'launchers.v41', 'workload_comparison.v41', 'storage.v41', 'event_log.v41', 'pgtrigger.v41'],
         ),
     ]
