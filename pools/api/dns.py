@@ -80,7 +80,7 @@ class ZoneFile(_DNSView):
         cidr = self.parameters.parse("cidr", _parse_classless)
         zone_name = self.parameters.parse(
             "zone",
-            functools.partial(dns_names.parse_zone, classless=bool(self.parameters.text("cidr"))),
+            functools.partial(dns_names.parse_zone, classless="cidr" in request.query_params),
         )
         nameservers = self.parameters.parse_each("ns", dns_names.parse_nameserver)
         serial = self.parameters.parse("serial", _parse_serial)

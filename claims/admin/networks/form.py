@@ -157,7 +157,7 @@ class NetworkForm(attributes.AttributeFields):
 
     def clean(self) -> dict[str, Any]:
         """Validate the network; each problem is shown beside its field."""
-        cleaned_data = self.cleaned_data
+        cleaned_data = super().clean()
         body = object_reader.Fields(_api_body(cleaned_data), "", object_reader.ProblemReport())
         spec = rules.parse_network(body, source=addresses.InputSource.TEXT)
         if cleaned_data.get("applied"):

@@ -77,7 +77,7 @@ class ClusterChangeForm(attributes.AttributeFields):
 
     def changes(self) -> dict[str, Any]:
         """Return the values as `clusters.change` takes them."""
-        present = {name: self.cleaned_data[name] for name in self.fields if name != "version"}
+        present = {name: value for name, value in self.cleaned_data.items() if name != "version"}
         attribute_values, values = attributes.split(present)
         values |= attribute_values
         values["description"] = values["description"] or ""

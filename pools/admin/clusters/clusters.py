@@ -66,7 +66,7 @@ class ClusterForm(attributes.AttributeFields):
     )
 
     def clean(self) -> dict[str, Any]:
-        values = self.cleaned_data
+        values = super().clean()
         node, instance = values.get("node_prefix"), values.get("instance_prefix")
         prefix = values.get("cluster_prefix")
         if prefix is not None:

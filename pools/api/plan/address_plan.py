@@ -186,7 +186,8 @@ class AvailablePrefixes(containers_api.ContainerView):
         length = self.parameters.parse("prefix_length", query.integer(1, 128))
         limit = self.parameters.parse("limit", query.integer(1, free_space.MOST))
         order = self.parameters.parse("order", query.choice(*_ORDERS))
-        if not self.parameters.text("prefix_length"):
+        problems = self.parameters.report.problems
+        if length is None and not any(problem.field == "prefix_length" for problem in problems):
             self.parameters.report.add("prefix_length", "required", "is required")
         self.parameters.raise_problems()
         prefixes = free_space.find_prefixes(

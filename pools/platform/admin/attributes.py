@@ -78,6 +78,18 @@ class AttributeFields(forms.Form):
         for field in registry.custom_fields_of(self.attributed):
             self.fields[f"{PREFIX}{field.name}"] = _value_field(field, required=field.required)
 
+    def clean(self) -> dict[str, Any]:
+        """Keep the values of fields that the page did not have; refuse those that it still has."""
+        values = super().clean() or self.cleaned_data
+        sent = {name for name in self.data if name.startswith(PREFIX)}
+        if sent - {*self.fields}:
+            message = gettext(
+                "A custom field was renamed or deleted meanwhile. Open the page again."
+            )
+            raise forms.ValidationError(message, code="unknown_custom_field")
+        missing = {name for name in values if name.startswith(PREFIX)} - sent
+        return {name: value for name, value in values.items() if name not in missing}
+
     def attributes(self) -> dict[str, Any]:
         """Return the attributes as the services take them."""
         return _attribute_values(self.cleaned_data)
