@@ -22,7 +22,7 @@ _RANGE_SIGNS = ("–", "...", "..")  # noqa: RUF001  # beside the hyphen
 _ONE_ADDRESS = re.compile(_ADDRESS)
 _HEADING = re.compile(rf"({_ADDRESS}/[0-9]+)(?: -(?: (.*))?)?")
 _VLAN = re.compile("vlan: ([0-9]+)")
-_VLAN_BEHIND = re.compile(r" ?\(vlan: ([0-9]+)(?: - .*)?\)$")
+_VLAN_BEHIND = re.compile(r"([0-9]+)(?: - .*)?\)")  # the text of `(vlan: `
 _FOLDER = re.compile(r"folder|.*[(\[]folder[)\]]", re.IGNORECASE)
 _MOST_HOSTS = {4: 30, 6: 126}  # the longest prefix of a network, not of its addresses
 # The states of addresses and subnets in phpIPAM's database.
@@ -64,8 +64,9 @@ def read_heading(cells: Sequence[str]) -> Row | None:
         return None
     texts = {"prefix": match[1], "heading": "yes"}
     description = match[2] or ""
-    if vlan := _VLAN_BEHIND.search(description):
-        texts["vlan"], description = vlan[1], description[: vlan.start()]
+    before, _sign, behind = description.rpartition("(vlan: ")
+    if vlan := _VLAN_BEHIND.fullmatch(behind):
+        texts["vlan"], description = vlan[1], before.strip()
     return Row(PREFIX, texts | ({"description": description} if description else {}))
 
 
