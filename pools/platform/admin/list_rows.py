@@ -18,7 +18,7 @@ _headings: Callable[[Any], Iterable[dict[str, Any]]] = unfold_list.result_header
 
 
 @dataclass(frozen=True)
-class Cell:
+class ListCell:
     """The CSS class of a column, its heading on a narrow screen, and the text in a row."""
 
     kind: str
@@ -45,7 +45,7 @@ def _kind(column: Any) -> str:
     return f"field-{column.__name__ if isinstance(column, Column) else column}"
 
 
-def _cells(model_admin: Any, row: Any, columns: list[tuple[Any, str, Any]]) -> Iterator[Cell]:
+def _cells(model_admin: Any, row: Any, columns: list[tuple[Any, str, Any]]) -> Iterator[ListCell]:
     empty = model_admin.get_empty_value_display()
     for column, kind, heading in columns:
         if column == "action_checkbox":
@@ -58,10 +58,10 @@ def _cells(model_admin: Any, row: Any, columns: list[tuple[Any, str, Any]]) -> I
             text = getattr(row, field.name) or empty
         else:
             text = display_for_field(value, field, empty)
-        yield Cell(kind, heading, text)
+        yield ListCell(kind, heading, text)
 
 
-def _checkbox(row: Any) -> Cell:
+def _checkbox(row: Any) -> ListCell:
     label = gettext("Select record")
     box = format_html(
         '<input type="checkbox" name="{}" value="{}" class="action-select" aria-label="{}">',
@@ -69,4 +69,4 @@ def _checkbox(row: Any) -> Cell:
         row.pk,
         label,
     )
-    return Cell("action-checkbox", label, box)
+    return ListCell("action-checkbox", label, box)

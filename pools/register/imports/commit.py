@@ -11,8 +11,8 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
-from ipaddress import ip_address, ip_network
-from typing import Any, NamedTuple
+from ipaddress import ip_network
+from typing import Any
 
 from django.db.models import F, Max
 
@@ -42,6 +42,7 @@ from pools.platform.imports.lifecycle import Step
 from pools.register.allocator import window
 from pools.register.imports import attributes, validation, vanished
 from pools.register.imports import rows as import_rows
+from pools.register.imports.draft_rows import DraftRow, read_rows
 from pools.register.plan import containers
 from pools.sql import statements
 
@@ -69,51 +70,6 @@ def write(register_import: RegisterImport, *, author: events.Author, step: Step)
     return counts
 
 
-class DraftRow(NamedTuple):
-    """A row that is written; addresses are texts, because a hundred thousand are never parsed twice."""
-
-    number: int
-    status: str
-    target: str
-    cidr: str | None
-    first: str
-    last: str
-    cluster_id: int
-    space_name: str
-    pool_row: int | None
-    pool_cidr_id: int | None
-    pool_name: str
-    holder_id: str
-    org: str
-    description: str
-    source_status: str
-    is_pool: bool  # all addresses of the prefix can be used, in the words of NetBox
-    is_part: bool  # of a prefix that has others inside
-    object_id: int | None
-    details: dict[str, str]  # of containers and pools, as `before`, what the source said until now
-    before: dict[str, str]
-
-    @property
-    def span(self) -> AddressRange:
-        return AddressRange(ip_address(self.first), ip_address(self.last))
-
-    def index_in(self, cidr: PoolCIDR) -> int:
-        """Return the index of the address in a CIDR of single addresses."""
-        return int(ip_address(self.first)) - int(cidr.cidr.network_address)
-
-
-_ROWS = """
-    SELECT number, status, target, cidr::text, host(first), host(last), cluster_id, space_name,
-        pool_row, pool_cidr_id, pool_name, holder_id, org, description,
-        COALESCE(details ->> 'status', ''), details ? 'is_pool', details ? 'part_of', object_id,
-        CASE WHEN target IN ('container', 'pool') THEN details::text ELSE '{}' END,
-        CASE WHEN target IN ('container', 'pool') THEN (before -> 'details')::text END
-    FROM pools_registerrow WHERE register_import_id = %s AND status IN ('new', 'changed')
-        AND NOT written
-    ORDER BY number
-"""
-
-
 def _lock_pools(register_import: RegisterImport) -> None:
     rows = RegisterRow.objects.filter(register_import=register_import).order_by()
     cidrs = rows.exclude(pool_cidr_id=None).values("pool_cidr_id").distinct()
@@ -136,10 +92,7 @@ def _existing_pools(parts: Iterable[Mapping[str, Any]]) -> dict[tuple[int, str],
 
 def write_rows(register_import: RegisterImport, step: Step) -> None:
     """Write the new and the changed rows that are not written yet, and mark them as written."""
-    rows = [
-        DraftRow._make([*values, json.loads(details), json.loads(before or "null") or {}])
-        for *values, details, before in database.rows(_ROWS, [register_import.pk])
-    ]
+    rows = read_rows(register_import)
     definitions = attributes.definitions(lock=True)
     new = [row for row in rows if row.status == RowStatus.NEW]
     done = (register_import.rows_total or 0) - len(rows)
