@@ -19,7 +19,7 @@ from pools.models import Block, Environment, JournalEntry, Recovery
 from pools.register import backups, environments, journal
 from tests import factories, servers
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("committed")]
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("committed", "remade_database")]
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from tests import factories
 from tests.handlers.cilium_world import CiliumWorld
 from tests.kube.fake import FakeCluster
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("remade_database")]
 
 
 def _command(*arguments: str) -> str:

@@ -7,7 +7,7 @@ JOIN pools_addressspace s ON s.id = b.space_id
 JOIN pools_poolcidr c ON c.pool_id = b.pool_id AND b.cidr <<= c.cidr
 LEFT JOIN pools_registerrecord d ON d.space_id = b.space_id AND d.target = 'address'
     AND d.first = host(b.cidr)::inet AND d.last = host(b.cidr)::inet AND d.holder_id = b.holder_id
--- A part of a prefix that has others inside
+-- The prefix around a part of it.
 LEFT JOIN pools_registerrecord p ON p.space_id = c.space_id AND p.target = 'pool' AND p.details ? 'part_of'
     AND p.first = host(network(c.cidr))::inet AND p.last = host(broadcast(c.cidr))::inet
 WHERE b.state = 'held' AND masklen(b.cidr) = CASE family(b.cidr) WHEN 4 THEN 32 ELSE 128 END

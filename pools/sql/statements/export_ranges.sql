@@ -7,7 +7,7 @@ JOIN pools_poolcidr c ON c.id = g.pool_cidr_id
 JOIN pools_addressspace s ON s.id = c.space_id
 LEFT JOIN pools_registerrecord d ON d.space_id = c.space_id AND d.target = 'reserved'
     AND d.first = g.first AND d.last = g.last
--- A part of a prefix that has others inside
+-- The prefix around a part of it.
 LEFT JOIN pools_registerrecord p ON p.space_id = c.space_id AND p.target = 'pool' AND p.details ? 'part_of'
     AND p.first = host(network(c.cidr))::inet AND p.last = host(broadcast(c.cidr))::inet
 CROSS JOIN LATERAL (SELECT COALESCE((p.details ->> 'part_of')::cidr, c.cidr) AS cidr) around
