@@ -147,6 +147,10 @@ def restore_backup(
     management.call_command("migrate", interactive=False, verbosity=0)
     if recovery and older:
         recovery_mode.begin(author=author, lost=recovery_mode.time_since_last_write())
+    with (
+        connection.cursor() as cursor
+    ):  # a backup has no statistics, and autovacuum comes a minute later
+        cursor.execute("ANALYZE (SKIP_LOCKED)")
     return _created_at(path)
 
 

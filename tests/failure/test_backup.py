@@ -103,6 +103,9 @@ def test_into_an_empty_database(tmp_path: pathlib.Path, request: pytest.FixtureR
     request.getfixturevalue("fresh")
     _command("restore", str(made.path), "--enter-recovery")
     assert factories.row(taken).holder_id == taken["holder"]["id"]
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT count(*) FROM pg_stats WHERE tablename = 'pools_block'")
+        assert cursor.fetchone() != (0,), "the planner knows nothing of the restored table"
     assert recovery_mode.current_recovery() is not None
 
 
