@@ -41,9 +41,7 @@ def finder(request: HttpRequest, searched: search_text.SearchText) -> Iterator[f
         return
     filters = _table_filters(request, searched)
     rows_by_table = {
-        "entries": _rows(request, Entry, filters.entries, "ippool__network__cluster"),
-        "claims": _rows(request, IPAMClaim, filters.claims, "network__cluster"),
-        "workloads": _rows(request, Workload, filters.workloads, "network__cluster"),
+        **_rows_with_addresses(request, filters),
         "networks": _rows(request, Network, filters.networks, "cluster"),
         "ippools": _rows(request, IPPool, filters.ippools, "cluster", "network__cluster"),
     }
@@ -92,7 +90,11 @@ def _rows_with_part(request: HttpRequest, searched: search_text.SearchText) -> d
     rows = rows.filter(reduce(or_, conditions))
     with database.in_parallel():
         index_entries = list(rows[: find.MOST])
-    filters = _filters_of(index_entries, Q(pk__in=[]))
+    return _rows_with_addresses(request, _filters_of(index_entries, Q(pk__in=[])))
+
+
+def _rows_with_addresses(request: HttpRequest, filters: _TableFilters) -> dict[str, list[Any]]:
+    """Return the entries, claims and workloads that filters name."""
     return {
         "entries": _rows(request, Entry, filters.entries, "ippool__network__cluster"),
         "claims": _rows(request, IPAMClaim, filters.claims, "network__cluster"),

@@ -43,11 +43,11 @@ from pools.register.allocator import window
 from pools.register.imports import attributes, validation, vanished
 from pools.register.imports import rows as import_rows
 from pools.register.imports.draft_rows import DraftRow, read_rows
+from pools.register.imports.topology import HOST
 from pools.register.plan import containers
 from pools.sql import statements
 
 BATCH = 10_000
-_HOST = {4: 32, 6: 128}
 
 
 def write(register_import: RegisterImport, *, author: events.Author, step: Step) -> dict[str, int]:
@@ -198,8 +198,8 @@ def _new_pool(
         space=spaces[first.cluster_id, first.space_name],
         name=first.pool_name,
         category=Category.VM,
-        mask_size_v4=_HOST[4] if 4 in versions else None,
-        mask_size_v6=_HOST[6] if 6 in versions else None,
+        mask_size_v4=HOST[4] if 4 in versions else None,
+        mask_size_v6=HOST[6] if 6 in versions else None,
         allow_first_ip=usable,
         allow_last_ip=usable,
         cooldown_seconds=register_import.cooldown_seconds,
