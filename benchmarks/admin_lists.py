@@ -137,7 +137,9 @@ def _overview_urls() -> Iterator[str]:
     yield reverse("admin:index")
     yield from (reverse(f"admin:{name}") for name in ("nodes", "overlaps", "preflight"))
     yield reverse("admin:claims_ipamclaim_problems")
-    for text in ("vm-777777", "ns-7", "10.0.7.7", "02:00:00:00:07:07", "env-77", _NOTHING):
+    for text in (
+        "vm-777777", "ns-7", "env-77", "10.0.7.7", "0.3.77", "20.3.7", "::beef", "02:00:00:00:07:07", "34:56", _NOTHING,
+    ):  # fmt: skip
         yield reverse("admin:find", query={"q": text})
     yield workloads
     yield reverse("admin:claims_workload_changelist", query={"cluster": network.cluster_id})

@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from operator import or_
+from operator import and_, or_
 from typing import Any
 
 from django.db.models import Q, TextField
@@ -18,7 +18,9 @@ from claims.core import macs
 from claims.models import NAD, Entry, IndexEntry, IPAMClaim, IPPool, Network, Workload
 from claims.networks import networks
 from pools.admin import find
-from pools.core import errors
+from pools.core import address_parts, errors
+from pools.core.address_parts import Notation
+from pools.models.fields import Pairs
 from pools.platform import database, name_parts
 from pools.platform.admin import search_text
 
@@ -78,19 +80,38 @@ def _rows_by_part(request: HttpRequest, text: str) -> dict[str, list[Any]]:
 
 
 def _rows_with_part(request: HttpRequest, searched: search_text.SearchText) -> dict[str, list[Any]]:
-    """Return the entries, claims and workloads of which a MAC or an address contains a text; reads the address index."""
+    """Return the entries, claims and workloads of which a MAC or an address contains a text."""
     spellings = macs.spellings_of_part(searched.text)
-    if not (spellings or searched.part):
-        return {}
-    conditions = [Q(mac_text__contains=spelling) for spelling in spellings]
-    rows = scoped.rows(request, IndexEntry).alias(mac_text=Cast("mac", TextField()))
+    conditions = [_contains("mac_text", text, Notation.MAC) for text in spellings]
     if searched.part:
-        rows = rows.alias(address_text=search_text.address_text("address"))
-        conditions.append(Q(address_text__contains=searched.part))
-    rows = rows.filter(reduce(or_, conditions))
-    with database.in_parallel():
-        index_entries = list(rows[: find.MOST])
+        notation = Notation.IPV4 if "." in searched.part else Notation.IPV6
+        conditions.append(_contains("address_text", searched.part, notation))
+    if not conditions:
+        return {}
+    every = scoped.rows(request, IndexEntry).alias(
+        mac_text=Cast("mac", TextField()),
+        address_text=search_text.address_text("address"),
+        pairs=Pairs("mac", "address"),
+    )
+    rows = every.filter(reduce(or_, conditions))
+    # What is frequent is found there; its pairs would have a million rows.
+    first = every.order_by("pk").values("pk")[:_READ_FIRST]
+    index_entries = list(rows.filter(pk__in=first)[: find.MOST])
+    if len(index_entries) < find.MOST:
+        with database.planner_settings(enable_seqscan="off", enable_indexscan="off"):
+            index_entries = list(rows[: find.MOST])
     return _rows_with_addresses(request, _filters_of(index_entries, Q(pk__in=[])))
+
+
+_READ_FIRST = 20_000
+
+
+def _contains(text: str, part: str, notation: Notation) -> Q:
+    """Return the condition for rows whose text contains a part, with what the index of pairs has for it."""
+    elements = address_parts.alternatives(part, notation)
+    return reduce(
+        and_, (Q(pairs__overlap=one_of) for one_of in elements), Q(**{f"{text}__contains": part})
+    )
 
 
 def _rows_with_addresses(request: HttpRequest, filters: _TableFilters) -> dict[str, list[Any]]:

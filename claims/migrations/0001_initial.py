@@ -962,6 +962,10 @@ class Migration(migrations.Migration):
                     model_name='indexentry',
                     index=models.Index(condition=models.Q(('duplicate_mac', True), ('duplicate_ip', True), _connector='OR'), fields=['network'], name='index_entry_duplicate'),
                 ),
+                migrations.AddIndex(
+                    model_name='indexentry',
+                    index=django.contrib.postgres.indexes.GinIndex(pools.models.fields.Pairs('mac', 'address'), name='index_entry_pairs'),
+                ),
                 migrations.AddConstraint(
                     model_name='indexentry',
                     constraint=models.CheckConstraint(condition=models.Q(models.Q(('claim', None), ('entry__isnull', False), ('workload', None)), models.Q(('claim__isnull', False), ('entry', None), ('workload', None)), models.Q(('claim', None), ('entry', None), ('workload__isnull', False)), _connector='OR'), name='index_entry_has_one_owner'),

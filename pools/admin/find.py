@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from ipaddress import ip_network
 from typing import Any
 
 from django.core.exceptions import PermissionDenied
@@ -170,7 +171,9 @@ def _search_address(address: addresses.Address) -> dict[str, Any]:
 
 def _address_match(cidr: PoolCIDR, address: addresses.Address) -> AddressMatch:
     rows = Block.objects.filter(space=cidr.space_id, state__in=LIVE)
-    block = block_list.filter_blocks(rows, str(address)).select_related("pool__cluster").first()
+    block = (
+        block_list.overlapping(rows, ip_network(address)).select_related("pool__cluster").first()
+    )
     reserved = [
         reserved_range
         for reserved_range in cidr.reserved_ranges.all()
@@ -184,9 +187,7 @@ def _search_cidr(network: addresses.Network) -> dict[str, Any]:
     rows = Block.objects.filter(state__in=LIVE).select_related("pool__cluster")
     return {
         "cidrs": list(cidrs[:MOST]),
-        "blocks": list(
-            block_list.filter_blocks(rows, str(network)).order_by("space_id", "cidr")[:MOST]
-        ),
+        "blocks": list(block_list.overlapping(rows, network).order_by("space_id", "cidr")[:MOST]),
     }
 
 

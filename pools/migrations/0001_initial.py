@@ -29,7 +29,7 @@ class Migration(migrations.Migration):
     operations = [
         pools.sql.Install(
             app='pools',
-            names=['clock.v42', 'ngrams.v42'],
+            names=['clock.v44', 'ngrams.v44', 'pairs.v44'],
         ),
         pools.platform.tables.CreateTables(
             operations=[

@@ -72,6 +72,13 @@ class NGrams(Func):
         super().__init__(joined)
 
 
+class Pairs(Func):
+    """Pairs of neighbouring octets of a MAC and of an address (pools/sql/pairs.sql)."""
+
+    function = "ipam_pairs"
+    output_field = ArrayField(TextField())
+
+
 def _with_separators(columns: Sequence[str]) -> Iterator[F | Value]:
     for column in columns:
         yield F(column)

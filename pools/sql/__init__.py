@@ -12,7 +12,7 @@ from typing import Any
 from django.db import migrations
 
 # Types, sequences and functions that columns name; installed before the tables.
-BEFORE_TABLES = ("clock", "ngrams")
+BEFORE_TABLES = ("clock", "ngrams", "pairs")
 _OBJECTS = (
     *BEFORE_TABLES,
     "rules",

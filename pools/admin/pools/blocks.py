@@ -83,15 +83,14 @@ def filter_blocks(rows: QuerySet[Block], text: str) -> QuerySet[Block]:
         named = Q(holder_id__contains=searched.text)
         part = searched.part
         return search_text.containing(rows, part, named) if part else rows.filter(named)
-    spaces = list(AddressSpace.objects.values_list("pk", flat=True))
-    overlapping = rows.filter(_overlapping(searched.network), space_id__in=spaces)
-    if searched.part and searched.address is None and not overlapping.exists():
+    found = overlapping(rows, searched.network)
+    if searched.part and searched.address is None and not found.exists():
         return search_text.containing(rows, searched.part)
-    return overlapping
+    return found
 
 
-def _overlapping(network: addresses.Network) -> Q:
-    """Return the condition for blocks that contain the network (exact values) or lie in it (a range)."""
+def overlapping(rows: QuerySet[Block], network: addresses.Network) -> QuerySet[Block]:
+    """Return the blocks that contain the network (exact values) or lie in it (a range)."""
     family = network.version
     sizes = Pool.objects.values_list(f"mask_size_v{family}", flat=True).distinct()
     around = [
@@ -101,7 +100,9 @@ def _overlapping(network: addresses.Network) -> Q:
     ]
     last = f"{network.broadcast_address}/{network.max_prefixlen}"
     inside = Q(cidr__gte=str(network), cidr__lte=last)
-    return Q(cidr__in=around) | inside if around else inside
+    condition = Q(cidr__in=around) | inside if around else inside
+    spaces = list(AddressSpace.objects.values_list("pk", flat=True))  # the index begins with them
+    return rows.filter(condition, space_id__in=spaces)
 
 
 def block_page(request: HttpRequest, block: Block) -> HttpResponse:

@@ -9,12 +9,13 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
-        ('pools', '0002_initial_data'),
+        ('claims', '0002_initial_data'),
+        ('pools', '0003_sql_v44'),
     ]
 
     operations = [
         pools.sql.Install(
-            app='pools',
-            names=['rules.v42', 'allocate.v42', 'observed_cidrs.v42', 'recovery.v42', 'event_log.v42', 'plan.v42', 'pgtrigger.v42', 'storage.v42'],
+            app='claims',
+            names=['memberships.v43', 'contradictions.v43', 'launchers.v43', 'workload_comparison.v43', 'storage.v43', 'event_log.v43', 'pgtrigger.v43'],
         ),
     ]

@@ -9,13 +9,12 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
-        ('claims', '0002_initial_data'),
-        ('pools', '0003_sql_v42'),
+        ('pools', '0002_initial_data'),
     ]
 
     operations = [
         pools.sql.Install(
-            app='claims',
-            names=['memberships.v41', 'contradictions.v41', 'launchers.v41', 'workload_comparison.v41', 'storage.v41', 'event_log.v41', 'pgtrigger.v41'],
+            app='pools',
+            names=['rules.v44', 'allocate.v44', 'observed_cidrs.v44', 'recovery.v44', 'event_log.v44', 'plan.v44', 'pgtrigger.v44', 'storage.v44'],
         ),
     ]
