@@ -88,7 +88,7 @@ def entries(rows: Iterable[Entry], *, more: str = "") -> AdminTable:
     """Return the table of entries; `rows` must have loaded their IPPool's network and cluster."""
     cells = [
         (
-            row_link(row, row.mac),
+            display.address(row.mac, display.url_of(row)),
             address_links(row.ips),
             vm_link(row.namespace, row.vm),
             row_link(row.ippool.network),
