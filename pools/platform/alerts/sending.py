@@ -6,7 +6,9 @@ Messages of alerts come before events, of which many may wait.
 from __future__ import annotations
 
 import logging
+import threading
 import time
+from collections.abc import Callable
 
 from django.conf import settings
 
@@ -24,17 +26,24 @@ TIME_LIMIT = 30  # seconds for one target, before other targets get their turn
 log = logging.getLogger(__name__)
 
 
-def send_pending(target_id: int) -> int:
-    """Send the due messages and the events of a target until one fails; return how many messages arrived."""
+def send_pending(target_id: int, *, stopped: threading.Event | None = None) -> int:
+    """Send the due messages and the events of a target until one fails; return how many messages arrived.
+
+    It ends after `TIME_LIMIT`, and when `stopped` is set.
+    """
     lease = outbox.take(target_id)
     if lease is None:
         return 0
     sent, deadline = 0, time.monotonic() + TIME_LIMIT
+
+    def goes_on() -> bool:
+        return time.monotonic() < deadline and not (stopped and stopped.is_set())
+
     try:
-        while time.monotonic() < deadline:
+        while goes_on():
             delivery = outbox.next_delivery(lease)
             if delivery is None:
-                sent += _send_events(lease, deadline)
+                sent += _send_events(lease, goes_on)
                 break
             if not send(delivery):
                 break
@@ -44,11 +53,11 @@ def send_pending(target_id: int) -> int:
     return sent
 
 
-def _send_events(lease: Lease, deadline: float) -> int:
+def _send_events(lease: Lease, goes_on: Callable[[], bool]) -> int:
     """Send batches of events until none is left or one fails; return the number of batches that arrived."""
     sent = 0
     upto = event_feed.complete_number()
-    while time.monotonic() < deadline and outbox.renew(lease):
+    while goes_on() and outbox.renew(lease):
         batch = event_feed.next_batch(lease.row_id, upto)
         if batch is None:
             break
