@@ -81,6 +81,8 @@ def config(level: str) -> dict[str, Any]:
                 name: {"handlers": [], "level": level, "propagate": True}
                 for name in ("django", "gunicorn.error", "gunicorn.access")
             },
+            # Its debugging log has URLs, whose paths and queries may be secrets.
+            "urllib3": {"level": "WARNING"},
             # Only warnings: each tick, every five seconds, would log four lines.
             **{
                 name: {"level": "WARNING"}

@@ -449,6 +449,8 @@ IPAM_ALERT_DAYS = env.integer("IPAM_ALERT_DAYS", 90, minimum=0)
 IPAM_URL = env.text("IPAM_URL")
 # Event numbers that a webhook target may be behind; older events are left out, which it is told.
 IPAM_WEBHOOK_MOST_EVENTS = env.integer("IPAM_WEBHOOK_MOST_EVENTS", 1_000_000, minimum=1000)
+# Events older than this are left out, too; 0 sets no limit.
+IPAM_WEBHOOK_EVENT_DAYS = env.integer("IPAM_WEBHOOK_EVENT_DAYS", 30, minimum=0)
 # Allow receivers of webhooks on this machine, for tests and laptops.
 IPAM_ALLOW_LOOPBACK_NETBOX = env.boolean("IPAM_ALLOW_LOOPBACK_NETBOX", False)
 IPAM_ALLOW_LOOPBACK_WEBHOOKS = env.boolean("IPAM_ALLOW_LOOPBACK_WEBHOOKS", False)
