@@ -10,7 +10,7 @@ import logging
 import threading
 from concurrent import futures
 
-from django.db import close_old_connections, connection
+from django.db import InterfaceError, OperationalError, close_old_connections, connection
 
 from pools.platform.alerts import event_feed, outbox, sending
 
@@ -36,6 +36,8 @@ class Dispatcher:
             try:
                 close_old_connections()
                 self.send_due()
+            except (OperationalError, InterfaceError) as error:
+                log.warning("webhooks wait for the database: %s", error)
             except Exception:
                 log.exception("the dispatcher of webhooks failed")
 
