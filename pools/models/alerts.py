@@ -91,6 +91,8 @@ class WebhookTarget(models.Model):
     # The answer to the last try to send events, until they are accepted.
     event_status = models.PositiveSmallIntegerField(null=True, editable=False)  # HTTP status
     event_error = models.CharField(max_length=500, default="", db_default="", editable=False)
+    # The most bytes of a batch, since the receiver found one too large (413).
+    event_limit = models.PositiveIntegerField(null=True, editable=False)
     created_at = models.DateTimeField()
     secret_made_at = models.DateTimeField()
 

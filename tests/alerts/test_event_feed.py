@@ -21,7 +21,7 @@ from pools.platform.audit import sealing
 from pools.platform.conditions import evaluation
 from pools.register import pools, retention
 from tests import factories, people
-from tests.alerts.receivers import Receiver
+from tests.alerts.receivers import Received, Receiver
 from tests.edges import api as apis
 
 pytestmark = pytest.mark.django_db
@@ -194,6 +194,35 @@ def test_many_events_come_in_batches(receiver: Receiver) -> None:
     assert [message["sequence"] for message in messages(receiver)] == [
         str(number) for number in range(1, 1301)
     ]
+
+
+def test_a_receiver_that_takes_small_batches_gets_all_events(receiver: Receiver) -> None:
+    target = subscriber(receiver)
+    since = target.event_position
+    factories.ask(factories.pool("10.0.0.0/24"), *factories.holders(40))
+    accepted: list[dict[str, Any]] = []
+
+    def refuse_large(_handler: Any, received: Received) -> int:
+        if len(received.body) > 10_000:
+            return 413
+        accepted.extend(received.event)
+        return 204
+
+    receiver.answer = refuse_large
+    tries = 0
+    while sending.send_pending(target.pk) or tries < 5:
+        tries += 1
+        resume(target)
+    assert [message["id"] for message in accepted] == expect(since)
+    refused = [len(received.body) for received in receiver.received if len(received.body) > 10_000]
+    assert refused == sorted(refused, reverse=True)  # what was learnt is kept
+    target.refresh_from_db()
+    assert target.event_limit == refused[-1] // 2
+    assert (
+        max(len(received.body) for received in receiver.received[len(refused) :])
+        <= target.event_limit
+    )
+    assert targets.change(target, {"ca": target.ca}, author=factories.BY).event_limit is None
 
 
 def test_too_many_waiting_events_are_left_out_and_reported(

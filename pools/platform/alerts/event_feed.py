@@ -38,6 +38,7 @@ MOST_OBJECTS = 100  # clusters or pools of a subscription
 _LOG = "webhooks"
 _PAGE = 500  # events that are read at once, and the most of a batch
 _LARGEST = 1 << 20  # bytes of a batch, unless a single event is larger
+_TOO_LARGE = 413  # the HTTP status
 _UID_SPACE = uuid.UUID("6a0b7c52-6d0f-4b0e-9a51-1d7e0b7e8a10")
 
 
@@ -159,12 +160,13 @@ def next_batch(target_id: int, upto: int) -> Batch | None:
             if target.event_position >= upto
             else Batch(target, [], upto, target.event_sequence)
         )
-    position, size = target.event_position, 0
+    position, most = target.event_position, target.event_limit or _LARGEST
+    size = 1 + sum(len(text.encode()) + 1 for text in messages)  # with brackets and commas
     for event in _load_matching(target, page):
         if event.message is not None:
             text = _event_message(target.event_sequence + len(messages) + 1, event.message)
-            size += len(text.encode())
-            if messages and size > _LARGEST:
+            size += len(text.encode()) + 1
+            if messages and size > most:
                 break
             messages.append(text)
         position = event.pk
@@ -300,12 +302,14 @@ def advance(lease: Lease, batch: Batch) -> bool:
     return outbox.renew(lease, **changes)
 
 
-def record_failure(target: WebhookTarget, *, status: int | None, error: str) -> None:
-    """Pause a target that did not accept a batch."""
+def record_failure(batch: Batch, *, status: int | None, error: str) -> None:
+    """Pause a target that did not accept a batch; if it was too large, later ones have half of its size."""
+    changes: dict[str, Any] = {"event_status": status, "event_error": error[:500]}
+    if status == _TOO_LARGE:
+        changes["event_limit"] = len(batch.body) // 2
+    target = batch.target
     with transaction.atomic():
         WebhookTarget.objects.filter(pk=target.pk).update(
-            events_failing_since=Coalesce(F("events_failing_since"), Clock()),
-            event_status=status,
-            event_error=error[:500],
+            events_failing_since=Coalesce(F("events_failing_since"), Clock()), **changes
         )
         outbox.pause(target.pk)

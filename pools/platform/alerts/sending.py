@@ -76,11 +76,11 @@ def _send_batch(batch: event_feed.Batch) -> bool:
     try:
         status, error = _post(batch.target, batch.body, batch.uid, event_feed.CONTENT_TYPE)
     except Exception:
-        event_feed.record_failure(batch.target, status=None, error=_BROKEN_OFF)
+        event_feed.record_failure(batch, status=None, error=_BROKEN_OFF)
         raise
     if error:
         log.warning("events were not sent to %s: %s", batch.target.name, error)
-        event_feed.record_failure(batch.target, status=status, error=error)
+        event_feed.record_failure(batch, status=status, error=error)
     return not error
 
 

@@ -128,7 +128,7 @@ def change(
         for name in values.keys() - {"url"}:
             setattr(row, name, values[name])
         # The change may have removed the cause of failures: messages are tried again at once.
-        row.failures, row.wait_until = 0, None
+        row.failures, row.wait_until, row.event_limit = 0, None, None
         _save(row)
         if query is not None:
             secret, former = secrets_of(row)
