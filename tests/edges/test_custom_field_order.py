@@ -11,6 +11,7 @@ from django.urls import reverse
 
 from tests import people
 from tests.edges import api as apis
+from tests.security import everything
 
 pytestmark = pytest.mark.django_db
 
@@ -69,6 +70,16 @@ def ordered(api: apis.Api, ordering: str) -> list[str]:
 def test_pages_of_rest_are_ordered(api: apis.Api, ordering: str) -> None:
     assert ordered(api, ordering) == ORDERS[ordering]
     assert ordered(api, f"-{ordering}") == ORDERS[ordering][::-1]
+
+
+@pytest.mark.parametrize("kind", ["cluster", "pool", "network", "container"])
+def test_lists_of_each_kind_are_ordered(kind: str) -> None:
+    everything.create()
+    api = apis.Api()
+    api.create("custom-fields/", {**RACK, "name": "row", "object_types": [kind]})
+    answer = api("GET", f"{kind}s/?ordering=-cf_row&limit=1")
+    assert answer.status_code == 200
+    assert len(answer.json()["results"]) == 1
 
 
 @pytest.mark.usefixtures("clusters")
