@@ -30,6 +30,8 @@ _URL_PASSWORD = re.compile(
 )
 # The key in the URL of an admission webhook, valid or not, and keys outside of URLs.
 _WEBHOOK = re.compile(r"(/webhooks/v\d+/[^/\s]+/)[^/\s]+(/(?:validate|mutate)-)|\bcadw_[\w-]{16,}")
+# Of a request line as urllib3 logs it: the query of a webhook's URL may be its secret.
+_POSTED_QUERY = re.compile(r"""("POST [^"\s?]{1,2000}\?)[^"\s]{1,4000}""")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
@@ -39,6 +41,7 @@ def redact(message: str) -> str:
     message = _HEADER.sub(rf"\1{_HIDDEN}", message)
     message = _PAIR.sub(rf"\1{_HIDDEN}", message)
     message = _SCHEME.sub(rf"\1 {_HIDDEN}", message)
+    message = _POSTED_QUERY.sub(rf"\1{_HIDDEN}", message)
     message = _URL_PASSWORD.sub(rf"\1{_HIDDEN}\2", message)
     return _WEBHOOK.sub(lambda match: f"{match[1] or ''}{_HIDDEN}{match[2] or ''}", message)
 

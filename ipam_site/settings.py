@@ -362,7 +362,7 @@ CELERY_TASK_DEFAULT_QUEUE = "ipam.default"
 CELERY_TASK_QUEUES = [kombu.Queue("ipam.default"), kombu.Queue("ipam.clusters")]
 CELERY_TASK_ROUTES = {
     "pools.tasks.reconcile": {"queue": "ipam.clusters"},
-    "pools.tasks.send_webhook": {"queue": "ipam.clusters"},  # receivers may hang, too
+    "pools.tasks.send_webhook": {"queue": "ipam.clusters"},  # of the release before
 }
 CELERY_TASK_CREATE_MISSING_QUEUES = False
 # Messages are only hints to process rows: a web request does not wait for an unavailable broker.
@@ -399,7 +399,6 @@ CELERY_BEAT_SCHEDULE = {
     "refresh usage": _every(30, "pools.tasks.refresh_usage"),
     "take samples": _every(600, "pools.tasks.take_samples"),
     "evaluate alerts": _every(30, "pools.tasks.evaluate_alerts"),
-    "send webhooks": _every(5, "pools.tasks.send_webhooks"),
     "tidy alerts": _every(3600, "pools.tasks.tidy_alerts"),
     "due checks": _every(60, "pools.tasks.due_checks"),
     "tidy idempotency keys": _every(3600, "pools.tasks.tidy_idempotency_keys"),
@@ -450,6 +449,8 @@ IPAM_ALERT_DAYS = env.integer("IPAM_ALERT_DAYS", 90, minimum=0)
 IPAM_URL = env.text("IPAM_URL")
 # Event numbers that a webhook target may be behind; older events are left out, which it is told.
 IPAM_WEBHOOK_MOST_EVENTS = env.integer("IPAM_WEBHOOK_MOST_EVENTS", 1_000_000, minimum=1000)
+# Events older than this are left out, too; 0 sets no limit.
+IPAM_WEBHOOK_EVENT_DAYS = env.integer("IPAM_WEBHOOK_EVENT_DAYS", 30, minimum=0)
 # Allow receivers of webhooks on this machine, for tests and laptops.
 IPAM_ALLOW_LOOPBACK_NETBOX = env.boolean("IPAM_ALLOW_LOOPBACK_NETBOX", False)
 IPAM_ALLOW_LOOPBACK_WEBHOOKS = env.boolean("IPAM_ALLOW_LOOPBACK_WEBHOOKS", False)

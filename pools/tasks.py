@@ -169,9 +169,8 @@ def end_recovery() -> bool:
 
 @shared_task
 def evaluate_alerts() -> int:
-    """Evaluate the conditions; if alerts changed, send webhooks at once."""
-    deliveries = evaluation.evaluate().deliveries
-    return send_webhooks() if deliveries else 0
+    """Evaluate the conditions; watchers send the messages."""
+    return evaluation.evaluate().deliveries
 
 
 @shared_task
@@ -179,12 +178,12 @@ def tidy_alerts() -> int:
     return evaluation.tidy(settings.IPAM_ALERT_DAYS)
 
 
+# Beat and workers of the release before send the messages of the next two tasks while an upgrade lasts. Now
+# watchers send webhooks (pools/platform/alerts/dispatch.py).
+
+
 @shared_task
 def send_webhooks() -> int:
-    """Send one message for each webhook target with pending deliveries or events.
-
-    A slow target delays only its own deliveries.
-    """
     due = sorted({*outbox.due_targets(), *event_feed.due_targets()})
     for target_id in due:
         send_webhook.apply_async((target_id,), expires=_EXPIRY_SECONDS)

@@ -42,7 +42,7 @@ class TargetForm(forms.Form):
         widget=fields.text(placeholder="https://alerts.example.org/cadastre"),
         help_text=_(
             "HTTPS only. Redirects are not followed. Loopback and link-local "
-            "addresses are not allowed."
+            "addresses are not allowed. The query is stored as a secret and shown as ***."
         ),
     )
     alerts = forms.BooleanField(

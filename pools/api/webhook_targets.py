@@ -22,7 +22,10 @@ class WebhookTargetSerializer(Serializer):
 
     id = fields.IntegerField(read_only=True)
     name = fields.TextField(targets.parse_name)
-    url = fields.TextField(targets.parse_url)
+    url = fields.TextField(
+        targets.parse_url,
+        help_text="Answers have *** instead of the query, which is a secret; sent so, it stays.",
+    )
     ca = fields.TextField(targets.parse_ca, required=False)
     codes = fields.ListField(targets.parse_codes, child=fields.TextField(), required=False)
     enabled = fields.FlagField(required=False)
@@ -48,6 +51,8 @@ class WebhookTargetSerializer(Serializer):
     event_position = fields.IntegerField(read_only=True)
     event_sequence = fields.IntegerField(read_only=True)
     events_failing_since = fields.TimeField(read_only=True, allow_null=True)
+    event_status = fields.IntegerField(read_only=True, allow_null=True)
+    event_error = fields.TextField(read_only=True)
     created_at = fields.TimeField(read_only=True)
     secret_made_at = fields.TimeField(read_only=True)
     failures = fields.IntegerField(read_only=True)

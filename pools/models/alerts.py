@@ -88,6 +88,11 @@ class WebhookTarget(models.Model):
     event_gap_from = models.BigIntegerField(null=True, editable=False)
     event_gap_to = models.BigIntegerField(null=True, editable=False)
     events_failing_since = models.DateTimeField(null=True, editable=False)
+    # The answer to the last try to send events, until they are accepted.
+    event_status = models.PositiveSmallIntegerField(null=True, editable=False)  # HTTP status
+    event_error = models.CharField(max_length=500, default="", db_default="", editable=False)
+    # The most bytes of a batch, since the receiver found one too large (413).
+    event_limit = models.PositiveIntegerField(null=True, editable=False)
     created_at = models.DateTimeField()
     secret_made_at = models.DateTimeField()
 

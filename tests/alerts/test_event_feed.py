@@ -11,15 +11,17 @@ from typing import Any
 
 import pytest
 from django.db import connection, transaction
+from django.urls import reverse
 
 from pools.models import Alert, Event, Pool, WebhookTarget
 from pools.models.fields import Clock
 from pools.platform import database, events
 from pools.platform.alerts import event_feed, outbox, sending, targets
+from pools.platform.audit import sealing
 from pools.platform.conditions import evaluation
-from pools.register import pools
-from tests import factories
-from tests.alerts.receivers import Receiver
+from pools.register import pools, retention
+from tests import factories, people
+from tests.alerts.receivers import Received, Receiver
 from tests.edges import api as apis
 
 pytestmark = pytest.mark.django_db
@@ -121,6 +123,10 @@ def test_what_failed_is_sent_again_with_the_same_ids_and_numbers(receiver: Recei
     assert target.failures == 1
     assert target.events_failing_since is not None
     assert target.wait_until is not None
+    shown = apis.Api()("GET", f"webhook-targets/{target.pk}/").json()
+    assert (shown["event_status"], shown["event_error"]) == (500, "HTTP 500: not accepted")
+    page = people.browser().get(reverse("admin:pools_webhooktarget_change", args=[target.pk]))
+    assert "HTTP 500: not accepted" in page.content.decode()
     assert event_feed.due_targets() == []
     receiver.answer = lambda _handler, _received: 204
     factories.pool("10.1.0.0/24")
@@ -131,6 +137,7 @@ def test_what_failed_is_sent_again_with_the_same_ids_and_numbers(receiver: Recei
     assert [(message["id"], message["sequence"]) for message in second][: len(first)] == identity
     target.refresh_from_db()
     assert (target.failures, target.events_failing_since) == (0, None)
+    assert (target.event_status, target.event_error) == (None, "")
 
 
 def test_a_killed_worker_loses_nothing(receiver: Receiver, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -189,6 +196,35 @@ def test_many_events_come_in_batches(receiver: Receiver) -> None:
     ]
 
 
+def test_a_receiver_that_takes_small_batches_gets_all_events(receiver: Receiver) -> None:
+    target = subscriber(receiver)
+    since = target.event_position
+    factories.ask(factories.pool("10.0.0.0/24"), *factories.holders(40))
+    accepted: list[dict[str, Any]] = []
+
+    def refuse_large(_handler: Any, received: Received) -> int:
+        if len(received.body) > 10_000:
+            return 413
+        accepted.extend(received.event)
+        return 204
+
+    receiver.answer = refuse_large
+    tries = 0
+    while sending.send_pending(target.pk) or tries < 5:
+        tries += 1
+        resume(target)
+    assert [message["id"] for message in accepted] == expect(since)
+    refused = [len(received.body) for received in receiver.received if len(received.body) > 10_000]
+    assert refused == sorted(refused, reverse=True)  # what was learnt is kept
+    target.refresh_from_db()
+    assert target.event_limit == refused[-1] // 2
+    assert (
+        max(len(received.body) for received in receiver.received[len(refused) :])
+        <= target.event_limit
+    )
+    assert targets.change(target, {"ca": target.ca}, author=factories.BY).event_limit is None
+
+
 def test_too_many_waiting_events_are_left_out_and_reported(
     receiver: Receiver, settings: Any
 ) -> None:
@@ -213,6 +249,31 @@ def test_too_many_waiting_events_are_left_out_and_reported(
     assert [message["id"] for message in rest] == expect(gap["data"]["to"])
     evaluation.evaluate()
     assert not Alert.objects.filter(code="webhook_events_behind", ended_at=None).exists()
+
+
+@pytest.mark.parametrize("reason", ["too old", "deleted"])
+def test_events_that_are_too_old_or_deleted_are_reported(
+    receiver: Receiver, settings: Any, reason: str
+) -> None:
+    """A target that was disabled for 40 days."""
+    target = subscriber(receiver)
+    start = target.event_position
+    factories.pool("10.0.0.0/24")
+    last_old = expect(start)[-1]
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT set_config('ipam.clock_offset', '40 days', true)")
+    settings.IPAM_WEBHOOK_EVENT_DAYS = 30 if reason == "too old" else 0
+    if reason == "deleted":
+        assert retention.purge_events(7)
+    else:
+        sealing.seal()
+    factories.pool("10.1.0.0/24")
+    sending.send_pending(target.pk)
+    gap, *rest = messages(receiver)
+    assert (gap["type"], gap["data"]["from"]) == ("cadastre.events.left_out", start + 1)
+    assert f"event-{gap['data']['to']}" == last_old
+    assert [message["id"] for message in rest] == expect(gap["data"]["to"])
+    assert rest
 
 
 def test_a_receiver_that_is_down_is_a_condition(receiver: Receiver) -> None:

@@ -115,7 +115,8 @@ def test_the_form_says_what_is_wrong() -> None:
     targets.create("ops", "https://example.org/", author=factories.BY)
     for data, words in (
         ({"name": "x", "url": "http://example.org/"}, "must begin with https"),
-        ({"name": "x", "url": "https://example.org/?a=b"}, "query"),
+        ({"name": "x", "url": "https://example.org/#x"}, "fragment"),
+        ({"name": "x", "url": "https://example.org/?***"}, "the whole URL is expected"),
         ({"name": "ops", "url": "https://example.org/"}, "There is a target ops"),
         ({"name": "x", "url": "https://example.org/", "ca": "nonsense"}, "PEM"),
         ({"name": "x", "url": "https://example.org/", "codes": ["nonsense"]}, "nonsense"),

@@ -164,7 +164,7 @@ def test_one_worker_sends_to_a_target_at_a_time_and_one_that_died_is_followed(
     # It died in the middle of a try that the receiver saw.
     delivery = outbox.next_delivery(lease)
     assert delivery is not None
-    sending._post(delivery)
+    sending._post(target, delivery.body.encode(), str(delivery.uid), "application/json")
     due(target)
     assert sending.send_pending(target.pk) == 1
     assert len({one.headers["X-Cadastre-Delivery"] for one in receiver.received}) == 1

@@ -78,6 +78,11 @@ def test_credentials_are_replaced_and_what_is_not_said_stays(
     assert "prod" not in json.dumps(apis.refused(twice, 409, "same_cluster"))
     tested = api("POST", "clusters/second/connection/test/", {"kubeconfig": fake.kubeconfig()})
     assert "prod" not in tested.text
+    # The stored connection, of which a sync run found it.
+    body = {"kubeconfig": fake.kubeconfig(), "offline": True}
+    assert api("PUT", "clusters/second/connection/", body).status_code == 201
+    tested = api("POST", "clusters/second/connection/test/", {})
+    assert (tested.json()["code"], "prod" in tested.text) == ("same_cluster", False)
 
 
 def test_terms_are_changed(api: apis.Api, fake: FakeCluster) -> None:

@@ -161,7 +161,8 @@ class Site:
 @contextlib.contextmanager
 def running() -> Iterator[Site]:
     with running_site.used() as data:
-        up = running_site.Site(data, "--no-demo", "--workers=2")
+        local = {"IPAM_ALLOW_LOOPBACK_WEBHOOKS": "1", "IPAM_ALLOW_LOOPBACK_CLUSTERS": "1"}
+        up = running_site.Site(data, "--no-demo", "--workers=2", env=local)
         try:
             yield Site(up.wait_until_ready(240))
         finally:

@@ -242,12 +242,12 @@ class ConnectionTest(generics.GenericView):
         if parsing.body(request).strip() in {b"", b"{}"}:
             connection = _get_connection(cluster)
             result = connection_test.test_connection(connection, registry.resources())
-            return self.respond(result)
-        views.require(request, "pools.add_connection")
-        clusters.get(cluster)
-        values = self.read(request, ConnectionSourceSerializer)
-        terms = _terms(values, None)
-        result = connection_test.test_source(values["source"], terms, registry.resources())
+        else:
+            views.require(request, "pools.add_connection")
+            clusters.get(cluster)
+            values = self.read(request, ConnectionSourceSerializer)
+            terms = _terms(values, None)
+            result = connection_test.test_source(values["source"], terms, registry.resources())
         limits = token_scopes.limits_of(request.auth)
         if result.code == errors.SameCluster.code and limits and limits.is_confined:
             result.message = errors.SameCluster().message  # without the name of the other

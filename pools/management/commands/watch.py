@@ -1,4 +1,4 @@
-"""`manage.py watch [--clusters N]`: apply watch events of clusters within seconds.
+"""`manage.py watch [--clusters N]`: apply watch events of clusters within seconds, and send webhooks.
 
 Any number of watchers may run, on any number of machines: they share the clusters. `up` runs one.
 """
@@ -16,21 +16,21 @@ from typing import Any
 
 from django.core.management import base
 from django.db import connection
-from kombu.exceptions import OperationalError
 
-from pools import tasks
 from pools.clusters.reconcile import registry
 from pools.clusters.reconcile import watcher as reconcile_watcher
 from pools.platform import garbage, heartbeat
+from pools.platform.alerts import dispatch
 from pools.platform.conditions import evaluation
 
 _INTERVAL = 30  # seconds
+_LAST_MESSAGES = 2  # seconds for messages that are on their way at a stop
 
 log = logging.getLogger(__name__)
 
 
 class Command(base.BaseCommand):
-    help = "Watch the clusters until SIGTERM or Ctrl-C."
+    help = "Watch the clusters, and send webhooks, until SIGTERM or Ctrl-C."
     requires_system_checks: list[str] = []  # `prepare` and `migrate` run them, before any process
 
     def add_arguments(self, parser: base.CommandParser) -> None:
@@ -52,9 +52,12 @@ class Command(base.BaseCommand):
             signal.signal(signum, lambda signum, _frame: signals.put(signum))
         threading.Thread(target=_stop, args=[watcher, signals], daemon=True, name="stop").start()
         threading.Thread(target=_evaluate_for_scheduler, daemon=True, name="alerts").start()
+        dispatcher = dispatch.Dispatcher()
+        threading.Thread(target=dispatcher.run, daemon=True, name="webhooks").start()
         self.stderr.write(f"watching as {watcher.name}")
         garbage.collect_seldom()
         watcher.run()
+        dispatcher.stop(_LAST_MESSAGES)
         # End at once, although threads may still wait for a cluster.
         sys.stdout.flush()
         os._exit(0)
@@ -70,11 +73,7 @@ def _evaluate_for_scheduler() -> None:
     pause = threading.Event()
     while not pause.wait(_INTERVAL):
         try:
-            outcome = evaluation.evaluate_without_scheduler()
-            if outcome is not None and outcome.deliveries:
-                tasks.send_webhooks()
-        except OperationalError:
-            log.warning("broker unavailable; webhooks wait")
+            evaluation.evaluate_without_scheduler()
         except Exception:
             log.exception("evaluation of alerts failed")
         finally:

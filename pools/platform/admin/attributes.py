@@ -19,7 +19,7 @@ from pools.models import CustomField
 from pools.platform.admin import columns, display, filters, lists
 from pools.platform.admin import forms as fields
 from pools.platform.admin.columns import Column
-from pools.platform.attributes import registry
+from pools.platform.attributes import registry, sort_keys
 
 PREFIX = "cf_"
 MOST = 200  # choices of a filter
@@ -230,9 +230,7 @@ def _custom_column(field: CustomField) -> Column:
     def cell(row: Any) -> SafeString | str:
         return show_custom_value(field.type, row.custom_fields.get(field.name, ""))
 
-    is_number = field.type == core.FieldType.NUMBER  # texts: they would be sorted as texts
-    ordering = None if is_number else f"custom_fields__{field.name}"
-    return Column(f"{PREFIX}{field.name}", field.label, cell, ordering=ordering)
+    return Column(f"{PREFIX}{field.name}", field.label, cell, ordering=sort_keys.sort_key(field))
 
 
 class _WordsFilter(filters.ValuesFilter):

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import reduce
 from typing import Any
 
+from django.db.models import Expression
 from django.utils.html import format_html
 from django.utils.translation import gettext_lazy as _
 from django_stubs_ext import StrOrPromise
@@ -14,7 +15,7 @@ from pools.platform.admin import display
 
 
 class Column:
-    """A column of `list_display`: its name, heading and cell, and the field that orders the list by it.
+    """A column of `list_display`: its name, heading and cell, and the field or expression that orders the list by it.
 
     Django takes any callable with these attributes. A column without `ordering` cannot be sorted.
     """
@@ -25,7 +26,7 @@ class Column:
         title: StrOrPromise,
         cell: Callable[[Any], object],
         *,
-        ordering: str | None = None,
+        ordering: str | Expression | None = None,
     ) -> None:
         self.__name__ = name
         self.short_description = title

@@ -13,6 +13,7 @@ import json
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 from django.conf import settings
@@ -21,7 +22,7 @@ from django.db.models import F, Q
 from django.db.models.functions import Coalesce
 
 from pools.core import block_fields, errors
-from pools.models import Cluster, CountedUntil, Event, Pool, PoolEvent, WebhookTarget
+from pools.models import AuditSegment, Cluster, CountedUntil, Event, Pool, PoolEvent, WebhookTarget
 from pools.models.fields import Clock
 from pools.platform.alerts import outbox
 from pools.platform.alerts.representation import link
@@ -37,6 +38,7 @@ MOST_OBJECTS = 100  # clusters or pools of a subscription
 _LOG = "webhooks"
 _PAGE = 500  # events that are read at once, and the most of a batch
 _LARGEST = 1 << 20  # bytes of a batch, unless a single event is larger
+_TOO_LARGE = 413  # the HTTP status
 _UID_SPACE = uuid.UUID("6a0b7c52-6d0f-4b0e-9a51-1d7e0b7e8a10")
 
 
@@ -138,6 +140,7 @@ def start(target: WebhookTarget) -> None:
     """Let a target that receives no events so far begin with the next one."""
     target.event_position = event_rows.newest_number()
     target.event_gap_from = target.event_gap_to = target.events_failing_since = None
+    target.event_status, target.event_error = None, ""
 
 
 def next_batch(target_id: int, upto: int) -> Batch | None:
@@ -157,12 +160,13 @@ def next_batch(target_id: int, upto: int) -> Batch | None:
             if target.event_position >= upto
             else Batch(target, [], upto, target.event_sequence)
         )
-    position, size = target.event_position, 0
+    position, most = target.event_position, target.event_limit or _LARGEST
+    size = 1 + sum(len(text.encode()) + 1 for text in messages)  # with brackets and commas
     for event in _load_matching(target, page):
         if event.message is not None:
             text = _event_message(target.event_sequence + len(messages) + 1, event.message)
-            size += len(text.encode())
-            if messages and size > _LARGEST:
+            size += len(text.encode()) + 1
+            if messages and size > most:
                 break
             messages.append(text)
         position = event.pk
@@ -262,8 +266,8 @@ def _cloud_event(
 
 
 def _leave_out_old(target: WebhookTarget, upto: int) -> None:
-    """Move the position of a target that is too far behind, and note what it leaves out."""
-    first_kept = upto - settings.IPAM_WEBHOOK_MOST_EVENTS
+    """Move the position of a target behind events that are too many, too old or deleted; note the gap."""
+    first_kept = max(upto - settings.IPAM_WEBHOOK_MOST_EVENTS, min(_outdated_number(target), upto))
     if target.event_position >= first_kept:
         return
     rows = WebhookTarget.objects.filter(pk=target.pk, event_position=target.event_position)
@@ -275,6 +279,18 @@ def _leave_out_old(target: WebhookTarget, upto: int) -> None:
     target.refresh_from_db()
 
 
+def _outdated_number(target: WebhookTarget) -> int:
+    """Return the number of the last event that is too old for the target, or was deleted; 0 if there is none.
+
+    Segments of the audit chain have the times; events are deleted segment by segment.
+    """
+    outdated = Q(purged_at__isnull=False)
+    if days := settings.IPAM_WEBHOOK_EVENT_DAYS:
+        outdated |= Q(newest_at__lt=Clock() - timedelta(days=days))
+    segments = AuditSegment.objects.filter(outdated, last_id__gt=target.event_position)
+    return segments.order_by("-last_id").values_list("last_id", flat=True).first() or 0
+
+
 def advance(lease: Lease, batch: Batch) -> bool:
     """Note that a batch has arrived; False if the lease is lost, so that the batch is sent again."""
     changes: dict[str, Any] = {"event_position": batch.position, "event_sequence": batch.sequence}
@@ -282,12 +298,18 @@ def advance(lease: Lease, batch: Batch) -> bool:
         changes |= {"event_gap_from": None, "event_gap_to": None}
     if batch.messages:
         changes |= {"failures": 0, "wait_until": None, "events_failing_since": None}
+        changes |= {"event_status": None, "event_error": ""}
     return outbox.renew(lease, **changes)
 
 
-def record_failure(target: WebhookTarget) -> None:
-    """Pause a target that did not accept a batch."""
+def record_failure(batch: Batch, *, status: int | None, error: str) -> None:
+    """Pause a target that did not accept a batch; if it was too large, later ones have half of its size."""
+    changes: dict[str, Any] = {"event_status": status, "event_error": error[:500]}
+    if status == _TOO_LARGE:
+        changes["event_limit"] = len(batch.body) // 2
+    target = batch.target
     with transaction.atomic():
-        rows = WebhookTarget.objects.filter(pk=target.pk, events_failing_since=None)
-        rows.update(events_failing_since=Clock())
+        WebhookTarget.objects.filter(pk=target.pk).update(
+            events_failing_since=Coalesce(F("events_failing_since"), Clock()), **changes
+        )
         outbox.pause(target.pk)

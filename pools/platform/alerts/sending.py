@@ -6,7 +6,9 @@ Messages of alerts come before events, of which many may wait.
 from __future__ import annotations
 
 import logging
+import threading
 import time
+from collections.abc import Callable
 
 from django.conf import settings
 
@@ -19,22 +21,30 @@ from pools.platform.outbound import faults, webhook_post
 from pools.platform.outbound.access import Access
 
 _CONTENT_TYPE = "application/cloudevents+json; charset=utf-8"
+_BROKEN_OFF = "the attempt was broken off"
 TIME_LIMIT = 30  # seconds for one target, before other targets get their turn
 
 log = logging.getLogger(__name__)
 
 
-def send_pending(target_id: int) -> int:
-    """Send the due messages and the events of a target until one fails; return how many messages arrived."""
+def send_pending(target_id: int, *, stopped: threading.Event | None = None) -> int:
+    """Send the due messages and the events of a target until one fails; return how many messages arrived.
+
+    It ends after `TIME_LIMIT`, and when `stopped` is set.
+    """
     lease = outbox.take(target_id)
     if lease is None:
         return 0
     sent, deadline = 0, time.monotonic() + TIME_LIMIT
+
+    def goes_on() -> bool:
+        return time.monotonic() < deadline and not (stopped and stopped.is_set())
+
     try:
-        while time.monotonic() < deadline:
+        while goes_on():
             delivery = outbox.next_delivery(lease)
             if delivery is None:
-                sent += _send_events(lease, deadline)
+                sent += _send_events(lease, goes_on)
                 break
             if not send(delivery):
                 break
@@ -44,11 +54,11 @@ def send_pending(target_id: int) -> int:
     return sent
 
 
-def _send_events(lease: Lease, deadline: float) -> int:
+def _send_events(lease: Lease, goes_on: Callable[[], bool]) -> int:
     """Send batches of events until none is left or one fails; return the number of batches that arrived."""
     sent = 0
     upto = event_feed.complete_number()
-    while time.monotonic() < deadline and outbox.renew(lease):
+    while goes_on() and outbox.renew(lease):
         batch = event_feed.next_batch(lease.row_id, upto)
         if batch is None:
             break
@@ -64,55 +74,56 @@ def _send_events(lease: Lease, deadline: float) -> int:
 def _send_batch(batch: event_feed.Batch) -> bool:
     """Try to send a batch outside a transaction; return True if the receiver answers 2xx."""
     try:
-        status = _post_body(batch.target, batch.body, batch.uid, event_feed.CONTENT_TYPE)
-    except faults.ClusterFault as fault:
-        log.warning("events were not sent to %s: %s", batch.target.name, fault.code)
-        status = 0
+        status, error = _post(batch.target, batch.body, batch.uid, event_feed.CONTENT_TYPE)
     except Exception:
-        event_feed.record_failure(batch.target)
+        event_feed.record_failure(batch, status=None, error=_BROKEN_OFF)
         raise
-    if 200 <= status < 300:
-        return True
-    event_feed.record_failure(batch.target)
-    return False
+    if error:
+        log.warning("events were not sent to %s: %s", batch.target.name, error)
+        event_feed.record_failure(batch, status=status, error=error)
+    return not error
 
 
 def send(delivery: Delivery) -> bool:
     """Try to send a message outside a transaction; return True if the receiver answers 2xx."""
+    body, uid = delivery.body.encode(), str(delivery.uid)
     try:
-        status = _post(delivery)
-    except faults.ClusterFault as fault:
-        outbox.record_failure(delivery, status=None, error=f"{fault.code}: {fault.message}")
-        return False
+        status, error = _post(delivery.target, body, uid, _CONTENT_TYPE)
     except Exception:
-        # The worker's time limit: a delivery that takes so long is not tried again at once.
-        outbox.record_failure(delivery, status=None, error="the attempt was broken off")
+        # A delivery that takes too long is not tried again at once.
+        outbox.record_failure(delivery, status=None, error=_BROKEN_OFF)
         raise
-    if 200 <= status < 300:
-        outbox.record_success(delivery, status)
-        return True
-    reason = "a redirect, which is not followed" if 300 <= status < 400 else "not accepted"
-    outbox.record_failure(delivery, status=status, error=f"HTTP {status}: {reason}")
-    return False
+    if status is None or error:
+        outbox.record_failure(delivery, status=status, error=error)
+        return False
+    outbox.record_success(delivery, status)
+    return True
 
 
-def _post(delivery: Delivery) -> int:
-    body = delivery.body.encode()
-    return _post_body(delivery.target, body, str(delivery.uid), _CONTENT_TYPE)
-
-
-def _post_body(target: WebhookTarget, body: bytes, uid: str, content_type: str) -> int:
+def _post(
+    target: WebhookTarget, body: bytes, uid: str, content_type: str
+) -> tuple[int | None, str]:
+    """Return the status of the answer, if there is one, and why the message has not arrived; "" if it has."""
     now = int(database.now().timestamp())
-    headers = {
-        "Content-Type": content_type,
-        "User-Agent": settings.IPAM_USER_AGENT,
-        webhook_signature.DELIVERY: uid,
-        webhook_signature.TIMESTAMP: str(now),
-        webhook_signature.SIGNATURE: webhook_signature.sign(targets.secret(target), now, body),
-    }
-    return webhook_post.post(
-        Access(target.url, ca=target.ca),
-        body,
-        headers,
-        allow_loopback=settings.IPAM_ALLOW_LOOPBACK_WEBHOOKS,
-    )
+    try:
+        secret, query = targets.secrets_of(target)
+        headers = {
+            "Content-Type": content_type,
+            "User-Agent": settings.IPAM_USER_AGENT,
+            webhook_signature.DELIVERY: uid,
+            webhook_signature.TIMESTAMP: str(now),
+            webhook_signature.SIGNATURE: webhook_signature.sign(secret, now, body),
+        }
+        status = webhook_post.post(
+            Access(target.url.removesuffix(targets.HIDDEN_QUERY), ca=target.ca),
+            body,
+            headers,
+            query=query,
+            allow_loopback=settings.IPAM_ALLOW_LOOPBACK_WEBHOOKS,
+        )
+    except faults.ClusterFault as fault:
+        return None, f"{fault.code}: {fault.message}"
+    if 200 <= status < 300:
+        return status, ""
+    reason = "a redirect, which is not followed" if 300 <= status < 400 else "not accepted"
+    return status, f"HTTP {status}: {reason}"

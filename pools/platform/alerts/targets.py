@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import secrets as randomness
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -20,6 +21,10 @@ from pools.platform.outbound import secrets, webhook_post
 
 LONGEST_NAME = 100
 MOST = 100  # targets
+# What is stored and shown instead of the query of a URL: with some receivers the query is the secret.
+HIDDEN_QUERY = "?***"
+_QUERY = re.compile(r"(?:[A-Za-z0-9._~!$&'()*+,;=:@/?-]|%[0-9A-Fa-f]{2})+")
+_LONGEST_QUERY = 1500
 _PREFIX = "cadwh_"  # lets secret scanners recognize a secret that was committed to a repository
 
 
@@ -29,10 +34,22 @@ def parse_name(value: object, field: str = "name") -> str:
 
 
 def parse_url(value: object, field: str = "url") -> str:
-    """Parse the URL of a target. Raises InvalidInput wrong_type, url_not_allowed, too_long."""
+    """Parse the URL of a target, with its query. Raises InvalidInput wrong_type, url_not_allowed, too_long."""
     if not isinstance(value, str):
         raise errors.InvalidInput.for_field(field, "wrong_type", "a text is expected", value)
-    return webhook_post.parse_url(value.strip(), field=field)
+    address, mark, query = value.strip().partition("?")
+    address = webhook_post.parse_url(address, field=field)
+    if not mark:
+        return address
+    if len(query) > _LONGEST_QUERY:
+        message = f"the query may have at most {_LONGEST_QUERY} characters"
+        raise errors.InvalidInput.for_field(field, "too_long", message)
+    if not _QUERY.fullmatch(query):
+        message = (
+            "the URL must not have an empty query, a fragment, or characters that need %-encoding"
+        )
+        raise errors.InvalidInput.for_field(field, "url_not_allowed", message)
+    return f"{address}?{query}"
 
 
 def parse_ca(value: object, field: str = "ca") -> str:
@@ -81,7 +98,6 @@ def create(
         now = database.now()
         target = WebhookTarget(
             name=name,
-            url=url,
             ca=ca,
             codes=list(codes),
             enabled=enabled,
@@ -90,8 +106,11 @@ def create(
             **events_of_target,
         )
         event_feed.start(target)
+        query = _set_url(target, url) or ""
         _save(target)
-        return target, rotate(target, author=author)
+        secret = _generate()
+        _seal(target, secret, query)
+        return target, secret
 
 
 def change(
@@ -105,14 +124,34 @@ def change(
         row = _locked(target)
         if values.get("event_types") and not row.event_types:
             event_feed.start(row)
-        for name in values:
+        query = _set_url(row, values["url"]) if "url" in values else None
+        for name in values.keys() - {"url"}:
             setattr(row, name, values[name])
         # The change may have removed the cause of failures: messages are tried again at once.
-        row.failures, row.wait_until = 0, None
+        row.failures, row.wait_until, row.event_limit = 0, None, None
         _save(row)
+        if query is not None:
+            secret, former = secrets_of(row)
+            if query != former:
+                _seal(row, secret, query)
         if not row.enabled:
             outbox.cancel_pending(row)
     return row
+
+
+def _set_url(target: WebhookTarget, url: str) -> str | None:
+    """Set the URL without its query, and return the query; None if the URL as it is shown keeps the stored one.
+
+    Raises InvalidInput url_not_allowed.
+    """
+    if url == target.url and url.endswith(HIDDEN_QUERY):
+        return None
+    address, mark, query = url.partition("?")
+    if mark + query == HIDDEN_QUERY:
+        message = "the query of this URL is not stored: the whole URL is expected"
+        raise errors.InvalidInput.for_field("url", "url_not_allowed", message)
+    target.url = address + (HIDDEN_QUERY if mark else "")
+    return query
 
 
 def delete(target: WebhookTarget, *, author: events.Author) -> None:
@@ -123,19 +162,37 @@ def delete(target: WebhookTarget, *, author: events.Author) -> None:
 
 def rotate(target: WebhookTarget, *, author: events.Author) -> str:
     """Generate and return a new secret; messages are signed with it from now on."""
-    secret_text = f"{_PREFIX}{randomness.token_urlsafe(32)}"
-    sealed = secrets.key_ring().seal(secret_text.encode(), owner=owner(target.pk))
+    secret = _generate()
     with events.recorded_by(author):
-        changed = WebhookTarget.objects.filter(pk=target.pk)
-        if not changed.update(sealed=sealed, secret_made_at=Now()):
-            raise errors.NotFound("There is no such target.")
+        row = _locked(target)
+        _seal(row, secret, secrets_of(row)[1])
     target.refresh_from_db()
-    return secret_text
+    return secret
+
+
+def _generate() -> str:
+    return f"{_PREFIX}{randomness.token_urlsafe(32)}"
+
+
+def _seal(target: WebhookTarget, secret: str, query: str) -> None:
+    """Store the secret and the query of the URL, as two lines of one sealed text."""
+    text = f"{secret}\n{query}" if query else secret
+    target.sealed = secrets.key_ring().seal(text.encode(), owner=owner(target.pk))
+    rows = WebhookTarget.objects.filter(pk=target.pk)
+    rows.update(sealed=target.sealed, secret_made_at=Now())
+    target.refresh_from_db()
+
+
+def secrets_of(target: WebhookTarget) -> tuple[str, str]:
+    """Return the secret of a target and the query of its URL, or "". Raises SecretUnreadable."""
+    text = secrets.key_ring().open(target.sealed, owner=owner(target.pk)).decode()
+    secret, _, query = text.partition("\n")
+    return secret, query
 
 
 def secret(target: WebhookTarget) -> str:
     """Return the secret of a target. Raises SecretUnreadable."""
-    return secrets.key_ring().open(target.sealed, owner=owner(target.pk)).decode()
+    return secrets_of(target)[0]
 
 
 def owner(target_id: int) -> str:

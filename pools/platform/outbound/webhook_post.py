@@ -45,10 +45,13 @@ def post(
     body: bytes,
     headers: Mapping[str, str],
     *,
+    query: str = "",
     allow_loopback: bool = False,
     resolver: guard.Resolver = guard.system_resolver,
 ) -> int:
     """Return the HTTP status of the response, whatever it is; redirects are not followed.
+
+    `query` is that of the URL, which may be a secret: no fault and no log has it.
 
     Raises ClusterFault: Unreachable, AddressNotAllowed, TLSRefused.
     """
@@ -69,7 +72,7 @@ def post(
     try:
         response = connections.urlopen(
             "POST",
-            access.server,
+            f"{access.server}?{query}" if query else access.server,
             body=body,
             headers=dict(headers),
             timeout=util.Timeout(connect=CONNECT, read=READ),

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import Expression, QuerySet
 from drf_spectacular.utils import OpenApiParameter, extend_schema_field
 
 from pools.core import custom_fields as core
-from pools.platform.attributes import values
+from pools.platform.attributes import registry, sort_keys, values
 from pools.platform.rest import fields, filters
 
 PREFIX = "cf_"
@@ -67,6 +68,15 @@ class AttributeFilterSet(filters.FilterSet):
         help_text="`tag=a&tag=b`: objects that have all of these tags.",
     )
     owner = filters.Filter(help_text="The exact owner.")
+    sort_key_pattern = f"^-?{PREFIX}[a-z][a-z0-9_]*$"
+
+    @classmethod
+    def sort_keys(cls, model: Any) -> Mapping[str, Expression]:
+        """The custom fields of the model as `cf_NAME`."""
+        return {
+            f"{PREFIX}{field.name}": sort_keys.sort_key(field)
+            for field in registry.custom_fields_of(model)
+        }
 
     @property
     def qs(self) -> QuerySet[Any]:

@@ -90,6 +90,7 @@ def _owner(token: str) -> tuple[AbstractUser, AuthToken]:
             level, *limit = scope
             auth_token.limits = token_scopes.Limits(TokenLevel(level), *limit)
             user._perm_cache = auth_token.limits.usable_permissions(permissions)
+            auth_token.withheld = {*permissions} - user._perm_cache
             user.is_superuser = False  # else every check of a permission would succeed
         record_use(stored_digest)
         return user, auth_token

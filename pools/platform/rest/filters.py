@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import django_filters
-from django.db.models import Q, QuerySet
+from django.db.models import Expression, Q, QuerySet
 from django_filters import rest_framework
 from drf_spectacular.drainage import set_override
 from rest_framework.request import Request
@@ -81,6 +81,7 @@ class FilterSet(django_filters.FilterSet):
     """The filters of one list. `parameters` of the view collects what is wrong with their values."""
 
     base_filters: Mapping[str, Any]
+    sort_key_pattern = ""  # of the names of `sort_keys`, for the OpenAPI document
 
     def __init__(
         self, data: Any, queryset: QuerySet[Any], *, request: Request, parameters: query.Query
@@ -89,6 +90,11 @@ class FilterSet(django_filters.FilterSet):
         self.data, self.queryset = data, queryset
         self.request, self.parameters = request, parameters
         self.filters = self.base_filters
+
+    @classmethod
+    def sort_keys(cls, model: Any) -> Mapping[str, Expression]:
+        """Expressions by which the list can be ordered beside the view's `orderings`, by their names."""
+        return {}
 
     def values(self) -> dict[str, Any]:
         """The values in the request by the names of their filters, where no queryset is filtered."""

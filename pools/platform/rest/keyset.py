@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
 from functools import partial
 from typing import Any
 
 from django.db import models
-from django.db.models import Q
+from django.db.models import Expression, Q, QuerySet
 from netfields import CidrAddressField
 from rest_framework import pagination
 from rest_framework.request import Request
@@ -27,6 +29,7 @@ MAX_LIMIT = 1000
 
 # An ordering: the columns that make it total, each ascending; "-" before its name turns it around.
 Orderings = Mapping[str, Sequence[str]]
+_DECIMAL = re.compile(r"-?[0-9]{1,31}(\.[0-9]{1,15})?")
 _LINK = {"type": "string", "format": "uri", "nullable": True}
 
 
@@ -39,17 +42,18 @@ class KeysetPagination(pagination.BasePagination):
     def paginate_queryset(self, queryset: Any, request: Request, view: Any = None) -> list[Any]:
         """The rows of the page. InvalidInput with all that is wrong with the request's parameters."""
         parameters: query.Query = view.parameters
-        orderings: Orderings = view.orderings
-        ordering = parameters.parse("ordering", query.choice(*_names(orderings))) or view.ordering
+        ordering, key = _parse_ordering(view, queryset.model)
         limit = parameters.parse("limit", query.integer(1, MAX_LIMIT)) or DEFAULT_LIMIT
         cursor = parameters.parse("cursor", decode_cursor)
         self.chosen_fields = parameters.parse("fields", query.names(view.field_names()))
         parameters.raise_problems()
-        columns = orderings[ordering.removeprefix("-")]
+        name = ordering.removeprefix("-")
+        columns = (name, "id") if key else view.orderings[name]
+        queryset = queryset.annotate(**{name: key}) if key else queryset
         backward, values = cursor or (False, None)
         descending = ordering.startswith("-") is not backward
         if values is not None:
-            check_cursor(queryset.model, columns, values)
+            check_cursor(queryset, columns, values)
             queryset = queryset.filter(rows_after(columns, values, descending=descending))
         if view.keys_only:
             queryset = queryset.values("pk", *columns)
@@ -79,7 +83,10 @@ class KeysetPagination(pagination.BasePagination):
 
     def get_schema_operation_parameters(self, view: Any) -> list[dict[str, Any]]:
         limit = {"type": "integer", "minimum": 1, "maximum": MAX_LIMIT, "default": DEFAULT_LIMIT}
-        ordering = {"type": "string", "enum": _names(view.orderings), "default": view.ordering}
+        names: dict[str, Any] = {"enum": _names(view.orderings)}
+        if view.filterset_class is not None and view.filterset_class.sort_key_pattern:
+            names = {"anyOf": [names, {"pattern": view.filterset_class.sort_key_pattern}]}
+        ordering = {"type": "string", "default": view.ordering, **names}
         return [
             _parameter("limit", limit, "Rows of a page."),
             _parameter("cursor", {"type": "string"}, "The cursor of a `next` or `previous` link."),
@@ -116,7 +123,21 @@ class NumberPagination(pagination.BasePagination):
         ]
 
 
-def _names(orderings: Orderings) -> list[str]:
+def _parse_ordering(view: Any, model: type[models.Model]) -> tuple[str, Expression | None]:
+    """Return the ordering of the request, and its expression if it is none of the view's `orderings`."""
+    sort_keys: dict[str, Expression] = {}
+
+    def parse(value: str, parameter: str) -> str:
+        if value.removeprefix("-") not in view.orderings and view.filterset_class is not None:
+            sort_keys.update(view.filterset_class.sort_keys(model))
+        return query.choice(*_names([*view.orderings, *sort_keys]))(value, parameter)
+
+    ordering = view.parameters.parse("ordering", parse) or view.ordering
+    return ordering, sort_keys.get(ordering.removeprefix("-"))
+
+
+def _names(orderings: Iterable[str]) -> list[str]:
+    orderings = [*orderings]
     return [*orderings, *(f"-{name}" for name in orderings)]
 
 
@@ -138,13 +159,15 @@ def rows_after(columns: Sequence[str], values: Sequence[Any], *, descending: boo
 def _link(request: Request, row: Any, columns: Sequence[str], *, backward: bool) -> str:
     read = row.get if isinstance(row, dict) else partial(getattr, row)
     values = [plain_value(read(column)) for column in columns]
-    text = json.dumps([backward, values], separators=(",", ":"))
+    text = json.dumps([backward, values], separators=(",", ":"), ensure_ascii=False)
     parameters = request.query_params.copy()
     parameters["cursor"] = base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
     return request.build_absolute_uri(f"{request.path}?{parameters.urlencode()}")
 
 
 def plain_value(value: Any) -> Any:
+    if isinstance(value, Decimal):
+        return f"{value:f}"
     return value if isinstance(value, int | str) else str(value)
 
 
@@ -159,9 +182,13 @@ def decode_cursor(text: str, _parameter: str) -> tuple[bool, list[Any]]:
     return backward, values
 
 
-def check_cursor(model: type[models.Model], columns: Sequence[str], values: list[Any]) -> None:
+def check_cursor(rows: QuerySet[Any], columns: Sequence[str], values: list[Any]) -> None:
     """A cursor comes from outside: its values must be such as the columns of this list have."""
-    fields = [model._meta.get_field(column) for column in columns]
+    computed = rows.query.annotations
+    fields = [
+        computed[column].output_field if column in computed else rows.model._meta.get_field(column)
+        for column in columns
+    ]
     if len(values) != len(fields) or not all(map(_fits, fields, values)):
         raise _unusable("")
 
@@ -169,8 +196,10 @@ def check_cursor(model: type[models.Model], columns: Sequence[str], values: list
 def _fits(field: Any, value: Any) -> bool:
     if isinstance(field, CidrAddressField):
         return isinstance(value, str) and _is_cidr(value)
-    if isinstance(field, models.CharField):
+    if isinstance(field, models.CharField | models.TextField):
         return isinstance(value, str) and value.isprintable()
+    if isinstance(field, models.DecimalField):
+        return isinstance(value, str) and bool(_DECIMAL.fullmatch(value))
     return isinstance(value, int) and not isinstance(value, bool) and abs(value) < 1 << 62
 
 

@@ -89,6 +89,14 @@ def limits_of(token: Any) -> Limits | None:
     return limits
 
 
+def explain_missing(token: Any, permissions: Iterable[str]) -> None:
+    """Raise TokenScope if the token's owner has these permissions, and only its level takes them away."""
+    limits = limits_of(token)
+    if limits is not None and {*permissions} <= token.withheld:
+        verbs = "read" if limits.level == TokenLevel.READ else "read and allocate"
+        raise errors.TokenScope(f"This token may only {verbs}.")
+
+
 def enforce(request: Request, view: Any) -> None:
     """Raise TokenScope or NotFound unless the request's token may be used for this endpoint."""
     limits = limits_of(request.auth)

@@ -28,7 +28,10 @@ class HasPermission(permissions.BasePermission):
         if not user or not user.is_authenticated:
             return False
         needed = view.needs.get("GET" if request.method == "HEAD" else request.method, ())
-        return all(user.has_perm(name) for name in needed)
+        missing = [name for name in needed if not user.has_perm(name)]
+        if missing:
+            token_scopes.explain_missing(request.auth, missing)
+        return not missing
 
 
 JSON = parsing.JSON
@@ -89,6 +92,7 @@ def _is_storable(value: int | str) -> bool:
 def require(request: Request, permission: str) -> None:
     """Raise NotAllowed without a permission that only some bodies of a method need."""
     if not request.user.has_perm(permission):
+        token_scopes.explain_missing(request.auth, [permission])
         raise errors.NotAllowed(f"This needs the permission {permission}.")
 
 

@@ -95,7 +95,10 @@ def _events_behind(_levels: OpenLevels) -> Iterator[ActiveCondition]:
         is_gap = target.event_gap_to is not None
         title = gettext("The webhook %(webhook)s does not accept events") % {"webhook": target.name}
         detail = (
-            gettext("The events %(first)s to %(last)s are left out: too many were waiting.")
+            gettext(
+                "The events %(first)s to %(last)s are left out: too many were waiting, or"
+                " they were too old."
+            )
             % {"first": target.event_gap_from, "last": target.event_gap_to}
             if is_gap
             else gettext("They wait, and are sent in order when it accepts them again.")
