@@ -29,7 +29,7 @@ class Migration(migrations.Migration):
     operations = [
         pools.sql.Install(
             app='pools',
-            names=['clock.v44', 'ngrams.v44', 'pairs.v44'],
+            names=['clock.v45', 'ngrams.v45', 'pairs.v45'],
         ),
         pools.platform.tables.CreateTables(
             operations=[
@@ -1207,6 +1207,9 @@ class Migration(migrations.Migration):
                         ('event_gap_from', models.BigIntegerField(editable=False, null=True)),
                         ('event_gap_to', models.BigIntegerField(editable=False, null=True)),
                         ('events_failing_since', models.DateTimeField(editable=False, null=True)),
+                        ('event_status', models.PositiveSmallIntegerField(editable=False, null=True)),
+                        ('event_error', models.CharField(db_default='', default='', editable=False, max_length=500)),
+                        ('event_limit', models.PositiveIntegerField(editable=False, null=True)),
                         ('created_at', models.DateTimeField()),
                         ('secret_made_at', models.DateTimeField()),
                         ('failures', models.PositiveIntegerField(default=0, editable=False)),

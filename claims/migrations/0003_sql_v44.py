@@ -10,12 +10,12 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('claims', '0002_initial_data'),
-        ('pools', '0003_sql_v44'),
+        ('pools', '0003_sql_v45'),
     ]
 
     operations = [
         pools.sql.Install(
             app='claims',
-            names=['memberships.v43', 'contradictions.v43', 'launchers.v43', 'workload_comparison.v43', 'storage.v43', 'event_log.v43', 'pgtrigger.v43'],
+            names=['memberships.v44', 'contradictions.v44', 'launchers.v44', 'workload_comparison.v44', 'storage.v44', 'event_log.v44', 'pgtrigger.v44'],
         ),
     ]

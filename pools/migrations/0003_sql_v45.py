@@ -15,6 +15,6 @@ class Migration(migrations.Migration):
     operations = [
         pools.sql.Install(
             app='pools',
-            names=['rules.v44', 'allocate.v44', 'observed_cidrs.v44', 'recovery.v44', 'event_log.v44', 'plan.v44', 'pgtrigger.v44', 'storage.v44'],
+            names=['rules.v45', 'allocate.v45', 'observed_cidrs.v45', 'recovery.v45', 'event_log.v45', 'plan.v45', 'pgtrigger.v45', 'storage.v45'],
         ),
     ]
