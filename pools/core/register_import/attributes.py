@@ -119,6 +119,20 @@ def merge(current: Attributes, before: Attributes, after: Attributes) -> Attribu
     )
 
 
+def revert(current: Attributes, written: Attributes, former: Attributes) -> Attributes:
+    """Return the current attributes with the former values of what an import has written; what was changed since stays."""
+    values = dict(current.custom_fields)
+    for name in {*written.custom_fields, *former.custom_fields}:
+        if values.get(name, "") == written.custom_fields.get(name, ""):
+            values[name] = former.custom_fields.get(name, "")
+    added, removed = {*written.tags} - {*former.tags}, {*former.tags} - {*written.tags}
+    return Attributes(
+        tags=sorted({*current.tags} - added | removed)[: custom_fields.MOST_TAGS],
+        owner=former.owner if current.owner == written.owner else current.owner,
+        custom_fields={name: value for name, value in values.items() if value},
+    )
+
+
 def write_back(
     details: Mapping[str, str], current: Attributes, definitions: Definitions
 ) -> dict[str, str]:

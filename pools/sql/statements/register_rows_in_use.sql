@@ -17,3 +17,10 @@ JOIN pools_block b ON b.pool_id = c.pool_id AND b.space_id = c.space_id AND b.ci
     AND (b.state = 'held' OR b.state = 'cooling' AND b.available_from > ipam_clock())
 WHERE w.target = 'pool' AND w.status = 'new'
   AND NOT EXISTS (SELECT FROM w a WHERE a.target = 'address' AND a.object_id = b.id)
+  AND ((w.before -> 'divided' ->> 'pool')::bigint = c.pool_id) IS NOT TRUE
+UNION ALL
+SELECT DISTINCT format('%s of the pool %s lies in %s, which the import has divided', c.cidr, p.name, w.before -> 'divided' ->> 'cidr')
+FROM w JOIN pools_poolcidr c ON c.space_id = w.space_id AND c.cidr && (w.before -> 'divided' ->> 'cidr')::cidr
+JOIN pools_pool p ON p.id = c.pool_id
+WHERE w.before ? 'divided' AND c.pool_id <> (w.before -> 'divided' ->> 'pool')::bigint
+  AND NOT EXISTS (SELECT FROM w n WHERE n.target = 'pool' AND n.status = 'new' AND n.object_id = c.id)
