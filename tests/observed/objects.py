@@ -50,6 +50,31 @@ def kubeadm_config(services: str, pods: str) -> Manifest:
     }
 
 
+def kube_proxy_config(pods: str) -> Manifest:
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "kube-proxy", "namespace": "kube-system"},
+        "data": {
+            "config.conf": f"kind: KubeProxyConfiguration\nclusterCIDR: {pods}\nmode: ''\n",
+            "kubeconfig.conf": "kind: Config\n",
+        },
+    }
+
+
+def server_node(name: str, address: str, *arguments: str, product: str = "k3s") -> Manifest:
+    """The node of a server of k3s or RKE2."""
+    manifest = node(name, address)
+    manifest["metadata"] |= {
+        "labels": {"node-role.kubernetes.io/control-plane": "true"},
+        "annotations": {
+            f"{product}.io/node-args": json.dumps(["server", *arguments]),
+            f"{product}.io/node-env": '{"K3S_TOKEN":"********"}',
+        },
+    }
+    return manifest
+
+
 def control_plane_pod(name: str, *arguments: str, namespace: str = "kube-system") -> Manifest:
     container = {"name": "c", "image": "registry.k8s.io/pause", "command": list(arguments)}
     return {

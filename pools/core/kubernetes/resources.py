@@ -14,8 +14,8 @@ class Resource:
     counts as absent where the other resource is not served. `shows` names the data that the UI shows
     from the kind. `reads_for` marks a kind whose permission is optional, and names the data that is
     missing without it. A resource that is served `everywhere` says nothing of what is installed. A list and a
-    watch read the objects of the namespace `only_in`, or the object
-    `only_named`, if they are set.
+    watch read the objects of the namespace `only_in`, the object `only_named`, or those with the label
+    `only_labelled`, if they are set.
 
     Objects are stored by `kind`. Where two kinds of different groups have one name, or a part of a kind is
     read, it is qualified: `IPPool.projectcalico.org`, as Kubernetes writes a GroupKind.
@@ -32,6 +32,7 @@ class Resource:
     everywhere: bool = field(default=False, compare=False)
     only_in: str = ""
     only_named: str = ""
+    only_labelled: str = ""
 
     @property
     def api_version(self) -> str:
@@ -91,6 +92,18 @@ KUBEADM_CONFIG = Resource(
     reads_for="the CIDRs in the configuration of kubeadm",
     only_in="kube-system",
     only_named="kubeadm-config",
+)
+KUBE_PROXY_CONFIG = replace(
+    KUBEADM_CONFIG,
+    kind="ConfigMap.kube-proxy",
+    reads_for="the CIDRs in the configuration of kube-proxy",
+    only_named="kube-proxy",
+)
+SERVER_NODE = replace(
+    OBSERVED_NODE,
+    kind="Node.node-args",
+    reads_for="the CIDRs in the arguments of k3s and RKE2",
+    only_labelled="node-role.kubernetes.io/control-plane",
 )
 CONTROL_PLANE_POD = Resource(
     "",
