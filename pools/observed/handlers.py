@@ -26,8 +26,8 @@ Parser = Callable[[Manifest], ObservedUses]
 class ObservedKind(Handler):
     """A kind of which the addresses are read.
 
-    Kinds of which every cluster has many changes that say nothing of addresses (nodes report each other
-    minute), or next to none, are not watched.
+    Kinds of which every cluster has many objects or changes that say nothing of addresses (Services; nodes report
+    each other minute), or next to none, are not watched.
     """
 
     problems_are_findings = True
@@ -130,6 +130,13 @@ ALL: Sequence[Handler] = (
         resources.OBSERVED_NODE,
         parser=cluster_networks.parse_node,
         projection=cluster_networks.project_node,
+        watched=False,
+    ),
+    ObservedKind(
+        resources.SERVICE,
+        parser=external_addresses.parse_service,
+        relevant=external_addresses.has_addresses,
+        projection=external_addresses.project_service,
         watched=False,
     ),
     ObservedKind(

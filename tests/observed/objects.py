@@ -85,6 +85,25 @@ def control_plane_pod(name: str, *arguments: str, namespace: str = "kube-system"
     }
 
 
+def service(
+    name: str, *ingress: str, external_ips: tuple[str, ...] = (), namespace: str = "default"
+) -> Manifest:
+    """A Service with the addresses of its load balancer, or with the host name of one, and external IPs."""
+    given = [{"hostname" if text[-1].isalpha() else "ip": text} for text in ingress]
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": name, "namespace": namespace, "annotations": {"secret": "x"}},
+        "spec": {
+            "type": "LoadBalancer" if ingress else "ClusterIP",
+            "ports": [{"port": 80, "protocol": "TCP"}],
+            "selector": {"app": name},
+            **({"externalIPs": list(external_ips)} if external_ips else {}),
+        },
+        "status": {"loadBalancer": {"ingress": given} if given else {}},
+    }
+
+
 def load_balancer_pool(name: str, *blocks: dict[str, str], version: str = "v2") -> Manifest:
     return {
         "apiVersion": f"cilium.io/{version}",

@@ -350,6 +350,7 @@ def test_without_a_right_it_is_a_finding(server: Any, connect: Any, api: Api) ->
     assert codes == {
         ("ConfigMap.kubeadm-config", "not_permitted"),
         ("ConfigMap.kube-proxy", "not_permitted"),
+        ("Service", "not_permitted"),
     }
     assert api("GET", "clusters/prod/connection/").json()["state"] == "healthy"
 

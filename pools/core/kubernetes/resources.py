@@ -115,6 +115,15 @@ CONTROL_PLANE_POD = Resource(
     reads_for="the CIDRs in the arguments of the control plane",
     only_in="kube-system",
 )
+SERVICE = Resource(
+    "",
+    "v1",
+    "services",
+    "Service",
+    namespaced=True,
+    reads_for="addresses of Services",
+    everywhere=True,
+)
 _LOAD_BALANCERS, _EGRESS = "load balancer addresses", "egress addresses"
 CILIUM_LOAD_BALANCER_POOL = Resource(
     "cilium.io",
