@@ -8,11 +8,19 @@ from typing import Any
 import pytest
 
 from pools.core import addresses, errors
-from pools.models import Block, Container, Pool, PoolCIDR, RegisterRecord, ReservedRange
+from pools.models import (
+    Block,
+    Container,
+    Pool,
+    PoolCIDR,
+    RegisterImport,
+    RegisterRecord,
+    ReservedRange,
+)
 from pools.register import pools
 from pools.register.allocator import window
 from pools.register.checks.free_space import find_differences
-from pools.register.imports import drafts
+from pools.register.imports import drafts, exports
 from tests import factories
 from tests.register_imports import netbox_server, sources
 from tests.register_imports.netbox_server import NetBox
@@ -49,7 +57,7 @@ def register() -> dict[str, list[Any]]:
         "cidrs": list(PoolCIDR.objects.order_by("cidr").values_list("cidr", "pool__name", "position", "tags", "owner", "custom_fields")),
         "ranges": list(ReservedRange.objects.order_by("first").values_list("first", "last", "reason", "pool__name")),
         "containers": list(Container.objects.order_by("cidr").values_list("cidr", "description")),
-        "records": list(records.values_list("target", "first", "last", "details", "source_id", "external_id")),
+        "records": list(records.values_list("target", "first", "last", "details", "source_id")),
     }  # fmt: skip
 
 
@@ -98,6 +106,9 @@ def test_a_prefix_with_addresses_stays_in_the_pool_of_the_part(server: NetBox) -
     )  # fmt: skip
     assert cidrs(PARTS) == ["10.0.0.0/24", "10.0.200.0/26", "10.0.200.128/25"]
     assert register()["blocks"] == before["blocks"]
+    reserved = {reason for _, _, reason, _ in register()["ranges"]}
+    assert {"network address of 10.0.200.0/26", "broadcast address of 10.0.200.0/26"} < reserved
+    assert "10.0.200.63" not in exports.ranges_csv(None).decode()  # nothing that NetBox had
     assert set(counts(run(mirror))) == {"unchanged"}
     taken = factories.take(
         Pool.objects.get(name=PARTS), factories.holder("vm-1"), cidr="10.0.200.6/32"
@@ -225,6 +236,11 @@ def test_a_part_is_divided_again_and_the_undos_go_backwards(server: NetBox) -> N
         made.append(run(mirror))
         states.append(register())
     assert cidrs(PARTS) == ["10.0.0.0/24", "10.0.200.0/27", "10.0.200.128/25"]
+    first = RegisterImport.objects.order_by("pk")[0]
+    with pytest.raises(
+        errors.ImportInUse, match=f"/24 was divided by the later import {made[0].pk}"
+    ):
+        drafts.IMPORTS.undo(first.pk, author=BY)
     with pytest.raises(
         errors.ImportInUse, match=r"10\.0\.200\.32/27 of the pool 10\.0\.200\.32-27 lies in"
     ):
@@ -232,3 +248,5 @@ def test_a_part_is_divided_again_and_the_undos_go_backwards(server: NetBox) -> N
     for run_, state in zip(reversed(made), reversed(states[:-1]), strict=True):
         drafts.IMPORTS.undo(run_.pk, author=BY)
         assert register() == state
+    drafts.IMPORTS.undo(first.pk, author=BY)
+    assert not any(register().values())

@@ -8,7 +8,7 @@ containers of their own. No block changes. The rows keep what the undo needs as 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from ipaddress import ip_address, ip_network
 from typing import Any
 
@@ -34,11 +34,20 @@ from pools.register import orphans, pools
 from pools.register.allocator import window
 from pools.register.imports import attributes
 from pools.register.imports.draft_rows import DraftRow
+from pools.register.imports.topology import Place, edge_name, edges
 
 Divided = Mapping[int, Sequence[PoolCIDR]]  # what a pool has instead of a part, by the part's id
 KEY = "divided"  # of the former values of a row
-_RECORD = ("target", "first", "last", "holder_id", "description", "details")
-_RECORD_IDS = ("register_import_id", "source_id", "external_id")
+_RANGE = (
+    "id",
+    "first",
+    "last",
+    "reason",
+)  # with their ids, by which rows of other imports know them
+_RECORD = (
+    *("target", "first", "last", "holder_id", "description", "details"),
+    *("register_import_id", "source_id", "external_id"),
+)
 
 
 def is_planned(register_import: RegisterImport) -> bool:
@@ -64,10 +73,12 @@ def divide_parts(
         staying = [row for row in same if row.stays_in(part)]
         networks = [ip_network(row.cidr or "") for row in staying]
         _refuse_uncovered(part, networks)
+        former = _former(part, staying, register_import)
         numbers = [row.number for row in same]
         affected = RegisterRow.objects.filter(register_import=register_import, number__in=numbers)
-        affected.update(before={KEY: _former(part, networks)})
-        cidrs = _regroup(part.pool, [part], networks)
+        affected.update(before={KEY: former})
+        new = dict.fromkeys(networks)
+        cidrs = _regroup(part.pool, [part], new, former["ranges"], former["edges"])
         for cidr, row in zip(cidrs, staying, strict=True):
             if row.is_part:
                 attributes.assign(cidr, attributes.of_object(part))
@@ -98,48 +109,95 @@ def _refuse_uncovered(part: PoolCIDR, networks: Sequence[addresses.Network]) -> 
             )
 
 
-def _former(part: PoolCIDR, networks: Sequence[addresses.Network]) -> dict[str, Any]:
-    """Return what the undo needs, and delete what the import said about the part and about ranges that are dropped."""
-    dropped = [
-        reserved
-        for reserved in part.reserved_ranges.all()
-        if not any(reserved.first in network for network in networks)
-    ]
-    records = RegisterRecord.objects.filter(
-        space=part.space_id, target=POOL, first=part.cidr.network_address
-    ).filter(last=part.cidr.broadcast_address)
-    for reserved in dropped:
-        records |= RegisterRecord.objects.filter(
-            space=part.space_id, target=RESERVED, first=reserved.first, last=reserved.last
-        )
+def _former(
+    part: PoolCIDR, staying: Sequence[DraftRow], register_import: RegisterImport
+) -> dict[str, Any]:
+    """Return what the undo needs. What the import said about the part, and about ranges that are dropped, is deleted.
+
+    Dropped are ranges where the pool has nothing any more, and in prefixes those of the network around the part;
+    instead the network and the broadcast address of these prefixes are reserved (`edges`), as in a part.
+    """
+    records = RegisterRecord.objects.filter(space=part.space_id)
+    own = records.filter(target=POOL, first=part.cidr.network_address)
+    gone = [*own.filter(last=part.cidr.broadcast_address)]
+    derived = {
+        record.first: record
+        for record in records.filter(target=RESERVED, details__has_key="part_of")
+    }
+    dropped = []
+    for reserved in part.reserved_ranges.all():
+        row = next((row for row in staying if _contains(row, reserved.first)), None)
+        if row is None or (not row.is_part and reserved.first in derived):
+            dropped.append(reserved)
+            gone += filter(None, [derived.get(reserved.first)])
     former = {
+        "id": part.pk,
         "cidr": str(part.cidr),
         "pool": part.pool_id,
         "position": part.position,
         **{name: getattr(part, name) for name in ATTRIBUTES},
-        "ranges": [
-            {"first": str(row.first), "last": str(row.last), "reason": row.reason}
-            for row in dropped
-        ],
-        "records": [
-            {name: getattr(record, name) for name in (*_RECORD, *_RECORD_IDS)}
-            | {"first": str(record.first), "last": str(record.last)}
-            for record in records
-        ],
+        "ranges": [_values(row, *_RANGE) for row in dropped],
+        "records": [_values(record, *_RECORD) for record in gone],
+        "edges": [edge for row in staying if not row.is_part for edge in _edges(row)],
     }
-    records.delete()
+    RegisterRecord.objects.filter(pk__in=[record.pk for record in gone]).delete()
+    for edge in former["edges"]:
+        RegisterRecord.objects.get_or_create(
+            space_id=part.space_id,
+            target=RESERVED,
+            first=edge["first"],
+            last=edge["last"],
+            defaults={
+                "description": edge["reason"],
+                "details": {"part_of": str(part.cidr)},
+                "register_import_id": register_import.pk,
+            },
+        )
     return former
+
+
+def _contains(row: DraftRow, address: addresses.Address) -> bool:
+    return address in ip_network(row.cidr or "")
+
+
+def _values(row: Any, *names: str) -> dict[str, Any]:
+    values = {name: getattr(row, name) for name in names}
+    return values | {"first": str(values["first"]), "last": str(values["last"])}
+
+
+def _edges(row: DraftRow) -> Iterator[dict[str, str]]:
+    place = Place(int(row.span.first), int(row.span.last))
+    address, version = type(row.span.first), row.span.family
+    for number in () if row.is_pool else edges(place, version):
+        text = str(address(number))
+        reason = f"{edge_name(place, number, version)} of {row.cidr}"
+        yield {"first": text, "last": text, "reason": reason}
 
 
 def _regroup(
     pool: Pool,
     replaced: Sequence[PoolCIDR],
-    networks: Sequence[addresses.Network],
-    more_ranges: Iterable[Mapping[str, str]] = (),
+    networks: Mapping[addresses.Network, int | None],
+    without: Sequence[Mapping[str, Any]],
+    more: Sequence[Mapping[str, Any]],
 ) -> list[PoolCIDR]:
-    """Put other CIDRs in the place of some of a pool, with their reserved ranges; blocks in use do not change."""
+    """Put other CIDRs in the place of some of a pool, with their reserved ranges; blocks in use do not change.
+
+    `networks` are the new ones, each with its id if it had one. Of the ranges those in `without` go, and those in
+    `more` come.
+    """
     stored = ReservedRange.objects.filter(pool_cidr__in=replaced)
-    ranges = [*stored.values("first", "last", "reason"), *more_ranges]
+    dropped = {(values["first"], values["last"]) for values in without}
+    kept = [_values(row, *_RANGE) for row in stored]
+    ranges: list[Mapping[str, Any]] = [
+        values for values in kept if (values["first"], values["last"]) not in dropped
+    ]
+    present = [(int(ip_address(row["first"])), int(ip_address(row["last"]))) for row in ranges]
+    ranges += [
+        values
+        for values in more
+        if not any(first <= int(ip_address(values["first"])) <= last for first, last in present)
+    ]
     for cidr in replaced:
         orphans.withhold_blocks(cidr)
         _forget_cooled_blocks(cidr)
@@ -150,10 +208,16 @@ def _regroup(
     last = pool.cidrs.aggregate(last=Max("position"))["last"]
     cidrs = []
     for position, network in enumerate(networks, start=0 if last is None else last + 1):
-        cidr = PoolCIDR(pool=pool, space_id=pool.space_id, cidr=network, position=position)
+        cidr = PoolCIDR(
+            pk=networks[network],
+            pool=pool,
+            space_id=pool.space_id,
+            cidr=network,
+            position=position,
+        )
         database.save(cidr)
         for values in ranges:
-            if ip_address(str(values["first"])) in network:
+            if ip_address(values["first"]) in network:
                 ReservedRange.objects.create(pool=pool, pool_cidr=cidr, **values)
         grid = window.layout(cidr)
         withheld = grid.withheld(window.reserved_ranges(cidr))
@@ -177,9 +241,13 @@ def merge_parts(register_import: RegisterImport) -> None:
         pool = Pool.objects.filter(pk=former["pool"]).first()
         if pool is None:
             continue  # deleted since, as all that it had
-        network = ip_network(former["cidr"])
+        network = {ip_network(former["cidr"]): former["id"]}
         inside = list(pool.cidrs.filter(cidr__net_contained_or_equal=former["cidr"]))
-        (part,) = _regroup(pool, inside, [network], former["ranges"])
+        (part,) = _regroup(pool, inside, network, former["edges"], former["ranges"])
+        for edge in former["edges"]:
+            RegisterRecord.objects.filter(
+                space=part.space_id, target=RESERVED, first=edge["first"], source_id=None
+            ).delete()
         part.position = former["position"]
         for name in ATTRIBUTES:
             setattr(part, name, former[name])

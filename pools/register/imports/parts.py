@@ -134,7 +134,7 @@ def divide(
 
 
 def _is_kept(place: Place) -> bool:
-    return place.rest_for is not None and place.in_use
+    return place.part and place.in_use and place.row is None
 
 
 def _is_edge(place: Place, row: RegisterRow) -> bool:

@@ -17,6 +17,8 @@ from typing import Any
 from pools.core.register_import.parsing import CONTAINER, HELD, POOL, RESERVED
 from pools.models import PoolCIDR, RegisterRecord, RegisterRow
 from pools.models.register_imports import RegisterTarget
+from pools.platform import database
+from pools.sql import statements
 
 Space = tuple[int, str, int]  # cluster id, name of the address space, IP family
 HOST = {4: 32, 6: 128}
@@ -27,8 +29,8 @@ class Place:
     """A prefix of an import, or a CIDR of the register, as a span of addresses.
 
     `part` is True for a part of a prefix with other prefixes inside, `divided` for such a prefix. `part_of` is the
-    prefix of a part that the register has. `rest_for` is set for what is left of such a part: the row of a prefix
-    that divides it; `in_use` is True if blocks or reserved ranges are there.
+    prefix of a part that the register has, `in_use` is True if users hold blocks there. `rest_for` is set for what is
+    left of such a part: the row of a prefix that divides it.
     """
 
     first: int
@@ -177,6 +179,8 @@ def _registered(spaces: Iterable[Space]) -> Iterator[tuple[Space, Place]]:
         )
     }
     cidrs = PoolCIDR.objects.filter(space__cluster__in=clusters).select_related("pool", "space")
+    rows = database.rows(_PARTS_OF_USERS, {"clusters": sorted(clusters)}) if parts else []
+    of_users = {pk for (pk,) in rows}
     for cidr in cidrs:
         space = (cidr.space.cluster_id, cidr.space.name, cidr.cidr.version)
         if space in spaces:
@@ -184,8 +188,18 @@ def _registered(spaces: Iterable[Space]) -> Iterator[tuple[Space, Place]]:
             part_of = parts.get((cidr.space_id, first, last), "")
             yield (
                 space,
-                Place(int(first), int(last), cidr=cidr, part=bool(part_of), part_of=part_of),
+                Place(
+                    int(first),
+                    int(last),
+                    cidr=cidr,
+                    part=bool(part_of),
+                    part_of=part_of,
+                    in_use=cidr.pk in of_users,
+                ),
             )
+
+
+_PARTS_OF_USERS = statements.read("pools/parts_of_users")
 
 
 def _build(places: list[Place], divide_parts: DivideParts | None) -> Level:

@@ -24,3 +24,9 @@ FROM w JOIN pools_poolcidr c ON c.space_id = w.space_id AND c.cidr && (w.before 
 JOIN pools_pool p ON p.id = c.pool_id
 WHERE w.before ? 'divided' AND c.pool_id <> (w.before -> 'divided' ->> 'pool')::bigint
   AND NOT EXISTS (SELECT FROM w n WHERE n.target = 'pool' AND n.status = 'new' AND n.object_id = c.id)
+UNION ALL
+SELECT format('%s was divided by the later import %s', w.cidr, x.register_import_id)
+FROM w JOIN pools_registerrow x ON x.register_import_id > $1 AND x.status = 'new' AND x.written
+    AND (x.before -> 'divided' ->> 'id')::bigint = w.object_id
+WHERE w.target = 'pool' AND w.status = 'new'
+GROUP BY w.cidr, x.register_import_id
