@@ -21,14 +21,13 @@ from pools.observed import cidrs, findings
 from pools.platform import documents
 
 Parser = Callable[[Manifest], ObservedUses]
-_CONFIGURATION = "data.ClusterConfiguration"
 
 
 class ObservedKind(Handler):
     """A kind of which the addresses are read.
 
-    Kinds of which every cluster has many changes that say nothing of addresses (nodes report each other
-    minute), or next to none, are not watched.
+    Kinds of which every cluster has many objects or changes that say nothing of addresses (Services; nodes report
+    each other minute), or next to none, are not watched.
     """
 
     problems_are_findings = True
@@ -76,18 +75,27 @@ class ObservedKind(Handler):
 
 def parse_kubeadm_config(manifest: Manifest) -> ObservedUses:
     """Return the subnets in the ConfigMap kube-system/kubeadm-config."""
+    return _parse_text(manifest, "ClusterConfiguration", cluster_networks.parse_kubeadm)
+
+
+def parse_kube_proxy_config(manifest: Manifest) -> ObservedUses:
+    """Return the pod CIDRs in the ConfigMap kube-system/kube-proxy."""
+    return _parse_text(manifest, "config.conf", cluster_networks.parse_kube_proxy)
+
+
+def _parse_text(manifest: Manifest, key: str, parser: Parser) -> ObservedUses:
     data = manifest.get("data")
-    text = data.get("ClusterConfiguration") if isinstance(data, dict) else None
+    text = data.get(key) if isinstance(data, dict) else None
     if text is None:
         return ObservedUses()
+    path = f"data.{key}"
     try:
         if not isinstance(text, str):
-            raise errors.InvalidInput.for_field(
-                _CONFIGURATION, "wrong_type", "write it as a text in quotes", text
-            )
-        return cluster_networks.parse_kubeadm(documents.load_yaml(text)[0].data)
+            message = "write it as a text in quotes"
+            raise errors.InvalidInput.for_field(path, "wrong_type", message, text)
+        return parser(documents.load_yaml(text)[0].data)
     except errors.InvalidInput as error:
-        problem = errors.FieldProblem(_CONFIGURATION, error.code, error.problems[0].message)
+        problem = errors.FieldProblem(path, error.code, error.problems[0].message)
         return ObservedUses(problems=(problem,))
 
 
@@ -100,6 +108,14 @@ ALL: Sequence[Handler] = (
         watched=False,
     ),
     ObservedKind(resources.KUBEADM_CONFIG, parser=parse_kubeadm_config, watched=False),
+    ObservedKind(resources.KUBE_PROXY_CONFIG, parser=parse_kube_proxy_config, watched=False),
+    ObservedKind(
+        resources.SERVER_NODE,
+        parser=cluster_networks.parse_server_node,
+        relevant=cluster_networks.has_server_arguments,
+        projection=cluster_networks.project_server_node,
+        watched=False,
+    ),
     ObservedKind(
         resources.CONTROL_PLANE_POD,
         parser=cluster_networks.parse_control_plane,
@@ -114,6 +130,13 @@ ALL: Sequence[Handler] = (
         resources.OBSERVED_NODE,
         parser=cluster_networks.parse_node,
         projection=cluster_networks.project_node,
+        watched=False,
+    ),
+    ObservedKind(
+        resources.SERVICE,
+        parser=external_addresses.parse_service,
+        relevant=external_addresses.has_addresses,
+        projection=external_addresses.project_service,
         watched=False,
     ),
     ObservedKind(

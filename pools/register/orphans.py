@@ -90,7 +90,7 @@ def replace_lost_cidrs(
     return [
         _create_orphan(pool, network, cidr)
         for cidr in replaced
-        for network in _remainder(cidr.cidr, replacements)
+        for network in remainder(cidr.cidr, replacements)
     ]
 
 
@@ -110,7 +110,7 @@ def _create_orphan(pool: Pool, cidr: addresses.Network, lost: PoolCIDR) -> PoolC
     return row
 
 
-def _remainder(
+def remainder(
     cidr: addresses.Network, holes: Sequence[addresses.Network]
 ) -> Iterator[addresses.Network]:
     """Return the parts of a CIDR outside the holes; of two CIDRs, one contains the other or they are disjoint."""
@@ -119,4 +119,4 @@ def _remainder(
         yield cidr
     elif inside.prefixlen > cidr.prefixlen:
         for part in cidr.subnets():
-            yield from _remainder(part, holes)
+            yield from remainder(part, holes)

@@ -179,26 +179,54 @@ _FINGERPRINT_OF_CLUSTER = """
 
 def _clashes(networks: Iterable[Owned]) -> Iterator[tuple[Owned, Owned]]:
     own_networks: dict[int, list[Owned]] = defaultdict(list)
-    secondary: set[tuple[int, addresses.Network]] = set()
     for network, owner in networks:
-        # A network of pods has a definition in each namespace: one stands for all, which never clash.
-        key = owner.cluster_id, network
-        if owner.space or (owner.category == Role.SECONDARY and key in secondary):
-            continue
-        if owner.category == Role.SECONDARY:
-            secondary.add(key)
-        own_networks[owner.cluster_id].append((network, owner))
+        if not owner.space:
+            own_networks[owner.cluster_id].append((network, owner))
     for of_cluster in own_networks.values():
         if any(owner.kind for _, owner in of_cluster):
-            reserved = [
-                cidr for cidr, owner in of_cluster if owner.kind == clashes.CALICO_RESERVATION
-            ]
-            for outer, inner in overlaps.nested_pairs(of_cluster):
-                if clashes.is_clash(outer[1].use, inner[1].use) and not (
-                    outer[1].kind == clashes.CALICO_POOL
-                    and any(overlaps.contains(cidr, inner[0]) for cidr in reserved)
-                ):
-                    yield outer, inner
+            yield from clashing_pairs(of_cluster)
+
+
+def clashing_pairs(networks: Iterable[Owned]) -> Iterator[tuple[Owned, Owned]]:
+    """Yield the pairs in the own address space of one cluster that disturb each other, the outer network first.
+
+    The number of pairs that are compared is bounded: equal uses of a kind that never clash have one that stands for all.
+    """
+    distinct = list(_distinct(networks))
+    reserved = [cidr for cidr, owner in distinct if owner.kind == clashes.CALICO_RESERVATION]
+    for outer, inner in overlaps.nested_pairs(distinct):
+        if clashes.is_clash(outer[1].use, inner[1].use) and not (
+            outer[1].kind == clashes.CALICO_POOL
+            and any(overlaps.contains(cidr, inner[0]) for cidr in reserved)
+        ):
+            yield outer, inner
+
+
+def _distinct(networks: Iterable[Owned]) -> Iterator[Owned]:
+    """Yield the networks with one owner for all Services of an address, and for all definitions of a network of pods.
+
+    A range of a load balancer stands for the Services that have its addresses.
+    """
+    seen: set[tuple[str, addresses.Network]] = set()
+    networks = list(networks)
+    ranges = [
+        (int(cidr.network_address), int(cidr.broadcast_address), cidr.version)
+        for cidr, owner in networks
+        if owner.category == Role.LOAD_BALANCER and owner.kind != clashes.SERVICE
+    ]
+    for network, owner in networks:
+        if owner.kind == clashes.SERVICE or owner.category == Role.SECONDARY:
+            key = owner.category, network
+            if key in seen:
+                continue
+            seen.add(key)
+            number = int(network.network_address)
+            if owner.kind == clashes.SERVICE and any(
+                first <= number <= last and version == network.version
+                for first, last, version in ranges
+            ):
+                continue
+        yield network, owner
 
 
 def _merge(parts: Iterable[Overlap]) -> Iterator[Overlap]:

@@ -218,13 +218,13 @@ def test_nothing_is_granted_at_large(rules: list[dict[str, Any]]) -> None:
     for verb, group, resource, name in _granted(rules):
         assert "*" not in verb + group + resource
         assert resource not in {"secrets", "pods/exec"}
-        assert resource not in {"pods", "nodes"} or verb in permissions.READ
+        assert resource not in {"pods", "nodes", "services"} or verb in permissions.READ
         assert verb not in {"deletecollection", "escalate", "bind", "impersonate"}
         assert verb != "delete" or resource == "ipaddresses"  # of a claim that is deleted
         assert resource != "events" or verb in {"get", "create", "patch"}
         assert resource != "namespaces" or verb == "get"
         small = group in {"", "apiextensions.k8s.io"}
-        at_large = resource in {"pods", "nodes", "events", "namespaces"} or not small
+        at_large = resource in {"pods", "nodes", "services", "events", "namespaces"} or not small
         assert name or at_large
 
 

@@ -42,7 +42,7 @@ def server(request: pytest.FixtureRequest, settings: Any, _real: Any) -> Iterato
     if request.param == "real":
         for definition in _real.objects("customresourcedefinitions"):
             _real.undefine(definition["metadata"]["name"])
-        for plural in ("nodes", "pods", "configmaps"):
+        for plural in ("nodes", "pods", "configmaps", "services"):
             _real.erase(plural)
         yield _real
         return

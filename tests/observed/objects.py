@@ -50,6 +50,31 @@ def kubeadm_config(services: str, pods: str) -> Manifest:
     }
 
 
+def kube_proxy_config(pods: str) -> Manifest:
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "kube-proxy", "namespace": "kube-system"},
+        "data": {
+            "config.conf": f"kind: KubeProxyConfiguration\nclusterCIDR: {pods}\nmode: ''\n",
+            "kubeconfig.conf": "kind: Config\n",
+        },
+    }
+
+
+def server_node(name: str, address: str, *arguments: str, product: str = "k3s") -> Manifest:
+    """The node of a server of k3s or RKE2."""
+    manifest = node(name, address)
+    manifest["metadata"] |= {
+        "labels": {"node-role.kubernetes.io/control-plane": "true"},
+        "annotations": {
+            f"{product}.io/node-args": json.dumps(["server", *arguments]),
+            f"{product}.io/node-env": '{"K3S_TOKEN":"********"}',
+        },
+    }
+    return manifest
+
+
 def control_plane_pod(name: str, *arguments: str, namespace: str = "kube-system") -> Manifest:
     container = {"name": "c", "image": "registry.k8s.io/pause", "command": list(arguments)}
     return {
@@ -57,6 +82,25 @@ def control_plane_pod(name: str, *arguments: str, namespace: str = "kube-system"
         "kind": "Pod",
         "metadata": {"name": name, "namespace": namespace},
         "spec": {"containers": [container]},
+    }
+
+
+def service(
+    name: str, *ingress: str, external_ips: tuple[str, ...] = (), namespace: str = "default"
+) -> Manifest:
+    """A Service with the addresses of its load balancer, or with the host name of one, and external IPs."""
+    given = [{"hostname" if text[-1].isalpha() else "ip": text} for text in ingress]
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": name, "namespace": namespace, "annotations": {"secret": "x"}},
+        "spec": {
+            "type": "LoadBalancer" if ingress else "ClusterIP",
+            "ports": [{"port": 80, "protocol": "TCP"}],
+            "selector": {"app": name},
+            **({"externalIPs": list(external_ips)} if external_ips else {}),
+        },
+        "status": {"loadBalancer": {"ingress": given} if given else {}},
     }
 
 

@@ -122,6 +122,44 @@ def test_all_are_read_followed_and_removed(
     assert not any("IPAddressPool" in use for use in _uses())
 
 
+def test_settings_of_kube_proxy_and_of_servers_of_k3s(
+    server: Any, reconcile: Callable[[], str]
+) -> None:
+    """Nodes have parts of the setting of each server, which all servers have."""
+    server.put(objects.kube_proxy_config("10.42.0.0/16,fd00:42::/56"))
+    flags = ("--cluster-cidr", "10.42.0.0/16", "--token", "********", "--service-cidr=10.44.0.0/16")
+    server.put(objects.server_node("server-1", "192.168.1.1", *flags))
+    server.put(objects.server_node("server-2", "192.168.1.2", *flags))
+    agent = objects.node("agent-1", "192.168.1.3", pod_cidrs=("10.42.1.0/24",))
+    agent["metadata"]["annotations"] = {
+        "k3s.io/node-args": '["agent","--cluster-cidr","10.1.0.0/16"]'
+    }
+    server.put(agent)
+    reconcile()
+    settings = [use for use in _uses() if "node-address" not in use]
+    assert sorted(settings) == sorted(
+        [
+            "10.42.0.0/16 pods ConfigMap.kube-proxy kube-system/kube-proxy",
+            "10.42.0.0/16 pods Node.node-args server-1",
+            "10.42.0.0/16 pods Node.node-args server-2",
+            "10.42.1.0/24 pods Node agent-1",
+            "10.44.0.0/16 services Node.node-args server-1",
+            "10.44.0.0/16 services Node.node-args server-2",
+            "fd00:42::/56 pods ConfigMap.kube-proxy kube-system/kube-proxy",
+        ]
+    )
+    assert not Finding.objects.exists()
+    for row in ObservedObject.objects.filter(kind="Node.node-args"):
+        assert row.manifest["metadata"]["annotations"] == {
+            "k3s.io/node-args": '["server", "--cluster-cidr", "10.42.0.0/16", "--service-cidr", "10.44.0.0/16"]'
+        }
+    server.remove("nodes", "server-2")
+    reconcile()
+    _let_time_pass()
+    reconcile()
+    assert "10.44.0.0/16 services Node.node-args server-2" not in _uses()
+
+
 def test_a_node_that_is_deleted(server: Any, reconcile: Callable[[], str]) -> None:
     server.put(objects.node("worker-1", "192.168.1.10"))
     reconcile()
@@ -309,7 +347,11 @@ def test_without_a_right_it_is_a_finding(server: Any, connect: Any, api: Api) ->
     call_command("reconcile", "prod")
     assert _uses() == ["192.168.1.10/32 node-address Node worker-1"]
     codes = set(Finding.objects.values_list("kind", "code"))
-    assert codes == {("ConfigMap.kubeadm-config", "not_permitted")}
+    assert codes == {
+        ("ConfigMap.kubeadm-config", "not_permitted"),
+        ("ConfigMap.kube-proxy", "not_permitted"),
+        ("Service", "not_permitted"),
+    }
     assert api("GET", "clusters/prod/connection/").json()["state"] == "healthy"
 
 

@@ -13,7 +13,8 @@ from pools.core.observed import (
     external_addresses,
     secondary_networks,
 )
-from pools.observed.handlers import parse_kubeadm_config
+from pools.observed.handlers import parse_kube_proxy_config, parse_kubeadm_config
+from tests.observed import objects
 
 
 def _nad(config: Any) -> dict[str, Any]:
@@ -70,6 +71,72 @@ CASES = {
             "pods 10.244.0.0/16 podSubnet",
             "pods fd00:244::/48 podSubnet",
         ],
+    ),
+    "kubeadm v1beta3: an argument of the control plane overrides a subnet": (
+        cluster_networks.parse_kubeadm,
+        {
+            "networking": {"serviceSubnet": "10.96.0.0/12", "podSubnet": "10.244.0.0/16"},
+            "apiServer": {"extraArgs": {"service-cluster-ip-range": "10.112.0.0/16", "v": "2"}},
+            "controllerManager": {"extraArgs": {"node-cidr-mask-size": "25"}},
+        },
+        [
+            "services 10.112.0.0/16 --service-cluster-ip-range in apiServer.extraArgs",
+            "pods 10.244.0.0/16 podSubnet",
+        ],
+    ),
+    "kubeadm v1beta4: a list, of which the last argument counts": (
+        cluster_networks.parse_kubeadm,
+        {
+            "networking": {"serviceSubnet": "10.96.0.0/12"},
+            "controllerManager": {
+                "extraArgs": [
+                    {"name": "cluster-cidr", "value": "10.240.0.0/16"},
+                    {"name": "v", "value": "2"},
+                    {"name": "cluster-cidr", "value": "10.250.0.0/16,fd00:250::/56"},
+                ]
+            },
+        },
+        [
+            "services 10.96.0.0/12 serviceSubnet",
+            "pods 10.250.0.0/16 --cluster-cidr in controllerManager.extraArgs",
+            "pods fd00:250::/56 --cluster-cidr in controllerManager.extraArgs",
+        ],
+    ),
+    "kube-proxy": (
+        parse_kube_proxy_config,
+        {"data": {"config.conf": "kind: KubeProxyConfiguration\nclusterCIDR: 10.244.0.0/16,fd00:244::/56\n"}},
+        ["pods 10.244.0.0/16 clusterCIDR", "pods fd00:244::/56 clusterCIDR"],
+    ),
+    "kube-proxy without a CIDR": (
+        parse_kube_proxy_config,
+        {"data": {"config.conf": "kind: KubeProxyConfiguration\nclusterCIDR: ''\n"}},
+        [],
+    ),
+    "server of k3s": (
+        cluster_networks.parse_server_node,
+        objects.server_node(
+            "a", "192.168.1.1", "--cluster-cidr", "10.50.0.0/16,fd00:50::/56", "--service-cidr", "10.51.0.0/16"
+        ),
+        [
+            "pods 10.50.0.0/16 --cluster-cidr",
+            "pods fd00:50::/56 --cluster-cidr",
+            "services 10.51.0.0/16 --service-cidr",
+        ],
+    ),
+    "server of RKE2 without flags": (
+        cluster_networks.parse_server_node,
+        objects.server_node("a", "192.168.1.1", "--cni", "cilium", product="rke2"),
+        ["services 10.43.0.0/16 default of --service-cidr", "pods 10.42.0.0/16 default of --cluster-cidr"],
+    ),
+    "server of k3s with IPv6 first": (
+        cluster_networks.parse_server_node,
+        objects.server_node("a", "fd00:1::1", "--service-cidr", "fd00:51::/112"),
+        ["services fd00:51::/112 --service-cidr", "pods fd00:42::/56 default of --cluster-cidr"],
+    ),
+    "server of k3s as it is stored": (
+        lambda manifest: cluster_networks.parse_server_node(cluster_networks.project_server_node(manifest)),
+        objects.server_node("a", "192.168.1.1", "--cluster-cidr=10.50.0.0/16", "--token", "x"),
+        ["pods 10.50.0.0/16 --cluster-cidr", "services 10.43.0.0/16 default of --service-cidr"],
     ),
     "kube-apiserver": (
         cluster_networks.parse_control_plane,
@@ -485,3 +552,12 @@ def test_what_is_kept_of_a_pod_has_no_other_argument() -> None:
     kept = cluster_networks.project_control_plane({"metadata": {"name": "a"}, **pod})
     assert "secret" not in json.dumps(kept)
     assert cluster_networks.parse_control_plane(kept).uses[0].cidr.prefixlen == 12
+
+
+@pytest.mark.parametrize(
+    "text", ['["agent"]', '"server"', "server", "[", "[[[", 7, None, "{}"], ids=str
+)
+def test_other_nodes_are_no_servers_of_k3s(text: object) -> None:
+    manifest = objects.server_node("a", "192.168.1.1")
+    manifest["metadata"]["annotations"] = {"k3s.io/node-args": text}
+    assert not cluster_networks.has_server_arguments(manifest)

@@ -16,7 +16,6 @@ from django_stubs_ext import StrOrPromise
 
 from pools.admin.pools.map import COLUMNS, SIDE, STEP
 from pools.core import addresses, overlaps
-from pools.core.observed import clashes
 from pools.core.observed.uses import Role
 from pools.models import Cluster
 from pools.platform.admin import display
@@ -132,10 +131,9 @@ def _view(view: addresses.Network, networks: Iterable[Owned]) -> MapView:
     for network, owner in inside:
         for cell in _cells_of(cells, base, bits, network):
             cell.uses.append((network, owner))
-    for outer, inner in overlaps.nested_pairs(inside):
-        if clashes.is_clash(outer[1].use, inner[1].use):
-            for cell in _cells_of(cells, base, bits, inner[0]):
-                cell.clashing = True
+    for _outer, inner in register_overlaps.clashing_pairs(inside):
+        for cell in _cells_of(cells, base, bits, inner[0]):
+            cell.clashing = True
     colors = [cell.color for cell in cells]
     legend = [(name, LABELS[name], colors.count(name)) for name in LABELS if name in colors]
     return MapView(view, length, _draw(view, cells), legend)

@@ -159,14 +159,14 @@ def _inputs(row: RegisterRow) -> Iterator[tuple[str, StrOrPromise, str]]:
 
 def _attributes(row: RegisterRow) -> Iterator[tuple[StrOrPromise, str]]:
     """Yield (label, text) of the tags and custom fields of a row; those of a changed one are among its differences."""
-    if row.before is None:
+    if row.status != RowStatus.CHANGED:
         yield from display_of_imports.attributes(row.details)
 
 
 def _differences(row: RegisterRow) -> Iterator[tuple[StrOrPromise, str, str]]:
     """Yield (label, registered value, new value) of each value that a row changes."""
     before = row.before
-    if before is None:
+    if before is None or row.status != RowStatus.CHANGED:
         return
     details = before.get("details") or {}
     names = sorted({*details, *row.details})

@@ -476,7 +476,9 @@ def _parse_event(event: Manifest) -> WatchEvent:
 
 
 def _selection(resource: Resource) -> dict[str, str]:
-    """Return the query that restricts a list or a watch to the one object that is read."""
+    """Return the query that restricts a list or a watch to the objects that are read."""
+    if resource.only_labelled:
+        return {"labelSelector": resource.only_labelled}
     if not resource.only_named:
         return {}
     return {"fieldSelector": f"metadata.name={resource.only_named}"}

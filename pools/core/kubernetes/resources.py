@@ -14,8 +14,8 @@ class Resource:
     counts as absent where the other resource is not served. `shows` names the data that the UI shows
     from the kind. `reads_for` marks a kind whose permission is optional, and names the data that is
     missing without it. A resource that is served `everywhere` says nothing of what is installed. A list and a
-    watch read the objects of the namespace `only_in`, or the object
-    `only_named`, if they are set.
+    watch read the objects of the namespace `only_in`, the object `only_named`, or those with the label
+    `only_labelled`, if they are set.
 
     Objects are stored by `kind`. Where two kinds of different groups have one name, or a part of a kind is
     read, it is qualified: `IPPool.projectcalico.org`, as Kubernetes writes a GroupKind.
@@ -32,6 +32,7 @@ class Resource:
     everywhere: bool = field(default=False, compare=False)
     only_in: str = ""
     only_named: str = ""
+    only_labelled: str = ""
 
     @property
     def api_version(self) -> str:
@@ -92,6 +93,18 @@ KUBEADM_CONFIG = Resource(
     only_in="kube-system",
     only_named="kubeadm-config",
 )
+KUBE_PROXY_CONFIG = replace(
+    KUBEADM_CONFIG,
+    kind="ConfigMap.kube-proxy",
+    reads_for="the CIDRs in the configuration of kube-proxy",
+    only_named="kube-proxy",
+)
+SERVER_NODE = replace(
+    OBSERVED_NODE,
+    kind="Node.node-args",
+    reads_for="the CIDRs in the arguments of k3s and RKE2",
+    only_labelled="node-role.kubernetes.io/control-plane",
+)
 CONTROL_PLANE_POD = Resource(
     "",
     "v1",
@@ -101,6 +114,15 @@ CONTROL_PLANE_POD = Resource(
     everywhere=True,
     reads_for="the CIDRs in the arguments of the control plane",
     only_in="kube-system",
+)
+SERVICE = Resource(
+    "",
+    "v1",
+    "services",
+    "Service",
+    namespaced=True,
+    reads_for="addresses of Services",
+    everywhere=True,
 )
 _LOAD_BALANCERS, _EGRESS = "load balancer addresses", "egress addresses"
 CILIUM_LOAD_BALANCER_POOL = Resource(

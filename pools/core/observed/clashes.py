@@ -9,7 +9,10 @@ from pools.core.observed.uses import Role
 _NODE, _GATEWAY = "Node", "CiliumEgressGatewayPolicy"
 _NODES = (_NODE, "CiliumNode")
 _PREFIX = "prefix"
+SERVICE = "Service"
 CALICO_POOL, CALICO_RESERVATION = "IPPool.projectcalico.org", "IPReservation.projectcalico.org"
+# A Service has its address of a pool or of a node; several Services share one on different ports.
+_OF_SERVICES = {Role.LOAD_BALANCER, Role.NODE, "ipv4"}
 # Pairs of a use and a use, or of the category of a pool and a use.
 _INTENDED = {
     frozenset({Role.SERVICES}),  # Service CIDRs may overlap, and settings repeat them
@@ -48,6 +51,8 @@ def is_clash(one: Use, other: Use) -> bool:
     if categories == {Role.PODS}:
         # Two nodes have one pod CIDR; a Node and its CiliumNode may repeat each other.
         return one.kind == other.kind and one.kind in _NODES
+    if SERVICE in kinds and categories <= _OF_SERVICES:
+        return False
     if Role.EGRESS in categories and categories <= {Role.EGRESS, Role.NODE}:
         # A gateway's egress address is one of its node, and several policies use it.
         return _GATEWAY not in kinds or not set(kinds) <= {_GATEWAY, _NODE}

@@ -1,20 +1,32 @@
-"""Parsers of what a cluster says about itself: Service CIDRs, nodes, kubeadm, the control plane, OpenShift.
+"""Parsers of what a cluster says about itself: Service CIDRs, nodes, kubeadm, the control plane, k3s, OpenShift.
 
 Kubernetes: `ServiceCIDR` of networking.k8s.io (`spec.cidrs`), `Node` (`spec.podCIDRs`,
-`status.addresses`), the arguments `--service-cluster-ip-range` and `--cluster-cidr` of kube-apiserver and
-kube-controller-manager; kubeadm: `networking` of its ClusterConfiguration; OpenShift: `Network` of
-config.openshift.io, whose status is in use and whose spec is intended.
+`status.addresses`), the arguments `--service-cluster-ip-range` and `--cluster-cidr` of kube-apiserver,
+kube-controller-manager and kube-proxy, `clusterCIDR` of KubeProxyConfiguration; kubeadm: `networking` of its
+ClusterConfiguration, and `extraArgs` that override it (a map until v1beta3, a list from v1beta4 on:
+cmd/kubeadm/app/apis/kubeadm); k3s and RKE2: the arguments of a server in an annotation of its node
+(pkg/nodeconfig, pkg/cli/server of k3s); OpenShift: `Network` of config.openshift.io, whose status is in use and
+whose spec is intended.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
 
+from pools.core.object_reader import Fields
 from pools.core.observed.uses import Json, ObservedUses, Role, UseReader, texts
 
 NODE_ADDRESSES = ("InternalIP", "ExternalIP")
 _FLAGS = {"--service-cluster-ip-range": Role.SERVICES, "--cluster-cidr": Role.PODS}
+_SERVER_FLAGS = {"--service-cidr": Role.SERVICES, "--cluster-cidr": Role.PODS}
+_SERVER_ARGUMENTS = ("k3s.io/node-args", "rke2.io/node-args")
+# What a server of k3s and RKE2 takes without a flag, by the family of its node's first address.
+_SERVER_DEFAULTS = {
+    4: {"--service-cidr": "10.43.0.0/16", "--cluster-cidr": "10.42.0.0/16"},
+    6: {"--service-cidr": "fd00:43::/112", "--cluster-cidr": "fd00:42::/56"},
+}
 
 
 def parse_service_cidr(manifest: Json) -> ObservedUses:
@@ -51,13 +63,92 @@ def project_node(manifest: Json) -> Json:
 
 
 def parse_kubeadm(configuration: Json) -> ObservedUses:
-    """Return the subnets of kubeadm's ClusterConfiguration."""
+    """Return the subnets of kubeadm's ClusterConfiguration; an extra argument of the control plane overrides them."""
     reader = UseReader(configuration)
     networking = reader.fields.section("networking")
-    for key, role in (("serviceSubnet", Role.SERVICES), ("podSubnet", Role.PODS)):
+    for key, component, flag in (
+        ("serviceSubnet", "apiServer", "--service-cluster-ip-range"),
+        ("podSubnet", "controllerManager", "--cluster-cidr"),
+    ):
+        values = [*_extra_arguments(reader.fields.section(component), flag)]
         if networking.has(key):
-            reader.add_networks(role, networking.data[key], networking.path(key), key)
+            values.insert(0, (networking.path(key), networking.data[key], key))
+        for path, value, detail in values[-1:]:
+            reader.add_networks(_FLAGS[flag], value, path, detail)
     return reader.result()
+
+
+def _extra_arguments(component: Fields, flag: str) -> Iterator[tuple[str, object, str]]:
+    """Yield (path, value, detail) of each such argument; the last one counts."""
+    arguments, name = component.data.get("extraArgs"), flag.removeprefix("--")
+    detail = f"{flag} in {component.base_path}.extraArgs"
+    if isinstance(arguments, dict) and name in arguments:
+        yield f"{component.path('extraArgs')}.{name}", arguments[name], detail
+    elif isinstance(arguments, list):
+        for argument in component.objects("extraArgs"):
+            if argument.data.get("name") == name:
+                yield argument.path("value"), argument.data.get("value"), detail
+
+
+def parse_kube_proxy(configuration: Json) -> ObservedUses:
+    """Return the pod CIDRs of a KubeProxyConfiguration, which has one for each family, or none."""
+    reader = UseReader(configuration)
+    if reader.fields.data.get("clusterCIDR"):
+        reader.add_networks(
+            Role.PODS, reader.fields.data["clusterCIDR"], "clusterCIDR", "clusterCIDR"
+        )
+    return reader.result()
+
+
+def has_server_arguments(manifest: Json) -> bool:
+    """Return True for the node of a server of k3s or RKE2."""
+    return _server_arguments(manifest)[:1] == ["server"]
+
+
+def parse_server_node(manifest: Json) -> ObservedUses:
+    """Return the CIDRs that the arguments of a server of k3s or RKE2 name, else those that it takes without."""
+    reader = UseReader(manifest)
+    found = set()
+    for flag, value in _flags_of(_server_arguments(manifest), _SERVER_FLAGS):
+        found.add(flag)
+        reader.add_networks(_SERVER_FLAGS[flag], value, "metadata.annotations", flag)
+    for flag, role in _SERVER_FLAGS.items():
+        default = _server_default(manifest, flag)
+        if flag not in found and default:
+            reader.add_networks(role, default, "", f"default of {flag}")
+    return reader.result()
+
+
+def _server_default(manifest: Json, flag: str) -> str:
+    addresses = _dict(manifest.get("status")).get("addresses")
+    internal = [
+        str(_dict(entry).get("address"))
+        for entry in (addresses if isinstance(addresses, list) else ())
+        if _dict(entry).get("type") == "InternalIP"
+    ]
+    return _SERVER_DEFAULTS[6 if ":" in internal[0] else 4][flag] if internal else ""
+
+
+def project_server_node(manifest: Json) -> Json:
+    """Return a node with no arguments but those that are parsed, and its addresses."""
+    metadata = _dict(manifest.get("metadata"))
+    flags = _flags_of(_server_arguments(manifest), _SERVER_FLAGS)
+    arguments = json.dumps(["server", *itertools.chain.from_iterable(flags)])
+    return {
+        **project_node(manifest),
+        "metadata": {**metadata, "annotations": {_SERVER_ARGUMENTS[0]: arguments}},
+        "spec": {},
+    }
+
+
+def _server_arguments(manifest: Json) -> list[object]:
+    annotations = _dict(_dict(manifest.get("metadata")).get("annotations"))
+    text = next((annotations[name] for name in _SERVER_ARGUMENTS if name in annotations), "")
+    try:
+        arguments = json.loads(text)
+    except (TypeError, ValueError, RecursionError):
+        return []
+    return arguments if isinstance(arguments, list) else []
 
 
 def has_flags(manifest: Json) -> bool:
@@ -88,15 +179,16 @@ def _flags(manifest: Json) -> Iterator[tuple[str, str, str]]:
     for number, container in enumerate(containers if isinstance(containers, list) else ()):
         for key in ("command", "args"):
             arguments = _dict(container).get(key)
-            for flag, value in _flags_of(arguments if isinstance(arguments, list) else ()):
+            words = arguments if isinstance(arguments, list) else ()
+            for flag, value in _flags_of(words, _FLAGS):
                 yield f"spec.containers.{number}.{key}", flag, value
 
 
-def _flags_of(arguments: Sequence[object]) -> Iterator[tuple[str, str]]:
+def _flags_of(arguments: Sequence[object], flags: Mapping[str, Role]) -> Iterator[tuple[str, str]]:
     words = [word for text in arguments if isinstance(text, str) for word in text.split()]
     for word, following in itertools.pairwise([*words, ""]):
         flag, equals, value = word.partition("=")
-        if flag in _FLAGS:
+        if flag in flags:
             yield flag, (value if equals else following).strip("'\"")
 
 

@@ -1,6 +1,6 @@
 """Parsers of addresses that a cluster uses outside of it: load balancers and egress.
 
-Cilium: `CiliumLoadBalancerIPPool` (`spec.blocks`, before 1.15 `spec.cidrs`) and
+Kubernetes: the addresses of a `Service` outside of its Service CIDR; Cilium: `CiliumLoadBalancerIPPool` (`spec.blocks`, before 1.15 `spec.cidrs`) and
 `CiliumEgressGatewayPolicy`; MetalLB: `IPAddressPool`, before 0.14 `AddressPool`; OVN-Kubernetes: `EgressIP`.
 """
 
@@ -9,6 +9,39 @@ from __future__ import annotations
 from pools.core import addresses
 from pools.core.object_reader import Fields
 from pools.core.observed.uses import Json, ObservedUses, Role, UseReader, texts
+
+_IDENTITY = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
+
+
+def has_addresses(manifest: Json) -> bool:
+    """Return True for a Service that has an address of a load balancer, or external IPs."""
+    observed = parse_service(manifest)
+    return bool(observed.uses or observed.problems)
+
+
+def parse_service(manifest: Json) -> ObservedUses:
+    """Return the addresses that a load balancer has given to a Service, and its external IPs."""
+    reader = UseReader(manifest)
+    for path, address in texts(reader.fields.section("spec"), "externalIPs"):
+        reader.add_network(Role.LOAD_BALANCER, address, path, "externalIPs")
+    status = reader.fields.section("status").section("loadBalancer")
+    for entry in status.objects("ingress"):
+        if entry.data.get("ip"):  # a load balancer may have a host name instead
+            reader.add_network(Role.LOAD_BALANCER, entry.data["ip"], entry.path("ip"), "ingress")
+    return reader.result()
+
+
+def project_service(manifest: Json) -> Json:
+    """Return the part of a Service that is parsed."""
+    metadata, spec, status = (
+        value if isinstance(value, dict) else {}
+        for value in (manifest.get(name) for name in ("metadata", "spec", "status"))
+    )
+    return {
+        "metadata": {key: metadata[key] for key in _IDENTITY if key in metadata},
+        "spec": {key: spec[key] for key in ("externalIPs",) if key in spec},
+        "status": {key: status[key] for key in ("loadBalancer",) if key in status},
+    }
 
 
 def parse_cilium_load_balancer_pool(manifest: Json) -> ObservedUses:

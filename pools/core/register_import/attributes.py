@@ -1,7 +1,8 @@
 """Tags, owners and custom fields of an imported prefix: what the source says, and what an object of this register gets.
 
 The details of a row keep what the source says: `tags` as NetBox's slugs, joined by commas, and each custom field as
-`cf_NAME`. An object gets what has a place here; `unset` names the custom fields that had none.
+`cf_NAME`. If it refers to other objects of the source, this is what is displayed of them, and `ref_NAME` are their ids. An
+object gets what has a place here; `unset` names the custom fields that had none.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from pools.core import custom_fields, errors, object_reader
 from pools.core.errors import FieldProblem
 
 PREFIX = "cf_"
+REFERENCE = "ref_"
 LONGEST = custom_fields.LONGEST_LINK
 Definitions = Mapping[
     str, tuple[str, list[str]]
@@ -50,6 +52,15 @@ def is_attribute(name: str) -> bool:
 
 def is_custom(name: str) -> bool:
     return name.startswith(PREFIX)
+
+
+def is_reference(name: str) -> bool:
+    return name.startswith(REFERENCE)
+
+
+def reference_of(column: str) -> str:
+    """Return the name of the ids of the objects that the custom field of a column refers to."""
+    return f"{REFERENCE}{column.removeprefix(PREFIX)}"
 
 
 def read_attributes(
@@ -108,6 +119,20 @@ def merge(current: Attributes, before: Attributes, after: Attributes) -> Attribu
     )
 
 
+def revert(current: Attributes, written: Attributes, former: Attributes) -> Attributes:
+    """Return the current attributes with the former values of what an import has written; what was changed since stays."""
+    values = dict(current.custom_fields)
+    for name in {*written.custom_fields, *former.custom_fields}:
+        if values.get(name, "") == written.custom_fields.get(name, ""):
+            values[name] = former.custom_fields.get(name, "")
+    added, removed = {*written.tags} - {*former.tags}, {*former.tags} - {*written.tags}
+    return Attributes(
+        tags=sorted({*current.tags} - added | removed)[: custom_fields.MOST_TAGS],
+        owner=former.owner if current.owner == written.owner else current.owner,
+        custom_fields={name: value for name, value in values.items() if value},
+    )
+
+
 def write_back(
     details: Mapping[str, str], current: Attributes, definitions: Definitions
 ) -> dict[str, str]:
@@ -128,13 +153,18 @@ def write_back(
             value = current.custom_fields.get(known)
             if (problems and value is None) or read.custom_fields.get(known, "") == value:
                 columns.pop(f"{PREFIX}{known}", None)
-                columns[name] = text
+                columns[name] = _text_for_netbox(name, details)
     return columns
 
 
 def details_only(details: Mapping[str, str]) -> dict[str, str]:
     """Return what the source says of tags and custom fields of an object that has none here."""
-    return {name: text for name, text in details.items() if is_attribute(name)}
+    return {name: _text_for_netbox(name, details) for name in filter(is_attribute, details)}
+
+
+def _text_for_netbox(name: str, details: Mapping[str, str]) -> str:
+    """Return the text of a column; NetBox's import form takes other objects by their ids."""
+    return details.get(reference_of(name)) or details[name]
 
 
 def names(columns: Iterable[Mapping[str, str]]) -> list[str]:

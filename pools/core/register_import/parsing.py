@@ -103,7 +103,9 @@ def parse_row(kind: str, values: Mapping[str, str]) -> ParsedRow:
     if not row.problems:
         row.details = {name: text for name in DETAILS if (text := values.get(name, ""))}
         row.details |= {
-            name: text for name, text in values.items() if name.startswith(attributes.PREFIX)
+            name: text
+            for name, text in values.items()
+            if attributes.is_custom(name) or attributes.is_reference(name)
         }
         if status == "active" and kind == ADDRESS:
             del row.details["status"]
@@ -187,7 +189,7 @@ def _decimal(text: str) -> str:
 
 def _parse_texts(row: ParsedRow, kind: str, values: Mapping[str, str]) -> None:
     for name, text in values.items():
-        if attributes.is_attribute(name):
+        if attributes.is_attribute(name) or attributes.is_reference(name):
             continue  # what has no place here refuses no row
         longest = LONGEST.get(name, LONGEST_NAME)
         if not (text.isascii() and text.isprintable() and len(text) <= longest):

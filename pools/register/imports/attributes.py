@@ -9,7 +9,7 @@ from pools.core.register_import import attributes as core
 from pools.core.register_import import columns
 from pools.core.register_import.attributes import Attributes, Definitions
 from pools.core.register_import.parsing import CONTAINER, POOL
-from pools.models import Container, CustomField, PoolCIDR
+from pools.models import Container, CustomField, PoolCIDR, RegisterRow
 from pools.models.attributes import ATTRIBUTES
 from pools.platform import database
 from pools.platform.attributes import registry
@@ -53,3 +53,17 @@ def follow(
     merged = core.merge(current, *sources)
     assign(row, merged)
     return merged != current
+
+
+def revert(row: Any, imported: RegisterRow, defined: Definitions) -> bool:
+    """Set the former values of what an import has written, without saving them; return True if that is anything."""
+    before = imported.before or {}
+    # A custom field may have been deleted since.
+    values = {name: value for name, value in before["custom_fields"].items() if name in defined}
+    former = Attributes(before["tags"], before["owner"], values)
+    details = (before.get("details") or {}, imported.details)
+    written = core.merge(former, *(core.read_attributes(texts, defined)[0] for texts in details))
+    current = of_object(row)
+    reverted = core.revert(current, written, former)
+    assign(row, reverted)
+    return reverted != current

@@ -40,7 +40,7 @@ from pools.platform import database, events
 from pools.platform.imports import states
 from pools.platform.imports.lifecycle import Step
 from pools.register.allocator import window
-from pools.register.imports import attributes, validation, vanished
+from pools.register.imports import attributes, division, validation, vanished
 from pools.register.imports import rows as import_rows
 from pools.register.imports.draft_rows import DraftRow, read_rows
 from pools.register.imports.topology import HOST
@@ -57,7 +57,9 @@ def write(register_import: RegisterImport, *, author: events.Author, step: Step)
     """
     containers.lock_plan()
     _lock_pools(register_import)
-    if import_rows.fingerprint(register_import) != register_import.fingerprint:
+    fingerprint = import_rows.fingerprint(register_import)
+    # Which addresses of a part are in use decides how it is divided.
+    if fingerprint != register_import.fingerprint or division.is_planned(register_import):
         all_rows = import_rows.load(register_import)
         import_rows.save(import_rows.reread(all_rows, register_import))
     validation.validate(register_import)
@@ -98,10 +100,11 @@ def write_rows(register_import: RegisterImport, step: Step) -> None:
     done = (register_import.rows_total or 0) - len(rows)
     step(done)
     spaces = _spaces(new)
+    divided = division.divide_parts(register_import, new, definitions[POOL])
     _create_containers([row for row in new if row.target == CONTAINER], spaces, definitions)
-    new_pools = [row for row in new if row.target == POOL]
+    new_pools = [row for row in new if row.target == POOL and not division.has_cidr(row, divided)]
     created = _create_pools(register_import, new_pools, spaces, definitions)
-    cidrs = _cidrs_of_rows(rows, created)
+    cidrs = _cidrs_of_rows(rows, created, divided)
     _reserve([row for row in new if row.target == RESERVED], cidrs)
     held = [row for row in new if row.target == HELD]
     withheld = _withheld(cidrs.values())
@@ -207,14 +210,20 @@ def _new_pool(
     )
 
 
-def _cidrs_of_rows(rows: Iterable[DraftRow], created: dict[int, PoolCIDR]) -> dict[int, PoolCIDR]:
+def _cidrs_of_rows(
+    rows: Iterable[DraftRow],
+    created: Mapping[int, PoolCIDR],
+    divided: division.Divided,
+) -> dict[int, PoolCIDR]:
     """Return the CIDR that each address and range lies in, by the number of the row."""
     rows = [row for row in rows if row.target in {HELD, RESERVED}]
     existing = PoolCIDR.objects.select_related("pool").in_bulk(
         {row.pool_cidr_id for row in rows if row.pool_cidr_id}
     )
+
     return {
-        row.number: existing[row.pool_cidr_id] if row.pool_cidr_id else created[row.pool_row or 0]
+        row.number: division.find_cidr(row, divided)
+        or (existing[row.pool_cidr_id] if row.pool_cidr_id else created[row.pool_row or 0])
         for row in rows
     }
 

@@ -13,6 +13,7 @@ from typing import Any
 from django.db.models import Q, QuerySet
 
 from pools.core import errors
+from pools.core.register_import import attributes as core_attributes
 from pools.models import Cluster, RegisterImport, RegisterRow
 from pools.models.pools import DAY
 from pools.platform import database, events
@@ -128,7 +129,10 @@ def _revise(
     for row in chosen:
         row.skipped = skipped
         if texts is not None:
-            merged = {**row.texts, **texts}
+            # Another value does not refer to the objects of the source.
+            other = [name for name, text in texts.items() if text != row.texts.get(name, "")]
+            stale = {core_attributes.reference_of(name): "" for name in other}
+            merged = {**row.texts, **stale, **texts}
             row.texts = {name: text for name, text in merged.items() if text}
             row.corrected = True
     changed = {row.number: row for row in chosen}

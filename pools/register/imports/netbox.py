@@ -9,8 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import time
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 from urllib import parse
 
@@ -45,9 +44,7 @@ def read(access: Access, *, sleep: Sleep = time.sleep) -> Reading:
     reading = Reading(format="netbox-api")
     with _client(access, sleep) as client:
         for path, kind, texts in _LISTS:
-            items = client.read_list(path)
-            _note_references(path, items, reading)
-            for number, item in enumerate(items, start=1):
+            for number, item in enumerate(client.read_list(path), start=1):
                 reading.rows.append(SourceRow(number, kind, texts(item), path))
                 if len(reading.rows) > MOST_ROWS:
                     raise faults.Rejected(f"NetBox has more than {MOST_ROWS:,} objects")
@@ -195,6 +192,10 @@ def _shared(item: Mapping[str, Any]) -> dict[str, str]:
     return {
         "tags": ",".join(tags),
         **{f"{attributes.PREFIX}{name}": _custom_text(value) for name, value in values.items()},
+        **{
+            f"{attributes.REFERENCE}{name}": ",".join(str(item["id"]) for item in _objects(value))
+            for name, value in values.items()
+        },
         "external_id": str(item["id"]),
         "status": _name(item.get("status"), "value"),
         "vrf": _name(item.get("vrf")),
@@ -207,32 +208,23 @@ def _shared(item: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _custom_text(value: Any) -> str:
-    """Return the value of a custom field as NetBox's CSV import takes it; "" for null and for references to objects."""
+    """Return the value of a custom field as NetBox's CSV export writes it: of objects what is displayed; "" for null."""
     if isinstance(value, str):
         return value
+    if objects := _objects(value):
+        return ",".join(
+            _name(item, "display") or _name(item) or str(item["id"]) for item in objects
+        )
     if isinstance(value, list) and all(isinstance(item, str) for item in value):
         return ",".join(value)
-    return "" if value is None or _is_reference(value) else json.dumps(value)
+    return "" if value is None else json.dumps(value, ensure_ascii=False)
 
 
-def _is_reference(value: Any) -> bool:
-    if isinstance(value, list):
-        return bool(value) and all(map(_is_reference, value))
-    return isinstance(value, dict) and {"id", "url"} <= value.keys()
-
-
-def _note_references(path: str, items: Iterable[Mapping[str, Any]], reading: Reading) -> None:
-    counts = Counter(
-        name
-        for item in items
-        for name, value in (item.get("custom_fields") or {}).items()
-        if _is_reference(value)
-    )
-    for name, count in sorted(counts.items()):
-        message = (
-            f"the custom field {name} of {count} objects, which refers to other objects of NetBox"
-        )
-        reading.note("left_out", f"{path}: not read: {message}")
+def _objects(value: Any) -> list[Mapping[str, Any]]:
+    """Return the objects that a custom field refers to, one or several; [] for any other value."""
+    items: list[Any] = value if isinstance(value, list) else [value]
+    references = [item for item in items if isinstance(item, dict) and {"id", "url"} <= item.keys()]
+    return [*references] if len(references) == len(items) else []
 
 
 def _clean(texts: dict[str, str]) -> dict[str, str]:

@@ -83,7 +83,7 @@ def read_rows(
         )
         interpret(row, destinations)
         rows.append(row)
-    added = topology.resolve(rows, destinations.of_sites, parts.divide)
+    added = topology.resolve(rows, destinations.of_sites, parts.divide, parts.divide_parts)
     _check_attributes(rows)
     return rows + added
 
@@ -167,7 +167,7 @@ def reread(rows: Sequence[RegisterRow], register_import: RegisterImport) -> list
         interpret(row, destinations)
     stored = {row.number: row for row in rows if follows(row)}
     skipped = {(row.cluster_id, row.space_name, row.cidr) for row in stored.values() if row.skipped}
-    added = topology.resolve(of_source, destinations.of_sites, parts.divide)
+    added = topology.resolve(of_source, destinations.of_sites, parts.divide, parts.divide_parts)
     _check_attributes(of_source)
     for row in added:
         row.pk = stored.pop(row.number).pk if row.number in stored else None

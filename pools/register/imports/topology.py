@@ -8,7 +8,7 @@ together, with the CIDRs that the register has already: it is arithmetic on sort
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,6 +17,8 @@ from typing import Any
 from pools.core.register_import.parsing import CONTAINER, HELD, POOL, RESERVED
 from pools.models import PoolCIDR, RegisterRecord, RegisterRow
 from pools.models.register_imports import RegisterTarget
+from pools.platform import database
+from pools.sql import statements
 
 Space = tuple[int, str, int]  # cluster id, name of the address space, IP family
 HOST = {4: 32, 6: 128}
@@ -26,7 +28,9 @@ HOST = {4: 32, 6: 128}
 class Place:
     """A prefix of an import, or a CIDR of the register, as a span of addresses.
 
-    `part` is True for a part of a prefix with other prefixes inside, `divided` for such a prefix.
+    `part` is True for a part of a prefix with other prefixes inside, `divided` for such a prefix. `part_of` is the
+    prefix of a part that the register has, `in_use` is True if users hold blocks there. `rest_for` is set for what is
+    left of such a part: the row of a prefix that divides it.
     """
 
     first: int
@@ -34,6 +38,9 @@ class Place:
     row: RegisterRow | None = None
     cidr: PoolCIDR | None = None
     part: bool = False
+    part_of: str = ""
+    rest_for: RegisterRow | None = None
+    in_use: bool = False
     parent: Place | None = None
     has_children: bool = False
     divided: bool = False
@@ -58,6 +65,17 @@ class Level:
         self.places = sorted([*self.places, *places], key=lambda place: (place.first, -place.last))
         self.firsts = [place.first for place in self.places]
 
+    def inside(self, around: Place) -> list[Place]:
+        """Return the places in a place."""
+        first = bisect_left(self.firsts, around.first)
+        places = self.places[first : bisect_right(self.firsts, around.last)]
+        return [place for place in places if place.last <= around.last and place is not around]
+
+    def replace(self, removed: Iterable[Place], added: Iterable[Place]) -> None:
+        gone = {id(place) for place in removed}
+        self.places = [place for place in self.places if id(place) not in gone]
+        self.add(added)
+
     def innermost(self, number: int) -> Place | None:
         """Return the smallest place that has an address."""
         index = bisect_right(self.firsts, number) - 1
@@ -78,18 +96,23 @@ class Level:
         return low, high
 
 
-Divide = Callable[[Sequence[tuple[RegisterRow, "Level"]], int], list[RegisterRow]]
+Divide = Callable[
+    [Sequence[tuple[RegisterRow, "Level"]], Iterable["Level"], int], list[RegisterRow]
+]
+DivideParts = Callable[[Level], None]
 
 
 def resolve(
     rows: Sequence[RegisterRow],
     other_clusters: Sequence[int] = (),
     divide: Divide | None = None,
+    divide_parts: DivideParts | None = None,
 ) -> list[RegisterRow]:
     """Set target, pool and the problems of position of all rows that could be parsed and are not skipped.
 
     An address that its own cluster has no prefix for is looked for in `other_clusters`. Returns the rows that
-    `divide` adds (parts.divide).
+    `divide` adds (parts.divide). `divide_parts` gives prefixes their place in parts of the register; without it
+    they are in conflict.
     """
     prefixes: dict[Space, list[Place]] = defaultdict(list)
     others: list[RegisterRow] = []
@@ -105,11 +128,11 @@ def resolve(
     spaces |= {(cluster, *space[1:]) for cluster in other_clusters for space in spaces}
     for space, place in _registered(spaces):
         prefixes[space].append(place)
-    levels = {space: _build(places) for space, places in prefixes.items()}
+    levels = {space: _build(places, divide_parts) for space, places in prefixes.items()}
     located = [(row, _level_of(row, levels, other_clusters)) for row in others]
     added: list[RegisterRow] = []
     if divide is not None:
-        added = divide(located, max((row.number for row in rows), default=0) + 1)
+        added = divide(located, levels.values(), max((row.number for row in rows), default=0) + 1)
         located += [(row, levels[_space(row)]) for row in added if row.kind != "prefix"]
     seen: dict[tuple[Any, ...], RegisterRow] = {}
     for row, level in located:
@@ -149,17 +172,37 @@ def _registered(spaces: Iterable[Space]) -> Iterator[tuple[Space, Place]]:
     records = RegisterRecord.objects.filter(
         space__cluster__in=clusters, target=RegisterTarget.POOL, details__has_key="part_of"
     )
-    parts = set(records.values_list("space_id", "first", "last"))
+    parts = {
+        (space_id, first, last): prefix
+        for space_id, first, last, prefix in records.values_list(
+            "space_id", "first", "last", "details__part_of"
+        )
+    }
     cidrs = PoolCIDR.objects.filter(space__cluster__in=clusters).select_related("pool", "space")
+    rows = database.rows(_PARTS_OF_USERS, {"clusters": sorted(clusters)}) if parts else []
+    of_users = {pk for (pk,) in rows}
     for cidr in cidrs:
         space = (cidr.space.cluster_id, cidr.space.name, cidr.cidr.version)
         if space in spaces:
             first, last = cidr.cidr.network_address, cidr.cidr.broadcast_address
-            part = (cidr.space_id, first, last) in parts
-            yield space, Place(int(first), int(last), cidr=cidr, part=part)
+            part_of = parts.get((cidr.space_id, first, last), "")
+            yield (
+                space,
+                Place(
+                    int(first),
+                    int(last),
+                    cidr=cidr,
+                    part=bool(part_of),
+                    part_of=part_of,
+                    in_use=cidr.pk in of_users,
+                ),
+            )
 
 
-def _build(places: list[Place]) -> Level:
+_PARTS_OF_USERS = statements.read("pools/parts_of_users")
+
+
+def _build(places: list[Place], divide_parts: DivideParts | None) -> Level:
     """Sort places into a tree, by a walk that keeps the places around the present one on a stack."""
     # A registered CIDR comes before the row that names it again.
     places.sort(key=lambda place: (place.first, -place.last, place.cidr is None))
@@ -173,15 +216,26 @@ def _build(places: list[Place]) -> Level:
             _meet_equal(around, place)
             continue
         if around is not None:
-            if around.cidr is not None and place.row is not None:
-                message = f"{place.name} lies in {around.name} of the pool {around.cidr.pool}"
-                judge(place.row, "conflict", "cidr_overlap", message)
+            may_divide = divide_parts is not None and around.part and around.row is None
+            if around.cidr is not None and place.row is not None and not may_divide:
+                judge(place.row, "conflict", "cidr_overlap", _overlap(place, around))
                 continue
             around.has_children = True
             place.parent = around
         stack.append(place)
         distinct.append(place)
-    return _sort_into_level(distinct)
+    level = _sort_into_level(distinct)
+    if divide_parts is not None:
+        divide_parts(level)
+    return level
+
+
+def _overlap(place: Place, around: Place) -> str:
+    pool = around.cidr.pool if around.cidr else None
+    return (
+        f"{place.name} lies in {around.name} of the pool {pool}, which is no container:"
+        f" to import it, release what {around.name} holds and remove this CIDR from the pool"
+    )
 
 
 def _meet_equal(around: Place, place: Place) -> None:

@@ -1,7 +1,7 @@
 """Undo a committed import: remove what it created, and restore what it changed or, as a mirror, released.
 
-The undo is refused as a whole if somebody else holds addresses in a pool that the import created, or has
-changed what it wrote.
+The undo is refused as a whole if somebody else holds addresses in a pool that the import created, or got one that it
+held. Descriptions, tags, owners and custom fields that were changed since stay as they are.
 """
 
 from __future__ import annotations
@@ -9,13 +9,14 @@ from __future__ import annotations
 from django.db.models import F, Q
 
 from pools.models import Container, Pool, PoolCIDR, RegisterImport, ReservedRange
+from pools.models.attributes import ATTRIBUTES
 from pools.models.register_imports import RegisterTarget, RowStatus
 from pools.platform import database, events
 from pools.platform.imports import states
 from pools.platform.imports.lifecycle import Step
 from pools.register import pools
 from pools.register.allocator import window
-from pools.register.imports import restoration
+from pools.register.imports import attributes, division, restoration
 from pools.register.plan import containers
 from pools.sql import statements
 
@@ -30,16 +31,21 @@ def take_back(register_import: RegisterImport, *, author: events.Author, step: S
     touched = written.exclude(pool_cidr_id=None).values("pool_cidr_id")
     released = {row.pool_cidr_id for row in restoration.locate_rows(register_import)}
     cidrs = PoolCIDR.objects.filter(Q(pk__in=touched) | Q(pk__in=released)) | created
-    for pool_id in sorted(set(cidrs.values_list("pool_id", flat=True))):
+    divided = division.pools_of_parts(register_import)
+    for pool_id in sorted({*cidrs.values_list("pool_id", flat=True), *divided}):
         window.lock(pool_id)
     check_not_in_use(register_import)
     database.fetch(_RESTORE, {"import": register_import.pk})
+    _revert_attributes(register_import)
     _release(register_import, author)
     step(written.count())
-    _remove_pools(list(created.values_list("pk", "pool_id")))
+    dividing = new.filter(before__has_key=division.KEY).values("object_id")
+    removed = created.exclude(pk__in=dividing, pool__in=divided)
+    _remove_pools(list(removed.values_list("pk", "pool_id")))
     added = new.filter(target=RegisterTarget.CONTAINER).values("object_id")
     Container.objects.filter(pk__in=added).delete()
     database.fetch(_FORGET, {"import": register_import.pk})
+    division.merge_parts(register_import)
     restoration.restore(register_import, step)
     written.update(written=False)
 
@@ -47,6 +53,18 @@ def take_back(register_import: RegisterImport, *, author: events.Author, step: S
 _RESTORE = statements.read("pools/restore_register_rows")
 _FORGET = statements.read("pools/forget_register_records")
 _DELETE_BLOCKS = statements.read("pools/delete_imported_blocks")
+
+
+def _revert_attributes(register_import: RegisterImport) -> None:
+    definitions = attributes.definitions(lock=True)
+    changed = register_import.rows.filter(written=True, status=RowStatus.CHANGED)
+    for target, model in attributes.MODELS.items():
+        rows = list(changed.filter(target=target, before__has_key="tags"))
+        objects = model._default_manager.in_bulk([row.object_id for row in rows])
+        for row in rows:
+            made = objects.get(row.object_id)
+            if made is not None and attributes.revert(made, row, definitions[target]):
+                made.save(update_fields=ATTRIBUTES)
 
 
 def _release(register_import: RegisterImport, author: events.Author) -> None:

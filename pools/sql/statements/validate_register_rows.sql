@@ -44,8 +44,9 @@ WITH r AS (
     LEFT JOIN pools_poolcidr c ON c.space_id = r.space_id AND c.cidr = r.cidr
     LEFT JOIN pools_pool cp ON cp.id = c.pool_id
     LEFT JOIN pools_container o ON o.space_id = r.space_id AND o.cidr = r.cidr
-    -- A part of a prefix joins the pool that has other parts of it.
-    LEFT JOIN pools_pool p ON p.cluster_id = r.cluster_id AND p.name = r.pool_name AND (
+    LEFT JOIN pools_poolcidr divided ON divided.id = r.pool_cidr_id
+    -- A part of a prefix joins the pool that has other parts of it, and what divides a part may stay in its pool.
+    LEFT JOIN pools_pool p ON p.cluster_id = r.cluster_id AND p.name = r.pool_name AND p.id IS DISTINCT FROM divided.pool_id AND (
         r.details ? 'part_of' AND p.space_id = r.space_id AND p.category = 'vm'
         AND p.allow_first_ip AND p.allow_last_ip AND p.orphaned_at IS NULL
         AND CASE family(r.cidr) WHEN 4 THEN p.mask_size_v4 = 32 ELSE p.mask_size_v6 = 128 END

@@ -148,6 +148,7 @@ def core() -> list[Kind]:
         _core("namespaces", "Namespace", status=True, short=("ns",)),
         _core("nodes", "Node", status=True, short=("no",)),
         _core("pods", "Pod", namespaced=True, status=True, short=("po",)),
+        _core("services", "Service", namespaced=True, status=True, short=("svc",)),
         _core("configmaps", "ConfigMap", namespaced=True, short=("cm",)),
         _core("secrets", "Secret", namespaced=True),
         _core(

@@ -1,0 +1,268 @@
+"""Division of a registered part by prefixes that its source has added since, and the undo of it.
+
+The part's CIDR gives way to those of the rows that name it (`pool_cidr_id`): prefixes in which it has something and what
+is left of it stay in its pool, with their blocks and reserved ranges; prefixes in which it has nothing become pools or
+containers of their own. No block changes. The rows keep what the undo needs as their former values.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from ipaddress import ip_address, ip_network
+from typing import Any
+
+from django.db import connection
+from django.db.models import F, Max
+
+from pools.core import addresses, blocks, errors
+from pools.core.register_import.attributes import Definitions
+from pools.core.register_import.parsing import CONTAINER, POOL, RESERVED
+from pools.models import (
+    Block,
+    Pool,
+    PoolCIDR,
+    RegisterImport,
+    RegisterRecord,
+    RegisterRow,
+    ReservedRange,
+)
+from pools.models.attributes import ATTRIBUTES
+from pools.models.register_imports import RowStatus
+from pools.platform import database
+from pools.register import orphans, pools
+from pools.register.allocator import window
+from pools.register.imports import attributes
+from pools.register.imports.draft_rows import DraftRow
+from pools.register.imports.topology import Place, edge_name, edges
+
+Divided = Mapping[int, Sequence[PoolCIDR]]  # what a pool has instead of a part, by the part's id
+KEY = "divided"  # of the former values of a row
+_RANGE = (
+    "id",
+    "first",
+    "last",
+    "reason",
+)  # with their ids, by which rows of other imports know them
+_RECORD = (
+    *("target", "first", "last", "holder_id", "description", "details"),
+    *("register_import_id", "source_id", "external_id"),
+)
+
+
+def is_planned(register_import: RegisterImport) -> bool:
+    """Return True if new rows of a draft divide parts."""
+    rows = register_import.rows.filter(status=RowStatus.NEW, target__in=[CONTAINER, POOL])
+    return bool(rows.exclude(pool_cidr_id=None).exists())
+
+
+def divide_parts(
+    register_import: RegisterImport, rows: Iterable[DraftRow], definitions: Definitions
+) -> Divided:
+    """Divide the parts that new prefixes lie in; return the CIDRs that their pools have instead, by the part's id.
+
+    The locks of `commit.write` are held. Raises CIDRInUse if a block would lie in none of them.
+    """
+    by_part: dict[int, list[DraftRow]] = defaultdict(list)
+    for row in rows:
+        if row.target in {CONTAINER, POOL} and row.pool_cidr_id:
+            by_part[row.pool_cidr_id].append(row)
+    divided = {}
+    for part in PoolCIDR.objects.filter(pk__in=by_part).select_related("pool"):
+        same = by_part[part.pk]
+        staying = [row for row in same if row.stays_in(part)]
+        networks = [ip_network(row.cidr or "") for row in staying]
+        _refuse_uncovered(part, networks)
+        former = _former(part, staying, register_import)
+        numbers = [row.number for row in same]
+        affected = RegisterRow.objects.filter(register_import=register_import, number__in=numbers)
+        affected.update(before={KEY: former})
+        new = dict.fromkeys(networks)
+        cidrs = _regroup(part.pool, [part], new, former["ranges"], former["edges"])
+        for cidr, row in zip(cidrs, staying, strict=True):
+            if row.is_part:
+                attributes.assign(cidr, attributes.of_object(part))
+            else:
+                attributes.follow(cidr, {}, row.details, definitions)
+            cidr.save(update_fields=ATTRIBUTES)
+        divided[part.pk] = cidrs
+    return divided
+
+
+def has_cidr(row: DraftRow, divided: Divided) -> bool:
+    """Return True for a prefix that has become a CIDR of the pool whose part it divides."""
+    return any(str(cidr) == row.cidr for cidr in divided.get(row.pool_cidr_id or 0, ()))
+
+
+def find_cidr(row: DraftRow, divided: Divided) -> PoolCIDR | None:
+    """Return the CIDR that an address or a range lies in; None if that was not divided."""
+    cidrs = divided.get(row.pool_cidr_id or 0, ())
+    return next((cidr for cidr in cidrs if ip_address(row.first) in cidr.cidr), None)
+
+
+def _refuse_uncovered(part: PoolCIDR, networks: Sequence[addresses.Network]) -> None:
+    for block in pools.blocks_in_use(part):
+        if not any(block.cidr.subnet_of(network) for network in networks):
+            raise errors.CIDRInUse(
+                f"{part} of the pool {part.pool} cannot be divided: {block.cidr} is in use,"
+                " and no row that is imported has it."
+            )
+
+
+def _former(
+    part: PoolCIDR, staying: Sequence[DraftRow], register_import: RegisterImport
+) -> dict[str, Any]:
+    """Return what the undo needs. What the import said about the part, and about ranges that are dropped, is deleted.
+
+    Dropped are ranges where the pool has nothing any more, and in prefixes those of the network around the part;
+    instead the network and the broadcast address of these prefixes are reserved (`edges`), as in a part.
+    """
+    records = RegisterRecord.objects.filter(space=part.space_id)
+    own = records.filter(target=POOL, first=part.cidr.network_address)
+    gone = [*own.filter(last=part.cidr.broadcast_address)]
+    derived = {
+        record.first: record
+        for record in records.filter(target=RESERVED, details__has_key="part_of")
+    }
+    dropped = []
+    for reserved in part.reserved_ranges.all():
+        row = next((row for row in staying if _contains(row, reserved.first)), None)
+        if row is None or (not row.is_part and reserved.first in derived):
+            dropped.append(reserved)
+            gone += filter(None, [derived.get(reserved.first)])
+    former = {
+        "id": part.pk,
+        "cidr": str(part.cidr),
+        "pool": part.pool_id,
+        "position": part.position,
+        **{name: getattr(part, name) for name in ATTRIBUTES},
+        "ranges": [_values(row, *_RANGE) for row in dropped],
+        "records": [_values(record, *_RECORD) for record in gone],
+        "edges": [edge for row in staying if not row.is_part for edge in _edges(row)],
+    }
+    RegisterRecord.objects.filter(pk__in=[record.pk for record in gone]).delete()
+    for edge in former["edges"]:
+        RegisterRecord.objects.get_or_create(
+            space_id=part.space_id,
+            target=RESERVED,
+            first=edge["first"],
+            last=edge["last"],
+            defaults={
+                "description": edge["reason"],
+                "details": {"part_of": str(part.cidr)},
+                "register_import_id": register_import.pk,
+            },
+        )
+    return former
+
+
+def _contains(row: DraftRow, address: addresses.Address) -> bool:
+    return address in ip_network(row.cidr or "")
+
+
+def _values(row: Any, *names: str) -> dict[str, Any]:
+    values = {name: getattr(row, name) for name in names}
+    return values | {"first": str(values["first"]), "last": str(values["last"])}
+
+
+def _edges(row: DraftRow) -> Iterator[dict[str, str]]:
+    place = Place(int(row.span.first), int(row.span.last))
+    address, version = type(row.span.first), row.span.family
+    for number in () if row.is_pool else edges(place, version):
+        text = str(address(number))
+        reason = f"{edge_name(place, number, version)} of {row.cidr}"
+        yield {"first": text, "last": text, "reason": reason}
+
+
+def _regroup(
+    pool: Pool,
+    replaced: Sequence[PoolCIDR],
+    networks: Mapping[addresses.Network, int | None],
+    without: Sequence[Mapping[str, Any]],
+    more: Sequence[Mapping[str, Any]],
+) -> list[PoolCIDR]:
+    """Put other CIDRs in the place of some of a pool, with their reserved ranges; blocks in use do not change.
+
+    `networks` are the new ones, each with its id if it had one. Of the ranges those in `without` go, and those in
+    `more` come.
+    """
+    stored = ReservedRange.objects.filter(pool_cidr__in=replaced)
+    dropped = {(values["first"], values["last"]) for values in without}
+    kept = [_values(row, *_RANGE) for row in stored]
+    ranges: list[Mapping[str, Any]] = [
+        values for values in kept if (values["first"], values["last"]) not in dropped
+    ]
+    present = [(int(ip_address(row["first"])), int(ip_address(row["last"]))) for row in ranges]
+    ranges += [
+        values
+        for values in more
+        if not any(first <= int(ip_address(values["first"])) <= last for first, last in present)
+    ]
+    for cidr in replaced:
+        orphans.withhold_blocks(cidr)
+        _forget_cooled_blocks(cidr)
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT set_config('ipam.regrouping', 'on', true)")
+        PoolCIDR.objects.filter(pk__in=[cidr.pk for cidr in replaced]).delete()
+        cursor.execute("SELECT set_config('ipam.regrouping', '', true)")
+    last = pool.cidrs.aggregate(last=Max("position"))["last"]
+    cidrs = []
+    for position, network in enumerate(networks, start=0 if last is None else last + 1):
+        cidr = PoolCIDR(
+            pk=networks[network],
+            pool=pool,
+            space_id=pool.space_id,
+            cidr=network,
+            position=position,
+        )
+        database.save(cidr)
+        for values in ranges:
+            if ip_address(values["first"]) in network:
+                ReservedRange.objects.create(pool=pool, pool_cidr=cidr, **values)
+        grid = window.layout(cidr)
+        withheld = grid.withheld(window.reserved_ranges(cidr))
+        window.end_withholding(cidr, blocks.Span(0, grid.count - 1), still_withheld=withheld)
+        cidrs.append(cidr)
+    Pool.objects.filter(pk=pool.pk).update(version=F("version") + 1)
+    return cidrs
+
+
+def _forget_cooled_blocks(cidr: PoolCIDR) -> None:
+    """Delete the rows of blocks whose cooldown has ended, as the removal of a CIDR does."""
+    in_use = pools.blocks_in_use(cidr).values("pk")
+    grid = window.layout(cidr)
+    rows = Block.objects.filter(space=cidr.space_id, cidr__gte=str(grid.block_at(0)))
+    rows.filter(cidr__lte=str(grid.block_at(grid.count - 1))).exclude(pk__in=in_use).delete()
+
+
+def merge_parts(register_import: RegisterImport) -> None:
+    """Restore the parts that an import has divided, after all else that it has created is gone."""
+    for former in _former_parts(register_import):
+        pool = Pool.objects.filter(pk=former["pool"]).first()
+        if pool is None:
+            continue  # deleted since, as all that it had
+        network = {ip_network(former["cidr"]): former["id"]}
+        inside = list(pool.cidrs.filter(cidr__net_contained_or_equal=former["cidr"]))
+        (part,) = _regroup(pool, inside, network, former["edges"], former["ranges"])
+        for edge in former["edges"]:
+            RegisterRecord.objects.filter(
+                space=part.space_id, target=RESERVED, first=edge["first"], source_id=None
+            ).delete()
+        part.position = former["position"]
+        for name in ATTRIBUTES:
+            setattr(part, name, former[name])
+        part.save(update_fields=["position", *ATTRIBUTES])
+        RegisterRecord.objects.bulk_create(
+            RegisterRecord(space_id=part.space_id, **values) for values in former["records"]
+        )
+
+
+def pools_of_parts(register_import: RegisterImport) -> set[int]:
+    """Return the ids of the pools of which an import has divided a part."""
+    return {former["pool"] for former in _former_parts(register_import)}
+
+
+def _former_parts(register_import: RegisterImport) -> list[dict[str, Any]]:
+    rows = register_import.rows.filter(written=True, before__has_key=KEY).order_by("number")
+    former = [before[KEY] for before in rows.values_list("before", flat=True) if before]
+    return list({(values["pool"], values["cidr"]): values for values in former}.values())
