@@ -62,10 +62,10 @@ CUSTOM_USES = [
 
 
 def _uses() -> list[str]:
-    return [
-        f"{row.cidr} {row.role} {row.kind} {row.object_name}"
-        for row in ObservedCIDR.objects.order_by("cidr", "kind")
-    ]
+    rows = ObservedCIDR.objects.order_by("cidr", "kind")
+    # Since 1.33 an API server makes this one for itself.
+    rows = rows.exclude(kind="ServiceCIDR", name="kubernetes")
+    return [f"{row.cidr} {row.role} {row.kind} {row.object_name}" for row in rows]
 
 
 def _sorted(*uses: str) -> list[str]:
