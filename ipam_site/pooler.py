@@ -34,8 +34,19 @@ def check_first_connection(connection: Any, **_: object) -> None:
         return
     if status := _fault(connection.connection):
         connection.close()
-        raise PoolerError(f"{HINTS[status]} (docs/how-to/high-availability.md#poolers)")
+        raise _error(status)
     _usable = True
+
+
+def require_limits(connection: Any) -> None:
+    """Raise PoolerError if connections have no limits: for a command that starts other processes."""
+    connection.ensure_connection()
+    if settings.DB_POOLER and not has_limits(connection.connection):
+        raise _error("no limits")
+
+
+def _error(status: str) -> PoolerError:
+    return PoolerError(f"{HINTS[status]} (docs/how-to/high-availability.md#poolers)")
 
 
 def _fault(probe: psycopg.Connection[Any]) -> str:

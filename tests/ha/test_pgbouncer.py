@@ -114,9 +114,12 @@ def test_a_process_refuses_to_work_without_the_settings_of_its_sessions(
     assert "set DB_POOLER=1" in done.stderr
 
 
-def test_a_worker_refuses_to_work_without_limits(program: str, url: str) -> None:
+@pytest.mark.parametrize(("command", "role"), [("migrate", "worker"), ("prepare", "command")])
+def test_workers_and_a_start_refuse_to_work_without_limits(
+    program: str, url: str, command: str, role: str
+) -> None:
     with pgbouncer.running(program, url, limits="") as pooled:
-        done = _run("manage.py", "migrate", DATABASE_URL=pooled, DB_POOLER="1", IPAM_ROLE="worker")
+        done = _run("manage.py", command, DATABASE_URL=pooled, DB_POOLER="1", IPAM_ROLE=role)
     assert done.returncode != 0
     assert "no statement_timeout" in done.stderr
 
