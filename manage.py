@@ -32,10 +32,12 @@ def main() -> None:
     except utils.OperationalError as error:
         from django.conf import settings
 
-        from ipam_site import database_url
+        from ipam_site import pooler
 
         why = str(error).strip().partition("\n")[0]
-        hint = f". {database_url.POOLER_HINT}" if database_url.POOLER_REFUSES in why else ""
+        if isinstance(error, pooler.PoolerError):
+            sys.exit(why)
+        hint = f". {pooler.HINTS['pooler']}" if pooler.REFUSES in why else ""
         sys.exit(
             f"The database did not answer ({why}). Its address is from {settings.IPAM_SERVERS_FROM}{hint}"
         )

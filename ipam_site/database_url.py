@@ -22,10 +22,8 @@ _OPTIONS = frozenset(
         "tcp_user_timeout",
     }
 )  # fmt: skip
-
-# What PgBouncer answers to settings of a session.
-POOLER_REFUSES = "unsupported startup parameter"
-POOLER_HINT = "DATABASE_URL leads to a pooler that takes no settings of a session: set DB_POOLER=1"
+# A setting of the session that only shows that settings arrive (ipam_site/pooler.py).
+MARK = "-c ipam.settings=sent"
 
 
 def parse_url(url: str) -> dict[str, Any]:

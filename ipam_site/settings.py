@@ -282,11 +282,13 @@ def _database(url: str) -> dict[str, Any]:
         "keepalives_idle": "10",
         "keepalives_interval": "5",
         "keepalives_count": "2",
-        # PgBouncer keeps track of prepared statements from version 1.21 on.
+        # PgBouncer keeps track of prepared statements from version 1.22.1 on, if it is told to.
         "prepare_threshold": 5 if env.boolean("DB_PREPARED_STATEMENTS", not DB_POOLER) else None,
     }
     if not DB_POOLER:
-        defaults["options"] = f"{limit_options} {options.pop('options', '')}".strip()
+        defaults["options"] = (
+            f"{limit_options} {database_url.MARK} {options.pop('options', '')}".strip()
+        )
     return {
         "ENGINE": "django.db.backends.postgresql",
         # One connection for the life of the thread: opening one costs as much as ten allocations.

@@ -21,7 +21,7 @@ from django.conf import settings
 from django.db import connection
 from django.db.migrations import loader
 
-from ipam_site import broker, database_url, database_watch
+from ipam_site import broker, database_watch, pooler
 
 # A probe is answered within this time, even if a server hangs. Connecting has a lower limit.
 _SECONDS = 3.0
@@ -29,11 +29,6 @@ _CONNECT_SECONDS = 2
 
 
 log = logging.getLogger(__name__)
-
-_HINTS = {
-    "pooler": database_url.POOLER_HINT,
-    "no limits": "the pooler's connections have no statement_timeout or no lock_timeout: give it or the role both",
-}
 
 
 class Readiness(TypedDict):
@@ -64,7 +59,7 @@ def readiness() -> Readiness:
     answers = [_database.ask(), _redis.ask()]
     until = time.monotonic() + _SECONDS
     database, redis_status = [_await_result(answer, until) for answer in answers]
-    if hint := _HINTS.get(database):
+    if hint := pooler.HINTS.get(database):
         log.error("%s (docs/how-to/high-availability.md)", hint)
     if database == "ok" and database_watch.is_refusing():
         database = "hung"  # this process still refuses requests
@@ -110,7 +105,7 @@ def _await_result(answer: concurrent.futures.Future[str], until: float) -> str:
         return "no answer"
 
 
-_all_applied = threading.Event()
+_all_applied, _statements_kept = threading.Event(), threading.Event()
 
 
 def _ask_database() -> str:
@@ -123,13 +118,15 @@ def _ask_database() -> str:
         with psycopg.connect(**parameters, autocommit=True) as probe:
             if not _has_limits(probe):
                 return "no limits" if settings.DB_POOLER else "pooler"
+            if not _keeps_statements(probe):
+                return "lost statements"
             if probe.execute("SHOW transaction_read_only").fetchone() != ("off",):
                 return "read-only"
             return "ok" if _is_migrated(probe) else "migrations missing"
     except psycopg.errors.UndefinedTable:
         return "migrations missing"
     except psycopg.Error as error:
-        return "pooler" if database_url.POOLER_REFUSES in str(error) else "away"
+        return "pooler" if pooler.REFUSES in str(error) else "away"
 
 
 def _has_limits(probe: psycopg.Connection) -> bool:
@@ -138,11 +135,18 @@ def _has_limits(probe: psycopg.Connection) -> bool:
     The limits that a session asks for are lost in a pooler that ignores them (PgBouncer with
     `ignore_startup_parameters = options`): a slow statement would hold its thread forever.
     """
-    limits = "SELECT current_setting('statement_timeout'), current_setting('lock_timeout')"
-    statement, lock = probe.execute(limits).fetchone() or ("0", "0")
     if settings.DB_POOLER:
-        return "0" not in {statement, lock}
-    return bool(statement == f"{_CONNECT_SECONDS}s")
+        return pooler.has_limits(probe)
+    return probe.execute("SHOW statement_timeout").fetchone() == (f"{_CONNECT_SECONDS}s",)
+
+
+def _keeps_statements(probe: psycopg.Connection) -> bool:
+    """Return True if the pooler, if there is one, keeps prepared statements; a positive result is cached."""
+    if not _statements_kept.is_set():
+        if not pooler.keeps_statements(probe):
+            return False
+        _statements_kept.set()
+    return True
 
 
 def _is_migrated(probe: psycopg.Connection) -> bool:

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import psycopg
+from django.conf import settings
 from django.db import DEFAULT_DB_ALIAS, connections
 from psycopg.pq import ConnStatus, DiagnosticField, ExecStatus
 from psycopg.pq.abc import PGresult
@@ -21,14 +22,15 @@ def fetch_text(statement: str, values: Sequence[str | int | None]) -> str:
     """Return the only value, a text that is not null, of a statement with the parameters $1, $2, …
 
     Raises Django's errors, as its cursors do: DataError for a text with NUL bytes. A cursor of psycopg
-    executes the statement within a transaction, which psycopg begins, and if statements may not be
-    prepared.
+    executes the statement within a transaction, which psycopg begins, if statements may not be prepared, and
+    behind a pooler: PgBouncer ends a connection that executes a statement which psycopg has dropped.
     """
     wrapper = connections[DEFAULT_DB_ALIAS]
     wrapper.ensure_connection()
     pg_connection: psycopg.Connection[Any] = wrapper.connection
     with wrapper.wrap_database_errors:
-        if pg_connection.autocommit and pg_connection.prepare_threshold is not None:
+        may_prepare = pg_connection.prepare_threshold is not None and not settings.DB_POOLER
+        if pg_connection.autocommit and may_prepare:
             return _execute_prepared(pg_connection, statement, values)
         with psycopg.RawCursor(pg_connection) as cursor:
             ((answer,),) = cursor.execute(statement, values)

@@ -74,6 +74,12 @@ class NotEmpty(errors.Conflict):
     code = "not_empty"
 
 
+class ThroughPooler(errors.Unavailable):
+    """The programs leave settings of their sessions on a pooler's connections, for its next client."""
+
+    code = "through_a_pooler"
+
+
 @dataclass(frozen=True)
 class Backup:
     """A written backup; `size` is in bytes."""
@@ -85,8 +91,9 @@ class Backup:
 def write_backup(path: pathlib.Path) -> Backup:
     """Write a backup of the configured database, complete or not at all, readable by its owner only.
 
-    Raises NoProgram, BackupFailed.
+    Raises ThroughPooler, NoProgram, BackupFailed.
     """
+    _refuse_pooler()
     try:
         handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     except OSError as error:
@@ -122,8 +129,9 @@ def restore_backup(
     With `recovery`, recovery mode begins with the restore, and nothing is allocated until it ends.
     Migrations that the backup lacks are applied afterwards. Then no other client may be connected,
     because an older release does not know recovery mode. Raises NotABackup, NewerRelease, NotEmpty,
-    NoProgram, RestoreFailed.
+    ThroughPooler, NoProgram, RestoreFailed.
     """
+    _refuse_pooler()
     applied, release_migrations = _backup_migrations(path), _release_migrations()
     newer = sorted(f"{app}.{name}" for app, name in applied - release_migrations if app in _APPS)
     if newer:
@@ -275,6 +283,16 @@ def _count_other_connections() -> int:
 
 
 # --- the programs ---------------------------------------------------------------------------------
+
+
+def _refuse_pooler() -> None:
+    """Raise ThroughPooler unless the server itself answers: a pooler tells its clients another process id."""
+    server = database.call("SELECT pg_backend_pid()", [])
+    if connection.connection.info.backend_pid != server:
+        raise ThroughPooler(
+            "DATABASE_URL leads to a pooler, whose connections a backup or restore would leave with its own"
+            " search_path and without limits: give this command the URL of PostgreSQL itself, and DB_POOLER=0."
+        )
 
 
 def _run(program: str, *arguments: str) -> None:

@@ -1,11 +1,13 @@
-"""Debian's PgBouncer in transaction mode before the server of the tests."""
+"""PgBouncer in transaction mode before the server of the tests."""
 
 from __future__ import annotations
 
 import contextlib
+import os
 import shutil
 import signal
 import socket
+import subprocess
 import urllib.parse
 from collections.abc import Iterator
 
@@ -19,13 +21,22 @@ LIMITS = (
 )
 
 
-def program() -> str | None:
-    """Return its path; Debian keeps it where only root's PATH leads."""
-    return shutil.which("pgbouncer", path="/usr/sbin:/usr/bin")
+def _programs() -> list[str]:
+    """Debian's, which it keeps where only root's PATH leads, and that of TEST_PGBOUNCER_BIN."""
+    found = shutil.which("pgbouncer", path="/usr/sbin:/usr/bin")
+    return [path for path in (found, os.environ.get("TEST_PGBOUNCER_BIN")) if path]
+
+
+def version(program: str) -> tuple[int, ...]:
+    said = subprocess.run([program, "--version"], capture_output=True, text=True, check=True).stdout
+    return tuple(map(int, said.split()[1].split(".")))
+
+
+PROGRAMS = _programs()
 
 
 @contextlib.contextmanager
-def running(url: str, *settings: str, limits: str = LIMITS) -> Iterator[str]:
+def running(program: str, url: str, *settings: str, limits: str = LIMITS) -> Iterator[str]:
     """The URL of the same database through a pool of four connections."""
     place = urllib.parse.urlsplit(url)
     folder, account = servers._folder()
@@ -42,7 +53,7 @@ def running(url: str, *settings: str, limits: str = LIMITS) -> Iterator[str]:
         "max_client_conn = 200", *settings,
     ]  # fmt: skip
     (folder / "pgbouncer.ini").write_text("\n".join(lines))
-    command = [str(program()), str(folder / "pgbouncer.ini")]
+    command = [program, str(folder / "pgbouncer.ini")]
     process = servers._popen(command, folder, account, signal.SIGKILL)
     try:
         eventually.until(lambda: _answers(port), seconds=30)

@@ -1,6 +1,6 @@
 """Behind PgBouncer in transaction mode: everything works with DB_POOLER, and without it the start says so.
 
-Debian's version is older than 1.21, so that it loses prepared statements, too.
+Debian's version loses prepared statements; TEST_PGBOUNCER_BIN names one of 1.22.1 or newer, which keeps them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,24 @@ from tests.ha import pgbouncer
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = pytest.mark.skipif(pgbouncer.program() is None, reason="no pgbouncer")
+pytestmark = pytest.mark.skipif(not pgbouncer.PROGRAMS, reason="no pgbouncer")
+
+_KEEPS = (
+    1,
+    22,
+    1,
+)  # the first version that keeps prepared statements, whatever psycopg and COPY do
+_NEW = [path for path in pgbouncer.PROGRAMS if pgbouncer.version(path) >= _KEEPS]
+_LOSES = "max_prepared_statements = 0"
+# Ten are fewer than a process prepares: PgBouncer drops some all the time.
+_WAYS = [(path, (_LOSES,) if path in _NEW else (), "0") for path in pgbouncer.PROGRAMS] + [
+    (path, (f"max_prepared_statements = {number}",), "1") for path in _NEW for number in (10, 200)
+]
+
+
+@pytest.fixture(params=pgbouncer.PROGRAMS)
+def program(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
 
 
 @pytest.fixture
@@ -63,8 +80,8 @@ def _readiness(url: str, **env: str) -> dict[str, Any]:
     return {"database": answer, "log": "\n".join(log)}
 
 
-def test_a_pooler_that_refuses_settings_is_named(url: str) -> None:
-    with pgbouncer.running(url) as pooled:
+def test_a_pooler_that_refuses_settings_is_named(program: str, url: str) -> None:
+    with pgbouncer.running(program, url) as pooled:
         done = _run("manage.py", "migrate", DATABASE_URL=pooled)
         assert done.returncode != 0
         assert "DB_POOLER=1" in done.stderr
@@ -73,22 +90,99 @@ def test_a_pooler_that_refuses_settings_is_named(url: str) -> None:
         assert "DB_POOLER=1" in answer["log"]
 
 
-def test_a_pooler_that_drops_settings_is_named(url: str) -> None:
-    with pgbouncer.running(url, "ignore_startup_parameters = options", limits="") as pooled:
+def test_a_pooler_that_drops_settings_is_named(program: str, url: str) -> None:
+    with pgbouncer.running(
+        program, url, "ignore_startup_parameters = options", limits=""
+    ) as pooled:
         assert _readiness(pooled)["database"] == "pooler"
 
 
-def test_a_pooler_without_limits_is_named(url: str) -> None:
-    with pgbouncer.running(url, limits="") as pooled:
+def test_a_pooler_without_limits_is_named(program: str, url: str) -> None:
+    with pgbouncer.running(program, url, limits="") as pooled:
         answer = _readiness(pooled, DB_POOLER="1")
         assert answer["database"] == "no limits"
         assert "statement_timeout" in answer["log"]
 
 
-def test_everything_works(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("role", ["command", "worker"])
+def test_a_process_refuses_to_work_without_the_settings_of_its_sessions(
+    program: str, url: str, role: str
+) -> None:
+    with pgbouncer.running(program, url, "ignore_startup_parameters = options") as pooled:
+        done = _run("manage.py", "migrate", DATABASE_URL=pooled, IPAM_ROLE=role)
+    assert done.returncode != 0
+    assert "set DB_POOLER=1" in done.stderr
+
+
+@pytest.mark.parametrize(("command", "role"), [("migrate", "worker"), ("prepare", "command")])
+def test_workers_and_a_start_refuse_to_work_without_limits(
+    program: str, url: str, command: str, role: str
+) -> None:
+    with pgbouncer.running(program, url, limits="") as pooled:
+        done = _run("manage.py", command, DATABASE_URL=pooled, DB_POOLER="1", IPAM_ROLE=role)
+    assert done.returncode != 0
+    assert "no statement_timeout" in done.stderr
+
+
+def test_a_pooler_that_loses_prepared_statements_is_named(program: str, url: str) -> None:
+    lossy = (_LOSES,) if program in _NEW else ()
+    prepared = {"DB_POOLER": "1", "DB_PREPARED_STATEMENTS": "1"}
+    with pgbouncer.running(program, url, *lossy) as pooled:
+        done = _run("manage.py", "migrate", DATABASE_URL=pooled, **prepared)
+        assert done.returncode != 0
+        assert "set DB_PREPARED_STATEMENTS=0" in done.stderr
+        assert _readiness(pooled, **prepared)["database"] == "lost statements"
+
+
+def test_prepared_statements_need_no_pooler(url: str) -> None:
+    prepared = {"DB_POOLER": "1", "DB_PREPARED_STATEMENTS": "1"}
+    done = _run("manage.py", "migrate", "--plan", DATABASE_URL=url, **prepared)
+    assert done.returncode == 0, done.stderr
+
+
+_STATEMENTS = """
+import django; django.setup()
+from django.db import transaction
+from pools.platform import database, prepared
+for number in range(300):
+    assert prepared.fetch_text(f"SELECT '{number} ' || $1", ["x"]) == f"{number} x"
+    try:
+        with transaction.atomic():
+            database.rows(f"SELECT %s::int + {number}", [1], prepare=True)
+            raise KeyError
+    except KeyError:  # a rollback: psycopg drops all that it has prepared
+        assert prepared.fetch_text("SELECT 'after ' || $1", ["x"]) == "after x"
+"""
+
+
+@pytest.mark.parametrize(("program", "settings", "prepared"), _WAYS)
+def test_statements_outlive_rollbacks(
+    program: str, settings: tuple[str, ...], prepared: str, url: str
+) -> None:
+    with pgbouncer.running(program, url, *settings) as pooled:
+        env = {"DATABASE_URL": pooled, "DB_POOLER": "1", "DB_PREPARED_STATEMENTS": prepared}
+        done = _run("-c", _STATEMENTS, **env)
+    assert done.returncode == 0, done.stderr
+
+
+def test_backup_and_restore_refuse_a_pooler(program: str, url: str, tmp_path: Path) -> None:
+    file = str(tmp_path / "backup")
+    with pgbouncer.running(program, url) as pooled:
+        for arguments in (["backup", file], ["restore", file, "--without-recovery"]):
+            done = _run("manage.py", "ipam", *arguments, DATABASE_URL=pooled, DB_POOLER="1")
+            assert done.returncode != 0
+            assert "through_a_pooler" in done.stderr
+
+
+@pytest.mark.parametrize(("program", "settings", "prepared"), _WAYS)
+def test_everything_works(
+    program: str, settings: tuple[str, ...], prepared: str,
+    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
     """Clients that are killed lose nothing; the demo fleet is made, pages and exports answer."""
     monkeypatch.setenv("DB_POOLER", "1")  # of the site and of its commands
-    with pgbouncer.running(url) as pooled, running_site.folder() as data:
+    monkeypatch.setenv("DB_PREPARED_STATEMENTS", prepared)
+    with pgbouncer.running(program, url, *settings) as pooled, running_site.folder() as data:
         site = running_site.Site(data, "--no-demo", env={"DATABASE_URL": pooled})
         try:
             site.wait_until_ready()

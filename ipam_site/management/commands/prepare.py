@@ -7,6 +7,9 @@ from django.apps import apps
 from django.contrib import auth
 from django.core import management
 from django.core.management import base
+from django.db import connection
+
+from ipam_site import pooler
 
 
 class Command(base.BaseCommand):
@@ -29,6 +32,7 @@ class Command(base.BaseCommand):
         )
 
     def handle(self, **options: Any) -> None:
+        pooler.require_limits(connection)
         management.call_command("migrate", interactive=False, stdout=self.stderr)
         users = auth.get_user_model().objects
         if users.filter(is_superuser=True).exists():
