@@ -75,7 +75,7 @@ def test_its_pods_are_admitted_as_they_are(
     [
         pytest.param({"runAsUser": 0, "runAsNonRoot": False}, id="root"),
         pytest.param({"allowPrivilegeEscalation": True}, id="escalation"),
-        pytest.param({"privileged": True}, id="privileged"),
+        pytest.param({"privileged": True, "allowPrivilegeEscalation": True}, id="privileged"),
         pytest.param({"capabilities": {"add": ["NET_ADMIN"]}}, id="capabilities"),
         pytest.param({"seccompProfile": {"type": "Unconfined"}}, id="seccomp"),
     ],

@@ -133,6 +133,7 @@ class RealCluster:
             "--service-account-issuer=https://kubernetes.default.svc",
             "--service-cluster-ip-range=10.255.0.0/24",
             "--authorization-mode=RBAC",
+            "--allow-privileged=true",  # so that it is a policy that refuses privileged pods
             "--disable-admission-plugins=ServiceAccount",
             f"--cert-dir={folder}",
         ]
@@ -179,10 +180,15 @@ class RealCluster:
                 url.hostname or "", url.port, context=context, timeout=30
             )
         headers = {"Authorization": f"Bearer {self.token}", "Content-Type": content_type}
+        data = None if body is None else json.dumps(body)
         try:
-            data = None if body is None else json.dumps(body)
-            self._connection.request(method, path, data, headers)
-            answer = self._connection.getresponse()
+            try:
+                self._connection.request(method, path, data, headers)
+                answer = self._connection.getresponse()
+            except http.client.RemoteDisconnected:  # it was idle for long
+                self._connection.close()
+                self._connection.request(method, path, data, headers)
+                answer = self._connection.getresponse()
             content = answer.read()
         except BaseException:
             self._connection.close()

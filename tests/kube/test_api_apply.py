@@ -100,6 +100,9 @@ def test_removing_all_of_an_inner_object_leaves_null_which_is_invalid(api: Api, 
     both["spec"]["ipv6"] = {"cidrs": ["fd00::/48"], "maskSize": 64}
     api.apply(POOLS, both, "us")
     refused = api.apply(POOLS, pool(name), "us")
+    if refused.status == 200:  # a newer release leaves the null out
+        assert "ipv6" not in refused.json["spec"]
+        return
     assert (refused.status, list(refused.causes)) == (422, ["spec.ipv6"])
     patched = api.call(
         "PATCH", f"{POOLS}/{name}", {"spec": {"ipv6": None}}, content_type=MERGE

@@ -96,6 +96,9 @@ def test_a_continue_token_of_a_compacted_past_is_410_with_another(
     api.call("POST", POOLS, pool(f"{name}-new"))
     cluster.forget()
     gone = api.get(POOLS, limit=1, continue_=first["metadata"]["continue"])
+    if gone.status == 200:  # a newer release still has that past in its cache
+        assert f"{name}-new" not in _names(gone.json["items"])
+        return
     assert (gone.status, gone.reason) == (410, "Expired")
     rest = api.get(POOLS, continue_=gone.json["metadata"]["continue"]).json
     assert {*names, f"{name}-new"} <= {*_names(first["items"]), *_names(rest["items"])}

@@ -218,9 +218,16 @@ class ClusterClient:
         It comes from the CRD, which requires a right, else from endpoints that all users can read.
         """
         for path, read in schemas.schema_endpoints(resource):
-            with contextlib.suppress(faults.Forbidden, faults.NotFound, faults.KindNotServed):
-                if schema := read(self._call("GET", path), resource):
-                    return schema
+            try:
+                answer = self._call("GET", path)
+            except (faults.Forbidden, faults.NotFound, faults.KindNotServed):
+                continue
+            except faults.MalformedResponse as error:
+                if error.status != 404:
+                    raise
+                continue  # /openapi/v3 has an empty 404 for what is not published yet
+            if schema := read(answer, resource):
+                return schema
         return None
 
     # --- reading ----------------------------------------------------------------------------------

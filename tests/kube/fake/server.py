@@ -135,7 +135,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         except refusals.Refused as refused:
             return Answer(refused.code, encode(refused.status()))
         except refusals.NoSuchPath:
-            return Answer(404, b"404 page not found\n", content_type="text/plain; charset=utf-8")
+            body = b"" if request.path.startswith("/openapi/v3/") else b"404 page not found\n"
+            return Answer(404, body, content_type="text/plain; charset=utf-8")
         except Exception:  # noqa: BLE001 - a mistake of the fake itself fails the test at its end
             cluster.errors.append(f"{request}\n{traceback.format_exc()}")
             return Answer(500, encode(refusals.Refused(500, "the fake failed").status()))
