@@ -12,6 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+# Here and not in the files of its tests: each would start a browser, and Playwright runs once in a process.
+from tests.e2e.conftest import browser, chromium, visit  # noqa: F401  # fixtures
+
 if TYPE_CHECKING:
     import pathlib
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.claims.networks.ovn import cudn
-from tests.e2e.conftest import browser, chromium, visit  # noqa: F401  # fixtures
 from tests.real import sites
 
 if TYPE_CHECKING:
@@ -18,7 +17,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.mark.parametrize("visit", [1440, 390], indirect=True)
-def test_what_is_served_and_what_is_gone(visit: Visit, kube: RealCluster) -> None:  # noqa: F811
+def test_what_is_served_and_what_is_gone(visit: Visit, kube: RealCluster) -> None:
     kube.crds(*sites.OVN, *sites.KUBEVIRT)
     kube.put(cudn("prod", "10.128.0.0/16"))
     connection = sites.connect(kube)

@@ -9,7 +9,6 @@ import pytest
 from pools.models.connections import ManagedResource
 from pools.register import pools
 from tests import factories
-from tests.e2e.conftest import browser, chromium, visit  # noqa: F401  # fixtures
 from tests.real.owned_pools import A, B, Owned
 from tests.real.test_takeovers import WHY, reachable
 
@@ -39,7 +38,7 @@ def owned(
 
 
 @pytest.mark.parametrize("visit", [1440, 390], indirect=True)
-def test_a_field_is_taken_over(visit: Visit, owned: Owned) -> None:  # noqa: F811
+def test_a_field_is_taken_over(visit: Visit, owned: Owned) -> None:
     page = visit.page
     visit.open(f"/admin/pools/pool/{owned.pool('green').pk}/change/")
     assert owned.manager in page.locator("#content").inner_text()
