@@ -29,6 +29,7 @@ from tests.kube.fake.access import MASTERS, Rule
 from tests.kube.fake.cluster import CRDS, definitions
 
 Manifest = dict[str, Any]
+SERVICE_CIDR = "10.255.0.0/24"
 _USERS = 40
 _OF_SERVER = {"resourceVersion", "uid"}  # not to be said of an object that is to be made
 _START_SECONDS = 90
@@ -131,7 +132,7 @@ class RealCluster:
             f"--service-account-key-file={folder / 'accounts.pub'}",
             f"--service-account-signing-key-file={folder / 'accounts.key'}",
             "--service-account-issuer=https://kubernetes.default.svc",
-            "--service-cluster-ip-range=10.255.0.0/24",
+            f"--service-cluster-ip-range={SERVICE_CIDR}",
             "--authorization-mode=RBAC",
             "--allow-privileged=true",  # so that it is a policy that refuses privileged pods
             "--disable-admission-plugins=ServiceAccount",

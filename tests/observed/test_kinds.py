@@ -12,6 +12,7 @@ from django.db.models import F
 
 from pools.models import Connection, Finding, ObservedCIDR, ObservedObject
 from tests.kube.fake import FakeCluster
+from tests.kube.real import SERVICE_CIDR
 from tests.observed import objects
 
 if TYPE_CHECKING:
@@ -63,8 +64,7 @@ CUSTOM_USES = [
 
 def _uses() -> list[str]:
     rows = ObservedCIDR.objects.order_by("cidr", "kind")
-    # Since 1.33 an API server makes this one for itself.
-    rows = rows.exclude(kind="ServiceCIDR", name="kubernetes")
+    rows = rows.exclude(cidr=SERVICE_CIDR)  # a real API server since 1.33 makes it a ServiceCIDR
     return [f"{row.cidr} {row.role} {row.kind} {row.object_name}" for row in rows]
 
 
