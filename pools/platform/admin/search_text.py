@@ -56,7 +56,9 @@ def address_text(column: str) -> Func:
 def containing(rows: QuerySet[Any], part: str, names: Q | None = None) -> QuerySet[Any]:
     """Return the rows whose CIDR contains a part of an address, or that fulfil the other condition."""
     texts = rows.alias(address_text=address_text("cidr"))
-    found: QuerySet[Any] = texts.filter(Q(address_text__contains=part) | (names or Q()))
+    # The family first: it costs less than the text.
+    contains = Q(cidr__family=4 if "." in part else 6) & Q(address_text__contains=part)
+    found: QuerySet[Any] = texts.filter(contains | (names or Q()))
     return found
 
 
