@@ -95,15 +95,12 @@ def _rows_with_part(request: HttpRequest, searched: search_text.SearchText) -> d
     )
     rows = every.filter(reduce(or_, conditions))
     # What is frequent is found there; its pairs would have a million rows.
-    first = every.order_by("pk").values("pk")[:_READ_FIRST]
+    first = every.order_by("pk").values("pk")[: name_parts.READ_FIRST]
     index_entries = list(rows.filter(pk__in=first)[: find.MOST])
     if len(index_entries) < find.MOST:
         with database.planner_settings(enable_seqscan="off", enable_indexscan="off"):
             index_entries = list(rows[: find.MOST])
     return _rows_with_addresses(request, _filters_of(index_entries, Q(pk__in=[])))
-
-
-_READ_FIRST = 20_000
 
 
 def _contains(text: str, part: str, notation: Notation) -> Q:

@@ -16,7 +16,7 @@ from pools.platform import database
 
 # Rows that are read in their order first: what is frequent is found there, and its n-grams would have
 # a million rows.
-_READ_FIRST = 20_000
+READ_FIRST = 20_000
 
 
 def first_keys(
@@ -29,7 +29,7 @@ def first_keys(
     ordered = rows.order_by(*order).values_list(*order)
     contains = reduce(or_, (Q(**{f"{column}__contains": part}) for column in columns))
     keys = _among_first(ordered, part, columns, most)
-    if len(keys) < most and ordered[_READ_FIRST : _READ_FIRST + 1]:
+    if len(keys) < most and ordered[READ_FIRST : READ_FIRST + 1]:
         with database.planner_settings(
             enable_seqscan="off", enable_indexscan="off", enable_indexonlyscan="off"
         ):
@@ -72,7 +72,7 @@ def _ngrams(model: type[Model]) -> NGrams | None:
 def _among_first(
     ordered: QuerySet[Any], part: str, columns: Sequence[str], most: int
 ) -> list[tuple[Any, ...]]:
-    statement, values = ordered[:_READ_FIRST].query.sql_with_params()
+    statement, values = ordered[:READ_FIRST].query.sql_with_params()
     condition = " OR ".join(f"strpos({column}, %s) > 0" for column in columns)
     with connection.cursor() as cursor:
         cursor.execute(

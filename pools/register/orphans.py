@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from django.db import connection
-from django.db.models import Max
+from django.db.models import Max, QuerySet
 
 from pools.core import addresses, blocks
 from pools.models import Block, FreeSpan, Pool, PoolCIDR
@@ -28,14 +28,19 @@ from pools.register.allocator import window
 def withhold_blocks(cidr: PoolCIDR) -> None:
     """Stop allocations from the CIDR; held and cooling blocks stay until they are released or expire."""
     FreeSpan.objects.filter(pool_cidr=cidr).delete()
+    rows = blocks_of(cidr)
+    rows.filter(state=BlockState.AVAILABLE).delete()
+    rows.filter(withheld=False).update(withheld=True)
+
+
+def blocks_of(cidr: PoolCIDR) -> QuerySet[Block]:
+    """Return the blocks of a CIDR that have a row."""
     grid = window.layout(cidr)
-    rows = Block.objects.filter(
+    return Block.objects.filter(
         space=cidr.space_id,
         cidr__gte=str(grid.block_at(0)),
         cidr__lte=str(grid.block_at(grid.count - 1)),
     )
-    rows.filter(state=BlockState.AVAILABLE).delete()
-    rows.filter(withheld=False).update(withheld=True)
 
 
 def mark_orphaned(cidr: PoolCIDR) -> None:
@@ -57,6 +62,11 @@ def resume_allocation(cidr: PoolCIDR) -> None:
         return
     PoolCIDR.objects.filter(pk=cidr.pk).update(orphaned_at=None, pending="")
     cidr.orphaned_at, cidr.pending = None, ""
+    end_withholding(cidr)
+
+
+def end_withholding(cidr: PoolCIDR) -> None:
+    """Let all blocks of the CIDR be allocated, but for those in its reserved ranges."""
     grid = window.layout(cidr)
     all_blocks = blocks.Span(0, grid.count - 1)
     window.end_withholding(
@@ -79,12 +89,7 @@ def replace_lost_cidrs(
     ]
     if not replaced:
         return []
-    for cidr in replaced:
-        withhold_blocks(cidr)
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT set_config('ipam.regrouping', 'on', true)")
-        PoolCIDR.objects.filter(pk__in=[cidr.pk for cidr in replaced]).delete()
-        cursor.execute("SELECT set_config('ipam.regrouping', '', true)")
+    delete_keeping_blocks(replaced)
     for network in replacements:
         _create_orphan(pool, network, next(row for row in replaced if row.cidr.overlaps(network)))
     return [
@@ -92,6 +97,16 @@ def replace_lost_cidrs(
         for cidr in replaced
         for network in remainder(cidr.cidr, replacements)
     ]
+
+
+def delete_keeping_blocks(cidrs: Sequence[PoolCIDR]) -> None:
+    """Delete CIDRs whose held and cooling blocks lie in others that the caller creates, in the same transaction."""
+    for cidr in cidrs:
+        withhold_blocks(cidr)
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT set_config('ipam.regrouping', 'on', true)")
+        PoolCIDR.objects.filter(pk__in=[cidr.pk for cidr in cidrs]).delete()
+        cursor.execute("SELECT set_config('ipam.regrouping', '', true)")
 
 
 def _create_orphan(pool: Pool, cidr: addresses.Network, lost: PoolCIDR) -> PoolCIDR:

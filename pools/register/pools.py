@@ -290,14 +290,7 @@ def registered_cidrs(pool_ids: Sequence[int]) -> Any:
 
 def blocks_in_use(cidr: PoolCIDR) -> Any:
     """Return the held and cooling blocks of a CIDR as a queryset in address order."""
-    grid = window.layout(cidr)
-    return _live(
-        Block.objects.filter(
-            space=cidr.space_id,
-            cidr__gte=str(grid.block_at(0)),
-            cidr__lte=str(grid.block_at(grid.count - 1)),
-        )
-    ).order_by("cidr")
+    return _live(orphans.blocks_of(cidr)).order_by("cidr")
 
 
 def _live(rows: Any) -> Any:

@@ -93,8 +93,12 @@ def explain_missing(token: Any, permissions: Iterable[str]) -> None:
     """Raise TokenScope if the token's owner has these permissions, and only its level takes them away."""
     limits = limits_of(token)
     if limits is not None and {*permissions} <= token.withheld:
-        verbs = "read" if limits.level == TokenLevel.READ else "read and allocate"
-        raise errors.TokenScope(f"This token may only {verbs}.")
+        raise _refusal(limits)
+
+
+def _refusal(limits: Limits) -> errors.TokenScope:
+    verbs = "read" if limits.level == TokenLevel.READ else "read and allocate"
+    return errors.TokenScope(f"This token may only {verbs}.")
 
 
 def enforce(request: Request, view: Any) -> None:
@@ -104,7 +108,7 @@ def enforce(request: Request, view: Any) -> None:
         return
     is_reading = request.method in SAFE_METHODS or view.posts_a_question
     if limits.level == TokenLevel.READ and not is_reading:
-        raise errors.TokenScope("This token may only read.")
+        raise _refusal(limits)
     if limits.is_confined:
         _confine(request, view, limits)
 

@@ -12,14 +12,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from ipaddress import ip_address, ip_network
 from typing import Any
 
-from django.db import connection
 from django.db.models import F, Max
 
-from pools.core import addresses, blocks, errors
+from pools.core import addresses, errors
 from pools.core.register_import.attributes import Definitions
 from pools.core.register_import.parsing import CONTAINER, POOL, RESERVED
 from pools.models import (
-    Block,
     Pool,
     PoolCIDR,
     RegisterImport,
@@ -31,7 +29,6 @@ from pools.models.attributes import ATTRIBUTES
 from pools.models.register_imports import RowStatus
 from pools.platform import database
 from pools.register import orphans, pools
-from pools.register.allocator import window
 from pools.register.imports import attributes
 from pools.register.imports.draft_rows import DraftRow
 from pools.register.imports.topology import Place, edge_name, edges
@@ -199,12 +196,8 @@ def _regroup(
         if not any(first <= int(ip_address(values["first"])) <= last for first, last in present)
     ]
     for cidr in replaced:
-        orphans.withhold_blocks(cidr)
         _forget_cooled_blocks(cidr)
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT set_config('ipam.regrouping', 'on', true)")
-        PoolCIDR.objects.filter(pk__in=[cidr.pk for cidr in replaced]).delete()
-        cursor.execute("SELECT set_config('ipam.regrouping', '', true)")
+    orphans.delete_keeping_blocks(replaced)
     last = pool.cidrs.aggregate(last=Max("position"))["last"]
     cidrs = []
     for position, network in enumerate(networks, start=0 if last is None else last + 1):
@@ -219,9 +212,7 @@ def _regroup(
         for values in ranges:
             if ip_address(values["first"]) in network:
                 ReservedRange.objects.create(pool=pool, pool_cidr=cidr, **values)
-        grid = window.layout(cidr)
-        withheld = grid.withheld(window.reserved_ranges(cidr))
-        window.end_withholding(cidr, blocks.Span(0, grid.count - 1), still_withheld=withheld)
+        orphans.end_withholding(cidr)
         cidrs.append(cidr)
     Pool.objects.filter(pk=pool.pk).update(version=F("version") + 1)
     return cidrs
@@ -230,9 +221,7 @@ def _regroup(
 def _forget_cooled_blocks(cidr: PoolCIDR) -> None:
     """Delete the rows of blocks whose cooldown has ended, as the removal of a CIDR does."""
     in_use = pools.blocks_in_use(cidr).values("pk")
-    grid = window.layout(cidr)
-    rows = Block.objects.filter(space=cidr.space_id, cidr__gte=str(grid.block_at(0)))
-    rows.filter(cidr__lte=str(grid.block_at(grid.count - 1))).exclude(pk__in=in_use).delete()
+    orphans.blocks_of(cidr).exclude(pk__in=in_use).delete()
 
 
 def merge_parts(register_import: RegisterImport) -> None:
