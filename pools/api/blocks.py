@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import orjson
 from django.db.models import QuerySet, Value
 from django.db.models.functions import Concat
+from django.http import HttpRequest
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -18,8 +20,9 @@ from pools.models import AddressSpace, Block, Pool
 from pools.models.blocks import LIVE, BlockState
 from pools.models.pools import Category
 from pools.platform import prepared
-from pools.platform.rest import fields, filters, generics, parsing, views
+from pools.platform.rest import fields, filters, generics, keyset, parsing, query, views
 from pools.platform.rest.serializers import HolderSerializer, Representation, Serializer
+from pools.platform.tokens import Bearer
 from pools.register import block_lists
 from pools.register.allocator import allocation
 from pools.register.dns import names
@@ -135,10 +138,11 @@ class _BlockView(generics.GenericView):
     absent = "There is no such block."
 
 
-# Of this state PostgreSQL knows nothing, so that it reads the primary key, or the index of addresses, in its order.
-# While its statistics are old it would else read all blocks in use by another index and sort them: 1.4 s for a million.
-_UNFILTERED = Block.objects.annotate(plain_state=Concat("state", Value(""))).filter(
-    plain_state__in=LIVE
+# Of this state PostgreSQL knows nothing, so that it takes nearly all blocks for such, and reads the primary key, or the
+# index of addresses, in its order. While its statistics are old, or there are none, it would else read all blocks
+# in use and sort them: 1.4 s for a million.
+_UNFILTERED = Block.objects.annotate(plain_state=Concat("state", Value(""))).exclude(
+    plain_state=BlockState.AVAILABLE
 )
 
 
@@ -177,12 +181,10 @@ class BlockView(_BlockView):
         return Response(self._answer(block_id))
 
     def _answer(self, block_id: int) -> dict[str, Any]:
-        row = prepared.fetch_text(_BLOCK, [block_id])
-        if not row:
+        block = read_block(block_id)
+        if block is None:
             raise errors.NotFound(self.absent)
-        details = orjson.loads(row)
-        answer = dict(block_fields.named_block_answer(details.pop("row")))
-        return answer | {name: value for name, value in details.items() if value}
+        return block
 
 
 class Release(_BlockView):
@@ -234,13 +236,61 @@ class EndCooldown(_BlockView):
 # PostgreSQL writes the rows as JSON: for a page of 100, the ORM's conversions of addresses and times take
 # half of the request; for one block, its writing of the statement does (docs/performance.md).
 _BLOCK = statements.read_raw("pools/block_details")
+_PAGE = statements.read_raw("pools/block_page_by_token")
 # Not with an array of one: PostgreSQL plans that anew each time, which takes three times as long as the rest.
+# OFFSET 0 has it look up each block by its id; without statistics it would read all blocks in use.
 _BLOCKS = """
-    SELECT COALESCE(json_agg(ipam_block_row(b, p.name, c.name) ORDER BY k.place), '[]')::text
+    SELECT COALESCE(json_agg(b.answer ORDER BY k.place), '[]')::text
     FROM unnest($1::bigint[]) WITH ORDINALITY k (id, place)
-    JOIN pools_block b ON b.id = k.id AND b.state IN ('held', 'cooling')
-    JOIN pools_pool p ON p.id = b.pool_id JOIN pools_cluster c ON c.id = p.cluster_id
+    CROSS JOIN LATERAL (
+        SELECT ipam_block_row(b, p.name, c.name) AS answer
+        FROM pools_block b JOIN pools_pool p ON p.id = b.pool_id JOIN pools_cluster c ON c.id = p.cluster_id
+        WHERE b.id = k.id AND b.state IN ('held', 'cooling') OFFSET 0) b
 """
+
+
+def read_block(block_id: int, *, bearer: Bearer | None = None) -> dict[str, Any] | None:
+    """Return a block with its details, None if there is none; with a bearer also None unless the token may read it."""
+    digest, moment = (bearer.digest, bearer.moment.isoformat()) if bearer else (None, None)
+    row = prepared.fetch_text(_BLOCK, [block_id, digest, moment])
+    if not row:
+        return None
+    details = orjson.loads(row)
+    answer = dict(block_fields.named_block_answer(details.pop("row")))
+    return answer | {name: value for name, value in details.items() if value}
+
+
+def read_page(request: HttpRequest, *, bearer: Bearer) -> dict[str, Any] | None:
+    """Return a page of all blocks as `Blocks` answers it, in one round trip.
+
+    None for a request with other parameters than `limit` and the `cursor` of a `next` link, and for a token
+    that may not read all blocks. Raises InvalidInput.
+    """
+    parameters = dict(request.GET.lists())
+    limits, cursors = (parameters.pop(name, [""]) for name in ("limit", "cursor"))
+    if parameters or len(limits) > 1 or len(cursors) > 1:
+        return None
+    limit = (
+        query.integer(1, keyset.MAX_LIMIT)(limits[0], "limit")
+        if limits[0]
+        else keyset.DEFAULT_LIMIT
+    )
+    backward, values = keyset.decode_cursor(cursors[0], "cursor") if cursors[0] else (False, [0])
+    if backward or len(values) != 1 or type(values[0]) is not int or not 0 <= values[0] < 1 << 62:
+        return None
+    text = prepared.fetch_text(
+        _PAGE, [bearer.digest, bearer.moment.isoformat(), values[0], limit + 1]
+    )
+    if not text:
+        return None
+    rows = orjson.loads(text)
+    blocks = [block_fields.named_block_answer(row) for row in rows[:limit]]
+    link = partial(keyset.link, request, columns=["id"])
+    return {
+        "next": link(blocks[-1], backward=False) if len(rows) > limit else None,
+        "previous": link(blocks[0], backward=True) if blocks and cursors[0] else None,
+        "results": blocks,
+    }
 
 
 def _read_blocks(ids: list[int]) -> list[block_fields.BlockAnswer]:

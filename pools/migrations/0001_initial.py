@@ -29,7 +29,7 @@ class Migration(migrations.Migration):
     operations = [
         pools.sql.Install(
             app='pools',
-            names=['clock.v45', 'ngrams.v45', 'pairs.v45'],
+            names=['clock.v46', 'ngrams.v46', 'pairs.v46'],
         ),
         pools.platform.tables.CreateTables(
             operations=[

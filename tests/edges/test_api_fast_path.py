@@ -1,11 +1,13 @@
-"""An allocation or a release by the fast path is answered, judged and recorded as by the ordinary way.
+"""What the fast path does is answered, judged and recorded as by the ordinary way.
 
 A request with a cookie takes the ordinary way; the number of round trips says which one was taken.
 """
 
 from __future__ import annotations
 
+import base64
 import datetime
+import json
 import pathlib
 import threading
 from typing import Any
@@ -94,6 +96,108 @@ def test_answers_have_the_same_headers_and_bodies(pool: int, secure: bool) -> No
     assert shapes[0] == shapes[1]
 
 
+@pytest.fixture
+def blocks(api: apis.Api, pool: int) -> list[int]:
+    """The ids of seven blocks: held, one of them with a DNS name, and one that cools down."""
+    made = [api.take(pool, f"vm-{number}") for number in range(7)]
+    assert _release(api, made[2]).status_code == 200
+    named = api("PATCH", f"blocks/{made[3]['id']}/", {"dns_name": "db.example.org"})
+    assert named.status_code == 200
+    return [block["id"] for block in made]
+
+
+def _read_both(path: str, token: str, **options: Any) -> tuple[Any, Any]:
+    """Return the answers of both ways, as (status, headers, body)."""
+    client = Client(headers={"Authorization": f"Token {token}"})
+    answers = [
+        client.get(apis.ROOT + path, headers=headers, **options) for headers in ({}, ORDINARY)
+    ]
+    shapes = []
+    for answer in answers:
+        headers = dict(answer.headers)
+        assert headers.pop("X-Request-Id")
+        document = answer.json()
+        document.pop("request_id", None)
+        headers.pop("Content-Length" if answer.status_code == 200 else "", None)
+        shapes.append((answer.status_code, headers, document))
+    return shapes[0], shapes[1]
+
+
+@override_settings(SECURE_HSTS_SECONDS=60)
+@pytest.mark.parametrize("secure", [False, True])
+def test_blocks_are_read_alike(blocks: list[int], secure: bool) -> None:
+    token = tokens.create(apis.user())
+    statuses = []
+    for block_id in (*blocks, max(blocks) + 1, 0, 10**17):
+        fast, ordinary = _read_both(f"blocks/{block_id}/", token, secure=secure)
+        assert fast == ordinary
+        statuses.append(fast[0])
+    assert statuses == [200] * 7 + [404] * 3
+
+
+def _cursor(*values: Any, backward: bool = False) -> str:
+    text = json.dumps([backward, values])
+    return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "",
+        "?limit=3",
+        "?limit=7",
+        "?limit=1000",
+        "?limit=",
+        "?limit=0",
+        "?limit=1001",
+        "?limit=%2B3",
+        "?limit=٣",
+        "?limit=3&limit=4",
+        "?limit=3&cursor=",
+        "?limit=3&cursor=x",
+        f"?limit=3&cursor={_cursor(0)}",
+        f"?limit=3&cursor={_cursor(10**18)}",
+        f"?limit=3&cursor={_cursor(-1)}",
+        f"?limit=3&cursor={_cursor(1 << 70)}",
+        f"?limit=3&cursor={_cursor(True)}",
+        f"?limit=3&cursor={_cursor('1')}",
+        f"?limit=3&cursor={_cursor(1, 2)}",
+        f"?limit=3&cursor={_cursor(10**6, backward=True)}",
+        "?limit=3&ordering=-id",
+        "?limit=3&state=cooling",
+        "?limit=3&fields=id",
+        "?limit=3&unknown=1",
+    ],
+)
+def test_pages_are_read_alike(blocks: list[int], query: str) -> None:
+    fast, ordinary = _read_both(f"blocks/{query}", tokens.create(apis.user()))
+    assert fast == ordinary
+
+
+def test_pages_lead_on_and_back(blocks: list[int]) -> None:
+    token = tokens.create(apis.user())
+    path, read = "blocks/?limit=3", []
+    for _ in range(3):
+        fast, ordinary = _read_both(path, token)
+        assert fast == ordinary
+        read += [block["id"] for block in fast[2]["results"]]
+        last, path = path, str(fast[2]["next"]).partition(apis.ROOT)[2]
+    assert (read, path) == (sorted(blocks), "")
+    before = _read_both(last, token)[0][2]["previous"].partition(apis.ROOT)[2]
+    page = _read_both(before, token)
+    assert page[0] == page[1]
+    assert [block["id"] for block in page[0][2]["results"]] == sorted(blocks)[3:6]
+
+
+def test_a_read_asks_once(api: apis.Api, blocks: list[int], tmp_path: pathlib.Path) -> None:
+    for path in (f"blocks/{blocks[0]}/", "blocks/?limit=2"):
+        trips = [
+            wire.round_trips(tmp_path / "trace", lambda path=path: api("GET", path))  # type: ignore[misc]
+            for _ in range(wire.WARM + 4)
+        ]
+        assert trips[wire.WARM :] == [1] * 4, path
+
+
 def test_both_ways_record_the_same_author(api: apis.Api, pool: int) -> None:
     for name, headers in (("fast", {}), ("ordinary", ORDINARY)):
         body = apis.holder(name)
@@ -148,6 +252,12 @@ def test_tokens_are_judged_alike(
             refused = api("POST", f"blocks/{held[name]['id']}/release/", other, **headers)
             statuses.append((refused.status_code, refused.json()["code"]))
         assert statuses[:2] == statuses[2:]
+        for path in (f"blocks/{held[name]['id']}/", "blocks/?limit=3"):
+            fast, ordinary = (api("GET", path, **headers) for headers in ({}, ORDINARY))
+            assert (fast.status_code, fast.json().get("results")) == (
+                ordinary.status_code,
+                ordinary.json().get("results"),
+            )
         assert Block.objects.filter(pool=pool, holder_id="fast-vm").exists() == (
             statuses[0][0] == 201
         )
@@ -168,6 +278,7 @@ def test_bad_tokens_change_nothing(pool: int, way: dict[str, str]) -> None:
     for token in (inactive, expired, mistyped, "x", f"{valid} {valid}"):
         answer = _asker(token)("POST", f"pools/{pool}/allocations/", apis.holder("vm"), **way)
         apis.refused(answer, 401, "authentication_failed")
+        apis.refused(_asker(token)("GET", "blocks/", **way), 401, "authentication_failed")
     assert not Block.objects.filter(holder_id="vm").exists()
 
 

@@ -16,6 +16,7 @@ from typing import Any
 
 from django.db import models
 from django.db.models import Expression, Q, QuerySet
+from django.http import HttpRequest
 from netfields import CidrAddressField
 from rest_framework import pagination
 from rest_framework.request import Request
@@ -64,9 +65,9 @@ class KeysetPagination(pagination.BasePagination):
             rows.reverse()
         self.next_link = self.previous_link = None
         if rows and (more or backward):
-            self.next_link = _link(request, rows[-1], columns, backward=False)
+            self.next_link = link(request, rows[-1], columns, backward=False)
         if rows and (more if backward else values is not None):
-            self.previous_link = _link(request, rows[0], columns, backward=True)
+            self.previous_link = link(request, rows[0], columns, backward=True)
         return rows
 
     def get_paginated_response(self, data: Any) -> Response:
@@ -156,11 +157,14 @@ def rows_after(columns: Sequence[str], values: Sequence[Any], *, descending: boo
     return condition
 
 
-def _link(request: Request, row: Any, columns: Sequence[str], *, backward: bool) -> str:
+def link(
+    request: Request | HttpRequest, row: Any, columns: Sequence[str], *, backward: bool
+) -> str:
+    """Return the URL of the page after, or before, a row: a model instance or a dict of its columns."""
     read = row.get if isinstance(row, dict) else partial(getattr, row)
     values = [plain_value(read(column)) for column in columns]
     text = json.dumps([backward, values], separators=(",", ":"), ensure_ascii=False)
-    parameters = request.query_params.copy()
+    parameters = request.GET.copy()
     parameters["cursor"] = base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
     return request.build_absolute_uri(f"{request.path}?{parameters.urlencode()}")
 

@@ -10,12 +10,12 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('claims', '0002_initial_data'),
-        ('pools', '0003_sql_v45'),
+        ('pools', '0003_sql_v46'),
     ]
 
     operations = [
         pools.sql.Install(
             app='claims',
-            names=['memberships.v44', 'contradictions.v44', 'launchers.v44', 'workload_comparison.v44', 'storage.v44', 'event_log.v44', 'pgtrigger.v44'],
+            names=['memberships.v45', 'contradictions.v45', 'launchers.v45', 'workload_comparison.v45', 'storage.v45', 'event_log.v45', 'pgtrigger.v45'],
         ),
     ]

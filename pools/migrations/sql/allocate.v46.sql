@@ -245,23 +245,51 @@ BEGIN
   answer := ipam_block_row(b, pool.name, pool.cluster);
 END $$;
 
--- The user of an API token, and the one pool or cluster that the token is limited to; no row unless
--- both may allocate and release (`pools.allocate`): a short form of what authentication.py and
--- token_scopes.py in pools/platform/rest decide. They also say why, wherever this has no row.
-DROP FUNCTION IF EXISTS ipam_allocating_user(text, timestamptz);
-CREATE FUNCTION ipam_allocating_user(in_digest text, in_moment timestamptz)
+-- The user of an API token, and the one pool or cluster that the token is limited to; no row unless the
+-- user has the permission (`pools.in_codename`) and the token one of the levels: a short form of what
+-- authentication.py and token_scopes.py in pools/platform/rest decide. They also say why, wherever this
+-- has no row.
+CREATE OR REPLACE FUNCTION ipam_token_user(
+  in_digest text, in_moment timestamptz, in_codename text, in_levels text[])
 RETURNS TABLE (user_id bigint, username text, pool_id bigint, cluster_id bigint)
 LANGUAGE sql STABLE AS $$
   SELECT u.id::bigint, u.username::text, s.pool_id, s.cluster_id
   FROM knox_authtoken t JOIN auth_user u ON u.id = t.user_id
     LEFT JOIN pools_tokenscope s ON s.token_id = t.digest
   WHERE t.digest = in_digest AND (t.expiry IS NULL OR t.expiry > in_moment)
-    AND (s.token_id IS NULL OR s.level IN ('allocate', 'administer')) AND u.is_active
+    AND (s.token_id IS NULL OR s.level = ANY (in_levels)) AND u.is_active
     AND (u.is_superuser OR EXISTS (
       SELECT FROM auth_permission p JOIN django_content_type c ON c.id = p.content_type_id
-      WHERE p.codename = 'allocate' AND c.app_label = 'pools' AND p.id IN (
+      WHERE p.codename = in_codename AND c.app_label = 'pools' AND p.id IN (
         SELECT up.permission_id FROM auth_user_user_permissions up WHERE up.user_id = u.id
         UNION ALL
         SELECT g.permission_id FROM auth_group_permissions g
           JOIN auth_user_groups ug ON ug.group_id = g.group_id WHERE ug.user_id = u.id)))
 $$;
+
+-- Who may allocate and release, and who may read blocks.
+CREATE OR REPLACE FUNCTION ipam_allocating_user(in_digest text, in_moment timestamptz)
+RETURNS TABLE (user_id bigint, username text, pool_id bigint, cluster_id bigint)
+LANGUAGE sql STABLE AS $$
+  SELECT * FROM ipam_token_user(in_digest, in_moment, 'allocate', '{allocate,administer}')
+$$;
+CREATE OR REPLACE FUNCTION ipam_reading_user(in_digest text, in_moment timestamptz)
+RETURNS TABLE (user_id bigint, username text, pool_id bigint, cluster_id bigint)
+LANGUAGE sql STABLE AS $$
+  SELECT * FROM ipam_token_user(in_digest, in_moment, 'view_block', '{read,allocate,administer}')
+$$;
+
+-- The blocks in use after an id, in_size at most, as an array of rows. The plan is pinned, as that of
+-- ipam_allocate is: without statistics PostgreSQL would read all blocks and sort them.
+CREATE OR REPLACE FUNCTION ipam_block_page(in_after bigint, in_size integer)
+RETURNS json LANGUAGE plpgsql STABLE SET plan_cache_mode = force_generic_plan SET enable_seqscan = off
+  SET enable_bitmapscan = off SET enable_sort = off SET enable_hashjoin = off AS $$
+BEGIN
+  RETURN (
+    SELECT coalesce(json_agg(k.answer ORDER BY k.id), '[]')
+    FROM (SELECT b.id, ipam_block_row(b, p.name, c.name) AS answer
+          FROM pools_block b
+            JOIN pools_pool p ON p.id = b.pool_id JOIN pools_cluster c ON c.id = p.cluster_id
+          WHERE b.id > in_after AND b.state || '' <> 'available'
+          ORDER BY b.id LIMIT in_size) k);
+END $$;

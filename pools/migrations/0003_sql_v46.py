@@ -15,6 +15,6 @@ class Migration(migrations.Migration):
     operations = [
         pools.sql.Install(
             app='pools',
-            names=['rules.v45', 'allocate.v45', 'observed_cidrs.v45', 'recovery.v45', 'event_log.v45', 'plan.v45', 'pgtrigger.v45', 'storage.v45'],
+            names=['rules.v46', 'allocate.v46', 'observed_cidrs.v46', 'recovery.v46', 'event_log.v46', 'plan.v46', 'pgtrigger.v46', 'storage.v46'],
         ),
     ]
