@@ -90,10 +90,10 @@ def addresses(values: Sequence[str | None]) -> SafeString:
 
 
 _CLUSTERS = related.RelatedRows(lambda request: rows(request, Cluster), ("name",))
-_NETWORKS = related.RelatedRows(lambda request: rows(request, Network), ("cluster__name", "name"))
+NETWORKS = related.RelatedRows(lambda request: rows(request, Network), ("cluster__name", "name"))
 _IPPOOLS = related.RelatedRows(lambda request: rows(request, IPPool), ("cluster__name", "name"))
 OFFERED_CLUSTERS = related.offer("vm-clusters", "claims.view_wave", _CLUSTERS)
-OFFERED_NETWORKS = related.offer("networks", "claims.view_network", _NETWORKS)
+OFFERED_NETWORKS = related.offer("networks", "claims.view_network", NETWORKS)
 OFFERED_IPPOOLS = related.offer("ippools", "claims.view_ippool", _IPPOOLS)
 
 
@@ -102,4 +102,4 @@ def cluster_filter(lookup: str = "cluster_id") -> type[filters.ChoiceFilter]:
 
 
 def network_filter(lookup: str = "network_id") -> type[filters.ChoiceFilter]:
-    return related.by_key(_("network"), "network", _NETWORKS, lookup)
+    return related.by_key(_("network"), "network", NETWORKS, lookup)

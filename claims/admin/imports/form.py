@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -22,6 +21,7 @@ from claims import tasks
 from claims.access import namespaces
 from claims.address_index import duplicates
 from claims.admin import duplicate_list, scoped
+from claims.admin.imports.destination import Destination, DestinationField
 from claims.core import entries as core
 from claims.core import macs
 from claims.entries import ippools
@@ -47,8 +47,6 @@ PASTED_TOO_LARGE = _("The pasted list is larger than 10 MiB. Upload it as a file
 
 
 class VMImportForm(forms.Form):
-    """`where` is a network, or a cluster whose networks are mapped by port group: `network-1`, `cluster-1`."""
-
     how = forms.ChoiceField(
         choices=[(FILE, _("File")), (TEXT, _("Pasted list")), (VM, _("One VM"))], initial=FILE
     )
@@ -80,9 +78,8 @@ class VMImportForm(forms.Form):
             "At most one of each family. Leave empty to get the next free addresses in the draft."
         ),
     )
-    where = forms.ChoiceField(
+    where = DestinationField(
         label=_("Network"),
-        widget=fields.select(),
         required=False,
         help_text=_(
             "Default: the only network with static VM support whose subnets contain all addresses."
@@ -122,40 +119,16 @@ class VMImportForm(forms.Form):
             self.initial["where"] = (
                 f"network-{suitable_networks[0].pk}" if len(suitable_networks) == 1 else ""
             )
-        self._networks = self._visible_networks(request)
-        self._clusters = {row.cluster_id: row.cluster for row in self._networks.values()}
         where: Any = self.fields["where"]
-        choices = list(self._choices())
-        where.choices = [("", gettext("Choose a network")), *choices] if choices else []
+        where.offer(request)
 
-    def _visible_networks(self, request: HttpRequest) -> dict[int, Network]:
-        """Return the first MOST networks and the chosen one, by id."""
-        network_rows = scoped.rows(request, Network).filter(gone_at=None).select_related("cluster")
-        choice = self.data.get("where") if self.is_bound else self.initial.get("where")
-        chosen_networks = network_rows.filter(
-            pk=lists.parse_id(str(choice or "").removeprefix("network-"))
-        )
-        first_networks = network_rows.order_by("cluster__name", "name")[: scoped.MOST]
-        return {network.pk: network for network in (*first_networks, *chosen_networks)}
-
-    def _choices(self) -> Any:
-        rows = sorted(self._networks.values(), key=lambda network: network.cluster.name)
-        for cluster, networks_of_cluster in itertools.groupby(rows, lambda row: row.cluster):
-            choices = [(f"network-{row.pk}", _network_label(row)) for row in networks_of_cluster]
-            label = gettext("%(cluster)s: map by port group") % {"cluster": cluster.name}
-            yield cluster.name, [*choices, (f"cluster-{cluster.pk}", label)]
-
-    def clean_where(self) -> str:
-        choice: str = self.cleaned_data["where"]
-        kind, _, number = choice.partition("-")
-        if not choice:
-            return ""
-        if kind == "network":
-            self.network = self._networks[int(number)]
-            self.cluster = self.network.cluster
-        else:
-            self.cluster = self._clusters[int(number)]
-        return choice
+    def clean_where(self) -> Destination | str:
+        chosen: Destination | str = self.cleaned_data["where"]
+        if isinstance(chosen, Network):
+            self.network, self.cluster = chosen, chosen.cluster
+        elif isinstance(chosen, Cluster):
+            self.cluster = chosen
+        return chosen
 
     def clean_namespace(self) -> str:
         namespace: str = self.cleaned_data["namespace"].strip()
@@ -224,11 +197,6 @@ class VMImportForm(forms.Form):
             row = {name: cleaned_data[name].strip() for name in ("vm", "mac")}
             return Upload("rows", [{**row, "ips": _split_addresses(cleaned_data["ips"])}])
         return Upload(FILE, cleaned_data["file"].file, cleaned_data["file"].name or "")
-
-
-def _network_label(network: Network) -> str:
-    subnets = ", ".join(network.subnets)
-    return f"{network.name} ({subnets})" if subnets else network.name
 
 
 def _split_addresses(text: str) -> list[str]:
@@ -309,7 +277,7 @@ def _page(
         opts=VMImport._meta,
         form=form,
         names=names or [],
-        networks_exist=bool(form.fields["where"].choices),  # type: ignore[attr-defined]
+        networks_exist=not form.fields["where"].is_empty,  # type: ignore[attr-defined]
         everything=scoped.request_scope(request).everything,
         largest=formats.LARGEST,
         largest_mib=_MIB,
@@ -323,10 +291,10 @@ def check(request: HttpRequest) -> HttpResponse:
     """Answer `{"problems", "warnings", "duplicates"}` for one VM, as typed so far."""
     pages.require(request, "claims.add_vmimport")
     query = request.GET
-    kind, _, number = query.get("where", "").partition("-")
-    network_rows = scoped.rows(request, Network).filter(pk=lists.parse_id(number))
-    network = network_rows.first() if kind == "network" else None
-    if network is None:
+    destination = DestinationField(required=False)
+    destination.offer(request)
+    network = destination.find(query.get("where", "").strip())
+    if not isinstance(network, Network):
         return JsonResponse({"problems": [], "warnings": [], "duplicates": []})
     rules = ippools.rules(network, lenient=True)
     report = object_reader.ProblemReport()

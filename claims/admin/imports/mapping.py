@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib import messages
+from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.translation import gettext
 
@@ -12,9 +13,9 @@ from claims.admin import scoped
 from claims.imports import drafts, mapping
 from claims.models import Network, VMImport
 from pools.core import errors
-from pools.platform.admin import imports, lists, pages
+from pools.platform.admin import imports, lists, pages, related
 
-GROUPS_PER_PAGE = 25  # each has a select of all networks
+GROUPS_PER_PAGE = 25  # each has a menu of all networks, or while they are many, a name
 _REST = ""  # the name of the line for all rows without a line of their own
 
 
@@ -31,13 +32,16 @@ def mapping_context(
     groups.sort(key=lambda group: (group["network"] is not None, group["name"]))
     page = max(lists.parse_id(request.GET.get("groups", "")), 1)
     first = (page - 1) * GROUPS_PER_PAGE
-    networks = scoped.rows(request, Network).filter(cluster=vm_import.cluster_id, gone_at=None)
+    networks = _networks(request, vm_import).filter(gone_at=None)
+    are_many = scoped.NETWORKS.are_many(networks)
     page_groups = groups[first : first + GROUPS_PER_PAGE]
     rest = {"name": _REST, "network": vm_import.network_id, "namespace": vm_import.namespace}
     if group_errors is not None:
-        submitted_groups = _submitted_groups(request)
+        submitted_groups = _submitted_groups(request, vm_import)
         page_groups = [group | submitted_groups.get(group["name"], {}) for group in page_groups]
         rest |= submitted_groups.get(_REST, {})
+    if are_many:
+        _name_networks(networks, [*page_groups, rest])
     for group in (*page_groups, rest):
         group["errors"] = (group_errors or {}).get(str(group["name"]), [])
     nameless = sum(group["rows"] for group in all_groups if not group["name"])
@@ -49,21 +53,46 @@ def mapping_context(
         "total": len(groups),
         "unmapped": unmapped,
         "open": bool(unmapped or group_errors),
-        "networks": list(networks.order_by("name")[: scoped.MOST]),
+        "are_many": are_many,
+        "offered": scoped.OFFERED_NETWORKS,
+        "networks": [] if are_many else list(networks.order_by("name")),
         "previous": page - 1,
         "next": page + 1 if len(groups) > first + GROUPS_PER_PAGE else 0,
     }
 
 
-def _submitted_groups(request: HttpRequest) -> dict[str, dict[str, Any]]:
-    """Return the submitted `{port group: {"network", "namespace"}}`; "" stands for all other rows."""
-    post_data = request.POST
+def _networks(request: HttpRequest, vm_import: VMImport) -> QuerySet[Network]:
+    return scoped.rows(request, Network).filter(cluster=vm_import.cluster_id)
+
+
+def _name_networks(networks: QuerySet[Network], groups: list[dict[str, Any]]) -> None:
+    """Give each group the name of its network, as suggestions write it; what was typed stays."""
+    ids = {group["network"] for group in groups if group["network"]}
+    names = dict(scoped.NETWORKS.choices(networks.filter(pk__in=ids)))
+    for group in groups:
+        group.setdefault("typed", names.get(str(group["network"]), ""))
+
+
+def _submitted_groups(request: HttpRequest, vm_import: VMImport) -> dict[str, dict[str, Any]]:
+    """Return the submitted `{port group: {"network", "typed", "namespace"}}`; "" stands for all other rows.
+
+    A network is an id of the menu, or a name with or without that of its cluster. It is None if nothing was typed, 0 if
+    nothing has the name.
+    """
+    networks, post_data = _networks(request, vm_import), request.POST
+    are_many = scoped.NETWORKS.are_many(networks.filter(gone_at=None))
     groups = {}
     for index in range(GROUPS_PER_PAGE + 1):
         name = post_data.get(f"group-{index}")
         if name is not None:
+            typed = post_data.get(f"group-{index}-network", "").strip()
+            full_name = (
+                typed if "/" in typed or not are_many else f"{vm_import.cluster.name}/{typed}"
+            )
+            found = scoped.NETWORKS.find(networks, full_name)
             groups[name] = {
-                "network": lists.parse_id(post_data.get(f"group-{index}-network", "")) or None,
+                "network": int(found[0][0]) if found else 0 if typed else None,
+                "typed": typed,
                 "namespace": post_data.get(f"group-{index}-namespace", "").strip(),
             }
     return groups
@@ -74,7 +103,14 @@ def save_mapping(request: HttpRequest, vm_import: VMImport) -> dict[str, list[st
 
     Return the errors by port group if nothing was saved, else an empty dict.
     """
-    submitted_groups = _submitted_groups(request)
+    submitted_groups = _submitted_groups(request, vm_import)
+    unknown = {
+        name: [related.unknown_name(group["typed"])]
+        for name, group in submitted_groups.items()
+        if group["network"] == 0
+    }
+    if unknown:
+        return unknown
     current = {
         group["name"]: (group["network"], group["namespace"])
         for group in mapping.port_groups(vm_import)
@@ -85,7 +121,7 @@ def save_mapping(request: HttpRequest, vm_import: VMImport) -> dict[str, list[st
     networks = scoped.rows(request, Network).filter(cluster=vm_import.cluster_id)
     network = networks.filter(pk=rest["network"]).first() if rest["network"] else None
     changed = {
-        name: destination
+        name: {key: destination[key] for key in ("network", "namespace")}
         for name, destination in submitted_groups.items()
         if name in current and current[name] != (destination["network"], destination["namespace"])
     }

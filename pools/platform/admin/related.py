@@ -176,6 +176,12 @@ def _names(request: HttpRequest, related: RelatedRows) -> HttpResponse:
     return JsonResponse({"names": related.suggest(related.rows(request), text)})
 
 
+def name_widget(offered: str, *, placeholder: str) -> forms.Widget:
+    """Return a text field that suggests the names of an offer."""
+    url = reverse("admin:names", args=[offered])
+    return fields.text(placeholder=placeholder, **_suggested_from(url))
+
+
 class RelatedField(forms.ModelChoiceField[Any]):
     """A row of another table: a menu while they are few, else its name, typed.
 
@@ -198,8 +204,7 @@ class RelatedField(forms.ModelChoiceField[Any]):
 
     def get_bound_field(self, form: forms.BaseForm, field_name: str) -> forms.BoundField:
         if self._related.are_many(self._rows):
-            url = reverse("admin:names", args=[self._offered])
-            self.widget = fields.text(placeholder=str(self.empty_label), **_suggested_from(url))
+            self.widget = name_widget(self._offered, placeholder=str(self.empty_label))
             self.widget.is_required = self.required
         return super().get_bound_field(form, field_name)
 

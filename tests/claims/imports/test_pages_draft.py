@@ -11,6 +11,7 @@ from claims.imports.mapping import ImportOptions
 from claims.imports.uploads import Upload
 from claims.models import NAD, Entry, ImportRow, Network, PortGroup, VMImport
 from pools.models.register_imports import ImportStatus as Status
+from pools.platform.admin import related
 from tests.claims import worlds
 from tests.claims.imports import drafts, pages
 
@@ -114,6 +115,29 @@ def test_port_groups_are_mapped_and_remembered(client: Client, network: Network)
         Upload("rows", rows), ImportOptions(network.cluster), author=worlds.BY
     )
     assert again.counts["new"] == 1
+
+
+def test_port_groups_are_mapped_by_name_if_networks_are_many(
+    client: Client, network: Network, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(related, "MENU", 1)
+    worlds.network("cluster_udn_green", subnets=("10.1.0.0/24",))
+    rows = [drafts.row("web", A, "10.0.0.5", network="vlan1")]
+    of = import_drafts.create(
+        Upload("rows", rows), ImportOptions(network.cluster), author=worlds.BY
+    )
+    said = {"group-0": "", "group-0-network": "", "group-1": "vlan1"}
+    wrong = pages.do(client, of, "map", **said, **{"group-1-network": "cluster_udn_red"})
+    assert "Nothing has the name cluster_udn_red." in wrong
+    assert 'value="cluster_udn_red"' in wrong
+    assert not PortGroup.objects.exists()
+    for name in (network.name, f"prod/{network.name}"):
+        done = pages.do(client, of, "map", **said, **{"group-1-network": name})
+        assert f'value="prod/{network.name}"' in done
+        assert PortGroup.objects.get().network == network
+    pages.do(client, of, "map", **said, **{"group-1-network": ""})
+    of.refresh_from_db()
+    assert of.counts["refused"] == 1
 
 
 def test_a_draft_is_thrown_away(client: Client, of: VMImport) -> None:

@@ -9,10 +9,10 @@ from django.conf import settings
 from django.test import Client
 from django.urls import reverse
 
-from claims.admin import scoped
 from claims.admin.imports import form
 from claims.imports.files import formats
 from claims.models import Network, VMImport
+from pools.platform.admin import related
 from tests.claims import worlds
 from tests.claims.imports import pages
 
@@ -146,14 +146,48 @@ def test_the_page_leads_to_our_template(network: Network) -> None:
         assert client.get(link).status_code == 200
 
 
-def test_a_network_that_is_named_is_chosen(
-    network: Network, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(scoped, "MOST", 1)
+def test_a_network_that_is_named_is_chosen(network: Network) -> None:
     other = worlds.network("cluster_udn_green", subnets=("10.1.0.0/24",))
     client = pages.browser()
-    assert "cluster_udn_green" not in pages.text(client.get(reverse(pages.NEW)))
     shown = pages.text(client.get(reverse(pages.NEW), {"network": other.pk}))
     assert f'<option value="network-{other.pk}" selected>' in shown
     send(client, **pages.typed(other, ips="10.1.0.5"))
     assert VMImport.objects.get().network == other
+
+
+@pytest.fixture
+def many(network: Network, monkeypatch: pytest.MonkeyPatch) -> Network:
+    """More networks than a menu takes; one of the cluster `edge`."""
+    monkeypatch.setattr(related, "MENU", 1)
+    return worlds.network("vlan10", subnets=("10.1.0.0/24",), of=worlds.cluster("edge"))
+
+
+def test_many_networks_are_named(many: Network) -> None:
+    client = pages.browser()
+    shown = pages.text(client.get(reverse(pages.NEW), {"network": many.pk}))
+    assert 'value="edge/vlan10"' in shown
+    assert "<option" not in shown.partition('name="where"')[2].partition("</div>")[0]
+    send(client, **pages.typed(many, where=" edge/vlan10 ", ips="10.1.0.5"))
+    send(client, **pages.typed(many, ips="10.1.0.6"))  # as links and scripts have it
+    assert [made.network for made in VMImport.objects.order_by("pk")] == [many, many]
+
+
+def test_a_cluster_of_many_networks_is_named(many: Network) -> None:
+    said = pages.typed(many, how="file", file=pages.file(CSV), where="edge")
+    send(pages.browser(), **said)
+    made = VMImport.objects.get()
+    assert (made.network, made.cluster) == (None, many.cluster)
+
+
+@pytest.mark.parametrize("where", ["edge/vlan11", "vlan10", "nowhere", "network-99999"])
+def test_a_name_of_no_network(many: Network, where: str) -> None:
+    answer = send(pages.browser(), **pages.typed(many, where=where))
+    assert not VMImport.objects.exists()
+    assert f'value="{where}"' in pages.text(answer)
+    assert answer.context["form"].errors["where"]
+
+
+def test_a_named_network_is_checked_while_somebody_types(many: Network) -> None:
+    url = reverse("admin:claims_vmimport_check")
+    told = pages.browser().get(url, {"where": "edge/vlan10", "ips": "10.9.9.9"}).json()
+    assert told["problems"][0]["field"].startswith("ips")
