@@ -24,7 +24,8 @@ from django.db.models import Q
 
 from pools.cilium import node_allocation, node_blocks, node_findings, node_status
 from pools.cilium.node_allocation import BlockRequest
-from pools.cilium.node_status import HOLDER, NodeStatus, PodPools
+from pools.cilium.node_status import HOLDER, NodeStatus
+from pools.cilium.pod_pools import PodPools
 from pools.clusters import recovery_mode
 from pools.clusters.client.api_client import Manifest
 from pools.clusters.reconcile import watch_positions

@@ -10,7 +10,7 @@ from decimal import Decimal
 from ipaddress import ip_network
 
 from pools.cilium import node_blocks
-from pools.cilium.node_status import PodPool, PodPoolCIDR, PodPools
+from pools.cilium.pod_pools import PodPool, PodPoolCIDR, PodPools
 from pools.core import addresses, blocks
 from pools.core.index_set import IndexSet
 from pools.models import PoolCIDR

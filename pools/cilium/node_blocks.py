@@ -15,7 +15,8 @@ from ipaddress import ip_network
 from django.db import connection
 
 from pools.cilium import node_status
-from pools.cilium.node_status import HOLDER, BlockRow, NodeStatus, PodPoolCIDR, PodPools
+from pools.cilium.node_status import HOLDER, BlockRow, NodeStatus
+from pools.cilium.pod_pools import PodPoolCIDR, PodPools
 from pools.core import addresses, blocks
 from pools.core.cilium import ciliumnode
 from pools.models import ObservedObject

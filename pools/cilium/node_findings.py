@@ -8,7 +8,8 @@ from typing import Any
 from django.db import connection
 
 from pools.cilium import node_status
-from pools.cilium.node_status import ListedCIDR, NodeStatus, PodPools
+from pools.cilium.node_status import ListedCIDR, NodeStatus
+from pools.cilium.pod_pools import PodPools
 from pools.clusters.reconcile.comparison import GRACE
 from pools.clusters.reconcile.handler import ReconcileFinding
 from pools.core.cilium.ciliumnode import KIND, NodeDemand

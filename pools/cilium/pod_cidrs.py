@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pools.cilium import node_status
-from pools.cilium.node_status import FAMILIES, NodeStatus, PodPools
+from pools.cilium.node_status import FAMILIES, NodeStatus
+from pools.cilium.pod_pools import PodPools
 from pools.core import addresses, errors
 from pools.core.cilium import ciliumnode
 from pools.models import ObservedObject
