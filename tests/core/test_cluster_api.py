@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from pools.core import errors
 from pools.core.cluster_api import conditions, contract
@@ -94,6 +97,9 @@ def _pool(**spec: Any) -> dict[str, Any]:
         ({"poolName": "Not A Name"}, "spec.poolName"),
         ({"family": 5}, "spec.family"),
         ({"family": True}, "spec.family"),
+        ({"family": [4]}, "spec.family"),
+        ({"family": 4.0}, "spec.family"),
+        ({"poolName": ""}, "spec.poolName"),
         ({"prefix": 0}, "spec.prefix"),
         ({"prefix": -1}, "spec.prefix"),
         ({"prefix": 9999}, "spec.prefix"),
@@ -147,3 +153,36 @@ def test_a_severity_only_where_something_is_wrong() -> None:
     (condition,) = failed["deprecated"]["v1beta1"]["conditions"]
     assert condition["severity"] == "Error"
     assert condition["message"], "the definition takes no empty text"
+
+
+_TREES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=3)
+    | st.dictionaries(
+        st.sampled_from(
+            ["spec", "metadata", "poolRef", "apiGroup", "kind", "name", "namespace", "uid", "labels", "poolName",
+             "gateway", "prefix", "family", "annotations", "finalizers", "address", "clusterName", "paused"]
+        ),
+        inner,
+        max_size=6,
+    ),
+    max_leaves=20,
+)  # fmt: skip
+
+
+@given(
+    st.fixed_dictionaries(
+        {"spec": _TREES, "metadata": st.dictionaries(st.sampled_from(["labels", "annotations", "finalizers"]), _TREES)}
+    )
+)  # fmt: skip
+def test_any_object_is_read_or_refused(manifest: dict[str, Any]) -> None:
+    """Fuzzy conversion: an object that passed no schema raises nothing but its refusal."""
+    manifest["kind"] = contract.POOL_KIND
+    manifest["metadata"] |= {"name": "one", "namespace": "blue", "uid": "u-1"}
+    contract.is_cluster_paused(manifest)
+    contract.address_of(manifest)
+    with contextlib.suppress(errors.InvalidInput):
+        contract.parse_pool(manifest)
+    if contract.pool_key(manifest) is not None:
+        with contextlib.suppress(errors.InvalidInput):
+            contract.parse_claim(manifest)

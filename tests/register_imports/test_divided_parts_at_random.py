@@ -19,8 +19,8 @@ from tests.register_imports.test_netbox_mirror import run, source
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-FIRST, ADDRESSES = int(ip_address("10.0.0.0")), 3 * 256  # the last /24 of the /22 is a prefix
-SEEDS = (1, 12, 15, 21)  # each found a fault once
+FIRST, ADDRESSES = int(ip_address("10.0.0.0")), 4 * 256  # the last /24 of the /22 is a prefix
+SEEDS = (1, 12, 15, 110, 134)  # each found a fault once
 
 
 def add_address(server: NetBox, chance: random.Random) -> None:

@@ -224,3 +224,23 @@ def test_a_single_import_is_a_draft_that_can_be_reviewed(server: NetBox) -> None
     fill(server)
     draft = run(source(server), mirror=False)
     assert (draft.status, counts(draft)) == ("drafted", {"new": 7})
+
+
+def test_what_was_there_before_is_never_released(server: NetBox) -> None:
+    """Also if the mirror has written what NetBox says about it."""
+    cluster = factories.cluster()
+    ours = factories.pool("10.1.1.0/24", name="ours", within=cluster)
+    empty = factories.pool("10.1.2.0/24", name="empty", within=cluster)
+    holder = factories.holder("web.example", kind="host")
+    factories.take(ours, holder, cidr="10.1.1.5/32")
+    server.prefix("10.1.1.0/24", description="Office", comments="note")
+    server.prefix("10.1.2.0/24", description="Lab", comments="note")
+    server.address("10.1.1.5/24", dns_name="web.example", description="desk 7")
+    server.prefix("10.9.9.0/24")
+    mirror = source(server, cluster=cluster)
+    assert counts(run(mirror)) == {"changed": 3, "new": 1}
+    server.objects["ip-addresses"].clear()
+    del server.objects["prefixes"][:2]
+    assert "released" not in counts(run(mirror))
+    assert held() == {"10.1.1.5/32": ("web.example", "")}
+    assert {*Pool.objects.filter(pk__in=[ours.pk, empty.pk])} == {ours, empty}

@@ -252,3 +252,25 @@ def test_pages_and_rest_show_what_was_released(server: NetBox) -> None:
     assert apis.Api("viewer")("POST", f"{path}undo/", {}).status_code == 403
     answer = api("POST", f"{path}undo/", {}).json()
     assert (answer["status"], answer["counts"]["released"]) == ("undone", 3)
+
+
+def test_what_an_undo_has_made_anew_belongs_to_the_import_that_brought_it(server: NetBox) -> None:
+    cluster = factories.cluster()
+    factories.pool("10.7.0.0/24", name="ours", within=cluster)
+    before = state()
+    mirror = source(server, cluster=cluster, cooldown_seconds=0)
+    server.prefix("10.8.0.0/16", "container")
+    server.prefix("10.8.1.0/24")
+    server.range("10.7.0.100/24", "10.7.0.109/24", "reserved")
+    server.address("10.7.0.5/24", dns_name="five.example")
+    first = run(mirror)
+    for objects in server.objects.values():
+        objects.clear()
+    second = run(mirror)
+    assert counts(second) == {"released": 4}
+    Block.objects.filter(state="cooling").update(state="available")  # as the sweep does
+    Block.objects.filter(state="available").delete()
+    undo(second)
+    undo(first)
+    assert state() == before
+    assert not ReservedRange.objects.exists()

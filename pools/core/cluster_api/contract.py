@@ -178,9 +178,9 @@ def parse_pool(manifest: Manifest) -> PoolObject:
 
 
 def _family(value: object, path: str) -> int:
-    if value not in {4, 6} or isinstance(value, bool):
+    if not isinstance(value, int) or value not in {4, 6}:
         raise errors.InvalidInput.for_field(path, "family", "must be 4 or 6", value)
-    return int(str(value))
+    return value
 
 
 def _prefix(value: object, path: str) -> int:

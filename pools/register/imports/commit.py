@@ -43,7 +43,7 @@ from pools.register.allocator import window
 from pools.register.imports import attributes, division, validation, vanished
 from pools.register.imports import rows as import_rows
 from pools.register.imports.draft_rows import DraftRow, read_rows
-from pools.register.imports.topology import HOST
+from pools.register.imports.places import HOST
 from pools.register.plan import containers
 from pools.sql import statements
 
@@ -58,7 +58,7 @@ def write(register_import: RegisterImport, *, author: events.Author, step: Step)
     containers.lock_plan()
     _lock_pools(register_import)
     fingerprint = import_rows.fingerprint(register_import)
-    # Which addresses of a part are in use decides how it is divided.
+    # Which addresses of a CIDR are in use decides how it is divided.
     if fingerprint != register_import.fingerprint or division.is_planned(register_import):
         all_rows = import_rows.load(register_import)
         import_rows.save(import_rows.reread(all_rows, register_import))
@@ -100,7 +100,7 @@ def write_rows(register_import: RegisterImport, step: Step) -> None:
     done = (register_import.rows_total or 0) - len(rows)
     step(done)
     spaces = _spaces(new)
-    divided = division.divide_parts(register_import, new, definitions[POOL])
+    divided = division.divide_cidrs(register_import, new, definitions[POOL])
     _create_containers([row for row in new if row.target == CONTAINER], spaces, definitions)
     new_pools = [row for row in new if row.target == POOL and not division.has_cidr(row, divided)]
     created = _create_pools(register_import, new_pools, spaces, definitions)

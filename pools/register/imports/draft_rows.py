@@ -41,7 +41,7 @@ class DraftRow(NamedTuple):
         return AddressRange(ip_address(self.first), ip_address(self.last))
 
     def stays_in(self, part: PoolCIDR) -> bool:
-        """Return True for a prefix that becomes a CIDR of the pool whose part it divides."""
+        """Return True for a prefix that becomes a CIDR of the pool whose CIDR it divides."""
         return self.target == POOL and self.pool_name == part.pool.name
 
     def index_in(self, cidr: PoolCIDR) -> int:

@@ -5,7 +5,7 @@ holds none, so an import adds rows: a pool with the name of the prefix has the f
 each an aligned /24 (IPv6: /64) or what of it is free, or as much as a range needs. What else is free stays
 free for prefixes that are added later. The network and the broadcast address of the prefix become reserved in them.
 
-A prefix that the source adds inside a part of the register divides it (pools/register/imports/division.py).
+A prefix that the source adds later in a part divides it (pools/register/imports/division_plan.py).
 """
 
 from __future__ import annotations
@@ -13,91 +13,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from ipaddress import ip_network
 
-from pools.core.register_import.parsing import CONTAINER, HELD, POOL, RESERVED
-from pools.models import PoolCIDR, RegisterRecord, RegisterRow
-from pools.register import orphans, pools
-from pools.register.imports.topology import HOST, Level, Place, edge_name, edges, judge
+from pools.core.register_import.parsing import HELD, POOL, RESERVED
+from pools.models import RegisterRow
+from pools.register.imports.places import HOST, Level, Place, edge_name, edges, judge
 
 _SIZES = {4: 1 << 8, 6: 1 << 64}  # of a part
 _SHARED = ("register_import_id", "file", "line", "cluster_id", "space_name")
-
-
-def divide_parts(level: Level) -> None:
-    """Give the prefixes of an import that lie in parts of the register their place.
-
-    A prefix becomes a pool of its own or a container, if the part has nothing there; else it becomes a CIDR of the
-    part's pool, which keeps what it holds. If that is not possible, it is in conflict, and the part stays.
-    """
-    for part in [place for place in level.places if place.has_children and place.cidr is not None]:
-        inside = level.inside(part)
-        children = [place for place in inside if place.parent is part]
-        if obstacle := _divide(part, children, level):
-            level.replace(inside, [])
-            for place in inside:
-                if place.row is not None:
-                    judge(place.row, "conflict", *obstacle)
-
-
-def _divide(part: Place, children: Sequence[Place], level: Level) -> tuple[str, str] | None:
-    """Replace a part by its prefixes and what is left of it; return a code and a sentence if that is not possible."""
-    cidr = part.cidr
-    prefixes = [child.row for child in children if child.row is not None]
-    if cidr is None or not prefixes:
-        return None
-    where = f"the part {cidr} of the pool {cidr.pool}"
-    if cidr.closed:
-        return "cidr_closed", f"{where} is being removed: import again when that is done"
-    rest = [
-        Place(
-            int(network.network_address),
-            int(network.broadcast_address),
-            cidr=cidr,
-            part=True,
-            part_of=part.part_of,
-            parent=part.parent,
-            rest_for=prefixes[0],
-        )
-        for network in orphans.remainder(cidr.cidr, [row.cidr for row in prefixes])
-    ]
-    address = type(prefixes[0].first)
-    for first, last in _in_use(cidr):
-        place = next(place for place in (*children, *rest) if place.first <= first <= place.last)
-        text = str(address(first)) if first == last else f"{address(first)}-{address(last)}"
-        if last > place.last:
-            return "part_in_use", (
-                f"the reserved range {text} of {where} would end in another CIDR than it begins:"
-                f" divide the range at {address(place.last)}, and import again"
-            )
-        if place.row is not None and (place.row.target == CONTAINER or place.has_children):
-            return "part_in_use", (
-                f"{text} is in use in {where}, and {place.name} would be a network container there:"
-                " release it, and import again after its cooldown"
-            )
-        place.in_use = True
-    for child, row in zip(children, prefixes, strict=True):
-        child.parent = part.parent
-        row.pool_cidr_id = cidr.pk
-        effect = f"divides {where}"
-        if child.in_use:
-            child.cidr, row.pool_name = cidr, cidr.pool.name
-            effect = f"{effect}, and becomes a CIDR of this pool, which has addresses there"
-        row.found = [*row.found, {"code": "part_divided", "message": effect}]
-    level.replace([part], rest)
-    return None
-
-
-def _in_use(cidr: PoolCIDR) -> list[tuple[int, int]]:
-    """Return the spans of blocks in use and of reserved ranges, without those that an import has derived."""
-    blocks = pools.blocks_in_use(cidr).values_list("cidr", flat=True)
-    derived = RegisterRecord.objects.filter(
-        space=cidr.space_id, target=RESERVED, details__has_key="part_of"
-    )
-    edges_of_prefix = set(derived.values_list("first", "last"))
-    ranges = cidr.reserved_ranges.values_list("first", "last")
-    return [
-        *((int(block.network_address), int(block.broadcast_address)) for block in blocks),
-        *((int(a), int(b)) for a, b in ranges if (a, b) not in edges_of_prefix),
-    ]
 
 
 def divide(
@@ -117,7 +38,7 @@ def divide(
         if place.part and place.row is None and (place.parent or place.rest_for):
             registered[id(place)] = place
         elif place.divided and not (row.target == HELD and _is_edge(place, row)):
-            block = _find_block(first, last, *level.gap(place, first), row.first.version)
+            block = _find_block(first, last, *_free_space(level, place, first), row.first.version)
             if block is not None:
                 blocks[id(level)][block] = place
             else:
@@ -131,6 +52,15 @@ def divide(
     for position, row in enumerate(rows):
         row.number = number + position
     return rows
+
+
+def _free_space(level: Level, place: Place, number: int) -> tuple[int, int]:
+    """Return the ends of the free space around an address, or of its half if it is all of the container."""
+    low, high = level.gap(place, number)
+    if (low, high) != (place.first, place.last):
+        return low, high
+    middle = (low + high) // 2
+    return (low, middle) if number <= middle else (middle + 1, high)
 
 
 def _is_kept(place: Place) -> bool:

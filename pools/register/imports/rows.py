@@ -11,7 +11,7 @@ from pools.core.register_import import attributes as core_attributes
 from pools.core.register_import import parsing
 from pools.models import Cluster, RegisterImport, RegisterRow
 from pools.platform import database
-from pools.register.imports import attributes, parts, topology
+from pools.register.imports import attributes, division_plan, parts, topology
 from pools.register.imports.files import SourceRow
 from pools.sql import statements
 
@@ -83,7 +83,7 @@ def read_rows(
         )
         interpret(row, destinations)
         rows.append(row)
-    added = topology.resolve(rows, destinations.of_sites, parts.divide, parts.divide_parts)
+    added = topology.resolve(rows, destinations.of_sites, parts.divide, division_plan.divide_cidrs)
     _check_attributes(rows)
     return rows + added
 
@@ -167,7 +167,9 @@ def reread(rows: Sequence[RegisterRow], register_import: RegisterImport) -> list
         interpret(row, destinations)
     stored = {row.number: row for row in rows if follows(row)}
     skipped = {(row.cluster_id, row.space_name, row.cidr) for row in stored.values() if row.skipped}
-    added = topology.resolve(of_source, destinations.of_sites, parts.divide, parts.divide_parts)
+    added = topology.resolve(
+        of_source, destinations.of_sites, parts.divide, division_plan.divide_cidrs
+    )
     _check_attributes(of_source)
     for row in added:
         row.pk = stored.pop(row.number).pk if row.number in stored else None

@@ -1,117 +1,40 @@
 """Which prefixes become containers, which become pools, and in which pool each address lies.
 
-A prefix with the status container, or with another prefix or a registered CIDR inside, becomes a container;
-every other one becomes a pool. Addresses directly in a prefix that became a container by what is inside get a pool
+A prefix with the status container, or with another prefix or a registered CIDR inside, becomes a container, and one that
+the register has as a container stays one; every other one becomes a pool. Addresses directly in a prefix that became a container by what is inside get a pool
 of the parts of it that hold them (pools/register/imports/parts.py). All rows of an import are looked at
 together, with the CIDRs that the register has already: it is arithmetic on sorted spans, in memory.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from pools.core.register_import.parsing import CONTAINER, HELD, POOL, RESERVED
-from pools.models import PoolCIDR, RegisterRecord, RegisterRow
+from pools.models import Container, PoolCIDR, RegisterRecord, RegisterRow
 from pools.models.register_imports import RegisterTarget
 from pools.platform import database
+from pools.register.imports.places import HOST, Level, Place, Space, edge_name, edges, judge
 from pools.sql import statements
-
-Space = tuple[int, str, int]  # cluster id, name of the address space, IP family
-HOST = {4: 32, 6: 128}
-
-
-@dataclass
-class Place:
-    """A prefix of an import, or a CIDR of the register, as a span of addresses.
-
-    `part` is True for a part of a prefix with other prefixes inside, `divided` for such a prefix. `part_of` is the
-    prefix of a part that the register has, `in_use` is True if users hold blocks there. `rest_for` is set for what is
-    left of such a part: the row of a prefix that divides it.
-    """
-
-    first: int
-    last: int
-    row: RegisterRow | None = None
-    cidr: PoolCIDR | None = None
-    part: bool = False
-    part_of: str = ""
-    rest_for: RegisterRow | None = None
-    in_use: bool = False
-    parent: Place | None = None
-    has_children: bool = False
-    divided: bool = False
-
-    @property
-    def name(self) -> str:
-        return str(self.row.cidr if self.row else self.cidr)
-
-    @property
-    def is_pool(self) -> bool:
-        return self.cidr is not None or (self.row is not None and self.row.target == POOL)
-
-
-@dataclass
-class Level:
-    """The places of one address space and family in the order of a tree."""
-
-    places: list[Place] = field(default_factory=list)
-    firsts: list[int] = field(default_factory=list)
-
-    def add(self, places: Iterable[Place]) -> None:
-        self.places = sorted([*self.places, *places], key=lambda place: (place.first, -place.last))
-        self.firsts = [place.first for place in self.places]
-
-    def inside(self, around: Place) -> list[Place]:
-        """Return the places in a place."""
-        first = bisect_left(self.firsts, around.first)
-        places = self.places[first : bisect_right(self.firsts, around.last)]
-        return [place for place in places if place.last <= around.last and place is not around]
-
-    def replace(self, removed: Iterable[Place], added: Iterable[Place]) -> None:
-        gone = {id(place) for place in removed}
-        self.places = [place for place in self.places if id(place) not in gone]
-        self.add(added)
-
-    def innermost(self, number: int) -> Place | None:
-        """Return the smallest place that has an address."""
-        index = bisect_right(self.firsts, number) - 1
-        place = self.places[index] if index >= 0 else None
-        while place is not None and place.last < number:
-            place = place.parent
-        return place
-
-    def gap(self, around: Place, number: int) -> tuple[int, int]:
-        """Return the first and the last address of the free space in a place around an address in it."""
-        index = bisect_right(self.firsts, number)
-        low, high = around.first, around.last
-        if index < len(self.places):
-            high = min(high, self.firsts[index] - 1)
-        place: Place | None = self.places[index - 1]
-        while place is not None and place is not around:
-            low, place = place.last + 1, place.parent
-        return low, high
-
 
 Divide = Callable[
     [Sequence[tuple[RegisterRow, "Level"]], Iterable["Level"], int], list[RegisterRow]
 ]
-DivideParts = Callable[[Level], None]
+DivideCIDRs = Callable[[Level], None]
 
 
 def resolve(
     rows: Sequence[RegisterRow],
     other_clusters: Sequence[int] = (),
     divide: Divide | None = None,
-    divide_parts: DivideParts | None = None,
+    divide_cidrs: DivideCIDRs | None = None,
 ) -> list[RegisterRow]:
     """Set target, pool and the problems of position of all rows that could be parsed and are not skipped.
 
     An address that its own cluster has no prefix for is looked for in `other_clusters`. Returns the rows that
-    `divide` adds (parts.divide). `divide_parts` gives prefixes their place in parts of the register; without it
+    `divide` adds (parts.divide). `divide_cidrs` gives prefixes their place in CIDRs of the register; without it
     they are in conflict.
     """
     prefixes: dict[Space, list[Place]] = defaultdict(list)
@@ -128,7 +51,10 @@ def resolve(
     spaces |= {(cluster, *space[1:]) for cluster in other_clusters for space in spaces}
     for space, place in _registered(spaces):
         prefixes[space].append(place)
-    levels = {space: _build(places, divide_parts) for space, places in prefixes.items()}
+    containers = _registered_containers(spaces)
+    levels = {
+        space: _build(places, containers[space], divide_cidrs) for space, places in prefixes.items()
+    }
     located = [(row, _level_of(row, levels, other_clusters)) for row in others]
     added: list[RegisterRow] = []
     if divide is not None:
@@ -168,7 +94,7 @@ def _space(row: RegisterRow) -> Space:
 
 def _registered(spaces: Iterable[Space]) -> Iterator[tuple[Space, Place]]:
     """Yield the CIDRs that the pools of these address spaces have."""
-    clusters = {cluster for cluster, _, _ in spaces}
+    clusters = _clusters(spaces)
     records = RegisterRecord.objects.filter(
         space__cluster__in=clusters, target=RegisterTarget.POOL, details__has_key="part_of"
     )
@@ -199,10 +125,28 @@ def _registered(spaces: Iterable[Space]) -> Iterator[tuple[Space, Place]]:
             )
 
 
+def _clusters(spaces: Iterable[Space]) -> set[int]:
+    return {cluster for cluster, _, _ in spaces}
+
+
+def _registered_containers(spaces: Iterable[Space]) -> dict[Space, set[tuple[int, int]]]:
+    """Return the spans of the containers that the register has in these address spaces."""
+    containers: dict[Space, set[tuple[int, int]]] = defaultdict(set)
+    rows = Container.objects.filter(space__cluster__in=_clusters(spaces))
+    for cluster, name, cidr in rows.values_list("space__cluster", "space__name", "cidr"):
+        span = int(cidr.network_address), int(cidr.broadcast_address)
+        containers[cluster, name, cidr.version].add(span)
+    return containers
+
+
 _PARTS_OF_USERS = statements.read("pools/parts_of_users")
 
 
-def _build(places: list[Place], divide_parts: DivideParts | None) -> Level:
+def _build(
+    places: list[Place],
+    containers: Collection[tuple[int, int]],
+    divide_cidrs: DivideCIDRs | None,
+) -> Level:
     """Sort places into a tree, by a walk that keeps the places around the present one on a stack."""
     # A registered CIDR comes before the row that names it again.
     places.sort(key=lambda place: (place.first, -place.last, place.cidr is None))
@@ -212,28 +156,38 @@ def _build(places: list[Place], divide_parts: DivideParts | None) -> Level:
         while stack and stack[-1].last < place.first:
             stack.pop()
         around = stack[-1] if stack else None
-        if around is not None and (around.first, around.last) == (place.first, place.last):
-            _meet_equal(around, place)
-            continue
-        if around is not None:
-            may_divide = divide_parts is not None and around.part and around.row is None
-            if around.cidr is not None and place.row is not None and not may_divide:
-                judge(place.row, "conflict", "cidr_overlap", _overlap(place, around))
-                continue
-            around.has_children = True
-            place.parent = around
-        stack.append(place)
-        distinct.append(place)
-    level = _sort_into_level(distinct)
-    if divide_parts is not None:
-        divide_parts(level)
+        if around is None or _joins(around, place, may_divide=divide_cidrs is not None):
+            stack.append(place)
+            distinct.append(place)
+    level = _sort_into_level(distinct, containers)
+    if divide_cidrs is not None:
+        divide_cidrs(level)
+    for row in (place.row for place in level.places if place.row is not None):
+        if row.target == POOL and row.details.get("status") == "active":
+            del row.details[
+                "status"
+            ]  # that of every pool; a container goes back to NetBox as it came
     return level
 
 
-def _overlap(place: Place, around: Place) -> str:
+def _joins(around: Place, place: Place, *, may_divide: bool) -> bool:
+    """Put a place into the one around it; return False for one that is no place of its own."""
+    if (around.first, around.last) == (place.first, place.last):
+        _meet_equal(around, place)
+        return False
+    if around.cidr is not None and place.row is not None and not may_divide:
+        judge(place.row, "conflict", *overlap(around))
+        return False
+    around.has_children = True
+    place.parent = around
+    return True
+
+
+def overlap(around: Place) -> tuple[str, str]:
+    """Return the code and the sentence of a conflict with a CIDR that cannot be divided."""
     pool = around.cidr.pool if around.cidr else None
-    return (
-        f"{place.name} lies in {around.name} of the pool {pool}, which is no container:"
+    return "cidr_overlap", (
+        f"lies in {around.name} of the pool {pool}, which is no container:"
         f" to import it, release what {around.name} holds and remove this CIDR from the pool"
     )
 
@@ -258,19 +212,16 @@ def _gives_way(row: RegisterRow) -> bool:
     return "heading" in row.texts or "rir" in row.texts
 
 
-def _sort_into_level(places: Iterable[Place]) -> Level:
+def _sort_into_level(places: Iterable[Place], containers: Collection[tuple[int, int]]) -> Level:
     level = Level()
     level.add(places)
     for place in level.places:
         row = place.row
         if row is not None:
-            place.divided = place.has_children and row.target != CONTAINER
-            is_container = place.has_children or row.target == CONTAINER
+            has_parts = place.has_children or (place.first, place.last) in containers
+            place.divided = has_parts and row.target != CONTAINER and place.cidr is None
+            is_container = has_parts or row.target == CONTAINER
             row.target = CONTAINER if is_container and place.cidr is None else row.target or POOL
-            if row.target == POOL and row.details.get("status") == "active":
-                del row.details[
-                    "status"
-                ]  # that of every pool; a container goes back to NetBox with its own
             row.pool_cidr_id = place.cidr.pk if place.cidr else None
             row.pool_row = None
     return level
@@ -344,19 +295,6 @@ def _check_edges(row: RegisterRow, leaf: Place) -> None:
         judge(row, "refused", "broadcast_address", message)
 
 
-def edges(place: Place, version: int) -> tuple[int, ...]:
-    """Return the addresses of a network that no host can have; RFC 3021, RFC 6164: of two addresses both can be used."""
-    if place.last - place.first < 2:
-        return ()
-    return (place.first, place.last) if version == 4 else (place.first,)
-
-
-def edge_name(place: Place, number: int, version: int) -> str:
-    if number == place.last:
-        return "broadcast address"
-    return "network address" if version == 4 else "subnet-router anycast address"
-
-
 def _refuse_duplicate(
     seen: dict[tuple[Any, ...], RegisterRow], key: tuple[Any, ...], row: RegisterRow
 ) -> None:
@@ -386,9 +324,3 @@ def _compare_ranges(rows: list[RegisterRow]) -> None:
                 judge(row, "conflict", "ranges_overlap", message)
             else:
                 around = row
-
-
-def judge(row: RegisterRow, verdict: str, code: str, message: str) -> None:
-    if not row.verdict:
-        row.verdict = verdict
-        row.found = [*row.found, {"code": code, "message": message}]

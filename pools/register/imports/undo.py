@@ -31,7 +31,7 @@ def take_back(register_import: RegisterImport, *, author: events.Author, step: S
     touched = written.exclude(pool_cidr_id=None).values("pool_cidr_id")
     released = {row.pool_cidr_id for row in restoration.locate_rows(register_import)}
     cidrs = PoolCIDR.objects.filter(Q(pk__in=touched) | Q(pk__in=released)) | created
-    divided = division.pools_of_parts(register_import)
+    divided = division.pools_of_divided(register_import)
     for pool_id in sorted({*cidrs.values_list("pool_id", flat=True), *divided}):
         window.lock(pool_id)
     check_not_in_use(register_import)
@@ -39,13 +39,13 @@ def take_back(register_import: RegisterImport, *, author: events.Author, step: S
     _revert_attributes(register_import)
     _release(register_import, author)
     step(written.count())
-    dividing = new.filter(before__has_key=division.KEY).values("object_id")
-    removed = created.exclude(pk__in=dividing, pool__in=divided)
+    dividing = new.filter(target=RegisterTarget.POOL, before__has_key=division.KEY)
+    removed = created.exclude(pk__in=dividing.values("object_id"), pool__in=divided)
     _remove_pools(list(removed.values_list("pk", "pool_id")))
     added = new.filter(target=RegisterTarget.CONTAINER).values("object_id")
     Container.objects.filter(pk__in=added).delete()
     database.fetch(_FORGET, {"import": register_import.pk})
-    division.merge_parts(register_import)
+    division.merge_cidrs(register_import)
     restoration.restore(register_import, step)
     written.update(written=False)
 

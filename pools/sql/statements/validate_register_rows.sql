@@ -20,7 +20,8 @@ WITH r AS (
                            'custom_fields', o.custom_fields) AS before
     FROM r
     LEFT JOIN pools_container o ON o.space_id = r.space_id AND o.cidr = r.cidr
-    LEFT JOIN pools_poolcidr c ON c.space_id = r.space_id AND c.cidr = r.cidr
+    -- The CIDR that becomes the container gives way to what is inside.
+    LEFT JOIN pools_poolcidr c ON c.space_id = r.space_id AND c.cidr = r.cidr AND c.id IS DISTINCT FROM r.pool_cidr_id
     LEFT JOIN pools_pool p ON p.id = c.pool_id
     LEFT JOIN pools_registerrecord d ON d.space_id = r.space_id AND d.target = 'container'
         AND d.first = r.first AND d.last = r.last

@@ -1,0 +1,104 @@
+"""Places of an import and of the register in an address space: prefixes and CIDRs as spans, in a tree."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from pools.core.register_import.parsing import POOL
+from pools.models import PoolCIDR, RegisterRow
+
+Space = tuple[int, str, int]  # cluster id, name of the address space, IP family
+HOST = {4: 32, 6: 128}
+
+
+@dataclass
+class Place:
+    """A prefix of an import, or a CIDR of the register, as a span of addresses.
+
+    `part` is True for a part of a prefix with other prefixes inside, `divided` for such a prefix. `part_of` is the
+    prefix of a part that the register has, `in_use` is True if users hold blocks there. `rest_for` is set for what is
+    left of such a part: the row of a prefix that divides it.
+    """
+
+    first: int
+    last: int
+    row: RegisterRow | None = None
+    cidr: PoolCIDR | None = None
+    part: bool = False
+    part_of: str = ""
+    rest_for: RegisterRow | None = None
+    in_use: bool = False
+    parent: Place | None = None
+    has_children: bool = False
+    divided: bool = False
+
+    @property
+    def name(self) -> str:
+        return str(self.row.cidr if self.row else self.cidr)
+
+    @property
+    def is_pool(self) -> bool:
+        return self.cidr is not None or (self.row is not None and self.row.target == POOL)
+
+
+@dataclass
+class Level:
+    """The places of one address space and family in the order of a tree."""
+
+    places: list[Place] = field(default_factory=list)
+    firsts: list[int] = field(default_factory=list)
+
+    def add(self, places: Iterable[Place]) -> None:
+        self.places = sorted([*self.places, *places], key=lambda place: (place.first, -place.last))
+        self.firsts = [place.first for place in self.places]
+
+    def inside(self, around: Place) -> list[Place]:
+        """Return the places in a place."""
+        first = bisect_left(self.firsts, around.first)
+        places = self.places[first : bisect_right(self.firsts, around.last)]
+        return [place for place in places if place.last <= around.last and place is not around]
+
+    def replace(self, removed: Iterable[Place], added: Iterable[Place]) -> None:
+        gone = {id(place) for place in removed}
+        self.places = [place for place in self.places if id(place) not in gone]
+        self.add(added)
+
+    def innermost(self, number: int) -> Place | None:
+        """Return the smallest place that has an address."""
+        index = bisect_right(self.firsts, number) - 1
+        place = self.places[index] if index >= 0 else None
+        while place is not None and place.last < number:
+            place = place.parent
+        return place
+
+    def gap(self, around: Place, number: int) -> tuple[int, int]:
+        """Return the first and the last address of the free space in a place around an address in it."""
+        index = bisect_right(self.firsts, number)
+        low, high = around.first, around.last
+        if index < len(self.places):
+            high = min(high, self.firsts[index] - 1)
+        place: Place | None = self.places[index - 1]
+        while place is not None and place is not around:
+            low, place = place.last + 1, place.parent
+        return low, high
+
+
+def edges(place: Place, version: int) -> tuple[int, ...]:
+    """Return the addresses of a network that no host can have; RFC 3021, RFC 6164: of two addresses both can be used."""
+    if place.last - place.first < 2:
+        return ()
+    return (place.first, place.last) if version == 4 else (place.first,)
+
+
+def edge_name(place: Place, number: int, version: int) -> str:
+    if number == place.last:
+        return "broadcast address"
+    return "network address" if version == 4 else "subnet-router anycast address"
+
+
+def judge(row: RegisterRow, verdict: str, code: str, message: str) -> None:
+    if not row.verdict:
+        row.verdict = verdict
+        row.found = [*row.found, {"code": code, "message": message}]
