@@ -1,7 +1,8 @@
 """One throw-away PostgreSQL for the whole run, started before Django reads its settings.
 
 TEST_DATABASE_URL uses a server that is there already; TEST_POSTGRES_BIN starts another version's
-programs (`/usr/lib/postgresql/15/bin`) in the same way.
+programs (`/usr/lib/postgresql/15/bin`) in the same way. TEST_POOLER, a PgBouncer (`/usr/sbin/pgbouncer`), lets
+the tests' own connections lead through it, in transaction mode.
 
 Hypothesis tries the same examples in every run, so that a red build is red again; vary them with a
 seed: `pytest tests/core --hypothesis-profile=explore`.
@@ -9,9 +10,11 @@ seed: `pytest tests/core --hypothesis-profile=explore`.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pathlib
 import secrets
+import urllib.parse
 from typing import TYPE_CHECKING, Any
 
 import django
@@ -35,6 +38,9 @@ os.environ["REDIS_URL"] = ""
 os.environ["IPAM_ALLOW_UNOWNED_ALLOCATIONS"] = "1"
 # Another thread would write into the tables of whatever test runs at that moment.
 os.environ["IPAM_MEASURE_SECONDS"] = "0"
+_POOLER = os.environ.get("TEST_POOLER")
+if _POOLER:
+    os.environ["DB_POOLER"] = "1"
 # With xdist, the first process starts the server and its workers inherit the address.
 if "PYTEST_XDIST_WORKER" not in os.environ:
     os.environ["DATABASE_URL"] = os.environ.get("TEST_DATABASE_URL") or servers.start_postgres()
@@ -44,7 +50,10 @@ django.setup()
 # Each test client would look through all static files again.
 settings.WHITENOISE_AUTOREFRESH = True
 # A machine that stalls for half a minute loses no connection.
-settings.DATABASES["default"]["OPTIONS"]["options"] += " -c idle_in_transaction_session_timeout=0"
+if not _POOLER:
+    settings.DATABASES["default"]["OPTIONS"]["options"] += (
+        " -c idle_in_transaction_session_timeout=0"
+    )
 
 # Before any test is collected: `@settings(…)` takes what it does not say from the profile of then.
 hypothesis.settings.register_profile(
@@ -123,11 +132,36 @@ def django_db_setup(django_db_setup: None, django_db_blocker: Any) -> Iterator[N
 
     from tests import flush
 
-    with django_db_blocker.unblock():
-        empty = flush.Flush()
-    with pytest.MonkeyPatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch, contextlib.ExitStack() as stack:
+        if _POOLER:
+            stack.enter_context(_through_pooler(_POOLER))
+        with django_db_blocker.unblock():
+            empty = flush.Flush()
         patch.setattr(TransactionTestCase, "_fixture_teardown", lambda _: empty())
         yield
+
+
+@contextlib.contextmanager
+def _through_pooler(program: str) -> Iterator[None]:
+    """Let the connections of this process lead through a pooler, which is gone before the database is dropped."""
+    from django.db import connection, connections
+
+    from tests.ha import pgbouncer
+
+    place = connection.settings_dict
+    direct = {key: place[key] for key in ("HOST", "PORT")}
+    limits = "SET statement_timeout = '60s'; SET lock_timeout = '10s'"
+    limits += "; SET idle_in_transaction_session_timeout = 0"
+    url = os.environ["DATABASE_URL"]
+    with pgbouncer.running(program, url, "default_pool_size = 40", limits=limits) as pooled:
+        connections.close_all()
+        address = urllib.parse.urlsplit(pooled)
+        place |= {"HOST": address.hostname, "PORT": address.port}
+        try:
+            yield
+        finally:
+            connections.close_all()
+            place |= direct
 
 
 @pytest.fixture(scope="session")

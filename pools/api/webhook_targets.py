@@ -53,6 +53,7 @@ class WebhookTargetSerializer(Serializer):
     events_failing_since = fields.TimeField(read_only=True, allow_null=True)
     event_status = fields.IntegerField(read_only=True, allow_null=True)
     event_error = fields.TextField(read_only=True)
+    events_accepted_at = fields.TimeField(read_only=True, allow_null=True)
     created_at = fields.TimeField(read_only=True)
     secret_made_at = fields.TimeField(read_only=True)
     failures = fields.IntegerField(read_only=True)
@@ -70,6 +71,9 @@ class DeliverySerializer(Representation):
     uid = fields.TextField()
     alert = fields.IntegerField(source="alert_id", allow_null=True)
     event = fields.ChoiceField(DeliveryEvent.values)
+    log_event = fields.IntegerField(
+        allow_null=True, help_text="The id of the event that was refused alone, and set aside."
+    )
     state = fields.ChoiceField(DeliveryState.values)
     attempts = fields.IntegerField()
     last_status = fields.IntegerField(allow_null=True)
@@ -85,6 +89,7 @@ class WebhookTargetFilter(filters.FilterSet):
 
 class DeliveryFilter(filters.FilterSet):
     state = filters.choice(*DeliveryState.values)
+    event = filters.choice(*DeliveryEvent.values)
 
 
 class _TargetView(generics.GenericView):

@@ -93,6 +93,11 @@ class WebhookTarget(models.Model):
     event_error = models.CharField(max_length=500, default="", db_default="", editable=False)
     # The most bytes of a batch, since the receiver found one too large (413).
     event_limit = models.PositiveIntegerField(null=True, editable=False)
+    # The most events of a batch, since some were not accepted; it grows again with each that is accepted.
+    event_most = models.PositiveSmallIntegerField(null=True, editable=False)
+    # Batches that were refused since the receiver last accepted large ones or was unavailable.
+    event_refusals = models.PositiveIntegerField(default=0, db_default=0, editable=False)
+    events_accepted_at = models.DateTimeField(null=True, editable=False)
     created_at = models.DateTimeField()
     secret_made_at = models.DateTimeField()
 
@@ -127,6 +132,7 @@ class DeliveryEvent(models.TextChoices):
     ENDED = "ended", _("ended")
     TEST = "test", _("test")
     ANCHOR = "anchor", _("anchor")  # an anchor of the audit chain
+    EVENT = "event", _("event")  # an event of the log that was refused alone, and set aside
 
 
 class Delivery(models.Model):
@@ -134,6 +140,7 @@ class Delivery(models.Model):
 
     target = models.ForeignKey(WebhookTarget, on_delete=models.CASCADE, related_name="deliveries")
     alert = models.ForeignKey(Alert, on_delete=models.CASCADE, related_name="deliveries", null=True)
+    log_event = models.BigIntegerField(null=True)  # the number of the event that was set aside
     uid = models.UUIDField(unique=True, default=uuid.uuid4)  # the same for every attempt
     event = models.CharField(max_length=8, choices=DeliveryEvent)
     body = models.TextField()  # JSON, with the values at the time of the event

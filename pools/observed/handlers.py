@@ -14,7 +14,12 @@ from pools.clusters.reconcile.handler import (
 from pools.core import errors
 from pools.core.kubernetes import resources
 from pools.core.kubernetes.resources import Resource
-from pools.core.observed import calico, cluster_networks, external_addresses
+from pools.core.observed import (
+    calico,
+    cluster_networks,
+    external_addresses,
+    secondary_networks,
+)
 from pools.core.observed.uses import ObservedUses
 from pools.models import ObservedObject
 from pools.observed import cidrs, findings
@@ -27,7 +32,7 @@ class ObservedKind(Handler):
     """A kind of which the addresses are read.
 
     Kinds of which every cluster has many objects or changes that say nothing of addresses (Services; nodes report
-    each other minute), or next to none, are not watched.
+    each other minute), or next to none, or that change with each pod (pools of whereabouts), are not watched.
     """
 
     problems_are_findings = True
@@ -83,6 +88,11 @@ def parse_kube_proxy_config(manifest: Manifest) -> ObservedUses:
     return _parse_text(manifest, "config.conf", cluster_networks.parse_kube_proxy)
 
 
+def parse_eks_kube_proxy_config(manifest: Manifest) -> ObservedUses:
+    """Return the pod CIDRs in the ConfigMap kube-system/kube-proxy-config of EKS."""
+    return _parse_text(manifest, "config", cluster_networks.parse_kube_proxy)
+
+
 def _parse_text(manifest: Manifest, key: str, parser: Parser) -> ObservedUses:
     data = manifest.get("data")
     text = data.get(key) if isinstance(data, dict) else None
@@ -109,6 +119,9 @@ ALL: Sequence[Handler] = (
     ),
     ObservedKind(resources.KUBEADM_CONFIG, parser=parse_kubeadm_config, watched=False),
     ObservedKind(resources.KUBE_PROXY_CONFIG, parser=parse_kube_proxy_config, watched=False),
+    ObservedKind(
+        resources.EKS_KUBE_PROXY_CONFIG, parser=parse_eks_kube_proxy_config, watched=False
+    ),
     ObservedKind(
         resources.SERVER_NODE,
         parser=cluster_networks.parse_server_node,
@@ -149,6 +162,12 @@ ALL: Sequence[Handler] = (
         resources.METALLB_ADDRESS_POOL,
         resources.METALLB_ADDRESS_POOL_V1ALPHA1,
         parser=external_addresses.parse_metallb_pool,
+    ),
+    ObservedKind(
+        resources.WHEREABOUTS_POOL,
+        parser=secondary_networks.parse_whereabouts_pool,
+        projection=secondary_networks.project_whereabouts_pool,
+        watched=False,
     ),
     ObservedKind(resources.EGRESS_IP, parser=external_addresses.parse_egress_ip),
     ObservedKind(

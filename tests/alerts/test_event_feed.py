@@ -153,7 +153,7 @@ def test_a_killed_worker_loses_nothing(receiver: Receiver, monkeypatch: pytest.M
         raise Killed
 
     with monkeypatch.context() as patch:
-        patch.setattr(event_feed, "advance", kill)
+        patch.setattr(event_feed, "record_success", kill)
         with pytest.raises(Killed):
             sending.send_pending(target.pk)
     resume(target)

@@ -62,6 +62,31 @@ def kube_proxy_config(pods: str) -> Manifest:
     }
 
 
+def eks_kube_proxy_config(pods: str) -> Manifest:
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "kube-proxy-config", "namespace": "kube-system"},
+        "data": {
+            "config": f"kind: KubeProxyConfiguration\nclusterCIDR: '{pods}'\nmode: iptables\n"
+        },
+    }
+
+
+def whereabouts_pool(name: str, network: str, **pods: str) -> Manifest:
+    """A pool of whereabouts; `pods` are those that have addresses, by `at_` and their distance: `at_1="a/b"`."""
+    allocations = {
+        key.removeprefix("at_"): {"id": "2f1c", "podref": pod, "ifname": "net1"}
+        for key, pod in pods.items()
+    }
+    return {
+        "apiVersion": "whereabouts.cni.cncf.io/v1alpha1",
+        "kind": "IPPool",
+        "metadata": {"name": name, "namespace": "kube-system"},
+        "spec": {"range": network, "allocations": allocations},
+    }
+
+
 def server_node(name: str, address: str, *arguments: str, product: str = "k3s") -> Manifest:
     """The node of a server of k3s or RKE2."""
     manifest = node(name, address)

@@ -160,6 +160,25 @@ def test_settings_of_kube_proxy_and_of_servers_of_k3s(
     assert "10.44.0.0/16 services Node.node-args server-2" not in _uses()
 
 
+def test_a_service_cidr_that_k3s_hands_to_kube_apiserver(
+    server: Any, reconcile: Callable[[], str]
+) -> None:
+    """It overrides the flag of the server; EKS has its own ConfigMap of kube-proxy."""
+    arguments = ("--service-cidr", "10.44.0.0/16", "--kube-apiserver-arg")
+    arguments += ("service-cluster-ip-range=10.45.0.0/16", "--kube-apiserver-arg", "secret-key=x")
+    server.put(objects.server_node("server-1", "192.168.1.1", *arguments))
+    server.put(objects.eks_kube_proxy_config("10.42.0.0/16"))
+    reconcile()
+    assert [use for use in _uses() if "node-address" not in use] == [
+        "10.42.0.0/16 pods ConfigMap.kube-proxy-config kube-system/kube-proxy-config",
+        "10.42.0.0/16 pods Node.node-args server-1",
+        "10.45.0.0/16 services Node.node-args server-1",
+    ]
+    assert not Finding.objects.exists()
+    stored = ObservedObject.objects.get(kind="Node.node-args").manifest
+    assert "secret-key" not in str(stored)
+
+
 def test_a_node_that_is_deleted(server: Any, reconcile: Callable[[], str]) -> None:
     server.put(objects.node("worker-1", "192.168.1.10"))
     reconcile()
@@ -350,6 +369,7 @@ def test_without_a_right_it_is_a_finding(server: Any, connect: Any, api: Api) ->
     assert codes == {
         ("ConfigMap.kubeadm-config", "not_permitted"),
         ("ConfigMap.kube-proxy", "not_permitted"),
+        ("ConfigMap.kube-proxy-config", "not_permitted"),
         ("Service", "not_permitted"),
     }
     assert api("GET", "clusters/prod/connection/").json()["state"] == "healthy"

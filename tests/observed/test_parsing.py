@@ -13,7 +13,12 @@ from pools.core.observed import (
     external_addresses,
     secondary_networks,
 )
-from pools.observed.handlers import parse_kube_proxy_config, parse_kubeadm_config
+from pools.core.observed.uses import MOST
+from pools.observed.handlers import (
+    parse_eks_kube_proxy_config,
+    parse_kube_proxy_config,
+    parse_kubeadm_config,
+)
 from tests.observed import objects
 
 
@@ -118,9 +123,9 @@ CASES = {
             "a", "192.168.1.1", "--cluster-cidr", "10.50.0.0/16,fd00:50::/56", "--service-cidr", "10.51.0.0/16"
         ),
         [
+            "services 10.51.0.0/16 --service-cidr",
             "pods 10.50.0.0/16 --cluster-cidr",
             "pods fd00:50::/56 --cluster-cidr",
-            "services 10.51.0.0/16 --service-cidr",
         ],
     ),
     "server of RKE2 without flags": (
@@ -133,10 +138,59 @@ CASES = {
         objects.server_node("a", "fd00:1::1", "--service-cidr", "fd00:51::/112"),
         ["services fd00:51::/112 --service-cidr", "pods fd00:42::/56 default of --cluster-cidr"],
     ),
+    "server of k3s with arguments of its components": (
+        cluster_networks.parse_server_node,
+        objects.server_node(
+            "a", "192.168.1.1",
+            "--service-cidr", "10.51.0.0/16",
+            "--kube-apiserver-arg", "service-cluster-ip-range=10.60.0.0/16",
+            "--kube-apiserver-arg=--service-cluster-ip-range=10.61.0.0/16,fd00:61::/112",
+            "--kube-apiserver-arg", "v=2",
+            "--kube-controller-manager-arg", "cluster-cidr=10.62.0.0/16",
+            "--kube-controller-manager-arg", "node-cidr-mask-size=25",
+        ),
+        [
+            "services 10.61.0.0/16 service-cluster-ip-range in --kube-apiserver-arg",
+            "services fd00:61::/112 service-cluster-ip-range in --kube-apiserver-arg",
+            "pods 10.62.0.0/16 cluster-cidr in --kube-controller-manager-arg",
+        ],
+    ),
+    "kube-proxy of EKS": (
+        parse_eks_kube_proxy_config,
+        objects.eks_kube_proxy_config("10.244.0.0/16"),
+        ["pods 10.244.0.0/16 clusterCIDR"],
+    ),
+    "kube-proxy of EKS without a CIDR": (
+        parse_eks_kube_proxy_config,
+        objects.eks_kube_proxy_config(""),
+        [],
+    ),
+    "pool of whereabouts": (
+        secondary_networks.parse_whereabouts_pool,
+        objects.whereabouts_pool("p", "192.168.2.0/28", at_1="shop/web-0", at_10="shop/web-1"),
+        ["secondary 192.168.2.1/32 shop/web-0", "secondary 192.168.2.10/32 shop/web-1"],
+    ),
+    "pool of whereabouts with IPv6, from the address of its range": (
+        secondary_networks.parse_whereabouts_pool,
+        objects.whereabouts_pool("p", "fd00:2::10/64", at_4294967300="shop/web-0"),
+        ["secondary fd00:2::1:0:14/128 shop/web-0"],
+    ),
+    "pool of whereabouts as it is stored": (
+        lambda manifest: secondary_networks.parse_whereabouts_pool(
+            secondary_networks.project_whereabouts_pool(manifest)
+        ),
+        objects.whereabouts_pool("p", "192.168.2.0/28", at_3="shop/web-0"),
+        ["secondary 192.168.2.3/32 shop/web-0"],
+    ),
+    "pool of whereabouts without pods": (
+        secondary_networks.parse_whereabouts_pool,
+        objects.whereabouts_pool("p", "192.168.2.0/28"),
+        [],
+    ),
     "server of k3s as it is stored": (
         lambda manifest: cluster_networks.parse_server_node(cluster_networks.project_server_node(manifest)),
         objects.server_node("a", "192.168.1.1", "--cluster-cidr=10.50.0.0/16", "--token", "x"),
-        ["pods 10.50.0.0/16 --cluster-cidr", "services 10.43.0.0/16 default of --service-cidr"],
+        ["services 10.43.0.0/16 default of --service-cidr", "pods 10.50.0.0/16 --cluster-cidr"],
     ),
     "kube-apiserver": (
         cluster_networks.parse_control_plane,
@@ -523,6 +577,46 @@ ODD = {
         0,
         ["data.ClusterConfiguration yaml_syntax"],
     ),
+    "last address before the first": (
+        secondary_networks.parse,
+        _macvlan(
+            type="whereabouts", range="10.0.0.0/29", range_start="10.0.0.4", range_end="10.0.0.2"
+        ),
+        1,
+        ["spec.config.ipam.range_end range_reversed"],
+    ),
+    "pool of whereabouts without a range": (
+        secondary_networks.parse_whereabouts_pool,
+        {"spec": {"allocations": {"1": {"podref": "a/b"}}}},
+        0,
+        ["spec.range wrong_type"],
+    ),
+    "allocations of whereabouts": (
+        secondary_networks.parse_whereabouts_pool,
+        {
+            "spec": {
+                "range": "10.0.0.0/29",
+                "allocations": {
+                    "-1": {},
+                    "8": {},
+                    "x": {},
+                    "9" * 99: {},
+                    "\u0661": {},
+                    "2": {"podref": 7},
+                    "3": 7,
+                },
+            }
+        },
+        2,
+        [
+            "spec.allocations.-1 bad_number",
+            "spec.allocations.8 range_outside_cidr",
+            "spec.allocations.x bad_number",
+            f"spec.allocations.{'9' * 99} bad_number",
+            "spec.allocations.\u0661 bad_number",
+            "spec.allocations.3 wrong_type",
+        ],
+    ),
     "all addresses": (
         calico.parse,
         {"spec": {"cidr": "0.0.0.0/0"}},
@@ -561,3 +655,20 @@ def test_other_nodes_are_no_servers_of_k3s(text: object) -> None:
     manifest = objects.server_node("a", "192.168.1.1")
     manifest["metadata"]["annotations"] = {"k3s.io/node-args": text}
     assert not cluster_networks.has_server_arguments(manifest)
+
+
+def test_a_very_full_pool_of_whereabouts_is_read_as_ranges() -> None:
+    """10,000 rows are the most of one object; the pods are not named then."""
+    pods = {f"at_{number}": "shop/web" for number in range(MOST + 2)}
+    observed = secondary_networks.parse_whereabouts_pool(
+        objects.whereabouts_pool("p", "10.0.0.0/16", **pods)
+    )
+    assert not observed.problems
+    assert len(observed.uses) < 10
+    assert sum(use.cidr.num_addresses for use in observed.uses) == MOST + 2
+
+
+def test_what_is_kept_of_a_pool_of_whereabouts_has_no_ids_of_containers() -> None:
+    manifest = objects.whereabouts_pool("p", "10.0.0.0/24", at_1="shop/web")
+    kept = secondary_networks.project_whereabouts_pool(manifest)
+    assert kept["spec"]["allocations"] == {"1": {"podref": "shop/web"}}

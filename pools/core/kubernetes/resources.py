@@ -99,6 +99,9 @@ KUBE_PROXY_CONFIG = replace(
     reads_for="the CIDRs in the configuration of kube-proxy",
     only_named="kube-proxy",
 )
+EKS_KUBE_PROXY_CONFIG = replace(
+    KUBE_PROXY_CONFIG, kind="ConfigMap.kube-proxy-config", only_named="kube-proxy-config"
+)
 SERVER_NODE = replace(
     OBSERVED_NODE,
     kind="Node.node-args",
@@ -167,6 +170,15 @@ CALICO_IP_POOL_V3 = replace(CALICO_IP_POOL, group="projectcalico.org", version="
 CALICO_IP_RESERVATION, CALICO_IP_RESERVATION_V3 = (
     replace(resource, plural="ipreservations", kind="IPReservation.projectcalico.org")
     for resource in (CALICO_IP_POOL, CALICO_IP_POOL_V3)
+)
+WHEREABOUTS_POOL = Resource(
+    "whereabouts.cni.cncf.io",
+    "v1alpha1",
+    "ippools",
+    "IPPool.whereabouts.cni.cncf.io",
+    namespaced=True,
+    shows="addresses of secondary networks",
+    reads_for="addresses of secondary networks",
 )
 OPENSHIFT_NETWORK = Resource(
     "config.openshift.io",

@@ -2,7 +2,7 @@
 
 Kubernetes: `ServiceCIDR` of networking.k8s.io (`spec.cidrs`), `Node` (`spec.podCIDRs`,
 `status.addresses`), the arguments `--service-cluster-ip-range` and `--cluster-cidr` of kube-apiserver,
-kube-controller-manager and kube-proxy, `clusterCIDR` of KubeProxyConfiguration; kubeadm: `networking` of its
+kube-controller-manager and kube-proxy, `clusterCIDR` of KubeProxyConfiguration (of kubeadm and of EKS); kubeadm: `networking` of its
 ClusterConfiguration, and `extraArgs` that override it (a map until v1beta3, a list from v1beta4 on:
 cmd/kubeadm/app/apis/kubeadm); k3s and RKE2: the arguments of a server in an annotation of its node
 (pkg/nodeconfig, pkg/cli/server of k3s); OpenShift: `Network` of config.openshift.io, whose status is in use and
@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Sequence
 
 from pools.core.object_reader import Fields
 from pools.core.observed.uses import Json, ObservedUses, Role, UseReader, texts
@@ -21,6 +21,12 @@ from pools.core.observed.uses import Json, ObservedUses, Role, UseReader, texts
 NODE_ADDRESSES = ("InternalIP", "ExternalIP")
 _FLAGS = {"--service-cluster-ip-range": Role.SERVICES, "--cluster-cidr": Role.PODS}
 _SERVER_FLAGS = {"--service-cidr": Role.SERVICES, "--cluster-cidr": Role.PODS}
+# Arguments of a server that it hands to a component, where `name=value` overrides its own flag.
+_COMPONENT_FLAGS = {
+    "--kube-apiserver-arg": ("service-cluster-ip-range", "--service-cidr"),
+    "--kube-controller-manager-arg": ("cluster-cidr", "--cluster-cidr"),
+    "--kube-controller-arg": ("cluster-cidr", "--cluster-cidr"),
+}
 _SERVER_ARGUMENTS = ("k3s.io/node-args", "rke2.io/node-args")
 # What a server of k3s and RKE2 takes without a flag, by the family of its node's first address.
 _SERVER_DEFAULTS = {
@@ -108,15 +114,29 @@ def has_server_arguments(manifest: Json) -> bool:
 def parse_server_node(manifest: Json) -> ObservedUses:
     """Return the CIDRs that the arguments of a server of k3s or RKE2 name, else those that it takes without."""
     reader = UseReader(manifest)
-    found = set()
-    for flag, value in _flags_of(_server_arguments(manifest), _SERVER_FLAGS):
-        found.add(flag)
-        reader.add_networks(_SERVER_FLAGS[flag], value, "metadata.annotations", flag)
+    values: dict[str, list[tuple[str, str]]] = {}  # of each flag, with where they are written
+    overrides: dict[str, list[tuple[str, str]]] = {}
+    for flag, value in _server_flags(manifest):
+        if flag in _SERVER_FLAGS:
+            values.setdefault(flag, []).append((value, flag))
+        else:
+            name, server_flag = _COMPONENT_FLAGS[flag]
+            overrides[server_flag] = [(value.partition("=")[2], f"{name} in {flag}")]
     for flag, role in _SERVER_FLAGS.items():
         default = _server_default(manifest, flag)
-        if flag not in found and default:
-            reader.add_networks(role, default, "", f"default of {flag}")
+        found = overrides.get(flag) or values.get(flag) or [(default, f"default of {flag}")]
+        for value, detail in found:
+            reader.add_networks(role, value, "metadata.annotations", detail)
     return reader.result()
+
+
+def _server_flags(manifest: Json) -> Iterator[tuple[str, str]]:
+    """Yield the arguments of a server that name CIDRs, as (flag, value)."""
+    flags = {*_SERVER_FLAGS, *_COMPONENT_FLAGS}
+    for flag, value in _flags_of(_server_arguments(manifest), flags):
+        name = _COMPONENT_FLAGS.get(flag, ("", ""))[0]
+        if not name or value.removeprefix("--").startswith(f"{name}="):
+            yield flag, value
 
 
 def _server_default(manifest: Json, flag: str) -> str:
@@ -132,8 +152,7 @@ def _server_default(manifest: Json, flag: str) -> str:
 def project_server_node(manifest: Json) -> Json:
     """Return a node with no arguments but those that are parsed, and its addresses."""
     metadata = _dict(manifest.get("metadata"))
-    flags = _flags_of(_server_arguments(manifest), _SERVER_FLAGS)
-    arguments = json.dumps(["server", *itertools.chain.from_iterable(flags)])
+    arguments = json.dumps(["server", *itertools.chain.from_iterable(_server_flags(manifest))])
     return {
         **project_node(manifest),
         "metadata": {**metadata, "annotations": {_SERVER_ARGUMENTS[0]: arguments}},
@@ -184,7 +203,7 @@ def _flags(manifest: Json) -> Iterator[tuple[str, str, str]]:
                 yield f"spec.containers.{number}.{key}", flag, value
 
 
-def _flags_of(arguments: Sequence[object], flags: Mapping[str, Role]) -> Iterator[tuple[str, str]]:
+def _flags_of(arguments: Sequence[object], flags: Container[str]) -> Iterator[tuple[str, str]]:
     words = [word for text in arguments if isinstance(text, str) for word in text.split()]
     for word, following in itertools.pairwise([*words, ""]):
         flag, equals, value = word.partition("=")

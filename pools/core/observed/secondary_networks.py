@@ -1,20 +1,26 @@
-"""Parser of the IPAM of NetworkAttachmentDefinitions that other plugins than OVN-Kubernetes run.
+"""Parsers of the IPAM of NetworkAttachmentDefinitions that other plugins than OVN-Kubernetes run, and of its pools.
 
 `spec.config` is the JSON text of a CNI configuration, or of a list of plugins; a plugin such as flannel has
 the configuration of the plugin that it calls in `delegate`. Read are whereabouts (`range`, `range_start`,
 `range_end`, `exclude`, and the same in `ipRanges`; `addresses`), host-local (`ranges`, or `subnet`,
 `rangeStart`, `rangeEnd`) and static (`addresses`); of another IPAM the addresses are not known.
+
+What a NAD does not say whereabouts reads on the node, of a file. Its `IPPool` (whereabouts.cni.cncf.io/v1alpha1) has
+the addresses in use: `spec.allocations` by their distance to the address of `spec.range`. The range itself says less
+than the NAD, whose `range_start`, `range_end` and `exclude` it does not have, and is not in use.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence
-from ipaddress import ip_network
+from ipaddress import collapse_addresses, ip_network
+from typing import Any
 
 from pools.core import addresses, errors
 from pools.core.object_reader import Fields, ProblemReport
-from pools.core.observed.uses import Json, ObservedUses, Role, UseReader, texts
+from pools.core.observed.uses import MOST, Json, ObservedUses, Role, UseReader, texts
 
 _CONFIG = "spec.config"
 _OVN = "ovn-k8s-cni-overlay"  # its networks are in the register
@@ -91,7 +97,8 @@ def _add_subnet(
 ) -> None:
     """Add a subnet from its first to its last address; whereabouts also writes `first-last/length`.
 
-    A first or last address outside of the subnet is a problem, and does not count: so does whereabouts.
+    A first or last address outside of the subnet, or a last one before the first, is a problem and does not count:
+    whereabouts takes no notice of it either.
     """
     text = part.data.get(subnet_key)
     if text in _POD_CIDRS:
@@ -105,10 +112,13 @@ def _add_subnet(
             span = addresses.parse_range(f"{first}-{last}", field=part.path(subnet_key))
             addresses.require_within(span, subnet, part.path(subnet_key))
         else:
-            span = addresses.AddressRange(
-                _read_end(part, first_key, subnet) or span.first,
-                _read_end(part, last_key, subnet) or span.last,
-            )
+            lowest = _read_end(part, first_key, subnet) or span.first
+            highest = _read_end(part, last_key, subnet) or span.last
+            if int(highest) < int(lowest):
+                message = f"lies before the first address, {lowest}"
+                reader.report.add(part.path(last_key), "range_reversed", message, str(highest))
+                highest = span.last
+            span = addresses.AddressRange(lowest, highest)
         reader.add_range(Role.SECONDARY, span, without=without)
 
 
@@ -129,6 +139,58 @@ def _read_static(reader: UseReader, ipam: Fields) -> None:
             head = value.partition("/")[0] if isinstance(value, str) else value
             address = addresses.parse_address(head, field=entry.path("address"))
             reader.add(Role.SECONDARY, [ip_network(address)])
+
+
+def parse_whereabouts_pool(manifest: Json) -> ObservedUses:
+    """Return the addresses that pods have of a pool of whereabouts; `detail` is the pod, `namespace/name`."""
+    reader = UseReader(manifest)
+    spec = reader.fields.section("spec")
+    allocations = spec.section("allocations")
+    pods: dict[Any, str] = {}  # by network, all of one family
+    with reader.report.collect():
+        subnet = addresses.parse_used_network(spec.data.get("range"), field=spec.path("range"))
+        base = addresses.parse_address(str(spec.data["range"]).partition("/")[0])
+        for offset in allocations.data:
+            with reader.report.collect():
+                address = _allocated(base, subnet, offset, allocations.path(offset))
+                pods[ip_network(address)] = str(
+                    allocations.section(offset).data.get("podref") or ""
+                )
+    if len(pods) > MOST:
+        reader.add(Role.SECONDARY, collapse_addresses(pods))
+    else:
+        for network, pod in sorted(pods.items()):
+            reader.add(Role.SECONDARY, [network], pod)
+    return reader.result()
+
+
+def _allocated(
+    base: addresses.Address, subnet: addresses.Network, offset: str, path: str
+) -> addresses.Address:
+    """Return the address of an allocation. Raises InvalidInput bad_number, range_outside_cidr."""
+    if not re.fullmatch("[0-9]{1,20}", offset):
+        message = "a distance to the address of the range is expected"
+        raise errors.InvalidInput.for_field(path, "bad_number", message, offset)
+    number = int(base) + int(offset)
+    if number > int(subnet.broadcast_address):
+        message = f"{offset} is outside of {subnet}"
+        raise errors.InvalidInput.for_field(path, "range_outside_cidr", message, offset)
+    return type(base)(number)
+
+
+def project_whereabouts_pool(manifest: Json) -> Json:
+    """Return a pool without the ids of containers."""
+    spec = manifest.get("spec")
+    if not isinstance(spec, dict) or not isinstance(spec.get("allocations"), dict):
+        return manifest
+    pods = {
+        offset: {"podref": allocation.get("podref")} if isinstance(allocation, dict) else allocation
+        for offset, allocation in spec["allocations"].items()
+    }
+    return {
+        "metadata": manifest.get("metadata"),
+        "spec": {"range": spec.get("range"), "allocations": pods},
+    }
 
 
 _READERS = {

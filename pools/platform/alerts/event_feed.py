@@ -38,7 +38,6 @@ MOST_OBJECTS = 100  # clusters or pools of a subscription
 _LOG = "webhooks"
 _PAGE = 500  # events that are read at once, and the most of a batch
 _LARGEST = 1 << 20  # bytes of a batch, unless a single event is larger
-_TOO_LARGE = 413  # the HTTP status
 _UID_SPACE = uuid.UUID("6a0b7c52-6d0f-4b0e-9a51-1d7e0b7e8a10")
 
 
@@ -51,6 +50,7 @@ class Batch:
     position: int
     sequence: int
     reports_gap: bool = False
+    last_event: int | None = None  # the number of the last event in it
 
     @property
     def body(self) -> bytes:
@@ -160,15 +160,17 @@ def next_batch(target_id: int, upto: int) -> Batch | None:
             if target.event_position >= upto
             else Batch(target, [], upto, target.event_sequence)
         )
-    position, most = target.event_position, target.event_limit or _LARGEST
+    position, largest = target.event_position, target.event_limit or _LARGEST
+    most, last_event = target.event_most or _PAGE, None
     size = 1 + sum(len(text.encode()) + 1 for text in messages)  # with brackets and commas
     for event in _load_matching(target, page):
         if event.message is not None:
             text = _event_message(target.event_sequence + len(messages) + 1, event.message)
             size += len(text.encode()) + 1
-            if messages and size > most:
+            if messages and (size > largest or len(messages) >= most):
                 break
             messages.append(text)
+            last_event = event.pk
         position = event.pk
     else:
         position = upto if len(page) < _PAGE else position
@@ -178,6 +180,7 @@ def next_batch(target_id: int, upto: int) -> Batch | None:
         position,
         target.event_sequence + len(messages),
         reports_gap=target.event_gap_to is not None,
+        last_event=last_event,
     )
 
 
@@ -291,25 +294,24 @@ def _outdated_number(target: WebhookTarget) -> int:
     return segments.order_by("-last_id").values_list("last_id", flat=True).first() or 0
 
 
-def advance(lease: Lease, batch: Batch) -> bool:
-    """Note that a batch has arrived; False if the lease is lost, so that the batch is sent again."""
-    changes: dict[str, Any] = {"event_position": batch.position, "event_sequence": batch.sequence}
+def advance(lease: Lease, batch: Batch, **changes: Any) -> bool:
+    """Note that a target is done with a batch; False if the lease is lost, so that the batch is sent again."""
+    changes |= {"event_position": batch.position, "event_sequence": batch.sequence}
     if batch.reports_gap:
         changes |= {"event_gap_from": None, "event_gap_to": None}
     if batch.messages:
-        changes |= {"failures": 0, "wait_until": None, "events_failing_since": None}
-        changes |= {"event_status": None, "event_error": ""}
+        changes |= {"events_failing_since": None, "event_status": None, "event_error": ""}
     return outbox.renew(lease, **changes)
 
 
-def record_failure(batch: Batch, *, status: int | None, error: str) -> None:
-    """Pause a target that did not accept a batch; if it was too large, later ones have half of its size."""
-    changes: dict[str, Any] = {"event_status": status, "event_error": error[:500]}
-    if status == _TOO_LARGE:
-        changes["event_limit"] = len(batch.body) // 2
-    target = batch.target
-    with transaction.atomic():
-        WebhookTarget.objects.filter(pk=target.pk).update(
-            events_failing_since=Coalesce(F("events_failing_since"), Clock()), **changes
-        )
-        outbox.pause(target.pk)
+def record_success(lease: Lease, batch: Batch) -> bool:
+    """Note that a batch has arrived, if it has messages; False if the lease is lost."""
+    if not batch.messages:
+        return advance(lease, batch)
+    changes: dict[str, Any] = {"failures": 0, "wait_until": None, "events_accepted_at": Clock()}
+    most = (batch.target.event_most or _PAGE) * 2
+    if most < _PAGE:
+        changes["event_most"] = most
+    else:
+        changes |= {"event_most": None, "event_refusals": 0}
+    return advance(lease, batch, **changes)

@@ -14,21 +14,21 @@ from typing import Any
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import F, Q
+from django.db.models import F, Q, QuerySet
 
 from pools.core import block_fields, errors
 from pools.models import Alert, Delivery, WebhookTarget
 from pools.models.alerts import DeliveryEvent, DeliveryState, Level
 from pools.models.fields import Clock, Now
 from pools.platform import database, leases
+from pools.platform.alerts.answers import LONGEST_PAUSE, Answer
 from pools.platform.alerts.representation import AlertSerializer, link
 from pools.platform.audit import anchors
 from pools.platform.leases import Lease
 from pools.sql import statements
 
 TRIES = 16  # about eight hours
-# Shortest and longest pause between two tries, in seconds; the pause doubles each time.
-_FIRST, _LONGEST = 5, 3600
+_FIRST = 5  # seconds between the first tries; the pause doubles each time, up to LONGEST_PAUSE
 ANCHOR = "audit_anchor"  # the code of targets that receive the anchors of the audit chain
 _TYPE = "cadastre.alert."
 _ANCHOR_TYPE = "cadastre.audit.anchor"
@@ -136,12 +136,15 @@ def take(target_id: int) -> Lease | None:
 
 
 def next_delivery(lease: Lease) -> Delivery | None:
-    """Renew the lease and return the next message; None if the lease is lost or no message is due."""
+    """Renew the lease and return the next message; None if the lease is lost or no message is due.
+
+    Messages that were tried less come first, so that those which a receiver refuses hold up no new one.
+    """
     if not _LEASES.renew(lease):
         return None
     rows = Delivery.objects.filter(target_id=lease.row_id, state=DeliveryState.PENDING)
     ready = rows.filter(next_try_at__lte=Now()).select_related("target")
-    return ready.order_by("next_try_at", "pk").first()
+    return ready.order_by("attempts", "next_try_at", "pk").first()
 
 
 def renew(lease: Lease, **changes: Any) -> bool:
@@ -157,7 +160,7 @@ def release(lease: Lease) -> None:
 _LEASES = leases.Leases(WebhookTarget, condition=Q(enabled=True), seconds=90)
 
 
-def record_success(delivery: Delivery, status: int) -> None:
+def record_success(delivery: Delivery, status: int | None) -> None:
     with transaction.atomic():
         Delivery.objects.filter(pk=delivery.pk).update(
             state=DeliveryState.DELIVERED,
@@ -169,27 +172,57 @@ def record_success(delivery: Delivery, status: int) -> None:
         WebhookTarget.objects.filter(pk=delivery.target_id).update(failures=0, wait_until=None)
 
 
-def record_failure(delivery: Delivery, *, status: int | None, error: str) -> None:
+def record_failure(delivery: Delivery, answer: Answer) -> None:
     """Schedule the next try, or give the message up; pause the target, so that messages do not pile on it."""
     with transaction.atomic():
-        database.rows(
-            _FAILED,
-            {
-                "status": status,
-                "error": error[:500],
-                "tries": TRIES,
-                "longest": _LONGEST,
-                "first": _FIRST,
-                "delivery": delivery.pk,
-            },
-            prepare=False,
-        )
-        pause(delivery.target_id)
+        _schedule(delivery, answer)
+        pause(delivery.target_id, answer, longest=_FIRST if answer.refused else LONGEST_PAUSE)
 
 
-def pause(target_id: int) -> None:
+def _schedule(delivery: Delivery, answer: Answer) -> None:
+    database.rows(
+        _FAILED,
+        {
+            "status": answer.status,
+            "error": answer.error[:500],
+            "tries": TRIES,
+            "longest": LONGEST_PAUSE,
+            "first": _FIRST,
+            "delivery": delivery.pk,
+            "at_least": answer.wait,
+        },
+        prepare=False,
+    )
+
+
+def pause(target_id: int, answer: Answer, *, longest: int = LONGEST_PAUSE) -> None:
     """Count a failure of a target; nothing is sent to it for a while, longer after each failure."""
-    database.rows(_REST, {"longest": _LONGEST, "first": _FIRST, "target": target_id}, prepare=False)
+    values = {"longest": longest, "first": _FIRST, "target": target_id, "at_least": answer.wait}
+    database.rows(_REST, values, prepare=False)
+
+
+def set_aside(
+    target: WebhookTarget, *, uid: str, body: str, log_event: int | None, answer: Answer
+) -> None:
+    """Write a message of a single event that was refused; it is tried again by itself, like every message."""
+    now = database.now()
+    row = Delivery(
+        target=target,
+        uid=uuid.UUID(uid),
+        event=DeliveryEvent.EVENT,
+        log_event=log_event,
+        body=body,
+        next_try_at=now,
+        created_at=now,
+    )
+    row.save(force_insert=True)
+    _schedule(row, answer)
+
+
+def events_set_aside(target: WebhookTarget) -> QuerySet[Delivery]:
+    """Return the messages of events that were set aside and are still tried."""
+    rows = Delivery.objects.filter(target=target, event=DeliveryEvent.EVENT)
+    return rows.filter(state=DeliveryState.PENDING)
 
 
 _FAILED = statements.read("pools/record_failed_delivery")
@@ -197,9 +230,14 @@ _REST = statements.read("pools/pause_target")
 
 
 def cancel_pending(target: WebhookTarget) -> None:
-    """Give up the pending messages of a disabled target. Call it in the transaction that disables it."""
+    """Give up the pending messages of a disabled target, except events, which wait for it as those in the log do.
+
+    Call it in the transaction that disables it.
+    """
     rows = Delivery.objects.filter(target=target, state=DeliveryState.PENDING)
-    rows.update(state=DeliveryState.FAILED, last_error="the target was switched off")
+    rows.exclude(event=DeliveryEvent.EVENT).update(
+        state=DeliveryState.FAILED, last_error="the target was switched off"
+    )
 
 
 def _require_enabled(target: WebhookTarget) -> None:

@@ -14,14 +14,16 @@ from django.conf import settings
 
 from pools.core import webhook_signature
 from pools.models import Delivery, WebhookTarget
+from pools.models.alerts import DeliveryEvent
 from pools.platform import database
-from pools.platform.alerts import event_feed, outbox, targets
+from pools.platform.alerts import answers, event_feed, outbox, refused_events, targets
+from pools.platform.alerts.answers import Answer
 from pools.platform.leases import Lease
 from pools.platform.outbound import faults, webhook_post
 from pools.platform.outbound.access import Access
 
 _CONTENT_TYPE = "application/cloudevents+json; charset=utf-8"
-_BROKEN_OFF = "the attempt was broken off"
+_BROKEN_OFF = Answer(None, "the attempt was broken off")
 TIME_LIMIT = 30  # seconds for one target, before other targets get their turn
 
 log = logging.getLogger(__name__)
@@ -46,7 +48,10 @@ def send_pending(target_id: int, *, stopped: threading.Event | None = None) -> i
             if delivery is None:
                 sent += _send_events(lease, goes_on)
                 break
-            if not send(delivery):
+            answer = send(delivery)
+            if not answer.accepted:
+                # Another message may be accepted: events do not wait for the messages that are refused.
+                sent += _send_events(lease, goes_on) if answer.refused else 0
                 break
             sent += 1
     finally:
@@ -62,59 +67,62 @@ def _send_events(lease: Lease, goes_on: Callable[[], bool]) -> int:
         batch = event_feed.next_batch(lease.row_id, upto)
         if batch is None:
             break
-        if batch.messages:
-            if not _send_batch(batch):
-                break
-            sent += 1
-        if not event_feed.advance(lease, batch):
+        try:
+            answer = _send_batch(batch)
+        except Exception:
+            refused_events.record_failure(lease, batch, _BROKEN_OFF)
+            raise
+        if not answer.accepted:
+            if refused_events.record_failure(lease, batch, answer):
+                continue
+            break
+        sent += bool(batch.messages)
+        if not event_feed.record_success(lease, batch):
             break
     return sent
 
 
-def _send_batch(batch: event_feed.Batch) -> bool:
-    """Try to send a batch outside a transaction; return True if the receiver answers 2xx."""
-    try:
-        status, error = _post(batch.target, batch.body, batch.uid, event_feed.CONTENT_TYPE)
-    except Exception:
-        event_feed.record_failure(batch, status=None, error=_BROKEN_OFF)
-        raise
-    if error:
-        log.warning("events were not sent to %s: %s", batch.target.name, error)
-        event_feed.record_failure(batch, status=status, error=error)
-    return not error
+def _send_batch(batch: event_feed.Batch) -> Answer:
+    """Try to send a batch outside a transaction."""
+    if not batch.messages:
+        return Answer(None, "")
+    answer = _post(batch.target, batch.body, batch.uid, event_feed.CONTENT_TYPE)
+    if not answer.accepted:
+        log.warning("events were not sent to %s: %s", batch.target.name, answer.error)
+    return answer
 
 
-def send(delivery: Delivery) -> bool:
-    """Try to send a message outside a transaction; return True if the receiver answers 2xx."""
-    body, uid = delivery.body.encode(), str(delivery.uid)
+def send(delivery: Delivery) -> Answer:
+    """Try to send a message outside a transaction."""
+    is_event = delivery.event == DeliveryEvent.EVENT
+    content_type = event_feed.CONTENT_TYPE if is_event else _CONTENT_TYPE
     try:
-        status, error = _post(delivery.target, body, uid, _CONTENT_TYPE)
+        answer = _post(delivery.target, delivery.body.encode(), str(delivery.uid), content_type)
     except Exception:
         # A delivery that takes too long is not tried again at once.
-        outbox.record_failure(delivery, status=None, error=_BROKEN_OFF)
+        outbox.record_failure(delivery, _BROKEN_OFF)
         raise
-    if status is None or error:
-        outbox.record_failure(delivery, status=status, error=error)
-        return False
-    outbox.record_success(delivery, status)
-    return True
+    if answer.accepted:
+        outbox.record_success(delivery, answer.status)
+    else:
+        outbox.record_failure(delivery, answer)
+    return answer
 
 
-def _post(
-    target: WebhookTarget, body: bytes, uid: str, content_type: str
-) -> tuple[int | None, str]:
-    """Return the status of the answer, if there is one, and why the message has not arrived; "" if it has."""
-    now = int(database.now().timestamp())
+def _post(target: WebhookTarget, body: bytes, uid: str, content_type: str) -> Answer:
+    """Post a message, and return what the receiver answers."""
+    now = database.now()
+    timestamp = int(now.timestamp())
     try:
         secret, query = targets.secrets_of(target)
         headers = {
             "Content-Type": content_type,
             "User-Agent": settings.IPAM_USER_AGENT,
             webhook_signature.DELIVERY: uid,
-            webhook_signature.TIMESTAMP: str(now),
-            webhook_signature.SIGNATURE: webhook_signature.sign(secret, now, body),
+            webhook_signature.TIMESTAMP: str(timestamp),
+            webhook_signature.SIGNATURE: webhook_signature.sign(secret, timestamp, body),
         }
-        status = webhook_post.post(
+        status, retry_after = webhook_post.post(
             Access(target.url.removesuffix(targets.HIDDEN_QUERY), ca=target.ca),
             body,
             headers,
@@ -122,8 +130,5 @@ def _post(
             allow_loopback=settings.IPAM_ALLOW_LOOPBACK_WEBHOOKS,
         )
     except faults.ClusterFault as fault:
-        return None, f"{fault.code}: {fault.message}"
-    if 200 <= status < 300:
-        return status, ""
-    reason = "a redirect, which is not followed" if 300 <= status < 400 else "not accepted"
-    return status, f"HTTP {status}: {reason}"
+        return Answer(None, f"{fault.code}: {fault.message}")
+    return answers.answer(status, retry_after, now)

@@ -128,7 +128,8 @@ def change(
         for name in values.keys() - {"url"}:
             setattr(row, name, values[name])
         # The change may have removed the cause of failures: messages are tried again at once.
-        row.failures, row.wait_until, row.event_limit = 0, None, None
+        row.failures, row.event_refusals = 0, 0
+        row.wait_until, row.event_limit, row.event_most = None, None, None
         _save(row)
         if query is not None:
             secret, former = secrets_of(row)

@@ -1,6 +1,6 @@
 """Send a POST to a receiver of webhooks, with the same guard and TLS as for API servers.
 
-Only the status of the response is read.
+Only the status of the response and its Retry-After are read.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ def post(
     query: str = "",
     allow_loopback: bool = False,
     resolver: guard.Resolver = guard.system_resolver,
-) -> int:
-    """Return the HTTP status of the response, whatever it is; redirects are not followed.
+) -> tuple[int, str]:
+    """Return the HTTP status of the response, whatever it is, and its Retry-After; redirects are not followed.
 
     `query` is that of the URL, which may be a secret: no fault and no log has it.
 
@@ -79,11 +79,11 @@ def post(
             redirect=False,
             preload_content=False,
         )
-        status = int(response.status)
+        status, retry_after = int(response.status), response.headers.get("Retry-After", "")
         response.close()
     except connection_errors.NO_ANSWER as error:
         raise connection_errors.fault_of(error) from error
     finally:
         late.cancel()
         connections.clear()
-    return status
+    return status, retry_after

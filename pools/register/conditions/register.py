@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import timedelta
+from typing import Any
 
 from django.conf import settings
-from django.db.models import Q
+from django.db.models import Exists, OuterRef, Q
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
-from pools.models import Recovery, WebhookTarget
-from pools.models.alerts import Level
+from pools.models import Delivery, Recovery, WebhookTarget
+from pools.models.alerts import DeliveryEvent, DeliveryState, Level
 from pools.models.audit import AuditVerification
 from pools.platform import database, scheduler
 from pools.platform.checks import reports
@@ -24,6 +25,7 @@ CHAIN = "audit_chain_broken"
 RECOVERING = "recovery_active"
 EVENTS_BEHIND = "webhook_events_behind"
 _PATIENCE = timedelta(minutes=15)  # until events that a receiver does not accept are a condition
+_GIVEN_UP = timedelta(days=1)  # how long an event that was given up is a condition
 MIRROR = "netbox_mirror_failed"
 
 
@@ -89,28 +91,41 @@ def _active_recovery(_levels: OpenLevels) -> Iterator[ActiveCondition]:
 
 def _events_behind(_levels: OpenLevels) -> Iterator[ActiveCondition]:
     """Yield the webhook targets that do not accept events, with an error for those that missed some."""
-    rows = WebhookTarget.objects.filter(enabled=True, event_types__len__gt=0)
-    late = Q(events_failing_since__lt=database.now() - _PATIENCE)
-    for target in rows.filter(late | Q(event_gap_to__isnull=False)).defer("sealed"):
-        is_gap = target.event_gap_to is not None
+    now = database.now()
+    set_aside = Delivery.objects.filter(target=OuterRef("pk"), event=DeliveryEvent.EVENT)
+    given_up = set_aside.filter(state=DeliveryState.FAILED, next_try_at__gt=now - _GIVEN_UP)
+    rows = WebhookTarget.objects.filter(enabled=True, event_types__len__gt=0).annotate(
+        late=Q(events_failing_since__isnull=False, events_failing_since__lt=now - _PATIENCE),
+        refused=Exists(set_aside.filter(state=DeliveryState.PENDING)),
+        lost=Exists(given_up),
+    )
+    behind = Q(late=True) | Q(refused=True) | Q(lost=True) | Q(event_gap_to__isnull=False)
+    for target in rows.filter(behind).defer("sealed"):
+        missed = target.lost or target.event_gap_to is not None
         title = gettext("The webhook %(webhook)s does not accept events") % {"webhook": target.name}
-        detail = (
-            gettext(
-                "The events %(first)s to %(last)s are left out: too many were waiting, or"
-                " they were too old."
-            )
-            % {"first": target.event_gap_from, "last": target.event_gap_to}
-            if is_gap
-            else gettext("They wait, and are sent in order when it accepts them again.")
-        )
         yield ActiveCondition(
             EVENTS_BEHIND,
             f"webhook/{target.pk}",
-            Level.ERROR if is_gap else Level.WARNING,
+            Level.ERROR if missed else Level.WARNING,
             title,
-            detail,
+            " ".join(_behind(target)),
             f"/admin/pools/webhooktarget/{target.pk}/change/",
         )
+
+
+def _behind(target: Any) -> Iterator[str]:
+    """Yield what became of the events that a target did not accept."""
+    if target.event_gap_to is not None:
+        yield gettext(
+            "The events %(first)s to %(last)s are left out: too many were waiting, or"
+            " they were too old."
+        ) % {"first": target.event_gap_from, "last": target.event_gap_to}
+    if target.late:
+        yield gettext("Events wait, and are sent in order when it accepts them again.")
+    if target.refused:
+        yield gettext("It refuses single events, which are tried again by themselves.")
+    if target.lost:
+        yield gettext("Events that it always refused are given up; send them again on its page.")
 
 
 ALL = (

@@ -99,6 +99,29 @@ def test_two_releases_live_in_one_namespace_and_leave_nothing(installer: Helm) -
     assert installer.left() == set()
 
 
+@pytest.mark.parametrize("example", [name for name in chart.EXAMPLES if name != "default"])
+def test_the_defaults_become_every_example_and_come_back(installer: Helm, example: str) -> None:
+    """Nothing that cannot be changed differs; what only the example has goes again."""
+    assert installer.with_hook("Complete", "install", "one").returncode == 0
+    before = installer.left()
+    values = chart.values_options(example)
+    done = installer.with_hook("Complete", "upgrade", "one", *values)
+    assert done.returncode == 0, done.stderr
+    done = installer.with_hook("Complete", "upgrade", "one", "--reset-values")
+    assert done.returncode == 0, done.stderr
+    assert installer.left() == before
+
+
+@pytest.mark.parametrize("release", ["2026.ipam", "r" * 53])
+def test_a_release_with_any_name_is_installed(installer: Helm, release: str) -> None:
+    done = installer("install", release, "--set=migrations.enabled=false,webhooks.enabled=true")
+    try:
+        assert done.returncode == 0, done.stderr
+    finally:
+        installer("uninstall", release)
+    assert installer.left() == set()
+
+
 def test_a_failed_migration_leaves_the_last_release_as_it_is(installer: Helm) -> None:
     assert installer.with_hook("Complete", "install", "one").returncode == 0
     before = _generations(installer)

@@ -33,7 +33,6 @@ _ETC = (
     "resolv.conf",
     "ssl",
     "ca-certificates",
-    "mime.types",
 )
 _ETC_OF_BUILDS = ("pip.conf", "xdg")
 
@@ -118,9 +117,11 @@ class Context:
 
     @staticmethod
     def _copy_file(source: pathlib.Path, target: pathlib.Path) -> None:
-        target.parent.mkdir(parents=True, exist_ok=True)
+        """As an engine copies what somebody with the umask 077 has checked out: it keeps the modes."""
+        for folder in reversed([path for path in target.parents if not path.exists()]):
+            folder.mkdir(mode=0o700)
         shutil.copyfile(source, target)
-        target.chmod(0o755 if os.access(source, os.X_OK) else 0o644)
+        target.chmod(0o700 if os.access(source, os.X_OK) else 0o600)
 
 
 class Builder:

@@ -113,6 +113,34 @@ def test_every_user_can_read_it_and_none_can_change_it(builder: build.Builder, s
     assert (run.st_uid, run.st_gid, run.st_mode & 0o777) == (10001, 0, 0o770)
 
 
+# What debian:bookworm-slim has: libc6, and what apt and dpkg themselves need.
+_BASE_LIBRARIES = {
+    *("libc.so.6", "libm.so.6", "libpthread.so.0", "libdl.so.2", "librt.so.1", "libutil.so.1"),
+    *("ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1", "libresolv.so.2"),
+    *("libstdc++.so.6", "libgcc_s.so.1", "libz.so.1"),
+}
+_LDAP_LIBRARIES = {"libldap-2.5.so.0", "liblber-2.5.so.0"}  # of libldap-2.5-0
+
+
+@pytest.mark.parametrize(("stage", "more"), [("", set()), ("ldap", _LDAP_LIBRARIES)])
+def test_its_libraries_are_in_it_or_in_its_base(
+    builder: build.Builder, stage: str, more: set[str]
+) -> None:
+    """This machine may have libraries that the base image does not have."""
+    image = _build(builder, stage)
+    readelf = shutil.which("readelf")
+    if readelf is None:
+        pytest.skip("needs binutils")
+    files = (image.root / "opt/cadastre/lib").rglob("*.so*")
+    modules = [path for path in files if re.fullmatch(r".*\.so[.0-9]*", path.name)]
+    headers = subprocess.run(
+        [readelf, "--dynamic", *modules], capture_output=True, text=True, check=True
+    ).stdout
+    needed = set(re.findall(r"\(NEEDED\).*\[(.+)\]", headers))
+    assert needed >= {"libc.so.6"} | more
+    assert needed - _BASE_LIBRARIES - more <= {module.name for module in modules}
+
+
 def test_its_modules_are_compiled(image: build.Image) -> None:
     """A start compiles nothing, because nothing can be written."""
     for package in ("ipam_site", "pools", "claims"):

@@ -1,16 +1,19 @@
 {{- define "cadastre.name" -}}
-{{- default .Chart.Name .Values.nameOverride | trunc 40 | trimSuffix "-" -}}
+{{- regexReplaceAll "[-.]+$" (default .Chart.Name .Values.nameOverride | trunc 40) "" -}}
 {{- end -}}
 
-{{/* The beginning of all names. 40 characters leave room for what follows. */}}
+{{/*
+The beginning of all names. 40 characters leave room for what follows. Names of releases may have dots and begin
+with a digit, those of Services may not.
+*/}}
 {{- define "cadastre.fullname" -}}
-{{- if .Values.fullnameOverride -}}
-{{- .Values.fullnameOverride | trunc 40 | trimSuffix "-" -}}
-{{- else if contains (include "cadastre.name" .) .Release.Name -}}
-{{- .Release.Name | trunc 40 | trimSuffix "-" -}}
-{{- else -}}
-{{- printf "%s-%s" .Release.Name (include "cadastre.name" .) | trunc 40 | trimSuffix "-" -}}
+{{- $name := .Values.fullnameOverride -}}
+{{- if not $name -}}
+{{- $isNamed := contains (include "cadastre.name" .) .Release.Name -}}
+{{- $name = ternary .Release.Name (printf "%s-%s" .Release.Name (include "cadastre.name" .)) $isNamed -}}
 {{- end -}}
+{{- $name = regexReplaceAll "^([0-9])" $name "c-${1}" | replace "." "-" | trunc 40 -}}
+{{- regexReplaceAll "-+$" $name "" -}}
 {{- end -}}
 
 {{/* What selects the pods of this release, and of one process where `component` is set. */}}

@@ -1,0 +1,111 @@
+"""Retry-After of a receiver that is busy is honoured, up to an hour; no other answer shortens a pause."""
+
+from __future__ import annotations
+
+import http.server
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pools.models import Delivery, WebhookTarget
+from pools.platform.alerts import answers, outbox, sending
+from tests import clock, factories
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.alerts.receivers import Received, Receiver
+
+NOW = datetime(2026, 5, 5, 14, 2, 0, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("120", 120),
+        (" 7 ", 7),
+        ("0", 0),
+        ("86400", 3600),
+        ("9" * 5000, 3600),
+        ("Tue, 05 May 2026 14:03:30 GMT", 90),
+        ("Tuesday, 05-May-26 14:03:30 GMT", 90),
+        ("Tue May  5 14:03:30 2026", 90),
+        ("Tue, 05 May 2026 14:03:30 -0000", 90),
+        ("Tue, 05 May 2026 14:01:00 GMT", 0),
+        ("Fri, 31 Dec 9999 23:59:59 GMT", 3600),
+        ("", 0),
+        ("-5", 0),
+        ("1.5", 0),
+        ("\u0663", 0),  # a digit, but not of ASCII
+        ("soon", 0),
+        ("Tue, 45 May 2026 99:00:00 GMT", 0),
+    ],
+)
+def test_a_header_is_a_number_of_seconds_or_a_date(text: str, seconds: float) -> None:
+    assert answers.parse_retry_after(text, NOW) == seconds
+
+
+@pytest.mark.parametrize(
+    ("status", "refused", "wait"),
+    [
+        (200, False, 0),
+        (302, False, 0),
+        (404, True, 0),
+        (410, False, 3600),
+        (429, False, 60),
+        (500, False, 0),
+        (503, False, 60),
+    ],
+)
+def test_an_answer_says_what_it_is_about(status: int, refused: bool, wait: float) -> None:
+    answer = answers.answer(status, "60", NOW)
+    assert (answer.accepted, answer.refused, answer.wait) == (status == 200, refused, wait)
+
+
+def _busy(status: int, text: str) -> Callable[[http.server.BaseHTTPRequestHandler, Received], None]:
+    def respond(handler: http.server.BaseHTTPRequestHandler, _received: Received) -> None:
+        handler.send_response(status)
+        handler.send_header("Retry-After", text)
+        handler.send_header("Content-Length", "0")
+        handler.end_headers()
+
+    return respond
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("status", [429, 503])
+def test_nothing_is_sent_before_a_busy_receiver_says(receiver: Receiver, status: int) -> None:
+    target, _secret = receiver.target(event_types=["*"])
+    factories.pool("10.0.0.0/24")
+    receiver.answer = _busy(status, "1800")
+    before = clock.moment()
+    assert sending.send_pending(target.pk) == 0
+    delivery = outbox.write_test(target)  # ends the pause
+    assert sending.send_pending(target.pk) == 0
+    after = clock.moment()
+    target.refresh_from_db()
+    delivery.refresh_from_db()
+    for moment in (target.wait_until, delivery.next_try_at):
+        assert before + timedelta(minutes=30) <= moment <= after + timedelta(minutes=30)
+    assert len(receiver.received) == 2
+    assert outbox.due_targets() == []
+
+
+@pytest.mark.django_db
+def test_a_short_retry_after_shortens_no_pause_and_gives_up_nothing_early(
+    receiver: Receiver,
+) -> None:
+    """Sixteen tries within a second would lose the message."""
+    target, _secret = receiver.target()
+    outbox.write_test(target)
+    WebhookTarget.objects.update(failures=12)
+    Delivery.objects.update(attempts=12)
+    receiver.answer = _busy(429, "1")
+    before = clock.moment()
+    sending.send_pending(target.pk)
+    target.refresh_from_db()
+    assert target.wait_until is not None
+    assert min(target.wait_until, Delivery.objects.get().next_try_at) > before + timedelta(
+        minutes=40
+    )

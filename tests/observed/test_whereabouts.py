@@ -1,0 +1,62 @@
+"""Addresses that whereabouts has handed out: read of its pools, also where no NAD names a range."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pools.models import Finding, ObservedCIDR, ObservedObject
+from tests.observed import objects
+
+if TYPE_CHECKING:
+    from tests.edges.api import Api
+
+pytestmark = pytest.mark.django_db
+KIND = "IPPool.whereabouts.cni.cncf.io"
+MACVLAN = {"cniVersion": "0.3.1", "type": "macvlan", "master": "eth0"}
+
+
+@pytest.fixture(autouse=True)
+def _definition(server: Any) -> None:
+    server.crds("k8s.cni.cncf.io_network-attachment-definitions", "whereabouts.cni.cncf.io_ippools")
+
+
+def _uses() -> list[tuple[str, str]]:
+    rows = ObservedCIDR.objects.filter(kind=KIND).order_by("cidr")
+    return [(str(row.cidr), row.detail) for row in rows]
+
+
+def test_its_pools_are_read_where_the_range_is_a_file_of_the_nodes(
+    server: Any, reconcile: Callable[[], str], api: Api
+) -> None:
+    server.put(objects.nad("storage", MACVLAN | {"ipam": {"type": "whereabouts"}}))
+    name = "192.168.2.0-28"
+    pool = objects.whereabouts_pool(name, "192.168.2.0/28", at_1="shop/web-0", at_2="shop/web-1")
+    server.put(pool)
+    reconcile()
+    assert _uses() == [("192.168.2.1/32", "shop/web-0"), ("192.168.2.2/32", "shop/web-1")]
+    (found,) = api("GET", "addresses/192.168.2.1/").json()["observed_cidrs"]
+    assert (found["name"], found["detail"]) == (name, "shop/web-0")
+    assert "2f1c" not in str(ObservedObject.objects.get(kind=KIND).manifest)
+    server.put(objects.whereabouts_pool(name, "192.168.2.0/28", at_2="shop/web-1", at_3="shop/db"))
+    reconcile()
+    assert _uses() == [("192.168.2.2/32", "shop/web-1"), ("192.168.2.3/32", "shop/db")]
+
+
+def test_its_pool_repeats_the_nad_and_clashes_with_a_node(
+    server: Any, reconcile: Callable[[], str]
+) -> None:
+    """The pool names the whole subnet, of which the NAD takes a part: nodes have addresses in the rest."""
+    ipam = {"type": "whereabouts", "range": "192.168.1.0/24", "range_start": "192.168.1.200"}
+    server.put(objects.nad("lan", MACVLAN | {"ipam": ipam}))
+    server.put(objects.whereabouts_pool("lan", "192.168.1.0/24", at_200="shop/web-0"))
+    server.put(objects.node("worker-1", "192.168.1.10"))
+    reconcile()
+    assert not Finding.objects.exists()
+    server.put(objects.whereabouts_pool("lan", "192.168.1.0/24", at_10="shop/web-0"))
+    reconcile()
+    finding = Finding.objects.get()
+    assert finding.code == "address_clash"
+    assert "192.168.1.10/32" in finding.message
