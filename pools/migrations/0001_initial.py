@@ -29,7 +29,7 @@ class Migration(migrations.Migration):
     operations = [
         pools.sql.Install(
             app='pools',
-            names=['clock.v46', 'ngrams.v46', 'pairs.v46'],
+            names=['clock.v47', 'ngrams.v47', 'pairs.v47'],
         ),
         pools.platform.tables.CreateTables(
             operations=[
@@ -328,8 +328,9 @@ class Migration(migrations.Migration):
                     name='Delivery',
                     fields=[
                         ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                        ('log_event', models.BigIntegerField(null=True)),
                         ('uid', models.UUIDField(default=uuid.uuid4, unique=True)),
-                        ('event', models.CharField(choices=[('opened', 'opened'), ('changed', 'changed'), ('ended', 'ended'), ('test', 'test'), ('anchor', 'anchor')], max_length=8)),
+                        ('event', models.CharField(choices=[('opened', 'opened'), ('changed', 'changed'), ('ended', 'ended'), ('test', 'test'), ('anchor', 'anchor'), ('event', 'event')], max_length=8)),
                         ('body', models.TextField()),
                         ('state', models.CharField(choices=[('pending', 'pending'), ('delivered', 'delivered'), ('failed', 'failed')], default='pending', max_length=9)),
                         ('attempts', models.PositiveIntegerField(default=0)),
@@ -1210,6 +1211,9 @@ class Migration(migrations.Migration):
                         ('event_status', models.PositiveSmallIntegerField(editable=False, null=True)),
                         ('event_error', models.CharField(db_default='', default='', editable=False, max_length=500)),
                         ('event_limit', models.PositiveIntegerField(editable=False, null=True)),
+                        ('event_most', models.PositiveSmallIntegerField(editable=False, null=True)),
+                        ('event_refusals', models.PositiveIntegerField(db_default=0, default=0, editable=False)),
+                        ('events_accepted_at', models.DateTimeField(editable=False, null=True)),
                         ('created_at', models.DateTimeField()),
                         ('secret_made_at', models.DateTimeField()),
                         ('failures', models.PositiveIntegerField(default=0, editable=False)),

@@ -9,13 +9,12 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
-        ('claims', '0002_initial_data'),
-        ('pools', '0003_sql_v46'),
+        ('pools', '0002_initial_data'),
     ]
 
     operations = [
         pools.sql.Install(
-            app='claims',
-            names=['memberships.v45', 'contradictions.v45', 'launchers.v45', 'workload_comparison.v45', 'storage.v45', 'event_log.v45', 'pgtrigger.v45'],
+            app='pools',
+            names=['rules.v47', 'allocate.v47', 'observed_cidrs.v47', 'recovery.v47', 'event_log.v47', 'plan.v47', 'pgtrigger.v47', 'storage.v47'],
         ),
     ]

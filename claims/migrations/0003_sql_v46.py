@@ -9,12 +9,13 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
-        ('pools', '0002_initial_data'),
+        ('claims', '0002_initial_data'),
+        ('pools', '0003_sql_v47'),
     ]
 
     operations = [
         pools.sql.Install(
-            app='pools',
-            names=['rules.v46', 'allocate.v46', 'observed_cidrs.v46', 'recovery.v46', 'event_log.v46', 'plan.v46', 'pgtrigger.v46', 'storage.v46'],
+            app='claims',
+            names=['memberships.v46', 'contradictions.v46', 'launchers.v46', 'workload_comparison.v46', 'storage.v46', 'event_log.v46', 'pgtrigger.v46'],
         ),
     ]
