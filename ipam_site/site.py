@@ -11,6 +11,7 @@ from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
+from django.utils.functional import SimpleLazyObject
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from django.views.i18n import JavaScriptCatalog
@@ -90,6 +91,10 @@ class Site(sites.UnfoldAdminSite):
     ) -> HttpResponse:
         """Return the JavaScript translation catalog of Django and of our own scripts."""
         return cast("HttpResponse", JavaScriptCatalog.as_view()(request))
+
+    def get_app_list(self, request: HttpRequest, app_label: str | None = None) -> Any:
+        """Return Django's list of models, made when it is read: the menu is another, so most pages do not."""
+        return SimpleLazyObject(lambda: super(Site, self).get_app_list(request, app_label))
 
     def has_permission(self, request: HttpRequest) -> bool:
         return super().has_permission(request) or bool(cluster_owners.rights(request.user))

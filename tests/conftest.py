@@ -164,6 +164,24 @@ def _through_pooler(program: str) -> Iterator[None]:
             place |= direct
 
 
+@pytest.fixture(scope="module")
+def kept(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
+    """Rows that other fixtures of the module write stay until its end; those of a test do not."""
+    from django.db import transaction
+
+    with django_db_blocker.unblock(), transaction.atomic():
+        yield
+        transaction.set_rollback(True)
+
+
+@pytest.fixture(scope="module")
+def demo_fleet(kept: None) -> None:
+    """The demo, for modules in which all tests begin with it."""
+    from pools.register.demo import demo
+
+    assert demo.load()
+
+
 @pytest.fixture(scope="session")
 def redis_url() -> Iterator[str]:
     """The address of a throw-away Redis of this test process."""

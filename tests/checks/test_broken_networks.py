@@ -11,7 +11,6 @@ from claims.address_index import conflicts
 from claims.models import Entry, IndexEntry, IPAMClaim, Network, Workload
 from pools.models import Block, Event
 from pools.platform.checks import registry
-from pools.register.demo import demo
 from tests.checks.conftest import check, repaired, texts, wrong
 
 if TYPE_CHECKING:
@@ -25,10 +24,9 @@ _RULES = {"constraints", "triggers", "row_history"}
 NOT_RULES = [code for code in registry.codes() if code not in _RULES]
 
 
-@pytest.fixture(autouse=True)
-def _fleet() -> None:
+@pytest.fixture(scope="module", autouse=True)
+def _fleet(demo_fleet: None) -> None:
     """Its reserved ranges are as old as it is said to be."""
-    demo.load()
     with connection.cursor() as cursor:
         cursor.execute("ALTER TABLE pools_reservedrangeevent DISABLE TRIGGER USER")
         cursor.execute(

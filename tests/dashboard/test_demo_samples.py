@@ -1,33 +1,22 @@
-"""The demo fleet's charts: they agree with its blocks, and go with it."""
+"""The demo fleet's charts agree with its blocks."""
 
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Any
 
 import pytest
 from django.db.models import Sum
 
-from pools.models import Cluster, Pool, PoolForecast, Sample, SampleSum
+from pools.models import Pool, PoolForecast, Sample, SampleSum
 from pools.platform import database
 from pools.register import usage
-from pools.register.demo import demo
 from pools.register.demo import samples as demo_samples
 from pools.register.utilization import samples as utilization_samples
-from tests import factories
 
-pytestmark = pytest.mark.django_db
-
-
-def rows(model: Any, **of: object) -> set[tuple[Any, ...]]:
-    found = model.objects.filter(**of).values_list(
-        "day", "family", "held", "cooling", "capacity", "reserved"
-    )
-    return set(found)
+pytestmark = [pytest.mark.usefixtures("demo_fleet"), pytest.mark.django_db]
 
 
 def test_every_pool_has_the_days_until_today_and_today_agrees_with_it() -> None:
-    demo.load()
     today = database.now().date()
     days = {today - timedelta(days=ago) for ago in range(demo_samples.DAYS + 1)}
     for pool in Pool.objects.all():
@@ -42,7 +31,6 @@ def test_every_pool_has_the_days_until_today_and_today_agrees_with_it() -> None:
 
 
 def test_use_grows_and_one_pool_will_be_full_soon() -> None:
-    demo.load()
     blue = Pool.objects.get(name="blue-pool")
     held = list(
         Sample.objects.filter(pool_id=blue.pk).order_by("day").values_list("held", flat=True)
@@ -58,7 +46,6 @@ def test_use_grows_and_one_pool_will_be_full_soon() -> None:
 
 @pytest.mark.parametrize("by", ["category", "cluster"])
 def test_the_sums_of_each_day_are_those_of_its_pools(by: str) -> None:
-    demo.load()
     for row in SampleSum.objects.filter(by=by):
         parts = Sample.objects.filter(day=row.day, family=row.family, **{by: row.name})
         summed = parts.aggregate(held=Sum("held"), cooling=Sum("cooling"))
@@ -66,7 +53,6 @@ def test_the_sums_of_each_day_are_those_of_its_pools(by: str) -> None:
 
 
 def test_organisations_have_what_all_pools_have_together() -> None:
-    demo.load()
     for day in SampleSum.objects.values_list("day", flat=True).distinct():
         for name in ("held", "cooling"):
             sums, pools = (
@@ -74,16 +60,3 @@ def test_organisations_have_what_all_pools_have_together() -> None:
                 for found in (SampleSum.objects.filter(by="org"), Sample.objects.all())
             )
             assert sums == pools, (day, name)
-
-
-def test_it_goes_with_the_fleet_and_leaves_all_else() -> None:
-    own = factories.pool("10.20.0.0/24")
-    factories.take(own, org="acme", env="env-01")
-    utilization_samples.take_samples()
-    before = rows(Sample), rows(SampleSum), rows(SampleSum, by="org", name="acme")
-    demo.load()
-    assert len(rows(Sample)) > 100
-    demo.clear()
-    assert not Cluster.objects.filter(name__in=demo.CLUSTERS).exists()
-    assert not Sample.objects.exclude(pool_id=own.pk).exists()
-    assert (rows(Sample), rows(SampleSum), rows(SampleSum, by="org", name="acme")) == before

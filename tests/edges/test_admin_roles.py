@@ -7,17 +7,11 @@ from django.test import Client
 from django.urls import reverse
 
 from pools.models import AllocationRequest, Block
-from pools.register.demo import demo
 from tests import people
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.usefixtures("demo_fleet"), pytest.mark.django_db]
 
 ROLES = {"viewer": people.VIEWER, "operator": people.OPERATOR}
-
-
-@pytest.fixture(autouse=True)
-def _fleet() -> None:
-    demo.load()
 
 
 @pytest.mark.parametrize("role", ["viewer", "operator"])

@@ -33,9 +33,14 @@ def _patches() -> Iterator[tuple[str, list[str]]]:
             yield path.removeprefix("/api/v1"), names
 
 
+@pytest.fixture(scope="module")
+def made(kept: None) -> everything.Everything:
+    """Made once: each request is undone."""
+    return everything.create()
+
+
 @pytest.mark.parametrize(("path", "names"), list(_patches()))
-def test_each_field(path: str, names: list[str]) -> None:
-    made = everything.create()
+def test_each_field(path: str, names: list[str], made: everything.Everything) -> None:
     case = requests.API.get(f"PATCH {path}", requests.Case())
     values = made.values | {key: made.values[used] for key, used in case.use.items()}
     place = path.format(**values).removeprefix("/")

@@ -114,11 +114,9 @@ def _succeeded(answer: Any, case: requests.Case) -> bool:
 
 
 @pytest.fixture(scope="module")
-def _everything(django_db_setup: None, django_db_blocker: Any) -> Iterator[Everything]:
+def _everything(kept: None) -> Everything:
     """Made once: each request is undone, and each test."""
-    with django_db_blocker.unblock(), transaction.atomic():
-        yield everything.create()
-        transaction.set_rollback(True)
+    return everything.create()
 
 
 @pytest.fixture
