@@ -11,7 +11,7 @@ from pools.clusters.reconcile.handler import ReconcileFinding, SyncContext
 from pools.core import errors
 from pools.models import PoolCIDR
 from pools.models.observed import Severity
-from pools.register import pools
+from pools.register import pool_cidrs
 
 _MAX_NAMED = 20  # holders in a message
 # Conditions in the status of OVN-Kubernetes, by type: the finding's code and its message if False.
@@ -77,7 +77,7 @@ def orphaned_subnets(context: SyncContext) -> Iterator[ReconcileFinding]:
 
 
 def _orphaned_subnet(cidr: PoolCIDR) -> ReconcileFinding:
-    rows = pools.blocks_in_use(cidr)
+    rows = pool_cidrs.blocks_in_use(cidr)
     count = rows.count()
     holders = [
         {"kind": row.holder_kind, "id": row.holder_id, "cidr": str(row.cidr)}

@@ -20,7 +20,7 @@ from pools.core.cilium.podippool import CidrEntry, Family
 from pools.models import AddressSpace, Cluster, Pool, PoolCIDR, ReservedRange
 from pools.models.pools import Category
 from pools.platform import events
-from pools.register import pools
+from pools.register import pool_cidrs, pools
 
 GATEWAY = "default gateway of the network"
 INFRASTRUCTURE = "infrastructure subnet of the network"
@@ -142,7 +142,7 @@ def _create_pool(network: Network, subnets: list[addresses.Network], author: eve
 def _families(pool: Pool, subnets: list[addresses.Network]) -> dict[int, Family]:
     """Return the families with their current reserved ranges; `_sync_ranges` changes those later."""
     entries_by_cidr = {
-        entry.cidr: entry for family in pools.families(pool).values() for entry in family.cidrs
+        entry.cidr: entry for family in pool_cidrs.families(pool).values() for entry in family.cidrs
     }
     families = {}
     for version, size in ((4, 32), (6, 128)):

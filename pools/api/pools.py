@@ -18,6 +18,7 @@ from pools.models.pools import Category
 from pools.platform.attributes.values import split
 from pools.platform.rest import attributes, fields, filters, generics, schema
 from pools.platform.rest.serializers import Representation, Serializer
+from pools.register import pool_cidrs as register_cidrs
 from pools.register import pools, usage
 
 # RFC 9110, 8.8.3 and 5.6.1: entity tags, and lists of them, in which elements may be empty. What
@@ -220,7 +221,7 @@ def version(request: Request, present: int) -> int | None:
 
 def load(rows: list[Any]) -> None:
     """Read the families, the usage and the conflicts of pools, a few queries for all of them."""
-    families = pools.families_by_pool(rows)
+    families = register_cidrs.families_by_pool(rows)
     usage_by_pool = usage.usage_by_pool(rows)
     conflicts = drift.conflicts_of_pools(rows)
     for pool in rows:

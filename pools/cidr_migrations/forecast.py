@@ -21,7 +21,7 @@ from pools.core.cilium.preflight import PreflightFinding, RuleResult
 from pools.models import Connection, Pool
 from pools.models.pools import Category
 from pools.platform import events
-from pools.register import overlaps, pools, previews, usage
+from pools.register import overlaps, pool_cidrs, pools, previews, usage
 
 MOST_NAMES = 5  # in one message
 
@@ -81,7 +81,7 @@ def _added_blocks(preview: previews.Preview) -> int:
 
 def _pool_change(plan: MigrationPlan, *, add: bool = True) -> pools.PoolChange:
     family = plan.cidr.cidr.version
-    new_family = changed_family(pools.families(plan.pool)[family], plan, add=add)
+    new_family = changed_family(pool_cidrs.families(plan.pool)[family], plan, add=add)
     return pools.PoolChange(families={family: new_family})
 
 
@@ -193,7 +193,7 @@ def _check_pods(
 
 def _with_change(manifest: PodIPPool, plan: MigrationPlan) -> PodIPPool:
     family = plan.cidr.cidr.version
-    new_family = changed_family(pools.families(plan.pool)[family], plan, add=True)
+    new_family = changed_family(pool_cidrs.families(plan.pool)[family], plan, add=True)
     return replace(manifest, families={**manifest.families, family: new_family})
 
 

@@ -11,7 +11,7 @@ from pools.cilium import exports
 from pools.core import errors
 from pools.core.cilium.podippool import Shape
 from pools.models import CIDRMigration
-from pools.register import pools
+from pools.register import pool_cidrs
 
 
 def next_manifest(migration: CIDRMigration, progress: MigrationProgress) -> str:
@@ -28,7 +28,7 @@ def next_manifest(migration: CIDRMigration, progress: MigrationProgress) -> str:
     if progress.status is MigrationStatus.DRAINING and added:
         return ""
     family = cidr.cidr.version
-    present = pools.families(migration.pool)[family]
+    present = pool_cidrs.families(migration.pool)[family]
     plan = MigrationPlan(cidr, span_of(migration), migration.to)
     new_family = forecast.changed_family(present, plan, add=True)
     if progress.status is MigrationStatus.DRAINED and added:

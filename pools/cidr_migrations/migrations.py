@@ -20,7 +20,7 @@ from pools.models.cidr_migrations import MigrationOutcome
 from pools.models.fields import Now
 from pools.models.pools import Pending
 from pools.platform import database, events
-from pools.register import pools
+from pools.register import pool_cidrs, pools
 from pools.register.allocator import window
 
 MOST_NODE_NAMES = 10  # in one error message
@@ -150,7 +150,9 @@ def _lacks_replacement(migration: CIDRMigration) -> bool:
     """Return True if the pool does not have the replacement CIDR yet."""
     if migration.to is None:
         return False
-    return not pools.registered_cidrs([migration.pool_id]).filter(cidr=str(migration.to)).exists()
+    return (
+        not pool_cidrs.registered_cidrs([migration.pool_id]).filter(cidr=str(migration.to)).exists()
+    )
 
 
 def _add_replacement(migration: CIDRMigration, _cidr: PoolCIDR, author: events.Author) -> None:
@@ -212,7 +214,7 @@ def unreserved_gaps(
 
 def _remove(migration: CIDRMigration, cidr: PoolCIDR, author: events.Author) -> None:
     subject = f"{migration.cidr} of {migration.pool}"
-    pools.refuse_in_use(pools.blocks_in_use(cidr), subject, errors.CIDRInUse)
+    pool_cidrs.refuse_in_use(pool_cidrs.blocks_in_use(cidr), subject, errors.CIDRInUse)
     _refuse_listed_by_nodes(migration)
     if not progress.is_reserved(cidr, addresses.AddressRange.from_network(cidr.cidr)):
         raise errors.StepNotDue(f"Blocks of {subject} can still be allocated: reserve it first.")

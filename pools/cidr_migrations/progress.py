@@ -16,7 +16,7 @@ from pools.models.blocks import BlockState
 from pools.models.cidr_migrations import MigrationOutcome
 from pools.models.connections import ManagedResource
 from pools.models.pools import Category, Pending
-from pools.register import pools
+from pools.register import pool_cidrs
 from pools.register.allocator import window
 
 MOST_HOLDERS = 200  # listed for one migration
@@ -143,7 +143,7 @@ def blocks_in_use(cidr: PoolCIDR, span: addresses.AddressRange) -> Any:
     for part in grid.withheld([span]):
         first, last = grid.block_at(part.first), grid.block_at(part.last)
         condition |= Q(cidr__gte=str(first), cidr__lte=str(last))
-    return pools.blocks_in_use(cidr).filter(condition)
+    return pool_cidrs.blocks_in_use(cidr).filter(condition)
 
 
 def is_reserved(cidr: PoolCIDR, span: addresses.AddressRange) -> bool:
@@ -162,7 +162,7 @@ def is_replacement_added(migration: CIDRMigration) -> bool:
 
 
 def _new_cidr(migration: CIDRMigration) -> Any:
-    return pools.registered_cidrs([migration.pool_id]).filter(cidr=str(migration.to))
+    return pool_cidrs.registered_cidrs([migration.pool_id]).filter(cidr=str(migration.to))
 
 
 def _was_added(migration: CIDRMigration) -> bool:

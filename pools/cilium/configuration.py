@@ -25,7 +25,7 @@ from pools.models.blocks import BlockState
 from pools.models.pools import Category
 from pools.platform.outbound import faults
 from pools.register import manifests as register_manifests
-from pools.register import pools
+from pools.register import pool_cidrs
 
 CONFIG = ("cilium-config", "kube-system")
 _BGP = (bgp.PEERING_POLICY, bgp.ADVERTISEMENT_V2ALPHA1, bgp.ADVERTISEMENT)
@@ -98,7 +98,7 @@ def pod_pools(cluster: Cluster) -> list[podippool.PodIPPool]:
     """Return the pod pools as manifests, by name, without orphans."""
     rows = Pool.objects.filter(cluster=cluster, category=Category.POD, orphaned_at=None)
     pool_rows = list(rows.order_by("name"))
-    families = pools.families_by_pool(pool_rows)
+    families = pool_cidrs.families_by_pool(pool_rows)
     return [register_manifests.build_manifest(pool, families[pool.pk]) for pool in pool_rows]
 
 

@@ -12,7 +12,7 @@ from pools.models import ObservedObject, Pool, PoolCIDR
 from pools.models.connections import ManagedResource
 from pools.models.observed import Severity
 from pools.models.pools import Category
-from pools.register import pools
+from pools.register import pool_cidrs
 
 KIND = podippool.KIND
 _MAX_LISTED = 20  # holders in a message
@@ -39,7 +39,7 @@ def _orphan_finding(
 ) -> ReconcileFinding:
     count, holders = 0, list[dict[str, str]]()
     for cidr in cidrs:
-        rows = pools.blocks_in_use(cidr)
+        rows = pool_cidrs.blocks_in_use(cidr)
         count += rows.count()
         holders += [
             {"kind": row.holder_kind, "id": row.holder_id, "cidr": str(row.cidr)}

@@ -23,7 +23,7 @@ from pools.models import (
 from pools.models.fields import Now
 from pools.models.pools import DEFAULT_COOLDOWN, Category
 from pools.platform import events
-from pools.register import manifests, pools
+from pools.register import manifests, pool_cidrs, pools
 from pools.register.allocator import window
 
 
@@ -56,7 +56,7 @@ def normalize(manifest: PodIPPool) -> PodIPPool:
 
 def registered_manifests(pool_rows: Sequence[Pool]) -> dict[int, PodIPPool]:
     """Return the canonical manifests of registered pools by their id, in two queries."""
-    families = pools.families_by_pool(pool_rows)
+    families = pool_cidrs.families_by_pool(pool_rows)
     return {
         pool.pk: normalize(manifests.build_manifest(pool, families[pool.pk])) for pool in pool_rows
     }
@@ -210,7 +210,7 @@ def orphaned_cidrs(cluster: Cluster) -> list[PoolCIDR]:
 
 def remove_unused_orphans(orphans: Iterable[PoolCIDR], *, author: events.Author) -> int:
     """Remove the orphans without blocks in use; return the number of removed CIDRs."""
-    unused_cidrs = [cidr for cidr in orphans if not pools.blocks_in_use(cidr).exists()]
+    unused_cidrs = [cidr for cidr in orphans if not pool_cidrs.blocks_in_use(cidr).exists()]
     for cidr in unused_cidrs:
         pools.remove_cidr(cidr.pk, author=author)
     cidrs = PoolCIDR.objects.filter(pool=OuterRef("pk"))

@@ -15,7 +15,7 @@ from pools.models import AddressSpace, Block, Cluster, Pool, PoolCIDR
 from pools.models.pools import Category
 from pools.platform import database, events
 from pools.platform.attributes import values as attribute_values
-from pools.register import pools
+from pools.register import pool_cidrs, pools
 from pools.register.allocator import window
 from pools.register.plan import containers
 
@@ -200,7 +200,7 @@ def _remove(cluster: Cluster, *, author: events.Author, force: bool) -> None:
                 held.delete()
                 cursor.execute("SELECT set_config('ipam.forget', '', true)")
         else:
-            pools.refuse_in_use(held, f"The cluster {cluster}", errors.PoolInUse)
+            pool_cidrs.refuse_in_use(held, f"The cluster {cluster}", errors.PoolInUse)
         for pool_id in ids:
             pools.delete(pool_id, author=author)
         Cluster.objects.filter(pk=cluster.pk).delete()

@@ -14,7 +14,7 @@ from pools.models import Cluster, Pool
 from pools.models.attributes import ATTRIBUTES
 from pools.models.pools import Category
 from pools.platform import documents, events
-from pools.register import pools
+from pools.register import pool_cidrs, pools
 
 
 @dataclass(frozen=True)
@@ -149,7 +149,7 @@ def pool_spec(
 
 def to_manifest(pool: Pool) -> podippool.PodIPPool:
     """Return the manifest that would create the pool."""
-    return build_manifest(pool, pools.families(pool))
+    return build_manifest(pool, pool_cidrs.families(pool))
 
 
 def build_manifest(pool: Pool, families: dict[int, podippool.Family]) -> podippool.PodIPPool:

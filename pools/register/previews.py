@@ -12,7 +12,7 @@ from pools.core import addresses, blocks
 from pools.core.cilium.podippool import Family
 from pools.models import Block, Pool, PoolCIDR
 from pools.platform import events
-from pools.register import pools, usage
+from pools.register import pool_cidrs, pools, usage
 from pools.register.allocator import window
 
 FIRST_HOLDERS = 12
@@ -54,7 +54,7 @@ def preview_change(
 ) -> Preview:
     """Return the effect of a change without applying it; raises what `pools.change` raises."""
     before = usage.usage_by_pool([pool])[pool.pk]
-    old = pools.families(pool)
+    old = pool_cidrs.families(pool)
     new = {**old, **(change.families or {})}
     old_cidrs, new_cidrs = _cidrs(old), _cidrs(new)
     old_ranges, new_ranges = _ranges(old), _ranges(new)
@@ -133,7 +133,7 @@ def _touched_blocks(
 ) -> Iterator[QuerySet[Block]]:
     grid = window.layout(cidr)
     for span in grid.withheld(reserved):
-        yield pools.blocks_in_use(cidr).filter(
+        yield pool_cidrs.blocks_in_use(cidr).filter(
             cidr__gte=str(grid.block_at(span.first)), cidr__lte=str(grid.block_at(span.last))
         )
 
@@ -142,7 +142,7 @@ def reservation_change(
     pool: Pool, cidr: PoolCIDR, span: addresses.AddressRange
 ) -> pools.PoolChange:
     """Return the change that reserves one more range in a CIDR of the pool."""
-    old = pools.families(pool)[span.family]
+    old = pool_cidrs.families(pool)[span.family]
     entries = (
         replace(entry, reserved=(*entry.reserved, span)) if entry.cidr == cidr.cidr else entry
         for entry in old.cidrs

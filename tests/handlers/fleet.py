@@ -12,7 +12,7 @@ from pools.models import Connection, Drift, Finding, ObservedObject, Pool, SyncR
 from pools.models.connections import ManagedResource, Mode
 from pools.models.fields import Now
 from pools.models.observed import Trigger
-from pools.register import pools
+from pools.register import pool_cidrs
 from tests import factories
 from tests.kube import gateways
 from tests.kube.api import Cluster
@@ -77,10 +77,10 @@ class Fleet:
 
     def cidrs(self, name: str, family: int = 4) -> list[str]:
         """Without orphans."""
-        return [str(entry.cidr) for entry in pools.families(self.pool(name))[family].cidrs]
+        return [str(entry.cidr) for entry in pool_cidrs.families(self.pool(name))[family].cidrs]
 
     def ranges(self, name: str) -> list[str]:
-        entries = pools.families(self.pool(name))[4].cidrs
+        entries = pool_cidrs.families(self.pool(name))[4].cidrs
         return [str(span) for entry in entries for span in entry.reserved]
 
     def make(self, name: str, *cidrs: str, **settings: Any) -> Pool:

@@ -6,7 +6,7 @@ import pytest
 
 from pools.core import errors
 from pools.models import Cluster, Pool
-from pools.register import manifests, pools
+from pools.register import manifests, pool_cidrs
 from tests import factories
 
 CFP_TODAY = """
@@ -115,7 +115,7 @@ def test_every_shape(text: str, expected: dict[str, tuple[tuple[str, ...], tuple
     for name, (cidrs, reserved) in expected.items():
         pool = Pool.objects.get(cluster=cluster, name=name)
         mask = {4: 24, 6: 120}
-        assert pools.families(pool) == factories.families(*cidrs, mask=mask, reserved=reserved)
+        assert pool_cidrs.families(pool) == factories.families(*cidrs, mask=mask, reserved=reserved)
         assert (pool.category, pool.cooldown_seconds) == ("pod", 0)
     assert _load(text, cluster) == [(name, "unchanged") for name in expected]
 
@@ -165,7 +165,7 @@ def test_a_change_that_the_rules_forbid(text: str, code: str) -> None:
     factories.take(Pool.objects.get())
     (report,) = manifests.apply_manifests(text.encode(), cluster, author=factories.BY)
     assert (report.result, [problem.code for problem in report.problems]) == ("refused", [code])
-    assert pools.families(Pool.objects.get()) == factories.families(*GREEN, mask=24)
+    assert pool_cidrs.families(Pool.objects.get()) == factories.families(*GREEN, mask=24)
 
 
 def test_a_pool_of_another_category_is_not_taken_over() -> None:

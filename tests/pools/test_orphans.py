@@ -11,7 +11,7 @@ from pools.core import errors
 from pools.core.cilium.podippool import PodIPPool
 from pools.models import Block, FreeSpan, Pool, PoolCIDR
 from pools.platform import events
-from pools.register import pools, usage
+from pools.register import pool_cidrs, pools, usage
 from tests import factories
 
 FIRST, SECOND = "10.0.0.0/28", "10.1.0.0/28"
@@ -45,7 +45,7 @@ def test_a_lost_cidr_in_use_is_kept_and_nothing_more_is_taken_of_it(pool: Pool) 
     assert all(cidr.startswith("10.1.0.") for cidr in factories.drain(pool))
     used = usage.pool_usage(pool)[4]
     assert (used.capacity, used.held, used.reserved, used.free) == (8, 5, 3, 0)
-    assert pools.families(pool)[4].cidrs == factories.families(SECOND, mask=30)[4].cidrs
+    assert pool_cidrs.families(pool)[4].cidrs == factories.families(SECOND, mask=30)[4].cidrs
 
 
 def test_a_lost_cidr_that_nothing_holds_goes(pool: Pool) -> None:
@@ -106,7 +106,7 @@ def test_a_lost_pool_comes_back(pool: Pool) -> None:
     _bring(pool, SECOND, FIRST)
     pool.refresh_from_db()
     assert pool.orphaned_at is None
-    assert [str(entry.cidr) for entry in pools.families(pool)[4].cidrs] == [SECOND, FIRST]
+    assert [str(entry.cidr) for entry in pool_cidrs.families(pool)[4].cidrs] == [SECOND, FIRST]
     assert len(factories.drain(pool)) == 7
 
 
@@ -124,7 +124,7 @@ def test_somebody_who_adds_an_orphan_to_its_pool_has_it_back(pool: Pool) -> None
 
 def test_changing_the_rest_of_the_pool_leaves_orphans_alone(pool: Pool) -> None:
     _bring(pool, SECOND)
-    parts = pools.families(pool)
+    parts = pool_cidrs.families(pool)
     parts[4] = dataclasses.replace(
         parts[4], cidrs=(*parts[4].cidrs, factories.entry("10.2.0.0/28"))
     )

@@ -17,7 +17,7 @@ from pools.core.cilium.podippool import CidrEntry
 from pools.models import AllocationRequest, Pool, PoolCIDR
 from pools.platform.admin import display, pages
 from pools.platform.admin import forms as fields
-from pools.register import pools, previews, usage
+from pools.register import pool_cidrs, pools, previews, usage
 from pools.register.allocator import allocation, requests
 from pools.register.dns import names
 
@@ -133,7 +133,7 @@ def delete(request: HttpRequest, pool: Pool) -> HttpResponse:
                 gettext("Pool %(pool)s was deleted.") % {"pool": pool.name},
                 "admin:pools_pool_changelist",
             )
-    holders = [block for cidr in _cidrs(pool) for block in pools.blocks_in_use(cidr)[:12]]
+    holders = [block for cidr in _cidrs(pool) for block in pool_cidrs.blocks_in_use(cidr)[:12]]
     return pages.page(
         request,
         "pool_delete.html",

@@ -19,7 +19,7 @@ from pools.models import Pool
 from pools.models.pools import Category
 from pools.platform.admin import attributes, pages
 from pools.platform.admin import forms as fields
-from pools.register import pools
+from pools.register import pool_cidrs, pools
 
 _PATH = re.compile(r"ipv([46])\.cidrs\.(\d{1,9})(.*)")
 _FIXED = ("cluster", "name", "category", "allow_first_ip", "allow_last_ip")
@@ -309,6 +309,6 @@ def cooldown_text(seconds: int) -> str:
 def _cidrs(pool: Pool) -> list[dict[str, str]]:
     return [
         {"cidr": str(entry.cidr), "reserved": "\n".join(str(span) for span in entry.reserved)}
-        for _, family in sorted(pools.families(pool).items())
+        for _, family in sorted(pool_cidrs.families(pool).items())
         for entry in family.cidrs
     ]

@@ -31,7 +31,7 @@ from pools.models import (
 from pools.models.attributes import ATTRIBUTES
 from pools.models.register_imports import RowStatus
 from pools.platform import database
-from pools.register import orphans, pools
+from pools.register import orphans, pool_cidrs
 from pools.register.imports import attributes, division_plan
 from pools.register.imports.draft_rows import DraftRow
 from pools.register.imports.places import Place, edge_name, edges
@@ -135,7 +135,7 @@ def find_cidr(row: DraftRow, divided: Divided) -> PoolCIDR | None:
 
 
 def _refuse_uncovered(part: PoolCIDR, networks: Sequence[addresses.Network]) -> None:
-    for block in pools.blocks_in_use(part):
+    for block in pool_cidrs.blocks_in_use(part):
         if not any(block.cidr.subnet_of(network) for network in networks):
             raise errors.CIDRInUse(
                 f"{part} of the pool {part.pool} cannot be divided: {block.cidr} is in use,"
@@ -273,7 +273,7 @@ def _regroup(
 
 def _forget_cooled_blocks(cidr: PoolCIDR) -> None:
     """Delete the rows of blocks whose cooldown has ended, as the removal of a CIDR does."""
-    in_use = pools.blocks_in_use(cidr).values("pk")
+    in_use = pool_cidrs.blocks_in_use(cidr).values("pk")
     orphans.blocks_of(cidr).exclude(pk__in=in_use).delete()
 
 

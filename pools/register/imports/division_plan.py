@@ -16,7 +16,7 @@ from pools.core.addresses import Network
 from pools.core.register_import.parsing import CONTAINER, POOL, RESERVED
 from pools.models import Pool, PoolCIDR, RegisterRecord, RegisterRow
 from pools.models.register_imports import RowStatus
-from pools.register import orphans, pools
+from pools.register import orphans, pool_cidrs
 from pools.register.imports.places import Level, Place, judge
 from pools.register.imports.topology import overlap
 
@@ -161,7 +161,7 @@ def _note_division(place: Place, cidr: PoolCIDR, where: str) -> None:
 
 def _in_use(cidr: PoolCIDR) -> list[tuple[int, int]]:
     """Return the spans of blocks in use and of reserved ranges, without those that an import has derived."""
-    blocks = pools.blocks_in_use(cidr).values_list("cidr", flat=True)
+    blocks = pool_cidrs.blocks_in_use(cidr).values_list("cidr", flat=True)
     derived = RegisterRecord.objects.filter(
         space=cidr.space_id, target=RESERVED, details__has_key="part_of"
     )

@@ -12,7 +12,7 @@ from pools.core import errors
 from pools.models import Container, PoolCIDR, RegisterImport, RegisterRecord, ReservedRange
 from pools.models.register_imports import RegisterTarget, RowStatus
 from pools.platform import database, events
-from pools.register import pools
+from pools.register import pool_cidrs, pools
 from pools.register.allocator import window
 from pools.sql import statements
 
@@ -90,7 +90,7 @@ def _remove_cidrs(ids: list[int], author: events.Author) -> list[int]:
         )
         edges = list(own.values_list("first", flat=True))
         others = cidr.reserved_ranges.exclude(first__in=edges, last=F("first"))
-        if pools.blocks_in_use(cidr).exists() or others.exists():
+        if pool_cidrs.blocks_in_use(cidr).exists() or others.exists():
             kept.append(cidr.pk)
             continue
         own.delete()
